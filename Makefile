@@ -1,0 +1,76 @@
+# Everything by one word. Each sets up by itself what it needs (scripts/bootstrap, quick when nothing is missing).
+JOBS ?= $(shell nproc)
+PREFIX ?= $(CURDIR)/install
+SOAK_MINUTES ?= 10
+SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
+
+.DEFAULT_GOAL = help
+.PHONY: help build test demo asan tsan clang isa soak format lint install clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## set up and build the release: build/release/bin/lamina
+	@scripts/bootstrap
+	@$(call cmake,release)
+
+test: ## set up, build the release, run all tests
+	@scripts/bootstrap --test-models
+	@$(call cmake,release)
+	@ctest --preset release -j $(JOBS)
+
+demo: ## set up, build, read the text in a picture with real models
+	@scripts/bootstrap --demo
+	@$(call cmake,release,--target lamina_demo)
+	@build/release/bin/ocr_demo
+
+asan: ## the tests under the address and undefined-behaviour sanitizers
+	@scripts/bootstrap --test-models
+	@$(call cmake,asan)
+	@ctest --preset asan -j $(JOBS)
+
+tsan: ## the tests of requests and threads under the thread sanitizer
+	@scripts/bootstrap --test-models
+	@$(call cmake,tsan)
+	@ctest --preset tsan -R '^(exec|api|kernels|base)$$'
+
+clang: ## build with clang 16 and run the tests
+	@scripts/bootstrap --test-models --clang
+	@$(call cmake,clang)
+	@ctest --preset clang -j $(JOBS)
+
+isa: test ## the tests of kernels, plans and the API, limited to each instruction set in turn
+	@for isa in SSE41 AVX2 AVX512_CORE AVX512_CORE_VNNI; do echo "== $$isa"; \
+	  ONEDNN_MAX_CPU_ISA=$$isa ctest --preset release -R '^(kernels|plan|exec|api)$$' || exit 1; done
+
+soak: ## the sanitized tests again and again with other seeds, SOAK_MINUTES=10
+	@scripts/bootstrap --test-models
+	@$(call cmake,asan)
+	@end=$$(( $$(date +%s) + 60 * $(SOAK_MINUTES) )); seed=1; \
+	while [ $$(date +%s) -lt $$end ]; do \
+	  echo "== seed $$seed"; \
+	  LAMINA_SEED=$$seed GTEST_RANDOM_SEED=$$seed GTEST_SHUFFLE=1 RC_PARAMS=seed=$$seed ctest --preset asan -j $(JOBS) || exit 1; \
+	  seed=$$((seed + 1)); done
+
+format: ## clang-format all sources
+	@scripts/bootstrap --lint
+	@$(SOURCES) | xargs clang-format -i
+
+lint: ## is everything formatted, and does clang-tidy find nothing?
+	@scripts/bootstrap --lint
+	@$(SOURCES) | xargs clang-format --dry-run -Werror
+	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLAMINA_CCACHE= >/dev/null
+	@git ls-files 'src/*.cc' | xargs -P $(JOBS) -n 8 clang-tidy -p build/lint --quiet \
+	  --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
+
+install: build ## install into PREFIX (./install)
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove what was built (what scripts/bootstrap got stays in .deps)
+	rm -rf build install
+
+# cmake(PRESET, options of the build): configures, quietly when all is well, and builds.
+define cmake
+{ mkdir -p build; cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
+cmake --build --preset $(1) -j $(JOBS) $(2); }
+endef

@@ -1,0 +1,49 @@
+# Compiler and linker settings of the whole build.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "kind of build" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
+
+# -fPIC everywhere, programs included: all units then share one precompiled header.
+add_compile_options(-march=x86-64-v2 -fPIC -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # These see faults in the standard library's own inlined code (g++ 12, bug 105651 and its like).
+  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  if(LAMINA_SANITIZE)
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()
+if(LAMINA_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(LAMINA_SANITIZE)
+  add_compile_options(-fsanitize=${LAMINA_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LAMINA_SANITIZE})
+endif()
+
+find_program(LAMINA_MOLD mold)
+if(LAMINA_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+add_link_options(-Wl,--as-needed)
+
+find_program(LAMINA_CCACHE ccache)
+if(LAMINA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness is what ccache needs for precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LAMINA_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()

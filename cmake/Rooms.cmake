@@ -1,0 +1,48 @@
+# The rooms of src/. Each is a static library lamina_NAME of all its .cc files, and links rooms below it only.
+
+# lamina_room(NAME [FAST] BELOW rooms... USES libraries...): FAST optimises more, for rooms that compute
+function(lamina_room room)
+  cmake_parse_arguments(arg "FAST" "" "BELOW;USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/src/tool/main\\.cc$")
+  list(TRANSFORM arg_BELOW PREPEND lamina_)
+  if(NOT sources)
+    add_library(lamina_${room} INTERFACE)
+    target_link_libraries(lamina_${room} INTERFACE ${arg_BELOW} ${arg_USES})
+    return()
+  endif()
+  add_library(lamina_${room} STATIC ${sources})
+  target_link_libraries(lamina_${room} PUBLIC ${arg_BELOW} ${arg_USES})
+  if(arg_FAST)
+    # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
+    target_compile_options(lamina_${room} PRIVATE
+      $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  endif()
+  lamina_share_header(lamina_${room})
+  lamina_isa_units(${sources})
+  set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
+endfunction()
+
+# The precompiled header is made once, by lamina_headers, for all that are compiled with the same flags.
+function(lamina_share_header target)
+  if(NOT LAMINA_SANITIZE) # with them, the header takes longer to load than it saves
+    target_precompile_headers(${target} REUSE_FROM lamina_headers)
+  endif()
+endfunction()
+
+# Units of one instruction set, by file name: softmax.avx512.cc is compiled with the flags of avx512.
+set(LAMINA_ISA_avx2 -mavx2 -mfma -mf16c -mbmi2)
+set(LAMINA_ISA_avx2vnni ${LAMINA_ISA_avx2} -mavxvnni)
+set(LAMINA_ISA_avx512 ${LAMINA_ISA_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+set(LAMINA_ISA_vnni ${LAMINA_ISA_avx512} -mavx512vnni)
+set(LAMINA_ISA_bf16 ${LAMINA_ISA_vnni} -mavx512bf16)
+set(LAMINA_ISA_amx ${LAMINA_ISA_bf16} -mamx-tile -mamx-int8 -mamx-bf16)
+function(lamina_isa_units)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "\\.(avx2|avx2vnni|avx512|vnni|bf16|amx)\\.cc$")
+      # Without the shared header: nothing inline may be common to units of different instruction sets.
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${LAMINA_ISA_${CMAKE_MATCH_1}};-O3"
+                                  SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+endfunction()
