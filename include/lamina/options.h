@@ -1,0 +1,47 @@
+#pragma once
+/// How a model is compiled and run.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lamina/export.h"
+#include "lamina/log.h"
+
+namespace lamina {
+
+/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32: everything in f32,
+/// quantise steps literally.
+enum class Precision { model, f32, bf16 };
+
+struct Options {
+  /// Threads of one request; 0: as many as the affinity mask and the container's limits allow.
+  int threads = 0;
+  Precision precision = Precision::model;
+  /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
+  std::vector<std::string> disable;
+  /// Nodes that no optimisation touches: names or regular expressions.
+  std::vector<std::string> exempt;
+  /// sse41, avx2, avx512 or native. For the whole process, fixed by the first compile.
+  std::string max_isa = "native";
+  /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
+  long stop_after = -1;
+  /// Time every layer (Request::layer_times).
+  bool profile = false;
+  /// Plans (one per combination of input shapes) kept in memory.
+  std::size_t cached_plans = 8;
+  /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
+  LogCallback log;
+
+  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is accepted.
+  /// Throws Error(bad_option) that names the nearest key, or the values wanted.
+  LAMINA_API void set(std::string_view key, std::string_view value);
+};
+
+struct OptionInfo {
+  std::string key, values, help;
+};
+/// Every key of Options::set.
+LAMINA_API std::vector<OptionInfo> option_list();
+
+}  // namespace lamina

@@ -1,0 +1,32 @@
+#pragma once
+/// The processor: instruction sets that kernels distinguish, and how many threads a process may use.
+#include <string>
+#include <string_view>
+
+namespace lamina {
+
+/// Ordered: each contains those before it. avx512 means F, BW, CD, DQ and VL.
+enum class Isa { sse41, avx2, avx512 };
+
+std::string_view name_of(Isa isa);
+
+/// What this processor (and its operating system) can do.
+Isa native_isa();
+
+/// The instruction set that kernels may use: the lower of native_isa() and the limit. Reading it fixes the limit.
+Isa effective_isa();
+
+/// Limits kernels, oneDNN's included, for the whole process. `name`: sse41, avx2, avx512 or native. Throws
+/// Error(bad_option) on another name, or when a different limit is already fixed.
+void limit_isa(std::string_view name);
+
+/// The processor's model name, e.g. "AMD EPYC 9654".
+std::string processor_name();
+/// Extra features worth showing ("vnni bf16 amx"), space-separated.
+std::string processor_features();
+
+/// Threads worth using: the smallest of the affinity mask and the cgroup quota (v1, v2, rounded up); at least 1.
+/// `root` is the file system's root, for tests.
+int available_threads(const std::string& root = "/");
+
+}  // namespace lamina

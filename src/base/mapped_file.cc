@@ -1,0 +1,59 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace lamina {
+namespace {
+
+/// A descriptor that closes itself.
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+[[noreturn]] void fail_with(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR) fail(ErrorCode::bad_file, "{}: no such file", path);
+  if (error == EACCES || error == EPERM) fail(ErrorCode::bad_file, "{}: no permission to read", path);
+  fail(ErrorCode::bad_file, "{}: cannot be read: {}", path, std::generic_category().message(error));
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail(ErrorCode::bad_file, "a file name holds a zero byte");
+  // O_NONBLOCK: a pipe without a writer must not make us wait.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.number < 0) fail_with(path, errno);
+  struct stat status {};
+  if (::fstat(file.number, &status) != 0) fail_with(path, errno);
+  if (S_ISDIR(status.st_mode)) fail(ErrorCode::bad_file, "{}: is a folder, wanted a file", path);
+  if (!S_ISREG(status.st_mode)) fail(ErrorCode::bad_file, "{}: is not a regular file", path);
+
+  std::shared_ptr<MappedFile> mapped(new MappedFile);
+  mapped->path_ = path;
+  mapped->size_ = static_cast<std::size_t>(status.st_size);
+  if (mapped->size_ == 0) return mapped;  // mmap refuses empty ranges
+  void* data = ::mmap(nullptr, mapped->size_, PROT_READ, MAP_PRIVATE, file.number, 0);
+  if (data == MAP_FAILED) {
+    mapped->size_ = 0;
+    fail_with(path, errno);
+  }
+  mapped->data_ = static_cast<const std::byte*>(data);
+  return mapped;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+}  // namespace lamina

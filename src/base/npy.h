@@ -1,0 +1,40 @@
+#pragma once
+/// numpy's .npy files: one array.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lamina/tensor.h"
+
+namespace lamina {
+
+/// Reads an array; `where` starts the texts of errors. Booleans, integers and floats of 16, 32 and 64 bits in
+/// either byte order; arrays in column-major (Fortran) order are transposed. Anything else is an
+/// Error(bad_file).
+Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where);
+Tensor read_npy(const std::string& path);
+
+/// Writes an array completely or not at all. Types that numpy does not have are widened: bf16 to f32; u1, u4
+/// to u8; i4 to i8.
+void write_npy(const std::string& path, const Tensor& tensor);
+
+/// Bytes that come one after the other.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Fills all of `to` or throws.
+  virtual void read(std::span<std::byte> to) = 0;
+};
+/// An array of `size` bytes, header included.
+Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where);
+
+/// The two parts of a .npy file.
+struct NpyParts {
+  std::string header;
+  Tensor data;  ///< of a type that numpy has
+};
+NpyParts npy_parts(const Tensor& tensor);
+
+}  // namespace lamina

@@ -1,0 +1,2 @@
+// The unit that the precompiled header is made with.
+#include "base/pch.h"

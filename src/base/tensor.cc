@@ -1,0 +1,143 @@
+#include "lamina/tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "base/error.h"
+
+namespace lamina {
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  int bits;
+  char kind;  // f float, s signed, u unsigned, b boolean
+};
+
+constexpr std::array<TypeRow, 17> kTypes{{{"f32", 32, 'f'},
+                                          {"f16", 16, 'f'},
+                                          {"bf16", 16, 'f'},
+                                          {"f64", 64, 'f'},
+                                          {"i64", 64, 's'},
+                                          {"i32", 32, 's'},
+                                          {"i16", 16, 's'},
+                                          {"i8", 8, 's'},
+                                          {"u64", 64, 'u'},
+                                          {"u32", 32, 'u'},
+                                          {"u16", 16, 'u'},
+                                          {"u8", 8, 'u'},
+                                          {"boolean", 8, 'b'},
+                                          {"u1", 1, 'u'},
+                                          {"i4", 4, 's'},
+                                          {"u4", 4, 'u'},
+                                          {"undefined", 0, ' '}}};
+
+const TypeRow& row(ElementType type) { return kTypes[static_cast<std::size_t>(type)]; }
+
+std::size_t alignment_of(ElementType type) {
+  return static_cast<std::size_t>(std::max(1, row(type).bits / 8));
+}
+
+std::size_t byte_count(ElementType type, std::size_t count) {
+  const auto bits = static_cast<std::size_t>(row(type).bits);
+  if (bits != 0 && count > (std::numeric_limits<std::size_t>::max() - 7) / bits)
+    fail(ErrorCode::bad_input, "tensor of {} elements of type {} is too large", count, row(type).name);
+  return (count * bits + 7) / 8;
+}
+
+}  // namespace
+
+std::string_view name_of(ElementType type) { return row(type).name; }
+
+std::optional<ElementType> element_type_named(std::string_view name) {
+  for (std::size_t i = 0; i < kTypes.size(); ++i)
+    if (kTypes[i].name == name) return static_cast<ElementType>(i);
+  return std::nullopt;
+}
+
+int bits_of(ElementType type) { return row(type).bits; }
+bool is_float(ElementType type) { return row(type).kind == 'f'; }
+bool is_integer(ElementType type) { return row(type).kind == 's' || row(type).kind == 'u'; }
+bool is_signed(ElementType type) { return row(type).kind == 's' || row(type).kind == 'f'; }
+
+std::size_t element_count(std::span<const std::int64_t> shape) {
+  std::uint64_t count = 1;
+  bool zero = false;
+  for (auto d : shape) {
+    if (d < 0) fail(ErrorCode::bad_input, "shape has the dimension {}, wanted 0 or more", d);
+    if (d == 0) {
+      zero = true;
+    } else if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(d), &count) || count > (1ull << 62)) {
+      fail(ErrorCode::bad_input, "shape [{}] has more than 2^62 elements", fmt::join(shape, ","));
+    }
+  }
+  return zero ? 0 : static_cast<std::size_t>(count);
+}
+
+Tensor::Tensor(ElementType type, Dims shape)
+    : type_(type), shape_(std::move(shape)), size_(element_count(shape_)) {
+  const std::size_t count = (bytes() + 63) / 64 * 64;
+  if (count > (1ull << 46)) fail(ErrorCode::bad_input, "a tensor of {} bytes is too large", count);
+  void* memory = ::operator new (std::max<std::size_t>(count, 64), std::align_val_t{64}, std::nothrow);
+  if (!memory) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
+  data_ = static_cast<std::byte*>(memory);
+  owner_ = std::shared_ptr<const void>(
+      memory, [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); });
+  std::memset(data_, 0, count);
+}
+
+Tensor Tensor::wrap(ElementType type, Dims shape, void* data) {
+  Tensor t;
+  t.type_ = type;
+  t.size_ = element_count(shape);
+  t.shape_ = std::move(shape);
+  t.data_ = static_cast<std::byte*>(data);
+  return t;
+}
+
+Tensor Tensor::share(ElementType type, Dims shape, std::shared_ptr<const void> owner, const void* data) {
+  Tensor t = wrap(type, std::move(shape), const_cast<void*>(data));
+  t.owner_ = std::move(owner);
+  return t;
+}
+
+std::size_t Tensor::bytes() const { return byte_count(type_, size_); }
+
+bool Tensor::aligned() const { return reinterpret_cast<std::uintptr_t>(data_) % alignment_of(type_) == 0; }
+
+Tensor Tensor::to_aligned() const { return aligned() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+  if (!valid()) return {};
+  Tensor t(type_, shape_);
+  if (bytes() != 0) std::memcpy(t.data_, data_, bytes());
+  return t;
+}
+
+Tensor Tensor::reshaped(Dims shape) const {
+  LAMINA_CHECK(element_count(shape) == size_, "reshape of {} elements to [{}]", size_, fmt::join(shape, ","));
+  Tensor t = *this;
+  t.shape_ = std::move(shape);
+  return t;
+}
+
+bool Tensor::same_as(const Tensor& other) const {
+  return type_ == other.type_ && shape_ == other.shape_ &&
+         (data_ == other.data_ || bytes() == 0 || std::memcmp(data_, other.data_, bytes()) == 0);
+}
+
+void Tensor::check_view(ElementType wanted) const {
+  if (type_ != wanted)
+    fail(ErrorCode::bad_input, "tensor holds {}, wanted {}", name_of(type_), name_of(wanted));
+  LAMINA_CHECK(aligned(), "typed view of unaligned data");
+}
+
+void Tensor::fill_from(const void* from, std::size_t count) {
+  if (count != bytes()) fail(ErrorCode::bad_input, "{} bytes for a tensor of {} bytes", count, bytes());
+  if (count != 0) std::memcpy(data_, from, count);
+}
+
+}  // namespace lamina

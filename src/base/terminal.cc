@@ -1,0 +1,7 @@
+#include "base/terminal.h"
+
+#include <unistd.h>
+
+namespace lamina {
+bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+}  // namespace lamina

@@ -1,0 +1,121 @@
+#include "graph/infer.h"
+
+#include <array>
+#include <cstring>
+
+namespace lamina {
+
+InferContext::InferContext(const Graph& graph, const Node& node) : graph_(&graph), node_(node) {
+  for (std::size_t i = 0; i < base_inputs(node); ++i) {
+    const auto v = node.inputs[i];
+    types_.push_back(v.valid() ? graph.type(v) : TensorType{});
+    present_.push_back(v.valid());
+  }
+  out_.resize(node.outputs.size());
+}
+
+InferContext::InferContext(const Node& node, const std::vector<Tensor>& inputs)
+    : node_(node), tensors_(&inputs) {
+  for (std::size_t i = 0; i < std::min(inputs.size(), base_inputs(node)); ++i) {
+    const auto& t = inputs[i];
+    types_.push_back(t.valid() ? TensorType{t.element_type(), Shape::of(t.shape())} : TensorType{});
+    present_.push_back(t.valid());
+  }
+  out_.resize(node.outputs.size());
+}
+
+const TensorType& InferContext::type(std::size_t i) const {
+  if (!has(i)) fail("input {} is missing", i);
+  return types_[i];
+}
+
+std::optional<Tensor> InferContext::constant(std::size_t i) const {
+  if (!has(i)) return std::nullopt;
+  if (tensors_) return (*tensors_)[i].to_aligned();
+  if (const auto* t = graph_->constant(node_.inputs[i])) return t->to_aligned();
+  return std::nullopt;
+}
+
+std::optional<Ints> InferContext::ints(std::size_t i) const {
+  if (!has(i) || !(is_integer(element(i)) || element(i) == ElementType::boolean)) return std::nullopt;
+  if (tensors_) return to_ints((*tensors_)[i]);
+  if (const auto* t = graph_->constant(node_.inputs[i])) return to_ints(*t);
+  const auto symbolic = dims_of_value(*graph_, node_.inputs[i]);
+  if (!symbolic) return std::nullopt;
+  Ints out;
+  for (const auto& d : *symbolic) {
+    if (!d.known()) return std::nullopt;
+    out.push_back(d.size());
+  }
+  return out;
+}
+
+std::optional<std::vector<Dim>> InferContext::dims(std::size_t i) const {
+  if (!has(i)) return std::nullopt;
+  if (auto values = ints(i)) return std::vector<Dim>(values->begin(), values->end());
+  if (tensors_) return std::nullopt;
+  return dims_of_value(*graph_, node_.inputs[i]);
+}
+
+void InferContext::fail_text(const std::string& text) const { throw Error(ErrorCode::bad_file, text); }
+
+namespace {
+
+template <class T>
+Ints read_as(const Tensor& tensor) {
+  Ints out(tensor.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    T v;
+    std::memcpy(&v, tensor.raw() + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<std::int64_t>(v);
+  }
+  return out;
+}
+
+Ints read_packed(const Tensor& tensor) {
+  const int bits = bits_of(tensor.element_type());
+  Ints out(tensor.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::size_t bit = i * static_cast<std::size_t>(bits);
+    int v = (std::to_integer<int>(tensor.raw()[bit / 8]) >> (bit % 8)) & ((1 << bits) - 1);
+    if (tensor.element_type() == ElementType::i4 && v >= 8) v -= 16;
+    out[i] = v;
+  }
+  return out;
+}
+
+}  // namespace
+
+Ints to_ints(const Tensor& tensor) {
+  switch (tensor.element_type()) {
+    case ElementType::i64:
+      return read_as<std::int64_t>(tensor);
+    case ElementType::i32:
+      return read_as<std::int32_t>(tensor);
+    case ElementType::i16:
+      return read_as<std::int16_t>(tensor);
+    case ElementType::i8:
+      return read_as<std::int8_t>(tensor);
+    case ElementType::u64:
+      return read_as<std::uint64_t>(tensor);
+    case ElementType::u32:
+      return read_as<std::uint32_t>(tensor);
+    case ElementType::u16:
+      return read_as<std::uint16_t>(tensor);
+    case ElementType::u8:
+      return read_as<std::uint8_t>(tensor);
+    case ElementType::boolean: {
+      auto out = read_as<std::uint8_t>(tensor);
+      for (auto& v : out) v = v != 0;
+      return out;
+    }
+    case ElementType::u1:
+    case ElementType::i4:
+    case ElementType::u4:
+      return read_packed(tensor);
+    default:
+      fail(ErrorCode::bad_file, "tensor holds {}, wanted integers", name_of(tensor.element_type()));
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,66 @@
+#pragma once
+/// What an operator sees while it infers its output types.
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+class InferContext {
+ public:
+  /// Types come from the graph; constants and symbolic values from its producers.
+  InferContext(const Graph& graph, const Node& node);
+  /// On concrete tensors (the interpreter): every input is known.
+  InferContext(const Node& node, const std::vector<Tensor>& inputs);
+
+  const Node& node() const { return node_; }
+  std::size_t inputs() const { return types_.size(); }
+  bool has(std::size_t i) const { return i < present_.size() && present_[i]; }
+  const TensorType& type(std::size_t i) const;  ///< throws when the input is absent
+  const Shape& shape(std::size_t i) const { return type(i).shape; }
+  ElementType element(std::size_t i) const { return type(i).element; }
+  /// The input's value when it is known; aligned.
+  std::optional<Tensor> constant(std::size_t i) const;
+  /// A known integer input's elements (any integer type, row-major).
+  std::optional<Ints> ints(std::size_t i) const;
+  /// An integer input of rank 0 or 1 as dimensions, some perhaps unknown (Shape -> Gather -> Concat chains).
+  std::optional<std::vector<Dim>> dims(std::size_t i) const;
+
+  std::size_t outputs() const { return out_.size(); }
+  void set(std::size_t output, TensorType type) { out_.at(output) = std::move(type); }
+  void set(std::size_t output, ElementType element, Shape shape) { set(output, {element, std::move(shape)}); }
+  std::vector<TensorType>& result() { return out_; }
+
+  /// Bodies, for control flow.
+  const std::vector<Graph>& bodies() const { return node_.bodies; }
+
+  /// Throws Error(bad_file): "Concat 'x': ..." with the formatted text.
+  template <class... A>
+  [[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) const {
+    fail_text(fmt::format(text, std::forward<A>(args)...));
+  }
+  template <class... A>
+  void require(bool condition, fmt::format_string<A...> text, A&&... args) const {
+    if (!condition) fail_text(fmt::format(text, std::forward<A>(args)...));
+  }
+
+ private:
+  [[noreturn]] void fail_text(const std::string& text) const;
+
+  const Graph* graph_ = nullptr;
+  const Node& node_;
+  const std::vector<Tensor>* tensors_ = nullptr;
+  std::vector<TensorType> types_;
+  std::vector<bool> present_;
+  std::vector<TensorType> out_;
+};
+
+/// What is known of a small integer value that is computed from shapes: one dimension per element. Nothing when it is
+/// not such a value. (src/graph/shape_values.cc)
+std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value);
+
+/// The elements of an integer tensor (any integer type or boolean; unaligned is fine).
+Ints to_ints(const Tensor& tensor);
+
+}  // namespace lamina

@@ -1,0 +1,285 @@
+#pragma once
+/// Operators as values: what every operator can do, and the handle `Op` that nodes hold.
+///
+/// An operator is a struct with fields. It declares `static constexpr OpInfo info`, names its fields once in
+/// `template <class V> void visit(V& v) { v("strides", strides); ... }`, and has `infer(InferContext&) const`
+/// and `evaluate(EvalContext&) const`. Printing, parsing, equality, hashing and file writing derive from
+/// visit(). Register it with Registry::add<T>() in its family's file (src/ops).
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/shape.h"
+
+namespace lamina {
+
+class Graph;
+class InferContext;
+class EvalContext;
+
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<double>;
+using Strings = std::vector<std::string>;
+
+/// Value of an attribute. Enumerations are strings here.
+using Attribute =
+    std::variant<bool, std::int64_t, double, std::string, Ints, Floats, Strings, ElementType, Shape, Tensor>;
+std::string to_string(const Attribute& value);
+
+struct NamedAttribute {
+  std::string name;
+  Attribute value;
+};
+
+/// What rules and kernels may know of an operator without knowing which one it is.
+enum class Trait : std::uint32_t {
+  none = 0,
+  unary_elementwise = 1,   ///< one output element per element of input 0; further inputs are parameters
+  binary_elementwise = 2,  ///< two inputs, numpy broadcasting
+  nary_elementwise = 4,    ///< all inputs broadcast (Select, FakeQuantize, PRelu, ...)
+  elementwise = 7,         ///< any of the above
+  monotone = 8,            ///< non-decreasing in input 0 (for any parameters)
+  commutative = 16,
+  keeps_values = 32,     ///< the same elements in the same order under another shape (Reshape, Squeeze, ...)
+  epilogue = 64,         ///< may own an epilogue body
+  impure = 128,          ///< random numbers, state: never folded or merged
+  data_dependent = 256,  ///< output shapes depend on values that are not shapes
+  control_flow = 512,    ///< owns bodies that it runs
+};
+constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
+constexpr bool has(Trait set, Trait wanted) { return (std::uint32_t(set) & std::uint32_t(wanted)) != 0; }
+
+inline constexpr int kMany = 1 << 20;
+
+struct OpInfo {
+  std::string_view name;
+  int min_inputs = 0;
+  int max_inputs = 0;  ///< without the extra inputs of an epilogue; kMany: any number
+  int outputs = 1;     ///< kMany: as many as the node has
+  Trait traits = Trait::none;
+  std::string_view doc = "";  ///< one line
+};
+
+/// Names of an enumeration's values, in order: specialise with
+/// `template <> inline constexpr std::array enum_names<PadMode> = {std::string_view("constant"), ...};`
+template <class E>
+inline constexpr std::array<std::string_view, 0> enum_names{};
+
+/// The interface behind Op; implemented once by OpModel.
+class AnyOp {
+ public:
+  virtual ~AnyOp() = default;
+  virtual const OpInfo& info() const = 0;
+  virtual const void* type() const = 0;                                ///< one address per operator struct
+  virtual std::vector<NamedAttribute> attributes() const = 0;          ///< all, in declaration order
+  virtual std::vector<NamedAttribute> changed_attributes() const = 0;  ///< those that differ from the default
+  /// Sets one by name (for enumerations a string). Throws Error when there is none or the kind does not fit.
+  virtual void set(std::string_view name, const Attribute& value) = 0;
+  virtual std::unique_ptr<AnyOp> copy() const = 0;
+  virtual void infer(InferContext&) const = 0;
+  virtual void evaluate(EvalContext&) const = 0;
+  /// A name of the moment, for operators whose name is data (Opaque).
+  virtual std::string display_name() const { return std::string(info().name); }
+};
+
+/// An operator with its attributes: an immutable value, cheap to copy.
+class Op {
+ public:
+  Op() = default;
+  explicit Op(std::shared_ptr<const AnyOp> op) : op_(std::move(op)) {}
+  template <class T>
+  requires requires { T::info; }
+  Op(T op);  // NOLINT: a struct of attributes is an operator
+
+  bool valid() const { return op_ != nullptr; }
+  const OpInfo& info() const { return op_->info(); }
+  std::string name() const { return op_->display_name(); }
+  bool has(Trait t) const { return lamina::has(info().traits, t); }
+  template <class T>
+  const T* as() const;  ///< null when it is another operator
+  template <class T>
+  bool is() const {
+    return as<T>() != nullptr;
+  }
+  const AnyOp& operator*() const { return *op_; }
+  const AnyOp* operator->() const { return op_.get(); }
+  /// Same operator, same attributes.
+  bool operator==(const Op& other) const;
+  std::uint64_t hash() const;
+
+ private:
+  std::shared_ptr<const AnyOp> op_;
+};
+
+bool equal_attribute(const Attribute& a, const Attribute& b);
+/// Throws: "Convolution has no attribute 'x'. It has: ..."
+[[noreturn]] void unknown_attribute(const AnyOp& op, std::string_view name);
+[[noreturn]] void wrong_attribute(const AnyOp& op, std::string_view name, const Attribute& value,
+                                  std::string_view wanted);
+
+namespace detail {
+
+template <class T>
+inline constexpr char type_address = 0;
+
+template <class T>
+Attribute to_attribute(const T& field) {
+  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, ElementType>) {
+    return std::string(enum_names<T>[static_cast<std::size_t>(field)]);
+  } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, ElementType>) {
+    return field;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<std::int64_t>(field);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<double>(field);
+  } else {
+    return field;
+  }
+}
+
+struct Collect {
+  std::vector<NamedAttribute> out;
+  template <class T>
+  void operator()(const char* name, T& field) {
+    out.push_back({name, to_attribute(field)});
+  }
+};
+
+struct Assign {
+  const AnyOp& op;
+  std::string_view name;
+  const Attribute& value;
+  bool found = false;
+
+  template <class T>
+  void operator()(const char* field_name, T& field) {
+    if (name != field_name) return;
+    found = true;
+    if constexpr (std::is_enum_v<T> && !std::is_same_v<T, ElementType>) {
+      const auto* text = std::get_if<std::string>(&value);
+      std::string all;
+      for (std::size_t i = 0; i < enum_names<T>.size(); ++i) {
+        if (text && *text == enum_names<T>[i]) {
+          field = static_cast<T>(i);
+          return;
+        }
+        all += (i ? ", " : "") + std::string(enum_names<T>[i]);
+      }
+      wrong_attribute(op, name, value, "one of " + all);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (const auto* v = std::get_if<bool>(&value))
+        field = *v;
+      else if (const auto* i = std::get_if<std::int64_t>(&value))
+        field = *i != 0;
+      else
+        wrong_attribute(op, name, value, "true or false");
+    } else if constexpr (std::is_integral_v<T>) {
+      if (const auto* v = std::get_if<std::int64_t>(&value))
+        field = static_cast<T>(*v);
+      else
+        wrong_attribute(op, name, value, "an integer");
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (const auto* v = std::get_if<double>(&value))
+        field = static_cast<T>(*v);
+      else if (const auto* i = std::get_if<std::int64_t>(&value))
+        field = static_cast<T>(*i);
+      else
+        wrong_attribute(op, name, value, "a number");
+    } else if constexpr (std::is_same_v<T, Floats>) {
+      if (const auto* v = std::get_if<Floats>(&value))
+        field = *v;
+      else if (const auto* i = std::get_if<Ints>(&value))
+        field.assign(i->begin(), i->end());
+      else
+        wrong_attribute(op, name, value, "a list of numbers");
+    } else {
+      if (const auto* v = std::get_if<T>(&value))
+        field = *v;
+      else
+        wrong_attribute(op, name, value, std::is_same_v<T, Ints> ? "a list of integers" : "another kind");
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Makes an AnyOp of a struct of attributes.
+template <class T>
+class OpModel final : public AnyOp {
+ public:
+  explicit OpModel(T op) : op_(std::move(op)) {}
+  const T& get() const { return op_; }
+
+  const OpInfo& info() const override { return T::info; }
+  const void* type() const override { return &detail::type_address<T>; }
+  std::vector<NamedAttribute> attributes() const override {
+    detail::Collect c;
+    T copy = op_;
+    if constexpr (requires { copy.visit(c); }) copy.visit(c);
+    return std::move(c.out);
+  }
+  std::vector<NamedAttribute> changed_attributes() const override {
+    auto mine = attributes();
+    const auto base = OpModel(T{}).attributes();
+    std::vector<NamedAttribute> out;
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (!equal_attribute(mine[i].value, base[i].value)) out.push_back(std::move(mine[i]));
+    return out;
+  }
+  void set(std::string_view name, const Attribute& value) override {
+    detail::Assign a{*this, name, value};
+    if constexpr (requires { op_.visit(a); }) op_.visit(a);
+    if (!a.found) unknown_attribute(*this, name);
+  }
+  std::unique_ptr<AnyOp> copy() const override { return std::make_unique<OpModel>(op_); }
+  void infer(InferContext& c) const override { op_.infer(c); }
+  void evaluate(EvalContext& c) const override { op_.evaluate(c); }
+  std::string display_name() const override {
+    if constexpr (requires { op_.display_name(); })
+      return op_.display_name();
+    else
+      return std::string(T::info.name);
+  }
+
+ private:
+  T op_;
+};
+
+template <class T>
+requires requires { T::info; }
+Op::Op(T op) : op_(std::make_shared<OpModel<T>>(std::move(op))) {}
+
+template <class T>
+const T* Op::as() const {
+  if (!op_ || op_->type() != &detail::type_address<T>) return nullptr;
+  return &static_cast<const OpModel<T>*>(op_.get())->get();
+}
+
+/// All operators by name. Fixed after start-up: register_operators() (src/ops/operators.h) fills the global
+/// one.
+class Registry {
+ public:
+  template <class T>
+  void add() {
+    add(std::make_shared<OpModel<T>>(T{}));
+  }
+  void add(std::shared_ptr<const AnyOp> prototype);
+  /// The operator with default attributes, null when there is none.
+  const AnyOp* find(std::string_view name) const;
+  std::vector<std::string> names() const;  ///< sorted
+  /// Nearest known name, for "did you mean".
+  std::string nearest(std::string_view name) const;
+
+ private:
+  std::map<std::string, std::shared_ptr<const AnyOp>, std::less<>> ops_;
+};
+
+}  // namespace lamina

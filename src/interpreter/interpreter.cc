@@ -1,0 +1,59 @@
+#include "interpreter/interpreter.h"
+
+#include "ops/eval.h"
+
+namespace lamina {
+
+void check_input(const Graph& graph, ValueId input, const Tensor& tensor) {
+  const auto& value = graph.value(input);
+  if (!tensor.valid())
+    fail(ErrorCode::bad_input, "input \"{}\": no tensor, wanted {}", value.name, to_string(value.type));
+  const TensorType found{tensor.element_type(), Shape::of(tensor.shape())};
+  if ((value.type.element != ElementType::undefined && found.element != value.type.element) ||
+      !value.type.shape.fits(found.shape))
+    fail(ErrorCode::bad_input, "input \"{}\": {}, wanted {}", value.name, to_string(found),
+         to_string(value.type));
+}
+
+std::vector<Tensor> interpret_node(const Node& node, const std::vector<Tensor>& inputs) {
+  return evaluate_node(node, inputs,
+                       [](const Graph& body, const std::vector<Tensor>& in) { return interpret(body, in); });
+}
+
+std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inputs,
+                              const InterpreterOptions& options) {
+  if (inputs.size() != graph.inputs().size())
+    fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), graph.inputs().size());
+  std::vector<Tensor> values(graph.value_slots());
+  std::vector<std::size_t> readers(graph.value_slots(), 0);
+  for (std::uint32_t v = 0; v < values.size(); ++v) {
+    readers[v] = graph.value({v}).uses.size();
+    if (const auto* constant = graph.constant({v})) values[v] = *constant;
+  }
+  for (const auto& r : graph.results()) ++readers[r.value.index];
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    check_input(graph, graph.inputs()[i], inputs[i]);
+    values[graph.inputs()[i].index] = inputs[i];
+  }
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    std::vector<Tensor> in;
+    for (auto v : node.inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
+    std::vector<Tensor> out;
+    try {
+      out = interpret_node(node, in);
+    } catch (const Error& e) {
+      throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", graph.label(id), node.op.name(), e.what()));
+    }
+    if (options.observe) options.observe(graph, id, in, out);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (readers[node.outputs[i].index] != 0) values[node.outputs[i].index] = std::move(out[i]);
+    for (auto v : node.inputs)
+      if (v.valid() && --readers[v.index] == 0) values[v.index] = Tensor();
+  }
+  std::vector<Tensor> results;
+  for (const auto& r : graph.results()) results.push_back(values[r.value.index]);
+  return results;
+}
+
+}  // namespace lamina

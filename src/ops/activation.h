@@ -1,0 +1,95 @@
+#pragma once
+/// Activation functions. Scalar formulas are in ops/scalar.h.
+#include "ops/elementwise.h"
+
+namespace lamina {
+
+using HSigmoid = Unary<scalar::HSigmoid>;
+using HSwish = Unary<scalar::HSwish>;
+using Mish = Unary<scalar::Mish>;
+using Relu = Unary<scalar::Relu>;
+using Sigmoid = Unary<scalar::Sigmoid>;
+using SoftPlus = Unary<scalar::SoftPlus>;
+using SoftSign = Unary<scalar::SoftSign>;
+using Tanh = Unary<scalar::Tanh>;
+
+/// Elu(x).
+struct Elu {
+  static constexpr OpInfo info{
+      "Elu", 1, 1, 1, Trait::unary_elementwise, "x, or alpha * (exp(x) - 1) below 0"};
+  double alpha = 1;
+  template <class V>
+  void visit(V& v) {
+    v("alpha", alpha);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// Selu(x, alpha, lambda): parameters of one element each.
+struct Selu {
+  static constexpr OpInfo info{
+      "Selu", 3, 3, 1, Trait::unary_elementwise, "lambda * (x, or alpha * (exp(x) - 1) below 0)"};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// HardSigmoid(x, alpha, beta): parameters of one element each.
+struct HardSigmoid {
+  static constexpr OpInfo info{
+      "HardSigmoid", 3, 3, 1, Trait::unary_elementwise, "min(max(alpha * x + beta, 0), 1)"};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// Swish(x, beta?): beta of one element, 1 when absent.
+struct Swish {
+  static constexpr OpInfo info{"Swish", 1, 2, 1, Trait::unary_elementwise, "x * sigmoid(beta * x)"};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+enum class GeluMode : std::uint8_t { erf, tanh };
+template <>
+inline constexpr std::array enum_names<GeluMode> = {std::string_view("erf"), std::string_view("tanh")};
+
+/// Gelu(x).
+struct Gelu {
+  static constexpr OpInfo info{
+      "Gelu", 1, 1, 1, Trait::unary_elementwise, "x * (normal distribution function of x)"};
+  GeluMode approximation_mode = GeluMode::erf;
+  template <class V>
+  void visit(V& v) {
+    v("approximation_mode", approximation_mode);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// Clamp(x). On integers the bounds are ceil(min) and floor(max).
+struct Clamp {
+  static constexpr OpInfo info{
+      "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::monotone, "min(max(x, min), max)"};
+  double min = 0;
+  double max = 0;
+  template <class V>
+  void visit(V& v) {
+    v("min", min);
+    v("max", max);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// PRelu(x, slope). A slope of rank 1 whose length is x's size along axis 1 (or 1) lies along axis 1 (along
+/// axis 0 when x has rank 1); any other slope broadcasts to x as in numpy.
+struct PRelu {
+  static constexpr OpInfo info{"PRelu", 2, 2, 1, Trait::nary_elementwise, "x, or slope * x below 0"};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// PRelu's slope as a shape that broadcasts to x as in numpy: [C] becomes [C,1,1] for x of rank 4.
+Shape prelu_slope_shape(const Shape& x, const Shape& slope);
+
+}  // namespace lamina

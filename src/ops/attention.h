@@ -1,0 +1,22 @@
+#pragma once
+/// Attention.
+#include "ops/eval.h"
+
+namespace lamina {
+
+/// softmax(query * key^T * scale + mask) * value. Inputs: query [...,L,E], key [...,S,E], value [...,S,V],
+/// mask? (boolean: true takes part; else added; broadcasts to [...,L,S]), scale? (one number, default
+/// 1/sqrt(E)). Leading dims broadcast. causal: row l sees the columns up to l, and the mask is not read.
+struct ScaledDotProductAttention {
+  static constexpr OpInfo info{"ScaledDotProductAttention",          3, 5, 1, Trait::none,
+                               "softmax(q * k^T * scale + mask) * v"};
+  bool causal = false;
+  template <class V>
+  void visit(V& v) {
+    v("causal", causal);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+}  // namespace lamina

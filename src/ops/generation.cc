@@ -1,0 +1,316 @@
+#include "ops/generation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
+
+#include "ops/access.h"
+#include "ops/operators.h"
+
+namespace lamina {
+
+using namespace access;
+
+namespace {
+
+constexpr double kMostElements = 0x1p62;
+
+/// Number of values of start, start + step, ... before stop.
+std::int64_t range_count(double start, double stop, double step) {
+  const double count = std::ceil((stop - start) / step);
+  if (!(step != 0) || !std::isfinite(count) || count > kMostElements)
+    fail(ErrorCode::bad_input, "a range from {} to {} in steps of {} has no end", start, stop, step);
+  return count > 0 ? static_cast<std::int64_t>(count) : 0;
+}
+
+std::int64_t range_count(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step == 0) fail(ErrorCode::bad_input, "a range from {} to {} in steps of 0 has no end", start, stop);
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  const auto u = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
+  const auto distance = step > 0 ? u(stop) - u(start) : u(start) - u(stop);
+  const auto stride = step > 0 ? u(step) : std::uint64_t{0} - u(step);
+  const auto count = (distance - 1) / stride + 1;
+  if (count > u(std::numeric_limits<std::int64_t>::max() / 8))
+    fail(ErrorCode::bad_input, "a range from {} to {} in steps of {} is too long", start, stop, step);
+  return static_cast<std::int64_t>(count);
+}
+
+std::int64_t known_whole(const Tensor& t) {
+  return is_float(t.element_type())
+             ? static_cast<std::int64_t>(to_doubles(convert(t, ElementType::i64)).at(0))
+             : to_ints(t).at(0);
+}
+
+}  // namespace
+
+void Range::infer(InferContext& c) const {
+  c.require(is_float(output_type) || is_integer(output_type), "output_type is {}, wanted a number type",
+            name_of(output_type));
+  for (std::size_t i = 0; i < 3; ++i)
+    require_one_element(c, i, i == 0 ? "start" : (i == 1 ? "stop" : "step"));
+  c.set(0, output_type, Shape{Dim()});
+  const auto start = c.constant(0), stop = c.constant(1), step = c.constant(2);
+  if (start && stop && step) {
+    c.require(start->size() == 1 && stop->size() == 1 && step->size() == 1,
+              "start, stop or step has no element");
+    const auto count = is_integer(output_type)
+                           ? range_count(known_whole(*start), known_whole(*stop), known_whole(*step))
+                           : range_count(to_doubles(*start)[0], to_doubles(*stop)[0], to_doubles(*step)[0]);
+    return c.set(0, output_type, Shape{Dim(count)});
+  }
+  const auto from = c.ints(0), by = c.ints(2);  // 0, 1, ... below a dimension
+  const auto to = c.dims(1);
+  if (from && by && to && from->size() == 1 && by->size() == 1 && to->size() == 1 && from->front() == 0 &&
+      by->front() == 1 && to->front().low() >= 0)
+    c.set(0, output_type, Shape{to->front()});
+}
+
+void Range::evaluate(EvalContext& c) const {
+  const auto count = c.out().size();
+  if (is_integer(output_type)) {
+    const auto start = static_cast<std::uint64_t>(c.ints(0)[0]),
+               step = static_cast<std::uint64_t>(c.ints(2)[0]);
+    Ints out(count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(start + i * step);
+    return c.store(0, out);
+  }
+  const double start = c.doubles(0)[0], step = c.doubles(2)[0];
+  std::vector<double> out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = start + static_cast<double>(i) * step;
+  c.store(0, out);
+}
+
+void OneHot::infer(InferContext& c) const {
+  require_integer(c, 0, "indices");
+  require_integer(c, 1, "depth");
+  require_one_element(c, 1, "depth");
+  require_one_element(c, 2, "on_value");
+  require_one_element(c, 3, "off_value");
+  c.require(c.element(2) == c.element(3) || c.element(2) == ElementType::undefined ||
+                c.element(3) == ElementType::undefined,
+            "on_value has type {}, off_value {}, wanted the same", name_of(c.element(2)),
+            name_of(c.element(3)));
+  const auto& indices = c.shape(0);
+  if (!indices.ranked()) return c.set(0, c.element(2), Shape());
+  const auto at = normalize_axis(axis, indices.rank() + 1, "axis");
+  const auto depth = c.dims(1);
+  const Dim size = depth && depth->size() == 1 ? depth->front() : Dim();
+  c.require(!size.known() || size.size() >= 0, "depth is {}, wanted 0 or more", size.low());
+  auto out = indices.dims();
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), size);
+  c.set(0, c.element(2), std::move(out));
+}
+
+void OneHot::evaluate(EvalContext& c) const {
+  const auto indices = c.ints(0);
+  const auto at = normalize_axis(axis, c.dims(0).size() + 1, "axis");
+  const auto depth = c.out_dims()[at], inner = volume(c.dims(0), at, c.dims(0).size());
+  const auto bytes = element_bytes(c.in(2).element_type());
+  auto* out = c.out().raw();
+  for (std::size_t i = 0; i < c.out().size(); ++i) std::memcpy(out + i * bytes, c.in(3).raw(), bytes);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    auto v = indices[i];
+    if (v < 0 && negative_indices_mode == NegativeIndices::normalize) v += depth;
+    if (v < 0 || v >= depth) continue;
+    const auto o = static_cast<std::int64_t>(i) / inner, k = static_cast<std::int64_t>(i) % inner;
+    std::memcpy(out + static_cast<std::size_t>((o * depth + v) * inner + k) * bytes, c.in(2).raw(), bytes);
+  }
+}
+
+void CumSum::infer(InferContext& c) const {
+  c.set(0, c.element(0), c.shape(0));
+  const auto axis = c.has(1) ? known_int(c, 1, "axis") : 0;
+  if (!c.shape(0).ranked()) return;
+  c.require(c.shape(0).rank() > 0, "x is a scalar, wanted at least one axis");
+  if (axis) normalize_axis(*axis, c.shape(0).rank(), "axis");
+}
+
+namespace {
+
+template <class T>
+std::vector<T> running_sums(const std::vector<T>& x, std::int64_t size, std::int64_t inner, bool exclusive,
+                            bool reverse) {
+  std::vector<T> out(x.size());
+  const auto rows = static_cast<std::int64_t>(x.size()) / std::max<std::int64_t>(size * inner, 1);
+  for (std::int64_t o = 0; o < rows; ++o)
+    for (std::int64_t i = 0; i < inner; ++i) {
+      T sum{};
+      for (std::int64_t n = 0; n < size; ++n) {
+        const auto at = static_cast<std::size_t>((o * size + (reverse ? size - 1 - n : n)) * inner + i);
+        if (exclusive) out[at] = sum;
+        sum += x[at];
+        if (!exclusive) out[at] = sum;
+      }
+    }
+  return out;
+}
+
+}  // namespace
+
+void CumSum::evaluate(EvalContext& c) const {
+  if (c.out().size() == 0) return;
+  const auto& dims = c.dims(0);
+  const auto axis = normalize_axis(c.has(1) ? c.ints(1).at(0) : 0, dims.size(), "axis");
+  const auto inner = volume(dims, axis + 1, dims.size());
+  if (is_float(c.in(0).element_type()))
+    return c.store(0, running_sums(c.doubles(0), dims[axis], inner, exclusive, reverse));
+  const auto x = c.ints(0);  // unsigned, so that sums wrap
+  const auto sums =
+      running_sums(std::vector<std::uint64_t>(x.begin(), x.end()), dims[axis], inner, exclusive, reverse);
+  c.store(0, Ints(sums.begin(), sums.end()));
+}
+
+void Eye::infer(InferContext& c) const {
+  c.require(output_type != ElementType::undefined && bits_of(output_type) >= 8,
+            "output_type is {}, wanted whole bytes", name_of(output_type));
+  known_int(c, 2, "diagonal index");
+  std::vector<Dim> out;
+  if (c.has(3)) {
+    require_integer(c, 3, "batch shape");
+    require_rank(c, 3, 1, "batch shape");
+    const auto batch = c.dims(3);
+    if (!batch && (!c.shape(3).ranked() || !c.shape(3)[0].known() || c.shape(3)[0].size() > 64))
+      return c.set(0, output_type, Shape());
+    out = batch ? *batch : std::vector<Dim>(static_cast<std::size_t>(c.shape(3)[0].size()));
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    require_integer(c, i, i == 0 ? "rows" : "columns");
+    require_one_element(c, i, i == 0 ? "rows" : "columns");
+    const auto size = c.dims(i);
+    out.push_back(size && size->size() == 1 ? size->front() : Dim());
+  }
+  for (const auto& d : out) c.require(!d.known() || d.size() >= 0, "a size is {}, wanted 0 or more", d.low());
+  c.set(0, output_type, std::move(out));
+}
+
+void Eye::evaluate(EvalContext& c) const {
+  const auto& dims = c.out_dims();
+  const auto rows = dims[dims.size() - 2], columns = dims[dims.size() - 1], shift = c.ints(2).at(0);
+  std::vector<float> out(c.out().size(), 0.0f);
+  const auto per_matrix = static_cast<std::size_t>(rows * columns);
+  for (std::size_t m = 0; m < out.size(); m += per_matrix)
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (shift >= columns || shift < -rows || r + shift < 0 || r + shift >= columns) continue;
+      out[m + static_cast<std::size_t>(r * columns + r + shift)] = 1.0f;
+    }
+  c.store(0, out);
+}
+
+void Trilu::infer(InferContext& c) const {
+  c.set(0, c.element(0), c.shape(0));
+  if (c.has(1)) known_int(c, 1, "k");
+  if (c.shape(0).ranked())
+    c.require(c.shape(0).rank() >= 2, "x has shape {}, wanted at least rank 2", to_string(c.shape(0)));
+}
+
+void Trilu::evaluate(EvalContext& c) const {
+  const auto& dims = c.dims(0);
+  const auto rows = dims[dims.size() - 2], columns = dims[dims.size() - 1];
+  const auto k = std::clamp(c.has(1) ? c.ints(1).at(0) : 0, -rows - 1, columns + 1);
+  const auto bytes = element_bytes(c.in(0).element_type());
+  for (std::size_t i = 0; i < c.out().size(); ++i) {
+    const auto column = static_cast<std::int64_t>(i) % columns,
+               row = static_cast<std::int64_t>(i) / columns % rows;
+    if (upper ? column - row >= k : column - row <= k)
+      std::memcpy(c.out().raw() + i * bytes, c.in(0).raw() + i * bytes, bytes);
+  }
+}
+
+namespace {
+
+/// SplitMix64: small, and the same on every machine.
+class Random {
+ public:
+  Random(const Node& node, std::int64_t global_seed, std::int64_t op_seed)
+      : state_(static_cast<std::uint64_t>(global_seed) * 0x9e3779b97f4a7c15u +
+               static_cast<std::uint64_t>(op_seed)) {
+    if (global_seed == 0 && op_seed == 0)  // nodes without seeds still differ from each other
+      for (const char letter : node.name)
+        state_ = (state_ ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  }
+  std::uint64_t bits() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+void infer_random(InferContext& c, ElementType type) {
+  c.require(is_float(type) || is_integer(type), "output_type is {}, wanted a number type", name_of(type));
+  require_integer(c, 0, "shape");
+  require_rank(c, 0, 1, "shape");
+  require_one_element(c, 1, "input 1");
+  require_one_element(c, 2, "input 2");
+  const auto dims = c.dims(0);
+  if (!dims) {
+    const auto& s = c.shape(0);
+    return c.set(0, type,
+                 s.ranked() && s[0].known() && s[0].size() <= 64
+                     ? Shape::of_rank(static_cast<std::size_t>(s[0].size()))
+                     : Shape());
+  }
+  for (const auto& d : *dims)
+    c.require(!d.known() || d.size() >= 0, "a size is {}, wanted 0 or more", d.low());
+  c.set(0, type, *dims);
+}
+
+}  // namespace
+
+void RandomUniform::infer(InferContext& c) const { infer_random(c, output_type); }
+
+void RandomUniform::evaluate(EvalContext& c) const {
+  Random random(c.node(), global_seed, op_seed);
+  if (is_integer(output_type)) {
+    const auto low = c.ints(1).at(0), high = c.ints(2).at(0);
+    if (high <= low) fail(ErrorCode::bad_input, "random numbers from {} to {}, wanted min < max", low, high);
+    Ints out(c.out().size());
+    const auto span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    for (auto& v : out) v = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + random.bits() % span);
+    return c.store(0, out);
+  }
+  const double low = c.doubles(1).at(0), high = c.doubles(2).at(0);
+  std::vector<double> out(c.out().size());
+  for (auto& v : out)
+    v = low + (high - low) * (std::floor(random.uniform() * 0x1p24) * 0x1p-24);  // below max in f32 too
+  c.store(0, out);
+}
+
+void RandomNormal::infer(InferContext& c) const { infer_random(c, output_type); }
+
+void RandomNormal::evaluate(EvalContext& c) const {
+  Random random(c.node(), global_seed, op_seed);
+  const double mean = c.doubles(1).at(0), deviation = c.doubles(2).at(0);
+  std::vector<double> out(c.out().size());
+  for (auto& v : out) v = mean + deviation * random.normal();
+  c.store(0, out);
+}
+
+void register_generation(Registry& r) {
+  r.add<Range>();
+  r.add<OneHot>();
+  r.add<CumSum>();
+  r.add<Eye>();
+  r.add<Trilu>();
+  r.add<RandomUniform>();
+  r.add<RandomNormal>();
+  r.add<Einsum>();
+  r.add<GridSample>();
+  r.add<DFT>();
+  r.add<IDFT>();
+  r.add<RDFT>();
+  r.add<IRDFT>();
+  r.add<STFT>();
+}
+
+}  // namespace lamina

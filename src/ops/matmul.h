@@ -1,0 +1,27 @@
+#pragma once
+/// Matrix products.
+#include "ops/eval.h"
+
+namespace lamina {
+
+/// y[..., m, n] = bias + sum over k of (a[..., m, k] - a_zero_point) * (b[..., k, n] - b_zero_point).
+/// Inputs: a, b, bias?, a_zero_point?, b_zero_point?. Leading dims broadcast as in numpy; an operand of rank
+/// 1 is a row (a) or a column (b), and its unit dim leaves the result (the transpose flags do not apply to
+/// it). The bias is anything that broadcasts to the result. Zero points: one element; rank 1: per row of a,
+/// per column of b; else they broadcast to the (transposed) operand with 1 along k. Operands of 8 and 16 bits
+/// give i32, wider integers their own type; both accumulate exactly and wrap.
+struct MatMul {
+  static constexpr OpInfo info{
+      "MatMul", 2, 5, 1, Trait::epilogue, "Matrix product with numpy's batch rules, optional bias"};
+  bool transpose_a = false;
+  bool transpose_b = false;
+  template <class V>
+  void visit(V& v) {
+    v("transpose_a", transpose_a);
+    v("transpose_b", transpose_b);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+}  // namespace lamina

@@ -1,0 +1,195 @@
+#include "ops/quantization.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/axes.h"
+#include "ops/fake_quantize.h"
+#include "ops/operators.h"
+#include "ops/scalar.h"
+#include "ops/strided.h"
+
+namespace lamina {
+namespace {
+
+void require_float(const InferContext& c, std::size_t input) {
+  const auto e = c.element(input);
+  c.require(e == ElementType::undefined || is_float(e), "input {} is {}, wanted a floating-point type", input,
+            name_of(e));
+}
+
+/// Scale and zero point of Quantize and Dequantize.
+void check_parameters(const InferContext& c, std::int64_t axis, std::int64_t block_size) {
+  require_float(c, 1);
+  c.require(block_size >= 0, "block_size is {}, wanted 0 or more", block_size);
+  const Shape &x = c.shape(0), &scale = c.shape(1);
+  if (c.has(2)) {
+    const Shape& zero = c.shape(2);
+    const bool fits = !scale.ranked() || !zero.ranked() || scale.fits(zero) ||
+                      (scale.count().fits(1) && zero.count().fits(1));
+    c.require(fits, "zero point has shape {}, wanted {} like the scale", to_string(zero), to_string(scale));
+  }
+  if (!x.ranked() || !scale.ranked()) return;
+  if (block_size == 0) {
+    if (scale.rank() == 0 || (scale.rank() == 1 && scale[0].is(1))) return;
+    c.require(scale.rank() == 1, "scale has shape {}, wanted a scalar or one dimension", to_string(scale));
+    if (!scale[0].known()) return;
+    const auto a = checked_axis(c, axis, x.rank());
+    c.require(scale[0].fits(x[a]), "scale has {} elements, wanted 1 or {} (axis {} of {})",
+              to_string(scale[0]), to_string(x[a]), a, to_string(x));
+    return;
+  }
+  const auto a = checked_axis(c, axis, x.rank());
+  Shape blocks = x;
+  blocks[a] = x[a].known() ? Dim(x[a].size() / block_size + (x[a].size() % block_size != 0)) : Dim();
+  c.require(scale.fits(blocks), "scale has shape {}, wanted {} (blocks of {})", to_string(scale),
+            to_string(blocks), block_size);
+}
+
+/// Which element of scale and zero point belongs to an element of x.
+class ParameterIndex {
+ public:
+  ParameterIndex(const EvalContext& c, std::int64_t axis, std::int64_t block_size)
+      : shared_(block_size == 0 && c.in(1).size() == 1), block_(block_size) {
+    if (shared_) return;
+    const Dims& x = c.dims(0);
+    const auto a = normalize_axis(axis, x.size(), "axis");
+    size_ = x[a];
+    for (std::size_t i = a + 1; i < x.size(); ++i) inner_ *= x[i];
+    if (block_ != 0) blocks_ = c.dims(1)[a];
+  }
+  std::size_t operator()(std::size_t element) const {
+    if (shared_) return 0;
+    const auto i = static_cast<std::int64_t>(element);
+    const auto along = i / inner_ % size_;
+    if (block_ == 0) return static_cast<std::size_t>(along);
+    return static_cast<std::size_t>((i / inner_ / size_ * blocks_ + along / block_) * inner_ + i % inner_);
+  }
+
+ private:
+  bool shared_;
+  std::int64_t block_, blocks_ = 1, inner_ = 1, size_ = 1;
+};
+
+/// NaN becomes 0.
+float saturate_u8(float v) { return v > 0 ? std::min(v, 255.0f) : 0.0f; }
+
+}  // namespace
+
+void FakeQuantize::infer(InferContext& c) const {
+  c.require(levels >= 2 && levels <= (std::int64_t{1} << 32), "levels is {}, wanted 2..2^32", levels);
+  for (std::size_t i = 0; i < 5; ++i) require_float(c, i);
+  for (std::size_t i = 1; i < 5; ++i) require_broadcasts_to(c, i, c.shape(0));
+  c.set(0, c.type(0));
+}
+
+void FakeQuantize::evaluate(EvalContext& c) const {
+  const Dims& dims = c.dims(0);
+  std::array<Ints, 4> strides;
+  std::array<std::vector<float>, 4> range;
+  std::array<std::int64_t, 4> step{};
+  for (std::size_t k = 0; k < 4; ++k) {
+    range[k] = c.floats(k + 1);
+    strides[k] = broadcast_strides(c.dims(k + 1), dims);
+    step[k] = dims.empty() ? 0 : strides[k].back();
+  }
+  auto x = c.floats(0);
+  const auto steps = static_cast<float>(levels - 1);
+  for_each_row<4>(dims, strides, [&](std::int64_t first, const auto& at, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto bound = [&](std::size_t k) {
+        return range[k][static_cast<std::size_t>(at[k] + i * step[k])];
+      };
+      float& v = x[static_cast<std::size_t>(first + i)];
+      v = fake_quantize(v, bound(0), bound(1), bound(2), bound(3), steps);
+    }
+  });
+  c.store(0, x);
+}
+
+void Quantize::infer(InferContext& c) const {
+  c.require(is_integer(destination_type), "destination_type is {}, wanted an integer type",
+            name_of(destination_type));
+  const auto e = c.element(0);
+  c.require(e == ElementType::undefined || is_float(e) || e == ElementType::i32,
+            "input is {}, wanted floats or i32", name_of(e));
+  check_parameters(c, axis, block_size);
+  if (c.has(2)) {
+    const auto z = c.element(2);
+    c.require(z == destination_type || z == ElementType::undefined, "zero point is {}, wanted {}", name_of(z),
+              name_of(destination_type));
+  }
+  c.set(0, destination_type, c.shape(0));
+}
+
+void Quantize::evaluate(EvalContext& c) const {
+  const auto x = c.floats(0), scale = c.floats(1);
+  const Ints zero = c.has(2) ? c.ints(2) : Ints(scale.size(), 0);
+  const auto [low, high] = integer_range(destination_type);
+  const ParameterIndex parameter(c, axis, block_size);
+  Ints out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto p = parameter(i);
+    const double level = static_cast<double>(std::nearbyintf(x[i] / scale[p])) + static_cast<double>(zero[p]);
+    out[i] = std::clamp(scalar::rounded(level), low, high);
+  }
+  c.store(0, out);
+}
+
+void Dequantize::infer(InferContext& c) const {
+  const auto e = c.element(0);
+  c.require(e == ElementType::undefined || is_integer(e), "input is {}, wanted integers", name_of(e));
+  check_parameters(c, axis, block_size);
+  if (c.has(2)) {
+    const auto z = c.element(2);
+    c.require(z == e || z == ElementType::undefined || e == ElementType::undefined,
+              "zero point is {}, wanted {}", name_of(z), name_of(e));
+  }
+  c.set(0, c.element(1), c.shape(0));
+}
+
+void Dequantize::evaluate(EvalContext& c) const {
+  const Ints x = c.ints(0);
+  const auto scale = c.floats(1);
+  const Ints zero = c.has(2) ? c.ints(2) : Ints(scale.size(), 0);
+  const ParameterIndex parameter(c, axis, block_size);
+  std::vector<float> out(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto p = parameter(i);
+    out[i] = static_cast<float>(scalar::wrap_sub(x[i], zero[p])) * scale[p];
+  }
+  c.store(0, out);
+}
+
+void DynamicQuantize::infer(InferContext& c) const {
+  require_float(c, 0);
+  c.set(0, ElementType::u8, c.shape(0));
+  const Shape single(std::vector<Dim>{});
+  c.set(1, ElementType::f32, single);
+  c.set(2, ElementType::u8, single);
+}
+
+void DynamicQuantize::evaluate(EvalContext& c) const {
+  const auto x = c.floats(0);
+  float low = 0, high = 0;
+  for (float v : x) {
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  const float scale = low == high ? 1.0f : (high - low) / 255.0f;
+  const float zero = std::nearbyintf(std::clamp(-low / scale, 0.0f, 255.0f));
+  std::vector<float> y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) y[i] = saturate_u8(std::nearbyintf(x[i] / scale) + zero);
+  c.store(0, y);
+  c.store(1, std::vector<float>{scale});
+  c.store(2, std::vector<float>{zero});
+}
+
+void register_quantization(Registry& r) {
+  r.add<DynamicQuantize>();
+  r.add<Dequantize>();
+  r.add<FakeQuantize>();
+  r.add<Quantize>();
+}
+
+}  // namespace lamina

@@ -1,0 +1,221 @@
+#include "ops/reduction.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "ops/operators.h"
+#include "ops/scalar.h"
+#include "ops/shape_rules.h"
+
+namespace lamina {
+namespace {
+
+/// Row-major positions: element (k, r) is at kept[k] + reduced[r].
+struct Plan {
+  std::vector<std::int64_t> kept, reduced;
+};
+
+Plan plan(const EvalContext& c) {
+  auto axes = axis_flags(c, 1, c.dims(0).size());
+  Plan p;
+  p.reduced = offsets_along(c.dims(0), axes);
+  axes.flip();
+  p.kept = offsets_along(c.dims(0), axes);
+  return p;
+}
+
+/// Folds each set of elements with step(accumulator, element), ends with finish(accumulator, count).
+template <class S, class Step, class Finish>
+std::vector<S> fold(const Plan& p, const std::vector<S>& x, S start, const Step& step, const Finish& finish) {
+  std::vector<S> out(p.kept.size());
+  const auto length = static_cast<std::int64_t>(p.reduced.size());
+  parallel_for(static_cast<std::int64_t>(out.size()), 50'000 / std::max<std::int64_t>(length, 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto i = begin; i < end; ++i) {
+                   S sum = start;
+                   const S* from = x.data() + p.kept[static_cast<std::size_t>(i)];
+                   for (auto o : p.reduced) sum = step(sum, from[o]);
+                   out[static_cast<std::size_t>(i)] = finish(sum, length);
+                 }
+               });
+  return out;
+}
+
+/// The reduction of floats in double, of integers and booleans exactly.
+template <class Real, class Int, class RealEnd, class IntEnd>
+void reduce(EvalContext& c, double real_start, Real real, RealEnd real_end, std::int64_t int_start,
+            Int integer, IntEnd int_end) {
+  if (c.out().size() == 0) return;
+  const auto p = plan(c);
+  if (is_float(c.in(0).element_type()))
+    c.store(0, fold(p, c.doubles(0), real_start, real, real_end));
+  else
+    c.store(0, fold(p, c.ints(0), int_start, integer, int_end));
+}
+
+template <class Real, class Int>
+void reduce(EvalContext& c, double real_start, Real real, std::int64_t int_start, Int integer) {
+  const auto same = [](auto sum, std::int64_t) { return sum; };
+  reduce(c, real_start, real, same, int_start, integer, same);
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::int64_t smallest(ElementType e) {
+  return is_signed(e) ? static_cast<std::int64_t>(~std::uint64_t{0} << (bits_of(e) - 1)) : 0;
+}
+
+std::int64_t largest(ElementType e) {
+  if (e == ElementType::boolean) return 1;
+  return is_signed(e) || e == ElementType::u64
+             ? ~smallest(is_signed(e) ? e : ElementType::i64)
+             : static_cast<std::int64_t>(~(~std::uint64_t{0} << bits_of(e)));
+}
+
+/// Runs f(first, stride, length) for every line along an axis, lines in parallel.
+template <class F>
+void for_each_line(const Dims& shape, std::size_t axis, const F& f) {
+  const std::int64_t length = shape[axis], stride = count_of(shape, axis + 1, shape.size());
+  const std::int64_t lines = count_of(shape, 0, axis) * stride;
+  parallel_for(lines, 10'000 / std::max<std::int64_t>(length, 1), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) f(i / stride * stride * length + i % stride, stride, length);
+  });
+}
+
+void infer_along_axis(InferContext& c, std::int64_t axis) {
+  require_float(c, 0, "input");
+  const auto& x = c.shape(0);
+  if (x.ranked()) normalize_axis(axis, x.rank(), "axis");
+  c.set(0, c.type(0));
+}
+
+/// Largest element and sum of exp(x - largest) of a line.
+std::pair<double, double> exponent_sum(const std::vector<double>& x, std::int64_t first, std::int64_t stride,
+                                       std::int64_t length) {
+  double most = -kInfinity, sum = 0;
+  for (std::int64_t i = 0; i < length; ++i)
+    most = scalar::maximum(most, x[static_cast<std::size_t>(first + i * stride)]);
+  for (std::int64_t i = 0; i < length; ++i)
+    sum += std::exp(x[static_cast<std::size_t>(first + i * stride)] - most);
+  return {most, sum};
+}
+
+}  // namespace
+
+void Reduction::infer(InferContext& c) const {
+  const auto e = c.element(0), a = c.element(1);
+  c.require(e == ElementType::undefined || is_float(e) || is_integer(e) || e == ElementType::boolean,
+            "input is {}, wanted numbers", name_of(e));
+  c.require(a == ElementType::undefined || is_integer(a), "axes are {}, wanted integers", name_of(a));
+  require_rank(c, 1, 0, 1, "axes");
+  const auto& x = c.shape(0);
+  const auto axes = c.ints(1);
+  if (!x.ranked()) return c.set(0, e, Shape());
+  if (axes) return c.set(0, e, reduced_shape(x, axis_flags(c, *axes, x.rank()), keep_dims));
+  if (keep_dims) return c.set(0, e, Shape::of_rank(x.rank()));
+  const Dim count = c.shape(1).ranked() && c.shape(1).rank() == 0 ? Dim(1) : c.shape(1).count();
+  if (!count.known()) return c.set(0, e, Shape());
+  c.require(count.size() <= static_cast<std::int64_t>(x.rank()), "{} axes of an input with shape {}",
+            count.size(), to_string(x));
+  c.set(0, e, Shape::of_rank(x.rank() - static_cast<std::size_t>(count.size())));
+}
+
+void ReduceSum::evaluate(EvalContext& c) const {
+  reduce(
+      c, 0, [](double s, double x) { return s + x; }, 0, scalar::wrap_add);
+}
+
+void ReduceMean::evaluate(EvalContext& c) const {
+  reduce(
+      c, 0, [](double s, double x) { return s + x; },
+      [](double s, std::int64_t n) { return s / static_cast<double>(n); }, 0, scalar::wrap_add,
+      scalar::truncated_div);
+}
+
+void ReduceMax::evaluate(EvalContext& c) const {
+  reduce(c, -kInfinity, scalar::maximum, smallest(c.out_element(0)),
+         [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+}
+
+void ReduceMin::evaluate(EvalContext& c) const {
+  reduce(c, kInfinity, scalar::minimum, largest(c.out_element(0)),
+         [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+}
+
+void ReduceProd::evaluate(EvalContext& c) const {
+  reduce(
+      c, 1, [](double s, double x) { return s * x; }, 1, scalar::wrap_mul);
+}
+
+void ReduceL1::evaluate(EvalContext& c) const {
+  reduce(
+      c, 0, [](double s, double x) { return s + std::fabs(x); }, 0,
+      [](std::int64_t s, std::int64_t x) { return scalar::wrap_add(s, x < 0 ? scalar::wrap_sub(0, x) : x); });
+}
+
+void ReduceL2::evaluate(EvalContext& c) const {
+  if (c.out().size() == 0) return;
+  const auto squares = [](double s, double x) { return s + x * x; };
+  c.store(0, fold(plan(c), c.doubles(0), 0.0, squares, [](double s, std::int64_t) { return std::sqrt(s); }));
+}
+
+void ReduceLogicalAnd::evaluate(EvalContext& c) const {
+  reduce(
+      c, 1, [](double s, double x) { return double(s != 0 && x != 0); }, 1,
+      [](std::int64_t s, std::int64_t x) { return std::int64_t(s != 0 && x != 0); });
+}
+
+void ReduceLogicalOr::evaluate(EvalContext& c) const {
+  reduce(
+      c, 0, [](double s, double x) { return double(s != 0 || x != 0); }, 0,
+      [](std::int64_t s, std::int64_t x) { return std::int64_t(s != 0 || x != 0); });
+}
+
+void Softmax::infer(InferContext& c) const { infer_along_axis(c, axis); }
+
+void Softmax::evaluate(EvalContext& c) const {
+  if (c.out().size() == 0) return;
+  auto x = c.doubles(0);
+  for_each_line(c.dims(0), normalize_axis(axis, c.dims(0).size(), "axis"),
+                [&](std::int64_t first, std::int64_t stride, std::int64_t length) {
+                  const auto [most, sum] = exponent_sum(x, first, stride, length);
+                  for (std::int64_t i = 0; i < length; ++i) {
+                    auto& v = x[static_cast<std::size_t>(first + i * stride)];
+                    v = std::exp(v - most) / sum;
+                  }
+                });
+  c.store(0, x);
+}
+
+void LogSoftmax::infer(InferContext& c) const { infer_along_axis(c, axis); }
+
+void LogSoftmax::evaluate(EvalContext& c) const {
+  if (c.out().size() == 0) return;
+  auto x = c.doubles(0);
+  for_each_line(c.dims(0), normalize_axis(axis, c.dims(0).size(), "axis"),
+                [&](std::int64_t first, std::int64_t stride, std::int64_t length) {
+                  const auto [most, sum] = exponent_sum(x, first, stride, length);
+                  for (std::int64_t i = 0; i < length; ++i) {
+                    auto& v = x[static_cast<std::size_t>(first + i * stride)];
+                    v = v - most - std::log(sum);
+                  }
+                });
+  c.store(0, x);
+}
+
+void register_reduction(Registry& r) {
+  r.add<ReduceSum>();
+  r.add<ReduceMean>();
+  r.add<ReduceMax>();
+  r.add<ReduceMin>();
+  r.add<ReduceProd>();
+  r.add<ReduceL1>();
+  r.add<ReduceL2>();
+  r.add<ReduceLogicalAnd>();
+  r.add<ReduceLogicalOr>();
+  r.add<Softmax>();
+  r.add<LogSoftmax>();
+}
+
+}  // namespace lamina

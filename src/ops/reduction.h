@@ -1,0 +1,61 @@
+#pragma once
+/// Reductions over axes, and Softmax.
+#include "ops/eval.h"
+
+namespace lamina {
+
+/// What the reductions share. Inputs: x, axes (none: every element by itself). An empty set gives the neutral
+/// element, its mean NaN (0 for integers). Integers accumulate exactly and wrap; their mean truncates towards
+/// zero.
+struct Reduction {
+  bool keep_dims = false;
+  template <class V>
+  void visit(V& v) {
+    v("keep_dims", keep_dims);
+  }
+  void infer(InferContext& c) const;
+};
+
+#define LAMINA_REDUCTION(Name, doc)                                     \
+  struct Name : Reduction {                                             \
+    static constexpr OpInfo info{#Name, 2, 2, 1, Trait::epilogue, doc}; \
+    void evaluate(EvalContext& c) const;                                \
+  };
+
+LAMINA_REDUCTION(ReduceSum, "Sum over axes")
+LAMINA_REDUCTION(ReduceMean, "Mean over axes")
+LAMINA_REDUCTION(ReduceMax, "Maximum over axes")
+LAMINA_REDUCTION(ReduceMin, "Minimum over axes")
+LAMINA_REDUCTION(ReduceProd, "Product over axes")
+LAMINA_REDUCTION(ReduceL1, "Sum of absolute values over axes")
+LAMINA_REDUCTION(ReduceL2, "Square root of the sum of squares over axes")
+LAMINA_REDUCTION(ReduceLogicalAnd, "Logical and over axes")
+LAMINA_REDUCTION(ReduceLogicalOr, "Logical or over axes")
+
+#undef LAMINA_REDUCTION
+
+/// exp(x) / sum of exp(x) along one axis. Input: x.
+struct Softmax {
+  static constexpr OpInfo info{"Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis"};
+  std::int64_t axis = 1;
+  template <class V>
+  void visit(V& v) {
+    v("axis", axis);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// log(Softmax(x)). Input: x.
+struct LogSoftmax {
+  static constexpr OpInfo info{"LogSoftmax", 1, 1, 1, Trait::none, "Logarithm of Softmax"};
+  std::int64_t axis = 1;
+  template <class V>
+  void visit(V& v) {
+    v("axis", axis);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+}  // namespace lamina

@@ -1,0 +1,187 @@
+#pragma once
+/// What the element-wise operators do to one element: the one place where their meaning is written down.
+///
+/// Each operator is a struct with a name, a line of documentation, traits, the element types it takes, and
+/// `real(double...)` and, where it differs, `integer(int64...)`. Results are rounded to the element type
+/// once.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "graph/op.h"
+
+namespace lamina {
+
+/// Element types that an element-wise operator takes.
+enum class Takes : std::uint8_t { numbers, floats, integers, booleans, anything };
+
+namespace scalar {
+
+using Real = double;
+using Int = std::int64_t;
+
+// Integer arithmetic that wraps instead of overflowing.
+constexpr Int wrap_add(Int a, Int b) {
+  return static_cast<Int>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+constexpr Int wrap_sub(Int a, Int b) {
+  return static_cast<Int>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+constexpr Int wrap_mul(Int a, Int b) {
+  return static_cast<Int>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+/// C's division; 0 for a divisor of 0.
+constexpr Int truncated_div(Int a, Int b) { return b == 0 ? 0 : (b == -1 ? wrap_sub(0, a) : a / b); }
+/// Rounded towards minus infinity; 0 for a divisor of 0.
+constexpr Int floored_div(Int a, Int b) {
+  const Int q = truncated_div(a, b);
+  return b != 0 && b != -1 && a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q;
+}
+constexpr Int truncated_mod(Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }
+constexpr Int floored_mod(Int a, Int b) {
+  const Int r = truncated_mod(a, b);
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+constexpr Int power(Int base, Int exponent) {
+  if (exponent < 0) return base == 1 ? 1 : (base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0);
+  Int result = 1;
+  for (; exponent > 0; exponent >>= 1, base = wrap_mul(base, base))
+    if (exponent & 1) result = wrap_mul(result, base);
+  return result;
+}
+inline Real floored_mod(Real a, Real b) {
+  const Real r = std::fmod(a, b);
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+inline Real round_half_even(Real x) { return std::nearbyint(x); }
+inline Real round_half_away(Real x) { return std::round(x); }
+/// NaN when one operand is.
+inline Real maximum(Real a, Real b) { return std::isnan(a) || a > b ? a : b; }
+inline Real minimum(Real a, Real b) { return std::isnan(a) || a < b ? a : b; }
+inline Real clamp(Real x, Real low, Real high) { return x < low ? low : (x > high ? high : x); }
+inline Real sigmoid(Real x) { return 1 / (1 + std::exp(-x)); }
+inline Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+
+// Activations with parameters.
+inline Real elu(Real x, Real alpha) { return x < 0 ? alpha * std::expm1(x) : x; }
+inline Real selu(Real x, Real alpha, Real lambda) { return lambda * (x > 0 ? x : alpha * std::expm1(x)); }
+inline Real hard_sigmoid(Real x, Real alpha, Real beta) { return clamp(alpha * x + beta, 0, 1); }
+inline Real swish(Real x, Real beta) { return x / (1 + std::exp(-beta * x)); }
+inline Real prelu(Real x, Real slope) { return x < 0 ? x * slope : x; }
+inline Real gelu_erf(Real x) { return x * 0.5 * std::erfc(-x * 0.70710678118654752440); }
+inline Real gelu_tanh(Real x) {
+  return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+}
+
+// One line per operator. LAMINA_REAL: computed in double for every element type (integers are rounded);
+// LAMINA_BOTH: with an expression for integers of its own.
+#define LAMINA_REAL(NAME, TAKES, TRAITS, DOC, REAL)                           \
+  struct NAME {                                                               \
+    static constexpr std::string_view name = #NAME;                           \
+    static constexpr std::string_view doc = DOC;                              \
+    static constexpr Trait traits = TRAITS;                                   \
+    static constexpr Takes takes = Takes::TAKES;                              \
+    static Real real(Real x) { return REAL; }                                 \
+    static Int integer(Int x) { return rounded(real(static_cast<Real>(x))); } \
+  };
+#define LAMINA_BOTH(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)       \
+  struct NAME {                                                    \
+    static constexpr std::string_view name = #NAME;                \
+    static constexpr std::string_view doc = DOC;                   \
+    static constexpr Trait traits = TRAITS;                        \
+    static constexpr Takes takes = Takes::TAKES;                   \
+    static Real real([[maybe_unused]] Real x) { return REAL; }     \
+    static Int integer([[maybe_unused]] Int x) { return INTEGER; } \
+  };
+#define LAMINA_BINARY(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)                          \
+  struct NAME {                                                                         \
+    static constexpr std::string_view name = #NAME;                                     \
+    static constexpr std::string_view doc = DOC;                                        \
+    static constexpr Trait traits = TRAITS;                                             \
+    static constexpr Takes takes = Takes::TAKES;                                        \
+    static constexpr bool compares = false;                                             \
+    static Real real([[maybe_unused]] Real a, [[maybe_unused]] Real b) { return REAL; } \
+    static Int integer(Int a, Int b) { return INTEGER; }                                \
+  };
+#define LAMINA_COMPARISON(NAME, TAKES, TRAITS, DOC, EXPRESSION) \
+  struct NAME {                                                 \
+    static constexpr std::string_view name = #NAME;             \
+    static constexpr std::string_view doc = DOC;                \
+    static constexpr Trait traits = TRAITS;                     \
+    static constexpr Takes takes = Takes::TAKES;                \
+    static constexpr bool compares = true;                      \
+    static Real real(Real a, Real b) { return EXPRESSION; }     \
+    static Int integer(Int a, Int b) { return EXPRESSION; }     \
+  };
+
+/// Nearest integer, saturated; NaN becomes 0.
+inline Int rounded(Real x) {
+  if (std::isnan(x)) return 0;
+  if (x >= 0x1p63) return std::numeric_limits<Int>::max();
+  return x < -0x1p63 ? std::numeric_limits<Int>::min() : static_cast<Int>(std::nearbyint(x));
+}
+
+// clang-format off
+LAMINA_BOTH(Abs, numbers, Trait::none, "|x|", std::fabs(x), x < 0 ? wrap_sub(0, x) : x)
+LAMINA_BOTH(Negative, numbers, Trait::none, "-x", -x, wrap_sub(0, x))
+LAMINA_BOTH(Sign, numbers, Trait::monotone, "-1, 0 or 1", std::isnan(x) ? x : Real((x > 0) - (x < 0)), (x > 0) - (x < 0))
+LAMINA_BOTH(Ceiling, numbers, Trait::monotone, "Smallest integer not below x", std::ceil(x), x)
+LAMINA_BOTH(Floor, numbers, Trait::monotone, "Largest integer not above x", std::floor(x), x)
+LAMINA_REAL(Acos, numbers, Trait::none, "Inverse cosine", std::acos(x))
+LAMINA_REAL(Acosh, numbers, Trait::none, "Inverse hyperbolic cosine", std::acosh(x))
+LAMINA_REAL(Asin, numbers, Trait::none, "Inverse sine", std::asin(x))
+LAMINA_REAL(Asinh, numbers, Trait::monotone, "Inverse hyperbolic sine", std::asinh(x))
+LAMINA_REAL(Atan, numbers, Trait::monotone, "Inverse tangent", std::atan(x))
+LAMINA_REAL(Atanh, numbers, Trait::none, "Inverse hyperbolic tangent", std::atanh(x))
+LAMINA_REAL(Cos, numbers, Trait::none, "Cosine", std::cos(x))
+LAMINA_REAL(Cosh, numbers, Trait::none, "Hyperbolic cosine", std::cosh(x))
+LAMINA_REAL(Erf, numbers, Trait::monotone, "Error function", std::erf(x))
+LAMINA_REAL(Exp, numbers, Trait::monotone, "e to the power of x", std::exp(x))
+LAMINA_REAL(Log, numbers, Trait::none, "Natural logarithm", std::log(x))
+LAMINA_REAL(Sin, numbers, Trait::none, "Sine", std::sin(x))
+LAMINA_REAL(Sinh, numbers, Trait::monotone, "Hyperbolic sine", std::sinh(x))
+LAMINA_REAL(Sqrt, numbers, Trait::none, "Square root", std::sqrt(x))
+LAMINA_REAL(Tan, numbers, Trait::none, "Tangent", std::tan(x))
+LAMINA_BOTH(LogicalNot, booleans, Trait::none, "True where x is false", Real(x == 0), x == 0)
+LAMINA_BOTH(BitwiseNot, integers, Trait::none, "Every bit flipped", Real(x == 0), ~x)
+LAMINA_BOTH(Relu, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, x < 0 ? 0 : x)
+LAMINA_REAL(Sigmoid, numbers, Trait::monotone, "1 / (1 + exp(-x))", sigmoid(x))
+LAMINA_REAL(Tanh, numbers, Trait::monotone, "Hyperbolic tangent", std::tanh(x))
+LAMINA_REAL(HSwish, floats, Trait::none, "x * min(max(x + 3, 0), 6) / 6", x * clamp(x + 3, 0, 6) / 6)
+LAMINA_REAL(HSigmoid, floats, Trait::monotone, "min(max(x + 3, 0), 6) / 6", clamp(x + 3, 0, 6) / 6)
+LAMINA_REAL(Mish, floats, Trait::none, "x * tanh(softplus(x))", x * std::tanh(softplus(x)))
+LAMINA_REAL(SoftPlus, floats, Trait::monotone, "log(1 + exp(x))", softplus(x))
+LAMINA_REAL(SoftSign, floats, Trait::monotone, "x / (1 + |x|)", x / (1 + std::fabs(x)))
+
+LAMINA_BINARY(Add, numbers, Trait::commutative, "a + b", a + b, wrap_add(a, b))
+LAMINA_BINARY(Subtract, numbers, Trait::none, "a - b", a - b, wrap_sub(a, b))
+LAMINA_BINARY(Multiply, numbers, Trait::commutative, "a * b", a * b, wrap_mul(a, b))
+LAMINA_BINARY(Maximum, numbers, Trait::commutative, "The larger one; NaN when one is", maximum(a, b), a > b ? a : b)
+LAMINA_BINARY(Minimum, numbers, Trait::commutative, "The smaller one; NaN when one is", minimum(a, b), a < b ? a : b)
+LAMINA_BINARY(Power, numbers, Trait::none, "a to the power of b", std::pow(a, b), power(a, b))
+LAMINA_BINARY(Mod, numbers, Trait::none, "Remainder with the sign of a", std::fmod(a, b), truncated_mod(a, b))
+LAMINA_BINARY(FloorMod, numbers, Trait::none, "Remainder with the sign of b", floored_mod(a, b), floored_mod(a, b))
+LAMINA_BINARY(SquaredDifference, numbers, Trait::commutative, "(a - b)^2", (a - b) * (a - b), wrap_mul(wrap_sub(a, b), wrap_sub(a, b)))
+LAMINA_BINARY(LogicalAnd, booleans, Trait::commutative, "a and b", Real(a != 0 && b != 0), a != 0 && b != 0)
+LAMINA_BINARY(LogicalOr, booleans, Trait::commutative, "a or b", Real(a != 0 || b != 0), a != 0 || b != 0)
+LAMINA_BINARY(LogicalXor, booleans, Trait::commutative, "Exactly one of a and b", Real((a != 0) != (b != 0)), (a != 0) != (b != 0))
+LAMINA_BINARY(BitwiseAnd, integers, Trait::commutative, "Bits set in both", 0, a & b)
+LAMINA_BINARY(BitwiseOr, integers, Trait::commutative, "Bits set in one or both", 0, a | b)
+LAMINA_BINARY(BitwiseXor, integers, Trait::commutative, "Bits set in exactly one", 0, a ^ b)
+LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", 0, b < 0 || b > 63 ? 0 : static_cast<Int>(static_cast<std::uint64_t>(a) << b))
+LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", 0, b < 0 ? 0 : a >> (b > 63 ? 63 : b))
+LAMINA_COMPARISON(Equal, anything, Trait::commutative, "a == b", a == b)
+LAMINA_COMPARISON(NotEqual, anything, Trait::commutative, "a != b", a != b)
+LAMINA_COMPARISON(Less, anything, Trait::none, "a < b", a < b)
+LAMINA_COMPARISON(LessEqual, anything, Trait::none, "a <= b", a <= b)
+LAMINA_COMPARISON(Greater, anything, Trait::none, "a > b", a > b)
+LAMINA_COMPARISON(GreaterEqual, anything, Trait::none, "a >= b", a >= b)
+// clang-format on
+
+#undef LAMINA_REAL
+#undef LAMINA_BOTH
+#undef LAMINA_BINARY
+#undef LAMINA_COMPARISON
+
+}  // namespace scalar
+}  // namespace lamina

@@ -1,0 +1,198 @@
+/// Slice and StridedSlice of movement.h.
+#include <algorithm>
+
+#include "ops/axes.h"
+#include "ops/movement.h"
+#include "ops/operators.h"
+#include "ops/slicing.h"
+#include "ops/strided.h"
+
+namespace lamina {
+namespace {
+
+/// Copies out of x: axis i takes count[i] elements from first[i] on, step[i] apart.
+void copy_slice(EvalContext& c, const Ints& first, const Ints& count, const Ints& step) {
+  if (c.out().size() == 0) return;
+  auto strides = dense_strides(c.dims(0));
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    offset += first[i] * strides[i];
+    strides[i] = count[i] > 1 ? strides[i] * step[i] : 0;
+  }
+  copy_strided(c.out().raw(), count, c.in(0).raw(), offset, strides, element_bytes(c.out_element(0)));
+}
+
+const Dim* bound(const std::optional<std::vector<Dim>>& bounds, std::size_t i, const Dim& unknown) {
+  return bounds ? &(*bounds)[i] : &unknown;
+}
+
+/// Any value, negative ones included.
+const Dim& any_bound() {
+  static const Dim any(INT64_MIN, INT64_MAX);
+  return any;
+}
+
+std::optional<std::int64_t> step_at(const InferContext& c, const std::optional<Ints>& steps, std::size_t i) {
+  if (!steps) return std::nullopt;
+  c.require((*steps)[i] != 0, "step {} is 0", i);
+  return (*steps)[i];
+}
+
+}  // namespace
+
+void Slice::infer(InferContext& c) const {
+  const auto element = c.element(0);
+  const Shape& x = c.shape(0);
+  const Dim count = require_list(c, 1, "start");
+  constexpr std::array<std::string_view, 5> names{"", "", "stop", "step", "axes"};
+  for (std::size_t i = 2; i < 5; ++i) {
+    if (i == 4 && !c.has(4)) continue;
+    const Dim length = require_list(c, i, names[i]);
+    c.require(length.fits(count), "{} has {} elements, start has {}", names[i], to_string(length),
+              to_string(count));
+  }
+  if (!x.ranked()) return c.set(0, element, Shape());
+  c.require(count.low() <= static_cast<std::int64_t>(x.rank()),
+            "start has {} elements, the input has rank {}", to_string(count), x.rank());
+  auto axes = c.has(4) ? c.ints(4) : std::nullopt;
+  if (!c.has(4) && count.known()) {
+    axes.emplace();
+    for (std::int64_t i = 0; i < count.size(); ++i) axes->push_back(i);
+  }
+  if (!axes || !count.known()) return c.set(0, element, Shape::of_rank(x.rank()));
+  const auto start = c.dims(1), stop = c.dims(2);
+  const auto steps = c.ints(3);
+  Shape out = x;
+  const auto listed = checked_axes(c, *axes, x.rank(), "axes");
+  for (std::size_t i = 0; i < listed.size(); ++i)
+    out[listed[i]] =
+        sliced(x[listed[i]], bound(start, i, any_bound()), bound(stop, i, any_bound()), step_at(c, steps, i));
+  c.set(0, element, std::move(out));
+}
+
+void Slice::evaluate(EvalContext& c) const {
+  const Dims& x = c.dims(0);
+  const Ints start = c.ints(1), stop = c.ints(2), steps = c.ints(3);
+  Ints first(x.size(), 0), count = x, step(x.size(), 1);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const auto a = normalize_axis(c.has(4) ? c.ints(4)[i] : static_cast<std::int64_t>(i), x.size(), "axes");
+    const auto range = slice_range(x[a], start[i], stop[i], steps[i]);
+    first[a] = range.first;
+    count[a] = range.count;
+    step[a] = steps[i];
+  }
+  copy_slice(c, first, count, step);
+}
+
+namespace {
+
+enum class Part { whole, cut, take, insert };
+
+/// What StridedSlice does, output dimension by output dimension (and for taken, dropped ones).
+struct Step {
+  Part part;
+  std::size_t axis = 0;      // of the input, unless inserted
+  std::size_t position = 0;  // in begin, end and strides
+};
+
+/// The masks laid out over `positions` elements of begin and an input of `rank`.
+std::vector<Step> layout(const InferContext* c, const StridedSlice& s, std::size_t positions,
+                         std::size_t rank) {
+  const auto set = [](const Ints& mask, std::size_t i) { return i < mask.size() && mask[i] != 0; };
+  std::size_t used = 0, ellipses = 0;
+  for (std::size_t i = 0; i < positions; ++i) {
+    if (set(s.ellipsis_mask, i)) {
+      ++ellipses;
+    } else if (!set(s.new_axis_mask, i)) {
+      ++used;
+    }
+  }
+  if (c) {
+    c->require(ellipses <= 1, "ellipsis_mask has {} ones, wanted at most 1", ellipses);
+    c->require(used <= rank, "begin speaks of {} dimensions, the input has {}", used, rank);
+  }
+  std::vector<Step> steps;
+  std::size_t axis = 0;
+  for (std::size_t i = 0; i < positions; ++i) {
+    if (set(s.ellipsis_mask, i)) {
+      for (std::size_t k = used; k < rank; ++k) steps.push_back({Part::whole, axis++, i});
+    } else if (set(s.new_axis_mask, i)) {
+      steps.push_back({Part::insert, 0, i});
+    } else {
+      steps.push_back({set(s.shrink_axis_mask, i) ? Part::take : Part::cut, axis++, i});
+    }
+  }
+  for (; axis < rank; ++axis) steps.push_back({Part::whole, axis, positions});
+  return steps;
+}
+
+bool masked(const Ints& mask, std::size_t i) { return i < mask.size() && mask[i] != 0; }
+
+}  // namespace
+
+void StridedSlice::infer(InferContext& c) const {
+  const auto element = c.element(0);
+  const Shape& x = c.shape(0);
+  const Dim count = require_list(c, 1, "begin"), end_count = require_list(c, 2, "end");
+  c.require(count.fits(end_count), "end has {} elements, begin has {}", to_string(end_count),
+            to_string(count));
+  if (c.has(3)) {
+    const Dim stride_count = require_list(c, 3, "strides");
+    c.require(count.fits(stride_count), "strides has {} elements, begin has {}", to_string(stride_count),
+              to_string(count));
+  }
+  if (!x.ranked() || !count.known()) return c.set(0, element, Shape());
+  c.require(count.size() <= 4096, "begin has {} elements, wanted at most 4096", count.size());
+  const auto positions = static_cast<std::size_t>(count.size());
+  const auto begin = c.dims(1), end = c.dims(2);
+  const auto strides = c.has(3) ? c.ints(3) : Ints(positions, 1);
+  std::vector<Dim> out;
+  for (const auto& s : layout(&c, *this, positions, x.rank())) {
+    const Dim& d = s.part == Part::insert ? any_bound() : x[s.axis];
+    switch (s.part) {
+      case Part::insert:
+        out.emplace_back(1);
+        break;
+      case Part::whole:
+        out.push_back(d);
+        break;
+      case Part::cut: {
+        const Dim *from = bound(begin, s.position, any_bound()), *to = bound(end, s.position, any_bound());
+        out.push_back(sliced(d, masked(begin_mask, s.position) ? nullptr : from,
+                             masked(end_mask, s.position) ? nullptr : to, step_at(c, strides, s.position)));
+        break;
+      }
+      case Part::take: {
+        const Dim at = masked(begin_mask, s.position) ? Dim(0) : *bound(begin, s.position, any_bound());
+        const bool inside = !at.known() || !d.known() || (at.size() < d.size() && at.size() >= -d.size());
+        c.require(inside, "begin takes element {} of axis {}, which has {}", to_string(at), s.axis,
+                  to_string(d));
+        break;
+      }
+    }
+  }
+  c.set(0, element, Shape(std::move(out)));
+}
+
+void StridedSlice::evaluate(EvalContext& c) const {
+  const Dims& x = c.dims(0);
+  const Ints begin = c.ints(1), end = c.ints(2), strides = c.has(3) ? c.ints(3) : Ints(begin.size(), 1);
+  Ints first(x.size(), 0), count = x, step(x.size(), 1);
+  for (const auto& s : layout(nullptr, *this, begin.size(), x.size())) {
+    const auto p = s.position;
+    if (s.part == Part::cut) {
+      const auto range = slice_range(x[s.axis], masked(begin_mask, p) ? open_start(strides[p]) : begin[p],
+                                     masked(end_mask, p) ? open_stop(strides[p]) : end[p], strides[p]);
+      first[s.axis] = range.first;
+      count[s.axis] = range.count;
+      step[s.axis] = strides[p];
+    } else if (s.part == Part::take) {
+      const auto at = masked(begin_mask, p) ? 0 : begin[p];
+      first[s.axis] = at < 0 ? at + x[s.axis] : at;
+      count[s.axis] = 1;
+    }
+  }
+  copy_slice(c, first, count, step);
+}
+
+}  // namespace lamina

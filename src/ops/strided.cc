@@ -1,0 +1,102 @@
+#include "ops/strided.h"
+
+#include <cstring>
+#include <limits>
+
+namespace lamina {
+
+Ints dense_strides(const Dims& dims) {
+  element_count(dims);  // throws where the products below would overflow
+  Ints strides(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * std::max<std::int64_t>(dims[i], 1);
+  return strides;
+}
+
+Ints broadcast_strides(const Dims& from, const Dims& to) {
+  LAMINA_CHECK(from.size() <= to.size(), "{} broadcast to {}", to_string(from), to_string(to));
+  const auto dense = dense_strides(from);
+  Ints strides(to.size(), 0);
+  const auto skipped = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    LAMINA_CHECK(from[i] == 1 || from[i] == to[skipped + i], "{} broadcast to {}", to_string(from),
+                 to_string(to));
+    if (from[i] != 1) strides[skipped + i] = dense[i];
+  }
+  return strides;
+}
+
+std::size_t element_bytes(ElementType type) {
+  if (bits_of(type) < 8) fail(ErrorCode::unsupported, "element type {} is not supported here", name_of(type));
+  return static_cast<std::size_t>(bits_of(type)) / 8;
+}
+
+std::pair<std::int64_t, std::int64_t> integer_range(ElementType type) {
+  const int bits = bits_of(type);
+  if (type == ElementType::boolean) return {0, 1};
+  if (!is_signed(type)) return {0, bits == 64 ? INT64_MAX : (std::int64_t{1} << bits) - 1};
+  return bits == 64 ? std::pair(INT64_MIN, INT64_MAX)
+                    : std::pair(-(std::int64_t{1} << (bits - 1)), (std::int64_t{1} << (bits - 1)) - 1);
+}
+
+namespace {
+
+template <class T>
+void copy_row(std::byte* out, const std::byte* in, std::int64_t count, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(out + i * std::int64_t{sizeof(T)}, in + i * stride * std::int64_t{sizeof(T)}, sizeof(T));
+}
+
+}  // namespace
+
+void copy_strided(std::byte* out, const Dims& dims, const std::byte* in, std::int64_t offset,
+                  const Ints& strides, std::size_t bytes) {
+  const auto size = static_cast<std::int64_t>(bytes);
+  const std::int64_t last = strides.empty() ? 1 : strides.back();
+  in += offset * size;
+  for_each_row<1>(dims, {strides}, [&](std::int64_t first, const auto& offsets, std::int64_t count) {
+    std::byte* to = out + first * size;
+    const std::byte* from = in + offsets[0] * size;
+    if (last == 1) {
+      std::memcpy(to, from, static_cast<std::size_t>(count * size));
+    } else if (bytes == 8) {
+      copy_row<std::uint64_t>(to, from, count, last);
+    } else if (bytes == 4) {
+      copy_row<std::uint32_t>(to, from, count, last);
+    } else if (bytes == 2) {
+      copy_row<std::uint16_t>(to, from, count, last);
+    } else {
+      copy_row<std::uint8_t>(to, from, count, last);
+    }
+  });
+}
+
+Tensor transposed(const Tensor& x, const Dims& dims, const std::vector<std::size_t>& order,
+                  const Dims& out_dims) {
+  const auto dense = dense_strides(dims);
+  Dims walked;
+  Ints strides;
+  for (auto axis : order) {
+    walked.push_back(dims[axis]);
+    strides.push_back(dense[axis]);
+  }
+  Tensor out(x.element_type(), out_dims);
+  LAMINA_CHECK(element_count(walked) == x.size() && out.size() == x.size(), "transposing {} as {}",
+               to_string(x.shape()), to_string(dims));
+  if (out.size() != 0) copy_strided(out.raw(), walked, x.raw(), 0, strides, element_bytes(x.element_type()));
+  return out;
+}
+
+void require_broadcasts_to(const InferContext& c, std::size_t input, const Shape& x) {
+  const Shape& s = c.shape(input);
+  if (!s.ranked() || !x.ranked()) return;
+  bool fits = s.rank() <= x.rank();
+  for (std::size_t i = 0; fits && i < s.rank(); ++i) {
+    const Dim& to = x[x.rank() - s.rank() + i];
+    fits = s[i].fits(1) || s[i].fits(to);
+  }
+  c.require(fits, "input {} has shape {}, wanted one that broadcasts to {}", input, to_string(s),
+            to_string(x));
+}
+
+}  // namespace lamina

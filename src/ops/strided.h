@@ -1,0 +1,65 @@
+#pragma once
+/// Walking over tensors with strides: broadcasting, transposing, slicing. Used by the reference operators
+/// only.
+#include <array>
+
+#include "base/parallel.h"
+#include "ops/eval.h"
+
+namespace lamina {
+
+/// Row-major strides in elements.
+Ints dense_strides(const Dims& dims);
+/// Strides that read `from` at every index of `to` (numpy broadcasting, which must fit): 0 where it repeats.
+Ints broadcast_strides(const Dims& from, const Dims& to);
+/// Bytes of one element; throws Error for packed types.
+std::size_t element_bytes(ElementType type);
+/// Smallest and largest value of an integer type, within i64.
+std::pair<std::int64_t, std::int64_t> integer_range(ElementType type);
+
+/// Writes `dims` elements densely to `out`, reading in + offset + sum of index * stride (all in elements).
+void copy_strided(std::byte* out, const Dims& dims, const std::byte* in, std::int64_t offset,
+                  const Ints& strides, std::size_t bytes);
+/// Transposes x seen under `dims` so that result axis i is axis order[i].
+Tensor transposed(const Tensor& x, const Dims& dims, const std::vector<std::size_t>& order,
+                  const Dims& out_dims);
+
+/// Calls body(first, offsets, count) for rows along the last axis of dims, in parallel: `first` is the row's
+/// first element, offsets[k] where operand k starts; step along a row with strides[k].back(). Scalars are one
+/// row of one.
+template <std::size_t N, class F>
+void for_each_row(Dims dims, std::array<Ints, N> strides, const F& body) {
+  if (dims.empty()) {
+    dims = {1};
+    for (auto& s : strides) s = {0};
+  }
+  const std::size_t outer = dims.size() - 1;
+  const std::int64_t row = dims.back();
+  std::int64_t rows = row == 0 ? 0 : 1;
+  for (std::size_t i = 0; i < outer; ++i) rows *= dims[i];
+  parallel_for(rows, std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(row, 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 Ints index(outer);
+                 std::array<std::int64_t, N> offsets{};
+                 std::int64_t rest = begin;
+                 for (std::size_t i = outer; i-- > 0; rest /= dims[i]) {
+                   index[i] = rest % dims[i];
+                   for (std::size_t k = 0; k < N; ++k) offsets[k] += index[i] * strides[k][i];
+                 }
+                 for (std::int64_t r = begin; r < end; ++r) {
+                   body(r * row, offsets, row);
+                   for (std::size_t i = outer; i-- > 0;) {
+                     const bool carry = ++index[i] == dims[i];
+                     for (std::size_t k = 0; k < N; ++k)
+                       offsets[k] += carry ? -(dims[i] - 1) * strides[k][i] : strides[k][i];
+                     if (!carry) break;
+                     index[i] = 0;
+                   }
+                 }
+               });
+}
+
+/// The input broadcasts to x without enlarging it; throws otherwise.
+void require_broadcasts_to(const InferContext& c, std::size_t input, const Shape& x);
+
+}  // namespace lamina
