@@ -1,0 +1,106 @@
+#include "formats/ir/blobs.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "formats/ir/text.h"
+
+namespace lamina::ir {
+namespace {
+
+constexpr std::array<std::uint8_t, 256> reversed_bits() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned i = 0; i < 256; ++i)
+    for (unsigned bit = 0; bit < 8; ++bit)
+      if (i & (1U << bit)) table[i] = static_cast<std::uint8_t>(table[i] | (0x80U >> bit));
+  return table;
+}
+constexpr auto kReversed = reversed_bits();
+
+bool has_odd_booleans(const std::byte* data, std::size_t bytes) {
+  return std::any_of(data, data + bytes, [](std::byte b) { return b > std::byte{1}; });
+}
+
+std::size_t bytes_of(ElementType type, std::size_t count) {
+  return (count * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
+}
+
+}  // namespace
+
+Blobs::Blobs(const std::string& xml_path)
+    : path_(std::filesystem::path(xml_path).replace_extension(".bin").string()) {}
+
+void Blobs::open(const std::string& what) {
+  if (file_) return;
+  try {
+    file_ = MappedFile::open(path_);
+  } catch (const Error& error) {
+    lamina::fail(ErrorCode::bad_file, "{} ({} needs it)", error.what(), what);
+  }
+}
+
+const std::byte* Blobs::slice(const XmlFile& xml, pugi::xml_node node, const std::string& what,
+                              std::uint64_t offset, std::uint64_t size) {
+  if (size == 0) return nullptr;
+  open(what);
+  if (offset > file_->size() || size > file_->size() - offset)
+    xml.fail(node, "{}: bytes {} to {}+{} of '{}', which has {}", what, offset, offset, size, path_,
+             file_->size());
+  return file_->data() + offset;
+}
+
+Tensor Blobs::constant(const XmlFile& xml, const Layer& layer, BitOrder order) {
+  const auto what = fmt::format("constant '{}'", layer.name);
+  if (!layer.data) xml.fail(layer.xml, "{} has no <data>", what);
+  const auto type_text = xml.attribute(layer.data, "element_type");
+  const auto type = parse_element_type(type_text);
+  if (!type || *type == ElementType::undefined)
+    xml.fail(layer.data, "{} has the unknown element type '{}'", what, type_text.substr(0, 80));
+  const auto shape_text = xml.attribute(layer.data, "shape");
+  const auto shape = parse_shape(shape_text);
+  if (!shape || !shape->known())
+    xml.fail(layer.data, "{} has the shape \"{}\", wanted sizes", what, shape_text.substr(0, 80));
+  if (!countable(*shape) || shape->rank() > 32)
+    xml.fail(layer.data, "{} has the impossible shape {}", what, to_string(*shape));
+  const Dims dims = shape->sizes();
+  const std::size_t count = element_count(dims);
+  const auto offset = xml.integer(layer.data, "offset"), size = xml.integer(layer.data, "size");
+  if (offset < 0 || size < 0) xml.fail(layer.data, "{} has offset {} and size {}", what, offset, size);
+  const auto* data =
+      slice(xml, layer.data, what, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size));
+  if (count > static_cast<std::uint64_t>(size) / static_cast<std::size_t>(bits_of(*type)) * 8 + 16)
+    xml.fail(layer.data, "{}: {} bytes are too few for {}", what, size, to_string(TensorType{*type, *shape}));
+  const std::size_t bytes = bytes_of(*type, count);
+  if (bytes > static_cast<std::uint64_t>(size))
+    xml.fail(layer.data, "{} has {} bytes, {} needs {}", what, size, to_string(TensorType{*type, *shape}),
+             bytes);
+  if (bytes == 0) return Tensor(*type, dims);
+  const bool change = *type == ElementType::u1
+                          ? order == BitOrder::high_first
+                          : *type == ElementType::boolean && has_odd_booleans(data, bytes);
+  if (change) return rewritten(xml, layer, *type, dims, data, static_cast<std::uint64_t>(offset), bytes);
+  return Tensor::share(*type, dims, file_, data);
+}
+
+// Layers that name the same bytes share one copy, and all copies together stay within the file's size:
+// overlapping blobs cannot blow up memory.
+Tensor Blobs::rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,
+                        const std::byte* data, std::uint64_t offset, std::size_t bytes) {
+  Tensor& copy = rewritten_[{offset, bytes, type}];
+  if (!copy.valid()) {
+    rewritten_bytes_ += bytes;
+    if (rewritten_bytes_ > file_->size())
+      xml.fail(layer.data, "constant '{}' overlaps others of type {}", layer.name, name_of(type));
+    copy = Tensor(ElementType::u8, {static_cast<std::int64_t>(bytes)});
+    const auto* in = reinterpret_cast<const std::uint8_t*>(data);
+    std::transform(in, in + bytes, copy.data<std::uint8_t>().begin(), [&](std::uint8_t byte) {
+      return type == ElementType::u1 ? kReversed[byte] : static_cast<std::uint8_t>(byte != 0);
+    });
+  }
+  const auto held = std::make_shared<Tensor>(copy);
+  return Tensor::share(type, dims, held, copy.raw());
+}
+
+}  // namespace lamina::ir

@@ -1,0 +1,41 @@
+#pragma once
+/// Constants of the .bin file.
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "base/mapped_file.h"
+#include "formats/ir/network.h"
+#include "lamina/tensor.h"
+
+namespace lamina::ir {
+
+class Blobs {
+ public:
+  explicit Blobs(const std::string& xml_path);
+
+  /// How the file packs u1: most significant bit first, but weights of BinaryConvolution the other way round.
+  enum class BitOrder { high_first, low_first };
+
+  /// The tensor of a Const layer, a slice of the mapped file wherever that is possible. The layer's element
+  /// type must be one that lamina has.
+  Tensor constant(const XmlFile& xml, const Layer& layer, BitOrder order);
+  /// `size` bytes at `offset`; `what` names the reader in errors.
+  const std::byte* slice(const XmlFile& xml, pugi::xml_node node, const std::string& what,
+                         std::uint64_t offset, std::uint64_t size);
+  std::size_t size() const { return file_ ? file_->size() : 0; }  ///< of the file, once something was read
+
+ private:
+  void open(const std::string& what);
+  Tensor rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,
+                   const std::byte* data, std::uint64_t offset, std::size_t bytes);
+
+  std::string path_;
+  std::shared_ptr<const MappedFile> file_;
+  std::map<std::tuple<std::uint64_t, std::size_t, ElementType>, Tensor>
+      rewritten_;  // bytes changed on reading
+  std::size_t rewritten_bytes_ = 0;
+};
+
+}  // namespace lamina::ir

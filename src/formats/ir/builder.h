@@ -1,0 +1,80 @@
+#pragma once
+/// From checked layers to a Graph.
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/ir/blobs.h"
+#include "formats/ir/network.h"
+#include "formats/loaded.h"
+
+namespace lamina::ir {
+
+/// What the network and all bodies of one file share.
+struct Reading {
+  Reading(const XmlFile& xml, Blobs& blobs, int version, Loaded& loaded)
+      : xml(xml), blobs(blobs), version(version), loaded(loaded) {}
+
+  const XmlFile& xml;
+  Blobs& blobs;
+  int version;
+  Loaded& loaded;
+  std::map<std::string, pugi::xml_node> reads, assigns;  ///< layers by variable
+
+  /// Notes a layer that becomes Opaque.
+  void add_unsupported(const Layer& layer, const std::string& reason);
+  void warn(pugi::xml_node node, const std::string& text);
+  /// In IR 10, f16 is how a file stores numbers; the network computes in f32.
+  ElementType widened(ElementType type) const {
+    return version == 10 && type == ElementType::f16 ? ElementType::f32 : type;
+  }
+  void check_variables() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> unsupported_;
+  std::size_t warnings_ = 0;
+};
+
+/// A converter throws this for what lamina has no operator for; the layer becomes Opaque.
+struct NotSupported {
+  std::string reason;
+};
+
+class GraphBuilder {
+ public:
+  GraphBuilder(Reading& reading, Graph& graph, const Network& net);
+
+  /// Adds the Parameter layer's input to the graph.
+  ValueId add_parameter(std::uint32_t layer);
+  /// Converts all layers that `results` (Result layers) and Assign layers need.
+  void build(const std::vector<std::uint32_t>& results);
+  /// What leads to the Result layer.
+  ValueId result(std::uint32_t layer);
+  /// Something else takes the place of a layer's output.
+  void replace_output(std::uint32_t layer, std::size_t port, ValueId value);
+
+  // For converters.
+  ValueId value(Feed feed);
+  /// The Const layer's tensor, without adding it to the graph; nothing when the feed is no u1 constant.
+  Tensor low_first_bits(Feed feed);
+  Reading& reading() { return reading_; }
+  Graph& graph() { return graph_; }
+  const Network& network() const { return net_; }
+
+ private:
+  void convert_layer(std::uint32_t index);
+  void make_opaque(std::uint32_t index, const std::string& reason);
+  void compare_types(std::uint32_t index);
+  ValueId add_constant(std::uint32_t index);
+
+  Reading& reading_;
+  Graph& graph_;
+  const Network& net_;
+  std::vector<std::vector<ValueId>> values_;  // per layer and output
+};
+
+/// The type that a Parameter layer declares.
+TensorType parameter_type(const Reading& reading, const Layer& layer);
+
+}  // namespace lamina::ir

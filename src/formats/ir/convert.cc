@@ -1,0 +1,91 @@
+#include "formats/ir/converters.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "formats/ir/text.h"
+#include "ops/operators.h"
+
+namespace lamina::ir {
+namespace {
+
+constexpr int kNewestOpset = 16;
+
+/// Operators of lamina that are in no operation set of OpenVINO.
+constexpr std::array<std::string_view, 8> kNotInIr = {"DynamicQuantize", "Dequantize", "LayerNormalization",
+                                                      "Opaque",          "Quantize",   "RMSNormalization",
+                                                      "RandomNormal",    "Trilu"};
+
+/// Marked `extension` or `experimental`, but of the ordinary sets.
+bool is_adopted(const std::string& type) {
+  return type == "grucell" || type == "rnncell" || type == "proposal" ||
+         type.starts_with("experimentaldetectron");
+}
+
+/// lamina's name of a layer type, found without regard to case; empty when there is none.
+std::string_view operator_name(const std::string& type) {
+  static const auto names = [] {
+    std::map<std::string, std::string, std::less<>> out;
+    for (const auto& name : operators().names())
+      if (std::find(kNotInIr.begin(), kNotInIr.end(), name) == kNotInIr.end()) out.emplace(lower(name), name);
+    return out;
+  }();
+  const auto it = names.find(type);
+  return it == names.end() ? std::string_view() : it->second;
+}
+
+/// PaddlePaddle's broadcasting lays input 1 along the axes of input 0 from `axis` on, without its trailing
+/// ones.
+ValueId pdpd_operand(LayerContext& c) {
+  const Shape a = c.shape(0), b = c.shape(1);
+  const auto axis = c.has("axis") ? c.integers("axis") : Ints{-1};
+  c.require(axis.size() == 1, "axis has {} values, wanted one", axis.size());
+  c.require(a.ranked() && b.known(), "auto_broadcast=\"pdpd\" with unknown shapes");
+  Dims sizes = b.sizes();
+  const auto rank = static_cast<std::int64_t>(a.rank());
+  const auto from = axis[0] == -1 ? rank - static_cast<std::int64_t>(sizes.size()) : axis[0];
+  while (!sizes.empty() && sizes.back() == 1) sizes.pop_back();
+  const auto taken = static_cast<std::int64_t>(sizes.size());
+  c.require(from >= 0 && from <= rank - taken, "axis {} does not fit {} and {}", axis[0], to_string(a),
+            to_string(b));
+  sizes.resize(static_cast<std::size_t>(rank - from), 1);
+  const ValueId pattern = c.constant(Ints(sizes.begin(), sizes.end()), "aligned_shape");
+  return c.add(c.plain_op("Reshape"), {c.in(1), pattern}, "aligned");
+}
+
+/// The layer's inputs as numpy would broadcast them.
+std::vector<ValueId> broadcast_inputs(LayerContext& c) {
+  auto inputs = c.all_inputs();
+  const std::string mode = lower(c.text("auto_broadcast", "numpy"));
+  if (mode == "pdpd") {
+    c.want_inputs(2, 2);
+    inputs[1] = pdpd_operand(c);
+  } else if (mode == "none" || mode == "explicit") {
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      c.require(c.shape(0).fits(c.shape(i)), "shapes {} and {} differ, and auto_broadcast is none",
+                to_string(c.shape(0)), to_string(c.shape(i)));
+  } else {
+    c.require(mode == "numpy", "auto_broadcast=\"{}\", wanted numpy, pdpd or none", mode.substr(0, 80));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+void convert(LayerContext& c) {
+  const Layer& layer = c.layer();
+  const std::string type = lower(layer.type);
+  if (layer.opset == 0 && !is_adopted(type))
+    throw NotSupported{fmt::format("version \"{}\"", layer.version.substr(0, 80))};
+  if (layer.opset > kNewestOpset)
+    throw NotSupported{fmt::format("opset{}, known are 1 to {}", layer.opset, kNewestOpset)};
+  for (const auto find : {window_converter, special_converter, control_converter})
+    if (const Converter converter = find(type)) return converter(c);
+  const auto name = operator_name(type);
+  if (name.empty()) throw NotSupported{};
+  Op op = c.op(name);
+  c.finish(std::move(op), c.has("auto_broadcast") ? broadcast_inputs(c) : c.all_inputs());
+}
+
+}  // namespace lamina::ir

@@ -1,0 +1,143 @@
+// Convolutions, poolings and resizing: what differs between revisions, and between IR's vocabulary and
+// lamina's.
+#include <array>
+
+#include "formats/ir/converters.h"
+#include "formats/ir/text.h"
+
+namespace lamina::ir {
+namespace {
+
+/// [g, a, b, ...] -> [g*a, b, ...]: weights of a group convolution as lamina has them.
+ValueId merged_weights(LayerContext& c) {
+  const ValueId weights = c.in(1);
+  const Shape shape = c.shape(1);
+  c.require(shape.known(), "weights of the unknown shape {}", to_string(shape));
+  c.require(shape.rank() >= 4, "weights have the shape {}, wanted [groups, ...] of at least 4 dimensions",
+            to_string(shape));
+  const Dims sizes = shape.sizes();
+  c.require(sizes[0] > 0, "weights have the shape {}, wanted at least one group", to_string(shape));
+  Dims merged(sizes.begin() + 1, sizes.end());
+  c.require(!__builtin_mul_overflow(sizes[0], sizes[1], &merged[0]), "weights have the shape {}",
+            to_string(shape));
+  if (const Tensor* tensor = c.graph().constant(weights))
+    return c.constant(tensor->reshaped(merged), "weights");
+  const ValueId pattern = c.constant(Ints(merged.begin(), merged.end()), "weights_shape");
+  return c.add(c.plain_op("Reshape"), {weights, pattern}, "weights");
+}
+
+std::int64_t groups(LayerContext& c) { return c.shape(1)[0].size(); }
+
+void group_convolution(LayerContext& c) {
+  c.want_inputs(2, 2);
+  const ValueId weights = merged_weights(c);
+  c.finish(c.op("Convolution", {{"groups", groups(c)}}), {c.in(0), weights});
+}
+
+void convolution(LayerContext& c) {
+  c.want_inputs(2, 2);
+  c.finish(c.op("Convolution"), c.all_inputs());
+}
+
+/// Input 2 is the output's spatial shape; lamina has the bias there.
+void finish_backprop(LayerContext& c, Op op, ValueId weights) {
+  c.want_inputs(2, 3);
+  std::vector<ValueId> inputs = {c.in(0), weights};
+  if (c.inputs() == 3) inputs.insert(inputs.end(), {ValueId(), c.in(2)});
+  c.finish(std::move(op), std::move(inputs));
+}
+
+void convolution_backprop(LayerContext& c) { finish_backprop(c, c.op("ConvolutionBackpropData"), c.in(1)); }
+
+void group_convolution_backprop(LayerContext& c) {
+  const ValueId weights = merged_weights(c);
+  finish_backprop(c, c.op("ConvolutionBackpropData", {{"groups", groups(c)}}), weights);
+}
+
+/// Its weights are packed low bit first, other than every other u1 constant.
+void binary_convolution(LayerContext& c) {
+  c.want_inputs(2, 2);
+  Op op = c.op("BinaryConvolution");
+  Tensor bits = c.builder().low_first_bits(c.layer().feeds[1]);
+  const ValueId weights = bits.valid() ? c.constant(std::move(bits), "weights") : c.in(1);
+  c.finish(std::move(op), {c.in(0), weights});
+}
+
+/// The indices are an output of their own from opset8 on, mostly unread.
+void max_pool(LayerContext& c) {
+  c.want_inputs(1, 1);
+  const std::size_t ports = c.layer().outputs.size();
+  c.require(ports == 1 || ports == 2, "has {} outputs, wanted 1 or 2", ports);
+  Op op = c.op("MaxPool");
+  const bool indices = c.used_outputs() > 1;
+  Strings names = {output_name(c.layer(), 0)};
+  if (indices) names.push_back(output_name(c.layer(), 1));
+  const NodeId node =
+      c.graph().add_node(std::move(op), c.all_inputs(), c.layer().name, indices ? 2 : 1, {}, names);
+  const std::vector<ValueId> made = c.graph().node(node).outputs;
+  for (std::size_t i = 0; i < made.size(); ++i) c.set_output(i, made[i]);
+}
+
+/// Interpolate-0: axes are an attribute, and the formulas are those of Interpolate-4 with these modes.
+void interpolate_0(LayerContext& c) {
+  c.want_inputs(2, 2);
+  const std::string mode = lower(c.text("mode"));
+  const bool antialias = c.boolean("antialias", false);
+  const Ints axes = c.integers("axes");
+  c.require(!axes.empty(), "axes are missing");
+  std::string new_mode = mode;
+  if (mode == "linear" && !antialias && c.rank(0) < 5)
+    new_mode = "linear_onnx";
+  else if (mode == "area")
+    throw NotSupported{"mode area"};
+  const bool align_corners = c.boolean("align_corners", true);
+  Ints pads_begin = c.integers("pads_begin"), pads_end = c.integers("pads_end");
+  for (Ints* pads : {&pads_begin, &pads_end})  // one number stands for all axes
+    if (pads->size() == 1) pads->resize(c.rank(0), pads->front());
+  Op op =
+      c.op("Interpolate",
+           {{"mode", new_mode},
+            {"shape_calculation_mode", std::string("sizes")},
+            {"nearest_mode", std::string("simple")},
+            {"coordinate_transformation_mode", std::string(align_corners ? "align_corners" : "asymmetric")},
+            {"antialias", antialias},
+            {"pads_begin", pads_begin},
+            {"pads_end", pads_end}});
+  c.finish(std::move(op), {c.in(0), c.in(1), c.constant(axes, "axes")});
+}
+
+void interpolate(LayerContext& c) {
+  if (c.opset() < 4) return interpolate_0(c);
+  Op op = c.op("Interpolate");
+  if (c.opset() >= 11) {
+    c.want_inputs(2, 3);
+    return c.finish(std::move(op), c.all_inputs());
+  }
+  c.want_inputs(3, 4);  // both sizes and scales, one of them read
+  const bool by_scales = lower(c.text("shape_calculation_mode")) == "scales";
+  std::vector<ValueId> inputs = {c.in(0), c.in(by_scales ? 2 : 1)};
+  if (c.inputs() == 4) inputs.push_back(c.in(3));
+  c.finish(std::move(op), std::move(inputs));
+}
+
+struct Entry {
+  std::string_view type;
+  Converter converter;
+};
+constexpr std::array kEntries = {Entry{"convolution", convolution},
+                                 Entry{"groupconvolution", group_convolution},
+                                 Entry{"convolutionbackpropdata", convolution_backprop},
+                                 Entry{"groupconvolutionbackpropdata", group_convolution_backprop},
+                                 Entry{"binaryconvolution", binary_convolution},
+                                 Entry{"maxpool", max_pool},
+                                 Entry{"interpolate", interpolate}};
+
+}  // namespace
+
+Converter window_converter(std::string_view type) {
+  for (const Entry& entry : kEntries)
+    if (entry.type == type) return entry.converter;
+  return nullptr;
+}
+
+}  // namespace lamina::ir

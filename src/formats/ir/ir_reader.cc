@@ -1,0 +1,88 @@
+#include "formats/ir/ir_reader.h"
+
+#include <set>
+
+#include "formats/ir/builder.h"
+#include "formats/ir/pre_process.h"
+#include "formats/ir/text.h"
+
+namespace lamina {
+namespace {
+
+using namespace ir;
+
+/// The <net> version; only 10 and 11 are read here.
+int checked_version(const XmlFile& xml) {
+  const auto root = xml.root();
+  if (!root || !same_word(root.name(), "net"))
+    xml.fail(root, "the root element is <{}>, wanted OpenVINO's <net>", root.name());
+  const auto text = trim(root.attribute("version").value());
+  if (text.empty()) xml.fail(root, "<net> has no version, wanted IR version 10 or 11");
+  const auto version = parse_integer(text);
+  if (!version || (*version != 10 && *version != 11))
+    xml.fail(root, "IR version {} is not supported, wanted 10 or 11", text.substr(0, 80));
+  return static_cast<int>(*version);
+}
+
+std::string producer(pugi::xml_node root) {
+  for (const auto* section : {"rt_info", "meta_data"})
+    for (const auto& [tag, name] :
+         {std::pair("MO_version", "Model Optimizer"), std::pair("Runtime_version", "OpenVINO")})
+      if (const std::string_view value = root.child(section).child(tag).attribute("value").value();
+          !value.empty())
+        return fmt::format("{} {}", name, value);
+  return {};
+}
+
+/// What the file says of itself: <rt_info> as "group.key" -> value.
+void add_metadata(Loaded& loaded, pugi::xml_node node, const std::string& prefix) {
+  if (prefix.size() > 200) return;            // or short texts below long names would add up
+  for (const auto child : node.children()) {  // nested no deeper than XmlFile allows
+    if (const auto value = child.attribute("value"))
+      loaded.metadata.emplace(prefix + child.name(), value.value());
+    add_metadata(loaded, child, prefix + child.name() + ".");
+  }
+}
+
+/// Results are named after what feeds them; a second one of the same value after itself.
+void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
+                 const std::vector<std::uint32_t>& results) {
+  std::set<std::string> taken;
+  for (const auto index : results) {
+    const Layer& layer = net.layers[index];
+    const Feed feed = layer.feeds[0];
+    std::string name = output_name(net.layers[feed.layer], feed.port);
+    if (taken.contains(name)) name = layer.name;
+    for (std::size_t k = taken.size(); !taken.insert(name).second; ++k)
+      name = fmt::format("{}_{}", layer.name, k);
+    graph.add_result(name, builder.result(index));
+  }
+}
+
+}  // namespace
+
+Loaded read_ir(const std::string& xml_path) {
+  const XmlFile xml(xml_path);
+  Loaded loaded;
+  const int version = checked_version(xml);
+  const Network net = read_network(xml, xml.root());
+  loaded.format = "OpenVINO IR";
+  loaded.version = std::to_string(version);
+  loaded.producer = producer(xml.root());
+  for (const auto* section : {"rt_info", "meta_data"}) add_metadata(loaded, xml.root().child(section), "");
+  loaded.graph.name = xml.root().attribute("name").value();
+
+  Blobs blobs(xml_path);
+  Reading reading(xml, blobs, version, loaded);
+  const auto parameters = net.all("Parameter"), results = net.all("Result");
+  if (results.empty()) xml.fail(xml.root(), "the network has no Result layer");
+  GraphBuilder builder(reading, loaded.graph, net);
+  for (const auto index : parameters) builder.add_parameter(index);
+  add_pre_process(reading, builder, parameters);
+  builder.build(results);
+  reading.check_variables();
+  add_results(loaded.graph, builder, net, results);
+  return loaded;
+}
+
+}  // namespace lamina

@@ -1,0 +1,86 @@
+#include "formats/ir/xml.h"
+
+#include <algorithm>
+
+#include "formats/ir/text.h"
+
+namespace lamina::ir {
+namespace {
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+constexpr int kMaxDepth = 256;
+
+}  // namespace
+
+XmlFile::XmlFile(const std::string& path) : file_(MappedFile::open(path)) {
+  if (file_->size() == 0)
+    lamina::fail(ErrorCode::bad_file, "{}: the file is empty, wanted OpenVINO IR", path);
+  if (file_->size() > kMaxBytes)
+    lamina::fail(ErrorCode::bad_file, "{}: {} bytes of XML, wanted at most {}", path, file_->size(),
+                 kMaxBytes);
+  parse();
+  check_depth();
+}
+
+void XmlFile::parse() {
+  const unsigned flags = pugi::parse_default | pugi::parse_doctype;
+  const auto result = document_.load_buffer(file_->data(), file_->size(), flags, pugi::encoding_utf8);
+  if (!result) {
+    std::string what = result.description();
+    std::transform(what.begin(), what.begin() + 1, what.begin(), [](char c) { return lower({&c, 1})[0]; });
+    lamina::fail(ErrorCode::bad_file, "{}:{}: bad XML: {}", path(), line(result.offset), what);
+  }
+  for (const pugi::xml_node node : document_)
+    if (node.type() == pugi::node_doctype) fail(node, "the file has a DOCTYPE, which is refused");
+}
+
+// Deep nesting would make whoever recurses overflow the stack later.
+void XmlFile::check_depth() const {
+  int depth = 0;
+  pugi::xml_node node = document_.first_child();
+  while (node) {
+    if (depth > kMaxDepth) fail(node, "elements are nested more than {} deep", kMaxDepth);
+    if (node.first_child()) {
+      node = node.first_child();
+      ++depth;
+      continue;
+    }
+    while (node && !node.next_sibling()) {
+      node = node.parent();
+      --depth;
+    }
+    if (node) node = node.next_sibling();
+  }
+}
+
+std::size_t XmlFile::line(std::ptrdiff_t offset) const {
+  const auto text = file_->text();
+  const auto end = std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)), text.size());
+  return 1 + static_cast<std::size_t>(
+                 std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+}
+
+std::string XmlFile::at(pugi::xml_node node, const std::string& text) const {
+  while (node && node.offset_debug() < 0) node = node.parent();
+  if (!node) return fmt::format("{}: {}", path(), text);
+  return fmt::format("{}:{}: {}", path(), line(node.offset_debug()), text);
+}
+
+std::string_view XmlFile::attribute(pugi::xml_node node, const char* name) const {
+  const auto attribute = node.attribute(name);
+  if (!attribute) fail(node, "<{}> has no attribute '{}'", node.name(), name);
+  return attribute.value();
+}
+
+std::int64_t XmlFile::integer(pugi::xml_node node, const char* name) const {
+  const auto text = attribute(node, name);
+  const auto value = parse_integer(text);
+  if (!value) fail(node, "<{}> has {}=\"{}\", wanted an integer", node.name(), name, text.substr(0, 80));
+  return *value;
+}
+
+std::int64_t XmlFile::integer(pugi::xml_node node, const char* name, std::int64_t fallback) const {
+  return node.attribute(name) ? integer(node, name) : fallback;
+}
+
+}  // namespace lamina::ir

@@ -1,0 +1,34 @@
+#pragma once
+/// What every reader returns.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+/// An operator of the file that lamina does not have. Its nodes are Opaque in the graph.
+struct Unsupported {
+  std::string type;          ///< as the file says
+  std::string domain;        ///< empty for the format's own
+  std::int64_t version = 0;  ///< of the operator set or operator, 0 when the file does not say
+  Strings nodes;             ///< names of the nodes, or of their first outputs
+  std::string reason;        ///< why not, when the operator as such is known
+};
+
+struct Loaded {
+  Graph graph;
+  std::string format;    ///< "ONNX" or "OpenVINO IR"
+  std::string version;   ///< "IR 8, opset 13, com.microsoft 1" or "11"
+  std::string producer;  ///< who wrote it and in which version; may be empty
+  Strings warnings;
+  std::map<std::string, std::string> metadata;  ///< texts that the file carries, by key
+  std::vector<Unsupported> unsupported;
+};
+
+/// Readers by format. All errors name the path: Error(bad_file).
+Loaded read_onnx(const std::string& path);
+Loaded read_ir(const std::string& xml_path);
+
+}  // namespace lamina

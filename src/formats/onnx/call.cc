@@ -1,0 +1,239 @@
+#include "formats/onnx/call.h"
+
+#include "formats/onnx/importer.h"
+#include "graph/infer.h"
+#include "ops/eval.h"
+
+namespace lamina::onnx {
+namespace {
+
+constexpr std::size_t kMostKnown = 4096;  // elements of a value that is followed back to constants
+constexpr int kMostSteps = 512;           // nodes on the way
+
+/// Evaluates small subgraphs of constants and known shapes.
+class Folder {
+ public:
+  explicit Folder(const Graph& graph) : graph_(graph) {}
+
+  std::optional<Tensor> value(ValueId v, int depth = 0) {
+    if (!v.valid()) return std::nullopt;
+    if (const auto* t = graph_.constant(v)) return t->to_aligned();
+    if (const auto it = done_.find(v); it != done_.end()) return it->second;
+    auto result = computed(v, depth);
+    done_[v] = result;
+    return result;
+  }
+
+ private:
+  std::optional<Tensor> computed(ValueId v, int depth) {
+    const auto producer = graph_.producer(v);
+    if (!producer.valid() || depth > 64 || ++steps_ > kMostSteps) return std::nullopt;
+    const Node& node = graph_.node(producer);
+    if (!node.bodies.empty() || node.op.has(Trait::impure)) return std::nullopt;
+    if (node.op.info().name == "ShapeOf") return shape_of(node, graph_.type(v).element);
+    std::vector<Tensor> inputs;
+    for (auto i : node.inputs) {
+      auto t = i.valid() ? value(i, depth + 1) : Tensor{};
+      if (!t || t->size() > kMostKnown) return std::nullopt;
+      inputs.push_back(std::move(*t));
+    }
+    InferContext types(node, inputs);
+    node.op->infer(types);
+    for (const auto& type : types.result())
+      if (!is_small(type)) return std::nullopt;
+    return evaluate_node(node, inputs, {}).at(graph_.value(v).output);
+  }
+
+  static bool is_small(const TensorType& type) {
+    if (!type.shape.known() || type.element == ElementType::undefined) return false;
+    return type.shape.count().size() <= static_cast<std::int64_t>(kMostKnown);
+  }
+
+  std::optional<Tensor> shape_of(const Node& node, ElementType type) const {
+    const auto& shape = graph_.type(node.inputs.at(0)).shape;
+    if (!shape.known()) return std::nullopt;
+    const auto sizes = shape.sizes();
+    return from_ints(type, {static_cast<std::int64_t>(sizes.size())}, sizes);
+  }
+
+  const Graph& graph_;
+  std::map<ValueId, std::optional<Tensor>> done_;
+  int steps_ = 0;
+};
+
+[[noreturn]] void wrong_kind(std::string_view name, std::string_view wanted) {
+  fail(ErrorCode::bad_file, "attribute \"{}\" is not {}", name, wanted);
+}
+
+}  // namespace
+
+Call::Call(Importer& importer, Scope& scope, const NodeProto& node, std::int64_t version)
+    : importer_(importer), scope_(scope), node_(node), version_(version) {
+  for (auto name : node.inputs) inputs_.push_back(name.empty() ? ValueId{} : importer.lookup(scope, name));
+}
+
+Graph& Call::graph() const { return scope_.graph; }
+void Call::warn(const std::string& text) { importer_.warn(text); }
+
+ValueId Call::in(std::size_t i) const {
+  if (!has(i)) fail("input {} is missing", i);
+  return inputs_[i];
+}
+
+const Values& Call::all_present() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) in(i);
+  return inputs_;
+}
+
+ElementType Call::known_element(ValueId v) const {
+  if (element(v) == ElementType::undefined)
+    unsupported("the element type of \"{}\" is not known", graph().value(v).name);
+  return element(v);
+}
+
+std::optional<std::size_t> Call::rank(ValueId v) const {
+  const auto& shape = type(v).shape;
+  return shape.ranked() ? std::optional(shape.rank()) : std::nullopt;
+}
+
+std::size_t Call::known_rank(ValueId v) const {
+  const auto r = rank(v);
+  if (!r) unsupported("the rank of \"{}\" is not known", graph().value(v).name);
+  return *r;
+}
+
+std::optional<Tensor> Call::known(ValueId v) const { return Folder(graph()).value(v); }
+
+std::optional<Ints> Call::known_ints(ValueId v) const {
+  const auto t = known(v);
+  if (!t || is_float(t->element_type())) return std::nullopt;
+  return to_ints(*t);
+}
+
+std::optional<double> Call::known_number(ValueId v) const {
+  const auto t = known(v);
+  if (!t || t->size() != 1) return std::nullopt;
+  return to_doubles(*t)[0];
+}
+
+const AttributeProto* Call::find(std::string_view name) const {
+  for (const auto& a : node_.attributes)
+    if (a.name == name) return importer_.resolve(scope_, a);
+  return nullptr;
+}
+
+std::int64_t Call::i(std::string_view name, std::int64_t fallback) const {
+  const auto* a = find(name);
+  if (!a) return fallback;
+  if (a->type != AttributeProto::int_) wrong_kind(name, "an integer");
+  return a->i;
+}
+
+double Call::f(std::string_view name, double fallback) const {
+  const auto* a = find(name);
+  if (!a) return fallback;
+  if (a->type != AttributeProto::float_) wrong_kind(name, "a number");
+  return a->f;
+}
+
+std::string Call::s(std::string_view name, std::string_view fallback) const {
+  const auto* a = find(name);
+  if (!a) return std::string(fallback);
+  if (a->type != AttributeProto::string) wrong_kind(name, "a text");
+  return std::string(a->s);
+}
+
+std::optional<Ints> Call::maybe_ints(std::string_view name) const {
+  const auto* a = find(name);
+  if (!a) return std::nullopt;
+  if (a->type != AttributeProto::ints_ && !(a->type == AttributeProto::undefined && a->ints.empty()))
+    wrong_kind(name, "a list of integers");
+  return a->ints;
+}
+
+Ints Call::ints(std::string_view name, Ints fallback) const {
+  auto values = maybe_ints(name);
+  return values ? std::move(*values) : std::move(fallback);
+}
+
+Floats Call::floats(std::string_view name) const {
+  const auto* a = find(name);
+  if (!a) return {};
+  if (a->type != AttributeProto::floats_ && a->type != AttributeProto::undefined)
+    wrong_kind(name, "a list of numbers");
+  return Floats(a->floats.begin(), a->floats.end());
+}
+
+Strings Call::strings(std::string_view name) const {
+  const auto* a = find(name);
+  if (!a) return {};
+  if (a->type != AttributeProto::strings_ && a->type != AttributeProto::undefined)
+    wrong_kind(name, "a list of texts");
+  return Strings(a->strings.begin(), a->strings.end());
+}
+
+std::optional<Tensor> Call::tensor(std::string_view name) const {
+  const auto* a = find(name);
+  if (!a) return std::nullopt;
+  if (a->sparse_tensor) return importer_.read(*a->sparse_tensor);
+  if (!a->t) wrong_kind(name, "a tensor");
+  return importer_.read(*a->t);
+}
+
+const GraphProto* Call::body(std::string_view name) const {
+  const auto* a = find(name);
+  if (!a || !a->g) fail("has no graph \"{}\"", name);
+  return a->g.get();
+}
+
+ElementType Call::element_attribute(std::string_view name, ElementType fallback) const {
+  const auto* a = find(name);
+  if (!a) return fallback;
+  const auto number = i(name, 0);
+  const auto type = element_type_of_onnx(number);
+  if (type == ElementType::undefined)
+    unsupported("elements of type {} are not supported", name_of_onnx_type(number));
+  return type;
+}
+
+Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies) {
+  return graph()
+      .node(graph().add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies)))
+      .outputs;
+}
+
+ValueId Call::ints_constant(const Ints& values) {
+  return constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values));
+}
+
+ValueId Call::int_constant(std::int64_t value) { return constant(Tensor::scalar<std::int64_t>(value)); }
+
+ValueId Call::number(double value, ElementType type) { return constant(from_doubles(type, {}, {value})); }
+
+Converter ConverterTable::find(std::string_view domain, std::string_view type) const {
+  const auto it = rows_.find({std::string(domain), std::string(type)});
+  return it == rows_.end() ? nullptr : it->second;
+}
+
+std::vector<std::pair<std::string, std::string>> ConverterTable::names() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [name, converter] : rows_) out.push_back(name);
+  return out;
+}
+
+const ConverterTable& converters() {
+  static const ConverterTable all = [] {
+    ConverterTable t;
+    for (auto* add :
+         {register_elementwise, register_activation,    register_convolution,  register_pooling,
+          register_matmul,      register_normalization, register_reduction,    register_shape,
+          register_slicing,     register_gathering,     register_generation,   register_sorting,
+          register_resize,      register_detection,     register_quantization, register_recurrent,
+          register_control,     register_attention,     register_signal,       register_microsoft})
+      add(t);
+    return t;
+  }();
+  return all;
+}
+
+}  // namespace lamina::onnx

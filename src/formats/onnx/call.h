@@ -1,0 +1,145 @@
+#pragma once
+/// One ONNX node on its way into the graph: what a converter reads and builds with.
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/onnx/proto.h"
+#include "graph/graph.h"
+
+namespace lamina::onnx {
+
+class Importer;
+struct Scope;
+
+using Values = std::vector<ValueId>;
+
+/// A node that our operators cannot express: it becomes Opaque and is listed.
+struct NotSupported {
+  std::string reason;
+};
+
+class Call {
+ public:
+  Call(Importer& importer, Scope& scope, const NodeProto& node, std::int64_t version);
+
+  Graph& graph() const;
+  const NodeProto& node() const { return node_; }
+  std::int64_t version() const { return version_; }  ///< of the node's operator set
+  std::string_view op() const { return node_.op_type; }
+  template <class... A>
+  [[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) const {
+    lamina::fail(ErrorCode::bad_file, text, std::forward<A>(args)...);
+  }
+  template <class... A>
+  [[noreturn]] void unsupported(fmt::format_string<A...> text, A&&... args) const {
+    throw NotSupported{fmt::format(text, std::forward<A>(args)...)};
+  }
+  void warn(const std::string& text);
+
+  // Inputs.
+  std::size_t inputs() const { return inputs_.size(); }
+  std::size_t outputs() const { return node_.outputs.size(); }
+  bool wants(std::size_t output) const { return output < outputs() && !node_.outputs[output].empty(); }
+  bool has(std::size_t i) const { return i < inputs_.size() && inputs_[i].valid(); }
+  ValueId in(std::size_t i) const;  ///< throws when absent
+  ValueId maybe(std::size_t i) const { return has(i) ? inputs_[i] : ValueId{}; }
+  const Values& all() const { return inputs_; }
+  /// All inputs, none of which may be absent.
+  const Values& all_present() const;
+  const TensorType& type(ValueId v) const { return graph().type(v); }
+  ElementType element(ValueId v) const { return type(v).element; }
+  /// The element type; NotSupported while it is not known.
+  ElementType known_element(ValueId v) const;
+  std::optional<std::size_t> rank(ValueId v) const;
+  /// The rank; NotSupported while it is not known.
+  std::size_t known_rank(ValueId v) const;
+  std::size_t axis(std::int64_t axis, std::size_t rank) const { return normalize_axis(axis, rank, "axis"); }
+  /// The value when it is constant or follows from constants and known shapes.
+  std::optional<Tensor> known(ValueId v) const;
+  std::optional<Ints> known_ints(ValueId v) const;
+  std::optional<double> known_number(ValueId v) const;  ///< of one element
+
+  // Attributes. A function's references are resolved; another kind than wanted is an error.
+  bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
+  std::int64_t i(std::string_view name, std::int64_t fallback) const;
+  double f(std::string_view name, double fallback) const;
+  bool flag(std::string_view name, bool fallback = false) const { return i(name, fallback) != 0; }
+  std::string s(std::string_view name, std::string_view fallback) const;
+  Ints ints(std::string_view name, Ints fallback = {}) const;
+  std::optional<Ints> maybe_ints(std::string_view name) const;
+  Floats floats(std::string_view name) const;
+  Strings strings(std::string_view name) const;
+  std::optional<Tensor> tensor(std::string_view name) const;
+  const GraphProto* body(std::string_view name) const;
+  /// An element type given by its number in TensorProto.DataType.
+  ElementType element_attribute(std::string_view name, ElementType fallback) const;
+  const AttributeProto* find(std::string_view name) const;
+
+  // Building.
+  ValueId add(Op op, Values inputs) { return graph().add(std::move(op), std::move(inputs)); }
+  Values add_all(Op op, Values inputs, int outputs = -1, std::vector<Graph> bodies = {});
+  ValueId constant(Tensor t) { return graph().add_constant(std::move(t)); }
+  ValueId ints_constant(const Ints& values);       ///< i64 [n]
+  ValueId int_constant(std::int64_t value);        ///< i64 scalar
+  ValueId number(double value, ElementType type);  ///< a scalar
+  ValueId number_like(double value, ValueId like) { return number(value, known_element(like)); }
+
+  Importer& importer() const { return importer_; }
+  Scope& scope() const { return scope_; }
+
+ private:
+  Importer& importer_;
+  Scope& scope_;
+  const NodeProto& node_;
+  std::int64_t version_;
+  Values inputs_;
+};
+
+/// Builds the node's meaning and returns its outputs in order (absent trailing ones may be left out).
+using Converter = Values (*)(Call&);
+
+/// Converters by domain ("" is ai.onnx) and operator type.
+class ConverterTable {
+ public:
+  void add(std::string_view domain, std::string_view type, Converter converter) {
+    rows_[{std::string(domain), std::string(type)}] = converter;
+  }
+  void add(std::string_view type, Converter converter) { add("", type, converter); }
+  Converter find(std::string_view domain, std::string_view type) const;
+  std::vector<std::pair<std::string, std::string>> names() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, Converter> rows_;
+};
+
+/// All of them; built on first use.
+const ConverterTable& converters();
+
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
+
+// One function per family, each in the file of its name.
+void register_elementwise(ConverterTable& t);
+void register_activation(ConverterTable& t);
+void register_convolution(ConverterTable& t);
+void register_pooling(ConverterTable& t);
+void register_matmul(ConverterTable& t);
+void register_normalization(ConverterTable& t);
+void register_reduction(ConverterTable& t);
+void register_shape(ConverterTable& t);
+void register_slicing(ConverterTable& t);
+void register_gathering(ConverterTable& t);
+void register_generation(ConverterTable& t);
+void register_sorting(ConverterTable& t);
+void register_resize(ConverterTable& t);
+void register_detection(ConverterTable& t);
+void register_quantization(ConverterTable& t);
+void register_recurrent(ConverterTable& t);
+void register_control(ConverterTable& t);
+void register_attention(ConverterTable& t);
+void register_signal(ConverterTable& t);
+void register_microsoft(ConverterTable& t);
+
+}  // namespace lamina::onnx

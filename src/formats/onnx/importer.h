@@ -1,0 +1,107 @@
+#pragma once
+/// Walks an ONNX model and builds the graph: names, order, functions, bodies. Converters give nodes their
+/// meaning.
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/loaded.h"
+#include "formats/onnx/call.h"
+#include "formats/onnx/proto.h"
+#include "formats/onnx/tensors.h"
+
+namespace lamina::onnx {
+
+/// A call of a model-local function that is being inlined.
+struct Frame {
+  const FunctionProto* function = nullptr;
+  std::map<std::string_view, const AttributeProto*> attributes;  ///< the call's, references resolved
+  std::string prefix;                                            ///< for the names of values and nodes
+  SourceId source;                                               ///< the calling node
+};
+
+/// Names of a graph, a body or a function.
+struct Scope {
+  Graph& graph;
+  Scope* parent = nullptr;  ///< what a body may read (of the same graph for an inlined body); null for the
+                            ///< main graph and for functions
+  const Frame* frame = nullptr;  ///< the function that the nodes are in
+  int depth = 0;
+  std::unordered_map<std::string_view, ValueId> values;
+  std::unordered_map<std::string_view, const TensorProto*> tensors;  ///< initialisers not read yet
+  std::unordered_map<std::string_view, const SparseTensorProto*> sparse_tensors;
+};
+
+/// Values read by bodies, by the names they have there.
+using Captures = std::vector<std::pair<std::string_view, ValueId>>;
+
+/// How a body differs from its ONNX form.
+struct BodyPlan {
+  /// Adds the parameters and whatever comes before the nodes; returns the values of the ONNX body's inputs.
+  std::function<Values(Graph& body)> begin;
+  /// Adds the results, given the values of the ONNX body's outputs.
+  std::function<void(Graph& body, const Values& outputs)> end;
+};
+
+class Importer {
+ public:
+  Importer(const ModelProto& model, std::shared_ptr<const MappedFile> file);
+  Loaded run();
+
+  // For converters.
+  /// The value of that name, made when it is an initialiser; throws when there is none.
+  ValueId lookup(Scope& scope, std::string_view name);
+  Tensor read(const TensorProto& t) { return tensors_.read(t); }
+  Tensor read(const SparseTensorProto& t) { return tensors_.read(t); }
+  const AttributeProto* resolve(const Scope& scope, const AttributeProto& a) const;
+  void warn(const std::string& text);
+  /// Values of `scope` that the bodies read, constants left out (bodies get copies of those), in order of
+  /// first use.
+  Captures captures(Scope& scope, const std::vector<const GraphProto*>& bodies);
+  /// Reads a body; its last parameters are the captured values.
+  Graph import_body(Scope& scope, const GraphProto& proto, const Captures& captured, const BodyPlan& plan);
+  /// Reads a body without inputs right into the scope's graph; returns its outputs.
+  Values inline_body(Scope& scope, const GraphProto& proto);
+
+ private:
+  void import_inputs(Scope& scope);
+  Values results(Scope& scope, const GraphProto& proto);
+  void declare_initializers(Scope& scope, const GraphProto& proto);
+  void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
+  void import_node(Scope& scope, const NodeProto& node);
+  Values convert(Scope& scope, const NodeProto& node, std::int64_t version, SourceId source);
+  Values convert_or_give_up(Scope& scope, const NodeProto& node, std::int64_t version, std::size_t first_node,
+                            Converter converter);
+  Values call_function(Scope& scope, const NodeProto& node, const FunctionProto& function, SourceId source);
+  Values make_opaque(Scope& scope, const NodeProto& node, std::int64_t version);
+  void list_unsupported(const Scope& scope, const NodeProto& node, std::int64_t version,
+                        const std::string& reason);
+  void list_unsupported(const std::string& type, const std::string& name);
+  void bind_outputs(Scope& scope, const NodeProto& node, const Values& values, std::size_t first_value);
+  const FunctionProto* function_of(const NodeProto& node) const;
+  std::int64_t version_of(const Scope& scope, std::string_view domain) const;
+  bool is_tainted(Scope& scope, const NodeProto& node);
+
+  const ModelProto& model_;
+  TensorReader tensors_;
+  Loaded loaded_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
+  std::map<std::string_view, std::int64_t> opsets_;
+  std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> unsupported_;
+  std::set<std::string> warned_;
+  std::size_t nodes_read_ = 0, nodes_inlined_ = 0, calls_ = 0;
+};
+
+/// Names that a graph reads from around it, in order of first use.
+std::vector<std::string_view> free_names(const GraphProto& graph);
+/// Indices of the nodes so that each comes after those it reads; stable. Throws on a cycle and when two nodes
+/// make one name.
+std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes);
+
+}  // namespace lamina::onnx

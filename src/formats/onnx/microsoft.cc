@@ -1,0 +1,113 @@
+/// com.microsoft: fused operators of ONNX Runtime, as what they are fused from.
+#include <limits>
+
+#include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
+#include "formats/onnx/microsoft.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/normalization.h"
+#include "ops/reduction.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// The activation that FusedConv and FusedGemm end with; its parameters are a list or alpha and beta.
+ValueId activated(Call& c, ValueId y, Floats parameters) {
+  const auto name = c.s("activation", "");
+  const auto parameter = [&](std::size_t i, double fallback) {
+    return i < parameters.size() ? parameters[i] : fallback;
+  };
+  if (name.empty()) return y;
+  if (name == "Relu") return c.add(Relu{}, {y});
+  if (name == "Tanh") return c.add(Tanh{}, {y});
+  if (name == "Sigmoid") return c.add(Sigmoid{}, {y});
+  if (name == "LeakyRelu") return c.add(PRelu{}, {y, c.number_like(parameter(0, 0.01), y)});
+  if (name == "Clip" && parameters.size() == 2) return c.add(Clamp{parameters[0], parameters[1]}, {y});
+  if (name == "HardSigmoid")
+    return c.add(HardSigmoid{},
+                 {y, c.number_like(parameter(0, 0.2f), y), c.number_like(parameter(1, 0.5), y)});
+  c.unsupported("the activation \"{}\" is not supported", name);
+}
+
+Values convert_fused_conv(Call& c) {
+  auto y = c.add(read_convolution(c, c.in(0), c.in(1)),
+                 c.has(2) ? Values{c.in(0), c.in(1), c.in(2)} : Values{c.in(0), c.in(1)});
+  if (c.has(3)) y = add(c, y, c.in(3));
+  return {activated(c, y, c.floats("activation_params"))};
+}
+
+Values convert_fused_matmul(Call& c) {
+  if (c.flag("transBatchA") || c.flag("transBatchB")) c.unsupported("transBatchA and transBatchB");
+  MatMul op{c.flag("transA"), c.flag("transB")};
+  const auto y = c.add(op, {c.in(0), c.in(1)});
+  const auto alpha = c.f("alpha", 1);
+  return {alpha == 1 ? y : multiply(c, y, c.number_like(alpha, y))};
+}
+
+Values convert_fused_gemm(Call& c) {
+  auto y = c.add(MatMul{c.flag("transA"), c.flag("transB")}, {c.in(0), c.in(1)});
+  const auto alpha = c.f("alpha", 1), beta = c.f("beta", 1);
+  if (alpha != 1) y = multiply(c, y, c.number_like(alpha, y));
+  if (c.has(2) && beta != 0)
+    y = add(c, y, beta == 1 ? c.in(2) : multiply(c, c.in(2), c.number_like(beta, y)));
+  Floats parameters;
+  if (c.has_attribute("activation_alpha"))
+    parameters = {c.f("activation_alpha", 0), c.f("activation_beta", 0)};
+  return {activated(c, y, std::move(parameters))};
+}
+
+Values convert_gelu(Call& c) { return {c.add(Gelu{}, {c.in(0)})}; }
+
+Values convert_bias_gelu(Call& c) { return {c.add(Gelu{}, {add(c, c.in(0), c.in(1))})}; }
+
+Values convert_fast_gelu(Call& c) {
+  return {c.add(Gelu{GeluMode::tanh}, {c.has(1) ? add(c, c.in(0), c.in(1)) : c.in(0)})};
+}
+
+Values convert_quick_gelu(Call& c) {
+  return {c.add(Swish{}, {c.in(0), c.number_like(c.f("alpha", 1.702f), c.in(0))})};
+}
+
+Values convert_simplified_layer_normalization(Call& c) {
+  if (c.wants(1)) c.unsupported("the statistics as outputs");
+  return {c.add(RMSNormalization{c.i("axis", -1), c.f("epsilon", 1e-5f)}, {c.in(0), c.in(1)})};
+}
+
+/// Normalises input + skip (+ bias); that sum is output 3.
+template <bool kSimplified>
+Values convert_skip_layer_normalization(Call& c) {
+  if (c.wants(1) || c.wants(2)) c.unsupported("the statistics as outputs");
+  const std::size_t bias = kSimplified ? 3 : 4;
+  auto sum = add(c, c.in(0), c.in(1));
+  if (c.has(bias)) sum = add(c, sum, c.in(bias));
+  const auto epsilon = c.f("epsilon", 1e-12f);
+  ValueId y;
+  if (kSimplified) {
+    y = c.add(RMSNormalization{-1, epsilon}, {sum, c.in(2)});
+  } else {
+    y = c.add(LayerNormalization{-1, epsilon},
+              c.has(3) ? Values{sum, c.in(2), c.in(3)} : Values{sum, c.in(2)});
+  }
+  return {y, ValueId{}, ValueId{}, sum};
+}
+
+}  // namespace
+
+void register_microsoft(ConverterTable& t) {
+  t.add(kMicrosoft, "BiasGelu", convert_bias_gelu);
+  t.add(kMicrosoft, "FastGelu", convert_fast_gelu);
+  t.add(kMicrosoft, "FusedConv", convert_fused_conv);
+  t.add(kMicrosoft, "FusedGemm", convert_fused_gemm);
+  t.add(kMicrosoft, "FusedMatMul", convert_fused_matmul);
+  t.add(kMicrosoft, "Gelu", convert_gelu);
+  t.add(kMicrosoft, "QuickGelu", convert_quick_gelu);
+  t.add("SimplifiedLayerNormalization",
+        convert_simplified_layer_normalization);  // ONNX Runtime keeps it there
+  t.add(kMicrosoft, "SkipLayerNormalization", convert_skip_layer_normalization<false>);
+  t.add(kMicrosoft, "SkipSimplifiedLayerNormalization", convert_skip_layer_normalization<true>);
+  register_microsoft_quantized(t);
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,75 @@
+/// Which names a graph reads, and in which order its nodes can be converted.
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "formats/onnx/importer.h"
+
+namespace lamina::onnx {
+namespace {
+
+template <class F>
+void for_each_read(const NodeProto& node, F f) {
+  for (auto name : node.inputs)
+    if (!name.empty()) f(name);
+  for (const auto& a : node.attributes)
+    if (a.g)
+      for (auto name : free_names(*a.g)) f(name);
+}
+
+}  // namespace
+
+std::vector<std::string_view> free_names(const GraphProto& graph) {
+  std::unordered_set<std::string_view> own;
+  for (const auto& v : graph.inputs) own.insert(v.name);
+  for (const auto& t : graph.initializers) own.insert(t.name);
+  for (const auto& t : graph.sparse_initializers) own.insert(t.values.name);
+  for (const auto& n : graph.nodes) own.insert(n.outputs.begin(), n.outputs.end());
+  std::vector<std::string_view> out;
+  const auto note = [&](std::string_view name) {
+    if (own.insert(name).second) out.push_back(name);
+  };
+  for (const auto& n : graph.nodes) for_each_read(n, note);
+  for (const auto& v : graph.outputs) note(v.name);
+  return out;
+}
+
+std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes) {
+  std::unordered_map<std::string_view, std::size_t> maker;
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    for (auto name : nodes[n].outputs)
+      if (!name.empty() && !maker.emplace(name, n).second)
+        fail(ErrorCode::bad_file, "the value \"{}\" is made by two nodes", name);
+
+  std::vector<std::vector<std::size_t>> readers(nodes.size());
+  std::vector<std::size_t> waiting(nodes.size(), 0);
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    for_each_read(nodes[n], [&](std::string_view name) {
+      if (const auto it = maker.find(name); it != maker.end()) {
+        readers[it->second].push_back(n);
+        ++waiting[n];
+      }
+    });
+
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t n = 0; n < nodes.size(); ++n)
+    if (waiting[n] == 0) ready.push(n);
+  std::vector<std::size_t> order;
+  order.reserve(nodes.size());
+  while (!ready.empty()) {
+    const auto n = ready.top();
+    ready.pop();
+    order.push_back(n);
+    for (auto r : readers[n])
+      if (--waiting[r] == 0) ready.push(r);
+  }
+  for (std::size_t n = 0; n < nodes.size() && order.size() != nodes.size(); ++n)
+    if (waiting[n] != 0)
+      fail(ErrorCode::bad_file, "the nodes form a cycle with \"{}\" ({})",
+           nodes[n].name.empty() && !nodes[n].outputs.empty() ? nodes[n].outputs[0] : nodes[n].name,
+           nodes[n].op_type);
+  return order;
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,105 @@
+/// Reductions.
+#include "ops/reduction.h"
+
+#include "formats/onnx/build.h"
+#include "ops/elementwise.h"
+#include "ops/movement.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// The axes; nothing when the input is to be left alone.
+std::optional<ValueId> axes_of(Call& c, std::int64_t input_since) {
+  const auto x = c.in(0);
+  const bool alone = c.flag("noop_with_empty_axes");
+  if (c.version() < input_since) {
+    const auto axes = c.ints("axes");
+    if (!axes.empty()) return c.ints_constant(axes);
+    return axes_from(c, x, 0);
+  }
+  if (c.has(1)) {
+    if (const auto known = c.known_ints(c.in(1)); known && !known->empty()) return c.ints_constant(*known);
+    const auto& shape = c.type(c.in(1)).shape;
+    if (!shape.ranked() || (shape.rank() == 1 && !shape[0].known()))
+      c.unsupported("axes of unknown number are not supported");
+    if (shape.rank() == 0) return to_vector(c, c.in(1));
+    if (shape.rank() == 1 && shape[0].size() > 0) return c.in(1);
+  }
+  if (alone) return std::nullopt;
+  return axes_from(c, x, 0);
+}
+
+template <class R>
+ValueId reduce(Call& c, ValueId x, ValueId axes, bool keep) {
+  R op;
+  op.keep_dims = keep;
+  return c.add(op, {x, axes});
+}
+
+bool keep(Call& c) { return c.flag("keepdims", true); }
+
+template <class R, std::int64_t kInputSince = 18>
+Values plain(Call& c) {
+  const auto axes = axes_of(c, kInputSince);
+  if (!axes) return {c.add(Identity{}, {c.in(0)})};
+  return {reduce<R>(c, c.in(0), *axes, keep(c))};
+}
+
+/// Booleans: maximum is or, minimum is and.
+template <class R, class OfBooleans>
+Values extreme(Call& c) {
+  return c.element(c.in(0)) == ElementType::boolean ? plain<OfBooleans>(c) : plain<R>(c);
+}
+
+/// The axes of a reduction that computes something with each element as well.
+ValueId needed_axes(Call& c) {
+  const auto axes = axes_of(c, 18);
+  if (!axes) c.unsupported("noop_with_empty_axes is not supported");
+  return *axes;
+}
+
+template <class R>
+Values norm(Call& c) {
+  return {reduce<R>(c, c.in(0), needed_axes(c), keep(c))};
+}
+
+Values convert_reduce_sum_square(Call& c) {
+  return {reduce<ReduceSum>(c, multiply(c, c.in(0), c.in(0)), needed_axes(c), keep(c))};
+}
+
+void want_float(Call& c) {
+  if (!is_float(c.known_element(c.in(0)))) c.unsupported("integers are not supported");
+}
+
+Values convert_reduce_log_sum(Call& c) {
+  want_float(c);
+  return {c.add(Log{}, {reduce<ReduceSum>(c, c.in(0), needed_axes(c), keep(c))})};
+}
+
+/// log(sum(exp(x - m))) + m with the maximum m, so that nothing overflows.
+Values convert_reduce_log_sum_exp(Call& c) {
+  want_float(c);
+  const auto x = c.in(0), axes = needed_axes(c);
+  const auto largest = reduce<ReduceMax>(c, x, axes, true);
+  const auto m = c.add(Select{}, {c.add(IsFinite{}, {largest}), largest, c.number_like(0, largest)});
+  const auto sum = reduce<ReduceSum>(c, c.add(Exp{}, {subtract(c, x, m)}), axes, true);
+  const auto y = add(c, c.add(Log{}, {sum}), m);
+  return {keep(c) ? y : reduce<ReduceMax>(c, y, axes, false)};
+}
+
+}  // namespace
+
+void register_reduction(ConverterTable& t) {
+  t.add("ReduceL1", norm<ReduceL1>);
+  t.add("ReduceL2", norm<ReduceL2>);
+  t.add("ReduceLogSum", convert_reduce_log_sum);
+  t.add("ReduceLogSumExp", convert_reduce_log_sum_exp);
+  t.add("ReduceMax", extreme<ReduceMax, ReduceLogicalOr>);
+  t.add("ReduceMean", plain<ReduceMean>);
+  t.add("ReduceMin", extreme<ReduceMin, ReduceLogicalAnd>);
+  t.add("ReduceProd", plain<ReduceProd>);
+  t.add("ReduceSum", plain<ReduceSum, 13>);
+  t.add("ReduceSumSquare", convert_reduce_sum_square);
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,188 @@
+/// Resize and Upsample.
+#include "ops/resize.h"
+
+#include <cmath>
+
+#include "formats/onnx/build.h"
+#include "ops/eval.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+
+namespace lamina {
+std::optional<std::vector<Dim>> dims_of_value(const Graph& graph,
+                                              ValueId value);  // src/graph/shape_values.cc
+}
+
+namespace lamina::onnx {
+namespace {
+
+template <class E>
+E named(const Call& c, std::string_view attribute, std::string_view fallback) {
+  const auto name = c.s(attribute, fallback);
+  for (std::size_t i = 0; i < enum_names<E>.size(); ++i)
+    if (enum_names<E>[i] == name) return static_cast<E>(i);
+  c.unsupported("{} = \"{}\" is not supported", attribute, name);
+}
+
+InterpolateMode read_mode(const Call& c) {
+  const auto mode = c.s("mode", "nearest");
+  if (mode == "nearest") return InterpolateMode::nearest;
+  if (mode == "linear" || mode == "bilinear") return InterpolateMode::linear_onnx;
+  if (mode == "cubic") return InterpolateMode::cubic;
+  c.fail("mode is \"{}\", wanted nearest, linear or cubic", mode);
+}
+
+bool is_given(const Call& c, std::size_t input) {
+  if (!c.has(input)) return false;
+  const auto& shape = c.type(c.in(input)).shape;
+  return !(shape.ranked() && shape.rank() == 1 && shape[0].is(0));
+}
+
+/// The axes that scales, or sizes, leave as they are need not be spoken of.
+struct Target {
+  Ints axes;                    // of the values; empty: all, in order
+  std::vector<bool> unchanged;  // by value, where known
+};
+
+void note_unchanged(const Call& c, Target& t, ValueId values, bool scales) {
+  if (scales) {
+    if (const auto known = c.known(values))
+      for (auto s : to_doubles(*known)) t.unchanged.push_back(s == 1);
+    return;
+  }
+  const auto dims = dims_of_value(c.graph(), values);
+  const auto& shape = c.type(c.in(0)).shape;
+  if (!dims || !shape.ranked()) return;
+  for (std::size_t i = 0; i < dims->size(); ++i) {
+    const auto axis = t.axes.empty()      ? i
+                      : i < t.axes.size() ? static_cast<std::size_t>(t.axes[i])
+                                          : shape.rank();
+    t.unchanged.push_back(axis < shape.rank() && (*dims)[i].same(shape[axis]));
+  }
+}
+
+/// Interpolate along the axes that change.
+Values interpolate(Call& c, Interpolate op, ValueId values, Target target, ValueId roi = {}) {
+  const auto x = c.in(0);
+  const bool scales = op.shape_calculation_mode == ShapeCalculationMode::scales;
+  if (scales && c.known_element(values) != ElementType::f32) values = convert(c, values, ElementType::f32);
+  if (!roi.valid()) note_unchanged(c, target, values, scales);
+  Ints kept, axes;
+  for (std::size_t i = 0; i < target.unchanged.size(); ++i)
+    if (!target.unchanged[i]) {
+      kept.push_back(static_cast<std::int64_t>(i));
+      axes.push_back(target.axes.empty() ? static_cast<std::int64_t>(i) : target.axes.at(i));
+    }
+  if (!target.unchanged.empty() && kept.empty()) return {c.add(Identity{}, {x})};
+  if (kept.size() < target.unchanged.size()) {
+    const auto known = c.known(values);
+    if (known) {
+      std::vector<double> some;
+      for (auto i : kept) some.push_back(to_doubles(*known).at(static_cast<std::size_t>(i)));
+      values =
+          c.constant(from_doubles(known->element_type(), {static_cast<std::int64_t>(some.size())}, some));
+    } else {
+      values = c.add(Gather{}, {values, c.ints_constant(kept), c.int_constant(0)});
+    }
+    target.axes = axes;
+  }
+  Values inputs{x, values};
+  if (!target.axes.empty() || roi.valid())
+    inputs.push_back(target.axes.empty() ? axes_from(c, x, 0) : c.ints_constant(target.axes));
+  if (roi.valid()) inputs.push_back(roi);
+  return {c.add(op, std::move(inputs))};
+}
+
+/// One scale for all axes, so that the result fits into the sizes or covers them.
+ValueId common_scale(Call& c, ValueId sizes, const Ints& axes, bool larger) {
+  const auto wanted = c.known_ints(sizes);
+  const auto& shape = c.type(c.in(0)).shape;
+  if (!wanted || !shape.known()) c.unsupported("keep_aspect_ratio_policy with sizes that are not known");
+  const auto axis = [&](std::size_t i) { return axes.empty() ? i : static_cast<std::size_t>(axes.at(i)); };
+  double scale = larger ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    if (axis(i) >= shape.rank() || shape[axis(i)].size() <= 0) c.fail("sizes do not fit the input");
+    const auto ratio = static_cast<double>((*wanted)[i]) / static_cast<double>(shape[axis(i)].size());
+    scale = larger ? std::max(scale, ratio) : std::min(scale, ratio);
+  }
+  const auto rounded = static_cast<float>(scale);
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    const auto size = static_cast<double>(shape[axis(i)].size());
+    if (std::floor(size * static_cast<double>(rounded)) != std::floor(size * scale + 0.5))
+      c.unsupported("keep_aspect_ratio_policy with sizes that need rounding");
+  }
+  return c.constant(Tensor::of<float>({static_cast<std::int64_t>(wanted->size())},
+                                      std::vector<float>(wanted->size(), rounded)));
+}
+
+/// Where a scale does not give a whole number of pixels, engines disagree on where the last corner is.
+void check_corners(const Call& c, const Interpolate& op, ValueId scales, const Ints& axes) {
+  if (op.coordinate_transformation_mode != CoordinateMode::align_corners) return;
+  const auto known = c.known(scales);
+  const auto& shape = c.type(c.in(0)).shape;
+  if (!known || !shape.ranked()) c.unsupported("align_corners with scales or a rank that is not known");
+  const auto factors = to_doubles(*known);
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const auto axis = axes.empty() ? i : i < axes.size() ? static_cast<std::size_t>(axes[i]) : shape.rank();
+    if (axis >= shape.rank()) c.fail("has {} scales for {} axes", factors.size(), shape.rank());
+    const auto size = shape[axis].known() ? factors[i] * static_cast<double>(shape[axis].size()) : factors[i];
+    if (size != std::floor(size)) c.unsupported("align_corners with a scale that gives {} pixels", size);
+  }
+}
+
+Values convert_resize(Call& c) {
+  Interpolate op;
+  op.mode = read_mode(c);
+  op.shape_calculation_mode = ShapeCalculationMode::scales;
+  if (c.version() < 11) {
+    op.coordinate_transformation_mode = CoordinateMode::asymmetric;
+    op.nearest_mode = NearestMode::floor;
+    return interpolate(c, op, c.in(1), {});
+  }
+  op.coordinate_transformation_mode =
+      named<CoordinateMode>(c, "coordinate_transformation_mode", "half_pixel");
+  op.nearest_mode = named<NearestMode>(c, "nearest_mode", "round_prefer_floor");
+  op.antialias = c.flag("antialias");
+  op.cube_coeff = c.f("cubic_coeff_a", -0.75);
+  op.exclude_outside = c.flag("exclude_outside");
+  op.extrapolation_value = c.f("extrapolation_value", 0);
+  Target target;
+  if (const auto axes = c.maybe_ints("axes"))
+    for (auto a : *axes) target.axes.push_back(static_cast<std::int64_t>(c.axis(a, c.known_rank(c.in(0)))));
+  const bool crop = op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize;
+  const auto roi = crop ? c.in(1) : ValueId{};
+  if (is_given(c, 2)) {
+    check_corners(c, op, c.in(2), target.axes);
+    return interpolate(c, op, c.in(2), target, roi);
+  }
+  if (!is_given(c, 3)) c.fail("has neither scales nor sizes");
+  const auto policy = c.s("keep_aspect_ratio_policy", "stretch");
+  if (policy == "not_larger" || policy == "not_smaller")
+    return interpolate(c, op, common_scale(c, c.in(3), target.axes, policy == "not_smaller"), target, roi);
+  if (policy != "stretch") c.fail("keep_aspect_ratio_policy is \"{}\"", policy);
+  op.shape_calculation_mode = ShapeCalculationMode::sizes;
+  return interpolate(c, op, c.in(3), target, roi);
+}
+
+Values convert_upsample(Call& c) {
+  Interpolate op;
+  op.mode = read_mode(c);
+  op.shape_calculation_mode = ShapeCalculationMode::scales;
+  op.coordinate_transformation_mode = CoordinateMode::asymmetric;
+  op.nearest_mode = NearestMode::floor;
+  if (c.version() >= 9) return interpolate(c, op, c.in(1), {});
+  const auto scales = c.floats("scales");
+  if (scales.empty()) c.fail("has no scales");
+  const auto values =
+      c.constant(from_doubles(ElementType::f32, {static_cast<std::int64_t>(scales.size())}, scales));
+  return interpolate(c, op, values, {});
+}
+
+}  // namespace
+
+void register_resize(ConverterTable& t) {
+  t.add("Resize", convert_resize);
+  t.add("Upsample", convert_upsample);
+}
+
+}  // namespace lamina::onnx

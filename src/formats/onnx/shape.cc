@@ -1,0 +1,121 @@
+/// Operators that change shapes, and shapes as tensors.
+#include <algorithm>
+#include "ops/shaping.h"
+
+#include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/reduction.h"
+
+namespace lamina::onnx {
+namespace {
+
+Values convert_reshape(Call& c) { return {c.add(Reshape{!c.flag("allowzero")}, {c.in(0), c.in(1)})}; }
+
+ValueId product(Call& c, ValueId sizes) {
+  ReduceProd op;
+  op.keep_dims = true;
+  return c.add(op, {sizes, c.ints_constant({0})});
+}
+
+/// Two axes: those before `axis`, and the others.
+Values convert_flatten(Call& c) {
+  const auto x = c.in(0);
+  auto axis = c.i("axis", 1);
+  if (axis < 0) axis += static_cast<std::int64_t>(c.known_rank(x));
+  if (const auto rank = c.rank(x); axis < 0 || (rank && axis > static_cast<std::int64_t>(*rank)))
+    c.fail("axis is {}, the input has rank {}", c.i("axis", 1), rank ? *rank : 0);
+  const auto& shape = c.type(x).shape;
+  if (shape.known()) {
+    const auto sizes = shape.sizes();
+    const auto front = element_count(std::span(sizes).first(static_cast<std::size_t>(axis)));
+    const auto back = element_count(std::span(sizes).subspan(static_cast<std::size_t>(axis)));
+    return {
+        reshape(c, x, c.ints_constant({static_cast<std::int64_t>(front), static_cast<std::int64_t>(back)}))};
+  }
+  if (axis == 0) return {reshape(c, x, c.ints_constant({1, -1}))};
+  if (axis == 1) return {c.add(Reshape{true}, {x, c.ints_constant({0, -1})})};
+  const auto front = product(c, slice(c, shape_of(c, x), 0, 0, axis));
+  return {reshape(c, x, concat(c, {front, c.ints_constant({-1})}, 0))};
+}
+
+/// Axes are an attribute before opset 13, an input since.
+std::optional<ValueId> axes_of(Call& c) {
+  if (c.version() >= 13) return c.has(1) ? std::optional(c.in(1)) : std::nullopt;
+  const auto axes = c.maybe_ints("axes");
+  return axes ? std::optional(c.ints_constant(*axes)) : std::nullopt;
+}
+
+Values convert_squeeze(Call& c) {
+  const auto axes = axes_of(c);
+  return {c.add(Squeeze{}, axes ? Values{c.in(0), *axes} : Values{c.in(0)})};
+}
+
+Values convert_unsqueeze(Call& c) {
+  const auto axes = axes_of(c);
+  if (!axes) c.fail("has no axes");
+  return {c.add(Unsqueeze{}, {c.in(0), *axes})};
+}
+
+Values convert_transpose(Call& c) {
+  const auto order = c.maybe_ints("perm");
+  return {order ? transpose(c, c.in(0), *order) : c.add(Transpose{}, {c.in(0)})};
+}
+
+/// Since opset 15 of a range of axes.
+Values convert_shape(Call& c) {
+  auto shape = shape_of(c, c.in(0));
+  if (c.has_attribute("start") || c.has_attribute("end"))
+    shape = slice(c, shape, 0, c.i("start", 0), c.i("end", std::numeric_limits<std::int64_t>::max()));
+  return {shape};
+}
+
+Values convert_size(Call& c) { return {c.add(ReduceProd{}, {shape_of(c, c.in(0)), c.ints_constant({0})})}; }
+
+Values convert_expand(Call& c) {
+  return {c.add(Broadcast{BroadcastMode::bidirectional}, {c.in(0), c.in(1)})};
+}
+
+Values convert_tile(Call& c) { return {c.add(Tile{}, {c.in(0), c.in(1)})}; }
+
+Values convert_depth_to_space(Call& c) {
+  const auto mode = c.s("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") c.fail("mode is \"{}\", wanted DCR or CRD", mode);
+  DepthToSpace op{mode == "DCR" ? DepthMode::blocks_first : DepthMode::depth_first, c.i("blocksize", 0)};
+  return {c.add(op, {c.in(0)})};
+}
+
+Values convert_space_to_depth(Call& c) {
+  const auto mode = c.s("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") c.fail("mode is \"{}\", wanted DCR or CRD", mode);
+  SpaceToDepth op{mode == "DCR" ? DepthMode::blocks_first : DepthMode::depth_first, c.i("blocksize", 0)};
+  return {c.add(op, {c.in(0)})};
+}
+
+}  // namespace
+
+ValueId size_of(Call& c, ValueId x, std::int64_t axis) {
+  const auto& shape = c.type(x).shape;
+  if (shape.ranked()) {
+    const auto a = c.axis(axis, shape.rank());
+    if (shape[a].known()) return c.int_constant(shape[a].size());
+  }
+  return pick(c, shape_of(c, x), 0, axis);
+}
+
+void register_shape(ConverterTable& t) {
+  t.add("DepthToSpace", convert_depth_to_space);
+  t.add("Expand", convert_expand);
+  t.add("Flatten", convert_flatten);
+  t.add("Reshape", convert_reshape);
+  t.add("Shape", convert_shape);
+  t.add("Size", convert_size);
+  t.add("SpaceToDepth", convert_space_to_depth);
+  t.add("Squeeze", convert_squeeze);
+  t.add("Tile", convert_tile);
+  t.add("Transpose", convert_transpose);
+  t.add("Unsqueeze", convert_unsqueeze);
+}
+
+}  // namespace lamina::onnx

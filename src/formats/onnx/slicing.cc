@@ -1,0 +1,191 @@
+/// Joining, cutting and padding.
+#include <limits>
+
+#include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
+#include "ops/elementwise.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/sorting.h"
+
+namespace lamina::onnx {
+namespace {
+
+Values convert_concat(Call& c) {
+  if (!c.has_attribute("axis")) c.fail("has no axis");
+  return {c.add(Concat{c.i("axis", 0)}, c.all_present())};
+}
+
+/// As many ones as v has elements.
+ValueId ones_for(Call& c, ValueId v) {
+  const auto& shape = c.type(v).shape;
+  if (shape.ranked() && shape.rank() == 1 && shape[0].known() && shape[0].size() < 1024)
+    return c.ints_constant(Ints(static_cast<std::size_t>(shape[0].size()), 1));
+  return filled(c, c.int_constant(1), shape_of(c, v));
+}
+
+Values convert_slice(Call& c) {
+  if (c.version() < 10) {
+    const auto starts = c.ints("starts"), ends = c.ints("ends");
+    if (starts.size() != ends.size()) c.fail("has {} starts and {} ends", starts.size(), ends.size());
+    Values inputs{c.in(0), c.ints_constant(starts), c.ints_constant(ends),
+                  c.ints_constant(Ints(starts.size(), 1))};
+    if (const auto axes = c.maybe_ints("axes")) inputs.push_back(c.ints_constant(*axes));
+    return {c.add(Slice{}, std::move(inputs))};
+  }
+  Values inputs{c.in(0), c.in(1), c.in(2), c.has(4) ? c.in(4) : ones_for(c, c.in(1))};
+  if (c.has(3)) inputs.push_back(c.in(3));
+  return {c.add(Slice{}, std::move(inputs))};
+}
+
+/// Parts of equal size, the last one smaller where that does not come out even (opset 18).
+Values split_evenly(Call& c, ValueId x, std::int64_t axis, std::int64_t parts) {
+  const auto count = static_cast<int>(parts);
+  const auto& shape = c.type(x).shape;
+  std::optional<std::int64_t> size;
+  if (shape.ranked() && shape.rank() != 0)
+    if (const auto& d = shape[c.axis(axis, shape.rank())]; d.known()) size = d.size();
+  const auto at = c.int_constant(axis);
+  if (c.version() < 18 || (size && *size % parts == 0)) return c.add_all(Split{parts}, {x, at}, count);
+  if (size) {
+    const auto part = (*size + parts - 1) / parts;
+    Ints lengths(static_cast<std::size_t>(parts), part);
+    lengths.back() = *size - part * (parts - 1);
+    if (lengths.back() < 0) c.fail("{} elements cannot be split into {} parts of {}", *size, parts, part);
+    return c.add_all(VariadicSplit{}, {x, at, c.ints_constant(lengths)}, count);
+  }
+  const auto rounded = add(c, size_of(c, x, axis), c.int_constant(parts - 1));
+  const auto part = to_vector(c, divide(c, rounded, c.int_constant(parts)));
+  Values lengths(static_cast<std::size_t>(parts - 1), part);
+  lengths.push_back(c.ints_constant({-1}));
+  return c.add_all(VariadicSplit{}, {x, at, concat(c, std::move(lengths), 0)}, count);
+}
+
+Values convert_split(Call& c) {
+  const auto x = c.in(0);
+  const auto axis = c.i("axis", 0);
+  const auto outputs = static_cast<std::int64_t>(c.outputs());
+  if (outputs == 0) c.fail("has no outputs");
+  ValueId lengths;
+  if (c.version() >= 13) {
+    lengths = c.maybe(1);
+  } else if (const auto list = c.ints("split"); !list.empty()) {
+    lengths = c.ints_constant(list);
+  }
+  if (!lengths.valid()) {
+    const auto parts = c.version() >= 18 ? c.i("num_outputs", outputs) : outputs;
+    if (parts != outputs) c.fail("num_outputs is {}, the node has {} outputs", parts, outputs);
+    return split_evenly(c, x, axis, parts);
+  }
+  if (const auto& shape = c.type(lengths).shape;
+      shape.ranked() && shape.rank() == 1 && !shape[0].fits(Dim(outputs)))
+    c.fail("split has {} lengths, the node has {} outputs", to_string(shape[0]), outputs);
+  return c.add_all(VariadicSplit{}, {x, c.int_constant(axis), lengths}, static_cast<int>(outputs));
+}
+
+PadMode pad_mode(const Call& c) {
+  const auto mode = c.s("mode", "constant");
+  if (mode == "constant") return PadMode::constant;
+  if (mode == "reflect") return PadMode::reflect;
+  if (mode == "edge") return PadMode::edge;
+  if (mode == "wrap") return PadMode::wrap;
+  c.fail("mode is \"{}\", wanted constant, reflect, edge or wrap", mode);
+}
+
+/// Begins and ends for all axes from those of some.
+std::pair<ValueId, ValueId> known_pads(Call& c, const Ints& pads, std::optional<Ints> axes) {
+  if (pads.size() % 2 != 0) c.fail("pads has {} values, wanted an even number", pads.size());
+  const auto half = pads.size() / 2;
+  if (!axes) {
+    const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(half);
+    return {c.ints_constant(Ints(pads.begin(), middle)), c.ints_constant(Ints(middle, pads.end()))};
+  }
+  const auto rank = c.known_rank(c.in(0));
+  if (axes->size() != half)
+    c.fail("pads has {} values, wanted 2 for each of {} axes", pads.size(), axes->size());
+  Ints begins(rank, 0), ends(rank, 0);
+  for (std::size_t i = 0; i < half; ++i) {
+    const auto a = c.axis((*axes)[i], rank);
+    begins[a] = pads[i];
+    ends[a] = pads[half + i];
+  }
+  return {c.ints_constant(begins), c.ints_constant(ends)};
+}
+
+Values convert_pad(Call& c) {
+  const auto x = c.in(0);
+  std::pair<ValueId, ValueId> pads;
+  ValueId value;
+  if (c.version() < 11) {
+    pads = known_pads(c, c.ints("pads"), std::nullopt);
+    value = c.number_like(c.f("value", 0), x);
+  } else {
+    std::optional<Ints> axes;
+    if (c.has(3)) {
+      axes = c.known_ints(c.in(3));
+      if (!axes) c.unsupported("axes that are computed");
+    }
+    if (const auto list = c.known_ints(c.in(1))) {
+      pads = known_pads(c, *list, axes);
+    } else {
+      if (axes) c.unsupported("axes with pads that are computed");
+      const auto rank = static_cast<std::int64_t>(c.known_rank(x));
+      pads = {slice(c, c.in(1), 0, 0, rank), slice(c, c.in(1), 0, rank, 2 * rank)};
+    }
+    if (c.has(2)) value = to_scalar(c, c.in(2));
+  }
+  Values inputs{x, pads.first, pads.second};
+  if (value.valid()) inputs.push_back(value);
+  return {c.add(Pad{pad_mode(c)}, std::move(inputs))};
+}
+
+/// Cuts or pads on both sides alike.
+Values convert_center_crop_pad(Call& c) {
+  const auto x = c.in(0);
+  const auto rank = c.known_rank(x);
+  const auto wanted = c.known_ints(c.in(1));
+  if (!wanted) c.unsupported("a shape that is computed");
+  Ints axes = c.ints("axes");
+  if (axes.empty())
+    for (std::size_t a = 0; a < rank; ++a) axes.push_back(static_cast<std::int64_t>(a));
+  if (axes.size() != wanted->size()) c.fail("shape has {} values, wanted {}", wanted->size(), axes.size());
+  Ints begins(rank, 0), ends(rank, 0);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto a = c.axis(axes[i], rank);
+    const auto& dim = c.type(x).shape[a];
+    if (!dim.known()) c.unsupported("an input of unknown shape");
+    const auto target = (*wanted)[i];
+    if (target < 0) c.fail("shape has {}, wanted 0 or more", target);
+    const auto more = std::max<std::int64_t>(target - dim.size(), 0),
+               less = std::max<std::int64_t>(dim.size() - target, 0);
+    begins[a] = more / 2 - less / 2;
+    ends[a] = (more - more / 2) - (less - less / 2);
+  }
+  return {c.add(Pad{}, {x, c.ints_constant(begins), c.ints_constant(ends)})};
+}
+
+/// Slices where the condition holds.
+Values convert_compress(Call& c) {
+  const auto chosen = squeeze(c, c.add(NonZero{}, {c.in(1)}), {0});
+  const bool flat = !c.has_attribute("axis");
+  const auto x = flat ? reshape(c, c.in(0), Ints{-1}) : c.in(0);
+  return {c.add(Gather{}, {x, chosen, c.int_constant(flat ? 0 : c.i("axis", 0))})};
+}
+
+Values convert_reverse_sequence(Call& c) {
+  return {c.add(ReverseSequence{c.i("batch_axis", 1), c.i("time_axis", 0)}, {c.in(0), c.in(1)})};
+}
+
+}  // namespace
+
+void register_slicing(ConverterTable& t) {
+  t.add("CenterCropPad", convert_center_crop_pad);
+  t.add("Compress", convert_compress);
+  t.add("Concat", convert_concat);
+  t.add("Pad", convert_pad);
+  t.add("ReverseSequence", convert_reverse_sequence);
+  t.add("Slice", convert_slice);
+  t.add("Split", convert_split);
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,92 @@
+/// Order and search.
+#include "ops/sorting.h"
+
+#include <limits>
+
+#include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
+#include "ops/elementwise.h"
+#include "ops/generation.h"
+#include "ops/movement.h"
+#include "ops/shaping.h"
+
+namespace lamina::onnx {
+namespace {
+
+TopK top_k(std::int64_t axis, bool largest) {
+  TopK op;
+  op.axis = axis;
+  op.mode = largest ? TopKMode::max : TopKMode::min;
+  op.index_element_type = ElementType::i64;
+  op.stable = true;
+  return op;
+}
+
+Values convert_top_k(Call& c) {
+  const auto k = c.version() < 10 ? c.int_constant(c.i("k", 0)) : to_scalar(c, c.in(1));
+  return c.add_all(top_k(c.i("axis", -1), c.version() < 11 || c.flag("largest", true)), {c.in(0), k});
+}
+
+template <bool kLargest>
+Values convert_arg(Call& c) {
+  const auto axis = c.i("axis", 0);
+  const auto index = arg_extreme(c, c.in(0), axis, kLargest, c.flag("select_last_index"));
+  return {c.flag("keepdims", true) ? index : squeeze(c, index, {axis})};
+}
+
+/// 1 at the first largest element along the axis; before opset 13 the axes from `axis` on are one.
+Values convert_hardmax(Call& c) {
+  const auto x = c.in(0);
+  const auto rank = c.known_rank(x);
+  if (rank == 0) c.fail("input has rank 0, wanted 1 or more");
+  const auto axis = c.axis(c.i("axis", c.version() < 13 ? 1 : -1), rank);
+  auto flat = x;
+  std::size_t after = rank - axis - 1;
+  if (c.version() < 13 && after > 0) {
+    Ints pattern(axis, 0);
+    pattern.push_back(-1);
+    flat = c.add(Reshape{true}, {x, c.ints_constant(pattern)});
+    after = 0;
+  }
+  const auto at = static_cast<std::int64_t>(axis);
+  const auto index = arg_extreme(c, flat, at, true);
+  auto range = c.add(Range{ElementType::i64}, {c.int_constant(0), size_of(c, flat, at), c.int_constant(1)});
+  Ints trailing;
+  for (std::size_t i = 0; i < after; ++i) trailing.push_back(static_cast<std::int64_t>(i) + 1);
+  const auto y = convert(c, c.add(Equal{}, {index, unsqueeze(c, range, trailing)}), c.known_element(x));
+  return {flat == x ? y : reshape(c, y, shape_of(c, x))};
+}
+
+Values convert_non_zero(Call& c) { return {c.add(NonZero{}, {c.in(0)})}; }
+
+Values convert_unique(Call& c) {
+  Unique op;
+  op.sorted = c.flag("sorted", true);
+  return c.add_all(
+      op, c.has_attribute("axis") ? Values{c.in(0), c.int_constant(c.i("axis", 0))} : Values{c.in(0)});
+}
+
+}  // namespace
+
+/// The last of equal elements is the first of the reversed axis.
+ValueId arg_extreme(Call& c, ValueId x, std::int64_t axis, bool largest, bool last) {
+  if (last) {
+    const auto least = std::numeric_limits<std::int64_t>::min();
+    x = c.add(Slice{}, {x, c.ints_constant({-1}), c.ints_constant({least}), c.ints_constant({-1}),
+                        c.ints_constant({axis})});
+  }
+  const auto index = c.add_all(top_k(axis, largest), {x, c.int_constant(1)})[1];
+  if (!last) return index;
+  return subtract(c, subtract(c, size_of(c, x, axis), c.int_constant(1)), index);
+}
+
+void register_sorting(ConverterTable& t) {
+  t.add("ArgMax", convert_arg<true>);
+  t.add("ArgMin", convert_arg<false>);
+  t.add("Hardmax", convert_hardmax);
+  t.add("NonZero", convert_non_zero);
+  t.add("TopK", convert_top_k);
+  t.add("Unique", convert_unique);
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,234 @@
+#include "formats/onnx/tensors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "formats/onnx/wire.h"
+#include "graph/infer.h"
+
+namespace lamina::onnx {
+namespace {
+
+std::size_t byte_count(const Dims& dims, ElementType type) {
+  const auto count = element_count(dims);
+  const auto bits = static_cast<std::size_t>(bits_of(type));
+  if (count > (std::size_t{1} << 56)) fail(ErrorCode::bad_file, "has {} elements, which is too many", count);
+  return (count * bits + 7) / 8;
+}
+
+/// Booleans are bytes of 0 or 1 here; files may hold any byte.
+Tensor normalized(Tensor t) {
+  if (t.element_type() != ElementType::boolean) return t;
+  const auto* p = reinterpret_cast<const unsigned char*>(t.raw());
+  if (std::all_of(p, p + t.size(), [](unsigned char v) { return v <= 1; })) return t;
+  Tensor copy = t.clone();
+  for (std::size_t i = 0; i < copy.size(); ++i) copy.raw()[i] = std::byte(p[i] != 0);
+  return copy;
+}
+
+/// The typed data fields of a TensorProto: which number, and what one entry holds.
+struct Typed {
+  std::uint32_t field;
+  std::size_t per_entry = 1;  // elements
+};
+
+Typed typed_field(ElementType type) {
+  switch (type) {
+    case ElementType::f32:
+      return {4};
+    case ElementType::f64:
+      return {10};
+    case ElementType::i64:
+      return {7};
+    case ElementType::u64:
+    case ElementType::u32:
+      return {11};
+    case ElementType::i4:
+    case ElementType::u4:
+      return {5, 2};
+    default:
+      return {5};
+  }
+}
+
+void want_entries(std::size_t found, std::size_t wanted, std::uint32_t field) {
+  if (found != wanted)
+    fail(ErrorCode::bad_file, "has {} values in field {}, its shape wants {}", found, field, wanted);
+}
+
+/// One packed run of fixed-size numbers is the data itself.
+std::optional<std::string_view> single_run(std::string_view message, std::uint32_t field) {
+  std::optional<std::string_view> run;
+  WireReader in(message, "TensorProto");
+  while (in.next()) {
+    if (in.field() != field) {
+      in.skip();
+    } else if (run || !in.packed()) {
+      return std::nullopt;
+    } else {
+      run = in.bytes();
+    }
+  }
+  return run;
+}
+
+template <class T>
+void copy_as(Tensor& t, const std::vector<std::int64_t>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto v = static_cast<T>(values[i]);
+    std::memcpy(t.raw() + i * sizeof(T), &v, sizeof(T));
+  }
+}
+
+Tensor from_entries(const TensorProto& t, ElementType type) {
+  const auto [field, per_entry] = typed_field(type);
+  const std::size_t wanted = (element_count(t.dims) + per_entry - 1) / per_entry;
+  std::vector<std::int64_t> ints;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  WireReader in(t.message, "TensorProto");
+  while (in.next()) {
+    if (in.field() != field)
+      in.skip();
+    else if (type == ElementType::f32)
+      in.floats(floats);
+    else if (type == ElementType::f64)
+      in.doubles(doubles);
+    else
+      in.integers(ints);
+  }
+  if (type == ElementType::f32) {
+    want_entries(floats.size(), wanted, field);
+    return Tensor::of<float>(t.dims, floats);
+  }
+  if (type == ElementType::f64) {
+    want_entries(doubles.size(), wanted, field);
+    return Tensor::of<double>(t.dims, doubles);
+  }
+  want_entries(ints.size(), wanted, field);
+  Tensor out(type, t.dims);
+  switch (bits_of(type)) {
+    case 64:
+      copy_as<std::int64_t>(out, ints);
+      break;
+    case 32:
+      copy_as<std::int32_t>(out, ints);
+      break;
+    case 16:
+      copy_as<std::int16_t>(out, ints);
+      break;
+    default:
+      copy_as<std::int8_t>(out, ints);
+      break;
+  }
+  return out;
+}
+
+std::uint64_t parse_number(std::string_view text, std::string_view what) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    fail(ErrorCode::bad_file, "has the external {} \"{}\", wanted a number", what, text);
+  return value;
+}
+
+/// Runs `body` so that its errors name the tensor and have the code bad_file (or unsupported).
+template <class F>
+Tensor naming(std::string_view name, F body) try {
+  return body();
+} catch (const protozero::exception& e) {
+  fail(ErrorCode::bad_file, "tensor \"{}\": damaged ({})", name, e.what());
+} catch (const Error& e) {
+  fail(e.code() == ErrorCode::unsupported ? e.code() : ErrorCode::bad_file, "tensor \"{}\": {}", name,
+       e.what());
+}
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> TensorReader::external_file(const std::string& location) {
+  auto& file = external_[location];
+  if (file) return file;
+  const std::filesystem::path relative = std::filesystem::path(location).lexically_normal();
+  if (location.empty() || relative.is_absolute() || *relative.begin() == "..")
+    fail(ErrorCode::bad_file, "its data is in \"{}\", wanted a file in the model's folder", location);
+  file = MappedFile::open((std::filesystem::path(model_->path()).parent_path() / relative).string());
+  return file;
+}
+
+Tensor TensorReader::read_external(const TensorProto& t, ElementType type, std::size_t bytes) {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+  for (const auto& [key, value] : t.external_data) {
+    if (key == "location")
+      location = std::string(value);
+    else if (key == "offset")
+      offset = parse_number(value, key);
+    else if (key == "length")
+      length = parse_number(value, key);
+  }
+  const auto file = external_file(location);
+  if (length && *length != bytes)
+    fail(ErrorCode::bad_file, "has {} bytes of external data, its shape wants {}", *length, bytes);
+  if (offset > file->size() || bytes > file->size() - offset)
+    fail(ErrorCode::bad_file, "wants {} bytes at offset {} of \"{}\", which has {}", bytes, offset, location,
+         file->size());
+  return normalized(Tensor::share(type, t.dims, file, file->data() + offset));
+}
+
+Tensor TensorReader::read(const TensorProto& t) {
+  return naming(t.name, [&] {
+    const auto type = element_type_of_onnx(t.data_type);
+    if (type == ElementType::undefined)
+      fail(ErrorCode::unsupported, "elements of type {} are not supported", name_of_onnx_type(t.data_type));
+    const auto bytes = byte_count(t.dims, type);
+    if (t.external) return read_external(t, type, bytes);
+    if (t.raw_data && (!t.raw_data->empty() || bytes == 0)) {
+      if (t.raw_data->size() != bytes)
+        fail(ErrorCode::bad_file, "has {} bytes of data, its shape {} of {} wants {}", t.raw_data->size(),
+             to_string(t.dims), name_of(type), bytes);
+      return normalized(Tensor::share(type, t.dims, model_, t.raw_data->data()));
+    }
+    if (type == ElementType::f32 || type == ElementType::f64) {
+      if (const auto run = single_run(t.message, typed_field(type).field); run && run->size() == bytes)
+        return Tensor::share(type, t.dims, model_, run->data());
+    }
+    return normalized(from_entries(t, type));
+  });
+}
+
+Tensor TensorReader::read(const SparseTensorProto& t) {
+  return naming(t.values.name, [&] {
+    const Tensor values = read(t.values);
+    const Ints indices = to_ints(read(t.indices));
+    const auto size = static_cast<std::size_t>(bits_of(values.element_type())) / 8;
+    if (size == 0) fail(ErrorCode::unsupported, "sparse data of type {}", name_of(values.element_type()));
+    const auto count = element_count(t.dims), entries = values.size(), rank = t.dims.size();
+    // A dense tensor may be far larger than its file.
+    if (count > (std::size_t{1} << 20) + entries * 256)
+      fail(ErrorCode::unsupported, "sparse data with {} of {} elements is not supported", entries, count);
+    const bool linear = indices.size() == entries && (t.indices.dims.size() == 1 || rank != 1);
+    if (!linear && indices.size() != entries * rank)
+      fail(ErrorCode::bad_file, "has {} indices for {} values of rank {}", indices.size(), entries, rank);
+    Tensor dense(values.element_type(), t.dims);
+    for (std::size_t e = 0; e < entries; ++e) {
+      std::int64_t at = linear ? indices[e] : 0;
+      for (std::size_t axis = 0; !linear && axis < rank; ++axis) {
+        const auto index = indices[e * rank + axis];
+        if (index < 0 || index >= t.dims[axis])
+          fail(ErrorCode::bad_file, "has the index {} on axis {} of size {}", index, axis, t.dims[axis]);
+        at = at * t.dims[axis] + index;
+      }
+      if (at < 0 || static_cast<std::size_t>(at) >= count)
+        fail(ErrorCode::bad_file, "has the index {} of {} elements", at, count);
+      std::memcpy(dense.raw() + static_cast<std::size_t>(at) * size, values.raw() + e * size, size);
+    }
+    return dense;
+  });
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,66 @@
+#pragma once
+/// protozero with every field's wire type checked, and repeated numbers read packed or not.
+#include <bit>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <protozero/pbf_reader.hpp>
+
+#include "base/error.h"
+
+namespace lamina::onnx {
+
+class WireReader {
+ public:
+  WireReader(std::string_view bytes, std::string_view what) : pbf_(bytes.data(), bytes.size()), what_(what) {}
+
+  bool next() { return pbf_.next(); }
+  std::uint32_t field() const { return pbf_.tag(); }
+  void skip() { pbf_.skip(); }
+
+  std::string_view bytes() {
+    want(protozero::pbf_wire_type::length_delimited);
+    const auto view = pbf_.get_view();
+    return {view.data(), view.size()};
+  }
+  std::int64_t integer() {
+    want(protozero::pbf_wire_type::varint);
+    return pbf_.get_int64();
+  }
+  float number() {
+    want(protozero::pbf_wire_type::fixed32);
+    return pbf_.get_float();
+  }
+  /// One number or a packed run of them, appended.
+  template <class T>
+  void integers(std::vector<T>& out) {
+    if (!packed()) return out.push_back(static_cast<T>(integer()));
+    for (auto v : pbf_.get_packed_int64()) out.push_back(static_cast<T>(v));
+  }
+  void floats(std::vector<float>& out) {
+    if (!packed()) return out.push_back(number());
+    for (auto v : pbf_.get_packed_float()) out.push_back(v);
+  }
+  void doubles(std::vector<double>& out) {
+    if (packed()) {
+      for (auto v : pbf_.get_packed_double()) out.push_back(v);
+    } else {
+      want(protozero::pbf_wire_type::fixed64);
+      out.push_back(pbf_.get_double());
+    }
+  }
+  bool packed() const { return pbf_.wire_type() == protozero::pbf_wire_type::length_delimited; }
+
+ private:
+  void want(protozero::pbf_wire_type type) const {
+    if (pbf_.wire_type() != type)
+      fail(ErrorCode::bad_file, "field {} of a {} has wire type {}, wanted {}", pbf_.tag(), what_,
+           static_cast<int>(pbf_.wire_type()), static_cast<int>(type));
+  }
+
+  protozero::pbf_reader pbf_;
+  std::string_view what_;
+};
+
+}  // namespace lamina::onnx

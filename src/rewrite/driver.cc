@@ -1,0 +1,324 @@
+#include "rewrite/driver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_set>
+
+#include "graph/verify.h"
+
+namespace lamina {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostVisited = 512;  // readers looked at again after one rewrite
+constexpr std::size_t kRewritesPerNode = 50;
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const auto cost = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({cost, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+void append_unique(std::vector<SourceId>& to, const std::vector<SourceId>& from) {
+  for (auto s : from)
+    if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
+}
+
+bool unread(const Graph& graph, const Node& n) {
+  return std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return graph.readers(v) == 0; });
+}
+
+}  // namespace
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t least = SIZE_MAX;
+  for (const auto& c : candidates)
+    if (const auto d = distance(name, c); d < least) least = d, best = c;
+  return best;
+}
+
+/// Nodes that are still to be looked at.
+struct Driver::Work {
+  std::deque<NodeId> queue;
+  std::vector<bool> waiting;
+  std::unordered_map<std::string, std::size_t> hits;
+
+  void push(NodeId id) {
+    if (!id.valid()) return;
+    if (waiting.size() <= id.index) waiting.resize(id.index + 64);
+    if (waiting[id.index]) return;
+    waiting[id.index] = true;
+    queue.push_back(id);
+  }
+  NodeId pop() {
+    const auto id = queue.front();
+    queue.pop_front();
+    waiting[id.index] = false;
+    return id;
+  }
+  /// The readers of a value, theirs, and so on: as far as a pattern can look.
+  void push_readers(const Graph& graph, ValueId v, int depth) {
+    std::vector<ValueId> level{v};
+    std::unordered_set<std::uint32_t> seen;
+    for (int d = 0; d < depth && !level.empty(); ++d) {
+      std::vector<ValueId> next;
+      for (auto value : level)
+        for (const auto& use : graph.value(value).uses) {
+          if (seen.size() > kMostVisited || !seen.insert(use.node.index).second) continue;
+          push(use.node);
+          const auto& outputs = graph.node(use.node).outputs;
+          next.insert(next.end(), outputs.begin(), outputs.end());
+        }
+      level = std::move(next);
+    }
+  }
+};
+
+Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledger& ledger)
+    : rules_(rules), options_(options), ledger_(ledger) {
+  std::vector<std::string> names;
+  for (const auto& r : rules) names.push_back(r.name);
+  for (const auto& d : options.disable)
+    if (std::find(names.begin(), names.end(), d) == names.end())
+      fail(ErrorCode::bad_option, "there is no rule \"{}\"; did you mean \"{}\"?", d, nearest_name(d, names));
+  for (const auto& e : options.exempt) {
+    try {
+      exempt_.emplace_back(e, std::regex::optimize);
+    } catch (const std::regex_error&) {
+      // A name with brackets is no expression; it is compared as it is.
+    }
+  }
+}
+
+bool Driver::matches_exemption(const std::string& name) const {
+  if (name.empty()) return false;
+  const auto [it, added] = exempt_names_.try_emplace(name, false);
+  if (!added) return it->second;
+  const auto& plain = options_.exempt;
+  it->second = std::find(plain.begin(), plain.end(), name) != plain.end() ||
+               std::any_of(exempt_.begin(), exempt_.end(),
+                           [&](const std::regex& r) { return std::regex_match(name, r); });
+  return it->second;
+}
+
+bool Driver::exempt(const Graph& graph, NodeId id) const {
+  if (options_.exempt.empty()) return false;
+  const Node& n = graph.node(id);
+  if (matches_exemption(n.name)) return true;
+  return std::any_of(n.sources.begin(), n.sources.end(), [&](SourceId s) {
+    return s.index < outermost_->sources.size() && matches_exemption(outermost_->sources[s.index].name);
+  });
+}
+
+std::vector<std::string> Driver::source_names(const std::vector<SourceId>& sources) const {
+  std::vector<std::string> out;
+  for (auto s : sources)
+    if (s.index < outermost_->sources.size()) out.push_back(outermost_->sources[s.index].name);
+  return out;
+}
+
+std::size_t Driver::run(Graph& graph, RuleSet set) {
+  active_.clear();
+  depth_ = 1;
+  for (const auto& r : rules_) {
+    const auto& off = options_.disable;
+    if (!r.runs_in(set) || std::find(off.begin(), off.end(), r.name) != off.end()) continue;
+    active_.push_back(&r);
+    depth_ = std::max(depth_, depth_of(r.pattern));
+  }
+  outermost_ = &graph;
+  return run_graph(graph, graph);
+}
+
+std::size_t Driver::run_graph(Graph& graph, const Graph& outermost) {
+  const auto before = done_;
+  Work work;
+  const auto order = graph.order();
+  for (auto id : order) {
+    if (graph.node(id).op.has(Trait::control_flow))
+      for (auto& body : graph.bodies(id)) run_graph(body, outermost);
+    work.push(id);
+  }
+  const auto limit = kRewritesPerNode * (order.size() + 20);
+  while (!work.queue.empty()) {
+    const auto id = work.pop();
+    while (!graph.node(id).erased() && try_rules(graph, id, work)) {
+      if (done_ - before <= limit) continue;
+      const auto most = std::max_element(work.hits.begin(), work.hits.end(),
+                                         [](const auto& a, const auto& b) { return a.second < b.second; });
+      fail(ErrorCode::internal, "internal error: rewriting does not end; rule \"{}\" fired {} times",
+           most->first, most->second);
+    }
+  }
+  graph.erase_unused_constants();
+  return done_ - before;
+}
+
+bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
+  if (options_.stop_after >= 0 && done_ >= static_cast<std::size_t>(options_.stop_after)) return false;
+  for (const auto* rule : active_) {
+    if (!root_fits(graph, rule->pattern, graph.node(id))) continue;
+    auto& count = ledger_.counts()[rule->name];
+    const auto start = Clock::now();
+    ++count.tries;
+    const bool fired = try_rule(graph, *rule, id, work);
+    count.microseconds += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    if (fired) {
+      ++count.hits;
+      ++work.hits[rule->name];
+      ++done_;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
+  bool fired = false;
+  std::string reason;
+  for_each_match(graph, id, rule.pattern, [&](Match& match) {
+    auto verdict = check_guards(match, rule.pattern);
+    if (verdict && rule.condition) verdict = rule.condition(match);
+    if (verdict && !options_.exempt.empty())
+      for (auto n : match.nodes())
+        if (exempt(graph, n)) verdict = Verdict::no("'{}' is exempt", graph.label(n));
+    if (!verdict) {
+      if (reason.empty()) reason = verdict.reason();
+      return false;
+    }
+    Match found = match;  // the graph changes under the matcher
+    fired = apply(graph, rule, found, work);
+    return true;
+  });
+  if (!fired && !reason.empty()) {
+    ++ledger_.counts()[rule.name].refusals;
+    ledger_.refused(rule.name, graph.label(id), source_names(graph.node(id).sources), reason);
+  }
+  return fired;
+}
+
+namespace {
+
+void check_type(const Graph& graph, const Rule& rule, const std::string& label, ValueId from, ValueId to) {
+  const auto &old_type = graph.type(from), &new_type = graph.type(to);
+  const bool same_element =
+      old_type.element == new_type.element || old_type.element == ElementType::undefined;
+  LAMINA_CHECK(same_element && merge(old_type.shape, new_type.shape), "rule \"{}\" at '{}' makes {} of {}",
+               rule.name, label, to_string(new_type), to_string(old_type));
+}
+
+/// Sizes as numbers: inference looks through such values (ShapeOf -> Gather -> Reshape).
+bool may_hold_sizes(const TensorType& type) {
+  return is_integer(type.element) && (!type.shape.ranked() || type.shape.rank() < 2);
+}
+
+/// Types follow from a value that has changed.
+void propagate_types(Graph& graph, ValueId from) {
+  std::vector<ValueId> changed{from};
+  std::unordered_set<std::uint32_t> sizes;  // that were followed
+  while (!changed.empty()) {
+    const auto v = changed.back();
+    changed.pop_back();
+    const auto uses = graph.value(v).uses;
+    for (const auto& use : uses) {
+      const bool retyped = graph.infer_node(use.node);
+      for (auto o : graph.node(use.node).outputs)
+        if (retyped || (may_hold_sizes(graph.type(o)) && sizes.insert(o.index).second)) changed.push_back(o);
+    }
+  }
+}
+
+/// Takes a node out; its inputs' producers and their other readers may now fit.
+void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vector<SourceId>& sources) {
+  const Node& n = graph.node(id);
+  append_unique(sources, n.sources);
+  for (auto v : n.inputs)
+    if (v.valid() && graph.producer(v).valid()) touched.push_back(v);
+  graph.erase(id);
+}
+
+}  // namespace
+
+bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& work) {
+  const auto root = match.root();
+  const auto label = graph.label(root);
+  Rewrite r(graph, match);
+  try {
+    rule.action(r);
+  } catch (const Error& e) {
+    fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
+  }
+  if (!r.refusal_.empty()) {
+    LAMINA_CHECK(r.added_.empty(), "rule \"{}\" refuses after it has changed the graph", rule.name);
+    ++ledger_.counts()[rule.name].refusals;
+    ledger_.refused(rule.name, label, source_names(graph.node(root).sources), r.refusal_);
+    return false;
+  }
+  LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
+
+  const auto matched = match.nodes();
+  std::vector<std::pair<ValueId, std::string>> names;
+  std::vector<ValueId> retyped;
+  for (const auto& [output, to] : r.replaced_) {
+    const auto from = graph.node(root).outputs.at(output);
+    check_type(graph, rule, label, from, to);
+    if (!(graph.type(from) == graph.type(to)) || graph.constant(to) || may_hold_sizes(graph.type(to)))
+      retyped.push_back(to);  // inference may now know more
+    const auto maker = graph.producer(to);
+    const bool fresh = maker.valid() ? std::find(r.added_.begin(), r.added_.end(), maker) != r.added_.end()
+                                     : graph.constant(to) && graph.value(to).uses.empty();
+    if (fresh) names.emplace_back(to, graph.value(from).name);
+    graph.replace(from, to);
+  }
+
+  std::vector<ValueId> touched;
+  std::vector<SourceId> sources;
+  ledger_.forget(label);
+  take_out(graph, root, touched, sources);
+  for (bool again = true; again;) {
+    again = false;
+    for (auto n : matched) {
+      if (graph.node(n).erased() || !unread(graph, graph.node(n)) || graph.node(n).op.has(Trait::impure))
+        continue;
+      ledger_.forget(graph.label(n));
+      take_out(graph, n, touched, sources);
+      again = true;
+    }
+  }
+  for (const auto& [value, name] : names) graph.set_value_name(value, name);
+  std::string became = r.note_;
+  for (auto n : r.added_) {
+    r.add_sources(n, sources);
+    if (r.note_.empty())
+      became += (became.empty() ? "" : ", ") + graph.node(n).op.name() + " '" + graph.label(n) + "'";
+    work.push(n);
+  }
+  if (r.heir_.valid()) r.add_sources(r.heir_, sources);
+  const auto gone = source_names(sources);
+  if (became.empty()) became = "removed";
+  if (r.added_.empty() && !r.heir_.valid())
+    for (const auto& s : gone) ledger_.removed(rule.name, s, became);
+  ledger_.fired(rule.name, label, gone, became);
+
+  for (auto v : retyped) propagate_types(graph, v);
+  if (options_.verify) check(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label));
+  for (const auto& [output, to] : r.replaced_) work.push_readers(graph, to, depth_);
+  for (auto v : touched) {
+    if (!graph.producer(v).valid()) continue;  // erased meanwhile
+    work.push(graph.producer(v));
+    work.push_readers(graph, v, depth_);
+  }
+  return true;
+}
+
+}  // namespace lamina

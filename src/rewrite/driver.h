@@ -1,0 +1,61 @@
+#pragma once
+/// Applies rules to a graph until none fits any more.
+#include <deque>
+#include <optional>
+#include <regex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rewrite/ledger.h"
+#include "rewrite/rule.h"
+
+namespace lamina {
+
+struct RewriteOptions {
+  std::vector<std::string> disable;  ///< rules by name
+  std::vector<std::string>
+      exempt;                    ///< names of nodes or of layers, or regular expressions for the whole name
+  std::int64_t stop_after = -1;  ///< number of rewrites; negative: no limit
+#ifdef NDEBUG
+  bool verify = false;  ///< checks the whole graph after every rewrite
+#else
+  bool verify = true;
+#endif
+};
+
+class Driver {
+ public:
+  /// The rules must outlive the driver. Throws Error(bad_option) for an unknown rule or a bad expression.
+  Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledger& ledger);
+
+  /// Applies the rules that run in a set, bodies of control flow first. Returns the number of rewrites. Stops
+  /// at stop_after rewrites, counted over all runs of this driver.
+  std::size_t run(Graph& graph, RuleSet set);
+
+ private:
+  struct Work;
+  std::size_t run_graph(Graph& graph, const Graph& outermost);
+  bool try_rules(Graph& graph, NodeId id, Work& work);
+  bool try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work);
+  bool apply(Graph& graph, const Rule& rule, const Match& match, Work& work);
+  std::vector<std::string> source_names(const std::vector<SourceId>& sources) const;
+  bool exempt(const Graph& graph, NodeId id) const;
+  bool matches_exemption(const std::string& name) const;
+
+  std::span<const Rule> rules_;
+  RewriteOptions options_;
+  std::vector<std::regex> exempt_;
+  mutable std::unordered_map<std::string, bool> exempt_names_;
+  Ledger& ledger_;
+  std::vector<const Rule*> active_;  // in this run
+  int depth_ = 1;                    // of the deepest pattern among them
+  const Graph* outermost_ = nullptr;
+  std::size_t done_ = 0;
+};
+
+/// Nearest of the candidates, for "did you mean".
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
+
+}  // namespace lamina

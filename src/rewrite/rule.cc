@@ -1,0 +1,36 @@
+#include "rewrite/rule.h"
+
+namespace lamina {
+
+std::string_view name_of(RuleSet set) {
+  constexpr std::string_view names[] = {"normalize", "portable", "precision", "runtime"};
+  return names[static_cast<std::size_t>(set)];
+}
+
+ValueId Rewrite::constant(Tensor data, const std::string& name) {
+  return graph_.add_constant(std::move(data), name);
+}
+
+NodeId Rewrite::add_node(Op op, std::vector<ValueId> inputs, int outputs, std::vector<Graph> bodies) {
+  const auto name = !name_.empty() ? name_ : match_.root_node().name;
+  const auto id = graph_.add_node(std::move(op), std::move(inputs), name, outputs, std::move(bodies));
+  added_.push_back(id);
+  return id;
+}
+
+ValueId Rewrite::add(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodies) {
+  return graph_.node(add_node(std::move(op), std::move(inputs), -1, std::move(bodies))).outputs.at(0);
+}
+
+void Rewrite::add_sources(NodeId node, const std::vector<SourceId>& sources) {
+  auto all = graph_.node(node).sources;
+  all.insert(all.end(), sources.begin(), sources.end());
+  graph_.set_sources(node, std::move(all));
+}
+
+void Rewrite::replace(std::size_t output, ValueId to) {
+  LAMINA_CHECK(to.valid(), "replacement of '{}' is no value", graph_.label(match_.root()));
+  replaced_.emplace_back(output, to);
+}
+
+}  // namespace lamina

@@ -1,0 +1,59 @@
+/// Two nodes that compute the same from the same are one.
+#include <algorithm>
+
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t kMostReaders = 256;  // of a value, that are compared
+
+bool same_operand(const Graph& g, ValueId a, ValueId b) {
+  if (a == b) return true;
+  const auto *x = g.constant(a), *y = g.constant(b);
+  return x && y && x->same_as(*y);
+}
+
+bool same_computation(const Graph& g, const Node& a, const Node& b) {
+  if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() || !b.bodies.empty() ||
+      !(a.op == b.op))
+    return false;
+  bool same = true;
+  for (std::size_t i = 0; same && i < a.inputs.size(); ++i) same = same_operand(g, a.inputs[i], b.inputs[i]);
+  if (same || !a.op.has(Trait::commutative) || a.inputs.size() != 2) return same;
+  return same_operand(g, a.inputs[0], b.inputs[1]) && same_operand(g, a.inputs[1], b.inputs[0]);
+}
+
+/// The earliest older node that computes the same; it reads one of the values that are not constants.
+NodeId twin_of(const Graph& g, const Node& n) {
+  if (!n.bodies.empty() || n.outputs.empty() || n.op.has(Trait::impure | Trait::control_flow)) return {};
+  ValueId pivot;
+  for (auto v : n.inputs)
+    if (v.valid() && !g.constant(v) &&
+        (!pivot.valid() || g.value(v).uses.size() < g.value(pivot).uses.size()))
+      pivot = v;
+  if (!pivot.valid() || g.value(pivot).uses.size() > kMostReaders) return {};
+  NodeId best = g.producer(n.outputs[0]);
+  for (const auto& use : g.value(pivot).uses)
+    if (use.node < best && same_computation(g, n, g.node(use.node))) best = use.node;
+  return best == g.producer(n.outputs[0]) ? NodeId{} : best;
+}
+
+}  // namespace
+
+void add_common_subexpressions(Rules& rules) {
+  const auto root = node("node", [](const Graph& g, const Node& n) { return twin_of(g, n).valid(); }, {});
+  rules.push_back(rule("share-equal-nodes", "Computes once what is computed twice from the same values",
+                       RuleSet::normalize, root)
+                      .make([](Rewrite& r) {
+                        const auto twin = twin_of(r.graph(), r.match().root_node());
+                        const auto outputs = r.graph().node(twin).outputs;
+                        r.note("the same as '" + r.graph().label(twin) + "'");
+                        r.stands_for_root(twin);
+                        for (std::size_t i = 0; i < outputs.size(); ++i) r.replace(i, outputs[i]);
+                      })
+                      .in_later_sets_too());
+}
+
+}  // namespace lamina

@@ -1,0 +1,64 @@
+/// Nodes that read constants only are evaluated once.
+#include <algorithm>
+
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t kLargest = std::size_t{64} << 20;  // a larger result must not outgrow its inputs
+
+bool reads_constants_only(const Graph& g, const Node& n) {
+  return !n.inputs.empty() && n.bodies.empty() && !n.op.has(Trait::impure | Trait::control_flow) &&
+         std::all_of(n.inputs.begin(), n.inputs.end(),
+                     [&](ValueId v) { return !v.valid() || g.constant(v); }) &&
+         std::any_of(n.inputs.begin(), n.inputs.end(), [](ValueId v) { return v.valid(); });
+}
+
+Verdict small_enough(const Match& m) {
+  const Node& n = m.root_node();
+  std::size_t in = 0;
+  for (auto v : n.inputs)
+    if (v.valid()) in += m.graph().constant(v)->bytes();
+  double out = 0;
+  for (auto v : n.outputs) {
+    const auto& type = m.graph().type(v);
+    if (type.shape.known() && type.element != ElementType::undefined) {
+      double bytes = bits_of(type.element) / 8.0;
+      for (auto d : type.shape.sizes()) bytes *= static_cast<double>(d);
+      out += bytes;
+    }
+  }
+  if (out > static_cast<double>(kLargest) && out > static_cast<double>(in))
+    return Verdict::no("its result has {} MiB, its inputs only {}", static_cast<std::size_t>(out / (1 << 20)),
+                       in >> 20);
+  return Verdict::yes();
+}
+
+void evaluate(Rewrite& r) {
+  const Node& n = r.match().root_node();
+  std::vector<Tensor> inputs;
+  for (auto v : n.inputs) inputs.push_back(v.valid() ? *r.graph().constant(v) : Tensor());
+  std::vector<Tensor> results;
+  try {
+    results = evaluate_node(n, inputs, {});
+  } catch (const Error& e) {
+    return r.refuse(e.what());
+  }
+  r.note("folded into constants");
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (results[i].valid()) r.replace(i, r.constant(std::move(results[i])));
+}
+
+}  // namespace
+
+void add_fold_constants(Rules& rules) {
+  rules.push_back(rule("fold-constants", "Evaluates what reads constants only", RuleSet::normalize,
+                       node("node", reads_constants_only, {}))
+                      .when(small_enough)
+                      .make(evaluate)
+                      .in_later_sets_too());
+}
+
+}  // namespace lamina

@@ -1,0 +1,81 @@
+/// Arithmetic on shapes that are known becomes constants.
+#include <algorithm>
+
+#include "ops/elementwise.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/shaping.h"
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+std::optional<Ints> known_value(const Graph& g, ValueId v) {
+  const auto& type = g.type(v);
+  if (!is_integer(type.element) || !type.shape.known() || type.shape.rank() > 1) return std::nullopt;
+  const auto dims = dims_of_value(g, v);
+  if (!dims || static_cast<std::int64_t>(dims->size()) != type.shape.count().size()) return std::nullopt;
+  Ints out;
+  for (const auto& d : *dims) {
+    if (!d.known()) return std::nullopt;
+    out.push_back(d.size());
+  }
+  return out;
+}
+
+bool computes_known_sizes(const Graph& g, const Node& n) {
+  const bool kind = n.op.is<ShapeOf>() || n.op.is<Gather>() || n.op.is<Concat>() || n.op.is<Slice>() ||
+                    n.op.is<Add>() || n.op.is<Subtract>() || n.op.is<Multiply>() || n.op.is<Divide>() ||
+                    n.op.is<Convert>() || n.op.has(Trait::keeps_values);
+  return kind && n.outputs.size() == 1 && known_value(g, n.outputs[0]);
+}
+
+/// A constant pattern for a Reshape whose pattern is computed: 0 where the input's size stays in its place,
+/// at most one -1 for another size that is not known.
+std::optional<Ints> computed_pattern(const Graph& g, const Node& n) {
+  if (g.constant(n.inputs[1])) return std::nullopt;
+  const auto dims = dims_of_value(g, n.inputs[1]);
+  if (!dims) return std::nullopt;
+  const auto& from = g.type(n.inputs[0]).shape;
+  Ints out;
+  for (std::size_t i = 0; i < dims->size(); ++i) {
+    const Dim& d = (*dims)[i];
+    if (d.known() && d.size() < 1) return std::nullopt;
+    const bool stays = !d.known() && from.ranked() && i < from.rank() && from[i].same(d);
+    out.push_back(d.known() ? d.size() : stays ? 0 : -1);
+  }
+  if (std::count(out.begin(), out.end(), -1) > 1) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+void add_fold_shapes(Rules& rules) {
+  rules.push_back(
+      rule("fold-shapes", "Computes sizes that are known", RuleSet::normalize,
+           node("shape computation", computes_known_sizes, {}))
+          .make([](Rewrite& r) {
+            const auto v = r.match().root_node().outputs[0];
+            const auto& type = r.graph().type(v);
+            r.note("folded into constants");
+            r.replace(r.constant(from_ints(type.element, type.shape.sizes(), *known_value(r.graph(), v))));
+          })
+          .in_later_sets_too());
+
+  const auto x = any();
+  const auto reshape = is<Reshape>(x, variable()).that([](const Graph& g, const Node& n) {
+    return computed_pattern(g, n).has_value();
+  });
+  rules.push_back(
+      rule("fold-reshape-pattern", "Gives a Reshape to sizes of which one is unknown a constant pattern",
+           RuleSet::normalize, reshape)
+          .make([=](Rewrite& r) {
+            const auto pattern = *computed_pattern(r.graph(), r.match().root_node());
+            const bool zeros = std::count(pattern.begin(), pattern.end(), 0) != 0;
+            r.replace(r.add(Reshape{zeros}, {r.match().value(x), r.constant(ints_tensor(pattern))}));
+          })
+          .in_later_sets_too());
+}
+
+}  // namespace lamina

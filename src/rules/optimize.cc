@@ -1,0 +1,14 @@
+#include "rules/optimize.h"
+
+namespace lamina {
+
+void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger) {
+  Driver driver(all_rules(), options, ledger);
+  for (const auto set : {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime}) {
+    if (set > options.last) break;
+    driver.run(graph, set);
+    if (options.after_set) options.after_set(graph, name_of(set));
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,20 @@
+#pragma once
+/// All optimisations of a graph, set after set.
+#include <functional>
+
+#include "rewrite/driver.h"
+#include "rules/rules.h"
+
+namespace lamina {
+
+struct OptimizeOptions : RewriteOptions {
+  RuleSet last = RuleSet::runtime;  ///< sets up to and including this one run
+  /// Called after each set with the graph and the set's name.
+  std::function<void(const Graph&, std::string_view set)> after_set;
+};
+
+/// Rewrites the graph until no rule fits. Calling it again is cheap; on a copy whose inputs have got known
+/// shapes (after Graph::infer_types()) it goes on where unknown sizes had stopped it.
+void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger);
+
+}  // namespace lamina

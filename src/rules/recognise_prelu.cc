@@ -1,0 +1,39 @@
+/// PRelu written out with two Relus.
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+
+void add_recognise_prelu(Rules& rules) {
+  // relu(x) + c * relu(-x) = x, or -c * x below 0
+  const auto x = any(), c = constant_only();
+  const auto negative =
+      either({is<Negative>(x).used_once(), is<Multiply>(x, number(-1)).any_order().used_once()});
+  const auto below = is<Multiply>(is<Relu>(negative).used_once(), c).any_order().used_once();
+  const auto above = is<Relu>(x).used_once();
+  const auto root = either({is<Add>(above, below).any_order(), is<Subtract>(above, below)});
+  rules.push_back(rule("recognise-prelu", "relu(x) - slope * relu(-x)", RuleSet::portable, root)
+                      .when([=](const Match& m) -> Verdict {
+                        const auto &from = m.type(x), &slope = m.type(c);
+                        if (!is_float(from.element))
+                          return Verdict::no("{} holds {}", m.label(x), name_of(from.element));
+                        if (auto v = does_not_grow(m.label(c), slope.shape, from.shape); !v) return v;
+                        // PRelu reads a slope of rank 1 along axis 1; here it lies along the last axis.
+                        if (slope.shape.rank() == 1 && !slope.shape[0].is(1) && from.shape.rank() != 2)
+                          return Verdict::no("{} lies along the last axis", m.label(c));
+                        return Verdict::yes();
+                      })
+                      .make([=](Rewrite& r) {
+                        const Match& m = r.match();
+                        auto slope = to_doubles(m.tensor(c));
+                        if (m.root_node().op.is<Add>())
+                          for (auto& s : slope) s = -s;
+                        const auto value =
+                            r.constant(from_doubles(m.type(c).element, m.tensor(c).shape(), slope));
+                        r.replace(r.add(PRelu{}, {m.value(x), value}));
+                      }));
+}
+
+}  // namespace lamina

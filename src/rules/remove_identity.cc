@@ -1,0 +1,137 @@
+/// Nodes that change nothing: neither a value, nor the type, nor the shape.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/movement.h"
+#include "ops/reduction.h"
+#include "ops/shaping.h"
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+bool all_equal(const std::optional<Ints>& values, std::int64_t wanted) {
+  return values && std::all_of(values->begin(), values->end(), [&](auto v) { return v == wanted; });
+}
+
+/// Provably one shape for tensors with the same number of elements: a single size may be unknown.
+bool same_shape_of_same_count(const Shape& a, const Shape& b) {
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
+  std::size_t open = 0;
+  bool empty = false;
+  for (std::size_t i = 0; i < a.rank(); ++i) {
+    if (!a[i].same(b[i])) ++open;
+    empty = empty || a[i].low() == 0;
+  }
+  if (open == 0) return true;
+  if (open > 1) return false;
+  for (std::size_t i = 0; i < a.rank(); ++i)
+    if (a[i].same(b[i]) && a[i].low() == 0) return false;
+  return true;
+}
+
+/// What an arithmetic operator leaves as it is when its other operand is this number; slot of the operand
+/// that stays.
+struct Neutral {
+  std::size_t stays;
+  double number;
+};
+std::vector<Neutral> neutral_of(const Node& n) {
+  if (n.op.is<Add>()) return {{0, 0}, {1, 0}};
+  if (n.op.is<Multiply>()) return {{0, 1}, {1, 1}};
+  if (n.op.is<Subtract>()) return {{0, 0}};
+  if (n.op.is<Divide>() || n.op.is<Power>()) return {{0, 1}};
+  return {};
+}
+
+/// Slot of the operand that arithmetic leaves as it is.
+std::optional<std::size_t> neutral_arithmetic(const Graph& g, const Node& n) {
+  for (const auto& neutral : neutral_of(n)) {
+    const auto other = n.inputs[1 - neutral.stays];
+    if (g.constant(n.inputs[neutral.stays])) continue;
+    if (const auto v = uniform_value(g, other); v && *v == neutral.number) return neutral.stays;
+  }
+  return std::nullopt;
+}
+
+bool keeps_every_element(const Graph& g, const Node& n) {
+  const auto& in = g.type(n.inputs[0]).shape;
+  const auto& out = g.type(n.outputs[0]).shape;
+  if (n.op.is<Identity>()) return true;
+  if (const auto* convert = n.op.as<Convert>())
+    return g.type(n.inputs[0]).element == convert->destination_type;
+  if (n.op.is<ConvertLike>()) return g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
+  if (n.op.has(Trait::keeps_values)) return same_shape_of_same_count(in, out);
+  if (n.op.is<Broadcast>() || n.op.is<Tile>()) return in.same(out);
+  if (n.op.is<Transpose>()) {
+    if (!has_input(n, 1)) return in.ranked() && in.rank() < 2;
+    const auto order = constant_ints(g, n, 1);
+    return order && !order->empty() && std::is_sorted(order->begin(), order->end());
+  }
+  if (n.op.is<Pad>()) return all_equal(constant_ints(g, n, 1), 0) && all_equal(constant_ints(g, n, 2), 0);
+  if (n.op.is<Slice>()) return all_equal(constant_ints(g, n, 3), 1) && in.same(out);
+  if (n.op.is<StridedSlice>())
+    return in.same(out) && (!has_input(n, 3) || all_equal(constant_ints(g, n, 3), 1)) &&
+           all_equal(n.op.as<StridedSlice>()->new_axis_mask, 0) &&
+           all_equal(n.op.as<StridedSlice>()->shrink_axis_mask, 0);
+  if (n.op.is<Concat>()) return n.inputs.size() == 1;
+  if (n.op.is<Split>() || n.op.is<VariadicSplit>()) return n.outputs.size() == 1;
+  if (const auto* clamp = n.op.as<Clamp>()) return clamp->min == -INFINITY && clamp->max == INFINITY;
+  if (const auto* shuffle = n.op.as<ShuffleChannels>()) return shuffle->group == 1;
+  return false;
+}
+
+/// A reduction over nothing, or over axes of size 1 that stay.
+bool reduces_nothing(const Graph& g, const Node& n) {
+  const bool kind = n.op.is<ReduceSum>() || n.op.is<ReduceMean>() || n.op.is<ReduceMax>() ||
+                    n.op.is<ReduceMin>() || n.op.is<ReduceProd>();
+  const auto axes = kind && n.bodies.empty() ? constant_ints(g, n, 1) : std::nullopt;
+  const auto &in = g.type(n.inputs[0]).shape, &out = g.type(n.outputs[0]).shape;
+  if (!axes || !in.ranked() || !out.ranked() || in.rank() != out.rank()) return false;
+  return std::all_of(axes->begin(), axes->end(),
+                     [&](std::int64_t axis) { return in[normalize_axis(axis, in.rank(), "axis")].is(1); });
+}
+
+std::optional<std::size_t> kept_input(const Graph& g, const Node& n) {
+  if (n.inputs.empty() || n.outputs.size() != 1 || n.op.has(Trait::control_flow | Trait::impure))
+    return std::nullopt;
+  if (n.op.has(Trait::binary_elementwise)) return neutral_arithmetic(g, n);
+  if (!n.inputs[0].valid()) return std::nullopt;
+  if (keeps_every_element(g, n) || (n.op.has(Trait::epilogue) && reduces_nothing(g, n))) return 0;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_remove_identity(Rules& rules) {
+  const auto root =
+      node("node", [](const Graph& g, const Node& n) { return kept_input(g, n).has_value(); }, {});
+  rules.push_back(rule("remove-identity", "Removes what changes neither values nor type nor shape",
+                       RuleSet::normalize, root)
+                      .when([](const Match& m) -> Verdict {
+                        const Graph& g = m.graph();
+                        const Node& n = m.root_node();
+                        const auto kept = *kept_input(g, n);
+                        const auto from = n.inputs[kept], to = n.outputs[0];
+                        if (n.op.has(Trait::binary_elementwise))
+                          if (auto v = does_not_grow(m.label(n.inputs[1 - kept]),
+                                                     g.type(n.inputs[1 - kept]).shape, g.type(from).shape);
+                              !v)
+                            return v;
+                        if (g.type(from).element != g.type(to).element)
+                          return Verdict::no("it gives {} of {}", name_of(g.type(to).element),
+                                             name_of(g.type(from).element));
+                        return output_stays_apart(m, to, from);
+                      })
+                      .make([](Rewrite& r) {
+                        const Node& n = r.match().root_node();
+                        r.note("changes nothing");
+                        r.replace(n.inputs[*kept_input(r.graph(), n)]);
+                      })
+                      .in_later_sets_too());
+}
+
+}  // namespace lamina

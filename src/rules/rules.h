@@ -1,0 +1,31 @@
+#pragma once
+/// The list of all rules. One file per optimisation; rules.cc calls them all.
+#include "rewrite/rule.h"
+
+namespace lamina {
+
+/// Every rule, in the order in which they are tried at a node. Which one fires first must not matter.
+const std::vector<Rule>& all_rules();
+
+using Rules = std::vector<Rule>;
+
+void add_remove_unused(Rules& rules);
+void add_fold_constants(Rules& rules);
+void add_fold_shapes(Rules& rules);
+void add_remove_identity(Rules& rules);
+void add_merge_reshapes(Rules& rules);
+void add_common_subexpressions(Rules& rules);
+void add_inline_if(Rules& rules);
+void add_decompose_batch_norm(Rules& rules);
+void add_recognise_activations(Rules& rules);
+void add_recognise_gelu(Rules& rules);
+void add_recognise_prelu(Rules& rules);
+void add_recognise_norms(Rules& rules);
+void add_eliminate_transpose(Rules& rules);
+void add_fold_scale(Rules& rules);
+void add_fold_scale_before(Rules& rules);
+void add_fuse_bias(Rules& rules);
+void add_fuse_simple(Rules& rules);
+void add_fuse_sum(Rules& rules);
+
+}  // namespace lamina

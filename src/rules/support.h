@@ -1,0 +1,49 @@
+#pragma once
+/// What several rules need: constants as numbers, how an operand spreads over a tensor, epilogues.
+#include <optional>
+#include <vector>
+
+#include "ops/eval.h"
+#include "rewrite/rule.h"
+
+namespace lamina {
+
+/// The one value that all elements of a constant have; nothing for other constants, values and empty tensors.
+std::optional<double> uniform_value(const Graph& graph, ValueId value);
+/// The element of a constant that has one only: it cannot enlarge a dimension of what it meets.
+std::optional<double> single_value(const Graph& graph, ValueId value);
+/// A constant integer operand's elements.
+std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input);
+bool has_input(const Node& node, std::size_t input);
+
+/// An operand that broadcasts to `target` without making it larger: provably, whatever unknown sizes turn out
+/// to be.
+Verdict does_not_grow(const std::string& label, const Shape& operand, const Shape& target);
+/// The operand has one element, or one per index of `axis` of the target, by numpy's alignment. `what`:
+/// "channel".
+Verdict one_per_channel(const std::string& label, const Shape& operand, const Shape& target,
+                        std::size_t axis);
+/// The elements of such an operand: `channels` numbers.
+std::vector<double> per_channel(const Tensor& operand, std::size_t channels);
+/// Shape with `rank` dimensions of 1 and `size` at `axis`.
+Dims along_axis(std::size_t rank, std::size_t axis, std::size_t size);
+
+/// A pattern for Reshape that gives `shape`, with at most one -1; nothing when more is unknown.
+std::optional<Ints> reshape_pattern(const Shape& shape);
+Tensor ints_tensor(const Ints& values);
+
+/// Axis of the output channels of a convolution (1) or matrix product (the last).
+std::size_t channel_axis(const Graph& graph, const Node& host);
+/// The number of output channels when it is known.
+std::optional<std::size_t> channel_count(const Graph& graph, const Node& host);
+
+/// A new node: `host` with the element-wise node `stage` behind its epilogue. Input `running` of the stage is
+/// the host's result. Constants move into the body; other operands become extra inputs of the node.
+NodeId append_stage(Rewrite& r, NodeId host, NodeId stage, std::size_t running);
+/// Which input of `node` the value is.
+std::size_t slot_of(const Node& node, ValueId value);
+
+/// The value would become an output that is an input at the same time.
+Verdict output_stays_apart(const Match& match, ValueId from, ValueId to);
+
+}  // namespace lamina

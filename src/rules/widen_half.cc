@@ -1,0 +1,87 @@
+#include "rules/widen_half.h"
+
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+
+namespace lamina {
+namespace {
+
+bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
+
+/// The operator with f32 wherever an attribute names a half type.
+Op widened(const Op& op) {
+  std::unique_ptr<AnyOp> copy;
+  for (const auto& attribute : op->attributes()) {
+    const auto* type = std::get_if<ElementType>(&attribute.value);
+    if (!type || !is_half(*type)) continue;
+    if (!copy) copy = op->copy();
+    copy->set(attribute.name, ElementType::f32);
+  }
+  return copy ? Op(std::shared_ptr<const AnyOp>(std::move(copy))) : op;
+}
+
+class Widener {
+ public:
+  std::size_t constants = 0, values = 0;
+
+  void run(Graph& graph, bool outermost) {
+    const auto nodes = graph.order();
+    for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
+    for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
+    for (const auto id : nodes) {
+      for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
+      graph.set_op(id, widened(graph.node(id).op));
+      for (auto& body : graph.bodies(id)) run(body, false);
+    }
+    std::vector<ElementType> wanted;
+    for (const auto& r : graph.results()) wanted.push_back(graph.type(r.value).element);
+    graph.infer_types();
+    for (std::size_t r = 0; outermost && r < wanted.size(); ++r) narrow_result(graph, r, wanted[r]);
+  }
+
+ private:
+  void widen_input(Graph& graph, ValueId v, bool outermost) {
+    const auto type = graph.type(v);
+    if (!is_half(type.element)) return;
+    ++values;
+    if (!outermost) return graph.set_type(v, {ElementType::f32, type.shape});
+    const auto uses = graph.value(v).uses;
+    const auto wide = graph.add(Convert{ElementType::f32}, {v}, graph.value(v).name + "/f32");
+    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+  }
+
+  void widen_constant(Graph& graph, ValueId v) {
+    const auto* constant = graph.constant(v);
+    if (!constant || !is_half(constant->element_type())) return;
+    ++constants;
+    graph.replace(v, graph.add_constant(convert(*constant, ElementType::f32), graph.value(v).name));
+  }
+
+  static void narrow_result(Graph& graph, std::size_t index, ElementType wanted) {
+    const auto value = graph.results()[index].value;
+    if (!is_half(wanted) || graph.type(value).element != ElementType::f32) return;
+    graph.set_result(index, graph.add(Convert{wanted}, {value}, graph.value(value).name + "/half"));
+  }
+};
+
+bool has_half(const Graph& graph) {
+  for (std::uint32_t v = 0; v < graph.value_slots(); ++v)
+    if (graph.value({v}).kind != ValueKind::none && is_half(graph.type({v}).element)) return true;
+  for (std::uint32_t n = 0; n < graph.node_slots(); ++n)
+    if (!graph.node({n}).erased())
+      for (const auto& body : graph.node({n}).bodies)
+        if (has_half(body)) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> widen_half(Graph& graph) {
+  if (!has_half(graph)) return {};
+  Widener widener;
+  widener.run(graph, true);
+  graph.erase_unused();
+  return {fmt::format("half-precision tensors are computed in f32: {} values, {} constants", widener.values, widener.constants)};
+}
+
+}  // namespace lamina
