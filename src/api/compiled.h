@@ -1,0 +1,45 @@
+#pragma once
+/// What stands behind the public CompiledModel.
+#include <mutex>
+
+#include "exec/program.h"
+#include "lamina/model.h"
+#include "rewrite/ledger.h"
+
+namespace lamina {
+
+class Compiled {
+ public:
+  Compiled(std::shared_ptr<const LoadedModel> model, const Options& options);
+
+  const LoadedModel& model() const { return *model_; }
+  const Options& options() const { return options_; }
+  int threads() const { return program_->threads(); }
+  /// The graph as it was read (in the precision that runs), and as it is planned.
+  const Graph& original() const { return original_; }
+  const Graph& optimized() const { return program_->graph(); }
+  const std::shared_ptr<const Program>& program() const { return program_; }
+  /// What rewriting did when the model was compiled.
+  const Ledger& ledger() const { return ledger_; }
+  /// What happened to the model's precision, a sentence each; empty when nothing did.
+  const std::vector<std::string>& precision_notes() const { return precision_notes_; }
+
+  Request request() const;
+  /// A request from the pool, given back when the pointer dies.
+  std::shared_ptr<Request> pooled() const;
+
+ private:
+  std::shared_ptr<const LoadedModel> model_;
+  Options options_;
+  Graph original_;
+  Ledger ledger_;
+  std::vector<std::string> precision_notes_;
+  std::shared_ptr<const Program> program_;
+  struct Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Request>> idle;
+  };
+  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+};
+
+}  // namespace lamina

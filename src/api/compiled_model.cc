@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <map>
+
+#include "api/compiled.h"
+#include "api/loaded_model.h"
+#include "base/cpu.h"
+#include "base/log.h"
+#include "rules/optimize.h"
+#include "rules/widen_half.h"
+
+namespace lamina {
+namespace {
+
+OptimizeOptions optimize_options(const Options& options) {
+  OptimizeOptions o;
+  o.disable = options.disable;
+  o.exempt = options.exempt;
+  o.stop_after = options.stop_after;
+  if (std::find(o.disable.begin(), o.disable.end(), "all") != o.disable.end()) {
+    o.disable.clear();
+    for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
+  }
+  return o;
+}
+
+void require_model_supported(const LoadedModel& model) {
+  if (model.unsupported().empty()) return;
+  std::string text;
+  for (const auto& u : model.unsupported()) text += (text.empty() ? "" : "; ") + u;
+  fail(ErrorCode::unsupported, "{}: unsupported: {}", model.path(), text);
+}
+
+}  // namespace
+
+Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options)
+    : model_(std::move(model)), options_(options), original_(model_->loaded().graph) {
+  require_model_supported(*model_);
+  const Logger log(options.log, LogLevel::debug);
+  limit_isa(options.max_isa);
+  effective_isa();  // fixes it
+  precision_notes_ = widen_half(original_);
+  if (options.precision == Precision::bf16) precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
+  for (const auto& note : precision_notes_) log.log(LogLevel::info, "{}", note);
+
+  const auto rewriting = optimize_options(options);
+  Graph graph = original_;
+  optimize(graph, rewriting, ledger_);
+  for (const auto& [rule, count] : ledger_.counts())
+    if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
+  if (options.threads < 0) fail(ErrorCode::bad_option, "threads {}: wanted 0 or more", options.threads);
+  ProgramOptions program;
+  program.threads = options.threads > 0 ? options.threads : available_threads();
+  program.cached_plans = std::max<std::size_t>(1, options.cached_plans);
+  // With a limit on rewrites the specialised graph must not get further ones.
+  auto again = rewriting;
+  if (again.stop_after >= 0) again.stop_after = 0;
+  program.rewrite = [again](Graph& g) {
+    Ledger ignored;
+    optimize(g, again, ignored);
+  };
+  program_ = std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
+}
+
+std::shared_ptr<Request> Compiled::pooled() const {
+  std::unique_ptr<Request> request;
+  {
+    std::lock_guard lock(pool_->mutex);
+    if (!pool_->idle.empty()) {
+      request = std::move(pool_->idle.back());
+      pool_->idle.pop_back();
+    }
+  }
+  if (!request) request = std::make_unique<Request>(this->request());
+  return {request.release(), [pool = pool_](Request* r) {
+            std::lock_guard lock(pool->mutex);
+            pool->idle.emplace_back(r);
+          }};
+}
+
+CompiledModel::CompiledModel(const Model& model, const Options& options)
+    : impl_(std::make_shared<Compiled>(model.share(), options)) {}
+
+const std::vector<Port>& CompiledModel::inputs() const { return impl_->model().inputs(); }
+const std::vector<Port>& CompiledModel::outputs() const { return impl_->model().outputs(); }
+Request CompiledModel::create_request() const { return impl_->request(); }
+int CompiledModel::threads() const { return impl_->threads(); }
+std::size_t CompiledModel::weight_memory() const { return impl_->program()->weight_bytes(); }
+std::shared_ptr<const Compiled> CompiledModel::share() const { return impl_; }
+
+std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs) const {
+  if (inputs.size() != this->inputs().size()) fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), this->inputs().size());
+  const auto request = impl_->pooled();
+  for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
+  request->run();
+  std::vector<Tensor> out;
+  for (std::size_t i = 0; i < outputs().size(); ++i) out.push_back(request->output(i).clone());
+  return out;
+}
+
+std::vector<Fusion> CompiledModel::fusions() const {
+  std::vector<Fusion> out;
+  for (const auto& [rule, count] : impl_->ledger().counts())
+    if (count.hits) out.push_back({rule, count.hits});
+  return out;
+}
+
+}  // namespace lamina

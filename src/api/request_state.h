@@ -1,0 +1,20 @@
+#pragma once
+#include "api/compiled.h"
+#include "api/loaded_model.h"
+
+namespace lamina {
+
+/// What stands behind the public Request.
+class Request::State {
+ public:
+  explicit State(const Compiled& compiled)
+      : program(compiled.program()), inputs(compiled.model().inputs()), outputs(compiled.model().outputs()), runner(program) {
+    runner.profile(compiled.options().profile);
+  }
+
+  std::shared_ptr<const Program> program;
+  std::vector<Port> inputs, outputs;
+  Runner runner;
+};
+
+}  // namespace lamina

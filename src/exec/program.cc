@@ -1,0 +1,53 @@
+#include "exec/program.h"
+
+#include <cstring>
+
+namespace lamina {
+
+Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights, std::vector<bool> values)
+    : graph_(std::move(graph)), options_(std::move(options)), weights_(std::move(weights)), values_(std::move(values)) {
+  values_.resize(graph_.inputs().size(), false);
+}
+
+std::string Program::key_of(const std::vector<Tensor>& inputs) const {
+  std::string key;
+  const auto append = [&](const void* data, std::size_t bytes) { key.append(static_cast<const char*>(data), bytes); };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& t = inputs[i];
+    const auto rank = t.rank();
+    append(&rank, sizeof(rank));
+    append(t.shape().data(), rank * sizeof(std::int64_t));
+    if (values_[i]) append(t.raw(), t.bytes());
+  }
+  return key;
+}
+
+std::shared_ptr<const Plan> Program::plan(const std::vector<Tensor>& inputs) const {
+  const auto key = key_of(inputs);
+  {
+    std::lock_guard lock(mutex_);
+    for (auto it = cache_.begin(); it != cache_.end(); ++it)
+      if (it->key == key) {
+        cache_.splice(cache_.begin(), cache_, it);
+        return cache_.front().plan;
+      }
+  }
+  Graph known = specialise(graph_, inputs, values_);
+  if (options_.rewrite) options_.rewrite(known);
+  auto plan = make_plan(std::move(known), *weights_, options_.threads);
+  std::shared_ptr<const Program> rest;
+  if (plan->rest) rest = std::make_shared<Program>(*plan->rest, options_, weights_, plan->rest_values);
+  std::lock_guard lock(mutex_);
+  cache_.push_front({key, plan, std::move(rest)});
+  if (cache_.size() > options_.cached_plans) cache_.pop_back();
+  return plan;
+}
+
+std::shared_ptr<const Program> Program::rest(const std::shared_ptr<const Plan>& plan) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& c : cache_)
+    if (c.plan == plan) return c.rest;
+  return std::make_shared<Program>(*plan->rest, options_, weights_, plan->rest_values);  // it was pushed out meanwhile
+}
+
+}  // namespace lamina

@@ -1,0 +1,87 @@
+#pragma once
+/// A compiled graph: plans for the input shapes it has met, packed weights; and requests that run it.
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+#include "plan/weight_store.h"
+
+namespace lamina {
+
+struct ProgramOptions {
+  int threads = 1;
+  std::size_t cached_plans = 8;   ///< plans kept per program; the least recently used goes first
+  /// Called on a graph whose shapes have become known, before it is planned (rewriting).
+  std::function<void(Graph&)> rewrite;
+};
+
+/// Thread-safe.
+class Program {
+ public:
+  /// `values`: inputs on whose values shapes depend (plans belong to those values, too).
+  Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights, std::vector<bool> values = {});
+
+  const Graph& graph() const { return graph_; }
+  int threads() const { return options_.threads; }
+  std::size_t weight_bytes() const { return weights_->bytes(); }
+
+  /// The plan for these inputs; planned on first use. Call inside the arena that will run it.
+  std::shared_ptr<const Plan> plan(const std::vector<Tensor>& inputs) const;
+  /// The program of the plan's waiting part.
+  std::shared_ptr<const Program> rest(const std::shared_ptr<const Plan>& plan) const;
+
+ private:
+  struct Cached {
+    std::string key;
+    std::shared_ptr<const Plan> plan;
+    std::shared_ptr<const Program> rest;
+  };
+  std::string key_of(const std::vector<Tensor>& inputs) const;
+
+  Graph graph_;
+  ProgramOptions options_;
+  std::shared_ptr<ModelWeights> weights_;
+  std::vector<bool> values_;
+  mutable std::mutex mutex_;
+  mutable std::list<Cached> cache_;  // most recently used first
+};
+
+/// Time of one step in one run.
+struct StepTime {
+  const PlanStep* step;
+  double microseconds;
+};
+
+/// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several may run at once.
+class Runner {
+ public:
+  explicit Runner(std::shared_ptr<const Program> program);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  /// Inputs in the order of the graph's inputs. They must stay unchanged during run().
+  void set_input(std::size_t index, Tensor tensor);
+  /// Memory for a result, used when type and shape fit; an invalid tensor: the runner's own.
+  void set_output(std::size_t index, Tensor tensor);
+  void run();
+  /// Valid until the next run, unless cloned.
+  const Tensor& output(std::size_t index) const;
+
+  /// Plans of the last run: its own and those of parts whose shapes were found while running.
+  std::vector<std::shared_ptr<const Plan>> plans() const;
+  std::size_t arena_bytes() const;
+  /// Times every step while on.
+  void profile(bool on);
+  std::vector<StepTime> times() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lamina

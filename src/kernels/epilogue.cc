@@ -1,0 +1,147 @@
+#include "kernels/epilogue.h"
+
+#include <algorithm>
+
+namespace lamina {
+
+std::size_t epilogue_size(const Node& node) {
+  const Graph* body = epilogue(node);
+  return body ? body->node_count() : 0;
+}
+
+namespace {
+
+/// Which extra input of the compute node a parameter of the body is.
+std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId v) {
+  for (std::size_t p = 1; p < body.inputs().size(); ++p)
+    if (body.inputs()[p] == v) return base_inputs(node) + p - 1;
+  return std::nullopt;
+}
+
+/// The stage that continues from `running`, or nothing when the body is no chain there.
+std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId running) {
+  if (body.readers(running) != 1 || body.is_result(running)) return std::nullopt;
+  const auto use = body.value(running).uses[0];
+  Stage stage;
+  stage.node = &body.node(use.node);
+  stage.running = use.input;
+  if (stage.node->outputs.size() != 1) return std::nullopt;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < stage.node->inputs.size(); ++i) {
+    const auto v = stage.node->inputs[i];
+    if (i == stage.running || !v.valid()) continue;
+    if (const auto* constant = body.constant(v)) {
+      if (others == 0) stage.constant = constant;  // further constants are read from the node itself
+    } else if (const auto extra = extra_of(node, body, v); extra && others == 0) {
+      stage.extra = extra;
+    } else {
+      return std::nullopt;
+    }
+    if (others++ == 0) stage.operand_dims = body.type(v).shape.known() ? body.type(v).shape.sizes() : Dims{};
+  }
+  return stage;
+}
+
+}  // namespace
+
+std::optional<std::vector<Stage>> chain_of(const Node& node) {
+  std::vector<Stage> stages;
+  const Graph* body = epilogue(node);
+  if (!body) return stages;
+  ValueId running = body->inputs()[0];
+  while (!(body->is_result(running) && body->value(running).uses.empty())) {
+    auto stage = stage_after(node, *body, running);
+    if (!stage) return std::nullopt;
+    running = stage->node->outputs[0];
+    stages.push_back(*stage);
+  }
+  return stages;
+}
+
+namespace {
+
+/// True when, after the first `kept` nodes of `order`, only one value made by them (or the base result) is still read.
+ValueId single_crossing(const Graph& body, const std::vector<NodeId>& order, std::size_t kept) {
+  std::vector<bool> made(body.value_slots(), false);
+  made[body.inputs()[0].index] = true;
+  for (std::size_t i = 0; i < kept; ++i) made[body.node(order[i]).outputs[0].index] = true;
+  ValueId crossing;
+  std::size_t count = 0;
+  const auto cross = [&](ValueId v) {
+    if (v.valid() && made[v.index] && v != crossing) crossing = v, ++count;
+  };
+  for (std::size_t i = kept; i < order.size(); ++i)
+    for (auto v : body.node(order[i]).inputs) cross(v);
+  for (const auto& r : body.results()) cross(r.value);
+  return count == 1 ? crossing : ValueId{};
+}
+
+}  // namespace
+
+std::size_t split_epilogue(Graph& graph, NodeId id, std::size_t stages) {
+  const Graph body = *epilogue(graph.node(id));
+  const auto order = body.order();
+  std::size_t kept = std::min(stages, order.size());
+  ValueId crossing = single_crossing(body, order, kept);
+  while (!crossing.valid()) crossing = single_crossing(body, order, --kept);  // 0 always works
+  const Node old = graph.node(id);
+  const auto first_extra = base_inputs(old);
+  const auto old_output = old.outputs[0];
+
+  // The node with the first stages.
+  std::vector<Graph> front_bodies;
+  std::vector<ValueId> front_inputs(old.inputs.begin(), old.inputs.begin() + static_cast<std::ptrdiff_t>(first_extra));
+  if (kept > 0) {
+    Graph front = body;
+    front.set_result(0, crossing);
+    front.erase_unused();
+    Graph clean;  // with only the parameters that are still read
+    std::vector<ValueId> map(front.value_slots());
+    map[front.inputs()[0].index] = clean.add_input(front.value(front.inputs()[0]).name, front.type(front.inputs()[0]));
+    for (std::size_t p = 1; p < front.inputs().size(); ++p) {
+      const auto v = front.inputs()[p];
+      if (front.readers(v) == 0) continue;
+      map[v.index] = clean.add_input(front.value(v).name, front.type(v));
+      front_inputs.push_back(old.inputs[first_extra + p - 1]);
+    }
+    for (const auto n : front.order()) {
+      std::vector<ValueId> in;
+      for (auto v : front.node(n).inputs) {
+        if (v.valid() && !map[v.index].valid()) map[v.index] = clean.add_constant(*front.constant(v), front.value(v).name);
+        in.push_back(v.valid() ? map[v.index] : ValueId{});
+      }
+      map[front.node(n).outputs[0].index] = clean.add(front.node(n).op, in, front.node(n).name);
+    }
+    clean.add_result(body.results()[0].name, map[crossing.index]);
+    front_bodies.push_back(std::move(clean));
+  } else {
+    while (!front_inputs.empty() && !front_inputs.back().valid()) front_inputs.pop_back();
+  }
+  const auto front = graph.add_node(old.op, front_inputs, old.name, -1, std::move(front_bodies));
+  graph.set_sources(front, old.sources);
+
+  // The rest as nodes of the graph.
+  std::vector<ValueId> map(body.value_slots());
+  map[crossing.index] = graph.node(front).outputs[0];
+  for (std::size_t p = 1; p < body.inputs().size(); ++p)
+    if (!map[body.inputs()[p].index].valid()) map[body.inputs()[p].index] = old.inputs[first_extra + p - 1];
+  for (std::size_t i = kept; i < order.size(); ++i) {
+    const Node& n = body.node(order[i]);
+    std::vector<ValueId> in;
+    for (auto v : n.inputs) {
+      if (v.valid() && !map[v.index].valid()) map[v.index] = graph.add_constant(*body.constant(v), body.value(v).name);
+      in.push_back(v.valid() ? map[v.index] : ValueId{});
+    }
+    const auto copy = graph.add_node(n.op, in, n.name);
+    graph.set_sources(copy, n.sources.empty() ? old.sources : n.sources);
+    map[n.outputs[0].index] = graph.node(copy).outputs[0];
+  }
+  const auto last = map[body.results()[0].value.index];
+  const auto name = graph.value(old_output).name;
+  graph.replace(old_output, last);
+  graph.erase(id);
+  graph.set_value_name(last, name);
+  return kept;
+}
+
+}  // namespace lamina

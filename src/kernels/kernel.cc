@@ -1,0 +1,82 @@
+#include "kernels/kernel.h"
+
+#include <algorithm>
+
+#include "kernels/list.h"
+
+namespace lamina {
+
+std::string_view name_of(Layout layout) { return layout == Layout::plain ? "plain" : "channels_last"; }
+
+Dims strides_of(const Dims& shape, Layout layout) {
+  const std::size_t rank = shape.size();
+  Dims strides(rank, 1);
+  std::int64_t step = 1;
+  const auto take = [&](std::size_t axis) {
+    strides[axis] = step;
+    step *= shape[axis];
+  };
+  if (layout == Layout::channels_last && rank >= 3) {
+    take(1);
+    for (std::size_t axis = rank; axis-- > 2;) take(axis);
+    take(0);
+  } else {
+    for (std::size_t axis = rank; axis-- > 0;) take(axis);
+  }
+  return strides;
+}
+
+bool NodeView::all(ElementType type) const {
+  const auto fits = [&](ValueId v) { return !v.valid() || graph_.type(v).element == type; };
+  return std::all_of(node_.inputs.begin(), node_.inputs.end(), fits) &&
+         std::all_of(node_.outputs.begin(), node_.outputs.end(), fits);
+}
+
+namespace {
+
+class FunctionStep final : public Step {
+ public:
+  explicit FunctionStep(const std::function<void(const RunArgs&)>& run) : run_(run) {}
+  void bind(const RunArgs& args) override { args_ = args; }
+  void run() override { run_(args_); }
+
+ private:
+  const std::function<void(const RunArgs&)>& run_;
+  RunArgs args_{};
+};
+
+class FunctionExecutable final : public Executable {
+ public:
+  explicit FunctionExecutable(std::function<void(const RunArgs&)> run) : run_(std::move(run)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<FunctionStep>(run_); }
+
+ private:
+  std::function<void(const RunArgs&)> run_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run) {
+  return std::make_unique<FunctionExecutable>(std::move(run));
+}
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> all = [] {
+    std::vector<Kernel> list;
+    add_view_kernels(list);
+    add_onednn_kernels(list);
+    add_native_kernels(list);
+    add_reference_kernel(list);
+    return list;
+  }();
+  return all;
+}
+
+Answers ask_kernels(const NodeView& view) {
+  Answers answers;
+  for (const auto& kernel : kernels())
+    if (kernel.takes(view.node().op)) kernel.offer(view, answers);
+  return answers;
+}
+
+}  // namespace lamina

@@ -1,0 +1,152 @@
+/// Convolution and transposed convolution, f32.
+#include "ops/convolution.h"
+
+#include <algorithm>
+
+#include "kernels/onednn/onednn.h"
+
+namespace lamina::onednn {
+namespace {
+
+struct Geometry {
+  Dims strides, dilations, left, right;  // oneDNN counts dilation from 0
+};
+
+Geometry geometry(const Window& window, const Dims& x, const Dims& w) {
+  std::vector<Dim> spatial(x.begin() + 2, x.end());
+  const std::vector<std::int64_t> kernel(w.begin() + 2, w.end());
+  const auto r = resolve(window, spatial, kernel);
+  Geometry g{r.strides, r.dilations, r.pads_begin, r.pads_end};
+  for (auto& d : g.dilations) --d;
+  return g;
+}
+
+/// [O, I/g, ...] as [g, O/g, I/g, ...]
+Dims grouped(const Dims& w, std::int64_t groups) {
+  if (groups == 1) return w;
+  Dims out{groups, w[0] / groups};
+  out.insert(out.end(), w.begin() + 1, w.end());
+  return out;
+}
+
+double multiply_adds(const Dims& y, const Dims& w) {
+  double n = static_cast<double>(element_count(y));
+  for (std::size_t i = 1; i < w.size(); ++i) n *= static_cast<double>(w[i]);
+  return n;
+}
+
+/// Share of the peak that each kind of convolution reaches.
+double share(const Dims& x, const Dims& w, std::int64_t groups, Layout layout) {
+  if (groups > 1 && w[1] == 1) return layout == Layout::channels_last ? 0.2 : 0.02;
+  if (layout == Layout::plain) return 0.15;
+  return x[1] / groups < 8 || w[0] / groups < 8 ? 0.2 : 0.7;
+}
+
+Verdict takes(const NodeView& v) {
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  const auto rank = v.rank(0);
+  if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  if (v.has(2) && v.rank(2) != 1 && v.dims(2).size() > 1) return Verdict::no("bias of rank {}", v.rank(2));
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0) return Verdict::no("empty tensors");
+  return Verdict::yes();
+}
+
+/// Fills what both kinds of convolution share of an offer.
+template <class Primitive, class Pd>
+Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, const Desc& source_weights, double cost) {
+  Offer o;
+  o.label = label(pd.impl_info_str(), ElementType::f32);
+  o.inputs.assign(v.inputs(), Layout::plain);
+  o.inputs[0] = layout;
+  for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
+  o.outputs = {layout};
+  o.consumed = {1};
+  for (std::size_t i = 3; i < std::min<std::size_t>(v.inputs(), 5); ++i)
+    if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);
+  o.stages = post.stages;
+  o.scratch = pd.scratchpad_desc().get_size();
+  o.cost = cost;
+  const Tensor weights = *v.constant(1);
+  const bool bias = v.has(2);
+  o.make = [=, args = std::move(post.args)](MakeContext& context) mutable {
+    args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
+    args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
+                    pack(context, weights, source_weights, pd.weights_desc(), "onednn")});
+    if (bias) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
+    args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
+    return make_primitive(Primitive(pd), std::move(args), pd.scratchpad_desc());
+  };
+  return o;
+}
+
+}  // namespace
+
+void offer_convolution(const NodeView& v, Answers& answers) {
+  const auto& op = *v.op<Convolution>();
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  if (v.has(3) || v.has(4)) return answers.refuse("onednn", "zero points");
+  const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();
+  const auto g = geometry(op, x, w);
+  for (std::size_t i = 0; i < g.left.size(); ++i)
+    if (g.left[i] < 0 || g.right[i] < 0) return answers.refuse("onednn", "negative pads");
+  const auto wg = grouped(w, op.groups);
+  const auto bias = v.has(2) ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const auto post = post_ops(v, y, layout, 1);
+    const auto pd = try_create(answers, fmt::format("convolution {}", name_of(layout)), [&] {
+      return dnnl::convolution_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, desc(x, ElementType::f32, layout),
+          any(wg, ElementType::f32), bias, desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+    });
+    if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+    if (!pd) continue;
+    answers.offers.push_back(offer_of<dnnl::convolution_forward>(v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
+                                                                 compute_cost(multiply_adds(y, w), share(x, w, op.groups, layout))));
+  }
+}
+
+void offer_deconvolution(const NodeView& v, Answers& answers) {
+  const auto& op = *v.op<ConvolutionBackpropData>();
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();  // w: [I, O/g, ...]
+  const std::vector<Dim> spatial(x.begin() + 2, x.end());
+  std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
+  if (v.has(3)) wanted.assign(y.begin() + 2, y.end());
+  const auto r = resolve_transposed(op, spatial, std::vector<std::int64_t>(w.begin() + 2, w.end()), wanted);
+  Geometry g{r.strides, r.dilations, r.pads_begin, r.pads_end};
+  // The right pad also covers output_padding: out = s (in - 1) + (k - 1) d + 1 - left - right.
+  for (std::size_t i = 0; i < g.strides.size(); ++i) {
+    const auto full = g.strides[i] * (x[i + 2] - 1) + (w[i + 2] - 1) * g.dilations[i] + 1;
+    g.right[i] = full - y[i + 2] - g.left[i];
+    --g.dilations[i];
+    if (g.left[i] < 0) return answers.refuse("onednn", "negative pads");
+  }
+  Dims wg;  // [g, O/g, I/g, ...]
+  if (op.groups > 1) wg.push_back(op.groups);
+  wg.push_back(w[1]);
+  wg.push_back(w[0] / op.groups);
+  wg.insert(wg.end(), w.begin() + 2, w.end());
+  auto strides = strides_of(w, Layout::plain);  // the same memory seen with O and I swapped
+  Dims ws;
+  if (op.groups > 1) ws.push_back(strides[0] * (w[0] / op.groups));
+  ws.push_back(strides[1]);
+  ws.push_back(strides[0]);
+  ws.insert(ws.end(), strides.begin() + 2, strides.end());
+  const auto bias = v.has(2) ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const auto post = post_ops(v, y, layout, 1);
+    const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
+      return dnnl::deconvolution_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, desc(x, ElementType::f32, layout),
+          any(wg, ElementType::f32), bias, desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+    });
+    if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+    if (!pd) continue;
+    answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
+        v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws),
+        compute_cost(multiply_adds(x, w), layout == Layout::plain ? 0.1 : 0.4)));
+  }
+}
+
+}  // namespace lamina::onednn

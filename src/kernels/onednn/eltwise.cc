@@ -1,0 +1,106 @@
+/// Element-wise operators on their own: one tensor, or two of which one may broadcast.
+#include <algorithm>
+
+#include "kernels/onednn/onednn.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+
+namespace lamina::onednn {
+namespace {
+
+std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
+  using dnnl::algorithm;
+  if (op.is<Add>()) return algorithm::binary_add;
+  if (op.is<Subtract>()) return algorithm::binary_sub;
+  if (op.is<Multiply>()) return algorithm::binary_mul;
+  if (op.is<Divide>()) return algorithm::binary_div;
+  if (op.is<Maximum>()) return algorithm::binary_max;
+  if (op.is<Minimum>()) return algorithm::binary_min;
+  return std::nullopt;
+}
+
+dnnl::primitive_attr user_scratch() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+void offer_unary(const NodeView& v, Answers& answers) {
+  const auto e = eltwise_of(v.node().op, [&](std::size_t i) { return v.constant(i); });
+  if (!e) return answers.refuse("onednn", "oneDNN has no eltwise for {}", v.node().op.name());
+  const auto dims = v.dims(0);
+  const Dims flat{static_cast<std::int64_t>(element_count(dims))};  // any dense layout is the same to it
+  const auto d = desc(flat, ElementType::f32, Layout::plain);
+  const auto pd = try_create(answers, "eltwise", [&] {
+    return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, e->algorithm, d, d, e->alpha, e->beta, user_scratch());
+  });
+  if (!pd) return;
+  for (const auto layout : {Layout::plain, Layout::channels_last}) {
+    if (layout == Layout::channels_last && dims.size() < 3) continue;
+    Offer o;
+    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.inputs.assign(v.inputs(), Layout::plain);
+    o.inputs[0] = layout;
+    o.outputs = {layout};
+    o.in_place = {{0, 0}};
+    for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
+    o.scratch = pd->scratchpad_desc().get_size();
+    o.cost = move_cost(8.0 * static_cast<double>(flat[0]));
+    o.make = [pd = *pd](MakeContext&) {
+      return make_primitive(dnnl::eltwise_forward(pd),
+                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}}, {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                            pd.scratchpad_desc());
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+void offer_binary(const NodeView& v, Answers& answers) {
+  const auto algorithm = binary_algorithm(v.node().op);
+  if (!algorithm) return answers.refuse("onednn", "oneDNN has no binary primitive for {}", v.node().op.name());
+  const auto y = v.out_dims();
+  std::size_t big = v.dims(0) == y ? 0 : 1;
+  if (v.dims(big) != y) return answers.refuse("onednn", "both operands broadcast");
+  if (big == 1 && !has(v.node().op.info().traits, Trait::commutative)) return answers.refuse("onednn", "the left operand broadcasts");
+  if (y.empty() || y.size() > 5) return answers.refuse("onednn", "rank {}", y.size());
+  Dims small(y.size() - v.rank(1 - big), 1);
+  for (auto d : v.dims(1 - big)) small.push_back(d);
+  for (const auto layout : {Layout::plain, Layout::channels_last}) {
+    if (layout == Layout::channels_last && y.size() < 3) continue;
+    const bool same = small == y;
+    const auto small_layout = same ? layout : Layout::plain;
+    const auto a = desc(y, ElementType::f32, layout), b = desc(small, ElementType::f32, small_layout);
+    const auto pd = try_create(answers, fmt::format("binary {} with {}", to_string(y), to_string(small)), [&] {
+      return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch());
+    });
+    if (!pd) continue;
+    Offer o;
+    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.inputs = {layout, layout};
+    if (!same) o.inputs[1 - big] = Layout::plain;
+    o.outputs = {layout};
+    o.in_place = {{big, 0}};
+    o.scratch = pd->scratchpad_desc().get_size();
+    o.cost = move_cost(8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
+    o.make = [pd = *pd, big](MakeContext&) {
+      return make_primitive(dnnl::binary(pd),
+                            {{DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::input, big, {}},
+                             {DNNL_ARG_SRC_1, pd.src_desc(1), Arg::From::input, 1 - big, {}},
+                             {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                            pd.scratchpad_desc());
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+}  // namespace
+
+void offer_eltwise(const NodeView& v, Answers& answers) {
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32) return answers.refuse("onednn", "element types other than f32");
+  if (element_count(v.out_dims()) == 0) return answers.refuse("onednn", "empty tensors");
+  if (v.node().op.has(Trait::unary_elementwise)) return offer_unary(v, answers);
+  if (v.element(1) != ElementType::f32) return answers.refuse("onednn", "element types other than f32");
+  offer_binary(v, answers);
+}
+
+}  // namespace lamina::onednn

@@ -1,0 +1,113 @@
+/// Matrix products, f32, with broadcast batches, bias and post-ops.
+#include "ops/matmul.h"
+
+#include <algorithm>
+
+#include "kernels/onednn/onednn.h"
+
+namespace lamina::onednn {
+namespace {
+
+/// An operand with unit dims in front up to `rank`, as a descriptor of the not transposed matrix.
+struct Operand {
+  Dims dims, strides;
+};
+
+Operand operand(const Dims& dims, std::size_t rank, bool transposed) {
+  Operand o;
+  o.dims.assign(rank - dims.size(), 1);
+  o.dims.insert(o.dims.end(), dims.begin(), dims.end());
+  o.strides = strides_of(o.dims, Layout::plain);
+  if (transposed) {
+    std::swap(o.dims[rank - 1], o.dims[rank - 2]);
+    std::swap(o.strides[rank - 1], o.strides[rank - 2]);
+  }
+  return o;
+}
+
+/// Leading dims of `a` and rows as one, when b has no batch: [2,3,4,k] x [k,n] is [24,k] x [k,n].
+bool flatten(Dims& a, const Dims& b, Dims& y, bool transpose_a) {
+  if (transpose_a || a.size() <= 2 || b.size() != 2) return false;
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < a.size(); ++i) rows *= a[i];
+  a = {rows, a.back()};
+  y = {rows, y.back()};
+  return true;
+}
+
+/// Operands of the epilogue have one element or one per column, so that rows may be flattened.
+bool only_columns(const NodeView& v) {
+  const auto stages = chain_of(v.node());
+  return stages && std::all_of(stages->begin(), stages->end(), [](const Stage& s) {
+           const auto& d = s.operand_dims;
+           return d.empty() || std::all_of(d.begin(), d.end() - 1, [](auto n) { return n == 1; });
+         });
+}
+
+Desc desc_of(const Operand& o) { return Desc(o.dims, dnnl::memory::data_type::f32, o.strides); }
+
+}  // namespace
+
+void offer_matmul(const NodeView& v, Answers& answers) {
+  const auto& op = *v.op<MatMul>();
+  if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
+  if (v.has(3) || v.has(4)) return answers.refuse("onednn", "zero points");
+  Dims a = v.dims(0), b = v.dims(1), y = v.out_dims();
+  if (element_count(a) == 0 || element_count(b) == 0) return answers.refuse("onednn", "empty tensors");
+  const bool row = a.size() == 1, column = b.size() == 1;
+  if (row) a.insert(a.begin(), 1);
+  if (column) b.push_back(1);
+  if (row || column) {
+    if (epilogue_size(v.node()) != 0 || v.has(2)) return answers.refuse("onednn", "an operand of rank 1 with an epilogue");
+    if (row) y.insert(y.end() - (column ? 0 : 1), 1);
+    if (column) y.push_back(1);
+  }
+  const bool ta = op.transpose_a && !row, tb = op.transpose_b && !column;
+  while (b.size() > 2 && b.front() == 1) b.erase(b.begin());
+  if (only_columns(v)) flatten(a, b, y, ta);
+  const auto rank = std::max({a.size(), b.size(), y.size(), std::size_t{2}});
+  if (rank > 6) return answers.refuse("onednn", "rank {}", rank);
+  const auto oa = operand(a, rank, ta), ob = operand(b, rank, tb);
+  const auto full_y = operand(y, rank, false);
+  const Tensor* weights = v.constant(1);
+  const bool pack_weights = weights && b.size() == 2;
+  const auto source_b = desc_of(ob);
+  const auto b_desc = pack_weights ? any(ob.dims, ElementType::f32) : source_b;
+  Desc bias;
+  if (v.has(2)) {
+    const auto dims = v.dims(2);
+    Dims wide(rank - std::min(rank, dims.size()), 1);
+    wide.insert(wide.end(), dims.begin(), dims.end());
+    if (wide.size() != rank || std::any_of(wide.begin(), wide.end() - 1, [](auto d) { return d != 1; }))
+      return answers.refuse("onednn", "bias {} is not one value per column", to_string(dims));
+    bias = desc(wide, ElementType::f32, Layout::plain);
+  }
+  const auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1);
+  const auto pd = try_create(answers, "matmul", [&] {
+    return dnnl::matmul::primitive_desc(engine(), desc_of(oa), b_desc, bias, desc_of(full_y), post.attr);
+  });
+  if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+  if (!pd) return;
+  Offer o;
+  o.label = label(pd->impl_info_str(), ElementType::f32);
+  o.inputs.assign(v.inputs(), Layout::plain);
+  o.outputs = {Layout::plain};
+  o.stages = post.stages;
+  o.scratch = pd->scratchpad_desc().get_size();
+  const double k = static_cast<double>(oa.dims[rank - 1]);
+  o.cost = compute_cost(static_cast<double>(element_count(y)) * k, oa.dims[rank - 2] == 1 ? 0.08 : 0.6);
+  if (pack_weights) o.consumed = {1};
+  o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args, source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {
+    args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
+    if (source.valid())
+      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0, pack(context, source, source_b, pd.weights_desc(), "onednn")});
+    else
+      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::input, 1, {}});
+    if (bias_given) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
+    args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
+    return make_primitive(dnnl::matmul(pd), std::move(args), pd.scratchpad_desc());
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina::onednn

@@ -1,0 +1,180 @@
+#include "kernels/onednn/onednn.h"
+
+#include <cstring>
+
+#include "kernels/list.h"
+#include "ops/convolution.h"
+#include "ops/matmul.h"
+#include "ops/normalization.h"
+#include "ops/pooling.h"
+#include "ops/reduction.h"
+#include "ops/resize.h"
+
+namespace lamina {
+namespace onednn {
+
+dnnl::engine& engine() {
+  static dnnl::engine engine = [] {
+    // oneDNN takes a limit only before its first primitive; ours is fixed by effective_isa().
+    switch (effective_isa()) {
+      case Isa::sse41: dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); break;
+      case Isa::avx2: dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2); break;
+      case Isa::avx512: break;
+    }
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
+  return engine;
+}
+
+std::optional<dnnl::memory::data_type> type_of(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return dnnl::memory::data_type::f32;
+    case ElementType::f16: return dnnl::memory::data_type::f16;
+    case ElementType::bf16: return dnnl::memory::data_type::bf16;
+    case ElementType::i32: return dnnl::memory::data_type::s32;
+    case ElementType::i8: return dnnl::memory::data_type::s8;
+    case ElementType::u8: return dnnl::memory::data_type::u8;
+    default: return std::nullopt;
+  }
+}
+
+Desc desc(const Dims& dims, ElementType type, Layout layout) {
+  if (dims.empty()) return Desc({1}, *type_of(type), dnnl::memory::dims{1});
+  return Desc(dims, *type_of(type), strides_of(dims, layout));
+}
+
+Desc any(const Dims& dims, ElementType type) { return Desc(dims, *type_of(type), dnnl::memory::format_tag::any); }
+
+std::string label(const char* implementation, ElementType type) {
+  std::string out = implementation;
+  for (auto& c : out)
+    if (c == ':') c = '_';
+  return fmt::format("{}_{}", out, name_of(type));
+}
+
+bool is_ref(const char* implementation) { return std::strstr(implementation, "ref") != nullptr; }
+
+namespace {
+
+struct Bound {
+  dnnl::primitive primitive;
+  std::vector<Arg> args;
+  Desc scratchpad;
+};
+
+class PrimitiveStep final : public Step {
+ public:
+  explicit PrimitiveStep(const Bound& bound) : bound_(bound), stream_(engine()) {
+    for (const auto& arg : bound.args) {
+      void* data = arg.from == Arg::From::constant ? const_cast<std::byte*>(arg.constant.raw()) : nullptr;
+      memories_.emplace_back(arg.desc, engine(), data);
+      raw_.push_back({arg.id, memories_.back().get()});
+    }
+    if (bound.scratchpad.get_size() != 0) {
+      memories_.emplace_back(bound.scratchpad, engine(), nullptr);
+      raw_.push_back({DNNL_ARG_SCRATCHPAD, memories_.back().get()});
+    }
+  }
+
+  void bind(const RunArgs& args) override {
+    for (std::size_t i = 0; i < bound_.args.size(); ++i) {
+      const auto& arg = bound_.args[i];
+      if (arg.from == Arg::From::input) memories_[i].set_data_handle(const_cast<void*>(args.in[arg.index]));
+      if (arg.from == Arg::From::output) memories_[i].set_data_handle(args.out[arg.index]);
+    }
+    if (memories_.size() > bound_.args.size()) memories_.back().set_data_handle(args.scratch);
+  }
+
+  void run() override {
+    const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(), static_cast<int>(raw_.size()), raw_.data());
+    LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
+  }
+
+ private:
+  const Bound& bound_;
+  dnnl::stream stream_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> raw_;
+};
+
+class PrimitiveExecutable final : public Executable {
+ public:
+  explicit PrimitiveExecutable(Bound bound) : bound_(std::move(bound)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<PrimitiveStep>(bound_); }
+
+ private:
+  Bound bound_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad) {
+  return std::make_unique<PrimitiveExecutable>(Bound{std::move(primitive), std::move(args), std::move(scratchpad)});
+}
+
+Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to, const std::string& key) {
+  if (from == to && source.aligned()) return source;
+  // The descriptor's bytes are its identity: equal descriptors share a packing.
+  const std::string full = fmt::format("{} {}", key, fmt::join(to.get_strides(), ",")) + fmt::format(" {} {} {}", to.get_size(), fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
+  return context.weights.packed(source, full, [&] {
+    const auto aligned = source.to_aligned();
+    Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
+    dnnl::memory in(from, engine(), const_cast<std::byte*>(aligned.raw())), out(to, engine(), packed.raw());
+    dnnl::stream stream(engine());
+    dnnl::reorder(in, out).execute(stream, in, out);
+    stream.wait();
+    return packed;
+  });
+}
+
+}  // namespace onednn
+
+namespace {
+
+template <class... T>
+bool is_any(const Op& op) {
+  return (op.is<T>() || ...);
+}
+
+}  // namespace
+
+void add_onednn_kernels(std::vector<Kernel>& list) {
+  using namespace onednn;
+  list.push_back({"onednn", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
+  list.push_back({"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, offer_deconvolution});
+  list.push_back({"onednn", [](const Op& op) { return op.is<MatMul>(); }, offer_matmul});
+  list.push_back({"onednn", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, offer_pooling});
+  list.push_back({"onednn", [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); }, offer_eltwise});
+  list.push_back({"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, offer_softmax});
+  list.push_back({"onednn", [](const Op& op) { return is_any<LayerNormalization, MVN, LRN>(op); }, offer_normalization});
+  list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum, ReduceMax, ReduceMin>(op); }, offer_reduction});
+  list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
+}
+
+std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {
+  const std::size_t bytes = (element_count(shape) * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
+  if (from == to)
+    return executable([bytes](const RunArgs& args) {
+      if (bytes) std::memcpy(args.out[0], args.in[0], bytes);
+    });
+  // Reorders move bytes: any type of the same width will do.
+  ElementType carrier = ElementType::f32;
+  Dims dims = shape;
+  if (bits_of(type) == 8) carrier = ElementType::u8;
+  else if (bits_of(type) == 16) carrier = ElementType::bf16;
+  if (bits_of(type) == 64 || element_count(shape) == 0) return make_strided_reorder(type, shape, from, to);
+  const auto in = onednn::desc(dims, carrier, from), out = onednn::desc(dims, carrier, to);
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc pd(onednn::engine(), in, onednn::engine(), out, attr);
+  if (pd.scratchpad_desc().get_size() != 0 || onednn::is_ref(pd.impl_info_str())) return make_strided_reorder(type, shape, from, to);
+  return onednn::make_primitive(dnnl::reorder(pd),
+                                {{DNNL_ARG_FROM, in, onednn::Arg::From::input, 0, {}}, {DNNL_ARG_TO, out, onednn::Arg::From::output, 0, {}}},
+                                pd.scratchpad_desc());
+}
+
+double reorder_cost(ElementType type, const Dims& shape) {
+  return 1 + move_cost(static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
+}
+
+}  // namespace lamina

@@ -1,0 +1,86 @@
+#pragma once
+/// What all oneDNN kernels share. The only header of the project that includes oneDNN.
+#include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
+
+#include "kernels/cost.h"
+#include "kernels/epilogue.h"
+#include "kernels/kernel.h"
+
+namespace lamina::onednn {
+
+using Desc = dnnl::memory::desc;
+
+/// The engine of the process. The first call limits oneDNN to effective_isa().
+dnnl::engine& engine();
+
+std::optional<dnnl::memory::data_type> type_of(ElementType type);
+/// A dense tensor in one of our layouts.
+Desc desc(const Dims& dims, ElementType type, Layout layout);
+/// Any layout oneDNN likes (weights).
+Desc any(const Dims& dims, ElementType type);
+
+/// "brgconv:avx512_core" -> "brgconv_avx512_core_f32"
+std::string label(const char* implementation, ElementType type);
+/// True when the implementation is a scalar reference.
+bool is_ref(const char* implementation);
+
+/// One argument of a primitive: where its memory comes from.
+struct Arg {
+  int id;                      ///< DNNL_ARG_...
+  Desc desc;
+  enum class From { input, output, constant } from;
+  std::size_t index = 0;       ///< of an input or output
+  Tensor constant;
+};
+
+/// A primitive with its arguments as an Executable; scratchpad of the user.
+std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
+
+/// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
+Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to, const std::string& key);
+
+/// An epilogue as post-ops.
+struct PostOps {
+  dnnl::primitive_attr attr;   ///< with the user's scratchpad
+  std::size_t stages = 0;      ///< taken from the front
+  std::string refusal;         ///< why it stopped there, empty when all were taken
+  std::vector<Arg> args;       ///< operands
+  std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
+};
+/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
+PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
+
+/// Sets eltwise post-op of a unary operator; nothing when oneDNN has none like it.
+struct Eltwise {
+  dnnl::algorithm algorithm;
+  float alpha = 0, beta = 0;
+};
+/// `view_constant(i)` gives the node's constant input i or null.
+std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor*(std::size_t)>& constant);
+
+/// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a reference.
+template <class Make>
+auto try_create(Answers& answers, const std::string& what, Make&& create) -> std::optional<decltype(create())> {
+  try {
+    auto pd = create();
+    if (!is_ref(pd.impl_info_str())) return pd;
+    answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what, pd.impl_info_str());
+  } catch (const dnnl::error& e) {
+    answers.refuse("onednn", "{}: oneDNN has no implementation", what);
+  }
+  return std::nullopt;
+}
+
+// One function per family of operators.
+void offer_convolution(const NodeView& v, Answers& answers);
+void offer_deconvolution(const NodeView& v, Answers& answers);
+void offer_matmul(const NodeView& v, Answers& answers);
+void offer_pooling(const NodeView& v, Answers& answers);
+void offer_eltwise(const NodeView& v, Answers& answers);
+void offer_softmax(const NodeView& v, Answers& answers);
+void offer_normalization(const NodeView& v, Answers& answers);
+void offer_reduction(const NodeView& v, Answers& answers);
+void offer_resampling(const NodeView& v, Answers& answers);
+
+}  // namespace lamina::onednn

@@ -1,0 +1,79 @@
+/// Maximum and average pooling, f32.
+#include "ops/pooling.h"
+
+#include <algorithm>
+
+#include "kernels/onednn/onednn.h"
+
+namespace lamina::onednn {
+namespace {
+
+struct PoolWindow {
+  Dims strides, kernel, dilations, left, right;
+};
+
+/// Right pads follow from the output's size, so that ceil rounding needs no special case.
+Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& y, PoolWindow& out) {
+  const std::vector<Dim> spatial(x.begin() + 2, x.end());
+  const auto r = resolve(op, spatial, kernel);
+  out = {r.strides, kernel, r.dilations, r.pads_begin, {}};
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const auto extent = (kernel[i] - 1) * r.dilations[i] + 1;
+    const auto right = (y[i + 2] - 1) * r.strides[i] + extent - x[i + 2] - out.left[i];
+    if (out.left[i] >= extent || right >= extent) return Verdict::no("pads of {} and {} for a window of {}", out.left[i], right, extent);
+    out.right.push_back(right);
+    --out.dilations[i];
+    if (out.dilations[i] != 0) return Verdict::no("dilated pooling");
+  }
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_pooling(const NodeView& v, Answers& answers) {
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32) return answers.refuse("onednn", "element types other than f32");
+  if (v.outputs() != 1) return answers.refuse("onednn", "pooling with indices");
+  if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
+  const auto x = v.dims(0), y = v.out_dims();
+  if (x.size() < 3 || x.size() > 5) return answers.refuse("onednn", "rank {}", x.size());
+  if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
+  const auto* max = v.op<MaxPool>();
+  const auto* avg = v.op<AvgPool>();
+  PoolWindow w;
+  const auto verdict = max ? window(*max, max->kernel, x, y, w) : window(*avg, avg->kernel, x, y, w);
+  if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  if (avg && !avg->exclude_pad)
+    for (std::size_t i = 0; i < w.right.size(); ++i) {
+      const auto declared = resolve(*avg, std::vector<Dim>(x.begin() + 2, x.end()), avg->kernel).pads_end[i];
+      if (w.right[i] > declared) return answers.refuse("onednn", "windows beyond the padding do not count there");
+    }
+  const auto algorithm = max ? dnnl::algorithm::pooling_max
+                             : avg->exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
+                                                : dnnl::algorithm::pooling_avg_include_padding;
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const auto pd = try_create(answers, fmt::format("pooling {}", name_of(layout)), [&] {
+      return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, algorithm,
+                                                   desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout),
+                                                   w.strides, w.kernel, w.dilations, w.left, w.right, attr);
+    });
+    if (!pd) continue;
+    Offer o;
+    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.inputs.assign(v.inputs(), Layout::plain);
+    o.inputs[0] = layout;
+    o.outputs = {layout};
+    o.stages = 0;
+    o.scratch = pd->scratchpad_desc().get_size();
+    o.cost = move_cost(4.0 * static_cast<double>(element_count(x) + element_count(y))) * (layout == Layout::plain ? 4 : 1);
+    o.make = [pd = *pd](MakeContext&) {
+      return make_primitive(dnnl::pooling_forward(pd),
+                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}}, {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                            pd.scratchpad_desc());
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+}  // namespace lamina::onednn

@@ -1,0 +1,50 @@
+/// The kernel of last resort: evaluates the node as the interpreter does.
+#include <cstring>
+
+#include "interpreter/interpreter.h"
+#include "kernels/cost.h"
+#include "kernels/list.h"
+
+namespace lamina {
+namespace {
+
+/// What the reference kernel keeps of a node.
+struct Kept {
+  Node node;
+  std::vector<TensorType> types;  // of inputs; undefined when absent
+};
+
+void run(const Kept& kept, const RunArgs& args) {
+  std::vector<Tensor> in;
+  for (std::size_t i = 0; i < kept.types.size(); ++i)
+    in.push_back(args.in[i] ? Tensor::wrap(kept.types[i].element, kept.types[i].shape.sizes(), const_cast<void*>(args.in[i]))
+                            : Tensor());
+  const auto out = interpret_node(kept.node, in);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (args.out[i] && out[i].bytes() != 0) std::memcpy(args.out[i], out[i].raw(), out[i].bytes());
+}
+
+void offer(const NodeView& v, Answers& answers) {
+  Offer o;
+  o.label = "reference";
+  o.inputs.assign(v.inputs(), Layout::plain);
+  o.outputs.assign(v.outputs(), Layout::plain);
+  double work = 100;
+  for (std::size_t i = 0; i < v.outputs(); ++i) work += static_cast<double>(element_count(v.out_dims(i)));
+
+  o.cost = reference_cost(work) * (has(v.node().op.info().traits, Trait::epilogue) ? 100 : 1);
+  auto kept = std::make_shared<Kept>();
+  kept->node = v.node();
+  for (std::size_t i = 0; i < v.inputs(); ++i)
+    kept->types.push_back(v.has(i) ? TensorType{v.element(i), Shape::of(v.dims(i))} : TensorType{});
+  o.make = [kept](MakeContext&) { return executable([kept](const RunArgs& args) { run(*kept, args); }); };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace
+
+void add_reference_kernel(std::vector<Kernel>& list) {
+  list.push_back({"reference", [](const Op&) { return true; }, offer});
+}
+
+}  // namespace lamina

@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <map>
+
+#include "interpreter/interpreter.h"
+#include "ops/control.h"
+#include "plan/plan.h"
+
+namespace lamina {
+
+Graph specialise(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<bool>& values) {
+  Graph copy = graph;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto v = copy.inputs()[i];
+    check_input(copy, v, inputs[i]);
+    copy.set_type(v, {inputs[i].element_type(), Shape::of(inputs[i].shape())});
+    if (i < values.size() && values[i]) copy.replace(v, copy.add_constant(inputs[i].clone(), copy.value(v).name));
+  }
+  copy.infer_types();
+  return copy;
+}
+
+namespace {
+
+void collect_opaque(const Graph& graph, std::map<std::string, std::vector<std::string>>& found) {
+  for (const auto id : graph.order()) {
+    const auto& node = graph.node(id);
+    if (node.op.is<Opaque>()) found[node.op.name()].push_back(graph.label(id));
+    for (const auto& body : node.bodies) collect_opaque(body, found);
+  }
+}
+
+}  // namespace
+
+void require_supported(const Graph& graph) {
+  std::map<std::string, std::vector<std::string>> found;
+  collect_opaque(graph, found);
+  if (found.empty()) return;
+  std::string text;
+  for (const auto& [type, nodes] : found) {
+    text += (text.empty() ? "" : "; ") + type + " (";
+    for (std::size_t i = 0; i < nodes.size(); ++i) text += (i ? ", \"" : "\"") + nodes[i] + "\"";
+    text += ")";
+  }
+  fail(ErrorCode::unsupported, "unsupported: {}", text);
+}
+
+}  // namespace lamina

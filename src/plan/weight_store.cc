@@ -1,0 +1,23 @@
+#include "plan/weight_store.h"
+
+namespace lamina {
+
+Tensor ModelWeights::packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) {
+  const std::pair<const void*, std::string> at{source.raw(), fmt::format("{} {} {}", key, name_of(source.element_type()), to_string(source.shape()))};
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto it = entries_.find(at); it != entries_.end()) return it->second.packed;
+  }
+  Tensor packed = make();  // outside the lock: packing may run in parallel
+  std::lock_guard lock(mutex_);
+  return entries_.try_emplace(at, Entry{source, packed}).first->second.packed;
+}
+
+std::size_t ModelWeights::bytes() const {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& [key, entry] : entries_) sum += entry.packed.bytes();
+  return sum;
+}
+
+}  // namespace lamina

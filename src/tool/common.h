@@ -1,0 +1,69 @@
+#pragma once
+/// What the verbs of the command share.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lamina/lamina.h"
+
+namespace lamina::tool {
+
+/// A verb adds its options to its sub-command and returns what to run; the result is the exit status.
+using Verb = std::function<int()>;
+struct VerbRow {
+  const char* name;
+  const char* doc;
+  const char* example;
+  Verb (*setup)(CLI::App& app);
+};
+const std::vector<VerbRow>& verbs();
+
+/// Options that every verb which compiles has.
+struct Common {
+  std::string model;
+  std::vector<std::string> set, disable, exempt, shape;
+  std::string precision = "model", max_isa = "native", log_level = "warning", json;
+  int threads = 0;
+  bool quiet = false;
+
+  Options options() const;
+  /// NAME=1,3,224,224 of --shape, by name.
+  std::vector<std::pair<std::string, Dims>> shapes() const;
+  /// A human line on standard output, unless --quiet or JSON goes there.
+  template <class... A>
+  void say(fmt::format_string<A...> text, A&&... args) const {
+    if (!quiet && json != "-") fmt::print("{}\n", fmt::format(text, std::forward<A>(args)...));
+  }
+};
+void add_model(CLI::App& app, Common& common);
+void add_compile_options(CLI::App& app, Common& common);
+void add_json(CLI::App& app, Common& common);
+
+/// Writes the document where --json says; nothing when it says nothing.
+void write_json(const Common& common, const nlohmann::json& document);
+
+/// A message on standard error after a second of silence, on a terminal only: "reading model.onnx ...".
+class Progress {
+ public:
+  Progress(std::string text, bool quiet);
+  ~Progress();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// A wrong command line: exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Resident memory of the process in MiB: now, and at most so far.
+double resident_mb();
+double peak_resident_mb();
+
+std::string human_bytes(double bytes);
+
+}  // namespace lamina::tool

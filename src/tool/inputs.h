@@ -1,0 +1,27 @@
+#pragma once
+/// Input tensors of a model, from files or made up.
+#include <string>
+#include <vector>
+
+#include "tool/common.h"
+
+namespace lamina::tool {
+
+struct InputOptions {
+  std::vector<std::string> input;   ///< NAME=FILE, or FILE when there is one input
+  std::string inputs;               ///< an .npz: by name or in0, in1, ...
+  std::vector<double> mean, scale;  ///< of pictures, per channel or one: (pixel - mean) / scale
+  std::string layout = "auto";      ///< of pictures: nchw, nhwc, auto
+  unsigned seed = 0;
+};
+void add_input_options(CLI::App& app, InputOptions& o);
+
+/// One tensor per input of the model. `notes`: what was made up, a sentence each.
+std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options, const Common& common,
+                                  std::vector<std::string>& notes);
+
+/// Finds an array by name, else by position ("in3", "out3").
+const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& name,
+                         const std::string& positional);
+
+}  // namespace lamina::tool

@@ -1,0 +1,58 @@
+/// The lamina command.
+#include <iostream>
+
+#include "base/error.h"
+#include "rewrite/driver.h"
+#include "tool/arguments.h"
+#include "tool/common.h"
+
+namespace {
+
+using namespace lamina;
+using namespace lamina::tool;
+
+int report(const CLI::App& app, const CLI::ParseError& e, const std::vector<std::string>& words) {
+  if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+  fmt::print(stderr, "lamina: {}\n", explain_usage(app, e, words));
+  return 2;
+}
+
+int status_of(const Error& e) { return e.code() == ErrorCode::bad_option ? 2 : 1; }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs trained neural networks on the CPU, and shows why it is fast.", "lamina");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all verbs");
+  std::vector<std::pair<CLI::App*, Verb>> actions;
+  for (const auto& row : verbs()) {
+    auto* sub = app.add_subcommand(row.name, row.doc);
+    sub->footer(fmt::format("Example:\n  {}", row.example));
+    actions.emplace_back(sub, row.setup(*sub));
+  }
+  app.footer("lamina VERB --help says more. Exit status: 0 yes, 1 no, 2 wrong command line.");
+  auto words = canonical_arguments(argc, argv);
+  try {
+    auto reversed = words;
+    std::reverse(reversed.begin(), reversed.end());
+    app.parse(reversed);
+    for (const auto& [sub, action] : actions)
+      if (sub->parsed()) return action();
+  } catch (const CLI::ParseError& e) {
+    return report(app, e, words);
+  } catch (const UsageError& e) {
+    fmt::print(stderr, "lamina: {}\n", e.what());
+    return 2;
+  } catch (const Error& e) {
+    fmt::print(stderr, "lamina: {}\n", e.what());
+    return status_of(e);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "lamina: out of memory\n");
+    return 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "lamina: internal error: {}\n", e.what());
+    return 1;
+  }
+  return 0;
+}

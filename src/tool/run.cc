@@ -1,0 +1,113 @@
+/// lamina run: one inference.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/npz.h"
+#include "interpreter/interpreter.h"
+#include "ops/eval.h"
+#include "tool/session.h"
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+struct RunOptions {
+  Common common;
+  InputOptions inputs;
+  std::string output;
+  bool by_position = false, reference = false;
+  int top = 5;
+};
+
+struct Summary {
+  double min = 0, max = 0, mean = 0;
+};
+
+Summary summary(const std::vector<double>& values) {
+  Summary s;
+  if (values.empty()) return s;
+  s.min = *std::min_element(values.begin(), values.end());
+  s.max = *std::max_element(values.begin(), values.end());
+  s.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  return s;
+}
+
+/// One long row: a list of scores.
+bool looks_like_classes(const Tensor& t) {
+  std::int64_t longest = 0, product = 1;
+  for (auto d : t.shape()) longest = std::max(longest, d), product *= d;
+  return is_float(t.element_type()) && longest == product && longest >= 10 && longest <= 100000;
+}
+
+std::vector<std::size_t> best(const std::vector<double>& values, std::size_t count) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](auto a, auto b) { return values[a] > values[b] || (values[a] == values[b] && a < b); });
+  order.resize(count);
+  return order;
+}
+
+nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t) {
+  const auto values = to_doubles(t);
+  const auto s = summary(values);
+  const auto finite = [](double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(fmt::format("{}", v)); };
+  nlohmann::json j{{"name", port.name}, {"type", name_of(t.element_type())}, {"shape", t.shape()}, {"min", finite(s.min)}, {"max", finite(s.max)}, {"mean", finite(s.mean)}};
+  o.common.say("{}  {}[{}]  min {:.6g}  max {:.6g}  mean {:.6g}", port.name, name_of(t.element_type()), fmt::join(t.shape(), ","), s.min, s.max, s.mean);
+  if (o.top == 0 || !looks_like_classes(t)) return j;
+  for (const auto i : best(values, static_cast<std::size_t>(o.top))) {
+    o.common.say("  {:>6}  {:.6g}", i, values[i]);
+    j["top"].push_back({{"index", i}, {"value", finite(values[i])}});
+  }
+  return j;
+}
+
+std::vector<Tensor> run_once(Session& session, bool reference) {
+  if (reference) return interpret(session.model.share()->loaded().graph, session.inputs);
+  session.request.run();
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < session.model.outputs().size(); ++i) results.push_back(session.request.output(i));
+  return results;
+}
+
+int run(const RunOptions& o) {
+  Session session(o.common, o.inputs, o.common.options());
+  for (const auto& note : session.notes)
+    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  std::vector<Tensor> results;
+  {
+    Progress progress("running " + o.common.model, o.common.quiet);
+    results = run_once(session, o.reference);
+  }
+  nlohmann::json document{{"model", o.common.model}, {"notes", session.notes}, {"outputs", nlohmann::json::array()}};
+  NpzFile arrays;
+  const auto& ports = session.model.outputs();
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto& t = results[i];
+    document["outputs"].push_back(describe(o, ports[i], t));
+    arrays.emplace_back(o.by_position ? "out" + std::to_string(i) : ports[i].name, t);
+  }
+  if (!o.output.empty()) write_npz(o.output, arrays);
+  write_json(o.common, document);
+  return 0;
+}
+
+}  // namespace
+
+Verb setup_run(CLI::App& app) {
+  auto o = std::make_shared<RunOptions>();
+  add_model(app, o->common);
+  add_input_options(app, o->inputs);
+  app.add_option("--output", o->output, "Stores the outputs")->type_name("FILE.npz");
+  app.add_flag("--by-position", o->by_position, "Outputs are called out0, out1, ... in the file");
+  app.add_flag("--reference", o->reference, "Run the model as it is in the file by the (slow) reference interpreter");
+  app.add_option("--top", o->top, "Best classes to print")->check(CLI::Range(0, 1000))->type_name("K");
+  add_compile_options(app, o->common);
+  add_json(app, o->common);
+  return [o] { return run(*o); };
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,49 @@
+/// lamina version.
+#include <tbb/version.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/cpu.h"
+#include "kernels/versions.h"
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+double total_memory() {
+  std::ifstream in("/proc/meminfo");
+  std::string word;
+  double kb = 0;
+  if (in >> word >> kb) return kb * 1024;
+  return 0;
+}
+
+int run(const Common& c, bool verbose) {
+  const nlohmann::json j{{"lamina", version().substr(7)}, {"onednn", onednn_version()}, {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
+                         {"processor", processor_name()}, {"isa", name_of(native_isa())}, {"features", processor_features()},
+                         {"processors", std::thread::hardware_concurrency()}, {"threads", available_threads()}, {"memory_bytes", total_memory()}};
+  c.say("{}", version());
+  if (verbose) {
+    c.say("oneDNN       {}", j["onednn"].get<std::string>());
+    c.say("oneTBB       {}", j["tbb"].get<std::string>());
+    c.say("processor    {}", j["processor"].get<std::string>());
+    c.say("instructions {} ({})", j["isa"].get<std::string>(), j["features"].get<std::string>());
+    c.say("threads      {} of {} processors (affinity mask and container limits)", available_threads(), std::thread::hardware_concurrency());
+    c.say("memory       {}", human_bytes(total_memory()));
+  }
+  write_json(c, j);
+  return 0;
+}
+
+}  // namespace
+
+Verb setup_version(CLI::App& app) {
+  auto c = std::make_shared<Common>();
+  auto verbose = std::make_shared<bool>(false);
+  app.add_flag("--verbose", *verbose, "Libraries, processor, limits");
+  add_json(app, *c);
+  return [=] { return run(*c, *verbose); };
+}
+
+}  // namespace lamina::tool
