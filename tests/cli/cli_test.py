@@ -1,0 +1,182 @@
+"""The lamina command: verbs, errors, exit statuses, files."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+TOOL = os.environ["LAMINA_TOOL"]
+MODEL = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
+SHAPE = ["--shape", "x=1,3,48,192"]
+# LAMINA_MUTATIONS=N tries more of them (make soak).
+MUTATIONS = int(os.environ.get("LAMINA_MUTATIONS", "60"))
+
+
+def lamina(*arguments: object, text: str | None = None, cwd: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, input=text, cwd=cwd)
+
+
+class Base(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+
+    def refused(self, status: int, *arguments: object, says: tuple[str, ...] = ()) -> str:
+        done = lamina(*arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, f"{arguments}: {done.stderr}")
+        for part in says:
+            self.assertIn(part, lines[0])
+        return lines[0]
+
+
+class Verbs(Base):
+    def test_help_of_everything(self) -> None:
+        self.assertEqual(lamina("--help").returncode, 0)
+        for verb in ("run", "check", "benchmark", "inspect", "explain", "ops", "version"):
+            done = lamina(verb, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Example:", done.stdout)
+
+    def test_version(self) -> None:
+        done = lamina("version", "--verbose", "--json", "-")
+        document = json.loads(done.stdout)
+        self.assertIn("TBB", document["onednn"])
+        self.assertGreaterEqual(document["threads"], 1)
+
+    def test_run(self) -> None:
+        out = self.path / "out.npz"
+        done = lamina("run", MODEL, *SHAPE, "--output", out, "--json", self.path / "r.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("seeded random values", done.stderr)
+        arrays = np.load(out)
+        self.assertEqual([arrays[k].shape for k in arrays.files], [(1, 2)])
+        self.assertEqual(json.loads((self.path / "r.json").read_text())["outputs"][0]["shape"], [1, 2])
+        again = lamina("run", MODEL, *SHAPE, "--by-position", "--output", out, "--quiet")
+        self.assertEqual((again.stdout, again.stderr), ("", ""))
+        self.assertEqual(np.load(out).files, ["out0"])
+
+    def test_run_on_files(self) -> None:
+        x = np.random.default_rng(1).uniform(-1, 1, (1, 3, 48, 192)).astype(np.float32)
+        np.save(self.path / "x.npy", x)
+        np.savez(self.path / "x.npz", in0=x)
+        np.savez_compressed(self.path / "named.npz", x=x)
+        x.tofile(self.path / "x.bin")
+        results = []
+        for arguments in (["--input", f"x={self.path}/x.npy"], ["--input", f"{self.path}/x.npy"], ["--inputs", self.path / "x.npz"],
+                          ["--inputs", self.path / "named.npz"], [*SHAPE, "--input", f"x={self.path}/x.bin"]):
+            out = self.path / "out.npz"
+            done = lamina("run", MODEL, *arguments, "--output", out, "--by-position")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            results.append(np.load(out)["out0"])
+        for r in results[1:]:
+            np.testing.assert_array_equal(r, results[0])
+
+    def test_run_on_a_picture(self) -> None:
+        pixels = np.random.default_rng(1).integers(0, 256, (30, 50, 3), np.uint8)
+        (self.path / "p.ppm").write_bytes(b"P6\n50 30\n255\n" + pixels.tobytes())
+        done = lamina("run", MODEL, *SHAPE, "--input", f"x={self.path}/p.ppm", "--mean", "127.5", "--scale", "127.5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_check_explain_inspect_ops(self) -> None:
+        self.assertIn("clean", lamina("check", MODEL, *SHAPE, "--per-layer").stdout)
+        self.assertIn("none of the", lamina("check", MODEL, *SHAPE, "--bisect").stdout)
+        layers = json.loads(lamina("explain", MODEL, *SHAPE, "--json", "-").stdout)["layers"]
+        self.assertGreater(len(layers), 100)
+        one = lamina("explain", MODEL, *SHAPE, "--node", layers[0]["name"])
+        self.assertEqual(one.returncode, 0, one.stderr)
+        document = json.loads(lamina("inspect", MODEL, *SHAPE, "--json", "-").stdout)
+        self.assertGreater(document["flops"], 1e6)
+        self.assertEqual(document["unsupported"], [])
+        self.assertIn("Convolution", lamina("ops").stdout)
+        self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
+        self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
+
+    def test_benchmark(self) -> None:
+        done = lamina("benchmark", MODEL, *SHAPE, "--seconds", "0.05", "--json", "-", "--threads", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        document = json.loads(done.stdout)
+        for key in ("latency_ms", "throughput_fps", "load_ms", "first_inference_ms", "before_mb", "peak_rss_mb", "arena_mb", "weights_mb", "count"):
+            self.assertIn(key, document)
+        table = lamina("benchmark", "-m", MODEL, "-d", "CPU", "-hint", "latency", "-nthreads", "1", "-niter", "2", "-pc", *SHAPE)
+        self.assertEqual(table.returncode, 0, table.stderr)
+        self.assertIn("(overhead)", table.stdout)
+
+    def test_benchmark_interactive(self) -> None:
+        lines = f"measure 0.01\nrun 2\nsave {self.path}/s.npz\nnonsense\nquit\n"
+        done = lamina("benchmark", MODEL, "--interactive", "--hint", "latency", "--precision", "f32", "--threads", "1", *SHAPE, text=lines)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertTrue(answers[0]["ready"])
+        self.assertGreater(answers[1]["latency_ms"]["median"], 0)
+        self.assertEqual(answers[2:], [{"ok": True}, {"ok": True}, {"error": "unknown command"}])
+        self.assertEqual(len(np.load(self.path / "s.npz").files), 1)
+
+
+class WrongUse(Base):
+    def test_command_line(self) -> None:
+        self.refused(2, "rum", says=("rum", "run"))
+        self.refused(2, says=("no verb",))
+        self.refused(2, "run", MODEL, "--thread", "2", says=("--thread", "--threads"))
+        for arguments in (["--threads", "-1"], ["--threads", "x"], ["--precision", "f8"], ["--max-isa", "mmx"], ["--log-level", "loud"], ["--set", "FOO=1"],
+                          ["--set", "FOO"], ["--shape", "x"], ["--shape", "x=a"], ["--top", "-3"], ["--disable", "fuse-nothing"]):
+            self.refused(2, "run", MODEL, *arguments)
+        self.refused(2, "run", MODEL, *SHAPE, "--disable", "fuse-conv-simpel", says=("fuse-conv-simple",))
+        self.refused(2, "run", MODEL, "--set", "CPU_THREADS_NUN=1", says=("CPU_THREADS_NUM",))
+        self.refused(2, "benchmark", MODEL, "--seconds", "-1")
+        self.refused(2, "benchmark", MODEL, "--hint", "fast")
+
+    def test_files(self) -> None:
+        self.refused(1, "run", self.path / "none.onnx", says=("none.onnx", "no such file"))
+        self.refused(1, "run", self.path, says=("folder",))
+        for name, content in (("empty.onnx", b""), ("text.onnx", b"hello world, this is no model"), ("zeros.onnx", bytes(1000)), ("xml.xml", b"<net"),
+                              ("html.xml", b"<html></html>")):
+            (self.path / name).write_bytes(content)
+            self.refused(1, "run", self.path / name, says=(name,))
+
+    def test_inputs(self) -> None:
+        np.savez(self.path / "wrong_name.npz", z=np.zeros((1, 3, 48, 192), np.float32))
+        np.savez(self.path / "wrong_shape.npz", in0=np.zeros((1, 4, 48, 192), np.float32))
+        np.savez(self.path / "wrong_type.npz", in0=np.zeros((1, 3, 48, 192), np.int32))
+        self.refused(1, "run", MODEL, "--inputs", self.path / "wrong_name.npz", says=('"z"', '"x"'))
+        self.refused(1, "run", MODEL, "--inputs", self.path / "wrong_shape.npz", says=('"x"', "4"))
+        self.refused(1, "run", MODEL, "--inputs", self.path / "wrong_type.npz", says=('"x"', "i32"))
+        self.refused(1, "run", MODEL, "--input", f"y={self.path}/wrong_type.npz", says=('"y"',))
+
+    def test_nothing_is_half_written(self) -> None:
+        target = self.path / "no" / "such" / "folder.npz"
+        self.refused(1, "run", MODEL, *SHAPE, "--quiet", "--output", target)
+        self.assertEqual(list(self.path.iterdir()), [])
+
+
+class Damaged(Base):
+    def test_mutations(self) -> None:
+        data = MODEL.read_bytes()
+        rng = random.Random(7)
+        target = self.path / "m.onnx"
+        for i in range(MUTATIONS):
+            changed = bytearray(data)
+            if i % 3 == 0:
+                changed = changed[: rng.randrange(len(changed))]
+            for _ in range(rng.choice([1, 4, 32])):
+                if changed:
+                    changed[rng.randrange(min(len(changed), 4000 if i % 2 else len(changed)))] ^= 1 << rng.randrange(8)
+            target.write_bytes(changed)
+            done = lamina("run", target, *SHAPE, "--quiet", "--threads", "1")
+            self.assertIn(done.returncode, (0, 1), f"mutation {i}: {done.returncode} {done.stderr}")
+            if done.returncode == 1:
+                self.assertEqual(len(done.stderr.strip().splitlines()), 1, f"mutation {i}: {done.stderr}")
+                self.assertNotIn("internal error", done.stderr, f"mutation {i}")
+
+
+if __name__ == "__main__":
+    if not shutil.which(TOOL):
+        raise SystemExit(f"{TOOL} is missing")
+    unittest.main()

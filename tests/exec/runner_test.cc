@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+const char* const kNet =
+    "graph (x: f32[N,4,H,8]) -> (y) {\n w = const f32[8,4,3,3] seed(1)\n c = Convolution(x, w) pads_begin=[1,1] pads_end=[1,1]\n r = Relu(c)\n"
+    " a = const i64[2] {2, 3}\n m = ReduceMean(r, a)\n v = const f32[8,5] seed(2)\n y = MatMul(m, v)\n}\n";
+
+std::shared_ptr<const Program> program(int threads = 2, std::size_t plans = 8) {
+  ProgramOptions options;
+  options.threads = threads;
+  options.cached_plans = plans;
+  return std::make_shared<Program>(parse(kNet), options, std::make_shared<ModelWeights>());
+}
+
+TEST(Runner, changing_shapes) {
+  const auto p = program(2, 2);
+  Runner runner(p);
+  for (const std::int64_t h : {8, 5, 8, 3, 12, 5, 8, 1}) {
+    const Tensor x = seeded_tensor(ElementType::f32, {h % 3 + 1, 4, h, 8}, static_cast<std::uint64_t>(h));
+    runner.set_input(0, x);
+    runner.run();
+    expect_close(runner.output(0), interpret(p->graph(), {x})[0], "y");
+  }
+}
+
+TEST(Runner, requests_in_two_threads) {
+  const auto p = program(1);
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(4);
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      Runner runner(p);
+      for (int i = 0; i < 30; ++i) {
+        const Tensor x = seeded_tensor(ElementType::f32, {1, 4, 4 + i % 3, 8}, static_cast<std::uint64_t>(t * 100 + i));
+        runner.set_input(0, x);
+        runner.run();
+        const auto wanted = to_floats(interpret(p->graph(), {x})[0]), got = to_floats(runner.output(0));
+        for (std::size_t k = 0; k < got.size(); ++k)
+          if (std::fabs(got[k] - wanted[k]) > 1e-3f) errors[static_cast<std::size_t>(t)] = "differs";
+      }
+    });
+  for (auto& t : threads) t.join();
+  for (const auto& e : errors) EXPECT_EQ(e, "");
+}
+
+TEST(Runner, writes_into_the_callers_memory) {
+  const auto p = program();
+  Runner runner(p);
+  const Tensor x = seeded_tensor(ElementType::f32, {1, 4, 6, 8}, 1);
+  Tensor mine(ElementType::f32, {1, 5}), wrong(ElementType::f32, {2, 5});
+  runner.set_input(0, x);
+  runner.set_output(0, mine);
+  runner.run();
+  EXPECT_EQ(runner.output(0).raw(), mine.raw());
+  expect_close(mine, interpret(p->graph(), {x})[0], "y");
+  runner.set_output(0, wrong);
+  runner.run();
+  EXPECT_NE(runner.output(0).raw(), wrong.raw());
+}
+
+TEST(Runner, inputs_that_do_not_fit) {
+  const auto p = program();
+  Runner runner(p);
+  runner.set_input(0, Tensor(ElementType::f32, {1, 3, 6, 8}));
+  EXPECT_THROW(runner.run(), Error);
+  runner.set_input(0, Tensor(ElementType::i32, {1, 4, 6, 8}));
+  EXPECT_THROW(runner.run(), Error);
+  runner.set_input(0, Tensor());
+  EXPECT_THROW(runner.run(), Error);
+}
+
+TEST(Runner, unaligned_inputs) {
+  const auto p = program();
+  const Tensor x = seeded_tensor(ElementType::f32, {1, 4, 6, 8}, 1);
+  std::vector<std::byte> bytes(x.bytes() + 1);
+  std::copy_n(x.raw(), x.bytes(), bytes.begin() + 1);
+  Runner runner(p);
+  runner.set_input(0, Tensor::wrap(ElementType::f32, x.shape(), bytes.data() + 1));
+  runner.run();
+  expect_close(runner.output(0), interpret(p->graph(), {x})[0], "y");
+}
+
+TEST(Runner, times_every_step) {
+  const auto p = program();
+  Runner runner(p);
+  runner.profile(true);
+  runner.set_input(0, Tensor(ElementType::f32, {1, 4, 6, 8}));
+  runner.run();
+  EXPECT_EQ(runner.times().size(), runner.plans().at(0)->steps.size());
+  EXPECT_FALSE(runner.times().empty());
+}
+
+}  // namespace
+}  // namespace lamina::testing

@@ -1,0 +1,229 @@
+// Meaning of ONNX operators where versions differ or where they are composed. (All others: the ONNX package's
+// cases.)
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "graph/infer.h"
+#include "interpreter/interpreter.h"
+#include "ops/activation.h"
+#include "ops/eval.h"
+#include "ops/resize.h"
+#include "tests/formats/onnx_model.h"
+
+namespace lamina::testing {
+namespace {
+
+using List = std::vector<float>;
+using Longs = std::vector<std::int64_t>;
+
+Tensor number(float v) { return Tensor::scalar<float>(v); }
+
+TEST(OnnxOperators, ClipHasAttributesThenInputs) {
+  const auto x = floats({3}, {-5, 1, 9});
+  EXPECT_EQ(values(run_node("Clip", {x}, {attribute("min", -1.0f), attribute("max", 6.0f)}, 8)),
+            (List{-1, 1, 6}));
+  EXPECT_EQ(values(run_node("Clip", {x, number(-1), number(6)}, {}, 13)), (List{-1, 1, 6}));
+  EXPECT_EQ(values(run_node("Clip", {x, Tensor(), number(6)}, {}, 13)), (List{-5, 1, 6}));
+  EXPECT_EQ(values(run_node("Clip", {x}, {}, 13)), (List{-5, 1, 9}));
+  EXPECT_EQ(values(run_node("Clip", {x, number(6), number(2)}, {}, 13)), (List{2, 2, 2}));
+}
+
+TEST(OnnxOperators, ClipWithConstantsIsClamp) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2"}).initializer("lo", number(0)).initializer("hi", number(6));
+  g.node("Clip", {"x", "lo", "hi"}, {"y"}).output("y");
+  const auto m = read_onnx_bytes(onnx_model(g));
+  const auto* clamp = m.graph.node(m.graph.producer(m.graph.results()[0].value)).op.as<Clamp>();
+  ASSERT_NE(clamp, nullptr);
+  EXPECT_EQ(clamp->max, 6);
+}
+
+TEST(OnnxOperators, SoftmaxBefore13JoinsAxes) {
+  const auto x = floats({1, 2, 2}, {0, 0, 0, 0});
+  EXPECT_EQ(values(run_node("Softmax", {x}, {}, 11)), (List{0.25f, 0.25f, 0.25f, 0.25f}));
+  EXPECT_EQ(values(run_node("Softmax", {x}, {}, 13)), (List{0.5f, 0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(values(run_node("Hardmax", {floats({1, 2, 2}, {1, 3, 3, 2})}, {}, 11)), (List{0, 1, 0, 0}));
+  EXPECT_EQ(values(run_node("Hardmax", {floats({1, 2, 2}, {1, 3, 3, 2})}, {}, 13)), (List{0, 1, 1, 0}));
+}
+
+TEST(OnnxOperators, PReluSlopesBroadcastFromTheEnd) {
+  const auto x = floats({1, 2, 2}, {-1, -1, -1, -1});
+  EXPECT_EQ(values(run_node("PRelu", {x, floats({2}, {2, 3})})), (List{-2, -3, -2, -3}));
+  EXPECT_EQ(values(run_node("PRelu", {x, floats({2, 1}, {2, 3})})), (List{-2, -2, -3, -3}));
+  EXPECT_EQ(values(run_node("PRelu", {x, floats({1}, {2})})), (List{-2, -2, -2, -2}));
+}
+
+TEST(OnnxOperators, GemmScalesAndTransposes) {
+  const auto a = floats({2, 1}, {1, 2}), b = floats({1, 2}, {3, 4}), c = floats({2}, {10, 20});
+  EXPECT_EQ(values(run_node("Gemm", {a, b, c})), (List{13, 24, 16, 28}));
+  const Texts scaled{attribute("alpha", 2.0f), attribute("beta", 0.5f), attribute("transA", 1),
+                     attribute("transB", 1)};
+  EXPECT_EQ(values(run_node("Gemm", {a, b, floats({1}, {10})}, scaled)), (List{27}));
+}
+
+TEST(OnnxOperators, SliceHasAttributesThenInputs) {
+  const auto x = floats({4}, {0, 1, 2, 3});
+  EXPECT_EQ(
+      values(run_node("Slice", {x}, {attribute("starts", Longs{-3}), attribute("ends", Longs{100})}, 9)),
+      (List{1, 2, 3}));
+  EXPECT_EQ(values(run_node("Slice", {x, integers({1}, {-1}), integers({1}, {-100}), integers({1}, {0}),
+                                      integers({1}, {-2})})),
+            (List{3, 1}));
+}
+
+TEST(OnnxOperators, SplitIsEvenOrNot) {
+  const auto parts = [](int opset, const Texts& attributes) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"?"})
+        .node("Split", {"x"}, {"a", "b"}, attributes)
+        .output("a")
+        .output("b");
+    return run_onnx(g, {floats({5}, {0, 1, 2, 3, 4})}, opset);
+  };
+  EXPECT_EQ(values(parts(18, {attribute("num_outputs", 2)})[1]), (List{3, 4}));
+  EXPECT_EQ(values(parts(11, {attribute("split", Longs{1, 4})})[1]), (List{1, 2, 3, 4}));
+}
+
+TEST(OnnxOperators, PadOfSomeAxes) {
+  const auto x = floats({1, 2}, {1, 2});
+  EXPECT_EQ(
+      values(run_node("Pad", {x}, {attribute("pads", Longs{0, 1, 0, 0}), attribute("value", 7.0f)}, 10)),
+      (List{7, 1, 2}));
+  EXPECT_EQ(values(run_node("Pad", {x, integers({2}, {1, -1}), number(7), integers({1}, {-1})}, {}, 18)),
+            (List{7, 1}));
+}
+
+TEST(OnnxOperators, FlattenAtAnyAxis) {
+  const Tensor x(ElementType::f32, {2, 3, 4});
+  EXPECT_EQ(run_node("Flatten", {x}, {attribute("axis", 0)}).shape(), (Dims{1, 24}));
+  EXPECT_EQ(run_node("Flatten", {x}, {attribute("axis", -1)}).shape(), (Dims{6, 4}));
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"a", "b", "c"})
+      .node("Flatten", {"x"}, {"y"}, {attribute("axis", 2)})
+      .output("y");
+  EXPECT_EQ(run_onnx(g, {x})[0].shape(), (Dims{6, 4}));
+}
+
+TEST(OnnxOperators, ArgMaxTakesTheFirstOrTheLast) {
+  const auto x = floats({4}, {1, 3, 3, 0});
+  EXPECT_EQ(to_ints(run_node("ArgMax", {x})), Ints{1});
+  EXPECT_EQ(to_ints(run_node("ArgMax", {x}, {attribute("select_last_index", 1)})), Ints{2});
+  EXPECT_EQ(run_node("ArgMin", {x}, {attribute("keepdims", 0)}).shape(), Dims{});
+}
+
+TEST(OnnxOperators, IntegersDivideAndShiftAsInC) {
+  EXPECT_EQ(to_ints(run_node("Div", {integers({2}, {-7, 7}), integers({2}, {2, -2})})), (Ints{-3, -3}));
+  EXPECT_EQ(to_ints(run_node("Mod", {integers({2}, {-7, 7}), integers({2}, {3, -3})})), (Ints{2, -2}));
+  EXPECT_EQ(
+      to_ints(run_node("Mod", {integers({2}, {-7, 7}), integers({2}, {3, -3})}, {attribute("fmod", 1)})),
+      (Ints{-1, 1}));
+  EXPECT_EQ(to_ints(run_node("Pow", {integers({2}, {2, 3}), floats({2}, {3, 2})})), (Ints{8, 9}));
+}
+
+TEST(OnnxOperators, ReductionsWithoutAxesReduceAll) {
+  const auto x = floats({2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(values(run_node("ReduceSum", {x}, {attribute("keepdims", 0)}, 13)), List{10});
+  EXPECT_EQ(values(run_node("ReduceSum", {x}, {attribute("noop_with_empty_axes", 1)}, 13)),
+            (List{1, 2, 3, 4}));
+  EXPECT_EQ(values(run_node("ReduceSum", {x, integers({1}, {-1})}, {attribute("keepdims", 0)}, 13)),
+            (List{3, 7}));
+  EXPECT_EQ(values(run_node("ReduceMean", {x}, {attribute("axes", Longs{0}), attribute("keepdims", 0)}, 13)),
+            (List{2, 3}));
+  const auto big = floats({2}, {1000, 1000});
+  EXPECT_FLOAT_EQ(values(run_node("ReduceLogSumExp", {big}))[0], 1000 + std::log(2.0f));
+  const auto none =
+      floats({2}, {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()});
+  EXPECT_EQ(values(run_node("ReduceLogSumExp", {none}))[0], -std::numeric_limits<float>::infinity());
+}
+
+TEST(OnnxOperators, UpsampleAndResizeSpeakOnlyOfAxesThatChange) {
+  const auto x = floats({1, 1, 1, 2}, {1, 2});
+  EXPECT_EQ(values(run_node("Upsample", {x}, {attribute("scales", List{1, 1, 1, 2})}, 7)),
+            (List{1, 1, 2, 2}));
+  EXPECT_EQ(values(run_node("Upsample", {x, floats({4}, {1, 1, 1, 2})}, {}, 9)), (List{1, 1, 2, 2}));
+  EXPECT_EQ(values(run_node("Resize", {x, Tensor(), Tensor(), integers({4}, {1, 1, 2, 2})}, {}, 13)),
+            (List{1, 2, 1, 2}));
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"N", "C", "H", "W"}).initializer("s", floats({4}, {1, 1, 2, 2}));
+  g.node("Resize", {"x", "", "s"}, {"y"}, {attribute("mode", "linear")}).output("y");
+  const auto m = read_onnx_bytes(onnx_model(g));
+  const auto& resize = m.graph.node(m.graph.producer(m.graph.results()[0].value));
+  ASSERT_TRUE(resize.op.is<Interpolate>());
+  EXPECT_EQ(to_ints(*m.graph.constant(resize.inputs.at(2))), (Ints{2, 3}));
+  EXPECT_EQ(to_string(m.graph.type(m.graph.results()[0].value).shape).substr(0, 5), "[N,C,");
+}
+
+TEST(OnnxOperators, ConvTransposeWithAutoPad) {
+  const Tensor x(ElementType::f32, {1, 1, 3, 3}), w(ElementType::f32, {1, 2, 3, 3});
+  const auto shape = [&](const Texts& attributes) {
+    return run_node("ConvTranspose", {x, w}, attributes).shape();
+  };
+  EXPECT_EQ(shape({attribute("auto_pad", "SAME_UPPER"), attribute("strides", Longs{2, 2})}),
+            (Dims{1, 2, 6, 6}));
+  EXPECT_EQ(shape({attribute("output_shape", Longs{10, 8}), attribute("strides", Longs{3, 2})}),
+            (Dims{1, 2, 10, 8}));
+  EXPECT_EQ(shape({attribute("pads", Longs{1, 1, 1, 1}), attribute("strides", Longs{2, 2})}),
+            (Dims{1, 2, 5, 5}));
+}
+
+TEST(OnnxOperators, NormalizationsOfZero) {
+  EXPECT_EQ(values(run_node("LpNormalization", {floats({1, 2}, {0, 0})}, {}, 13)), (List{0, 0}));
+  EXPECT_EQ(values(run_node("LpNormalization", {floats({1, 2}, {3, 4})}, {}, 13)), (List{0.6f, 0.8f}));
+}
+
+TEST(OnnxOperators, DropoutIsIdentityWithAMaskOfOnes) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2"}).node("Dropout", {"x"}, {"y", "mask"}).output("y").output("mask");
+  const auto out = run_onnx(g, {floats({2}, {1, 2})});
+  EXPECT_EQ(values(out[0]), (List{1, 2}));
+  EXPECT_EQ(out[1].element_type(), ElementType::boolean);
+  EXPECT_EQ(to_ints(out[1]), (Ints{1, 1}));
+}
+
+TEST(OnnxOperators, ConstantsInEveryForm) {
+  OnnxGraph g;
+  g.node("Constant", {}, {"a"}, {attribute("value", floats({2}, {1, 2}))});
+  g.node("Constant", {}, {"b"}, {attribute("value_float", 3.0f)})
+      .node("Constant", {}, {"c"}, {attribute("value_ints", Longs{4, 5})});
+  g.output("a").output("b").output("c");
+  const auto m = read_onnx_bytes(onnx_model(g));
+  EXPECT_EQ(m.graph.node_count(), 0u);
+  EXPECT_EQ(m.graph.value(m.graph.results()[0].value).name, "a");
+  const auto out = interpret(m.graph, {});
+  EXPECT_EQ(values(out[0]), (List{1, 2}));
+  EXPECT_EQ(values(out[1]), List{3});
+  EXPECT_EQ(to_ints(out[2]), (Ints{4, 5}));
+}
+
+TEST(OnnxOperators, LstmGatesAreReordered) {
+  // One step, hidden size 1, all weights 0: the biases decide. i = o = 1, f = 0, c = tanh(1).
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "1", "1"}).initializer("w", Tensor(ElementType::f32, {1, 4, 1}));
+  g.initializer("r", Tensor(ElementType::f32, {1, 4, 1}))
+      .initializer("b", floats({1, 8}, {50, 25, -25, 1, 0, 25, -25, 0}));
+  g.node("LSTM", {"x", "w", "r", "b"}, {"y", "h", "c"}, {attribute("hidden_size", 1)})
+      .output("y")
+      .output("h")
+      .output("c");
+  const auto out = run_onnx(g, {floats({1, 1, 1}, {1})});
+  EXPECT_EQ(out[0].shape(), (Dims{1, 1, 1, 1}));
+  EXPECT_EQ(out[1].shape(), (Dims{1, 1, 1}));
+  EXPECT_NEAR(values(out[2])[0], std::tanh(1.0), 1e-6);
+  EXPECT_NEAR(values(out[1])[0], std::tanh(std::tanh(1.0)), 1e-6);
+}
+
+TEST(OnnxOperators, ActivationParametersAreConsumedInOrder) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "1", "1"}).initializer("w", floats({1, 1, 1}, {1}));
+  g.initializer("r", Tensor(ElementType::f32, {1, 1, 1}));
+  const Texts attributes{attribute("hidden_size", 1),
+                         attribute("activations", std::vector<std::string>{"LeakyRelu"}),
+                         attribute("activation_alpha", List{0.5f})};
+  g.node("RNN", {"x", "w", "r"}, {"y"}, attributes).output("y");
+  EXPECT_EQ(values(run_onnx(g, {floats({1, 1, 1}, {-4})})[0]), List{-2});
+}
+
+}  // namespace
+}  // namespace lamina::testing

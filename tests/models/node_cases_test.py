@@ -1,0 +1,122 @@
+"""The ONNX package's own node cases, through the plan and through the reference interpreter.
+
+node_cases_test.py [--write docs/onnx-node-cases.md] [--only TEXT]
+Passed, not supported or wrong, by operator; wrong must be zero.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+
+warnings.filterwarnings("ignore")
+import onnx  # noqa: E402
+import onnx.numpy_helper  # noqa: E402
+from onnx.backend.test.case import collect_testcases, node, utils  # noqa: E402
+
+TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
+NUMPY_TYPES = set("efdilqbhBHILQ?")
+
+
+def arrays_of(case) -> tuple[list, list] | None:
+    """Inputs and outputs as arrays; None when there are sequences, strings or types that numpy lacks."""
+    inputs, outputs = case.data_sets[0]
+    for values in (inputs, outputs):
+        for i, value in enumerate(values):
+            if isinstance(value, onnx.TensorProto):
+                values[i] = value = onnx.numpy_helper.to_array(value)
+            if isinstance(value, (int, float, bool, np.generic)):
+                values[i] = value = np.asarray(value)
+            if not isinstance(value, np.ndarray) or value.dtype.char not in NUMPY_TYPES:
+                return None
+    return inputs, outputs
+
+
+def compare(case, got: list[np.ndarray], wanted: list[np.ndarray]) -> str:
+    for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+        if a.shape != b.shape:
+            return f"output {i}: shape {list(a.shape)}, wanted {list(b.shape)}"
+        if a.dtype != b.dtype:
+            return f"output {i}: type {a.dtype}, wanted {b.dtype}"
+        if b.dtype.kind in "iub":
+            if not np.array_equal(a, b):
+                return f"output {i}: {int((a != b).sum())} of {b.size} differ"
+        elif not np.allclose(a.astype(np.float64), b.astype(np.float64), rtol=max(case.rtol, 1e-3), atol=max(case.atol, 1e-5 if b.dtype.char != "e" else 1e-3), equal_nan=True):
+            return f"output {i}: off by {np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64))):.3g}"
+    return ""
+
+
+def run(case) -> tuple[str, str]:
+    """-> ("passed" | "not supported" | "wrong", why)"""
+    values = arrays_of(case)
+    if values is None:
+        return "not supported", "sequences, strings or types without numpy's"
+    inputs, wanted = values
+    random = any(n.op_type.startswith(("Random", "Bernoulli", "Multinomial")) for n in case.model.graph.node) or "training" in case.name
+    with tempfile.TemporaryDirectory() as folder:
+        model, feed, out = (str(pathlib.Path(folder) / name) for name in ("m.onnx", "in.npz", "out.npz"))
+        pathlib.Path(model).write_bytes(case.model.SerializeToString())
+        np.savez(feed, **{f"in{i}": a for i, a in enumerate(inputs)})
+        for way in ([], ["--reference"]):
+            done = subprocess.run([TOOL, "run", model, "--by-position", "--inputs", feed, "--output", out, "--quiet", "--threads", "1", *way],
+                                  capture_output=True, text=True, timeout=300)
+            if done.returncode == 1 and "unsupported" in done.stderr:
+                return "not supported", done.stderr.strip().split("unsupported: ")[-1]
+            if done.returncode:
+                return "wrong", f"{' '.join(way)} exit {done.returncode}: {done.stderr.strip()}"
+            results = np.load(out)
+            if random:
+                continue
+            why = compare(case, [results[f"out{i}"] for i in range(len(wanted))], wanted)
+            if why:
+                return "wrong", f"{'reference ' if way else ''}{why}"
+    return "passed", ""
+
+
+def operator_of(case) -> str:
+    return case.model.graph.node[0].op_type if len(case.model.graph.node) == 1 else max((n.op_type for n in case.model.graph.node), key=lambda t: case.name.count(t.lower()))
+
+
+def table(rows: list[tuple]) -> str:
+    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for case, (verdict, _) in rows:
+        counts[operator_of(case)][verdict] += 1
+    total = collections.Counter(verdict for _, (verdict, _) in rows)
+    lines = ["# The ONNX package's node cases", "",
+             f"Made by `tests/models/node_cases_test.py --write` with onnx {onnx.__version__}: each case runs through the plan and through the reference interpreter.",
+             f"**{total['passed']} passed, {total['not supported']} not supported, {total['wrong']} wrong.** Not supported are sequences, optionals, strings, maps, training and types that",
+             "numpy lacks (8-bit and 4-bit floats), among others; such a model is refused with the list of its operators.", "",
+             "| operator | passed | not supported | wrong |", "| --- | --- | --- | --- |"]
+    lines += [f"| {name} | {c['passed']} | {c['not supported']} | {c['wrong']} |" for name, c in sorted(counts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--show", action="store_true", help="also what is not supported")
+    options = parser.parse_args()
+    utils.import_recursive(node)
+    cases = [c for c in collect_testcases() if c.kind == "node" and c.model is not None and options.only in c.name]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(zip(cases, pool.map(run, cases), strict=True))
+    total = collections.Counter(verdict for _, (verdict, _) in rows)
+    for case, (verdict, why) in rows:
+        if verdict == "wrong" or (options.show and verdict != "passed"):
+            print(f"{verdict}: {case.name}: {why}")
+    print(f"{total['passed']} passed, {total['not supported']} not supported, {total['wrong']} wrong")
+    if options.write:
+        options.write.write_text(table(rows))
+    return 1 if total["wrong"] or not total["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

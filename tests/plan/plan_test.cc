@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include "plan/memory.h"
+#include "plan/segment.h"
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+TEST(Memory, blocks_alive_together_do_not_overlap) {
+  SplitMix random(7);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Block> blocks;
+    for (int i = 0; i < 40; ++i) {
+      const auto first = static_cast<std::uint32_t>(random.below(30));
+      blocks.push_back({random.below(5000), first, first + static_cast<std::uint32_t>(random.below(10)), 0});
+    }
+    const auto size = place(blocks);
+    EXPECT_GE(size, live_bound(blocks));
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      EXPECT_EQ(blocks[i].offset % 64, 0u);
+      EXPECT_LE(blocks[i].offset + blocks[i].bytes, size);
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool together = blocks[i].first <= blocks[j].last && blocks[j].first <= blocks[i].last;
+        const bool apart = blocks[i].offset + blocks[i].bytes <= blocks[j].offset || blocks[j].offset + blocks[j].bytes <= blocks[i].offset;
+        EXPECT_TRUE(!together || apart || blocks[i].bytes == 0 || blocks[j].bytes == 0);
+      }
+    }
+  }
+}
+
+TEST(Memory, a_chain_needs_two_blocks) {
+  std::vector<Block> chain;
+  for (std::uint32_t i = 0; i < 10; ++i) chain.push_back({1024, i, i + 1, 0});
+  EXPECT_EQ(place(chain), 2048u);
+  EXPECT_EQ(live_bound(chain), 2048u);
+}
+
+TEST(Segments, data_dependent_shapes_end_a_segment) {
+  const auto g = parse("graph (x: f32[4]) -> (y) {\n n = NonZero(x)\n z = const i64[] {0}\n s = ReduceSum(n, z)\n y = Add(s, s)\n}\n");
+  const auto parts = segment(g);
+  EXPECT_EQ(parts.planned.size(), 1u);
+  EXPECT_EQ(parts.dynamic.size(), 1u);
+  EXPECT_EQ(parts.waiting.size(), 2u);
+}
+
+TEST(Plan, runs_what_depends_on_data) {
+  const auto g = parse("graph (x: f32[2,3]) -> (y, n) {\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n y = Relu(f)\n}\n");
+  for (const auto& values : {std::vector<float>{0, 1, 0, 2, 0, 0}, std::vector<float>{1, 1, 1, 1, 1, 1}, std::vector<float>{0, 0, 0, 0, 0, 0}}) {
+    const std::vector<Tensor> in{Tensor::of({2, 3}, values)};
+    const auto wanted = interpret(g, in), got = run_graph(g, in).outputs;
+    expect_close(got[0], wanted[0], "y");
+    expect_close(got[1], wanted[1], "n");
+  }
+}
+
+TEST(Plan, runs_what_depends_on_values_of_inputs) {
+  const auto g = parse("graph (x: f32[2,6], p: i64[2]) -> (y) {\n r = Reshape(x, p)\n y = Relu(r)\n}\n");
+  for (const Ints& p : {Ints{3, 4}, Ints{12, 1}, Ints{-1, 2}}) {
+    const std::vector<Tensor> in{seeded_tensor(ElementType::f32, {2, 6}, 1), Tensor::of({2}, p)};
+    expect_close(run_graph(g, in).outputs[0], interpret(g, in)[0], "y");
+  }
+}
+
+TEST(Plan, results_that_are_inputs_constants_and_twice_the_same) {
+  const auto g = parse("graph (x: f32[1,3,4,4]) -> (x, c, \"a\" = y, \"b\" = y, v) {\n c = const f32[2] {1, 2}\n y = Relu(x)\n p = const i64[1] {-1}\n v = Reshape(y, p)\n}\n");
+  const auto in = random_inputs(g, 3);
+  const auto wanted = interpret(g, in), got = run_graph(g, in).outputs;
+  for (std::size_t i = 0; i < wanted.size(); ++i) expect_close(got[i], wanted[i], g.results()[i].name);
+}
+
+TEST(Plan, in_place_never_destroys_what_is_read_later) {
+  const auto g = parse(
+      "graph (x: f32[1,8,6,6]) -> (y) {\n w = const f32[8,8,1,1] seed(1)\n a = Convolution(x, w)\n b = Relu(a)\n c = Sigmoid(a)\n d = Multiply(b, c)\n e = Add(d, a)\n f = Abs(e)\n y = Add(f, b)\n}\n");
+  const auto in = random_inputs(g, 4);
+  expect_close(run_graph(g, in).outputs[0], interpret(g, in)[0], "y");
+}
+
+TEST(Plan, unsupported_operators_are_all_named) {
+  const auto g = parse("graph (x: f32[2]) -> (y) {\n a = Opaque(x) domain=\"d\" type=\"Foo\" @\"one\"\n y = Opaque(a) domain=\"d\" type=\"Bar\" @\"two\"\n}\n");
+  try {
+    require_supported(g);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::unsupported);
+    for (const char* part : {"unsupported: ", "Foo", "Bar", "\"one\"", "\"two\""}) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace lamina::testing

@@ -1,0 +1,268 @@
+/// The driver: what it does with rules, whatever they are.
+#include "rewrite/driver.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graph/text.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+
+namespace lamina {
+namespace {
+
+Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+
+/// Relu -> Abs
+Rule relu_to_abs() {
+  const auto x = any();
+  return rule("relu-to-abs", "", RuleSet::normalize, is<Relu>(x)).make([=](Rewrite& r) {
+    r.replace(r.add(Abs{}, {r.match().value(x)}));
+  });
+}
+
+/// Abs(Abs(x)) -> Abs(x)
+Rule join_abs() {
+  const auto x = any();
+  return rule("join-abs", "", RuleSet::normalize, is<Abs>(is<Abs>(x).used_once())).make([=](Rewrite& r) {
+    r.replace(r.add(Abs{}, {r.match().value(x)}));
+  });
+}
+
+const std::string kChain = R"(graph (x: f32[2]) -> (y) {
+  sources {
+    0 "first" "Relu"
+    1 "second" "Relu"
+    2 "third" "Relu"
+  }
+  a = Relu(x) @"first" from [0]
+  b = Relu(a) @"second" from [1]
+  y = Relu(b) @"third" from [2]
+})";
+
+std::size_t count(const Graph& g, std::string_view op) {
+  std::size_t n = 0;
+  for (auto id : g.order()) n += g.node(id).op.info().name == op;
+  return n;
+}
+
+struct Applied {
+  Graph graph = parse(kChain);
+  Ledger ledger;
+  std::size_t rewrites = 0;
+  Applied(const std::vector<Rule>& rules, RewriteOptions options = {}, const std::string& text = kChain)
+      : graph(parse(text)) {
+    options.verify = true;
+    Driver driver(rules, options, ledger);
+    rewrites = driver.run(graph, RuleSet::normalize);
+  }
+};
+
+TEST(Driver, RunsToAFixpointAndCarriesSourcesAndNames) {
+  const Applied run({relu_to_abs(), join_abs()});
+  EXPECT_EQ(run.rewrites, 5u);
+  ASSERT_EQ(run.graph.node_count(), 1u);
+  const auto& node = run.graph.node(run.graph.order()[0]);
+  EXPECT_TRUE(node.op.is<Abs>());
+  EXPECT_EQ(node.sources, (std::vector<SourceId>{{0}, {1}, {2}}));
+  EXPECT_EQ(run.graph.value(node.outputs[0]).name, "y");
+  EXPECT_EQ(run.graph.results()[0].name, "y");
+}
+
+TEST(Driver, OrderOfRulesDoesNotMatter) {
+  const Applied run({join_abs(), relu_to_abs()});
+  EXPECT_EQ(run.graph.node_count(), 1u);
+}
+
+TEST(Driver, DisablesByName) {
+  RewriteOptions options;
+  options.disable = {"join-abs"};
+  const Applied run({relu_to_abs(), join_abs()}, options);
+  EXPECT_EQ(run.rewrites, 3u);
+  EXPECT_EQ(count(run.graph, "Abs"), 3u);
+}
+
+TEST(Driver, UnknownRuleIsAnErrorWithTheNearestName) {
+  const std::vector<Rule> rules{relu_to_abs(), join_abs()};
+  RewriteOptions options;
+  options.disable = {"join-ab"};
+  Ledger ledger;
+  try {
+    Driver driver(rules, options, ledger);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::bad_option);
+    EXPECT_STREQ(e.what(), "there is no rule \"join-ab\"; did you mean \"join-abs\"?");
+  }
+}
+
+TEST(Driver, LeavesExemptNodesAlone) {
+  for (const std::string name : {"second", "sec.*", ".*cond"}) {
+    RewriteOptions options;
+    options.exempt = {name};
+    const Applied run({relu_to_abs(), join_abs()}, options);
+    EXPECT_EQ(count(run.graph, "Relu"), 1u) << name;
+    EXPECT_EQ(count(run.graph, "Abs"), 2u) << name;
+    ASSERT_EQ(run.ledger.about("second").size(), 1u);
+    EXPECT_EQ(run.ledger.about("second")[0].text, "'second' is exempt");
+  }
+  RewriteOptions options;
+  options.exempt = {"sec"};  // an expression is for the whole name
+  EXPECT_EQ(Applied({relu_to_abs()}, options).rewrites, 3u);
+}
+
+TEST(Driver, StopsAfterSomeRewrites) {
+  for (std::int64_t n : {0, 1, 2, 4, 5, 9}) {
+    RewriteOptions options;
+    options.stop_after = n;
+    const Applied run({relu_to_abs(), join_abs()}, options);
+    EXPECT_EQ(run.rewrites, static_cast<std::size_t>(std::min<std::int64_t>(n, 5)));
+    EXPECT_EQ(run.ledger.rewrites(), run.rewrites);
+  }
+}
+
+TEST(Driver, RefusalsAreWrittenDownOncePerRuleAndNode) {
+  const Applied run({join_abs()}, {}, R"(graph (x: f32[2]) -> (y, z) {
+    a = Abs(x) @"a"
+    y = Abs(a) @"b"
+    z = Exp(a) @"exp"
+  })");
+  EXPECT_EQ(run.rewrites, 0u);
+  ASSERT_EQ(run.ledger.refusals().size(), 1u);
+  EXPECT_EQ(to_string(run.ledger.refusals()[0]),
+            "join-abs at 'b': refused: the abs's result is also read by 'exp'");
+  EXPECT_EQ(run.ledger.of_rule("join-abs").size(), 1u);
+  EXPECT_EQ(run.ledger.counts().at("join-abs").hits, 0u);
+  EXPECT_EQ(run.ledger.counts().at("join-abs").refusals, 1u);
+}
+
+TEST(Driver, RefusalIsForgottenWhenTheRuleFiresAfterAll) {
+  const auto x = any();
+  const auto drop = rule("drop-exp", "", RuleSet::normalize, is<Exp>(x)).make([=](Rewrite& r) {
+    r.note("dropped");
+    r.replace(r.match().value(x));
+  });
+  const auto unread =
+      node("node", [](const Graph& g, const Node& n) { return g.readers(n.outputs[0]) == 0; }, {});
+  const auto remove = rule("remove", "", RuleSet::normalize, unread).make([](Rewrite& r) {
+    r.note("unused");
+    r.remove();
+  });
+  const Applied run({join_abs(), remove}, {}, R"(graph (x: f32[2]) -> (y) {
+    sources {
+      0 "exponential" "Exp"
+    }
+    a = Abs(x) @"a"
+    y = Abs(a) @"b"
+    z = Exp(a) @"exp" from [0]
+  })");
+  EXPECT_EQ(run.rewrites, 2u);
+  EXPECT_TRUE(run.ledger.refusals().empty());
+  ASSERT_EQ(run.ledger.removals().size(), 1u);
+  EXPECT_EQ(run.ledger.removals()[0].text, "unused");
+  EXPECT_EQ(run.ledger.about("exponential").size(), 2u);  // fired and removed
+
+  const Applied dropped({drop}, {}, R"(graph (x: f32[2]) -> (y) {
+    a = Abs(x)
+    b = Exp(a)
+    y = Abs(b)
+  })");
+  EXPECT_EQ(dropped.graph.node_count(), 2u);
+}
+
+TEST(Driver, EndlessRewritingIsAnErrorThatNamesTheRule) {
+  const auto x = any();
+  const auto endless = rule("endless", "", RuleSet::normalize, is<Exp>(x)).make([=](Rewrite& r) {
+    r.replace(r.add(Exp{}, {r.match().value(x)}));
+  });
+  try {
+    Applied({endless}, {}, "graph (x: f32[2]) -> (y) {\n y = Exp(x)\n}");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::internal);
+    EXPECT_NE(std::string(e.what()).find("rule \"endless\" fired"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Driver, ChangedTypesAreAnErrorThatNamesTheRule) {
+  const auto x = any();
+  const auto wrong = rule("wrong", "", RuleSet::normalize, is<Exp>(x)).make([=](Rewrite& r) {
+    r.replace(r.add(Convert{ElementType::f16}, {r.match().value(x)}));
+  });
+  try {
+    Applied({wrong}, {}, "graph (x: f32[2]) -> (y) {\n y = Exp(x)\n}");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "internal error: rule \"wrong\" at 'Exp -> y' makes f16[2] of f32[2]");
+  }
+}
+
+TEST(Driver, GoesIntoBodies) {
+  const Applied run({relu_to_abs()}, {}, R"(graph (x: f32[2], c: boolean[]) -> (y) {
+    y = If(c, x) {
+      body graph (p: f32[2]) -> (q) {
+        q = Relu(p)
+      }
+      body graph (p: f32[2]) -> (q) {
+        q = Exp(p)
+      }
+    }
+  })");
+  EXPECT_EQ(run.rewrites, 1u);
+  const auto& bodies = run.graph.node(run.graph.order()[0]).bodies;
+  EXPECT_EQ(count(bodies[0], "Abs"), 1u);
+}
+
+TEST(Driver, CostGrowsWithTheGraphOnly) {
+  Graph g;
+  auto v = g.add_input("x", {ElementType::f32, Shape{2}});
+  const std::size_t n = 5000;
+  for (std::size_t i = 0; i < n; ++i) v = g.add(Relu{}, {v});
+  g.add_result("y", v);
+  Ledger ledger;
+  RewriteOptions options;
+  options.verify = false;
+  const std::vector<Rule> rules{relu_to_abs(), join_abs()};
+  Driver(rules, options, ledger).run(g, RuleSet::normalize);
+  EXPECT_EQ(g.node_count(), 1u);
+  EXPECT_LT(ledger.counts().at("join-abs").tries, 8 * n);
+}
+
+TEST(Pattern, AnyOrderPrefersTheOrderWithoutRefusal) {
+  // Both operands are Exp, only the second one is read once.
+  const auto e = is<Exp>(any()).used_once();
+  const auto root = is<Add>(e, any()).any_order();
+  const auto seen = rule("seen", "", RuleSet::normalize, root).make([=](Rewrite& r) {
+    r.replace(r.add(Subtract{}, {r.match().value(e), r.match().value(e)}));
+  });
+  const Applied run({seen}, {}, R"(graph (x: f32[2], z: f32[2]) -> (y, a) {
+    a = Exp(x)
+    b = Exp(z)
+    y = Add(a, b)
+  })");
+  EXPECT_EQ(run.rewrites, 1u);
+}
+
+TEST(Pattern, ChainsAreFollowedAndUnified) {
+  const auto x = any();
+  const auto links = chain(unary_elementwise(any()), is<Tanh>(x));
+  const auto root = is<Multiply>(links, x).any_order();
+  std::size_t length = 0;
+  const auto seen = rule("seen", "", RuleSet::normalize, root).make([&](Rewrite& r) {
+    length = r.match().links(links).size();
+    r.replace(r.add(Abs{}, {r.match().value(x)}));
+  });
+  const Applied run({seen}, {}, R"(graph (x: f32[2]) -> (y) {
+    t = Tanh(x)
+    a = Exp(t)
+    b = Relu(a)
+    y = Multiply(x, b)
+  })");
+  EXPECT_EQ(run.rewrites, 1u);
+  EXPECT_EQ(length, 2u);
+}
+
+}  // namespace
+}  // namespace lamina
