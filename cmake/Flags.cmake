@@ -16,7 +16,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
 
 # -fPIC everywhere, programs included: all units then share one precompiled header.
-add_compile_options(-march=x86-64-v2 -fPIC -Wall -Wextra)
+# Contracted expressions (fused multiply-adds) round differently from what is written.
+add_compile_options(-march=x86-64-v2 -fPIC -ffp-contract=off -Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # These see faults in the standard library's own inlined code (g++ 12, bug 105651 and its like).
   add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)

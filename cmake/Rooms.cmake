@@ -1,8 +1,9 @@
 # The rooms of src/. Each is a static library lamina_NAME of all its .cc files, and links rooms below it only.
 
-# lamina_room(NAME [FAST] BELOW rooms... USES libraries...): FAST optimises more, for rooms that compute
+# lamina_room(NAME [FAST] [OWN_HEADER file] BELOW rooms... USES libraries...): FAST optimises more, for rooms that
+# compute; OWN_HEADER is precompiled instead of the shared header
 function(lamina_room room)
-  cmake_parse_arguments(arg "FAST" "" "BELOW;USES" ${ARGN})
+  cmake_parse_arguments(arg "FAST" "OWN_HEADER" "BELOW;USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/src/tool/main\\.cc$")
   list(TRANSFORM arg_BELOW PREPEND lamina_)
@@ -18,7 +19,11 @@ function(lamina_room room)
     target_compile_options(lamina_${room} PRIVATE
       $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()
-  lamina_share_header(lamina_${room})
+  if(arg_OWN_HEADER AND NOT LAMINA_SANITIZE)
+    target_precompile_headers(lamina_${room} PRIVATE ${arg_OWN_HEADER})
+  else()
+    lamina_share_header(lamina_${room})
+  endif()
   lamina_isa_units(${sources})
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
 endfunction()

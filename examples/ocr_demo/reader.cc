@@ -55,7 +55,7 @@ std::vector<Box> areas(std::span<const float> map, int width, int height) {
       sum += map[static_cast<std::size_t>(at)];
       ++count;
       box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x + 1), std::max(box.bottom, y + 1)};
-      for (const auto [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+      for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
         const int nx = x + dx, ny = y + dy;
         if (nx < 0 || ny < 0 || nx >= width || ny >= height) continue;
         const auto next = static_cast<std::size_t>(ny * width + nx);

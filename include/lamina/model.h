@@ -79,8 +79,8 @@ class LAMINA_API Request {
   /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is missing.
   void run();
   /// Result of the last run; overwritten by the next (clone() keeps it).
-  Tensor output(std::size_t index) const;
-  Tensor output(const std::string& name) const;
+  const Tensor& output(std::size_t index) const;
+  const Tensor& output(const std::string& name) const;
   /// Layer by layer, when Options::profile is set.
   std::vector<LayerTime> layer_times() const;
   /// Bytes of this request's memory for tensors.

@@ -19,9 +19,9 @@ struct Options {
   int threads = 0;
   Precision precision = Precision::model;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
-  std::vector<std::string> disable;
+  std::vector<std::string> disable = {};
   /// Nodes that no optimisation touches: names or regular expressions.
-  std::vector<std::string> exempt;
+  std::vector<std::string> exempt = {};
   /// sse41, avx2, avx512 or native. For the whole process, fixed by the first compile.
   std::string max_isa = "native";
   /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
@@ -31,7 +31,7 @@ struct Options {
   /// Plans (one per combination of input shapes) kept in memory.
   std::size_t cached_plans = 8;
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
-  LogCallback log;
+  LogCallback log = {};
 
   /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is accepted.
   /// Throws Error(bad_option) that names the nearest key, or the values wanted.

@@ -46,14 +46,14 @@ void Request::set_output(std::size_t index, Tensor tensor) {
 
 void Request::run() { state_->runner.run(); }
 
-Tensor Request::output(std::size_t index) const {
+const Tensor& Request::output(std::size_t index) const {
   if (index >= state_->outputs.size()) fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
   const auto& tensor = state_->runner.output(index);
   if (!tensor.valid()) fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet", state_->outputs[index].name);
   return tensor;
 }
 
-Tensor Request::output(const std::string& name) const { return output(index_of(state_->outputs, name, "output")); }
+const Tensor& Request::output(const std::string& name) const { return output(index_of(state_->outputs, name, "output")); }
 
 std::vector<LayerTime> Request::layer_times() const {
   std::vector<LayerTime> out;

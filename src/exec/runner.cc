@@ -1,5 +1,6 @@
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -16,15 +17,15 @@ using Clock = std::chrono::steady_clock;
 class Bound {
  public:
   explicit Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
-    if (plan_->memory.arena != 0)
-      arena_ = Tensor(ElementType::u8, {static_cast<std::int64_t>(plan_->memory.arena)});
+    // Never empty: tensors without elements have an address, too.
+    arena_ = Tensor(ElementType::u8, {static_cast<std::int64_t>(std::max<std::size_t>(plan_->memory.arena, 64))});
     for (const auto& step : plan_->steps) steps_.push_back(step.code ? step.code->step() : nullptr);
     pointers_.resize(plan_->tensors.size(), nullptr);
     dynamic_.resize(plan_->tensors.size());
     for (std::uint32_t t = 0; t < pointers_.size(); ++t) {
       const auto& tensor = plan_->tensors[t];
       if (tensor.root != t) continue;
-      if (tensor.place == Place::arena && plan_->memory.arena != 0) pointers_[t] = arena_.raw() + tensor.offset;
+      if (tensor.place == Place::arena) pointers_[t] = arena_.raw() + tensor.offset;
       if (tensor.place == Place::constant) pointers_[t] = const_cast<std::byte*>(tensor.constant.raw());
     }
     results_.resize(plan_->results.size());

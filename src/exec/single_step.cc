@@ -3,21 +3,6 @@
 #include <tbb/task_arena.h>
 
 namespace lamina {
-namespace {
-
-Tensor relaid(const Tensor& tensor, Layout from, Layout to) {
-  if (from == to) return tensor;
-  Tensor out(tensor.element_type(), tensor.shape());
-  const auto step = make_reorder(tensor.element_type(), tensor.shape(), from, to)->step();
-  const void* in = tensor.raw();
-  void* dst = out.raw();
-  step->bind({&in, &dst, nullptr});
-  step->run();
-  return out;
-}
-
-}  // namespace
-
 std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs) {
   if (!step.code) return {};
   std::vector<Tensor> in, out, results;
@@ -30,7 +15,7 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, cons
         in.emplace_back();
       } else {
         const auto& t = plan.tensors[step.in[i]];
-        in.push_back(t.place == Place::constant ? t.constant : relaid(inputs.at(i).to_aligned(), Layout::plain, t.layout));
+        in.push_back(t.place == Place::constant ? t.constant : reordered(inputs.at(i).to_aligned(), Layout::plain, t.layout));
       }
       in_pointers.push_back(in.back().raw());
     }
@@ -43,7 +28,7 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, cons
     const auto bound = step.code->step();
     bound->bind({in_pointers.data(), out_pointers.data(), scratch.raw()});
     bound->run();
-    for (std::size_t i = 0; i < out.size(); ++i) results.push_back(relaid(out[i], plan.tensors[step.out[i]].layout, Layout::plain));
+    for (std::size_t i = 0; i < out.size(); ++i) results.push_back(reordered(out[i], plan.tensors[step.out[i]].layout, Layout::plain));
   });
   return results;
 }

@@ -60,6 +60,18 @@ std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run) 
   return std::make_unique<FunctionExecutable>(std::move(run));
 }
 
+Tensor reordered(const Tensor& tensor, Layout from, Layout to) {
+  if (from == to) return tensor;
+  Tensor out(tensor.element_type(), tensor.shape());
+  const auto code = make_reorder(tensor.element_type(), tensor.shape(), from, to);
+  const auto step = code->step();
+  const void* in = tensor.raw();
+  void* to_data = out.raw();
+  step->bind({&in, &to_data, nullptr});
+  step->run();
+  return out;
+}
+
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = [] {
     std::vector<Kernel> list;

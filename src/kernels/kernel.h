@@ -126,6 +126,8 @@ Answers ask_kernels(const NodeView& view);
 
 /// Copies a dense tensor from one layout to another.
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to);
+/// The tensor's bytes in another layout, now.
+Tensor reordered(const Tensor& tensor, Layout from, Layout to);
 /// Estimated microseconds of that copy on one thread.
 double reorder_cost(ElementType type, const Dims& shape);
 

@@ -1,5 +1,6 @@
 #include "ops/activation.h"
 
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/product.h"
 #include "ops/shape_rules.h"

@@ -1,5 +1,6 @@
 #include "ops/control.h"
 
+#include "graph/op_model.h"
 #include "ops/bodies.h"
 #include "ops/operators.h"
 

@@ -1,14 +1,15 @@
 #pragma once
 /// Control flow, state, and operators that nobody knows.
 ///
-/// Bodies are graphs of their own; what they capture from outside are inputs of the node. Node::bodies holds them.
+/// Bodies are graphs of their own; what they capture from outside are inputs of the node. Node::bodies holds
+/// them.
 #include "ops/eval.h"
 
 namespace lamina {
 
 /// Runs one of two bodies. Inputs: condition (one element), then captured values.
-/// Bodies: [then, else]; the parameters of EACH are all captured values in order (unused ones stay unused), the results of
-/// each are the node's outputs in order.
+/// Bodies: [then, else]; the parameters of EACH are all captured values in order (unused ones stay unused),
+/// the results of each are the node's outputs in order.
 struct If {
   static constexpr OpInfo info{"If", 1, kMany, kMany, Trait::control_flow, "Runs one of two bodies"};
   void infer(InferContext& c) const;
@@ -18,48 +19,63 @@ struct If {
 /// Every loop: ONNX Loop and Scan, OpenVINO Loop and TensorIterator.
 ///
 /// Inputs (S = number of slice_axes, C = carried):
-///   0            trip count, one integer; absent or negative: no limit
-///   1            first condition, one boolean; absent: true
-///   2 .. 2+C     initial values of what is carried from iteration to iteration
-///   .. +S        values that are sliced, one slice an iteration
-///   .. end       captured values, the same in every iteration
-/// Body parameters: iteration (integer, one element), condition (boolean, one element), then carried, slices, captured
-///   in the order of the inputs. Iteration and condition are always there; they keep the element type and shape that
-///   the body declares (i64 and boolean scalars unless it says [1] or another integer type).
-/// Body results: condition to go on (one boolean; a constant true where there is none), carried (C), values of the last
-///   iteration (`last`), values to concatenate (the rest: one per concat_axes).
-/// Outputs: final carried (C), values of the last iteration, concatenated values. With no iteration at all, carried
-///   outputs are the initial values, concatenated ones have size 0 on their axis, last ones are zeros.
+///   - 0: trip count, one integer; absent or negative: no limit
+///   - 1: first condition, one boolean; absent: true
+///   - C initial values of what is carried from iteration to iteration
+///   - S values that are sliced, one slice an iteration
+///   - captured values, the same in every iteration
 ///
-/// A slice keeps its axis, `slice_part_sizes` long: readers add a Squeeze to the body where the format drops it. Likewise
-/// a concatenated value has its axis: readers add an Unsqueeze where the format stacks.
-/// The number of iterations is that of the slices, which must agree, cut by the trip count and by the condition.
-/// starts and ends as in OpenVINO: negative ones count from the end, -1 being one past (stride > 0: start 0, end -1 is all;
-/// stride < 0: start -1, end 0 is all, backwards); empty lists are these defaults. A stride's size is part_size * |stride|
-/// only for |stride| = part_size, which is required.
+/// Body parameters: iteration (one integer), condition (one boolean), then carried, slices and captured in
+/// the order of the inputs. Iteration and condition are always there; they keep the element type and shape
+/// that the body declares (i64 and boolean scalars unless it says [1] or another integer type).
+///
+/// Body results: condition to go on (one boolean; a constant true where there is none), carried (C), values
+/// of the last iteration (`last`), values to concatenate (the rest: one per concat_axes).
+///
+/// Outputs: final carried, values of the last iteration, concatenated values. With no iteration at all,
+/// carried outputs are the initial values, last ones zeros, concatenated ones have size 0 on their axis.
+///
+/// A slice keeps its axis, `slice_part_sizes` long: readers add a Squeeze to the body where the format drops
+/// it. Likewise a concatenated value has its axis: readers add an Unsqueeze where the format stacks. The
+/// number of iterations is that of the slices, which must agree, cut by the trip count and by the condition.
+///
+/// Starts and ends are as in OpenVINO: negative ones count from the end, -1 being one past it (stride > 0:
+/// start 0, end -1 is all; stride < 0: start -1, end 0 is all, backwards); empty lists are these defaults. A
+/// stride is part_size or -part_size.
 struct Loop {
   static constexpr OpInfo info{"Loop", 2, kMany, kMany, Trait::control_flow, "Runs a body again and again"};
   std::int64_t carried = 0, last = 0;
   Ints slice_axes, slice_starts, slice_ends, slice_strides, slice_part_sizes;
-  Ints concat_axes, concat_strides;  ///< strides: negative for the first iteration at the end; empty: all forwards
-  template <class V> void visit(V& v) {
-    v("carried", carried); v("last", last); v("slice_axes", slice_axes); v("slice_starts", slice_starts);
-    v("slice_ends", slice_ends); v("slice_strides", slice_strides); v("slice_part_sizes", slice_part_sizes);
-    v("concat_axes", concat_axes); v("concat_strides", concat_strides);
+  Ints concat_axes,
+      concat_strides;  ///< strides: negative for the first iteration at the end; empty: all forwards
+  template <class V>
+  void visit(V& v) {
+    v("carried", carried);
+    v("last", last);
+    v("slice_axes", slice_axes);
+    v("slice_starts", slice_starts);
+    v("slice_ends", slice_ends);
+    v("slice_strides", slice_strides);
+    v("slice_part_sizes", slice_part_sizes);
+    v("concat_axes", concat_axes);
+    v("concat_strides", concat_strides);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
 
-/// Reads a variable. Without state of its own (one request, one run) that is the initial value. Inputs: initial value
-/// (optional: zeros of variable_shape).
+/// Reads a variable. Without state of its own (one request, one run) that is the initial value. Inputs:
+/// initial value (optional: zeros of variable_shape).
 struct ReadValue {
   static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable"};
   std::string variable_id;
   Shape variable_shape;
   ElementType variable_type = ElementType::undefined;
-  template <class V> void visit(V& v) {
-    v("variable_id", variable_id); v("variable_shape", variable_shape); v("variable_type", variable_type);
+  template <class V>
+  void visit(V& v) {
+    v("variable_id", variable_id);
+    v("variable_shape", variable_shape);
+    v("variable_type", variable_type);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -69,7 +85,10 @@ struct ReadValue {
 struct Assign {
   static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable"};
   std::string variable_id;
-  template <class V> void visit(V& v) { v("variable_id", variable_id); }
+  template <class V>
+  void visit(V& v) {
+    v("variable_id", variable_id);
+  }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -79,8 +98,12 @@ struct Opaque {
   static constexpr OpInfo info{"Opaque", 0, kMany, kMany, Trait::impure, "An operator that is not known"};
   std::string domain, type, version;
   Strings attributes;  ///< "name=value"
-  template <class V> void visit(V& v) {
-    v("domain", domain); v("type", type); v("version", version); v("attributes", attributes);
+  template <class V>
+  void visit(V& v) {
+    v("domain", domain);
+    v("type", type);
+    v("version", version);
+    v("attributes", attributes);
   }
   std::string display_name() const { return type; }
   void infer(InferContext& c) const;

@@ -1,5 +1,6 @@
 #include "ops/convolution.h"
 
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/shape_rules.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
 

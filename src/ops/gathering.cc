@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/op_model.h"
 #include "ops/access.h"
 #include "ops/operators.h"
 
@@ -204,7 +205,7 @@ void GatherTree::evaluate(EvalContext& c) const {
       const auto place = [&](std::int64_t t, std::int64_t k) {
         return static_cast<std::size_t>((t * dims[1] + b) * dims[2] + k);
       };
-      const auto length = std::min(dims[0], lengths[static_cast<std::size_t>(b)]);
+      const auto length = std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, dims[0]);
       auto from = beam;
       for (auto t = length; t-- > 0;) {
         if (from < 0 || from >= dims[2])

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "graph/op_model.h"
 #include "ops/access.h"
 #include "ops/operators.h"
 

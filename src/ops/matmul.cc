@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include "base/parallel.h"
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/product.h"
 #include "ops/shape_rules.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/op_model.h"
 #include "ops/axes.h"
 #include "ops/operators.h"
 #include "ops/strided.h"

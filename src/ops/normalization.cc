@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/shape_rules.h"
 

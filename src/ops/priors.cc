@@ -23,6 +23,7 @@ void require_variance(const InferContext& c, const Floats& variance) {
 void infer_boxes(InferContext& c, std::int64_t priors) {
   for (std::size_t i = 0; i < 2; ++i) {
     require_rank(c, i, 1, i == 0 ? "output size" : "image size");
+    require_integer(c, i, i == 0 ? "output size" : "image size");
     if (c.shape(i).ranked())
       c.require(c.shape(i)[0].fits(2), "input {} has shape {}, wanted 2 elements", i, to_string(c.shape(i)));
   }

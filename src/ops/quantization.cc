@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/op_model.h"
 #include "ops/axes.h"
 #include "ops/fake_quantize.h"
 #include "ops/operators.h"

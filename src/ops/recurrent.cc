@@ -1,5 +1,6 @@
 #include "ops/recurrent.h"
 
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/recurrent_math.h"
 #include "ops/shape_rules.h"
@@ -23,6 +24,10 @@ void check_attributes(const InferContext& c, const Recurrent& op, std::size_t fu
   c.require(op.hidden_size >= 0 && op.hidden_size <= INT32_MAX, "hidden_size is {}, wanted 1 or more",
             op.hidden_size);
   c.require(op.clip >= 0, "clip is {}, wanted 0 or more", op.clip);
+}
+
+void check_outputs(const InferContext& c, std::size_t most) {
+  c.require(c.outputs() <= most, "{} outputs, wanted {}", c.outputs(), most);
 }
 
 /// The hidden size from the attribute, else from the recurrence weights.
@@ -60,6 +65,7 @@ Dim check_inputs(const InferContext& c, const Recurrent& op, const Inputs& in, s
 void infer_cell(InferContext& c, const Recurrent& op, const Inputs& in, std::int64_t gates,
                 std::int64_t biases, std::size_t functions) {
   check_attributes(c, op, functions, false);
+  check_outputs(c, static_cast<std::size_t>(in.states));
   require_rank(c, 0, 2, 2, "X");
   const auto& x = c.shape(0);
   Dim batch = x.ranked() ? x[0] : Dim();
@@ -72,6 +78,7 @@ void infer_cell(InferContext& c, const Recurrent& op, const Inputs& in, std::int
 void infer_sequence(InferContext& c, const Recurrent& op, Direction direction, const Inputs& in,
                     std::int64_t gates, std::int64_t biases, std::size_t functions) {
   check_attributes(c, op, functions, direction == Direction::bidirectional);
+  check_outputs(c, static_cast<std::size_t>(in.states) + 1);
   require_rank(c, 0, 3, 3, "X");
   const auto& x = c.shape(0);
   const Dim batch = x.ranked() ? x[0] : Dim(), time = x.ranked() ? x[1] : Dim();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/scalar.h"
 #include "ops/shape_rules.h"

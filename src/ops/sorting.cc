@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/op_model.h"
 #include "ops/access.h"
 #include "ops/operators.h"
 

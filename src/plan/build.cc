@@ -74,15 +74,8 @@ class Builder {
     tensor.place = Place::constant;
     tensor.constant = source;
     if (layout != Layout::plain && !same_bytes(source.shape()))
-      tensor.constant = weights_.packed(*plan_->graph.constant(v), "channels_last", [&] {
-        Tensor copy(source.element_type(), source.shape());
-        const auto step = make_reorder(source.element_type(), source.shape(), Layout::plain, layout)->step();
-        const void* in = source.raw();
-        void* out = copy.raw();
-        step->bind({&in, &out, nullptr});
-        step->run();
-        return copy;
-      });
+      tensor.constant = weights_.packed(*plan_->graph.constant(v), "channels_last",
+                                        [&] { return reordered(source, Layout::plain, layout); });
     return t;
   }
 

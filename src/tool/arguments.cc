@@ -65,7 +65,7 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, con
     return fmt::format("verb \"{}\" is not known{}", words[0], near.empty() ? fmt::format(", wanted one of {}", fmt::join(subcommands, ", ")) : fmt::format(", did you mean \"{}\"?", near));
   }
   if (current == &app && words.empty()) return fmt::format("no verb given, wanted one of {}", fmt::join(subcommands, ", "));
-  if (error.get_name() == "ExtrasError")
+  if (dynamic_cast<const CLI::ExtrasError*>(&error))
     for (const auto& word : words) {
       const auto head = word.substr(0, word.find('='));
       if (!word.starts_with("-") || std::find(options.begin(), options.end(), head) != options.end()) continue;

@@ -34,12 +34,13 @@ std::string value_info(std::string_view name, ElementType type, const Texts* dim
   if (!dims) return tensor.commit(), any.commit(), bytes;
   pbf_writer shape(tensor, 2);
   for (const auto& d : *dims) {
-    pbf_writer dim(shape, 1);
-    if (d == "?") continue;
+    std::string one;
+    pbf_writer dim(one);
     if (d.find_first_not_of("0123456789-") == std::string::npos)
       dim.add_int64(1, std::stoll(d));
-    else
+    else if (d != "?")
       dim.add_string(2, d);
+    shape.add_message(1, one);
   }
   shape.commit();
   tensor.commit();

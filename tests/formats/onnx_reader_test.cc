@@ -77,8 +77,8 @@ TEST(OnnxReader, BrokenGraphs) {
   EXPECT_EQ(refused(x().output("z")), "\"z\" is read, but nothing makes it");
   EXPECT_EQ(refused(x().node("Abs", {"x"}, {"y"}).node("Neg", {"x"}, {"y"}).output("y")),
             "the value \"y\" is made by two nodes");
-  EXPECT_EQ(refused(x().node("Abs", {"x"}, {"x"}).output("x")),
-            "node \"x\" (Abs, opset 13): makes \"x\", which is there already");
+  EXPECT_EQ(refused(x().input("k", ElementType::f32, {}).node("Abs", {"x"}, {"k"}).output("k")),
+            "node \"k\" (Abs, opset 13): makes \"k\", which is there already");
   EXPECT_EQ(refused(x().node("Abs", {"x"}, {"y", "z"}).output("y")),
             "node \"y\" (Abs, opset 13): has the output 1 \"z\", wanted at most 1");
   EXPECT_EQ(refused(x().input("x", ElementType::f32, {}).output("x")), "two inputs have the name \"x\"");

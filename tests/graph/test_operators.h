@@ -1,4 +1,5 @@
 #pragma once
+#include "graph/op_model.h"
 /// Small operators for the tests of the graph room, which knows none itself.
 #include "graph/graph.h"
 #include "graph/infer.h"

@@ -19,7 +19,8 @@ import numpy as np
 warnings.filterwarnings("ignore")
 import onnx  # noqa: E402
 import onnx.numpy_helper  # noqa: E402
-from onnx.backend.test.case import collect_testcases, node, utils  # noqa: E402
+from onnx.backend.test.case import node, utils  # noqa: E402
+from onnx.backend.test.case.node import collect_testcases  # noqa: E402
 
 TOOL = os.environ.get("LAMINA_TOOL", "build/release/bin/lamina")
 NUMPY_TYPES = set("efdilqbhBHILQ?")

@@ -13,7 +13,7 @@ constexpr int kMostSteps = 512;           // nodes on the way
 /// Evaluates small subgraphs of constants and known shapes.
 class Folder {
  public:
-  explicit Folder(const Graph& graph) : graph_(graph) {}
+  Folder(const Graph& graph, int& budget) : graph_(graph), budget_(budget) {}
 
   std::optional<Tensor> value(ValueId v, int depth = 0) {
     if (!v.valid()) return std::nullopt;
@@ -27,7 +27,7 @@ class Folder {
  private:
   std::optional<Tensor> computed(ValueId v, int depth) {
     const auto producer = graph_.producer(v);
-    if (!producer.valid() || depth > 64 || ++steps_ > kMostSteps) return std::nullopt;
+    if (!producer.valid() || depth > 64 || ++steps_ > kMostSteps || --budget_ < 0) return std::nullopt;
     const Node& node = graph_.node(producer);
     if (!node.bodies.empty() || node.op.has(Trait::impure)) return std::nullopt;
     if (node.op.info().name == "ShapeOf") return shape_of(node, graph_.type(v).element);
@@ -59,6 +59,7 @@ class Folder {
   const Graph& graph_;
   std::map<ValueId, std::optional<Tensor>> done_;
   int steps_ = 0;
+  int& budget_;  // of the whole model
 };
 
 [[noreturn]] void wrong_kind(std::string_view name, std::string_view wanted) {
@@ -102,7 +103,9 @@ std::size_t Call::known_rank(ValueId v) const {
   return *r;
 }
 
-std::optional<Tensor> Call::known(ValueId v) const { return Folder(graph()).value(v); }
+std::optional<Tensor> Call::known(ValueId v) const {
+  return Folder(graph(), importer_.folding_budget).value(v);
+}
 
 std::optional<Ints> Call::known_ints(ValueId v) const {
   const auto t = known(v);

@@ -55,6 +55,7 @@ class Importer {
   Loaded run();
 
   // For converters.
+  int folding_budget = 200'000;  ///< nodes that may be evaluated while reading
   /// The value of that name, made when it is an initialiser; throws when there is none.
   ValueId lookup(Scope& scope, std::string_view name);
   Tensor read(const TensorProto& t) { return tensors_.read(t); }

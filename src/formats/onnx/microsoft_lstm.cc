@@ -125,7 +125,9 @@ Values convert_dynamic_quantize_lstm(Call& c) {
   if (c.has(3)) parts.b = bias(c, hidden);
   parts.x = rounded(c.graph(), c.in(0));
   const auto& shape = c.type(c.in(0)).shape;
-  if (!shape.ranked() || shape.rank() != 3 || !shape[0].is(1)) return run_directions(c, parts, hidden);
+  const bool one_step = shape.ranked() && shape.rank() == 3 && shape[0].is(1);
+  // Each direction has a range of its own.
+  if (!one_step || c.s("direction", "forward") == "bidirectional") return run_directions(c, parts, hidden);
   // One step: rounding the initial state is all there is to it.
   if (c.has(5)) parts.h = rounded(c.graph(), c.in(5));
   return build_lstm(c, parts, hidden);

@@ -68,6 +68,7 @@ Direction read_direction(const Call& c) {
 
 /// Constant blocks of rows along axis 1 in another order.
 Tensor reordered(const Tensor& t, const Ints& order, std::size_t blocks) {
+  if (t.size() == 0) return t;
   Tensor out(t.element_type(), t.shape());
   const auto directions = static_cast<std::size_t>(t.shape()[0]);
   const auto part = t.bytes() / std::max<std::size_t>(directions * blocks, 1);
@@ -175,6 +176,7 @@ std::int64_t hidden_size(const Call& c, ValueId r) {
   if (given < 0 || given > (std::int64_t{1} << 30)) c.fail("hidden_size is {}, wanted 1 or more", given);
   if (given > 0) return given;
   if (!shape.ranked() || !shape[2].known()) c.unsupported("an unknown hidden size");
+  if (shape[2].size() > (std::int64_t{1} << 30)) c.fail("the hidden size is {}", shape[2].size());
   return shape[2].size();
 }
 

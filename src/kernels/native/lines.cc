@@ -150,9 +150,10 @@ const std::int64_t* load_ints(ElementType type, const void* data, std::int64_t o
 }
 
 void store_floats(ElementType type, void* data, std::int64_t offset, std::int64_t count, const float* values) {
+  const bool boolean = type == ElementType::boolean;
   with_type(type, [&]<class T>() {
     auto* to = static_cast<T*>(data) + offset;
-    for (std::int64_t i = 0; i < count; ++i) to[i] = from_float<T>(values[i]);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from_float<T>(boolean ? static_cast<float>(values[i] != 0) : values[i]);
   });
 }
 

@@ -137,6 +137,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
   list.push_back({"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
   list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
+  list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
 }
 
 }  // namespace lamina

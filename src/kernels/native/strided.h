@@ -31,5 +31,6 @@ bool is_movement(const Op& op);
 void offer_gather(const NodeView& v, Answers& answers);
 void offer_native_elementwise(const NodeView& v, Answers& answers);
 void offer_mvn(const NodeView& v, Answers& answers);
+void offer_reduce(const NodeView& v, Answers& answers);
 
 }  // namespace lamina

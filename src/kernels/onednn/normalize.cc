@@ -115,11 +115,10 @@ struct Reduced {
   bool keep_dims;
 };
 
+/// Not maximum and minimum: oneDNN begins those with the lowest float, which loses infinities.
 Reduced reduced(const NodeView& v) {
   if (const auto* r = v.op<ReduceMean>()) return {dnnl::algorithm::reduction_mean, r->keep_dims};
-  if (const auto* r = v.op<ReduceSum>()) return {dnnl::algorithm::reduction_sum, r->keep_dims};
-  if (const auto* r = v.op<ReduceMax>()) return {dnnl::algorithm::reduction_max, r->keep_dims};
-  return {dnnl::algorithm::reduction_min, v.op<ReduceMin>()->keep_dims};
+  return {dnnl::algorithm::reduction_sum, v.op<ReduceSum>()->keep_dims};
 }
 
 /// The mean over all spatial axes in channels-last is an average pooling.
