@@ -37,9 +37,10 @@ void run(const Arguments& a) {
   lamina::Tensor detector_input, recogniser_input;
   Picture annotated = picture;
   const auto boxes = find_text(detector, picture, detector_input);
-  std::printf("\n%zu lines of text:\n", boxes.size());
+  std::printf("\nthe text:\n");
   for (const auto& box : boxes) {
     const auto reading = read_text(recogniser, alphabet, cut(picture, box), recogniser_input);
+    if (reading.text.empty()) continue;
     std::printf("  %-28s  confidence %.2f, at %d,%d to %d,%d\n", reading.text.c_str(), reading.confidence, box.left, box.top, box.right, box.bottom);
     draw_frame(annotated, box);
   }

@@ -314,11 +314,14 @@ bool Graph::infer_node(NodeId id) {
     throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", label(id), n.op.name(), e.what()));
   }
   bool changed = false;
-  for (std::size_t i = 0; i < n.outputs.size(); ++i)
-    if (auto& v = values_[n.outputs[i].index]; !(v.type == types[i])) {
-      v.type = std::move(types[i]);
-      changed = true;
-    }
+  for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+    auto& v = values_[n.outputs[i].index];
+    // What a file says of an unknown operator's outputs is kept.
+    if (v.type == types[i] || (types[i].element == ElementType::undefined && v.type.element != ElementType::undefined))
+      continue;
+    v.type = std::move(types[i]);
+    changed = true;
+  }
   return changed;
 }
 

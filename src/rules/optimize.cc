@@ -7,6 +7,7 @@ void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger) {
   for (const auto set : {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime}) {
     if (set > options.last) break;
     driver.run(graph, set);
+    graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.after_set) options.after_set(graph, name_of(set));
   }
 }
