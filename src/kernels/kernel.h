@@ -95,6 +95,7 @@ struct Offer {
   std::size_t scratch = 0;          ///< bytes, 64-byte aligned
   std::size_t stages = SIZE_MAX;    ///< how many stages of the epilogue it takes, from the front
   bool is_view = false;             ///< output 0 is input 0's memory (Reshape): nothing runs
+  bool last_resort = false;  ///< taken only when nothing else offers
   double cost = 0;                  ///< estimated microseconds on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };

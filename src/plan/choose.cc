@@ -60,6 +60,15 @@ double left_over_cost(const Graph& graph, const Node& node, const Offer& offer) 
   return static_cast<double>(all - offer.stages) * reorder_cost(type.element, type.shape.sizes());
 }
 
+std::size_t cheapest(const std::vector<Offer>& offers, const std::vector<double>& costs) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < costs.size(); ++i) {
+    const bool better = offers[i].last_resort != offers[best].last_resort ? offers[best].last_resort : costs[i] < costs[best];
+    if (better) best = i;
+  }
+  return best;
+}
+
 Choice explain(NodeId id, const Answers& answers, const std::vector<double>& costs, std::size_t best) {
   Choice choice;
   choice.node = id;
@@ -86,7 +95,7 @@ std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::
     for (const auto& offer : answers.offers)
       costs.push_back(total_cost(graph, graph.node(id), offer, layouts) + left_over_cost(graph, graph.node(id), offer));
     LAMINA_CHECK(!costs.empty(), "no kernel offers for {}", graph.node(id).op.name());
-    const auto best = static_cast<std::size_t>(std::min_element(costs.begin(), costs.end()) - costs.begin());
+    const auto best = cheapest(answers.offers, costs);
     if (answers.offers[best].stages < epilogue_size(graph.node(id))) {
       const auto slots = static_cast<std::uint32_t>(graph.node_slots());
       split_epilogue(graph, id, answers.offers[best].stages);
