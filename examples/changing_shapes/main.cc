@@ -12,8 +12,9 @@
 int main(int argc, char** argv) try {
   if (argc < 2) throw std::runtime_error("usage: changing_shapes MODEL.onnx");
   const lamina::Model model(argv[1]);
-  std::printf("input  %s  %s\noutput %s  %s\n", model.inputs()[0].name.c_str(), lamina::to_string(model.inputs()[0]).c_str(),
-              model.outputs()[0].name.c_str(), lamina::to_string(model.outputs()[0]).c_str());
+  std::printf("input  %s  %s\noutput %s  %s\n", model.inputs()[0].name.c_str(),
+              lamina::to_string(model.inputs()[0]).c_str(), model.outputs()[0].name.c_str(),
+              lamina::to_string(model.outputs()[0]).c_str());
   const lamina::CompiledModel compiled(model);
   lamina::Request request = compiled.create_request();
   for (const int width : {96, 160, 320, 160, 96}) {

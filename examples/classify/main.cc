@@ -2,7 +2,8 @@
 //
 //   classify ch_ppocr_mobile_v2.0_cls_infer.onnx [picture.ppm]
 //
-// Without a picture it draws a dark bar on white. The model takes [N, 3, 48, 192] pictures in -1..1 and answers [N, 2].
+// Without a picture it draws a dark bar on white. The model takes [N, 3, 48, 192] pictures in -1..1 and
+// answers [N, 2].
 #include <lamina/lamina.h>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ Picture read_ppm(const std::string& path) {
   std::string magic;
   Picture p;
   int most = 0;
-  if (!(in >> magic >> p.width >> p.height >> most) || magic != "P6" || most != 255 || p.width < 1 || p.height < 1 || p.width > 10000 || p.height > 10000)
+  if (!(in >> magic >> p.width >> p.height >> most) || magic != "P6" || most != 255 || p.width < 1 ||
+      p.height < 1 || p.width > 10000 || p.height > 10000)
     throw std::runtime_error(path + ": wanted a binary PPM picture");
   in.get();
   p.rgb.resize(static_cast<std::size_t>(p.width) * static_cast<std::size_t>(p.height) * 3);
@@ -51,8 +53,10 @@ lamina::Tensor prepared(const Picture& p) {
   for (int c = 0; c < 3; ++c)
     for (int y = 0; y < kHeight; ++y)
       for (int x = 0; x < kWidth; ++x) {
-        const auto at = static_cast<std::size_t>(((y * p.height / kHeight) * p.width + x * p.width / kWidth) * 3 + 2 - c);
-        data[static_cast<std::size_t>((c * kHeight + y) * kWidth + x)] = static_cast<float>(p.rgb[at]) / 127.5f - 1;
+        const auto at =
+            static_cast<std::size_t>(((y * p.height / kHeight) * p.width + x * p.width / kWidth) * 3 + 2 - c);
+        data[static_cast<std::size_t>((c * kHeight + y) * kWidth + x)] =
+            static_cast<float>(p.rgb[at]) / 127.5f - 1;
       }
   return t;
 }
@@ -66,7 +70,8 @@ int main(int argc, char** argv) try {
   const lamina::Tensor scores = compiled(prepared(argc > 2 ? read_ppm(argv[2]) : drawn()));
   const auto values = scores.data<float>();
   const auto best = std::max_element(values.begin(), values.end()) - values.begin();
-  std::printf("class %td of %zu with probability %.3f\n", best, values.size(), static_cast<double>(values[static_cast<std::size_t>(best)]));
+  std::printf("class %td of %zu with probability %.3f\n", best, values.size(),
+              static_cast<double>(values[static_cast<std::size_t>(best)]));
   return values.size() == 2 ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "classify: %s\n", e.what());

@@ -23,7 +23,8 @@ double milliseconds(lamina::Request& request) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -33,7 +34,8 @@ lamina::Tensor planes(const Picture& p, const float (&mean)[3], const float (&de
   auto data = t.data<float>();
   const std::size_t plane = static_cast<std::size_t>(p.width) * static_cast<std::size_t>(p.height);
   for (std::size_t i = 0; i < plane; ++i)
-    for (std::size_t c = 0; c < 3; ++c) data[c * plane + i] = (static_cast<float>(p.rgb[i * 3 + 2 - c]) / 255 - mean[c]) / deviation[c];
+    for (std::size_t c = 0; c < 3; ++c)
+      data[c * plane + i] = (static_cast<float>(p.rgb[i * 3 + 2 - c]) / 255 - mean[c]) / deviation[c];
   return t;
 }
 
@@ -54,7 +56,8 @@ std::vector<Box> areas(std::span<const float> map, int width, int height) {
       stack.pop_back();
       sum += map[static_cast<std::size_t>(at)];
       ++count;
-      box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x + 1), std::max(box.bottom, y + 1)};
+      box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x + 1),
+             std::max(box.bottom, y + 1)};
       for (const auto& [dx, dy] : {std::pair{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
         const int nx = x + dx, ny = y + dy;
         if (nx < 0 || ny < 0 || nx >= width || ny >= height) continue;
@@ -72,7 +75,10 @@ std::vector<Box> areas(std::span<const float> map, int width, int height) {
 }  // namespace
 
 Net::Net(const std::string& path, int threads)
-    : model_(path), compiled_(model_, {.threads = threads}), plain_(model_, plain_options(threads)), request_(compiled_.create_request()) {}
+    : model_(path),
+      compiled_(model_, {.threads = threads}),
+      plain_(model_, plain_options(threads)),
+      request_(compiled_.create_request()) {}
 
 lamina::Tensor Net::operator()(const lamina::Tensor& input) {
   request_.set_input(0, input);
@@ -90,9 +96,10 @@ void Net::report(const std::string& title, const lamina::Tensor& input) {
     theirs.push_back(milliseconds(plain));
   }
   std::printf("\n%s, input %s\n", title.c_str(), lamina::to_string(model_.inputs()[0]).c_str());
-  for (const auto& fusion : compiled_.fusions()) std::printf("  %-28s %3zu times\n", fusion.rule.c_str(), fusion.count);
-  std::printf("  latency %.2f ms with %d threads, %.2f times as fast as the unoptimised graph (%.2f ms)\n", median(ours), compiled_.threads(),
-              median(theirs) / median(ours), median(theirs));
+  for (const auto& fusion : compiled_.fusions())
+    std::printf("  %-28s %3zu times\n", fusion.rule.c_str(), fusion.count);
+  std::printf("  latency %.2f ms with %d threads, %.2f times as fast as the unoptimised graph (%.2f ms)\n",
+              median(ours), compiled_.threads(), median(theirs) / median(ours), median(theirs));
 }
 
 std::vector<Box> find_text(Net& detector, const Picture& picture, lamina::Tensor& input) {
@@ -100,16 +107,19 @@ std::vector<Box> find_text(Net& detector, const Picture& picture, lamina::Tensor
   const Picture fitted = resized(picture, rounded(picture.width), rounded(picture.height));
   input = planes(fitted, {0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f});
   const auto map = detector(input);
-  const double fx = static_cast<double>(picture.width) / fitted.width, fy = static_cast<double>(picture.height) / fitted.height;
+  const double fx = static_cast<double>(picture.width) / fitted.width,
+               fy = static_cast<double>(picture.height) / fitted.height;
   std::vector<Box> boxes;
   for (const auto& b : areas(map.data<float>(), fitted.width, fitted.height)) {
     // The map shows the core of a line: it grows by area * 1.6 / perimeter on every side.
     const double w = b.right - b.left, h = b.bottom - b.top, grow = w * h * 1.6 / (2 * (w + h));
-    boxes.push_back({std::max(0, static_cast<int>((b.left - grow) * fx)), std::max(0, static_cast<int>((b.top - grow) * fy)),
+    boxes.push_back({std::max(0, static_cast<int>((b.left - grow) * fx)),
+                     std::max(0, static_cast<int>((b.top - grow) * fy)),
                      std::min(picture.width, static_cast<int>(std::ceil((b.right + grow) * fx))),
                      std::min(picture.height, static_cast<int>(std::ceil((b.bottom + grow) * fy)))});
   }
-  std::sort(boxes.begin(), boxes.end(), [](const Box& a, const Box& b) { return a.top != b.top ? a.top < b.top : a.left < b.left; });
+  std::sort(boxes.begin(), boxes.end(),
+            [](const Box& a, const Box& b) { return a.top != b.top ? a.top < b.top : a.left < b.left; });
   return boxes;
 }
 
@@ -133,9 +143,11 @@ std::vector<std::string> alphabet_of(const lamina::Model& model) {
   return out;
 }
 
-Reading read_text(Net& recogniser, const std::vector<std::string>& alphabet, const Picture& line, lamina::Tensor& input) {
+Reading read_text(Net& recogniser, const std::vector<std::string>& alphabet, const Picture& line,
+                  lamina::Tensor& input) {
   constexpr int kHeight = 48;
-  const int width = std::max(kHeight, static_cast<int>(std::ceil(static_cast<double>(line.width) * kHeight / line.height)));
+  const int width =
+      std::max(kHeight, static_cast<int>(std::ceil(static_cast<double>(line.width) * kHeight / line.height)));
   input = planes(resized(line, width, kHeight), {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f});
   const auto scores = recogniser(input);  // [1, steps, classes]
   const auto data = scores.data<float>();

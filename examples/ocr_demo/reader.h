@@ -29,7 +29,8 @@ struct Reading {
   std::string text;
   double confidence = 0;
 };
-Reading read_text(Net& recogniser, const std::vector<std::string>& alphabet, const Picture& line, lamina::Tensor& input);
+Reading read_text(Net& recogniser, const std::vector<std::string>& alphabet, const Picture& line,
+                  lamina::Tensor& input);
 
 // The recogniser's characters, from the model's metadata; class 0 is "nothing", the last one a blank.
 std::vector<std::string> alphabet_of(const lamina::Model& model);

@@ -37,7 +37,8 @@ int main(int argc, char** argv) try {
     });
   for (auto& thread : threads) thread.join();
   const bool same = results[0].same_as(results[1]);
-  std::printf("%d inferences in two threads: the answers are %s\n", 2 * kRuns, same ? "the same" : "DIFFERENT");
+  std::printf("%d inferences in two threads: the answers are %s\n", 2 * kRuns,
+              same ? "the same" : "DIFFERENT");
   return same ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "two_threads: %s\n", e.what());

@@ -19,19 +19,20 @@ class Runner;       // internal
 struct Port {
   std::string name;
   ElementType type = ElementType::undefined;
-  bool ranked = true;                         ///< false: not even the number of dimensions is known
-  Dims shape;                                 ///< -1: known only at run time
-  std::vector<std::string> dimension_names;   ///< of unknown dimensions ("batch"); empty where unnamed
+  bool ranked = true;                        ///< false: not even the number of dimensions is known
+  Dims shape;                                ///< -1: known only at run time
+  std::vector<std::string> dimension_names;  ///< of unknown dimensions ("batch"); empty where unnamed
 };
 
 /// "f32[1,3,height,width]"
 LAMINA_API std::string to_string(const Port& port);
 
-/// A model as read from a file: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are cheap.
-/// Weights stay in the mapped file. Thread-safe.
+/// A model as read from a file: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are
+/// cheap. Weights stay in the mapped file. Thread-safe.
 class LAMINA_API Model {
  public:
-  /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be read.
+  /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
+  /// read.
   explicit Model(const std::string& path);
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
@@ -39,7 +40,8 @@ class LAMINA_API Model {
   const std::map<std::string, std::string>& metadata() const;
   /// "ONNX" or "OpenVINO IR"
   const std::string& format() const;
-  /// One text per unsupported operator type, with the names of its nodes; compile() refuses when there are any.
+  /// One text per unsupported operator type, with the names of its nodes; compile() refuses when there are
+  /// any.
   const std::vector<std::string>& unsupported() const;
   std::shared_ptr<const LoadedModel> share() const;  ///< internal
 
@@ -49,8 +51,8 @@ class LAMINA_API Model {
 
 /// Time of one layer in the last run.
 struct LayerTime {
-  std::string name;     ///< of the layer that was left after fusing
-  std::string kernel;   ///< "jit_avx512_1x1_f32"
+  std::string name;    ///< of the layer that was left after fusing
+  std::string kernel;  ///< "jit_avx512_1x1_f32"
   double microseconds = 0;
 };
 
@@ -62,21 +64,22 @@ struct Fusion {
 
 class CompiledModel;
 
-/// Runs a compiled model on memory of its own. Use one request per thread: a request runs one inference at a time.
-/// A request keeps its compiled model alive.
+/// Runs a compiled model on memory of its own. Use one request per thread: a request runs one inference at a
+/// time. A request keeps its compiled model alive.
 class LAMINA_API Request {
  public:
   Request(Request&&) noexcept;
   Request& operator=(Request&&) noexcept;
   ~Request();
 
-  /// The tensor is shared, not copied; it must stay unchanged during run(). Throws Error(bad_input) when there is no
-  /// such input, or when type or shape do not fit it.
+  /// The tensor is shared, not copied; it must stay unchanged during run(). Throws Error(bad_input) when
+  /// there is no such input, or when type or shape do not fit it.
   void set_input(std::size_t index, Tensor tensor);
   void set_input(const std::string& name, Tensor tensor);
   /// Gives memory for an output (used when type and shape fit; otherwise the request's own).
   void set_output(std::size_t index, Tensor tensor);
-  /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is missing.
+  /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is
+  /// missing.
   void run();
   /// Result of the last run; overwritten by the next (clone() keeps it).
   const Tensor& output(std::size_t index) const;
@@ -97,7 +100,8 @@ class LAMINA_API Request {
 /// A model made ready for this processor. Immutable; copies are cheap; thread-safe.
 class LAMINA_API CompiledModel {
  public:
-  /// Throws Error(unsupported) that names every unsupported operator, Error(bad_option) for unknown rule names.
+  /// Throws Error(unsupported) that names every unsupported operator, Error(bad_option) for unknown rule
+  /// names.
   explicit CompiledModel(const Model& model, const Options& options = {});
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;

@@ -10,8 +10,8 @@
 
 namespace lamina {
 
-/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32: everything in f32,
-/// quantise steps literally.
+/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32:
+/// everything in f32, quantise steps literally.
 enum class Precision { model, f32, bf16 };
 
 struct Options {
@@ -33,8 +33,8 @@ struct Options {
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
   LogCallback log = {};
 
-  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is accepted.
-  /// Throws Error(bad_option) that names the nearest key, or the values wanted.
+  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is
+  /// accepted. Throws Error(bad_option) that names the nearest key, or the values wanted.
   LAMINA_API void set(std::string_view key, std::string_view value);
 };
 

@@ -39,7 +39,8 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   limit_isa(options.max_isa);
   effective_isa();  // fixes it
   precision_notes_ = widen_half(original_);
-  if (options.precision == Precision::bf16) precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
+  if (options.precision == Precision::bf16)
+    precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
   for (const auto& note : precision_notes_) log.log(LogLevel::info, "{}", note);
 
   const auto rewriting = optimize_options(options);
@@ -58,7 +59,8 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     Ledger ignored;
     optimize(g, again, ignored);
   };
-  program_ = std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
+  program_ =
+      std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
 }
 
 std::shared_ptr<Request> Compiled::pooled() const {
@@ -88,7 +90,8 @@ std::size_t CompiledModel::weight_memory() const { return impl_->program()->weig
 std::shared_ptr<const Compiled> CompiledModel::share() const { return impl_; }
 
 std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs) const {
-  if (inputs.size() != this->inputs().size()) fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), this->inputs().size());
+  if (inputs.size() != this->inputs().size())
+    fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), this->inputs().size());
   const auto request = impl_->pooled();
   for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
   request->run();

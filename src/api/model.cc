@@ -23,8 +23,10 @@ std::string to_string(const Port& port) {
   out += "[";
   for (std::size_t i = 0; i < port.shape.size(); ++i) {
     if (i) out += ",";
-    if (port.shape[i] >= 0) out += std::to_string(port.shape[i]);
-    else out += port.dimension_names[i].empty() ? "?" : port.dimension_names[i];
+    if (port.shape[i] >= 0)
+      out += std::to_string(port.shape[i]);
+    else
+      out += port.dimension_names[i].empty() ? "?" : port.dimension_names[i];
   }
   return out + "]";
 }

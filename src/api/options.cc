@@ -33,9 +33,12 @@ std::optional<std::int64_t> whole(std::string_view text, std::int64_t low, std::
 }
 
 bool yes_no(std::string_view text, bool& out) {
-  if (text == "YES" || text == "true" || text == "1") out = true;
-  else if (text == "NO" || text == "false" || text == "0") out = false;
-  else return false;
+  if (text == "YES" || text == "true" || text == "1")
+    out = true;
+  else if (text == "NO" || text == "false" || text == "0")
+    out = false;
+  else
+    return false;
   return true;
 }
 
@@ -47,35 +50,54 @@ const std::vector<Row>& rows() {
       if (n) o.threads = static_cast<int>(*n);
       return n.has_value();
     };
-    t.push_back({{"CPU_THREADS_NUM", "0 to 1024, AUTO", "threads of one request; 0: what the machine allows"}, threads});
+    t.push_back({{"CPU_THREADS_NUM", "0 to 1024, AUTO", "threads of one request; 0: what the machine allows"},
+                 threads});
     t.push_back({{"INFERENCE_NUM_THREADS", "0 to 1024, AUTO", "the same as CPU_THREADS_NUM"}, threads});
-    t.push_back({{"PERF_COUNT", "YES, NO", "times every layer"}, [](Options& o, std::string_view v) { return yes_no(v, o.profile); }});
-    t.push_back({{"ENFORCE_BF16", "YES, NO", "bf16 for everything (without effect until bf16 exists; the log says so)"},
+    t.push_back({{"PERF_COUNT", "YES, NO", "times every layer"},
+                 [](Options& o, std::string_view v) { return yes_no(v, o.profile); }});
+    t.push_back({{"ENFORCE_BF16", "YES, NO",
+                  "bf16 for everything (without effect until bf16 exists; the log says so)"},
                  [](Options& o, std::string_view v) {
                    bool on = false;
                    if (!yes_no(v, on)) return false;
                    o.precision = on ? Precision::bf16 : Precision::model;
                    return true;
                  }});
-    t.push_back({{"INFERENCE_PRECISION_HINT", "model, f32, bf16", "precision of computing"}, [](Options& o, std::string_view v) {
-                   if (v == "model") o.precision = Precision::model;
-                   else if (v == "f32") o.precision = Precision::f32;
-                   else if (v == "bf16") o.precision = Precision::bf16;
-                   else return false;
+    t.push_back({{"INFERENCE_PRECISION_HINT", "model, f32, bf16", "precision of computing"},
+                 [](Options& o, std::string_view v) {
+                   if (v == "model")
+                     o.precision = Precision::model;
+                   else if (v == "f32")
+                     o.precision = Precision::f32;
+                   else if (v == "bf16")
+                     o.precision = Precision::bf16;
+                   else
+                     return false;
                    return true;
                  }});
-    t.push_back({{"DISABLE", "RULE[,RULE], all", "optimisations to leave out"}, [](Options& o, std::string_view v) { o.disable = list(v); return true; }});
-    t.push_back({{"EXEMPT", "NAME_OR_REGEX[,...]", "nodes that no optimisation touches"}, [](Options& o, std::string_view v) { o.exempt = list(v); return true; }});
-    t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"}, [](Options& o, std::string_view v) {
+    t.push_back(
+        {{"DISABLE", "RULE[,RULE], all", "optimisations to leave out"}, [](Options& o, std::string_view v) {
+           o.disable = list(v);
+           return true;
+         }});
+    t.push_back({{"EXEMPT", "NAME_OR_REGEX[,...]", "nodes that no optimisation touches"},
+                 [](Options& o, std::string_view v) {
+                   o.exempt = list(v);
+                   return true;
+                 }});
+    t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},
+                 [](Options& o, std::string_view v) {
                    o.max_isa = v;
                    return v == "sse41" || v == "avx2" || v == "avx512" || v == "native";
                  }});
-    t.push_back({{"STOP_AFTER", "-1 or more", "stop after that many rewrites of the graph"}, [](Options& o, std::string_view v) {
+    t.push_back({{"STOP_AFTER", "-1 or more", "stop after that many rewrites of the graph"},
+                 [](Options& o, std::string_view v) {
                    const auto n = whole(v, -1, INT32_MAX);
                    if (n) o.stop_after = static_cast<long>(*n);
                    return n.has_value();
                  }});
-    t.push_back({{"CACHED_PLANS", "1 to 1000", "plans (one per combination of input shapes) kept in memory"}, [](Options& o, std::string_view v) {
+    t.push_back({{"CACHED_PLANS", "1 to 1000", "plans (one per combination of input shapes) kept in memory"},
+                 [](Options& o, std::string_view v) {
                    const auto n = whole(v, 1, 1000);
                    if (n) o.cached_plans = static_cast<std::size_t>(*n);
                    return n.has_value();
@@ -92,13 +114,15 @@ void Options::set(std::string_view key, std::string_view value) {
   if (bare.starts_with("KEY_")) bare.remove_prefix(4);
   for (const auto& row : rows()) {
     if (row.info.key != bare) continue;
-    if (!row.set(*this, value)) fail(ErrorCode::bad_option, "{}: \"{}\", wanted {}", key, value, row.info.values);
+    if (!row.set(*this, value))
+      fail(ErrorCode::bad_option, "{}: \"{}\", wanted {}", key, value, row.info.values);
     return;
   }
   std::vector<std::string> keys;
   for (const auto& row : rows()) keys.push_back(row.info.key);
   const auto near = nearest_name(bare, keys);
-  fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+  fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key,
+       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
 }
 
 std::vector<OptionInfo> option_list() {

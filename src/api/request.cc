@@ -30,7 +30,8 @@ Request::~Request() = default;
 
 void Request::set_input(std::size_t index, Tensor tensor) {
   const auto& graph = state_->program->graph();
-  if (index >= graph.inputs().size()) fail(ErrorCode::bad_input, "input {}: the model has {}", index, graph.inputs().size());
+  if (index >= graph.inputs().size())
+    fail(ErrorCode::bad_input, "input {}: the model has {}", index, graph.inputs().size());
   check_input(graph, graph.inputs()[index], tensor);
   state_->runner.set_input(index, std::move(tensor));
 }
@@ -40,20 +41,25 @@ void Request::set_input(const std::string& name, Tensor tensor) {
 }
 
 void Request::set_output(std::size_t index, Tensor tensor) {
-  if (index >= state_->outputs.size()) fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
+  if (index >= state_->outputs.size())
+    fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
   state_->runner.set_output(index, std::move(tensor));
 }
 
 void Request::run() { state_->runner.run(); }
 
 const Tensor& Request::output(std::size_t index) const {
-  if (index >= state_->outputs.size()) fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
+  if (index >= state_->outputs.size())
+    fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
   const auto& tensor = state_->runner.output(index);
-  if (!tensor.valid()) fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet", state_->outputs[index].name);
+  if (!tensor.valid())
+    fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet", state_->outputs[index].name);
   return tensor;
 }
 
-const Tensor& Request::output(const std::string& name) const { return output(index_of(state_->outputs, name, "output")); }
+const Tensor& Request::output(const std::string& name) const {
+  return output(index_of(state_->outputs, name, "output"));
+}
 
 std::vector<LayerTime> Request::layer_times() const {
   std::vector<LayerTime> out;

@@ -8,7 +8,10 @@ namespace lamina {
 class Request::State {
  public:
   explicit State(const Compiled& compiled)
-      : program(compiled.program()), inputs(compiled.model().inputs()), outputs(compiled.model().outputs()), runner(program) {
+      : program(compiled.program()),
+        inputs(compiled.model().inputs()),
+        outputs(compiled.model().outputs()),
+        runner(program) {
     runner.profile(compiled.options().profile);
   }
 

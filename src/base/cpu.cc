@@ -51,7 +51,8 @@ std::optional<double> quota_of(const std::string& folder) {
     if (in >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
     return std::nullopt;
   }
-  const auto quota = read_line(folder + "/cpu.cfs_quota_us"), period = read_line(folder + "/cpu.cfs_period_us");
+  const auto quota = read_line(folder + "/cpu.cfs_quota_us"),
+             period = read_line(folder + "/cpu.cfs_period_us");
   if (!quota || !period) return std::nullopt;
   const double q = std::atof(quota->c_str()), p = std::atof(period->c_str());
   if (q <= 0 || p <= 0) return std::nullopt;
@@ -73,9 +74,12 @@ std::optional<double> cgroup_quota(const std::string& root) {
   while (std::getline(in, line)) {
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
-    if (controllers.empty()) consider(root + "sys/fs/cgroup", group);
-    else if (("," + controllers + ",").find(",cpu,") != std::string::npos) consider(root + "sys/fs/cgroup/" + controllers, group);
+    const std::string controllers = line.substr(first + 1, second - first - 1),
+                      group = line.substr(second + 1);
+    if (controllers.empty())
+      consider(root + "sys/fs/cgroup", group);
+    else if (("," + controllers + ",").find(",cpu,") != std::string::npos)
+      consider(root + "sys/fs/cgroup/" + controllers, group);
   }
   // Inside a container the group's own folder is often mounted as the root.
   consider(root + "sys/fs/cgroup", "");
@@ -92,8 +96,9 @@ std::string_view name_of(Isa isa) {
 Isa native_isa() {
   static const Isa isa = [] {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
       return Isa::avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
     return Isa::sse41;
@@ -115,7 +120,8 @@ void limit_isa(std::string_view name) {
   std::lock_guard lock(l.mutex);
   const Isa now = l.limit ? std::min(*l.limit, native_isa()) : native_isa();
   if (l.fixed && std::min(*isa, native_isa()) != now)
-    fail(ErrorCode::bad_option, "max isa \"{}\": this process already compiled a model for {}", name, name_of(now));
+    fail(ErrorCode::bad_option, "max isa \"{}\": this process already compiled a model for {}", name,
+         name_of(now));
   l.limit = *isa;
 }
 

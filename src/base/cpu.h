@@ -13,7 +13,8 @@ std::string_view name_of(Isa isa);
 /// What this processor (and its operating system) can do.
 Isa native_isa();
 
-/// The instruction set that kernels may use: the lower of native_isa() and the limit. Reading it fixes the limit.
+/// The instruction set that kernels may use: the lower of native_isa() and the limit. Reading it fixes the
+/// limit.
 Isa effective_isa();
 
 /// Limits kernels, oneDNN's included, for the whole process. `name`: sse41, avx2, avx512 or native. Throws
@@ -25,8 +26,8 @@ std::string processor_name();
 /// Extra features worth showing ("vnni bf16 amx"), space-separated.
 std::string processor_features();
 
-/// Threads worth using: the smallest of the affinity mask and the cgroup quota (v1, v2, rounded up); at least 1.
-/// `root` is the file system's root, for tests.
+/// Threads worth using: the smallest of the affinity mask and the cgroup quota (v1, v2, rounded up); at
+/// least 1. `root` is the file system's root, for tests.
 int available_threads(const std::string& root = "/");
 
 }  // namespace lamina

@@ -1,10 +1,12 @@
 #include "lamina/tensor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 
 #include "base/error.h"
 
@@ -48,6 +50,16 @@ std::size_t byte_count(ElementType type, std::size_t count) {
   return (count * bits + 7) / 8;
 }
 
+/// No tensor can be larger than the machine's memory; a model that wants one is damaged.
+std::size_t memory_limit() {
+  static const std::size_t limit = [] {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size)
+                                 : std::size_t{1} << 46;
+  }();
+  return limit;
+}
+
 }  // namespace
 
 std::string_view name_of(ElementType type) { return row(type).name; }
@@ -79,14 +91,16 @@ std::size_t element_count(std::span<const std::int64_t> shape) {
 
 Tensor::Tensor(ElementType type, Dims shape)
     : type_(type), shape_(std::move(shape)), size_(element_count(shape_)) {
-  const std::size_t count = (bytes() + 63) / 64 * 64;
-  if (count > (1ull << 46)) fail(ErrorCode::bad_input, "a tensor of {} bytes is too large", count);
-  void* memory = ::operator new (std::max<std::size_t>(count, 64), std::align_val_t{64}, std::nothrow);
+  // calloc: large blocks come zeroed from the system and are not touched here.
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t count = bytes();
+  if (count > memory_limit())
+    fail(ErrorCode::bad_input, "a tensor of {} bytes is more than this machine's memory", count);
+  void* memory = std::calloc(1, count + 2 * kAlignment);
   if (!memory) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
-  data_ = static_cast<std::byte*>(memory);
-  owner_ = std::shared_ptr<const void>(
-      memory, [](const void* p) { ::operator delete (const_cast<void*>(p), std::align_val_t{64}); });
-  std::memset(data_, 0, count);
+  const auto address = (reinterpret_cast<std::uintptr_t>(memory) + kAlignment - 1) / kAlignment * kAlignment;
+  data_ = reinterpret_cast<std::byte*>(address);
+  owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
 }
 
 Tensor Tensor::wrap(ElementType type, Dims shape, void* data) {

@@ -4,14 +4,20 @@
 
 namespace lamina {
 
-Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights, std::vector<bool> values)
-    : graph_(std::move(graph)), options_(std::move(options)), weights_(std::move(weights)), values_(std::move(values)) {
+Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights,
+                 std::vector<bool> values)
+    : graph_(std::move(graph)),
+      options_(std::move(options)),
+      weights_(std::move(weights)),
+      values_(std::move(values)) {
   values_.resize(graph_.inputs().size(), false);
 }
 
 std::string Program::key_of(const std::vector<Tensor>& inputs) const {
   std::string key;
-  const auto append = [&](const void* data, std::size_t bytes) { key.append(static_cast<const char*>(data), bytes); };
+  const auto append = [&](const void* data, std::size_t bytes) {
+    key.append(static_cast<const char*>(data), bytes);
+  };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& t = inputs[i];
     const auto rank = t.rank();
@@ -47,7 +53,8 @@ std::shared_ptr<const Program> Program::rest(const std::shared_ptr<const Plan>& 
   std::lock_guard lock(mutex_);
   for (const auto& c : cache_)
     if (c.plan == plan) return c.rest;
-  return std::make_shared<Program>(*plan->rest, options_, weights_, plan->rest_values);  // it was pushed out meanwhile
+  return std::make_shared<Program>(*plan->rest, options_, weights_,
+                                   plan->rest_values);  // it was pushed out meanwhile
 }
 
 }  // namespace lamina

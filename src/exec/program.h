@@ -14,7 +14,7 @@ namespace lamina {
 
 struct ProgramOptions {
   int threads = 1;
-  std::size_t cached_plans = 8;   ///< plans kept per program; the least recently used goes first
+  std::size_t cached_plans = 8;  ///< plans kept per program; the least recently used goes first
   /// Called on a graph whose shapes have become known, before it is planned (rewriting).
   std::function<void(Graph&)> rewrite;
 };
@@ -23,7 +23,8 @@ struct ProgramOptions {
 class Program {
  public:
   /// `values`: inputs on whose values shapes depend (plans belong to those values, too).
-  Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights, std::vector<bool> values = {});
+  Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights,
+          std::vector<bool> values = {});
 
   const Graph& graph() const { return graph_; }
   int threads() const { return options_.threads; }
@@ -56,7 +57,8 @@ struct StepTime {
   double microseconds;
 };
 
-/// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several may run at once.
+/// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several
+/// may run at once.
 class Runner {
  public:
   explicit Runner(std::shared_ptr<const Program> program);

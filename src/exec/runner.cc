@@ -18,7 +18,8 @@ class Bound {
  public:
   explicit Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
     // Never empty: tensors without elements have an address, too.
-    arena_ = Tensor(ElementType::u8, {static_cast<std::int64_t>(std::max<std::size_t>(plan_->memory.arena, 64))});
+    arena_ =
+        Tensor(ElementType::u8, {static_cast<std::int64_t>(std::max<std::size_t>(plan_->memory.arena, 64))});
     for (const auto& step : plan_->steps) steps_.push_back(step.code ? step.code->step() : nullptr);
     pointers_.resize(plan_->tensors.size(), nullptr);
     dynamic_.resize(plan_->tensors.size());
@@ -50,7 +51,8 @@ class Bound {
     for (std::size_t r = 0; r < results_.size(); ++r) {
       const auto t = plan_->results[r];
       if (t == kNoTensor || plan_->tensors[t].place == Place::dynamic) continue;
-      const bool fits = user_results[r].valid() && user_results[r].element_type() == own_results_[r].element_type() &&
+      const bool fits = user_results[r].valid() &&
+                        user_results[r].element_type() == own_results_[r].element_type() &&
                         user_results[r].shape() == own_results_[r].shape() && user_results[r].aligned();
       results_[r] = fits ? user_results[r] : own_results_[r];
       changed |= point(plan_->tensors[t].root, results_[r].raw());
@@ -63,8 +65,10 @@ class Bound {
     times_.clear();
     auto before = timed ? Clock::now() : Clock::time_point();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
-      if (steps_[s]) steps_[s]->run();
-      else run_dynamic(plan_->steps[s]);
+      if (steps_[s])
+        steps_[s]->run();
+      else
+        run_dynamic(plan_->steps[s]);
       if (!timed) continue;
       const auto now = Clock::now();
       times_.push_back({&plan_->steps[s], std::chrono::duration<double, std::micro>(now - before).count()});
@@ -106,7 +110,8 @@ class Bound {
       auto& kept_out = bound_out_[s];
       kept_in = in;
       kept_out = out;
-      steps_[s]->bind({kept_in.data(), kept_out.data(), step.scratch ? arena_.raw() + plan_->scratch_offset : nullptr});
+      steps_[s]->bind(
+          {kept_in.data(), kept_out.data(), step.scratch ? arena_.raw() + plan_->scratch_offset : nullptr});
     }
   }
 
@@ -120,7 +125,7 @@ class Bound {
   std::shared_ptr<const Plan> plan_;
   Tensor arena_;
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<std::byte*> pointers_;   // by root tensor
+  std::vector<std::byte*> pointers_;  // by root tensor
   std::vector<Tensor> dynamic_;
   std::vector<Tensor> inputs_, results_, own_results_;
   std::map<std::size_t, std::vector<const void*>> bound_in_;
@@ -145,13 +150,14 @@ class Runner::State {
   std::shared_ptr<const Program> program_;
   tbb::task_arena arena_;
   std::vector<Tensor> inputs_, user_outputs_, outputs_;
-  std::list<Bound> bound_;             // most recently used first
+  std::list<Bound> bound_;  // most recently used first
   std::unique_ptr<Runner> rest_;
   std::shared_ptr<const Plan> rest_plan_;
   bool profile_ = false;
 
   void run() {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) check_input(program_->graph(), program_->graph().inputs()[i], inputs_[i]);
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      check_input(program_->graph(), program_->graph().inputs()[i], inputs_[i]);
     arena_.execute([&] { run_here(); });
   }
 
@@ -162,8 +168,10 @@ class Runner::State {
     bound.run(profile_);
     for (std::size_t r = 0; r < outputs_.size(); ++r)
       if (bound.plan()->results[r] != kNoTensor) outputs_[r] = bound.result(r);
-    if (bound.plan()->rest) run_rest(bound);
-    else rest_.reset(), rest_plan_.reset();
+    if (bound.plan()->rest)
+      run_rest(bound);
+    else
+      rest_.reset(), rest_plan_.reset();
   }
 
  private:
@@ -187,28 +195,35 @@ class Runner::State {
     }
     auto& rest = *rest_->state_;
     rest.profile_ = profile_;
-    for (std::size_t i = 0; i < plan->rest_inputs.size(); ++i) rest.inputs_[i] = bound.tensor(plan->rest_inputs[i]);
-    for (std::size_t i = 0; i < plan->rest_results.size(); ++i) rest.user_outputs_[i] = user_outputs_[plan->rest_results[i]];
+    for (std::size_t i = 0; i < plan->rest_inputs.size(); ++i)
+      rest.inputs_[i] = bound.tensor(plan->rest_inputs[i]);
+    for (std::size_t i = 0; i < plan->rest_results.size(); ++i)
+      rest.user_outputs_[i] = user_outputs_[plan->rest_results[i]];
     rest.run_here();
-    for (std::size_t i = 0; i < plan->rest_results.size(); ++i) outputs_[plan->rest_results[i]] = rest.outputs_[i];
+    for (std::size_t i = 0; i < plan->rest_results.size(); ++i)
+      outputs_[plan->rest_results[i]] = rest.outputs_[i];
   }
   friend class Runner;
 };
 
-Runner::Runner(std::shared_ptr<const Program> program) : state_(std::make_unique<State>(std::move(program))) {}
+Runner::Runner(std::shared_ptr<const Program> program)
+    : state_(std::make_unique<State>(std::move(program))) {}
 Runner::~Runner() = default;
 Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 
 void Runner::set_input(std::size_t index, Tensor tensor) { state_->inputs_.at(index) = std::move(tensor); }
-void Runner::set_output(std::size_t index, Tensor tensor) { state_->user_outputs_.at(index) = std::move(tensor); }
+void Runner::set_output(std::size_t index, Tensor tensor) {
+  state_->user_outputs_.at(index) = std::move(tensor);
+}
 void Runner::run() { state_->run(); }
 const Tensor& Runner::output(std::size_t index) const { return state_->outputs_.at(index); }
 void Runner::profile(bool on) { state_->profile_ = on; }
 
 std::vector<std::shared_ptr<const Plan>> Runner::plans() const {
   std::vector<std::shared_ptr<const Plan>> out;
-  for (const State* s = state_.get(); s && !s->bound_.empty(); s = s->rest_ ? s->rest_->state_.get() : nullptr)
+  for (const State* s = state_.get(); s && !s->bound_.empty();
+       s = s->rest_ ? s->rest_->state_.get() : nullptr)
     out.push_back(s->bound_.front().plan());
   return out;
 }
@@ -222,7 +237,8 @@ std::size_t Runner::arena_bytes() const {
 
 std::vector<StepTime> Runner::times() const {
   std::vector<StepTime> out;
-  for (const State* s = state_.get(); s && !s->bound_.empty(); s = s->rest_ ? s->rest_->state_.get() : nullptr) {
+  for (const State* s = state_.get(); s && !s->bound_.empty();
+       s = s->rest_ ? s->rest_->state_.get() : nullptr) {
     const auto& t = s->bound_.front().times();
     out.insert(out.end(), t.begin(), t.end());
   }

@@ -3,7 +3,8 @@
 #include <tbb/task_arena.h>
 
 namespace lamina {
-std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
+                                    const std::vector<Tensor>& inputs) {
   if (!step.code) return {};
   std::vector<Tensor> in, out, results;
   tbb::task_arena arena(plan.threads);
@@ -15,7 +16,9 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, cons
         in.emplace_back();
       } else {
         const auto& t = plan.tensors[step.in[i]];
-        in.push_back(t.place == Place::constant ? t.constant : reordered(inputs.at(i).to_aligned(), Layout::plain, t.layout));
+        in.push_back(t.place == Place::constant
+                         ? t.constant
+                         : reordered(inputs.at(i).to_aligned(), Layout::plain, t.layout));
       }
       in_pointers.push_back(in.back().raw());
     }
@@ -28,7 +31,8 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, cons
     const auto bound = step.code->step();
     bound->bind({in_pointers.data(), out_pointers.data(), scratch.raw()});
     bound->run();
-    for (std::size_t i = 0; i < out.size(); ++i) results.push_back(reordered(out[i], plan.tensors[step.out[i]].layout, Layout::plain));
+    for (std::size_t i = 0; i < out.size(); ++i)
+      results.push_back(reordered(out[i], plan.tensors[step.out[i]].layout, Layout::plain));
   });
   return results;
 }

@@ -4,8 +4,9 @@
 
 namespace lamina {
 
-/// Runs the step on these inputs (one per input of the step, plain; those the step does not read may be invalid) and
-/// returns its outputs, plain. Dynamic steps are not run: nothing comes back.
-std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs);
+/// Runs the step on these inputs (one per input of the step, plain; those the step does not read may be
+/// invalid) and returns its outputs, plain. Dynamic steps are not run: nothing comes back.
+std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
+                                    const std::vector<Tensor>& inputs);
 
 }  // namespace lamina

@@ -317,7 +317,8 @@ bool Graph::infer_node(NodeId id) {
   for (std::size_t i = 0; i < n.outputs.size(); ++i) {
     auto& v = values_[n.outputs[i].index];
     // What a file says of an unknown operator's outputs is kept.
-    if (v.type == types[i] || (types[i].element == ElementType::undefined && v.type.element != ElementType::undefined))
+    if (v.type == types[i] ||
+        (types[i].element == ElementType::undefined && v.type.element != ElementType::undefined))
       continue;
     v.type = std::move(types[i]);
     changed = true;

@@ -56,8 +56,8 @@ class InferContext {
   std::vector<TensorType> out_;
 };
 
-/// What is known of a small integer value that is computed from shapes: one dimension per element. Nothing when it is
-/// not such a value. (src/graph/shape_values.cc)
+/// What is known of a small integer value that is computed from shapes: one dimension per element. Nothing
+/// when it is not such a value. (src/graph/shape_values.cc)
 std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value);
 
 /// The elements of an integer tensor (any integer type or boolean; unaligned is fine).

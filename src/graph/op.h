@@ -78,7 +78,7 @@ class AnyOp {
  public:
   virtual ~AnyOp() = default;
   virtual const OpInfo& info() const = 0;
-  virtual const void* fields() const = 0;                             ///< the struct
+  virtual const void* fields() const = 0;                              ///< the struct
   virtual const void* type() const = 0;                                ///< one address per operator struct
   virtual std::vector<NamedAttribute> attributes() const = 0;          ///< all, in declaration order
   virtual std::vector<NamedAttribute> changed_attributes() const = 0;  ///< those that differ from the default
@@ -132,8 +132,8 @@ template <class T>
 inline constexpr char type_address = 0;
 }  // namespace detail
 
-/// An operator of a struct. Defined in graph/op_model.h and compiled once per operator, where Registry::add<T>() is
-/// called: what uses operators stays light.
+/// An operator of a struct. Defined in graph/op_model.h and compiled once per operator, where
+/// Registry::add<T>() is called: what uses operators stays light.
 template <class T>
 std::shared_ptr<const AnyOp> make_op(T op);
 

@@ -136,7 +136,8 @@ class Verifier {
     const auto outputs = static_cast<int>(n.outputs.size());
     // Optional further outputs (indices of a pooling) are those that inference knows.
     const auto known = [&](ValueId v) { return exists(v) && g_.type(v).element != ElementType::undefined; };
-    const bool optional = outputs > info.outputs && std::all_of(n.outputs.begin() + info.outputs, n.outputs.end(), known);
+    const bool optional =
+        outputs > info.outputs && std::all_of(n.outputs.begin() + info.outputs, n.outputs.end(), known);
     if (info.outputs != kMany && (outputs < 1 || (outputs > info.outputs && !optional)))
       report("{}: {} outputs, wanted {}", name(id), outputs, info.outputs);
   }

@@ -6,9 +6,12 @@ namespace {
 /// Peak multiply-adds per microsecond of one thread, f32.
 double peak(Isa isa) {
   switch (isa) {
-    case Isa::avx512: return 60000;
-    case Isa::avx2: return 45000;
-    case Isa::sse41: return 12000;
+    case Isa::avx512:
+      return 60000;
+    case Isa::avx2:
+      return 45000;
+    case Isa::sse41:
+      return 12000;
   }
   return 12000;
 }

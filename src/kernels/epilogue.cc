@@ -60,7 +60,8 @@ std::optional<std::vector<Stage>> chain_of(const Node& node) {
 
 namespace {
 
-/// True when, after the first `kept` nodes of `order`, only one value made by them (or the base result) is still read.
+/// True when, after the first `kept` nodes of `order`, only one value made by them (or the base result) is
+/// still read.
 ValueId single_crossing(const Graph& body, const std::vector<NodeId>& order, std::size_t kept) {
   std::vector<bool> made(body.value_slots(), false);
   made[body.inputs()[0].index] = true;
@@ -90,14 +91,16 @@ std::size_t split_epilogue(Graph& graph, NodeId id, std::size_t stages) {
 
   // The node with the first stages.
   std::vector<Graph> front_bodies;
-  std::vector<ValueId> front_inputs(old.inputs.begin(), old.inputs.begin() + static_cast<std::ptrdiff_t>(first_extra));
+  std::vector<ValueId> front_inputs(old.inputs.begin(),
+                                    old.inputs.begin() + static_cast<std::ptrdiff_t>(first_extra));
   if (kept > 0) {
     Graph front = body;
     front.set_result(0, crossing);
     front.erase_unused();
     Graph clean;  // with only the parameters that are still read
     std::vector<ValueId> map(front.value_slots());
-    map[front.inputs()[0].index] = clean.add_input(front.value(front.inputs()[0]).name, front.type(front.inputs()[0]));
+    map[front.inputs()[0].index] =
+        clean.add_input(front.value(front.inputs()[0]).name, front.type(front.inputs()[0]));
     for (std::size_t p = 1; p < front.inputs().size(); ++p) {
       const auto v = front.inputs()[p];
       if (front.readers(v) == 0) continue;
@@ -107,7 +110,8 @@ std::size_t split_epilogue(Graph& graph, NodeId id, std::size_t stages) {
     for (const auto n : front.order()) {
       std::vector<ValueId> in;
       for (auto v : front.node(n).inputs) {
-        if (v.valid() && !map[v.index].valid()) map[v.index] = clean.add_constant(*front.constant(v), front.value(v).name);
+        if (v.valid() && !map[v.index].valid())
+          map[v.index] = clean.add_constant(*front.constant(v), front.value(v).name);
         in.push_back(v.valid() ? map[v.index] : ValueId{});
       }
       map[front.node(n).outputs[0].index] = clean.add(front.node(n).op, in, front.node(n).name);
@@ -129,7 +133,8 @@ std::size_t split_epilogue(Graph& graph, NodeId id, std::size_t stages) {
     const Node& n = body.node(order[i]);
     std::vector<ValueId> in;
     for (auto v : n.inputs) {
-      if (v.valid() && !map[v.index].valid()) map[v.index] = graph.add_constant(*body.constant(v), body.value(v).name);
+      if (v.valid() && !map[v.index].valid())
+        map[v.index] = graph.add_constant(*body.constant(v), body.value(v).name);
       in.push_back(v.valid() ? map[v.index] : ValueId{});
     }
     const auto copy = graph.add_node(n.op, in, n.name);

@@ -9,23 +9,24 @@ namespace lamina {
 
 /// One element-wise operator whose running value is the result of the stage before.
 struct Stage {
-  const Node* node = nullptr;       ///< in the body
-  std::size_t running = 0;          ///< which input of the node is the running value
+  const Node* node = nullptr;  ///< in the body
+  std::size_t running = 0;     ///< which input of the node is the running value
   /// For binary operators the other operand: a constant of the body, or extra input `extra` of the node.
   const Tensor* constant = nullptr;
-  std::optional<std::size_t> extra; ///< index into the compute node's inputs
-  Dims operand_dims;                ///< of the other operand
+  std::optional<std::size_t> extra;  ///< index into the compute node's inputs
+  Dims operand_dims;                 ///< of the other operand
 };
 
-/// The stages in order, or nothing when the body is not a chain (a value read twice, two extra operands, ...).
-/// `limit`: only the first stages that form a chain are wanted.
+/// The stages in order, or nothing when the body is not a chain (a value read twice, two extra operands,
+/// ...). `limit`: only the first stages that form a chain are wanted.
 std::optional<std::vector<Stage>> chain_of(const Node& node);
 
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
 /// Splits the node's epilogue after its first `stages` operators: the rest become nodes of the graph.
-/// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was kept.
+/// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was
+/// kept.
 std::size_t split_epilogue(Graph& graph, NodeId node, std::size_t stages);
 
 }  // namespace lamina

@@ -23,7 +23,10 @@ class NodeView {
   const Graph& graph() const { return graph_; }
   const Node& node() const { return node_; }
   NodeId id() const { return id_; }
-  template <class T> const T* op() const { return node_.op.as<T>(); }
+  template <class T>
+  const T* op() const {
+    return node_.op.as<T>();
+  }
   std::size_t inputs() const { return node_.inputs.size(); }
   bool has(std::size_t i) const { return i < node_.inputs.size() && node_.inputs[i].valid(); }
   ElementType element(std::size_t i) const { return graph_.type(node_.inputs[i]).element; }
@@ -54,7 +57,8 @@ struct RunArgs {
 class Step {
  public:
   virtual ~Step() = default;
-  /// Called before the first run, and again whenever a pointer changes. Pointers stay valid until the next call.
+  /// Called before the first run, and again whenever a pointer changes. Pointers stay valid until the next
+  /// call.
   virtual void bind(const RunArgs& args) = 0;
   virtual void run() = 0;
 };
@@ -74,7 +78,8 @@ class WeightStore {
  public:
   virtual ~WeightStore() = default;
   /// The packing of `source` under `key` (kernel and packing format); made on first use.
-  virtual Tensor packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) = 0;
+  virtual Tensor packed(const Tensor& source, const std::string& key,
+                        const std::function<Tensor()>& make) = 0;
 };
 
 struct MakeContext {
@@ -87,16 +92,16 @@ struct InPlace {
 };
 
 struct Offer {
-  std::string label;                ///< in the field's style: "jit_avx512_1x1_f32", "native_transpose", "reference"
-  std::vector<Layout> inputs;       ///< one per node input
-  std::vector<Layout> outputs;      ///< one per node output
+  std::string label;  ///< in the field's style: "jit_avx512_1x1_f32", "native_transpose", "reference"
+  std::vector<Layout> inputs;   ///< one per node input
+  std::vector<Layout> outputs;  ///< one per node output
   std::vector<InPlace> in_place;
-  std::vector<std::size_t> consumed;///< constant inputs that the executable does not read at run time
-  std::size_t scratch = 0;          ///< bytes, 64-byte aligned
-  std::size_t stages = SIZE_MAX;    ///< how many stages of the epilogue it takes, from the front
-  bool is_view = false;             ///< output 0 is input 0's memory (Reshape): nothing runs
-  bool last_resort = false;  ///< taken only when nothing else offers
-  double cost = 0;                  ///< estimated microseconds on one thread
+  std::vector<std::size_t> consumed;  ///< constant inputs that the executable does not read at run time
+  std::size_t scratch = 0;            ///< bytes, 64-byte aligned
+  std::size_t stages = SIZE_MAX;      ///< how many stages of the epilogue it takes, from the front
+  bool is_view = false;               ///< output 0 is input 0's memory (Reshape): nothing runs
+  bool last_resort = false;           ///< taken only when nothing else offers
+  double cost = 0;                    ///< estimated microseconds on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };
 

@@ -46,8 +46,11 @@ class Builder {
     t.type = plan_->graph.type(v);
     t.layout = layout;
     t.root = static_cast<std::uint32_t>(plan_->tensors.size());
-    if (dynamic) t.place = Place::dynamic;
-    else t.bytes = (element_count(t.type.shape.sizes()) * static_cast<std::size_t>(bits_of(t.type.element)) + 7) / 8;
+    if (dynamic)
+      t.place = Place::dynamic;
+    else
+      t.bytes =
+          (element_count(t.type.shape.sizes()) * static_cast<std::size_t>(bits_of(t.type.element)) + 7) / 8;
     plan_->tensors.push_back(std::move(t));
     return plan_->tensors.back().root;
   }
@@ -127,7 +130,8 @@ class Builder {
       return std::find(p.offer.consumed.begin(), p.offer.consumed.end(), i) != p.offer.consumed.end();
     };
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      step.in.push_back(!node.inputs[i].valid() || consumed(i) ? kNoTensor : tensor_of(node.inputs[i], p.offer.inputs[i]));
+      step.in.push_back(
+          !node.inputs[i].valid() || consumed(i) ? kNoTensor : tensor_of(node.inputs[i], p.offer.inputs[i]));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       step.out.push_back(add_tensor(node.outputs[i], p.offer.outputs[i]));
       made_[{node.outputs[i], p.offer.outputs[i]}] = step.out.back();
@@ -171,7 +175,8 @@ class Builder {
   void add_results() {
     const auto& g = plan_->graph;
     for (std::size_t r = 0; r < g.results().size(); ++r) {
-      const bool later = std::find(plan_->rest_results.begin(), plan_->rest_results.end(), r) != plan_->rest_results.end();
+      const bool later =
+          std::find(plan_->rest_results.begin(), plan_->rest_results.end(), r) != plan_->rest_results.end();
       plan_->results.push_back(later ? kNoTensor : tensor_of(g.results()[r].value, Layout::plain));
     }
     // A result needs memory of its own: inputs, constants and values handed out twice are copied.
@@ -196,7 +201,8 @@ class Builder {
       step.label = "copy";
       step.in = {t};
       step.out = {copy};
-      step.code = make_reorder(plan_->tensors[copy].type.element, plan_->tensors[copy].type.shape.sizes(), Layout::plain, Layout::plain);
+      step.code = make_reorder(plan_->tensors[copy].type.element, plan_->tensors[copy].type.shape.sizes(),
+                               Layout::plain, Layout::plain);
       plan_->steps.push_back(std::move(step));
       t = copy;
     }
@@ -228,7 +234,8 @@ class Builder {
         if (in == kNoTensor || out == kNoTensor || root(out) != out) continue;
         auto& from = plan_->tensors[root(in)];
         auto& to = plan_->tensors[out];
-        const bool once = std::count_if(step.in.begin(), step.in.end(), [&](auto t) { return t != kNoTensor && root(t) == root(in); }) == 1;
+        const bool once = std::count_if(step.in.begin(), step.in.end(),
+                                        [&](auto t) { return t != kNoTensor && root(t) == root(in); }) == 1;
         if (from.place != Place::arena || last[root(in)] != s || from.bytes != to.bytes || !once) continue;
         if (to.place == Place::result) {  // the whole chain moves into the result's memory
           from.place = Place::result;

@@ -47,7 +47,8 @@ double total_cost(const Graph& graph, const Node& node, const Offer& offer, cons
   double cost = offer.cost;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) cost += layouts.cost(node.inputs[i], offer.inputs[i]);
   for (std::size_t i = 0; i < node.outputs.size(); ++i)  // results are handed out plain
-    if (offer.outputs[i] != Layout::plain && graph.is_result(node.outputs[i]) && !same_bytes(graph.type(node.outputs[i]).shape.sizes()))
+    if (offer.outputs[i] != Layout::plain && graph.is_result(node.outputs[i]) &&
+        !same_bytes(graph.type(node.outputs[i]).shape.sizes()))
       cost += reorder_cost(graph.type(node.outputs[i]).element, graph.type(node.outputs[i]).shape.sizes());
   return cost;
 }
@@ -63,7 +64,8 @@ double left_over_cost(const Graph& graph, const Node& node, const Offer& offer) 
 std::size_t cheapest(const std::vector<Offer>& offers, const std::vector<double>& costs) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < costs.size(); ++i) {
-    const bool better = offers[i].last_resort != offers[best].last_resort ? offers[best].last_resort : costs[i] < costs[best];
+    const bool better =
+        offers[i].last_resort != offers[best].last_resort ? offers[best].last_resort : costs[i] < costs[best];
     if (better) best = i;
   }
   return best;
@@ -76,7 +78,11 @@ Choice explain(NodeId id, const Answers& answers, const std::vector<double>& cos
   choice.layout = answers.offers[best].outputs.empty() ? Layout::plain : answers.offers[best].outputs[0];
   choice.cost = costs[best];
   for (std::size_t i = 0; i < costs.size(); ++i)
-    if (i != best) choice.lost.push_back({fmt::format("{} ({})", answers.offers[i].label, answers.offers[i].outputs.empty() ? "plain" : name_of(answers.offers[i].outputs[0])), costs[i]});
+    if (i != best)
+      choice.lost.push_back(
+          {fmt::format("{} ({})", answers.offers[i].label,
+                       answers.offers[i].outputs.empty() ? "plain" : name_of(answers.offers[i].outputs[0])),
+           costs[i]});
   choice.refusals = answers.refusals;
   return choice;
 }
@@ -93,7 +99,8 @@ std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::
     auto answers = ask_kernels(NodeView(graph, id));
     std::vector<double> costs;
     for (const auto& offer : answers.offers)
-      costs.push_back(total_cost(graph, graph.node(id), offer, layouts) + left_over_cost(graph, graph.node(id), offer));
+      costs.push_back(total_cost(graph, graph.node(id), offer, layouts) +
+                      left_over_cost(graph, graph.node(id), offer));
     LAMINA_CHECK(!costs.empty(), "no kernel offers for {}", graph.node(id).op.name());
     const auto best = cheapest(answers.offers, costs);
     if (answers.offers[best].stages < epilogue_size(graph.node(id))) {

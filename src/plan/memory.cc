@@ -12,7 +12,8 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 std::size_t place(std::vector<Block>& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return blocks[a].bytes > blocks[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return blocks[a].bytes > blocks[b].bytes; });
   std::vector<std::size_t> placed;  // sorted by offset
   std::size_t size = 0;
   for (const auto i : order) {
@@ -26,9 +27,10 @@ std::size_t place(std::vector<Block>& blocks) {
     }
     block.offset = at;
     size = std::max(size, at + rounded(block.bytes));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), at,
-                                   [&](std::size_t offset, std::size_t j) { return offset < blocks[j].offset; }),
-                  i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), at,
+                         [&](std::size_t offset, std::size_t j) { return offset < blocks[j].offset; }),
+        i);
   }
   return size;
 }

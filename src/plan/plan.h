@@ -1,5 +1,6 @@
 #pragma once
-/// A plan: which kernel runs each node of a graph with known shapes, in which layout, on which piece of memory.
+/// A plan: which kernel runs each node of a graph with known shapes, in which layout, on which piece of
+/// memory.
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ enum class Place : std::uint8_t {
 /// One tensor in one layout.
 struct PlanTensor {
   ValueId value;
-  TensorType type;         ///< static but for Place::dynamic
+  TensorType type;  ///< static but for Place::dynamic
   Layout layout = Layout::plain;
   std::size_t bytes = 0;
   Place place = Place::arena;
@@ -36,12 +37,12 @@ inline constexpr std::uint32_t kNoTensor = UINT32_MAX;
 struct PlanStep {
   enum class Kind : std::uint8_t { kernel, reorder, copy, dynamic };
   Kind kind = Kind::kernel;
-  NodeId node;                        ///< of a kernel or dynamic step
-  std::string name;                   ///< what a person calls it
-  std::string label;                  ///< the kernel's
-  std::vector<std::uint32_t> in, out; ///< tensors; kNoTensor: absent or consumed
+  NodeId node;                         ///< of a kernel or dynamic step
+  std::string name;                    ///< what a person calls it
+  std::string label;                   ///< the kernel's
+  std::vector<std::uint32_t> in, out;  ///< tensors; kNoTensor: absent or consumed
   std::size_t scratch = 0;
-  double cost = 0;                    ///< estimated microseconds
+  double cost = 0;                         ///< estimated microseconds
   std::shared_ptr<const Executable> code;  ///< none for dynamic
 };
 
@@ -49,25 +50,25 @@ struct PlanStep {
 struct Choice {
   NodeId node;
   std::string label;
-  Layout layout = Layout::plain;      ///< of output 0
+  Layout layout = Layout::plain;  ///< of output 0
   double cost = 0;
   struct Lost {
     std::string label;
-    double cost;                      ///< reorders included
+    double cost;  ///< reorders included
   };
   std::vector<Lost> lost;
   std::vector<Answers::Refusal> refusals;
 };
 
 struct MemoryReport {
-  std::size_t arena = 0;              ///< bytes of tensors and scratch
-  std::size_t sum = 0;                ///< if no two tensors shared memory
-  std::size_t live = 0;               ///< largest sum of tensors alive at one step: the lower bound of the arena
+  std::size_t arena = 0;  ///< bytes of tensors and scratch
+  std::size_t sum = 0;    ///< if no two tensors shared memory
+  std::size_t live = 0;   ///< largest sum of tensors alive at one step: the lower bound of the arena
 };
 
 /// Immutable once built; shared by requests and threads.
 struct Plan {
-  Graph graph;                        ///< with static shapes
+  Graph graph;  ///< with static shapes
   std::vector<PlanTensor> tensors;
   std::vector<PlanStep> steps;
   std::vector<std::uint32_t> inputs;  ///< tensor of each graph input (kNoTensor: not read)
@@ -75,25 +76,25 @@ struct Plan {
   std::vector<std::uint32_t> results;
   std::vector<Choice> choices;
   MemoryReport memory;
-  std::size_t scratch_offset = 0;     ///< all steps share one scratch area in the arena
+  std::size_t scratch_offset = 0;  ///< all steps share one scratch area in the arena
   int threads = 1;
 
   /// Nodes that could not be planned because a shape depends on data: planned when it is known.
   std::optional<Graph> rest;
-  std::vector<std::uint32_t> rest_inputs;   ///< tensor of each input of `rest`
-  std::vector<bool> rest_values;            ///< inputs of `rest` whose values shapes depend on
-  std::vector<std::size_t> rest_results;    ///< which result each result of `rest` is
+  std::vector<std::uint32_t> rest_inputs;  ///< tensor of each input of `rest`
+  std::vector<bool> rest_values;           ///< inputs of `rest` whose values shapes depend on
+  std::vector<std::size_t> rest_results;   ///< which result each result of `rest` is
 };
 
-/// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws Error(unsupported)
-/// naming all operators that nothing can run.
+/// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws
+/// Error(unsupported) naming all operators that nothing can run.
 std::shared_ptr<const Plan> make_plan(Graph graph, WeightStore& weights, int threads);
 
 /// Throws Error(unsupported) that lists every unsupported operator of the graph with its nodes.
 void require_supported(const Graph& graph);
 
-/// A copy of the graph with these input shapes, inputs marked in `values` replaced by constants (they stay inputs
-/// that nothing reads), and types inferred anew.
+/// A copy of the graph with these input shapes, inputs marked in `values` replaced by constants (they stay
+/// inputs that nothing reads), and types inferred anew.
 Graph specialise(const Graph& graph, const std::vector<Tensor>& inputs, const std::vector<bool>& values);
 
 }  // namespace lamina

@@ -27,11 +27,14 @@ Segment segment(const Graph& graph) {
   std::vector<bool> unknown(graph.value_slots(), false);
   for (const auto id : graph.order()) {
     const auto& n = graph.node(id);
-    const bool blocked = std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) { return v.valid() && unknown[v.index]; });
-    const bool known = std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return is_known(graph, v); });
+    const bool blocked = std::any_of(n.inputs.begin(), n.inputs.end(),
+                                     [&](ValueId v) { return v.valid() && unknown[v.index]; });
+    const bool known =
+        std::all_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return is_known(graph, v); });
     std::vector<ValueId> wanted;
     if (!blocked && !known && !n.op.has(Trait::data_dependent))
-      std::copy_if(n.inputs.begin(), n.inputs.end(), std::back_inserter(wanted), [&](ValueId v) { return may_shape(graph, v); });
+      std::copy_if(n.inputs.begin(), n.inputs.end(), std::back_inserter(wanted),
+                   [&](ValueId v) { return may_shape(graph, v); });
     if (blocked || !wanted.empty()) {
       s.waiting.push_back(id);
       s.wanted.insert(s.wanted.end(), wanted.begin(), wanted.end());
@@ -54,7 +57,8 @@ RestGraph rest_of(const Graph& graph, const Segment& segment) {
     if (!v.valid()) return ValueId{};
     auto& to = map[v.index];
     if (to.valid()) return to;
-    if (const auto* constant = graph.constant(v)) return to = rest.graph.add_constant(*constant, graph.value(v).name);
+    if (const auto* constant = graph.constant(v))
+      return to = rest.graph.add_constant(*constant, graph.value(v).name);
     auto type = graph.type(v);
     to = rest.graph.add_input(graph.value(v).name, type);
     rest.cut.push_back(v);
@@ -67,16 +71,19 @@ RestGraph rest_of(const Graph& graph, const Segment& segment) {
     std::vector<std::string> names;
     for (auto v : n.inputs) in.push_back(import(v));
     for (auto v : n.outputs) names.push_back(graph.value(v).name);
-    const auto copy = rest.graph.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies, names);
+    const auto copy =
+        rest.graph.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies, names);
     rest.graph.set_sources(copy, n.sources);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i) map[n.outputs[i].index] = rest.graph.node(copy).outputs[i];
+    for (std::size_t i = 0; i < n.outputs.size(); ++i)
+      map[n.outputs[i].index] = rest.graph.node(copy).outputs[i];
   }
   for (std::size_t r = 0; r < graph.results().size(); ++r) {
     const auto v = graph.results()[r].value;
     const auto p = graph.producer(v);
     if (!p.valid()) continue;
     const auto waits = std::find(segment.waiting.begin(), segment.waiting.end(), p) != segment.waiting.end();
-    const auto dynamic = std::find(segment.dynamic.begin(), segment.dynamic.end(), p) != segment.dynamic.end();
+    const auto dynamic =
+        std::find(segment.dynamic.begin(), segment.dynamic.end(), p) != segment.dynamic.end();
     if (!waits && !dynamic) continue;
     rest.graph.add_result(graph.results()[r].name, import(v));
     rest.results.push_back(r);

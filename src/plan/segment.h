@@ -7,10 +7,10 @@
 namespace lamina {
 
 struct Segment {
-  std::vector<NodeId> planned;   ///< in order; all inputs have static shapes
-  std::vector<NodeId> dynamic;   ///< those of `planned` whose output shapes are found by running them
-  std::vector<NodeId> waiting;   ///< the rest, in order
-  std::vector<ValueId> wanted;   ///< values on which shapes of waiting nodes depend
+  std::vector<NodeId> planned;  ///< in order; all inputs have static shapes
+  std::vector<NodeId> dynamic;  ///< those of `planned` whose output shapes are found by running them
+  std::vector<NodeId> waiting;  ///< the rest, in order
+  std::vector<ValueId> wanted;  ///< values on which shapes of waiting nodes depend
 };
 Segment segment(const Graph& graph);
 
@@ -18,8 +18,8 @@ Segment segment(const Graph& graph);
 struct RestGraph {
   Graph graph;
   std::vector<ValueId> cut;
-  std::vector<bool> values;           ///< inputs on whose values shapes depend
-  std::vector<std::size_t> results;   ///< indices of the whole graph's results
+  std::vector<bool> values;          ///< inputs on whose values shapes depend
+  std::vector<std::size_t> results;  ///< indices of the whole graph's results
 };
 RestGraph rest_of(const Graph& graph, const Segment& segment);
 

@@ -13,7 +13,8 @@ Graph specialise(const Graph& graph, const std::vector<Tensor>& inputs, const st
     const auto v = copy.inputs()[i];
     check_input(copy, v, inputs[i]);
     copy.set_type(v, {inputs[i].element_type(), Shape::of(inputs[i].shape())});
-    if (i < values.size() && values[i]) copy.replace(v, copy.add_constant(inputs[i].clone(), copy.value(v).name));
+    if (i < values.size() && values[i])
+      copy.replace(v, copy.add_constant(inputs[i].clone(), copy.value(v).name));
   }
   copy.infer_types();
   return copy;

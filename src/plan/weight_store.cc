@@ -2,8 +2,10 @@
 
 namespace lamina {
 
-Tensor ModelWeights::packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) {
-  const std::pair<const void*, std::string> at{source.raw(), fmt::format("{} {} {}", key, name_of(source.element_type()), to_string(source.shape()))};
+Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
+                            const std::function<Tensor()>& make) {
+  const std::pair<const void*, std::string> at{
+      source.raw(), fmt::format("{} {} {}", key, name_of(source.element_type()), to_string(source.shape()))};
   {
     std::lock_guard lock(mutex_);
     if (const auto it = entries_.find(at); it != entries_.end()) return it->second.packed;

@@ -81,7 +81,8 @@ std::vector<std::string> widen_half(Graph& graph) {
   Widener widener;
   widener.run(graph, true);
   graph.erase_unused();
-  return {fmt::format("half-precision tensors are computed in f32: {} values, {} constants", widener.values, widener.constants)};
+  return {fmt::format("half-precision tensors are computed in f32: {} values, {} constants", widener.values,
+                      widener.constants)};
 }
 
 }  // namespace lamina

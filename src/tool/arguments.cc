@@ -10,12 +10,24 @@ namespace {
 
 /// benchmark_app's options: ours, or "" when the value is dropped, or "!" when it has no value.
 const std::map<std::string, std::string>& benchmark_app_words() {
-  static const std::map<std::string, std::string> table{
-      {"-m", "MODEL"},           {"-i", "--input"},          {"-d", "--device"},        {"-hint", "--hint"},
-      {"-nstreams", "--streams"}, {"-nthreads", "--threads"}, {"-nireq", "--requests"},  {"-niter", "--iterations"},
-      {"-t", "--seconds"},       {"-b", "--batch"},          {"-api", "--api"},         {"-shape", "--benchmark-app-shape"},
-      {"-infer_precision", "--infer-precision"}, {"-report_type", "--report-type"}, {"-report_folder", "--report-folder"},
-      {"-exec_graph_path", "--runtime-graph"}, {"-json_stats", "--json-stats"}, {"-pc", "-pc"}};
+  static const std::map<std::string, std::string> table{{"-m", "MODEL"},
+                                                        {"-i", "--input"},
+                                                        {"-d", "--device"},
+                                                        {"-hint", "--hint"},
+                                                        {"-nstreams", "--streams"},
+                                                        {"-nthreads", "--threads"},
+                                                        {"-nireq", "--requests"},
+                                                        {"-niter", "--iterations"},
+                                                        {"-t", "--seconds"},
+                                                        {"-b", "--batch"},
+                                                        {"-api", "--api"},
+                                                        {"-shape", "--benchmark-app-shape"},
+                                                        {"-infer_precision", "--infer-precision"},
+                                                        {"-report_type", "--report-type"},
+                                                        {"-report_folder", "--report-folder"},
+                                                        {"-exec_graph_path", "--runtime-graph"},
+                                                        {"-json_stats", "--json-stats"},
+                                                        {"-pc", "-pc"}};
   return table;
 }
 
@@ -27,7 +39,8 @@ std::vector<std::string> canonical_arguments(int argc, char** argv) {
   for (std::size_t i = 0; i < in.size(); ++i) {
     std::string word = in[i], value;
     const auto equals = word.find('=');
-    const std::string head = benchmark && word.starts_with("-") && !word.starts_with("--") ? word.substr(0, equals) : "";
+    const std::string head =
+        benchmark && word.starts_with("-") && !word.starts_with("--") ? word.substr(0, equals) : "";
     const auto it = benchmark_app_words().find(head);
     if (head.empty() || it == benchmark_app_words().end()) {
       out.push_back(word == "-pc" ? "--pc" : word);
@@ -45,15 +58,18 @@ std::vector<std::string> canonical_arguments(int argc, char** argv) {
 
 namespace {
 
-void collect_names(const CLI::App& app, std::vector<std::string>& options, std::vector<std::string>& subcommands) {
+void collect_names(const CLI::App& app, std::vector<std::string>& options,
+                   std::vector<std::string>& subcommands) {
   for (const auto* option : app.get_options())
     for (const auto& name : option->get_lnames()) options.push_back("--" + name);
-  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) subcommands.push_back(sub->get_name());
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    subcommands.push_back(sub->get_name());
 }
 
 }  // namespace
 
-std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& words) {
   const CLI::App* current = &app;
   if (!words.empty())
     for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -62,15 +78,21 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error, con
   collect_names(*current, options, subcommands);
   if (current == &app && !words.empty() && !words[0].starts_with("-")) {
     const auto near = nearest_name(words[0], subcommands);
-    return fmt::format("verb \"{}\" is not known{}", words[0], near.empty() ? fmt::format(", wanted one of {}", fmt::join(subcommands, ", ")) : fmt::format(", did you mean \"{}\"?", near));
+    return fmt::format("verb \"{}\" is not known{}", words[0],
+                       near.empty() ? fmt::format(", wanted one of {}", fmt::join(subcommands, ", "))
+                                    : fmt::format(", did you mean \"{}\"?", near));
   }
-  if (current == &app && words.empty()) return fmt::format("no verb given, wanted one of {}", fmt::join(subcommands, ", "));
+  if (current == &app && words.empty())
+    return fmt::format("no verb given, wanted one of {}", fmt::join(subcommands, ", "));
   if (dynamic_cast<const CLI::ExtrasError*>(&error))
     for (const auto& word : words) {
       const auto head = word.substr(0, word.find('='));
-      if (!word.starts_with("-") || std::find(options.begin(), options.end(), head) != options.end()) continue;
+      if (!word.starts_with("-") || std::find(options.begin(), options.end(), head) != options.end())
+        continue;
       const auto near = nearest_name(head, options);
-      return fmt::format("option \"{}\" is not known{}", head, near.empty() ? fmt::format(" (lamina {} --help lists them)", current->get_name()) : fmt::format(", did you mean \"{}\"?", near));
+      return fmt::format("option \"{}\" is not known{}", head,
+                         near.empty() ? fmt::format(" (lamina {} --help lists them)", current->get_name())
+                                      : fmt::format(", did you mean \"{}\"?", near));
     }
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');

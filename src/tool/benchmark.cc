@@ -14,7 +14,9 @@ namespace lamina::tool {
 
 Subject load(const BenchmarkOptions& o, Options options) {
   using Clock = std::chrono::steady_clock;
-  const auto milliseconds = [](Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double, std::milli>(b - a).count(); };
+  const auto milliseconds = [](Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double, std::milli>(b - a).count();
+  };
   Subject l;
   // Inputs are read before the model, so that their memory counts to what was there before; ports come from a
   // first look at the file, which maps it only.
@@ -46,7 +48,9 @@ Tensor with_batch(const Tensor& t, int batch) {
   shape[0] = batch;
   Tensor out(t.element_type(), shape);
   const std::size_t row = t.bytes() / static_cast<std::size_t>(old);
-  for (int b = 0; b < batch; ++b) std::copy_n(t.raw() + static_cast<std::size_t>(b % old) * row, row, out.raw() + static_cast<std::size_t>(b) * row);
+  for (int b = 0; b < batch; ++b)
+    std::copy_n(t.raw() + static_cast<std::size_t>(b % old) * row, row,
+                out.raw() + static_cast<std::size_t>(b) * row);
   return out;
 }
 
@@ -76,9 +80,12 @@ double Latencies::percentile(double p) const {
   return ms[low] + (ms[high] - ms[low]) * (at - static_cast<double>(low));
 }
 
-double Latencies::mean() const { return ms.empty() ? 0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size()); }
+double Latencies::mean() const {
+  return ms.empty() ? 0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+}
 
-double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests, double seconds) {
+double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests,
+                  double seconds) {
   using Clock = std::chrono::steady_clock;
   std::vector<Request> pool;
   for (int i = 0; i < requests; ++i) {
@@ -97,7 +104,8 @@ double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inpu
       }
     });
   for (auto& t : threads) t.join();
-  return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) / std::chrono::duration<double>(Clock::now() - begin).count();
+  return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) /
+         std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 namespace {
@@ -119,14 +127,16 @@ void print_layers(const BenchmarkOptions& o, Subject& l, nlohmann::json& documen
     const auto times = l.request->layer_times();
     if (rows.empty())
       for (const auto& t : times) rows.push_back({t.name, t.kernel, 0});
-    for (std::size_t i = 0; i < std::min(rows.size(), times.size()); ++i) rows[i].total += times[i].microseconds;
+    for (std::size_t i = 0; i < std::min(rows.size(), times.size()); ++i)
+      rows[i].total += times[i].microseconds;
   }
   double layers = 0;
   for (const auto& r : rows) layers += r.total;
   rows.push_back({"(overhead)", "", whole - layers});
   o.common.say("{:<48} {:<32} {:>10} {:>7}", "layer", "kernel", "us", "share");
   for (const auto& r : rows) {
-    o.common.say("{:<48.48} {:<32.32} {:>10.1f} {:>6.1f}%", r.name, r.kernel, r.total / kRuns, 100 * r.total / whole);
+    o.common.say("{:<48.48} {:<32.32} {:>10.1f} {:>6.1f}%", r.name, r.kernel, r.total / kRuns,
+                 100 * r.total / whole);
     document["layers"].push_back({{"name", r.name}, {"kernel", r.kernel}, {"us", r.total / kRuns}});
   }
   o.common.say("{:<48} {:<32} {:>10.1f}", "total", "", whole / kRuns);
@@ -166,20 +176,38 @@ int run_benchmark(BenchmarkOptions& o) {
   const double fps = requests > 1 ? throughput(*l.compiled, l.inputs, requests, o.seconds)
                                   : static_cast<double>(latencies.ms.size()) / latencies.seconds;
   const double batch = o.batch > 0 ? o.batch : 1;
-  nlohmann::json j{{"model", o.common.model}, {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
-                   {"threads", threads}, {"streams", streams}, {"isa", name_of(effective_isa())}, {"processor", processor_name()},
-                   {"latency_ms", {{"min", latencies.ms.front()}, {"median", latencies.percentile(0.5)}, {"mean", latencies.mean()},
-                                   {"p90", latencies.percentile(0.9)}, {"p99", latencies.percentile(0.99)}, {"max", latencies.ms.back()}}},
-                   {"throughput_fps", fps * batch}, {"load_ms", l.load_ms}, {"first_inference_ms", l.first_ms}, {"before_mb", l.before_mb},
-                   {"peak_rss_mb", peak_resident_mb()}, {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
-                   {"weights_mb", static_cast<double>(l.compiled->weight_memory()) / 1048576}, {"count", latencies.ms.size()}};
-  o.common.say("latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)", latencies.percentile(0.5),
-               latencies.ms.front(), latencies.mean(), latencies.percentile(0.9), latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
-  o.common.say("throughput  {:.1f} inferences/s with {} request{}", fps * batch, requests, requests == 1 ? "" : "s");
+  nlohmann::json j{{"model", o.common.model},
+                   {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
+                   {"threads", threads},
+                   {"streams", streams},
+                   {"isa", name_of(effective_isa())},
+                   {"processor", processor_name()},
+                   {"latency_ms",
+                    {{"min", latencies.ms.front()},
+                     {"median", latencies.percentile(0.5)},
+                     {"mean", latencies.mean()},
+                     {"p90", latencies.percentile(0.9)},
+                     {"p99", latencies.percentile(0.99)},
+                     {"max", latencies.ms.back()}}},
+                   {"throughput_fps", fps * batch},
+                   {"load_ms", l.load_ms},
+                   {"first_inference_ms", l.first_ms},
+                   {"before_mb", l.before_mb},
+                   {"peak_rss_mb", peak_resident_mb()},
+                   {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
+                   {"weights_mb", static_cast<double>(l.compiled->weight_memory()) / 1048576},
+                   {"count", latencies.ms.size()}};
+  o.common.say(
+      "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
+      latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
+      latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
+  o.common.say("throughput  {:.1f} inferences/s with {} request{}", fps * batch, requests,
+               requests == 1 ? "" : "s");
   o.common.say("load        {:.1f} ms, first inference {:.1f} ms", l.load_ms, l.first_ms);
-  o.common.say("memory      peak {:.1f} MB (before the model {:.1f}), tensors {:.1f}, packed weights {:.1f}", peak_resident_mb(), l.before_mb,
-               j["arena_mb"].get<double>(), j["weights_mb"].get<double>());
-  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), threads, threads == 1 ? "" : "s");
+  o.common.say("memory      peak {:.1f} MB (before the model {:.1f}), tensors {:.1f}, packed weights {:.1f}",
+               peak_resident_mb(), l.before_mb, j["arena_mb"].get<double>(), j["weights_mb"].get<double>());
+  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), threads,
+               threads == 1 ? "" : "s");
   if (o.pc) print_layers(o, l, j);
   write_json(o.common, j);
   return 0;
@@ -189,17 +217,28 @@ Verb setup_benchmark(CLI::App& app) {
   auto o = std::make_shared<BenchmarkOptions>();
   add_model(app, o->common);
   add_input_options(app, o->inputs);
-  app.add_option("--hint", o->hint, "latency or throughput")->check(CLI::IsMember({"latency", "throughput", "tput", "cumulative_throughput", "none"}))->type_name("HINT");
-  app.add_option("--seconds", o->seconds, "How long to measure")->check(CLI::Range(0.0, 86400.0))->type_name("S");
-  app.add_option("--iterations", o->iterations, "Measure that many inferences instead")->check(CLI::Range(1, 100000000))->type_name("N");
+  app.add_option("--hint", o->hint, "latency or throughput")
+      ->check(CLI::IsMember({"latency", "throughput", "tput", "cumulative_throughput", "none"}))
+      ->type_name("HINT");
+  app.add_option("--seconds", o->seconds, "How long to measure")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->type_name("S");
+  app.add_option("--iterations", o->iterations, "Measure that many inferences instead")
+      ->check(CLI::Range(1, 100000000))
+      ->type_name("N");
   app.add_option("--requests", o->requests, "Requests in flight")->check(CLI::Range(1, 1024))->type_name("N");
-  app.add_option("--streams", o->streams, "Requests that run at once, each on its share of the threads")->check(CLI::Range(1, 1024))->type_name("N");
-  app.add_option("--batch", o->batch, "Batch size of all inputs")->check(CLI::Range(1, 65536))->type_name("N");
+  app.add_option("--streams", o->streams, "Requests that run at once, each on its share of the threads")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  app.add_option("--batch", o->batch, "Batch size of all inputs")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
   app.add_flag("--pc", o->pc, "Layer by layer (also -pc)");
   app.add_flag("--interactive", o->interactive, "Obey lines on standard input");
   app.add_option("--runtime-graph", o->runtime_graph, "")->group("");
   app.add_option("--device", o->device, "")->group("");
-  for (const char* accepted : {"--api", "--infer-precision", "--report-type", "--report-folder", "--json-stats", "--benchmark-app-shape"})
+  for (const char* accepted : {"--api", "--infer-precision", "--report-type", "--report-folder",
+                               "--json-stats", "--benchmark-app-shape"})
     app.add_option(accepted, o->ignored[accepted], "")->group("");
   add_compile_options(app, o->common);
   add_json(app, o->common);

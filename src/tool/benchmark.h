@@ -38,10 +38,12 @@ struct Latencies {
   double percentile(double p) const;
   double mean() const;
 };
-/// One inference unmeasured, then at least one and until `seconds` have passed, or exactly `at_most` when not 0.
+/// One inference unmeasured, then at least one and until `seconds` have passed, or exactly `at_most` when not
+/// 0.
 Latencies measure(Request& request, double seconds, long at_most = 0);
 /// Inferences per second with that many requests at once.
-double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests, double seconds);
+double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests,
+                  double seconds);
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options, int streams);

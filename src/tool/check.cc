@@ -26,18 +26,21 @@ struct LayerCheck {
 };
 
 /// Every step of a plan on the interpreter's own inputs. Appends values by name for the plans that follow.
-void check_plan(const Plan& plan, const std::vector<Tensor>& inputs, std::map<std::string, Tensor>& values, std::vector<LayerCheck>& rows) {
+void check_plan(const Plan& plan, const std::vector<Tensor>& inputs, std::map<std::string, Tensor>& values,
+                std::vector<LayerCheck>& rows) {
   std::map<NodeId, const PlanStep*> steps;
   for (const auto& s : plan.steps)
     if (s.kind == PlanStep::Kind::kernel) steps[s.node] = &s;
   InterpreterOptions options;
-  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
+  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                        const std::vector<Tensor>& out) {
     for (std::size_t i = 0; i < out.size(); ++i) values[g.value(g.node(id).outputs[i]).name] = out[i];
     const auto it = steps.find(id);
     if (it == steps.end() || g.node(id).op.has(Trait::impure)) return;
     const auto got = run_single_step(plan, *it->second, in);
     for (std::size_t i = 0; i < got.size(); ++i)
-      rows.push_back({g.label(id) + (got.size() > 1 ? fmt::format(" [{}]", i) : ""), g.node(id).op.name(), it->second->label, difference(got[i], out[i])});
+      rows.push_back({g.label(id) + (got.size() > 1 ? fmt::format(" [{}]", i) : ""), g.node(id).op.name(),
+                      it->second->label, difference(got[i], out[i])});
   };
   interpret(plan.graph, inputs, options);
 }
@@ -51,7 +54,8 @@ std::vector<LayerCheck> check_layers(Session& s) {
       inputs.clear();
       for (const auto v : plan->graph.inputs()) inputs.push_back(values[plan->graph.value(v).name]);
     }
-    for (std::size_t i = 0; i < plan->graph.inputs().size(); ++i) values[plan->graph.value(plan->graph.inputs()[i]).name] = inputs[i];
+    for (std::size_t i = 0; i < plan->graph.inputs().size(); ++i)
+      values[plan->graph.value(plan->graph.inputs()[i]).name] = inputs[i];
     check_plan(*plan, inputs, values, rows);
   }
   return rows;
@@ -62,7 +66,8 @@ bool quantises(const Graph& graph) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
     if (graph.node({n}).erased()) continue;
     const auto name = graph.node({n}).op.name();
-    if (name == "FakeQuantize" || name == "Quantize" || name == "DynamicQuantize" || name == "Round") return true;
+    if (name == "FakeQuantize" || name == "Quantize" || name == "DynamicQuantize" || name == "Round")
+      return true;
     for (const auto& body : graph.node({n}).bodies)
       if (quantises(body)) return true;
   }
@@ -70,7 +75,8 @@ bool quantises(const Graph& graph) {
 }
 
 bool is_half(const std::vector<Port>& ports) {
-  return std::any_of(ports.begin(), ports.end(), [](const Port& p) { return p.type == ElementType::f16 || p.type == ElementType::bf16; });
+  return std::any_of(ports.begin(), ports.end(),
+                     [](const Port& p) { return p.type == ElementType::f16 || p.type == ElementType::bf16; });
 }
 
 /// First rewrite after which the interpreter gives another result.
@@ -101,12 +107,17 @@ int bisect(const CheckOptions& o, Session& s, const std::vector<Tensor>& wanted)
   }
   Ledger last;
   right_after(bad, last);
-  o.common.say("bisect: rewrite {} of {} changes the result: {}", bad, total, to_string(last.firings().back()));
+  o.common.say("bisect: rewrite {} of {} changes the result: {}", bad, total,
+               to_string(last.firings().back()));
   return 1;
 }
 
 nlohmann::json to_json(const Difference& d) {
-  return {{"within", d.within}, {"max", d.max}, {"mean", d.mean}, {"limit", d.limit}, {"mismatches", d.mismatches}};
+  return {{"within", d.within},
+          {"max", d.max},
+          {"mean", d.mean},
+          {"limit", d.limit},
+          {"mismatches", d.mismatches}};
 }
 
 int run(const CheckOptions& o) {
@@ -122,17 +133,20 @@ int run(const CheckOptions& o) {
     wanted = interpret(s.impl().original(), s.inputs);
   }
   if (o.bisect) return bisect(o, s, wanted);
-  nlohmann::json j{{"model", o.common.model}, {"layers", nlohmann::json::array()}, {"outputs", nlohmann::json::array()}};
+  nlohmann::json j{
+      {"model", o.common.model}, {"layers", nlohmann::json::array()}, {"outputs", nlohmann::json::array()}};
   std::size_t bad = 0;
   for (const auto& r : rows) {
     bad += !r.difference.within;
     if (o.per_layer || !r.difference.within)
-      o.common.say("{}  {:<40} {:<24} {:<32} {}", r.difference.within ? "ok  " : "FAIL", r.name, r.op, r.kernel, to_string(r.difference));
+      o.common.say("{}  {:<40} {:<24} {:<32} {}", r.difference.within ? "ok  " : "FAIL", r.name, r.op,
+                   r.kernel, to_string(r.difference));
     auto row = to_json(r.difference);
     row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel;
     j["layers"].push_back(std::move(row));
   }
-  const bool quantised = quantises(s.impl().original()), half = is_half(s.model.outputs()) || !s.impl().precision_notes().empty();
+  const bool quantised = quantises(s.impl().original()),
+             half = is_half(s.model.outputs()) || !s.impl().precision_notes().empty();
   const auto expected = o.expect.empty() ? NpzFile{} : read_npz(o.expect);
   const auto& ports = s.model.outputs();
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -141,8 +155,14 @@ int run(const CheckOptions& o) {
       const auto d = difference(got, reference, half);
       const bool counts = !quantised || !d.comparable;
       bad += counts && !d.within;
-      o.common.say("{}  output {} against the {}: {}{}", d.within ? "ok  " : counts ? "FAIL" : "note", ports[i].name, against, to_string(d),
-                   counts || d.within ? "" : " (not judged: quantise steps amplify one rounding; the layers above are)");
+      o.common.say("{}  output {} against the {}: {}{}",
+                   d.within ? "ok  "
+                   : counts ? "FAIL"
+                            : "note",
+                   ports[i].name, against, to_string(d),
+                   counts || d.within
+                       ? ""
+                       : " (not judged: quantise steps amplify one rounding; the layers above are)");
       auto row = to_json(d);
       row["name"] = ports[i].name, row["against"] = against;
       j["outputs"].push_back(std::move(row));
@@ -150,7 +170,8 @@ int run(const CheckOptions& o) {
     judge("interpreter", wanted[i]);
     if (o.expect.empty()) continue;
     const auto* stored = find_array(expected, ports[i].name, "out" + std::to_string(i));
-    if (!stored) fail(ErrorCode::bad_input, "{}: holds neither \"{}\" nor \"out{}\"", o.expect, ports[i].name, i);
+    if (!stored)
+      fail(ErrorCode::bad_input, "{}: holds neither \"{}\" nor \"out{}\"", o.expect, ports[i].name, i);
     judge("stored output", *stored);
   }
   o.common.say("{}: {} layers checked, {} wrong", bad == 0 ? "clean" : "NOT clean", rows.size(), bad);
@@ -165,7 +186,8 @@ Verb setup_check(CLI::App& app) {
   auto o = std::make_shared<CheckOptions>();
   add_model(app, o->common);
   add_input_options(app, o->inputs);
-  app.add_option("--expect", o->expect, "Stored outputs, by name or as out0, out1, ...")->type_name("FILE.npz");
+  app.add_option("--expect", o->expect, "Stored outputs, by name or as out0, out1, ...")
+      ->type_name("FILE.npz");
   app.add_flag("--per-layer", o->per_layer, "Print every layer");
   app.add_flag("--bisect", o->bisect, "Name the first rewrite that changes the result");
   add_compile_options(app, o->common);

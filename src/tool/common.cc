@@ -20,7 +20,9 @@ Options Common::options() const {
   o.disable = disable;
   o.exempt = exempt;
   o.max_isa = max_isa;
-  o.precision = precision == "f32" ? Precision::f32 : precision == "bf16" ? Precision::bf16 : Precision::model;
+  o.precision = precision == "f32"    ? Precision::f32
+                : precision == "bf16" ? Precision::bf16
+                                      : Precision::model;
   for (const auto& pair : set) {
     const auto equals = pair.find('=');
     if (equals == std::string::npos) throw UsageError(fmt::format("--set {}: wanted KEY=VALUE", pair));
@@ -41,13 +43,15 @@ std::vector<std::pair<std::string, Dims>> Common::shapes() const {
   std::vector<std::pair<std::string, Dims>> out;
   for (const auto& text : shape) {
     const auto equals = text.rfind('=');
-    if (equals == std::string::npos) throw UsageError(fmt::format("--shape {}: wanted NAME=1,3,224,224", text));
+    if (equals == std::string::npos)
+      throw UsageError(fmt::format("--shape {}: wanted NAME=1,3,224,224", text));
     Dims dims;
     std::string rest = text.substr(equals + 1);
     while (!rest.empty()) {
       const auto comma = rest.find(',');
       const auto d = parse_integer<std::int64_t>(rest.substr(0, comma));
-      if (!d || *d < 0) throw UsageError(fmt::format("--shape {}: \"{}\" is not a size", text, rest.substr(0, comma)));
+      if (!d || *d < 0)
+        throw UsageError(fmt::format("--shape {}: \"{}\" is not a size", text, rest.substr(0, comma)));
       dims.push_back(*d);
       rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
     }
@@ -62,17 +66,35 @@ void add_model(CLI::App& app, Common& c) {
 
 void add_compile_options(CLI::App& app, Common& c) {
   app.add_option("--set", c.set, "Configuration KEY=VALUE")->type_name("KEY=VALUE")->allow_extra_args(false);
-  app.add_option("--threads", c.threads, "Threads of one request; 0: what the machine allows")->check(CLI::Range(0, 1024))->type_name("N");
-  app.add_option("--precision", c.precision, "model, f32 or bf16 (int8: as model)")->check(CLI::IsMember({"model", "f32", "bf16", "int8"}))->type_name("P");
-  app.add_option("--disable", c.disable, "Optimisations to leave out, or all")->delimiter(',')->type_name("RULE[,RULE]")->allow_extra_args(false);
-  app.add_option("--exempt", c.exempt, "Nodes that no optimisation touches")->delimiter(',')->type_name("NAME_OR_REGEX[,...]")->allow_extra_args(false);
-  app.add_option("--shape", c.shape, "Shape of an input")->type_name("NAME=1,3,224,224")->allow_extra_args(false);
-  app.add_option("--max-isa", c.max_isa, "sse41, avx2, avx512 or native")->check(CLI::IsMember({"sse41", "avx2", "avx512", "native"}))->type_name("ISA");
-  app.add_option("--log-level", c.log_level, "error, warning, info or debug")->check(CLI::IsMember({"error", "warning", "info", "debug"}))->type_name("LEVEL");
+  app.add_option("--threads", c.threads, "Threads of one request; 0: what the machine allows")
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
+  app.add_option("--precision", c.precision, "model, f32 or bf16 (int8: as model)")
+      ->check(CLI::IsMember({"model", "f32", "bf16", "int8"}))
+      ->type_name("P");
+  app.add_option("--disable", c.disable, "Optimisations to leave out, or all")
+      ->delimiter(',')
+      ->type_name("RULE[,RULE]")
+      ->allow_extra_args(false);
+  app.add_option("--exempt", c.exempt, "Nodes that no optimisation touches")
+      ->delimiter(',')
+      ->type_name("NAME_OR_REGEX[,...]")
+      ->allow_extra_args(false);
+  app.add_option("--shape", c.shape, "Shape of an input")
+      ->type_name("NAME=1,3,224,224")
+      ->allow_extra_args(false);
+  app.add_option("--max-isa", c.max_isa, "sse41, avx2, avx512 or native")
+      ->check(CLI::IsMember({"sse41", "avx2", "avx512", "native"}))
+      ->type_name("ISA");
+  app.add_option("--log-level", c.log_level, "error, warning, info or debug")
+      ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
+      ->type_name("LEVEL");
   app.add_flag("--quiet", c.quiet, "Print results only where they were asked for");
 }
 
-void add_json(CLI::App& app, Common& c) { app.add_option("--json", c.json, "Write one JSON document (-: standard output)")->type_name("FILE"); }
+void add_json(CLI::App& app, Common& c) {
+  app.add_option("--json", c.json, "Write one JSON document (-: standard output)")->type_name("FILE");
+}
 
 void write_json(const Common& c, const nlohmann::json& document) {
   if (c.json.empty()) return;

@@ -37,7 +37,8 @@ void find_nodes(const Plan& plan, const std::map<std::string, std::size_t>& inde
       const auto it = index.find(plan.graph.sources.at(source.index).name);
       if (it == index.end()) continue;
       auto& fate = fates[it->second];
-      fate.steps.push_back(fmt::format("{}{}", choice->label, choice->layout == Layout::plain ? "" : " in channels-last"));
+      fate.steps.push_back(
+          fmt::format("{}{}", choice->label, choice->layout == Layout::plain ? "" : " in channels-last"));
       fate.choices.push_back(choice);
       for (const auto other : sources)
         if (other != source) fate.shared.push_back(plan.graph.sources.at(other.index).name);
@@ -58,12 +59,15 @@ std::vector<Fate> fates_of(Session& s) {
 }
 
 std::string in_short(const Fate& f) {
-  const auto removed = std::find_if(f.history.begin(), f.history.end(), [](const auto& e) { return e.kind == LedgerEntry::Kind::removed; });
+  const auto removed = std::find_if(f.history.begin(), f.history.end(),
+                                    [](const auto& e) { return e.kind == LedgerEntry::Kind::removed; });
   if (f.steps.empty()) {
     if (removed != f.history.end()) return fmt::format("gone: {} ({})", removed->text, removed->rule);
     return "gone: folded or unused once the shapes were known";
   }
-  std::string text = f.steps.size() == 1 ? f.steps[0] : fmt::format("{} nodes: {}", f.steps.size(), fmt::join(f.steps, ", "));
+  std::string text = f.steps.size() == 1
+                         ? f.steps[0]
+                         : fmt::format("{} nodes: {}", f.steps.size(), fmt::join(f.steps, ", "));
   if (!f.shared.empty()) {
     const std::set<std::string> names(f.shared.begin(), f.shared.end());
     text += fmt::format(", one node with {}", fmt::join(names, ", "));
@@ -77,14 +81,25 @@ void print_detail(const Common& c, const Fate& f) {
   for (const auto& e : f.history) c.say("  {}", to_string(e));
   for (const auto* choice : f.choices) {
     c.say("  kernel {} (estimated {:.1f} us)", choice->label, choice->cost);
-    for (const auto& lost : choice->lost) c.say("    instead of {} (estimated {:.1f} us)", lost.label, lost.cost);
+    for (const auto& lost : choice->lost)
+      c.say("    instead of {} (estimated {:.1f} us)", lost.label, lost.cost);
     for (const auto& r : choice->refusals) c.say("    {} refused: {}", r.kernel, r.reason);
   }
 }
 
 nlohmann::json to_json(const Fate& f) {
-  nlohmann::json j{{"name", f.name}, {"type", f.type}, {"fate", in_short(f)}, {"kernels", f.steps}, {"history", nlohmann::json::array()}};
-  for (const auto& e : f.history) j["history"].push_back({{"rule", e.rule}, {"kind", e.kind == LedgerEntry::Kind::fired ? "fired" : e.kind == LedgerEntry::Kind::refused ? "refused" : "removed"}, {"node", e.node}, {"text", e.text}});
+  nlohmann::json j{{"name", f.name},
+                   {"type", f.type},
+                   {"fate", in_short(f)},
+                   {"kernels", f.steps},
+                   {"history", nlohmann::json::array()}};
+  for (const auto& e : f.history)
+    j["history"].push_back({{"rule", e.rule},
+                            {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
+                                     : e.kind == LedgerEntry::Kind::refused ? "refused"
+                                                                            : "removed"},
+                            {"node", e.node},
+                            {"text", e.text}});
   return j;
 }
 
@@ -95,7 +110,8 @@ int why(const ExplainOptions& o, Session& s) {
   for (const auto& r : all_rules()) rules.push_back(r.name);
   if (std::find(rules.begin(), rules.end(), rule) == rules.end()) {
     const auto near = nearest_name(rule, rules);
-    throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", rule, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+    throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", rule,
+                                 near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
   }
   std::size_t found = 0;
   for (const auto& e : s.impl().ledger().about(node))
@@ -115,21 +131,27 @@ int run(const ExplainOptions& o) {
   }
   if (!o.why.empty()) return why(o, s);
   const auto fates = fates_of(s);
-  nlohmann::json j{{"model", o.common.model}, {"precision", s.impl().precision_notes()}, {"layers", nlohmann::json::array()}, {"rules", nlohmann::json::object()}};
+  nlohmann::json j{{"model", o.common.model},
+                   {"precision", s.impl().precision_notes()},
+                   {"layers", nlohmann::json::array()},
+                   {"rules", nlohmann::json::object()}};
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   bool found = o.node.empty();
   for (const auto& f : fates) {
     if (!o.node.empty() && f.name != o.node) continue;
     found = true;
-    if (o.node.empty()) o.common.say("{:<40} {:<20} {}", f.name, f.type, in_short(f));
-    else print_detail(o.common, f);
+    if (o.node.empty())
+      o.common.say("{:<40} {:<20} {}", f.name, f.type, in_short(f));
+    else
+      print_detail(o.common, f);
     j["layers"].push_back(to_json(f));
   }
   if (!found) {
     std::vector<std::string> names;
     for (const auto& f : fates) names.push_back(f.name);
     const auto near = nearest_name(o.node, names);
-    fail(ErrorCode::bad_input, "--node: there is no layer \"{}\"{}", o.node, near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+    fail(ErrorCode::bad_input, "--node: there is no layer \"{}\"{}", o.node,
+         near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
   }
   for (const auto& [rule, count] : s.impl().ledger().counts()) {
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
@@ -146,7 +168,9 @@ Verb setup_explain(CLI::App& app) {
   add_model(app, o->common);
   add_input_options(app, o->inputs);
   app.add_option("--node", o->node, "One layer in detail")->type_name("NAME");
-  app.add_option("--why", o->why, "What one rule did or refused at one layer")->expected(2)->type_name("RULE NODE");
+  app.add_option("--why", o->why, "What one rule did or refused at one layer")
+      ->expected(2)
+      ->type_name("RULE NODE");
   add_compile_options(app, o->common);
   add_json(app, o->common);
   return [o] { return run(*o); };

@@ -17,8 +17,8 @@ struct InputOptions {
 void add_input_options(CLI::App& app, InputOptions& o);
 
 /// One tensor per input of the model. `notes`: what was made up, a sentence each.
-std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options, const Common& common,
-                                  std::vector<std::string>& notes);
+std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
+                                  const Common& common, std::vector<std::string>& notes);
 
 /// Finds an array by name, else by position ("in3", "out3").
 const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& name,

@@ -25,7 +25,8 @@ void measure_line(const Subject& l, double seconds, int streams) {
 void save(const Subject& l, const std::string& path) {
   l.request->run();
   NpzFile arrays;
-  for (std::size_t i = 0; i < l.outputs.size(); ++i) arrays.emplace_back(l.outputs[i].name, l.request->output(i));
+  for (std::size_t i = 0; i < l.outputs.size(); ++i)
+    arrays.emplace_back(l.outputs[i].name, l.request->output(i));
   write_npz(path, arrays);
   answer({{"ok", true}});
 }
@@ -34,7 +35,11 @@ void save(const Subject& l, const std::string& path) {
 
 int interactive(const BenchmarkOptions& o, const Options& options, int streams) {
   const auto l = load(o, options);
-  answer({{"ready", true}, {"name", version()}, {"load_ms", l.load_ms}, {"first_inference_ms", l.first_ms}, {"before_mb", l.before_mb}});
+  answer({{"ready", true},
+          {"name", version()},
+          {"load_ms", l.load_ms},
+          {"first_inference_ms", l.first_ms},
+          {"before_mb", l.before_mb}});
   std::string line;
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);

@@ -15,11 +15,19 @@ struct OpsOptions {
   std::string format = "text";
 };
 
+/// Text as a cell of a Markdown table.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
 /// Kernels other than the reference that take the operator.
 std::vector<std::string> kernel_names(const Op& op) {
   std::vector<std::string> out;
   for (const auto& k : kernels())
-    if (k.name != "reference" && k.takes(op) && std::find(out.begin(), out.end(), k.name) == out.end()) out.push_back(k.name);
+    if (k.name != "reference" && k.takes(op) && std::find(out.begin(), out.end(), k.name) == out.end())
+      out.push_back(k.name);
   return out;
 }
 
@@ -33,25 +41,36 @@ std::vector<Row> rows() {
   for (const auto& name : operators().names()) {
     const auto* prototype = operators().find(name);
     const Op op{std::shared_ptr<const AnyOp>(prototype->copy())};
-    out.push_back({name, std::string(prototype->info().doc), fmt::format("{}", fmt::join(kernel_names(op), ", ")), {}, {}});
+    out.push_back({name,
+                   std::string(prototype->info().doc),
+                   fmt::format("{}", fmt::join(kernel_names(op), ", ")),
+                   {},
+                   {}});
   }
   return out;
 }
 
 int run(const OpsOptions& o) {
-  nlohmann::json j{{"operators", nlohmann::json::array()}, {"onnx", supported_onnx()}, {"ir", supported_ir()}};
+  nlohmann::json j{
+      {"operators", nlohmann::json::array()}, {"onnx", supported_onnx()}, {"ir", supported_ir()}};
   const auto list = rows();
-  for (const auto& r : list) j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
+  for (const auto& r : list)
+    j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
   if (o.format == "onnx" || o.format == "ir") {
     for (const auto& name : o.format == "onnx" ? supported_onnx() : supported_ir()) o.common.say("{}", name);
   } else if (o.format == "markdown") {
-    o.common.say("# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without a kernel of their own run on the reference\n"
-                 "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | kernels |\n| --- | --- | --- |");
-    for (const auto& r : list) o.common.say("| {} | {} | {} |", r.name, r.doc, r.kernels.empty() ? "reference" : r.kernels);
+    o.common.say(
+        "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
+        "a kernel of their own run on the reference\n"
+        "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | "
+        "kernels |\n| --- | --- | --- |");
+    for (const auto& r : list)
+      o.common.say("| {} | {} | {} |", r.name, cell(r.doc), r.kernels.empty() ? "reference" : r.kernels);
     o.common.say("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", "));
     o.common.say("\n## OpenVINO IR 10 and 11\n\n{}", fmt::join(supported_ir(), ", "));
   } else {
-    for (const auto& r : list) o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
+    for (const auto& r : list)
+      o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
   }
   write_json(o.common, j);
   return 0;
@@ -61,7 +80,9 @@ int run(const OpsOptions& o) {
 
 Verb setup_ops(CLI::App& app) {
   auto o = std::make_shared<OpsOptions>();
-  app.add_option("--format", o->format, "text, onnx, ir or markdown")->check(CLI::IsMember({"text", "onnx", "ir", "markdown"}))->type_name("FORMAT");
+  app.add_option("--format", o->format, "text, onnx, ir or markdown")
+      ->check(CLI::IsMember({"text", "onnx", "ir", "markdown"}))
+      ->type_name("FORMAT");
   add_json(app, o->common);
   return [o] { return run(*o); };
 }

@@ -45,8 +45,9 @@ std::vector<std::size_t> best(const std::vector<double>& values, std::size_t cou
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
   count = std::min(count, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-                    [&](auto a, auto b) { return values[a] > values[b] || (values[a] == values[b] && a < b); });
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+      [&](auto a, auto b) { return values[a] > values[b] || (values[a] == values[b] && a < b); });
   order.resize(count);
   return order;
 }
@@ -54,9 +55,14 @@ std::vector<std::size_t> best(const std::vector<double>& values, std::size_t cou
 nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t) {
   const auto values = to_doubles(t);
   const auto s = summary(values);
-  const auto finite = [](double v) { return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(fmt::format("{}", v)); };
-  nlohmann::json j{{"name", port.name}, {"type", name_of(t.element_type())}, {"shape", t.shape()}, {"min", finite(s.min)}, {"max", finite(s.max)}, {"mean", finite(s.mean)}};
-  o.common.say("{}  {}[{}]  min {:.6g}  max {:.6g}  mean {:.6g}", port.name, name_of(t.element_type()), fmt::join(t.shape(), ","), s.min, s.max, s.mean);
+  const auto finite = [](double v) {
+    return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(fmt::format("{}", v));
+  };
+  nlohmann::json j{{"name", port.name},    {"type", name_of(t.element_type())},
+                   {"shape", t.shape()},   {"min", finite(s.min)},
+                   {"max", finite(s.max)}, {"mean", finite(s.mean)}};
+  o.common.say("{}  {}[{}]  min {:.6g}  max {:.6g}  mean {:.6g}", port.name, name_of(t.element_type()),
+               fmt::join(t.shape(), ","), s.min, s.max, s.mean);
   if (o.top == 0 || !looks_like_classes(t)) return j;
   for (const auto i : best(values, static_cast<std::size_t>(o.top))) {
     o.common.say("  {:>6}  {:.6g}", i, values[i]);
@@ -69,7 +75,8 @@ std::vector<Tensor> run_once(Session& session, bool reference) {
   if (reference) return interpret(session.model.share()->loaded().graph, session.inputs);
   session.request.run();
   std::vector<Tensor> results;
-  for (std::size_t i = 0; i < session.model.outputs().size(); ++i) results.push_back(session.request.output(i));
+  for (std::size_t i = 0; i < session.model.outputs().size(); ++i)
+    results.push_back(session.request.output(i));
   return results;
 }
 
@@ -82,7 +89,8 @@ int run(const RunOptions& o) {
     Progress progress("running " + o.common.model, o.common.quiet);
     results = run_once(session, o.reference);
   }
-  nlohmann::json document{{"model", o.common.model}, {"notes", session.notes}, {"outputs", nlohmann::json::array()}};
+  nlohmann::json document{
+      {"model", o.common.model}, {"notes", session.notes}, {"outputs", nlohmann::json::array()}};
   NpzFile arrays;
   const auto& ports = session.model.outputs();
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -103,7 +111,8 @@ Verb setup_run(CLI::App& app) {
   add_input_options(app, o->inputs);
   app.add_option("--output", o->output, "Stores the outputs")->type_name("FILE.npz");
   app.add_flag("--by-position", o->by_position, "Outputs are called out0, out1, ... in the file");
-  app.add_flag("--reference", o->reference, "Run the model as it is in the file by the (slow) reference interpreter");
+  app.add_flag("--reference", o->reference,
+               "Run the model as it is in the file by the (slow) reference interpreter");
   app.add_option("--top", o->top, "Best classes to print")->check(CLI::Range(0, 1000))->type_name("K");
   add_compile_options(app, o->common);
   add_json(app, o->common);

@@ -10,19 +10,19 @@ struct Session {
   Session(const Common& common, const InputOptions& inputs, Options options);
 
   Model model;
-  std::vector<std::string> notes;   ///< inputs that were made up
+  std::vector<std::string> notes;  ///< inputs that were made up
   std::vector<Tensor> inputs;
   CompiledModel compiled;
-  Request request;                  ///< with the inputs set
+  Request request;  ///< with the inputs set
   const Compiled& impl() const { return *compiled.share(); }
 };
 
 /// How far two tensors are apart.
 struct Difference {
-  bool comparable = true;           ///< same type and shape
-  bool within = true;               ///< f32: max <= 1e-4 + 1e-3 * largest (f16: 1e-3 + 1e-2); integers equal
+  bool comparable = true;  ///< same type and shape
+  bool within = true;      ///< f32: max <= 1e-4 + 1e-3 * largest (f16: 1e-3 + 1e-2); integers equal
   double max = 0, mean = 0, largest = 0, limit = 0;
-  std::size_t mismatches = 0;       ///< integers that differ, values not finite in one only
+  std::size_t mismatches = 0;  ///< integers that differ, values not finite in one only
 };
 /// `half`: the wider rule of half-precision tensors.
 Difference difference(const Tensor& got, const Tensor& wanted, bool half = false);

@@ -6,10 +6,13 @@ namespace lamina::tool {
 const std::vector<VerbRow>& verbs() {
   static const std::vector<VerbRow> table{
       {"run", "Runs a model once", "lamina run model.onnx --input image=cat.png --top 3", setup_run},
-      {"check", "Compares the optimised model with the reference interpreter", "lamina check model.onnx --per-layer", setup_check},
-      {"benchmark", "Measures latency, throughput, load time and memory", "lamina benchmark model.onnx --seconds 3 --threads 2", setup_benchmark},
+      {"check", "Compares the optimised model with the reference interpreter",
+       "lamina check model.onnx --per-layer", setup_check},
+      {"benchmark", "Measures latency, throughput, load time and memory",
+       "lamina benchmark model.onnx --seconds 3 --threads 2", setup_benchmark},
       {"inspect", "Shows inputs, outputs, operators and sizes", "lamina inspect model.onnx", setup_inspect},
-      {"explain", "Shows what was done to each layer, and why", "lamina explain model.onnx --node conv1", setup_explain},
+      {"explain", "Shows what was done to each layer, and why", "lamina explain model.onnx --node conv1",
+       setup_explain},
       {"ops", "Lists the supported operators", "lamina ops --format onnx", setup_ops},
       {"version", "Shows versions, the processor and its limits", "lamina version --verbose", setup_version},
   };

@@ -20,16 +20,23 @@ double total_memory() {
 }
 
 int run(const Common& c, bool verbose) {
-  const nlohmann::json j{{"lamina", version().substr(7)}, {"onednn", onednn_version()}, {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
-                         {"processor", processor_name()}, {"isa", name_of(native_isa())}, {"features", processor_features()},
-                         {"processors", std::thread::hardware_concurrency()}, {"threads", available_threads()}, {"memory_bytes", total_memory()}};
+  const nlohmann::json j{{"lamina", version().substr(7)},
+                         {"onednn", onednn_version()},
+                         {"tbb", fmt::format("{}.{}", TBB_VERSION_MAJOR, TBB_VERSION_MINOR)},
+                         {"processor", processor_name()},
+                         {"isa", name_of(native_isa())},
+                         {"features", processor_features()},
+                         {"processors", std::thread::hardware_concurrency()},
+                         {"threads", available_threads()},
+                         {"memory_bytes", total_memory()}};
   c.say("{}", version());
   if (verbose) {
     c.say("oneDNN       {}", j["onednn"].get<std::string>());
     c.say("oneTBB       {}", j["tbb"].get<std::string>());
     c.say("processor    {}", j["processor"].get<std::string>());
     c.say("instructions {} ({})", j["isa"].get<std::string>(), j["features"].get<std::string>());
-    c.say("threads      {} of {} processors (affinity mask and container limits)", available_threads(), std::thread::hardware_concurrency());
+    c.say("threads      {} of {} processors (affinity mask and container limits)", available_threads(),
+          std::thread::hardware_concurrency());
     c.say("memory       {}", human_bytes(total_memory()));
   }
   write_json(c, j);

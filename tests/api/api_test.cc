@@ -102,14 +102,23 @@ TEST(Api, output_memory_of_the_caller) {
 }
 
 TEST(Api, errors) {
-  EXPECT_NE(error_of([] { Model("no/such/file.onnx"); }, ErrorCode::bad_file).find("no/such/file.onnx"), std::string::npos);
+  EXPECT_NE(error_of([] { Model("no/such/file.onnx"); }, ErrorCode::bad_file).find("no/such/file.onnx"),
+            std::string::npos);
   const Model model(kModel);
   Options wrong;
   wrong.disable = {"fuse-bais"};
-  EXPECT_NE(error_of([&] { CompiledModel(model, wrong); }, ErrorCode::bad_option).find("fuse-bias"), std::string::npos);
+  EXPECT_NE(error_of([&] { CompiledModel(model, wrong); }, ErrorCode::bad_option).find("fuse-bias"),
+            std::string::npos);
   auto request = CompiledModel(model).create_request();
-  EXPECT_NE(error_of([&] { request.set_input("y", picture(1, 0)); }, ErrorCode::bad_input).find("\"x\""), std::string::npos);
-  EXPECT_NE(error_of([&] { request.set_input(0, Tensor(ElementType::f32, {1, 4, 48, 192})); }, ErrorCode::bad_input).find("wanted"), std::string::npos);
+  EXPECT_NE(error_of([&] { request.set_input("y", picture(1, 0)); }, ErrorCode::bad_input).find("\"x\""),
+            std::string::npos);
+  EXPECT_NE(error_of(
+                [&] {
+                  request.set_input(0, Tensor(ElementType::f32, {1, 4, 48, 192}));
+                },
+                ErrorCode::bad_input)
+                .find("wanted"),
+            std::string::npos);
   error_of([&] { request.set_input(7, picture(1, 0)); }, ErrorCode::bad_input);
   error_of([&] { request.run(); }, ErrorCode::bad_input);
   error_of([&] { (void)request.output(0); }, ErrorCode::bad_input);
@@ -126,8 +135,10 @@ TEST(Options, keys) {
   EXPECT_EQ(o.precision, Precision::model);
   o.set("DISABLE", "a,b");
   EXPECT_EQ(o.disable, (std::vector<std::string>{"a", "b"}));
-  EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUN", "3"); }, ErrorCode::bad_option).find("CPU_THREADS_NUM"), std::string::npos);
-  EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUM", "-3"); }, ErrorCode::bad_option).find("0 to 1024"), std::string::npos);
+  EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUN", "3"); }, ErrorCode::bad_option).find("CPU_THREADS_NUM"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUM", "-3"); }, ErrorCode::bad_option).find("0 to 1024"),
+            std::string::npos);
   error_of([&] { o.set("MAX_ISA", "mmx"); }, ErrorCode::bad_option);
   EXPECT_GE(option_list().size(), 8u);
 }

@@ -100,6 +100,10 @@ class Verbs(Base):
         self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
         self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
 
+    def test_the_page_of_operators_is_current(self) -> None:
+        page = pathlib.Path(__file__).parents[2] / "docs" / "operators.md"
+        self.assertEqual(page.read_text(), lamina("ops", "--format", "markdown").stdout, "run: lamina ops --format markdown > docs/operators.md")
+
     def test_benchmark(self) -> None:
         done = lamina("benchmark", MODEL, *SHAPE, "--seconds", "0.05", "--json", "-", "--threads", "1")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -8,7 +8,8 @@ namespace lamina::testing {
 namespace {
 
 const char* const kNet =
-    "graph (x: f32[N,4,H,8]) -> (y) {\n w = const f32[8,4,3,3] seed(1)\n c = Convolution(x, w) pads_begin=[1,1] pads_end=[1,1]\n r = Relu(c)\n"
+    "graph (x: f32[N,4,H,8]) -> (y) {\n w = const f32[8,4,3,3] seed(1)\n c = Convolution(x, w) "
+    "pads_begin=[1,1] pads_end=[1,1]\n r = Relu(c)\n"
     " a = const i64[2] {2, 3}\n m = ReduceMean(r, a)\n v = const f32[8,5] seed(2)\n y = MatMul(m, v)\n}\n";
 
 std::shared_ptr<const Program> program(int threads = 2, std::size_t plans = 8) {
@@ -37,7 +38,8 @@ TEST(Runner, requests_in_two_threads) {
     threads.emplace_back([&, t] {
       Runner runner(p);
       for (int i = 0; i < 30; ++i) {
-        const Tensor x = seeded_tensor(ElementType::f32, {1, 4, 4 + i % 3, 8}, static_cast<std::uint64_t>(t * 100 + i));
+        const Tensor x =
+            seeded_tensor(ElementType::f32, {1, 4, 4 + i % 3, 8}, static_cast<std::uint64_t>(t * 100 + i));
         runner.set_input(0, x);
         runner.run();
         const auto wanted = to_floats(interpret(p->graph(), {x})[0]), got = to_floats(runner.output(0));

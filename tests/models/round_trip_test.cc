@@ -1,4 +1,5 @@
-/// The text form of every model at hand, as read and as optimised: print and parse are inverses, and nothing is broken.
+/// The text form of every model at hand, as read and as optimised: print and parse are inverses, and nothing
+/// is broken.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -22,7 +22,8 @@ TEST(Memory, blocks_alive_together_do_not_overlap) {
       EXPECT_LE(blocks[i].offset + blocks[i].bytes, size);
       for (std::size_t j = 0; j < i; ++j) {
         const bool together = blocks[i].first <= blocks[j].last && blocks[j].first <= blocks[i].last;
-        const bool apart = blocks[i].offset + blocks[i].bytes <= blocks[j].offset || blocks[j].offset + blocks[j].bytes <= blocks[i].offset;
+        const bool apart = blocks[i].offset + blocks[i].bytes <= blocks[j].offset ||
+                           blocks[j].offset + blocks[j].bytes <= blocks[i].offset;
         EXPECT_TRUE(!together || apart || blocks[i].bytes == 0 || blocks[j].bytes == 0);
       }
     }
@@ -37,7 +38,9 @@ TEST(Memory, a_chain_needs_two_blocks) {
 }
 
 TEST(Segments, data_dependent_shapes_end_a_segment) {
-  const auto g = parse("graph (x: f32[4]) -> (y) {\n n = NonZero(x)\n z = const i64[] {0}\n s = ReduceSum(n, z)\n y = Add(s, s)\n}\n");
+  const auto g = parse(
+      "graph (x: f32[4]) -> (y) {\n n = NonZero(x)\n z = const i64[] {0}\n s = ReduceSum(n, z)\n y = Add(s, "
+      "s)\n}\n");
   const auto parts = segment(g);
   EXPECT_EQ(parts.planned.size(), 1u);
   EXPECT_EQ(parts.dynamic.size(), 1u);
@@ -45,8 +48,11 @@ TEST(Segments, data_dependent_shapes_end_a_segment) {
 }
 
 TEST(Plan, runs_what_depends_on_data) {
-  const auto g = parse("graph (x: f32[2,3]) -> (y, n) {\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n y = Relu(f)\n}\n");
-  for (const auto& values : {std::vector<float>{0, 1, 0, 2, 0, 0}, std::vector<float>{1, 1, 1, 1, 1, 1}, std::vector<float>{0, 0, 0, 0, 0, 0}}) {
+  const auto g = parse(
+      "graph (x: f32[2,3]) -> (y, n) {\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n y = "
+      "Relu(f)\n}\n");
+  for (const auto& values : {std::vector<float>{0, 1, 0, 2, 0, 0}, std::vector<float>{1, 1, 1, 1, 1, 1},
+                             std::vector<float>{0, 0, 0, 0, 0, 0}}) {
     const std::vector<Tensor> in{Tensor::of({2, 3}, values)};
     const auto wanted = interpret(g, in), got = run_graph(g, in).outputs;
     expect_close(got[0], wanted[0], "y");
@@ -63,7 +69,9 @@ TEST(Plan, runs_what_depends_on_values_of_inputs) {
 }
 
 TEST(Plan, results_that_are_inputs_constants_and_twice_the_same) {
-  const auto g = parse("graph (x: f32[1,3,4,4]) -> (x, c, \"a\" = y, \"b\" = y, v) {\n c = const f32[2] {1, 2}\n y = Relu(x)\n p = const i64[1] {-1}\n v = Reshape(y, p)\n}\n");
+  const auto g = parse(
+      "graph (x: f32[1,3,4,4]) -> (x, c, \"a\" = y, \"b\" = y, v) {\n c = const f32[2] {1, 2}\n y = "
+      "Relu(x)\n p = const i64[1] {-1}\n v = Reshape(y, p)\n}\n");
   const auto in = random_inputs(g, 3);
   const auto wanted = interpret(g, in), got = run_graph(g, in).outputs;
   for (std::size_t i = 0; i < wanted.size(); ++i) expect_close(got[i], wanted[i], g.results()[i].name);
@@ -71,19 +79,23 @@ TEST(Plan, results_that_are_inputs_constants_and_twice_the_same) {
 
 TEST(Plan, in_place_never_destroys_what_is_read_later) {
   const auto g = parse(
-      "graph (x: f32[1,8,6,6]) -> (y) {\n w = const f32[8,8,1,1] seed(1)\n a = Convolution(x, w)\n b = Relu(a)\n c = Sigmoid(a)\n d = Multiply(b, c)\n e = Add(d, a)\n f = Abs(e)\n y = Add(f, b)\n}\n");
+      "graph (x: f32[1,8,6,6]) -> (y) {\n w = const f32[8,8,1,1] seed(1)\n a = Convolution(x, w)\n b = "
+      "Relu(a)\n c = Sigmoid(a)\n d = Multiply(b, c)\n e = Add(d, a)\n f = Abs(e)\n y = Add(f, b)\n}\n");
   const auto in = random_inputs(g, 4);
   expect_close(run_graph(g, in).outputs[0], interpret(g, in)[0], "y");
 }
 
 TEST(Plan, unsupported_operators_are_all_named) {
-  const auto g = parse("graph (x: f32[2]) -> (y) {\n a = Opaque(x) domain=\"d\" type=\"Foo\" @\"one\"\n y = Opaque(a) domain=\"d\" type=\"Bar\" @\"two\"\n}\n");
+  const auto g = parse(
+      "graph (x: f32[2]) -> (y) {\n a = Opaque(x) domain=\"d\" type=\"Foo\" @\"one\"\n y = Opaque(a) "
+      "domain=\"d\" type=\"Bar\" @\"two\"\n}\n");
   try {
     require_supported(g);
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::unsupported);
-    for (const char* part : {"unsupported: ", "Foo", "Bar", "\"one\"", "\"two\""}) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    for (const char* part : {"unsupported: ", "Foo", "Bar", "\"one\"", "\"two\""})
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
   }
 }
 

@@ -15,7 +15,8 @@ namespace lamina::testing {
 
 inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> inputs;
-  for (const auto v : graph.inputs()) inputs.push_back(seeded_tensor(graph.type(v).element, graph.type(v).shape.sizes(), ++seed));
+  for (const auto v : graph.inputs())
+    inputs.push_back(seeded_tensor(graph.type(v).element, graph.type(v).shape.sizes(), ++seed));
   return inputs;
 }
 
@@ -59,7 +60,8 @@ inline void check_all_offers(const Graph& graph, std::uint64_t seed) {
   const auto inputs = random_inputs(graph, seed);
   ModelWeights weights;
   InterpreterOptions observe;
-  observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
+  observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                        const std::vector<Tensor>& out) {
     for (auto& offer : ask_kernels(NodeView(g, id)).offers) {
       if (offer.is_view || offer.stages < SIZE_MAX) continue;  // partial offers are checked through the plan
       Plan plan;
@@ -78,14 +80,18 @@ inline void check_all_offers(const Graph& graph, std::uint64_t seed) {
       };
       const auto& node = g.node(id);
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        const bool consumed = std::find(offer.consumed.begin(), offer.consumed.end(), i) != offer.consumed.end();
-        step.in.push_back(!node.inputs[i].valid() || consumed ? kNoTensor : tensor(node.inputs[i], offer.inputs[i], false));
+        const bool consumed =
+            std::find(offer.consumed.begin(), offer.consumed.end(), i) != offer.consumed.end();
+        step.in.push_back(
+            !node.inputs[i].valid() || consumed ? kNoTensor : tensor(node.inputs[i], offer.inputs[i], false));
       }
-      for (std::size_t i = 0; i < node.outputs.size(); ++i) step.out.push_back(tensor(node.outputs[i], offer.outputs[i], false));
+      for (std::size_t i = 0; i < node.outputs.size(); ++i)
+        step.out.push_back(tensor(node.outputs[i], offer.outputs[i], false));
       MakeContext context{weights};
       step.code = offer.make(context);
       const auto got = run_single_step(plan, step, in);
-      for (std::size_t i = 0; i < got.size(); ++i) expect_close(got[i], out[i], offer.label + " for " + node.op.name());
+      for (std::size_t i = 0; i < got.size(); ++i)
+        expect_close(got[i], out[i], offer.label + " for " + node.op.name());
     }
   };
   const auto wanted = interpret(graph, inputs, observe);

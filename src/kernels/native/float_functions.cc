@@ -51,7 +51,8 @@ float clamp(float x, float low, float high) { return x < low ? low : (x > high ?
 FloatFunction unary_math(const Op& op) {
   if (op.is<Abs>()) return unary([](float x) { return std::fabs(x); });
   if (op.is<Negative>()) return unary([](float x) { return -x; });
-  if (op.is<Sign>()) return unary([](float x) { return std::isnan(x) ? x : static_cast<float>((x > 0) - (x < 0)); });
+  if (op.is<Sign>())
+    return unary([](float x) { return std::isnan(x) ? x : static_cast<float>((x > 0) - (x < 0)); });
   if (op.is<Ceiling>()) return unary([](float x) { return std::ceil(x); });
   if (op.is<Floor>()) return unary([](float x) { return std::floor(x); });
   if (op.is<Acos>()) return unary([](float x) { return std::acos(x); });
@@ -71,7 +72,8 @@ FloatFunction unary_math(const Op& op) {
   if (op.is<Tan>()) return unary([](float x) { return std::tan(x); });
   if (op.is<IsNaN>()) return unary([](float x) { return std::isnan(x) ? 1.f : 0.f; });
   if (const auto* r = op.as<Round>())
-    return r->mode == RoundMode::half_to_even ? unary([](float x) { return std::nearbyintf(x); }) : unary([](float x) { return std::round(x); });
+    return r->mode == RoundMode::half_to_even ? unary([](float x) { return std::nearbyintf(x); })
+                                              : unary([](float x) { return std::round(x); });
   return {};
 }
 
@@ -88,12 +90,18 @@ FloatFunction activation(const Op& op, const std::function<const Tensor*(std::si
   if (op.is<Mish>()) return unary([](float x) { return x * std::tanh(softplus(x)); });
   if (op.is<SoftPlus>()) return unary(softplus);
   if (op.is<SoftSign>()) return unary([](float x) { return x / (1 + std::fabs(x)); });
-  if (const auto* e = op.as<Elu>()) return unary([a = static_cast<float>(e->alpha)](float x) { return x < 0 ? a * std::expm1(x) : x; });
+  if (const auto* e = op.as<Elu>())
+    return unary([a = static_cast<float>(e->alpha)](float x) { return x < 0 ? a * std::expm1(x) : x; });
   if (const auto* c = op.as<Clamp>())
-    return unary([low = static_cast<float>(c->min), high = static_cast<float>(c->max)](float x) { return clamp(x, low, high); });
+    return unary([low = static_cast<float>(c->min), high = static_cast<float>(c->max)](float x) {
+      return clamp(x, low, high);
+    });
   if (const auto* g = op.as<Gelu>()) {
-    if (g->approximation_mode == GeluMode::erf) return unary([](float x) { return x * 0.5f * std::erfc(-x * 0.707106781186547524f); });
-    return unary([](float x) { return 0.5f * x * (1 + std::tanh(0.797884560802865356f * (x + 0.044715f * x * x * x))); });
+    if (g->approximation_mode == GeluMode::erf)
+      return unary([](float x) { return x * 0.5f * std::erfc(-x * 0.707106781186547524f); });
+    return unary([](float x) {
+      return 0.5f * x * (1 + std::tanh(0.797884560802865356f * (x + 0.044715f * x * x * x)));
+    });
   }
   if (op.is<Swish>()) {
     const auto beta = constant(1) ? scalar(1) : std::optional<float>(1.f);
@@ -114,9 +122,13 @@ FloatFunction binary_math(const Op& op) {
   if (op.is<Maximum>()) return binary([](float a, float b) { return std::isnan(a) || a > b ? a : b; });
   if (op.is<Minimum>()) return binary([](float a, float b) { return std::isnan(a) || a < b ? a : b; });
   if (op.is<Power>())
-    return binary([](float a, float b) { return b == 2 ? a * a : b == 0.5f ? std::sqrt(a) : std::pow(a, b); });
+    return binary([](float a, float b) {
+      return b == 2 ? a * a : b == 0.5f ? std::sqrt(a) : std::pow(a, b);
+    });
   if (op.is<Mod>()) return binary([](float a, float b) { return std::fmod(a, b); });
-  if (op.is<FloorMod>()) return binary([](float a, float b) { return static_cast<float>(scalar::floored_mod(double(a), double(b))); });
+  if (op.is<FloorMod>())
+    return binary(
+        [](float a, float b) { return static_cast<float>(scalar::floored_mod(double(a), double(b))); });
   if (op.is<SquaredDifference>()) return binary([](float a, float b) { return (a - b) * (a - b); });
   if (op.is<PRelu>()) return binary([](float x, float slope) { return x < 0 ? x * slope : x; });
   if (op.is<Equal>()) return binary([](float a, float b) { return a == b ? 1.f : 0.f; });
@@ -136,7 +148,8 @@ FloatFunction float_function(const Op& op, const std::function<const Tensor*(std
   if (auto f = binary_math(op)) return f;
   if (const auto* q = op.as<FakeQuantize>())
     return [steps = static_cast<float>(q->levels - 1)](const float* const* in, float* out, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) out[i] = fake_quantize(in[0][i], in[1][i], in[2][i], in[3][i], in[4][i], steps);
+      for (std::int64_t i = 0; i < n; ++i)
+        out[i] = fake_quantize(in[0][i], in[1][i], in[2][i], in[3][i], in[4][i], steps);
     };
   return {};
 }
@@ -145,7 +158,8 @@ IntFunction int_function(const Op& op) {
   if (op.is<Add>()) return int_binary(scalar::Add::integer);
   if (op.is<Subtract>()) return int_binary(scalar::Subtract::integer);
   if (op.is<Multiply>()) return int_binary(scalar::Multiply::integer);
-  if (const auto* d = op.as<Divide>()) return d->m_pythondiv ? int_binary(scalar::floored_div) : int_binary(scalar::truncated_div);
+  if (const auto* d = op.as<Divide>())
+    return d->m_pythondiv ? int_binary(scalar::floored_div) : int_binary(scalar::truncated_div);
   if (op.is<Maximum>()) return int_binary(scalar::Maximum::integer);
   if (op.is<Minimum>()) return int_binary(scalar::Minimum::integer);
   if (op.is<Power>()) return int_binary(scalar::Power::integer);
@@ -172,11 +186,16 @@ IntFunction int_function(const Op& op) {
 
 std::pair<std::int64_t, std::int64_t> quantized_range(ElementType type) {
   switch (type) {
-    case ElementType::u8: return {0, 255};
-    case ElementType::i8: return {-128, 127};
-    case ElementType::u16: return {0, 65535};
-    case ElementType::i16: return {-32768, 32767};
-    default: return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
+    case ElementType::u8:
+      return {0, 255};
+    case ElementType::i8:
+      return {-128, 127};
+    case ElementType::u16:
+      return {0, 65535};
+    case ElementType::i16:
+      return {-32768, 32767};
+    default:
+      return {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()};
   }
 }
 

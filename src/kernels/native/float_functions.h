@@ -10,8 +10,8 @@ namespace lamina {
 using FloatFunction = std::function<void(const float* const* in, float* out, std::int64_t count)>;
 using IntFunction = std::function<void(const std::int64_t* const* in, std::int64_t* out, std::int64_t count)>;
 
-/// The loop of an operator on f32 (comparisons give 0 and 1), or nothing. `constant(i)`: the node's constant inputs,
-/// for parameters.
+/// The loop of an operator on f32 (comparisons give 0 and 1), or nothing. `constant(i)`: the node's constant
+/// inputs, for parameters.
 FloatFunction float_function(const Op& op, const std::function<const Tensor*(std::size_t)>& constant);
 /// The same on integers and booleans.
 IntFunction int_function(const Op& op);

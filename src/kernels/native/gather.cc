@@ -16,9 +16,11 @@ void offer_gather(const NodeView& v, Answers& answers) {
   const auto bytes = whole_bytes(v.element(0));
   const auto* axis_tensor = v.constant(2);
   if (op.batch_dims != 0) return answers.refuse("native", "batch_dims {}", op.batch_dims);
-  if (!axis_tensor || bytes == 0) return answers.refuse("native", "the axis is not constant, or packed elements");
+  if (!axis_tensor || bytes == 0)
+    return answers.refuse("native", "the axis is not constant, or packed elements");
   const bool wide = v.element(1) == ElementType::i64;
-  if (!wide && v.element(1) != ElementType::i32) return answers.refuse("native", "indices of {}", name_of(v.element(1)));
+  if (!wide && v.element(1) != ElementType::i32)
+    return answers.refuse("native", "indices of {}", name_of(v.element(1)));
   const auto x = v.dims(0);
   const auto axis = normalize_axis(to_ints(*axis_tensor).at(0), x.size(), "axis");
   std::int64_t outer = 1, inner = static_cast<std::int64_t>(bytes);
@@ -36,15 +38,19 @@ void offer_gather(const NodeView& v, Answers& answers) {
     return executable([=](const RunArgs& args) {
       const auto* data = static_cast<const std::byte*>(args.in[0]);
       auto* out = static_cast<std::byte*>(args.out[0]);
-      parallel_for(outer * count, std::max<std::int64_t>(1, 65536 / inner), [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = begin; i < end; ++i) {
-          const auto k = i % count;
-          auto index = wide ? static_cast<const std::int64_t*>(args.in[1])[k] : static_cast<const std::int32_t*>(args.in[1])[k];
-          if (index < 0) index += size;
-          if (index < 0 || index >= size) fail(ErrorCode::bad_input, "Gather: index {} for an axis of {}", index, size);
-          std::memcpy(out + i * inner, data + (i / count * size + index) * inner, static_cast<std::size_t>(inner));
-        }
-      });
+      parallel_for(outer * count, std::max<std::int64_t>(1, 65536 / inner),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (auto i = begin; i < end; ++i) {
+                       const auto k = i % count;
+                       auto index = wide ? static_cast<const std::int64_t*>(args.in[1])[k]
+                                         : static_cast<const std::int32_t*>(args.in[1])[k];
+                       if (index < 0) index += size;
+                       if (index < 0 || index >= size)
+                         fail(ErrorCode::bad_input, "Gather: index {} for an axis of {}", index, size);
+                       std::memcpy(out + i * inner, data + (i / count * size + index) * inner,
+                                   static_cast<std::size_t>(inner));
+                     }
+                   });
     });
   };
   answers.offers.push_back(std::move(o));
@@ -53,7 +59,8 @@ void offer_gather(const NodeView& v, Answers& answers) {
 void offer_mvn(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<MVN>();
   const auto* axes_tensor = v.constant(1);
-  if (!v.constant(1) || v.element(0) != ElementType::f32) return answers.refuse("native", "axes not constant, or not f32");
+  if (!v.constant(1) || v.element(0) != ElementType::f32)
+    return answers.refuse("native", "axes not constant, or not f32");
   const auto x = v.dims(0);
   std::vector<bool> flags(x.size(), false);
   for (auto a : to_ints(*axes_tensor)) flags[normalize_axis(a, x.size(), "axis")] = true;
@@ -77,21 +84,24 @@ void offer_mvn(const NodeView& v, Answers& answers) {
     return executable([=](const RunArgs& args) {
       const auto* in = static_cast<const float*>(args.in[0]);
       auto* out = static_cast<float*>(args.out[0]);
-      parallel_for(rows, std::max<std::int64_t>(1, 16384 / columns), [&](std::int64_t begin, std::int64_t end) {
-        for (auto r = begin; r < end; ++r) {
-          const float* a = in + r * columns;
-          float* b = out + r * columns;
-          double sum = 0, squares = 0;
-          for (std::int64_t i = 0; i < columns; ++i) sum += a[i];
-          const double mean = sum / static_cast<double>(columns);
-          for (std::int64_t i = 0; i < columns; ++i) squares += (a[i] - mean) * (a[i] - mean);
-          const double variance = squares / static_cast<double>(columns);
-          double scale = 1;
-          if (op.normalize_variance)
-            scale = op.eps_mode == MvnEpsMode::inside_sqrt ? 1 / std::sqrt(variance + op.eps) : 1 / (std::sqrt(variance) + op.eps);
-          for (std::int64_t i = 0; i < columns; ++i) b[i] = static_cast<float>((a[i] - mean) * scale);
-        }
-      });
+      parallel_for(rows, std::max<std::int64_t>(1, 16384 / columns),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (auto r = begin; r < end; ++r) {
+                       const float* a = in + r * columns;
+                       float* b = out + r * columns;
+                       double sum = 0, squares = 0;
+                       for (std::int64_t i = 0; i < columns; ++i) sum += a[i];
+                       const double mean = sum / static_cast<double>(columns);
+                       for (std::int64_t i = 0; i < columns; ++i) squares += (a[i] - mean) * (a[i] - mean);
+                       const double variance = squares / static_cast<double>(columns);
+                       double scale = 1;
+                       if (op.normalize_variance)
+                         scale = op.eps_mode == MvnEpsMode::inside_sqrt ? 1 / std::sqrt(variance + op.eps)
+                                                                        : 1 / (std::sqrt(variance) + op.eps);
+                       for (std::int64_t i = 0; i < columns; ++i)
+                         b[i] = static_cast<float>((a[i] - mean) * scale);
+                     }
+                   });
     });
   };
   answers.offers.push_back(std::move(o));

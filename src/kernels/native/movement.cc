@@ -47,7 +47,8 @@ class Translator {
     const auto* t = v_.constant(i);
     return t ? std::optional<Ints>(to_ints(*t)) : std::nullopt;
   }
-  void add(Dims dims, Dims src, Dims dst, std::int64_t src_offset = 0, std::int64_t dst_offset = 0, std::size_t in = 0, std::size_t out = 0) {
+  void add(Dims dims, Dims src, Dims dst, std::int64_t src_offset = 0, std::int64_t dst_offset = 0,
+           std::size_t in = 0, std::size_t out = 0) {
     moves.jobs.push_back({std::move(dims), std::move(src), std::move(dst), src_offset, dst_offset, in, out});
   }
 
@@ -93,7 +94,8 @@ class Translator {
   /// First index that a slice reads; the number of elements is known from the output.
   static std::int64_t first(std::int64_t start, std::int64_t step, std::int64_t size) {
     if (start < 0) start += size;
-    return step > 0 ? std::clamp<std::int64_t>(start, 0, size) : std::clamp<std::int64_t>(start, -1, size - 1);
+    return step > 0 ? std::clamp<std::int64_t>(start, 0, size)
+                    : std::clamp<std::int64_t>(start, -1, size - 1);
   }
 
   Verdict slice() {
@@ -122,7 +124,8 @@ class Translator {
     std::optional<Ints> strides_in;
     if (v_.has(3)) strides_in = ints(3);
     if (!begin || (v_.has(3) && !strides_in)) return Verdict::no("the bounds are not constant");
-    if (std::any_of(op.ellipsis_mask.begin(), op.ellipsis_mask.end(), [](auto m) { return m != 0; })) return Verdict::no("an ellipsis");
+    if (std::any_of(op.ellipsis_mask.begin(), op.ellipsis_mask.end(), [](auto m) { return m != 0; }))
+      return Verdict::no("an ellipsis");
     const auto from = in_strides();
     Dims src;
     std::int64_t offset = 0;
@@ -134,7 +137,8 @@ class Translator {
       }
       const auto step = strides_in ? (*strides_in)[k] : 1;
       const bool shrink = set(op.shrink_axis_mask, k);
-      const auto start = set(op.begin_mask, k) && !shrink ? (step > 0 ? 0 : x[axis] - 1) : first((*begin)[k], step, x[axis]);
+      const auto start =
+          set(op.begin_mask, k) && !shrink ? (step > 0 ? 0 : x[axis] - 1) : first((*begin)[k], step, x[axis]);
       offset += start * from[axis];
       if (!shrink) src.push_back(from[axis] * step);
       ++axis;
@@ -181,7 +185,9 @@ class Translator {
   Verdict pad_by_index(const Pad& op, const Ints& begin) {
     const auto x = v_.dims(0);
     const auto y = v_.out_dims();
-    struct Run { std::int64_t at, from, step, count; };
+    struct Run {
+      std::int64_t at, from, step, count;
+    };
     std::vector<std::vector<Run>> runs(x.size());
     std::size_t combinations = 1;
     for (std::size_t a = 0; a < x.size(); ++a) {
@@ -189,7 +195,9 @@ class Translator {
       for (std::int64_t i = 0; i < y[a];) {
         Run r{i, mirrored(op.pad_mode, i - begin[a], x[a]), 1, 1};
         if (i + 1 < y[a]) r.step = mirrored(op.pad_mode, i + 1 - begin[a], x[a]) - r.from;
-        while (i + r.count < y[a] && mirrored(op.pad_mode, i + r.count - begin[a], x[a]) == r.from + r.step * r.count) ++r.count;
+        while (i + r.count < y[a] &&
+               mirrored(op.pad_mode, i + r.count - begin[a], x[a]) == r.from + r.step * r.count)
+          ++r.count;
         i += r.count;
         runs[a].push_back(r);
       }
@@ -227,7 +235,8 @@ class Translator {
       if (!given) return Verdict::no("the axes are not constant");
       axes = *given;
     } else {
-      for (std::size_t i = 0; i < x.size(); ++i) axes.push_back(static_cast<std::int64_t>(i + y.size() - x.size()));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        axes.push_back(static_cast<std::int64_t>(i + y.size() - x.size()));
     }
     for (std::size_t i = 0; i < x.size(); ++i)
       if (x[i] != 1) src[static_cast<std::size_t>(axes[i])] = from[i];
@@ -244,14 +253,16 @@ class Translator {
       const auto size = k < 0 ? 1 : x[static_cast<std::size_t>(k)];
       if (size == 0) return Verdict::no("empty tensors");
       dims.push_back(y[i] / size), src.push_back(0), dst.push_back(to[i] * size);
-      dims.push_back(size), src.push_back(k < 0 ? 0 : from[static_cast<std::size_t>(k)]), dst.push_back(to[i]);
+      dims.push_back(size), src.push_back(k < 0 ? 0 : from[static_cast<std::size_t>(k)]),
+          dst.push_back(to[i]);
     }
     add(dims, src, dst);
     return Verdict::yes();
   }
 
   /// Copies between the space side [N, C, D*b, ...] and the depth side [N, C*b^k, D, ...].
-  void blocks(const Dims& space, const Dims& s, const Dims& d, std::int64_t b, DepthMode mode, bool to_space) {
+  void blocks(const Dims& space, const Dims& s, const Dims& d, std::int64_t b, DepthMode mode,
+              bool to_space) {
     const std::size_t k = space.size() - 2;
     std::int64_t count = 1;
     for (std::size_t i = 0; i < k; ++i) count *= b;
@@ -259,11 +270,14 @@ class Translator {
     if (mode == DepthMode::depth_first) depth_strides[1] = d[1] * count;
     std::int64_t block = mode == DepthMode::depth_first ? d[1] * count / b : d[1] * space[1] * count / b;
     for (std::size_t i = 0; i < k; ++i, block /= b) {
-      dims.push_back(space[i + 2] / b), space_strides.push_back(s[i + 2] * b), depth_strides.push_back(d[i + 2]);
+      dims.push_back(space[i + 2] / b), space_strides.push_back(s[i + 2] * b),
+          depth_strides.push_back(d[i + 2]);
       dims.push_back(b), space_strides.push_back(s[i + 2]), depth_strides.push_back(block);
     }
-    if (to_space) add(dims, depth_strides, space_strides);
-    else add(dims, space_strides, depth_strides);
+    if (to_space)
+      add(dims, depth_strides, space_strides);
+    else
+      add(dims, space_strides, depth_strides);
   }
   Verdict depth_to_space(const DepthToSpace& op) {
     blocks(v_.out_dims(), out_strides(), in_strides(), op.block_size, op.mode, true);
@@ -298,7 +312,8 @@ class Translator {
 void fill(const Tensor& value, std::byte* out, std::int64_t count) {
   const auto bytes = whole_bytes(value.element_type());
   parallel_for(count, 16384, [&](std::int64_t b, std::int64_t e) {
-    for (std::int64_t i = b; i < e; ++i) std::memcpy(out + static_cast<std::size_t>(i) * bytes, value.raw(), bytes);
+    for (std::int64_t i = b; i < e; ++i)
+      std::memcpy(out + static_cast<std::size_t>(i) * bytes, value.raw(), bytes);
   });
 }
 
@@ -308,9 +323,9 @@ bool is_parameter(const Op& op, std::size_t input) { return input > 0 && !op.is<
 }  // namespace
 
 bool is_movement(const Op& op) {
-  return op.is<Transpose>() || op.is<Concat>() || op.is<Split>() || op.is<VariadicSplit>() || op.is<Slice>() ||
-         op.is<StridedSlice>() || op.is<Pad>() || op.is<Broadcast>() || op.is<Tile>() || op.is<DepthToSpace>() ||
-         op.is<SpaceToDepth>() || op.is<ShuffleChannels>();
+  return op.is<Transpose>() || op.is<Concat>() || op.is<Split>() || op.is<VariadicSplit>() ||
+         op.is<Slice>() || op.is<StridedSlice>() || op.is<Pad>() || op.is<Broadcast>() || op.is<Tile>() ||
+         op.is<DepthToSpace>() || op.is<SpaceToDepth>() || op.is<ShuffleChannels>();
 }
 
 void offer_movement(const NodeView& v, Answers& answers) {
@@ -334,7 +349,8 @@ void offer_movement(const NodeView& v, Answers& answers) {
     }
     o.outputs.assign(v.outputs(), layout);
     double moved = 0;
-    for (std::size_t i = 0; i < v.outputs(); ++i) moved += 2.0 * static_cast<double>(element_count(v.out_dims(i)) * bytes);
+    for (std::size_t i = 0; i < v.outputs(); ++i)
+      moved += 2.0 * static_cast<double>(element_count(v.out_dims(i)) * bytes);
     o.cost = move_cost(moved) * (v.node().op.is<Transpose>() ? 2 : 1);
     const auto count = static_cast<std::int64_t>(element_count(v.out_dims()));
     o.make = [moves = t.moves, bytes, count](MakeContext&) {
@@ -342,7 +358,8 @@ void offer_movement(const NodeView& v, Answers& answers) {
         if (moves.fill.valid()) fill(moves.fill, static_cast<std::byte*>(args.out[0]), count);
         for (const auto& job : moves.jobs)
           if (args.out[job.dst])
-            run_copy(job, bytes, static_cast<const std::byte*>(args.in[job.src]), static_cast<std::byte*>(args.out[job.dst]));
+            run_copy(job, bytes, static_cast<const std::byte*>(args.in[job.src]),
+                     static_cast<std::byte*>(args.out[job.dst]));
       });
     };
     answers.offers.push_back(std::move(o));

@@ -57,22 +57,38 @@ Runs runs_of(const Dims& x, const std::vector<bool>& flags, Layout layout) {
 
 double start(Kind kind) {
   switch (kind) {
-    case Kind::max: return -std::numeric_limits<double>::infinity();
-    case Kind::min: return std::numeric_limits<double>::infinity();
-    case Kind::prod: return 1;
-    default: return 0;
+    case Kind::max:
+      return -std::numeric_limits<double>::infinity();
+    case Kind::min:
+      return std::numeric_limits<double>::infinity();
+    case Kind::prod:
+      return 1;
+    default:
+      return 0;
   }
 }
 
 void accumulate(Kind kind, double& a, double v) {
   switch (kind) {
     case Kind::sum:
-    case Kind::mean: a += v; return;
-    case Kind::max: a = std::isnan(v) || v > a ? v : a; return;
-    case Kind::min: a = std::isnan(v) || v < a ? v : a; return;
-    case Kind::prod: a *= v; return;
-    case Kind::l1: a += std::fabs(v); return;
-    case Kind::l2: a += v * v; return;
+    case Kind::mean:
+      a += v;
+      return;
+    case Kind::max:
+      a = std::isnan(v) || v > a ? v : a;
+      return;
+    case Kind::min:
+      a = std::isnan(v) || v < a ? v : a;
+      return;
+    case Kind::prod:
+      a *= v;
+      return;
+    case Kind::l1:
+      a += std::fabs(v);
+      return;
+    case Kind::l2:
+      a += v * v;
+      return;
   }
 }
 
@@ -123,41 +139,56 @@ void run(const Work& w, const float* in, float* out) {
   const auto groups = static_cast<std::int64_t>(w.outer.size());
   const auto per_group = static_cast<std::int64_t>(w.inner.size()) * w.last.size;
   if (w.last.reduced) {
-    parallel_for(groups, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, per_group)), [&](std::int64_t b, std::int64_t e) {
-      for (auto g = b; g < e; ++g) {
-        double a = start(kind);
-        for (const auto i : w.inner) {
-          const double part = accumulate_line<kind>(in + w.outer[static_cast<std::size_t>(g)] + i, w.last.size, w.last.stride);
-          if constexpr (kind == Kind::l1 || kind == Kind::l2) a += part;
-          else accumulate(kind, a, part);
-        }
-        out[g] = finish(kind, a, w.reduced);
-      }
-    });
+    parallel_for(groups, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, per_group)),
+                 [&](std::int64_t b, std::int64_t e) {
+                   for (auto g = b; g < e; ++g) {
+                     double a = start(kind);
+                     for (const auto i : w.inner) {
+                       const double part = accumulate_line<kind>(
+                           in + w.outer[static_cast<std::size_t>(g)] + i, w.last.size, w.last.stride);
+                       if constexpr (kind == Kind::l1 || kind == Kind::l2)
+                         a += part;
+                       else
+                         accumulate(kind, a, part);
+                     }
+                     out[g] = finish(kind, a, w.reduced);
+                   }
+                 });
     return;
   }
   const auto pieces = (w.last.size + kRow - 1) / kRow;
   const auto work = static_cast<std::int64_t>(w.inner.size()) * std::min(w.last.size, kRow);
-  parallel_for(groups * pieces, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, work)), [&](std::int64_t b, std::int64_t e) {
-    double a[kRow];
-    for (auto p = b; p < e; ++p) {
-      const auto g = p / pieces, from = p % pieces * kRow, count = std::min(kRow, w.last.size - from);
-      std::fill_n(a, count, start(kind));
-      for (const auto i : w.inner) accumulate_row<kind>(a, in + w.outer[static_cast<std::size_t>(g)] + i + from, count);
-      for (std::int64_t j = 0; j < count; ++j) out[g * w.last.size + from + j] = finish(kind, a[j], w.reduced);
-    }
-  });
+  parallel_for(groups * pieces, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, work)),
+               [&](std::int64_t b, std::int64_t e) {
+                 double a[kRow];
+                 for (auto p = b; p < e; ++p) {
+                   const auto g = p / pieces, from = p % pieces * kRow,
+                              count = std::min(kRow, w.last.size - from);
+                   std::fill_n(a, count, start(kind));
+                   for (const auto i : w.inner)
+                     accumulate_row<kind>(a, in + w.outer[static_cast<std::size_t>(g)] + i + from, count);
+                   for (std::int64_t j = 0; j < count; ++j)
+                     out[g * w.last.size + from + j] = finish(kind, a[j], w.reduced);
+                 }
+               });
 }
 
 void run(Kind kind, const Work& w, const float* in, float* out) {
   switch (kind) {
-    case Kind::sum: return run<Kind::sum>(w, in, out);
-    case Kind::mean: return run<Kind::mean>(w, in, out);
-    case Kind::max: return run<Kind::max>(w, in, out);
-    case Kind::min: return run<Kind::min>(w, in, out);
-    case Kind::prod: return run<Kind::prod>(w, in, out);
-    case Kind::l1: return run<Kind::l1>(w, in, out);
-    case Kind::l2: return run<Kind::l2>(w, in, out);
+    case Kind::sum:
+      return run<Kind::sum>(w, in, out);
+    case Kind::mean:
+      return run<Kind::mean>(w, in, out);
+    case Kind::max:
+      return run<Kind::max>(w, in, out);
+    case Kind::min:
+      return run<Kind::min>(w, in, out);
+    case Kind::prod:
+      return run<Kind::prod>(w, in, out);
+    case Kind::l1:
+      return run<Kind::l1>(w, in, out);
+    case Kind::l2:
+      return run<Kind::l2>(w, in, out);
   }
 }
 
@@ -179,7 +210,8 @@ Work work_of(const Runs& s) {
 void offer_reduce(const NodeView& v, Answers& answers) {
   const auto kind = kind_of(v.node().op);
   const auto* axes_tensor = v.constant(1);
-  if (!kind || !axes_tensor) return answers.refuse("native", "axes are not constant, or a reduction of truth values");
+  if (!kind || !axes_tensor)
+    return answers.refuse("native", "axes are not constant, or a reduction of truth values");
   if (v.element(0) != ElementType::f32) return answers.refuse("native", "element types other than f32");
   const auto x = v.dims(0);
   if (element_count(x) == 0) return answers.refuse("native", "empty tensors");
@@ -195,7 +227,9 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     o.stages = 0;
     o.cost = 1.5 * move_cost(4.0 * static_cast<double>(element_count(x)));
     o.make = [kind = *kind, w = work_of(runs_of(x, flags, layout))](MakeContext&) {
-      return executable([kind, w](const RunArgs& args) { run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0])); });
+      return executable([kind, w](const RunArgs& args) {
+        run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));
+      });
     };
     answers.offers.push_back(std::move(o));
   }

@@ -18,7 +18,8 @@ CopyJob simplified(CopyJob job) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < job.dims.size(); ++i)
     if (job.dims[i] != 1) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return job.dst_strides[a] > job.dst_strides[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return job.dst_strides[a] > job.dst_strides[b]; });
   CopyJob out = job;
   out.dims.clear(), out.src_strides.clear(), out.dst_strides.clear();
   for (const auto i : order) {
@@ -56,7 +57,8 @@ void line(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride
 
 /// rows x columns where the source is dense along rows and the destination along columns: in square tiles.
 template <class T>
-void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows, std::int64_t columns) {
+void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
+               std::int64_t columns) {
   for (std::int64_t r0 = 0; r0 < rows; r0 += kTile)
     for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
       const auto r1 = std::min(rows, r0 + kTile), c1 = std::min(columns, c0 + kTile);
@@ -81,12 +83,15 @@ void copy_typed(const CopyJob& job, const T* src, T* dst) {
   std::int64_t work = job.dims[rank - 1] * (dense < rank ? job.dims[dense] : 1);
   // One long line is cut for the threads.
   if (outer.empty() && dense == rank && work * static_cast<std::int64_t>(sizeof(T)) > 2 * kGrainBytes) {
-    parallel_for(work, kGrainBytes / static_cast<std::int64_t>(sizeof(T)), [&](std::int64_t b, std::int64_t e) {
-      line(src + b * job.src_strides[0], job.src_strides[0], dst + b * job.dst_strides[0], job.dst_strides[0], e - b);
-    });
+    parallel_for(work, kGrainBytes / static_cast<std::int64_t>(sizeof(T)),
+                 [&](std::int64_t b, std::int64_t e) {
+                   line(src + b * job.src_strides[0], job.src_strides[0], dst + b * job.dst_strides[0],
+                        job.dst_strides[0], e - b);
+                 });
     return;
   }
-  const auto grain = std::max<std::int64_t>(1, kGrainBytes / std::max<std::int64_t>(1, work * static_cast<std::int64_t>(sizeof(T))));
+  const auto grain = std::max<std::int64_t>(
+      1, kGrainBytes / std::max<std::int64_t>(1, work * static_cast<std::int64_t>(sizeof(T))));
   parallel_for(lines, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t l = begin; l < end; ++l) {
       std::int64_t rest = l, s = 0, d = 0;
@@ -98,7 +103,8 @@ void copy_typed(const CopyJob& job, const T* src, T* dst) {
         d += i * job.dst_strides[axis];
       }
       if (dense < rank)
-        transpose(src + s, job.src_strides[rank - 1], dst + d, job.dst_strides[dense], job.dims[dense], job.dims[rank - 1]);
+        transpose(src + s, job.src_strides[rank - 1], dst + d, job.dst_strides[dense], job.dims[dense],
+                  job.dims[rank - 1]);
       else
         line(src + s, job.src_strides[rank - 1], dst + d, job.dst_strides[rank - 1], job.dims[rank - 1]);
     }
@@ -110,18 +116,25 @@ void copy_typed(const CopyJob& job, const T* src, T* dst) {
 void run_copy(const CopyJob& job, std::size_t element_bytes, const std::byte* src, std::byte* dst) {
   if (std::any_of(job.dims.begin(), job.dims.end(), [](auto d) { return d == 0; })) return;
   const auto run = [&]<class T>() {
-    copy_typed(job, reinterpret_cast<const T*>(src) + job.src_offset, reinterpret_cast<T*>(dst) + job.dst_offset);
+    copy_typed(job, reinterpret_cast<const T*>(src) + job.src_offset,
+               reinterpret_cast<T*>(dst) + job.dst_offset);
   };
   switch (element_bytes) {
-    case 1: return run.template operator()<std::uint8_t>();
-    case 2: return run.template operator()<std::uint16_t>();
-    case 4: return run.template operator()<std::uint32_t>();
-    case 8: return run.template operator()<std::uint64_t>();
-    default: LAMINA_CHECK(false, "copy of elements of {} bytes", element_bytes);
+    case 1:
+      return run.template operator()<std::uint8_t>();
+    case 2:
+      return run.template operator()<std::uint16_t>();
+    case 4:
+      return run.template operator()<std::uint32_t>();
+    case 8:
+      return run.template operator()<std::uint64_t>();
+    default:
+      LAMINA_CHECK(false, "copy of elements of {} bytes", element_bytes);
   }
 }
 
-std::unique_ptr<Executable> make_strided_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {
+std::unique_ptr<Executable> make_strided_reorder(ElementType type, const Dims& shape, Layout from,
+                                                 Layout to) {
   CopyJob job;
   job.dims = shape;
   job.src_strides = strides_of(shape, from);
@@ -135,7 +148,8 @@ std::unique_ptr<Executable> make_strided_reorder(ElementType type, const Dims& s
 void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_movement, offer_movement});
   list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
-  list.push_back({"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
+  list.push_back(
+      {"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
   list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
 }

@@ -7,8 +7,8 @@
 
 namespace lamina {
 
-/// dst[dst_offset + sum i_k * dst_strides_k] = src[src_offset + sum i_k * src_strides_k]; all in elements. Strides may
-/// be 0 (source) or negative (source).
+/// dst[dst_offset + sum i_k * dst_strides_k] = src[src_offset + sum i_k * src_strides_k]; all in elements.
+/// Strides may be 0 (source) or negative (source).
 struct CopyJob {
   Dims dims, src_strides, dst_strides;
   std::int64_t src_offset = 0, dst_offset = 0;

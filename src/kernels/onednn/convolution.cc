@@ -54,7 +54,8 @@ Verdict takes(const NodeView& v) {
 
 /// Fills what both kinds of convolution share of an offer.
 template <class Primitive, class Pd>
-Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, const Desc& source_weights, double cost) {
+Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, const Desc& source_weights,
+               double cost) {
   Offer o;
   o.label = label(pd.impl_info_str(), ElementType::f32);
   o.inputs.assign(v.inputs(), Layout::plain);
@@ -96,13 +97,16 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     const auto post = post_ops(v, y, layout, 1);
     const auto pd = try_create(answers, fmt::format("convolution {}", name_of(layout)), [&] {
       return dnnl::convolution_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, desc(x, ElementType::f32, layout),
-          any(wg, ElementType::f32), bias, desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+          desc(x, ElementType::f32, layout), any(wg, ElementType::f32), bias,
+          desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
     });
-    if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+    if (!post.refusal.empty())
+      answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
-    answers.offers.push_back(offer_of<dnnl::convolution_forward>(v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
-                                                                 compute_cost(multiply_adds(y, w), share(x, w, op.groups, layout))));
+    answers.offers.push_back(offer_of<dnnl::convolution_forward>(
+        v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
+        compute_cost(multiply_adds(y, w), share(x, w, op.groups, layout))));
   }
 }
 
@@ -138,10 +142,12 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     const auto post = post_ops(v, y, layout, 1);
     const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
       return dnnl::deconvolution_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, desc(x, ElementType::f32, layout),
-          any(wg, ElementType::f32), bias, desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+          desc(x, ElementType::f32, layout), any(wg, ElementType::f32), bias,
+          desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
     });
-    if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+    if (!post.refusal.empty())
+      answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
         v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws),

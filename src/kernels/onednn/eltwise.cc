@@ -32,7 +32,8 @@ void offer_unary(const NodeView& v, Answers& answers) {
   const Dims flat{static_cast<std::int64_t>(element_count(dims))};  // any dense layout is the same to it
   const auto d = desc(flat, ElementType::f32, Layout::plain);
   const auto pd = try_create(answers, "eltwise", [&] {
-    return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, e->algorithm, d, d, e->alpha, e->beta, user_scratch());
+    return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, e->algorithm,
+                                                 d, d, e->alpha, e->beta, user_scratch());
   });
   if (!pd) return;
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
@@ -48,7 +49,8 @@ void offer_unary(const NodeView& v, Answers& answers) {
     o.cost = move_cost(8.0 * static_cast<double>(flat[0]));
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::eltwise_forward(pd),
-                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}}, {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
+                             {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
                             pd.scratchpad_desc());
     };
     answers.offers.push_back(std::move(o));
@@ -57,11 +59,13 @@ void offer_unary(const NodeView& v, Answers& answers) {
 
 void offer_binary(const NodeView& v, Answers& answers) {
   const auto algorithm = binary_algorithm(v.node().op);
-  if (!algorithm) return answers.refuse("onednn", "oneDNN has no binary primitive for {}", v.node().op.name());
+  if (!algorithm)
+    return answers.refuse("onednn", "oneDNN has no binary primitive for {}", v.node().op.name());
   const auto y = v.out_dims();
   std::size_t big = v.dims(0) == y ? 0 : 1;
   if (v.dims(big) != y) return answers.refuse("onednn", "both operands broadcast");
-  if (big == 1 && !has(v.node().op.info().traits, Trait::commutative)) return answers.refuse("onednn", "the left operand broadcasts");
+  if (big == 1 && !has(v.node().op.info().traits, Trait::commutative))
+    return answers.refuse("onednn", "the left operand broadcasts");
   if (y.empty() || y.size() > 5) return answers.refuse("onednn", "rank {}", y.size());
   Dims small(y.size() - v.rank(1 - big), 1);
   for (auto d : v.dims(1 - big)) small.push_back(d);
@@ -70,9 +74,9 @@ void offer_binary(const NodeView& v, Answers& answers) {
     const bool same = small == y;
     const auto small_layout = same ? layout : Layout::plain;
     const auto a = desc(y, ElementType::f32, layout), b = desc(small, ElementType::f32, small_layout);
-    const auto pd = try_create(answers, fmt::format("binary {} with {}", to_string(y), to_string(small)), [&] {
-      return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch());
-    });
+    const auto pd = try_create(
+        answers, fmt::format("binary {} with {}", to_string(y), to_string(small)),
+        [&] { return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch()); });
     if (!pd) continue;
     Offer o;
     o.label = label(pd->impl_info_str(), ElementType::f32);
@@ -81,7 +85,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.in_place = {{big, 0}};
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = move_cost(8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
+    o.cost = move_cost(8.0 * static_cast<double>(element_count(y)) +
+                       4.0 * static_cast<double>(element_count(small)));
     o.make = [pd = *pd, big](MakeContext&) {
       return make_primitive(dnnl::binary(pd),
                             {{DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::input, big, {}},
@@ -96,7 +101,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
 }  // namespace
 
 void offer_eltwise(const NodeView& v, Answers& answers) {
-  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32) return answers.refuse("onednn", "element types other than f32");
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
+    return answers.refuse("onednn", "element types other than f32");
   if (element_count(v.out_dims()) == 0) return answers.refuse("onednn", "empty tensors");
   if (v.node().op.has(Trait::unary_elementwise)) return offer_unary(v, answers);
   if (v.element(1) != ElementType::f32) return answers.refuse("onednn", "element types other than f32");

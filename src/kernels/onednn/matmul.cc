@@ -58,7 +58,8 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   if (row) a.insert(a.begin(), 1);
   if (column) b.push_back(1);
   if (row || column) {
-    if (epilogue_size(v.node()) != 0 || v.has(2)) return answers.refuse("onednn", "an operand of rank 1 with an epilogue");
+    if (epilogue_size(v.node()) != 0 || v.has(2))
+      return answers.refuse("onednn", "an operand of rank 1 with an epilogue");
     if (row) y.insert(y.end() - (column ? 0 : 1), 1);
     if (column) y.push_back(1);
   }
@@ -86,7 +87,8 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   const auto pd = try_create(answers, "matmul", [&] {
     return dnnl::matmul::primitive_desc(engine(), desc_of(oa), b_desc, bias, desc_of(full_y), post.attr);
   });
-  if (!post.refusal.empty()) answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+  if (!post.refusal.empty())
+    answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
   Offer o;
   o.label = label(pd->impl_info_str(), ElementType::f32);
@@ -97,10 +99,12 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   const double k = static_cast<double>(oa.dims[rank - 1]);
   o.cost = compute_cost(static_cast<double>(element_count(y)) * k, oa.dims[rank - 2] == 1 ? 0.08 : 0.6);
   if (pack_weights) o.consumed = {1};
-  o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args, source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {
+  o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
+            source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
     if (source.valid())
-      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0, pack(context, source, source_b, pd.weights_desc(), "onednn")});
+      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
+                      pack(context, source, source_b, pd.weights_desc(), "onednn")});
     else
       args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::input, 1, {}});
     if (bias_given) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});

@@ -29,19 +29,23 @@ Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, double cost) 
   o.cost = cost;
   o.make = [pd](MakeContext&) {
     return make_primitive(Primitive(pd),
-                          {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}}, {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                          {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
+                           {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
                           pd.scratchpad_desc());
   };
   return o;
 }
 
 Verdict f32_only(const NodeView& v) {
-  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32) return Verdict::no("element types other than f32");
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
+    return Verdict::no("element types other than f32");
   if (element_count(v.dims(0)) == 0) return Verdict::no("empty tensors");
   return Verdict::yes();
 }
 
-double bytes(const NodeView& v) { return 4.0 * static_cast<double>(element_count(v.dims(0)) + element_count(v.out_dims())); }
+double bytes(const NodeView& v) {
+  return 4.0 * static_cast<double>(element_count(v.dims(0)) + element_count(v.out_dims()));
+}
 
 }  // namespace
 
@@ -55,11 +59,13 @@ void offer_softmax(const NodeView& v, Answers& answers) {
     if (layout == Layout::channels_last && x.size() < 3) continue;
     const auto d = desc(x, ElementType::f32, layout);
     const auto pd = try_create(answers, fmt::format("softmax {}", name_of(layout)), [&] {
-      return dnnl::softmax_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
-                                                   log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate, d, d,
-                                                   static_cast<int>(axis), user_scratch());
+      return dnnl::softmax_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference,
+          log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate, d, d,
+          static_cast<int>(axis), user_scratch());
     });
-    if (pd) answers.offers.push_back(simple_offer<dnnl::softmax_forward>(v, *pd, layout, 3 * move_cost(bytes(v))));
+    if (pd)
+      answers.offers.push_back(simple_offer<dnnl::softmax_forward>(v, *pd, layout, 3 * move_cost(bytes(v))));
   }
 }
 
@@ -68,32 +74,39 @@ void offer_normalization(const NodeView& v, Answers& answers) {
   const auto x = v.dims(0);
   if (const auto* lrn = v.op<LRN>()) {
     const auto* axes = v.constant(1);
-    if (!axes || to_ints(*axes) != Ints{1} || x.size() != 4) return answers.refuse("onednn", "LRN across other axes than channels");
+    if (!axes || to_ints(*axes) != Ints{1} || x.size() != 4)
+      return answers.refuse("onednn", "LRN across other axes than channels");
     for (const auto layout : {Layout::channels_last, Layout::plain}) {
       const auto d = desc(x, ElementType::f32, layout);
       const auto pd = try_create(answers, fmt::format("lrn {}", name_of(layout)), [&] {
-        return dnnl::lrn_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, d, d,
-                                                 lrn->size, static_cast<float>(lrn->alpha), static_cast<float>(lrn->beta),
-                                                 static_cast<float>(lrn->bias), user_scratch());
+        return dnnl::lrn_forward::primitive_desc(
+            engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, d, d,
+            lrn->size, static_cast<float>(lrn->alpha), static_cast<float>(lrn->beta),
+            static_cast<float>(lrn->bias), user_scratch());
       });
-      if (pd) answers.offers.push_back(simple_offer<dnnl::lrn_forward>(v, *pd, layout, 4 * move_cost(bytes(v))));
+      if (pd)
+        answers.offers.push_back(simple_offer<dnnl::lrn_forward>(v, *pd, layout, 4 * move_cost(bytes(v))));
     }
     return;
   }
   const auto* ln = v.op<LayerNormalization>();
   if (!ln) return answers.refuse("onednn", "no primitive for {}", v.node().op.name());
-  if (normalize_axis(ln->axis, x.size(), "axis") + 1 != x.size()) return answers.refuse("onednn", "more than the last axis");
+  if (normalize_axis(ln->axis, x.size(), "axis") + 1 != x.size())
+    return answers.refuse("onednn", "more than the last axis");
   const auto columns = x.back();
   if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
   for (std::size_t i = 1; i < v.inputs(); ++i)
-    if (v.has(i) && static_cast<std::int64_t>(element_count(v.dims(i))) != columns) return answers.refuse("onednn", "scale of {} elements, wanted {}", element_count(v.dims(i)), columns);
+    if (v.has(i) && static_cast<std::int64_t>(element_count(v.dims(i))) != columns)
+      return answers.refuse("onednn", "scale of {} elements, wanted {}", element_count(v.dims(i)), columns);
   const Dims rows{static_cast<std::int64_t>(element_count(x)) / columns, columns};
-  const auto d = desc(rows, ElementType::f32, Layout::plain), one = desc({columns}, ElementType::f32, Layout::plain);
+  const auto d = desc(rows, ElementType::f32, Layout::plain),
+             one = desc({columns}, ElementType::f32, Layout::plain);
   auto flags = dnnl::normalization_flags::use_scale;
   if (v.has(2)) flags = flags | dnnl::normalization_flags::use_shift;
   const auto pd = try_create(answers, "layer normalization", [&] {
-    return dnnl::layer_normalization_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, d, d,
-                                                             static_cast<float>(ln->epsilon), flags, user_scratch());
+    return dnnl::layer_normalization_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, d,
+                                                             d, static_cast<float>(ln->epsilon), flags,
+                                                             user_scratch());
   });
   if (!pd) return;
   Offer o = simple_offer<dnnl::layer_normalization_forward>(v, *pd, Layout::plain, 3 * move_cost(bytes(v)));
@@ -129,9 +142,10 @@ void offer_spatial_mean(const NodeView& v, Answers& answers) {
   y[1] = x[1];
   const Dims kernel(x.begin() + 2, x.end()), ones(kernel.size(), 1), zeros(kernel.size(), 0);
   const auto pd = try_create(answers, "mean as pooling", [&] {
-    return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_avg_exclude_padding,
-                                                 desc(x, ElementType::f32, Layout::channels_last), desc(y, ElementType::f32, Layout::channels_last),
-                                                 ones, kernel, zeros, zeros, zeros, user_scratch());
+    return dnnl::pooling_forward::primitive_desc(
+        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_avg_exclude_padding,
+        desc(x, ElementType::f32, Layout::channels_last), desc(y, ElementType::f32, Layout::channels_last),
+        ones, kernel, zeros, zeros, zeros, user_scratch());
   });
   if (!pd) return;
   Offer o = simple_offer<dnnl::pooling_forward>(v, *pd, Layout::channels_last, move_cost(bytes(v)));
@@ -151,16 +165,19 @@ void offer_reduction(const NodeView& v, Answers& answers) {
   const auto r = reduced(v);
   bool spatial = x.size() >= 3;
   for (std::size_t i = 0; i < x.size(); ++i) spatial = spatial && flags[i] == (i >= 2);
-  if (spatial && x.size() <= 5 && r.algorithm == dnnl::algorithm::reduction_mean) offer_spatial_mean(v, answers);
+  if (spatial && x.size() <= 5 && r.algorithm == dnnl::algorithm::reduction_mean)
+    offer_spatial_mean(v, answers);
   std::size_t first = x.size();
   while (first > 0 && flags[first - 1]) --first;
-  if (first == x.size() || std::any_of(flags.begin(), flags.begin() + static_cast<std::ptrdiff_t>(first), [](bool f) { return f; }))
+  if (first == x.size() || std::any_of(flags.begin(), flags.begin() + static_cast<std::ptrdiff_t>(first),
+                                       [](bool f) { return f; }))
     return answers.refuse("onednn", "reduction over other than the last axes");
   Dims rows{1, 1};
   for (std::size_t i = 0; i < x.size(); ++i) rows[i < first ? 0 : 1] *= x[i];
   const auto pd = try_create(answers, "reduction", [&] {
     return dnnl::reduction::primitive_desc(engine(), r.algorithm, desc(rows, ElementType::f32, Layout::plain),
-                                           desc({rows[0], 1}, ElementType::f32, Layout::plain), 0.f, 0.f, user_scratch());
+                                           desc({rows[0], 1}, ElementType::f32, Layout::plain), 0.f, 0.f,
+                                           user_scratch());
   });
   if (pd) answers.offers.push_back(simple_offer<dnnl::reduction>(v, *pd, Layout::plain, move_cost(bytes(v))));
 }
@@ -169,26 +186,37 @@ void offer_resampling(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto& op = *v.op<Interpolate>();
   const auto x = v.dims(0), y = v.out_dims();
-  if (x.size() < 3 || x.size() > 5 || x[0] != y[0] || x[1] != y[1]) return answers.refuse("onednn", "resizes batch or channels");
-  for (auto p : op.pads_begin) if (p) return answers.refuse("onednn", "padding");
-  for (auto p : op.pads_end) if (p) return answers.refuse("onednn", "padding");
-  // oneDNN samples at half pixels with the factor out/in and rounds nearest as floor(x + 0.5) of (o + 0.5) f - 0.5.
+  if (x.size() < 3 || x.size() > 5 || x[0] != y[0] || x[1] != y[1])
+    return answers.refuse("onednn", "resizes batch or channels");
+  for (auto p : op.pads_begin)
+    if (p) return answers.refuse("onednn", "padding");
+  for (auto p : op.pads_end)
+    if (p) return answers.refuse("onednn", "padding");
+  // oneDNN samples at half pixels with the factor out/in and rounds nearest as floor(x + 0.5) of (o + 0.5) f
+  // - 0.5.
   bool whole_factors = true;
   for (std::size_t i = 2; i < x.size(); ++i) whole_factors = whole_factors && y[i] % x[i] == 0;
   const bool nearest = op.mode == InterpolateMode::nearest && whole_factors &&
-                       ((op.coordinate_transformation_mode == CoordinateMode::asymmetric && op.nearest_mode == NearestMode::floor) ||
-                        (op.coordinate_transformation_mode == CoordinateMode::half_pixel && op.nearest_mode == NearestMode::round_prefer_floor) ||
-                        (op.coordinate_transformation_mode == CoordinateMode::half_pixel && op.nearest_mode == NearestMode::round_prefer_ceil));
-  const bool linear = op.mode == InterpolateMode::linear_onnx && op.coordinate_transformation_mode == CoordinateMode::half_pixel &&
-                      !op.antialias && whole_factors;
+                       ((op.coordinate_transformation_mode == CoordinateMode::asymmetric &&
+                         op.nearest_mode == NearestMode::floor) ||
+                        (op.coordinate_transformation_mode == CoordinateMode::half_pixel &&
+                         op.nearest_mode == NearestMode::round_prefer_floor) ||
+                        (op.coordinate_transformation_mode == CoordinateMode::half_pixel &&
+                         op.nearest_mode == NearestMode::round_prefer_ceil));
+  const bool linear = op.mode == InterpolateMode::linear_onnx &&
+                      op.coordinate_transformation_mode == CoordinateMode::half_pixel && !op.antialias &&
+                      whole_factors;
   if (!nearest && !linear) return answers.refuse("onednn", "resampling by other rules than oneDNN's");
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto pd = try_create(answers, fmt::format("resampling {}", name_of(layout)), [&] {
-      return dnnl::resampling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
-                                                      nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear,
-                                                      desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout), user_scratch());
+      return dnnl::resampling_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference,
+          nearest ? dnnl::algorithm::resampling_nearest : dnnl::algorithm::resampling_linear,
+          desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout), user_scratch());
     });
-    if (pd) answers.offers.push_back(simple_offer<dnnl::resampling_forward>(v, *pd, layout, move_cost(bytes(v)) * (layout == Layout::plain ? 8 : 1)));
+    if (pd)
+      answers.offers.push_back(simple_offer<dnnl::resampling_forward>(
+          v, *pd, layout, move_cost(bytes(v)) * (layout == Layout::plain ? 8 : 1)));
   }
 }
 

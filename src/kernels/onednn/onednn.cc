@@ -17,9 +17,14 @@ dnnl::engine& engine() {
   static dnnl::engine engine = [] {
     // oneDNN takes a limit only before its first primitive; ours is fixed by effective_isa().
     switch (effective_isa()) {
-      case Isa::sse41: dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); break;
-      case Isa::avx2: dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2); break;
-      case Isa::avx512: break;
+      case Isa::sse41:
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+        break;
+      case Isa::avx2:
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+        break;
+      case Isa::avx512:
+        break;
     }
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
@@ -28,13 +33,20 @@ dnnl::engine& engine() {
 
 std::optional<dnnl::memory::data_type> type_of(ElementType type) {
   switch (type) {
-    case ElementType::f32: return dnnl::memory::data_type::f32;
-    case ElementType::f16: return dnnl::memory::data_type::f16;
-    case ElementType::bf16: return dnnl::memory::data_type::bf16;
-    case ElementType::i32: return dnnl::memory::data_type::s32;
-    case ElementType::i8: return dnnl::memory::data_type::s8;
-    case ElementType::u8: return dnnl::memory::data_type::u8;
-    default: return std::nullopt;
+    case ElementType::f32:
+      return dnnl::memory::data_type::f32;
+    case ElementType::f16:
+      return dnnl::memory::data_type::f16;
+    case ElementType::bf16:
+      return dnnl::memory::data_type::bf16;
+    case ElementType::i32:
+      return dnnl::memory::data_type::s32;
+    case ElementType::i8:
+      return dnnl::memory::data_type::s8;
+    case ElementType::u8:
+      return dnnl::memory::data_type::u8;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -43,7 +55,9 @@ Desc desc(const Dims& dims, ElementType type, Layout layout) {
   return Desc(dims, *type_of(type), strides_of(dims, layout));
 }
 
-Desc any(const Dims& dims, ElementType type) { return Desc(dims, *type_of(type), dnnl::memory::format_tag::any); }
+Desc any(const Dims& dims, ElementType type) {
+  return Desc(dims, *type_of(type), dnnl::memory::format_tag::any);
+}
 
 std::string label(const char* implementation, ElementType type) {
   std::string out = implementation;
@@ -86,7 +100,8 @@ class PrimitiveStep final : public Step {
   }
 
   void run() override {
-    const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(), static_cast<int>(raw_.size()), raw_.data());
+    const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(),
+                                               static_cast<int>(raw_.size()), raw_.data());
     LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
   }
 
@@ -108,14 +123,19 @@ class PrimitiveExecutable final : public Executable {
 
 }  // namespace
 
-std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad) {
-  return std::make_unique<PrimitiveExecutable>(Bound{std::move(primitive), std::move(args), std::move(scratchpad)});
+std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
+                                           Desc scratchpad) {
+  return std::make_unique<PrimitiveExecutable>(
+      Bound{std::move(primitive), std::move(args), std::move(scratchpad)});
 }
 
-Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to, const std::string& key) {
+Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
+            const std::string& key) {
   if (from == to && source.aligned()) return source;
   // The descriptor's bytes are its identity: equal descriptors share a packing.
-  const std::string full = fmt::format("{} {}", key, fmt::join(to.get_strides(), ",")) + fmt::format(" {} {} {}", to.get_size(), fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
+  const std::string full = fmt::format("{} {}", key, fmt::join(to.get_strides(), ",")) +
+                           fmt::format(" {} {} {}", to.get_size(), fmt::join(to.get_inner_blks(), ","),
+                                       fmt::join(to.get_inner_idxs(), ","));
   return context.weights.packed(source, full, [&] {
     const auto aligned = source.to_aligned();
     Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
@@ -141,12 +161,16 @@ bool is_any(const Op& op) {
 void add_onednn_kernels(std::vector<Kernel>& list) {
   using namespace onednn;
   list.push_back({"onednn", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
-  list.push_back({"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, offer_deconvolution});
+  list.push_back(
+      {"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, offer_deconvolution});
   list.push_back({"onednn", [](const Op& op) { return op.is<MatMul>(); }, offer_matmul});
   list.push_back({"onednn", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, offer_pooling});
-  list.push_back({"onednn", [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); }, offer_eltwise});
+  list.push_back({"onednn",
+                  [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); },
+                  offer_eltwise});
   list.push_back({"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, offer_softmax});
-  list.push_back({"onednn", [](const Op& op) { return is_any<LayerNormalization, MVN, LRN>(op); }, offer_normalization});
+  list.push_back(
+      {"onednn", [](const Op& op) { return is_any<LayerNormalization, MVN, LRN>(op); }, offer_normalization});
   list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, offer_reduction});
   list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
@@ -160,16 +184,20 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
   // Reorders move bytes: any type of the same width will do.
   ElementType carrier = ElementType::f32;
   Dims dims = shape;
-  if (bits_of(type) == 8) carrier = ElementType::u8;
-  else if (bits_of(type) == 16) carrier = ElementType::bf16;
+  if (bits_of(type) == 8)
+    carrier = ElementType::u8;
+  else if (bits_of(type) == 16)
+    carrier = ElementType::bf16;
   if (bits_of(type) == 64 || element_count(shape) == 0) return make_strided_reorder(type, shape, from, to);
   const auto in = onednn::desc(dims, carrier, from), out = onednn::desc(dims, carrier, to);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc pd(onednn::engine(), in, onednn::engine(), out, attr);
-  if (pd.scratchpad_desc().get_size() != 0 || onednn::is_ref(pd.impl_info_str())) return make_strided_reorder(type, shape, from, to);
+  if (pd.scratchpad_desc().get_size() != 0 || onednn::is_ref(pd.impl_info_str()))
+    return make_strided_reorder(type, shape, from, to);
   return onednn::make_primitive(dnnl::reorder(pd),
-                                {{DNNL_ARG_FROM, in, onednn::Arg::From::input, 0, {}}, {DNNL_ARG_TO, out, onednn::Arg::From::output, 0, {}}},
+                                {{DNNL_ARG_FROM, in, onednn::Arg::From::input, 0, {}},
+                                 {DNNL_ARG_TO, out, onednn::Arg::From::output, 0, {}}},
                                 pd.scratchpad_desc());
 }
 

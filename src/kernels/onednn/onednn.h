@@ -27,10 +27,10 @@ bool is_ref(const char* implementation);
 
 /// One argument of a primitive: where its memory comes from.
 struct Arg {
-  int id;                      ///< DNNL_ARG_...
+  int id;  ///< DNNL_ARG_...
   Desc desc;
   enum class From { input, output, constant } from;
-  std::size_t index = 0;       ///< of an input or output
+  std::size_t index = 0;  ///< of an input or output
   Tensor constant;
 };
 
@@ -38,14 +38,15 @@ struct Arg {
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
 
 /// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
-Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to, const std::string& key);
+Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
+            const std::string& key);
 
 /// An epilogue as post-ops.
 struct PostOps {
-  dnnl::primitive_attr attr;   ///< with the user's scratchpad
-  std::size_t stages = 0;      ///< taken from the front
-  std::string refusal;         ///< why it stopped there, empty when all were taken
-  std::vector<Arg> args;       ///< operands
+  dnnl::primitive_attr attr;                    ///< with the user's scratchpad
+  std::size_t stages = 0;                       ///< taken from the front
+  std::string refusal;                          ///< why it stopped there, empty when all were taken
+  std::vector<Arg> args;                        ///< operands
   std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
 };
 /// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
@@ -59,13 +60,16 @@ struct Eltwise {
 /// `view_constant(i)` gives the node's constant input i or null.
 std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor*(std::size_t)>& constant);
 
-/// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a reference.
+/// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a
+/// reference.
 template <class Make>
-auto try_create(Answers& answers, const std::string& what, Make&& create) -> std::optional<decltype(create())> {
+auto try_create(Answers& answers, const std::string& what, Make&& create)
+    -> std::optional<decltype(create())> {
   try {
     auto pd = create();
     if (!is_ref(pd.impl_info_str())) return pd;
-    answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what, pd.impl_info_str());
+    answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what,
+                   pd.impl_info_str());
   } catch (const dnnl::error& e) {
     answers.refuse("onednn", "{}: oneDNN has no implementation", what);
   }

@@ -20,7 +20,8 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const auto extent = (kernel[i] - 1) * r.dilations[i] + 1;
     const auto right = (y[i + 2] - 1) * r.strides[i] + extent - x[i + 2] - out.left[i];
-    if (out.left[i] >= extent || right >= extent) return Verdict::no("pads of {} and {} for a window of {}", out.left[i], right, extent);
+    if (out.left[i] >= extent || right >= extent)
+      return Verdict::no("pads of {} and {} for a window of {}", out.left[i], right, extent);
     out.right.push_back(right);
     --out.dilations[i];
     if (out.dilations[i] != 0) return Verdict::no("dilated pooling");
@@ -31,7 +32,8 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
 }  // namespace
 
 void offer_pooling(const NodeView& v, Answers& answers) {
-  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32) return answers.refuse("onednn", "element types other than f32");
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
+    return answers.refuse("onednn", "element types other than f32");
   if (v.outputs() != 1) return answers.refuse("onednn", "pooling with indices");
   if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
   const auto x = v.dims(0), y = v.out_dims();
@@ -45,18 +47,19 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   if (avg && !avg->exclude_pad)
     for (std::size_t i = 0; i < w.right.size(); ++i) {
       const auto declared = resolve(*avg, std::vector<Dim>(x.begin() + 2, x.end()), avg->kernel).pads_end[i];
-      if (w.right[i] > declared) return answers.refuse("onednn", "windows beyond the padding do not count there");
+      if (w.right[i] > declared)
+        return answers.refuse("onednn", "windows beyond the padding do not count there");
     }
-  const auto algorithm = max ? dnnl::algorithm::pooling_max
-                             : avg->exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
-                                                : dnnl::algorithm::pooling_avg_include_padding;
+  const auto algorithm = max                ? dnnl::algorithm::pooling_max
+                         : avg->exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
+                                            : dnnl::algorithm::pooling_avg_include_padding;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto pd = try_create(answers, fmt::format("pooling {}", name_of(layout)), [&] {
-      return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, algorithm,
-                                                   desc(x, ElementType::f32, layout), desc(y, ElementType::f32, layout),
-                                                   w.strides, w.kernel, w.dilations, w.left, w.right, attr);
+      return dnnl::pooling_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference, algorithm, desc(x, ElementType::f32, layout),
+          desc(y, ElementType::f32, layout), w.strides, w.kernel, w.dilations, w.left, w.right, attr);
     });
     if (!pd) continue;
     Offer o;
@@ -66,10 +69,12 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = move_cost(4.0 * static_cast<double>(element_count(x) + element_count(y))) * (layout == Layout::plain ? 4 : 1);
+    o.cost = move_cost(4.0 * static_cast<double>(element_count(x) + element_count(y))) *
+             (layout == Layout::plain ? 4 : 1);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),
-                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}}, {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
+                            {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
+                             {DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}}},
                             pd.scratchpad_desc());
     };
     answers.offers.push_back(std::move(o));

@@ -36,11 +36,14 @@ std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor
   if (op.is<Negative>()) return Eltwise{algorithm::eltwise_linear, -1, 0};
   if (op.is<HSigmoid>()) return Eltwise{algorithm::eltwise_hardsigmoid, 1.f / 6, 0.5f};
   if (op.is<HSwish>()) return Eltwise{algorithm::eltwise_hardswish, 1.f / 6, 0.5f};
-  if (const auto* c = op.as<Clamp>()) return Eltwise{algorithm::eltwise_clip, static_cast<float>(c->min), static_cast<float>(c->max)};
+  if (const auto* c = op.as<Clamp>())
+    return Eltwise{algorithm::eltwise_clip, static_cast<float>(c->min), static_cast<float>(c->max)};
   if (const auto* e = op.as<Elu>()) return Eltwise{algorithm::eltwise_elu, static_cast<float>(e->alpha)};
   if (const auto* g = op.as<Gelu>())
-    return Eltwise{g->approximation_mode == GeluMode::erf ? algorithm::eltwise_gelu_erf : algorithm::eltwise_gelu_tanh};
-  if (const auto* r = op.as<Round>(); r && r->mode == RoundMode::half_to_even) return Eltwise{algorithm::eltwise_round};
+    return Eltwise{g->approximation_mode == GeluMode::erf ? algorithm::eltwise_gelu_erf
+                                                          : algorithm::eltwise_gelu_tanh};
+  if (const auto* r = op.as<Round>(); r && r->mode == RoundMode::half_to_even)
+    return Eltwise{algorithm::eltwise_round};
   if (op.is<Swish>()) {
     if (const auto* beta = constant(1)) {
       const auto b = scalar(beta);
@@ -65,7 +68,9 @@ constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit
 std::optional<Eltwise> scalar_binary(const Op& op, std::size_t running, float c) {
   if (op.is<Add>()) return Eltwise{algorithm::eltwise_linear, 1, c};
   if (op.is<Multiply>()) return Eltwise{algorithm::eltwise_linear, c, 0};
-  if (op.is<Subtract>()) return running == 0 ? Eltwise{algorithm::eltwise_linear, 1, -c} : Eltwise{algorithm::eltwise_linear, -1, c};
+  if (op.is<Subtract>())
+    return running == 0 ? Eltwise{algorithm::eltwise_linear, 1, -c}
+                        : Eltwise{algorithm::eltwise_linear, -1, c};
   const float infinity = std::numeric_limits<float>::infinity();
   if (op.is<Maximum>()) return Eltwise{algorithm::eltwise_clip, c, infinity};
   if (op.is<Minimum>()) return Eltwise{algorithm::eltwise_clip, -infinity, c};
@@ -113,10 +118,14 @@ class Translator {
     const auto& op = stage.node->op;
     if (static_cast<std::size_t>(ops_.len()) >= kMostPostOps) return stop("oneDNN takes 32 stages");
     const auto& body = *epilogue(view_.node());
-    const auto constant = [&](std::size_t i) { return i < stage.node->inputs.size() ? body.constant(stage.node->inputs[i]) : nullptr; };
+    const auto constant = [&](std::size_t i) {
+      return i < stage.node->inputs.size() ? body.constant(stage.node->inputs[i]) : nullptr;
+    };
     for (auto v : stage.node->inputs)
-      if (v.valid() && body.type(v).element != ElementType::f32) return stop(fmt::format("{} of {}", op.name(), name_of(body.type(v).element)));
-    if (body.type(stage.node->outputs[0]).element != ElementType::f32) return stop(op.name() + " changes the element type");
+      if (v.valid() && body.type(v).element != ElementType::f32)
+        return stop(fmt::format("{} of {}", op.name(), name_of(body.type(v).element)));
+    if (body.type(stage.node->outputs[0]).element != ElementType::f32)
+      return stop(op.name() + " changes the element type");
     if (stage.running == 0)
       if (const auto e = eltwise_of(op, constant)) return eltwise(*e);
     if (op.has(Trait::binary_elementwise)) return binary(stage);
@@ -135,8 +144,10 @@ class Translator {
       if (const auto c = scalar(stage.constant))
         if (const auto e = scalar_binary(op, stage.running, *c)) return eltwise(*e);
     const auto algorithm = binary_of(op, stage.running);
-    if (!algorithm) return stop(fmt::format("oneDNN has no post-op for {} with the value on the right", op.name()));
-    return operand(stage, [&](const Desc& d) { ops_.append_binary(*algorithm, d); }, DNNL_ARG_SRC_1);
+    if (!algorithm)
+      return stop(fmt::format("oneDNN has no post-op for {} with the value on the right", op.name()));
+    return operand(
+        stage, [&](const Desc& d) { ops_.append_binary(*algorithm, d); }, DNNL_ARG_SRC_1);
   }
 
   /// Per channel or one element: other broadcasts make a convolution a reference.
@@ -155,10 +166,12 @@ class Translator {
     const int slot = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | id;
     const bool channel = per_channel(stage.operand_dims);
     if (!channel && dims != out_)
-      return stop(fmt::format("operand {} of {} is neither per channel nor of the result's shape {}", to_string(stage.operand_dims), stage.node->op.name(), to_string(out_)));
+      return stop(fmt::format("operand {} of {} is neither per channel nor of the result's shape {}",
+                              to_string(stage.operand_dims), stage.node->op.name(), to_string(out_)));
     const auto d = desc(dims, ElementType::f32, channel ? Layout::plain : layout_);
     if (stage.constant) {
-      if (!channel && layout_ != Layout::plain) return stop("a constant of the result's shape in channels-last");
+      if (!channel && layout_ != Layout::plain)
+        return stop("a constant of the result's shape in channels-last");
       result_.args.push_back({slot, d, Arg::From::constant, 0, stage.constant->to_aligned()});
     } else {
       result_.args.push_back({slot, d, Arg::From::input, *stage.extra, {}});
@@ -172,7 +185,8 @@ class Translator {
     if (stage.running != 0 || !stage.constant) return stop("PRelu whose slope is not constant");
     Stage slope = stage;
     const auto channels = out_[channel_];
-    if (slope.operand_dims.size() == 1 && slope.operand_dims[0] == channels && out_.size() > 1) {  // OpenVINO: [C] lies on axis 1
+    if (slope.operand_dims.size() == 1 && slope.operand_dims[0] == channels &&
+        out_.size() > 1) {  // OpenVINO: [C] lies on axis 1
       if (channel_ != 1 && out_.size() != 2) return stop("PRelu by axis 1");
       slope.operand_dims = Dims(out_.size(), 1);
       slope.operand_dims[1] = channels;
@@ -183,7 +197,8 @@ class Translator {
     dims[channel_] = static_cast<std::int64_t>(stage.constant->size());
     if (dims[channel_] != channels) return stop("PRelu slope of another size");
     const int slot = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | DNNL_ARG_WEIGHTS;
-    result_.args.push_back({slot, desc(dims, ElementType::f32, Layout::plain), Arg::From::constant, 0, stage.constant->to_aligned()});
+    result_.args.push_back({slot, desc(dims, ElementType::f32, Layout::plain), Arg::From::constant, 0,
+                            stage.constant->to_aligned()});
     ops_.append_prelu(1 << channel_);
     return true;
   }

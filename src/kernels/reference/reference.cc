@@ -17,7 +17,8 @@ struct Kept {
 void run(const Kept& kept, const RunArgs& args) {
   std::vector<Tensor> in;
   for (std::size_t i = 0; i < kept.types.size(); ++i)
-    in.push_back(args.in[i] ? Tensor::wrap(kept.types[i].element, kept.types[i].shape.sizes(), const_cast<void*>(args.in[i]))
+    in.push_back(args.in[i] ? Tensor::wrap(kept.types[i].element, kept.types[i].shape.sizes(),
+                                           const_cast<void*>(args.in[i]))
                             : Tensor());
   const auto out = interpret_node(kept.node, in);
   for (std::size_t i = 0; i < out.size(); ++i)

@@ -6,7 +6,8 @@ namespace lamina {
 void add_view_kernels(std::vector<Kernel>& list) {
   list.push_back({"view", [](const Op& op) { return op.has(Trait::keeps_values); },
                   [](const NodeView& v, Answers& answers) {
-                    if (v.element(0) != v.out_element()) return answers.refuse("view", "the element type changes");
+                    if (v.element(0) != v.out_element())
+                      return answers.refuse("view", "the element type changes");
                     Offer offer;
                     offer.label = "view";
                     offer.inputs.assign(v.inputs(), Layout::plain);
