@@ -22,7 +22,8 @@ struct Options {
   std::vector<std::string> disable = {};
   /// Nodes that no optimisation touches: names or regular expressions.
   std::vector<std::string> exempt = {};
-  /// sse41, avx2, avx512 or native. For the whole process, fixed by the first compile.
+  /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
+  /// another limit afterwards throws Error(bad_option).
   std::string max_isa = "native";
   /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
   long stop_after = -1;

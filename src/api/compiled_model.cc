@@ -36,12 +36,12 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     : model_(std::move(model)), options_(options), original_(model_->loaded().graph) {
   require_model_supported(*model_);
   const Logger log(options.log, LogLevel::debug);
-  limit_isa(options.max_isa);
-  effective_isa();  // fixes it
+  if (options.max_isa != "native") limit_isa(options.max_isa);
+  effective_isa();  // fixes it for the process
   precision_notes_ = widen_half(original_);
   if (options.precision == Precision::bf16)
     precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
-  for (const auto& note : precision_notes_) log.log(LogLevel::info, "{}", note);
+  for (const auto& note : precision_notes_) log.warning("{}", note);
 
   const auto rewriting = optimize_options(options);
   Graph graph = original_;

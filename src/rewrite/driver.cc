@@ -249,6 +249,20 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
+namespace {
+
+/// With types inferred anew: a rewrite may tell more about what lies far behind it (through a ShapeOf, or
+/// outside the body it was in); optimize() does the same after each set.
+Graph refreshed(Graph graph) {
+  for (const auto id : graph.order())
+    for (auto& body : graph.bodies(id))
+      if (graph.node(id).op.has(Trait::control_flow)) body = refreshed(body);
+  graph.infer_types();
+  return graph;
+}
+
+}  // namespace
+
 bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& work) {
   const auto root = match.root();
   const auto label = graph.label(root);
@@ -311,7 +325,8 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   ledger_.fired(rule.name, label, gone, became);
 
   for (auto v : retyped) propagate_types(graph, v);
-  if (options_.verify) check(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label));
+  if (options_.verify)
+    check(refreshed(*outermost_), fmt::format("after rule \"{}\" at '{}'", rule.name, label));
   for (const auto& [output, to] : r.replaced_) work.push_readers(graph, to, depth_);
   for (auto v : touched) {
     if (!graph.producer(v).valid()) continue;  // erased meanwhile

@@ -1,5 +1,7 @@
 #pragma once
 /// What the verbs of the command share.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -163,7 +163,9 @@ class WrongUse(Base):
 class Damaged(Base):
     def test_mutations(self) -> None:
         data = MODEL.read_bytes()
-        rng = random.Random(7)
+        seed = int(os.environ.get("LAMINA_SEED", "7"))
+        print(f"seed {seed}")
+        rng = random.Random(seed)
         target = self.path / "m.onnx"
         for i in range(MUTATIONS):
             changed = bytearray(data)

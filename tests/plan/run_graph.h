@@ -13,8 +13,10 @@
 
 namespace lamina::testing {
 
+/// LAMINA_SEED (make soak) moves all seeds.
 inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> inputs;
+  if (const char* more = std::getenv("LAMINA_SEED")) seed += 1000 * std::strtoull(more, nullptr, 10);
   for (const auto v : graph.inputs())
     inputs.push_back(seeded_tensor(graph.type(v).element, graph.type(v).shape.sizes(), ++seed));
   return inputs;
@@ -68,13 +70,12 @@ inline void check_all_offers(const Graph& graph, std::uint64_t seed) {
       plan.graph = g;
       PlanStep step;
       step.scratch = offer.scratch;
-      const auto tensor = [&](ValueId v, Layout layout, bool constant) {
+      const auto tensor = [&](ValueId v, Layout layout) {
         PlanTensor t;
         t.value = v;
         t.type = g.type(v);
         t.layout = layout;
         t.place = Place::arena;
-        (void)constant;
         plan.tensors.push_back(t);
         return static_cast<std::uint32_t>(plan.tensors.size() - 1);
       };
@@ -82,11 +83,11 @@ inline void check_all_offers(const Graph& graph, std::uint64_t seed) {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         const bool consumed =
             std::find(offer.consumed.begin(), offer.consumed.end(), i) != offer.consumed.end();
-        step.in.push_back(
-            !node.inputs[i].valid() || consumed ? kNoTensor : tensor(node.inputs[i], offer.inputs[i], false));
+        step.in.push_back(!node.inputs[i].valid() || consumed ? kNoTensor
+                                                              : tensor(node.inputs[i], offer.inputs[i]));
       }
       for (std::size_t i = 0; i < node.outputs.size(); ++i)
-        step.out.push_back(tensor(node.outputs[i], offer.outputs[i], false));
+        step.out.push_back(tensor(node.outputs[i], offer.outputs[i]));
       MakeContext context{weights};
       step.code = offer.make(context);
       const auto got = run_single_step(plan, step, in);

@@ -173,7 +173,7 @@ const std::int64_t* load_ints(ElementType type, const void* data, std::int64_t o
   const std::int64_t* out = nullptr;
   const bool boolean = type == ElementType::boolean;
   with_type(type, [&]<class T>() {
-    out = loaded<std::int64_t, T>(data, offset, stride, count, buffer, [boolean](T v) -> std::int64_t {
+    out = loaded<std::int64_t, T>(data, offset, stride, count, buffer, [=](T v) -> std::int64_t {
       if constexpr (std::is_integral_v<T>)
         return boolean ? v != 0 : static_cast<std::int64_t>(v);
       else
