@@ -147,8 +147,7 @@ const T* Op::as() const {
   return static_cast<const T*>(op_->fields());
 }
 
-/// All operators by name. Fixed after start-up: register_operators() (src/ops/operators.h) fills the global
-/// one.
+/// All operators by name. The one of lamina's own operators is operators() (src/ops/operators.h).
 class Registry {
  public:
   template <class T>

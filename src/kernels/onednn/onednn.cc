@@ -170,7 +170,7 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
                   offer_eltwise});
   list.push_back({"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, offer_softmax});
   list.push_back(
-      {"onednn", [](const Op& op) { return is_any<LayerNormalization, MVN, LRN>(op); }, offer_normalization});
+      {"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); }, offer_normalization});
   list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, offer_reduction});
   list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
