@@ -8,17 +8,19 @@
 namespace lamina {
 namespace {
 
-/// Whether `type` contradicts nothing of `inferred` and is at least as precise.
-bool refines(const TensorType& type, const TensorType& inferred) {
-  if (inferred.element != ElementType::undefined && type.element != inferred.element) return false;
+/// Whether `type` contradicts nothing of `inferred` and is (unless it may lag) at least as precise.
+bool fits(const TensorType& type, const TensorType& inferred, Types types) {
+  const bool lags = types == Types::may_lag && type.element == ElementType::undefined;
+  if (inferred.element != ElementType::undefined && type.element != inferred.element && !lags) return false;
   const auto both = merge(type.shape, inferred.shape);
-  return both && *both == type.shape;
+  return both && (types == Types::may_lag || *both == type.shape);
 }
 
 class Verifier {
  public:
-  Verifier(const Graph& graph, std::size_t sources, std::string path, std::vector<std::string>& found)
-      : g_(graph), sources_(sources), path_(std::move(path)), found_(found) {}
+  Verifier(const Graph& graph, std::size_t sources, Types types, std::string path,
+           std::vector<std::string>& found)
+      : g_(graph), sources_(sources), types_(types), path_(std::move(path)), found_(found) {}
 
   void run() {
     check_values();
@@ -177,7 +179,8 @@ class Verifier {
           node.op.info().outputs != kMany)
         report("{}: has {} bodies, its operator takes none", name({n}), node.bodies.size());
       for (std::size_t b = 0; b < node.bodies.size(); ++b) {
-        Verifier inner(node.bodies[b], sources_, fmt::format("{}{}: body {}: ", path_, name({n}), b), found_);
+        Verifier inner(node.bodies[b], sources_, types_, fmt::format("{}{}: body {}: ", path_, name({n}), b),
+                       found_);
         inner.run();
         sound_ = sound_ && inner.sound_;
       }
@@ -225,7 +228,7 @@ class Verifier {
       return report("{}: inference fails: {}", name(id), e.what());
     }
     for (std::size_t i = 0; i < n.outputs.size(); ++i)
-      if (const auto& v = g_.value(n.outputs[i]); !refines(v.type, types[i]))
+      if (const auto& v = g_.value(n.outputs[i]); !fits(v.type, types[i], types_))
         report("{}: \"{}\" is {}, inference says {}", name(id), v.name, to_string(v.type),
                to_string(types[i]));
   }
@@ -237,7 +240,7 @@ class Verifier {
     for (std::size_t i = 0; i < body.inputs().size(); ++i) {
       const auto& declared = body.type(body.inputs()[i]);
       const auto& actual = i == 0 ? base : g_.type(n.inputs[first_extra + i - 1]);
-      if (!refines(declared, actual))
+      if (!fits(declared, actual, types_))
         report("{}: parameter {} of the epilogue is {}, wanted {}", name(id), i, to_string(declared),
                to_string(actual));
     }
@@ -246,6 +249,7 @@ class Verifier {
 
   const Graph& g_;
   std::size_t sources_;
+  Types types_;
   std::string path_;
   std::vector<std::string>& found_;
   bool sound_ = true;
@@ -253,14 +257,14 @@ class Verifier {
 
 }  // namespace
 
-std::vector<std::string> verify(const Graph& graph) {
+std::vector<std::string> verify(const Graph& graph, Types types) {
   std::vector<std::string> found;
-  Verifier(graph, graph.sources.size(), "", found).run();
+  Verifier(graph, graph.sources.size(), types, "", found).run();
   return found;
 }
 
-void check(const Graph& graph, std::string_view what) {
-  const auto found = verify(graph);
+void check(const Graph& graph, std::string_view what, Types types) {
+  const auto found = verify(graph, types);
   if (!found.empty())
     fail(ErrorCode::internal, "internal error: broken graph {}: {}", what, fmt::join(found, "; "));
 }

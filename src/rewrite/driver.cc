@@ -13,6 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostVisited = 512;  // readers looked at again after one rewrite
 constexpr std::size_t kRewritesPerNode = 50;
+constexpr std::size_t kVerifiedAtOnce = 100;  // nodes of a graph that is verified after each rewrite
 
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -249,20 +250,6 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
-namespace {
-
-/// With types inferred anew: a rewrite may tell more about what lies far behind it (through a ShapeOf, or
-/// outside the body it was in); optimize() does the same after each set.
-Graph refreshed(Graph graph) {
-  for (const auto id : graph.order())
-    for (auto& body : graph.bodies(id))
-      if (graph.node(id).op.has(Trait::control_flow)) body = refreshed(body);
-  graph.infer_types();
-  return graph;
-}
-
-}  // namespace
-
 bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& work) {
   const auto root = match.root();
   const auto label = graph.label(root);
@@ -325,8 +312,9 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   ledger_.fired(rule.name, label, gone, became);
 
   for (auto v : retyped) propagate_types(graph, v);
-  if (options_.verify)
-    check(refreshed(*outermost_), fmt::format("after rule \"{}\" at '{}'", rule.name, label));
+  // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
+  if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)
+    check(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);
   for (const auto& [output, to] : r.replaced_) work.push_readers(graph, to, depth_);
   for (auto v : touched) {
     if (!graph.producer(v).valid()) continue;  // erased meanwhile
