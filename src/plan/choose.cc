@@ -1,9 +1,12 @@
 #include "plan/choose.h"
 
 #include <algorithm>
-#include <deque>
+#include <array>
+#include <limits>
+#include <map>
 
 #include "kernels/epilogue.h"
+#include "plan/pbqp.h"
 
 namespace lamina {
 
@@ -16,108 +19,152 @@ bool same_bytes(const Dims& shape) {
 
 namespace {
 
-/// Which layouts of a value exist so far; reorders add to it.
-class Layouts {
- public:
-  explicit Layouts(const Graph& graph) : graph_(graph), made_(graph.value_slots(), 0) {}
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-  double cost(ValueId v, Layout wanted) const {
-    if (!v.valid() || graph_.constant(v)) return 0;  // constants are reordered once
-    const auto& type = graph_.type(v);
-    if (same_bytes(type.shape.sizes()) || (bits(v) & mask(wanted))) return 0;
-    return reorder_cost(type.element, type.shape.sizes());
-  }
-  void add(ValueId v, Layout layout) {
-    if (v.index >= made_.size()) made_.resize(graph_.value_slots(), 0);
-    made_[v.index] |= mask(layout);
+/// In which layouts a value exists; a choice of its own, so that a reorder is paid for once.
+constexpr std::array<std::array<bool, 2>, 3> kStates{{{true, false}, {false, true}, {true, true}}};
+std::size_t index_of(Layout l) { return static_cast<std::size_t>(l); }
+
+/// Chooses for all nodes at once; see docs/architecture.md, "Choosing".
+class Chooser {
+ public:
+  Chooser(Graph& graph, const std::vector<NodeId>& nodes) : graph_(graph), nodes_(nodes) {}
+
+  std::vector<Picked> run(std::vector<Choice>& choices) {
+    do {
+      for (const auto id : nodes_)
+        if (!answers_.contains(id)) answers_.emplace(id, ask_kernels(NodeView(graph_, id)));
+      solve();
+    } while (split());
+    std::vector<Picked> picked;
+    for (const auto id : nodes_) choices.push_back(explain(id));
+    for (const auto id : nodes_) picked.push_back({id, std::move(answers_.at(id).offers[chosen_.at(id)])});
+    return picked;
   }
 
  private:
-  static std::uint8_t mask(Layout l) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(l)); }
-  std::uint8_t bits(ValueId v) const {
-    if (v.index < made_.size() && made_[v.index]) return made_[v.index];
-    return mask(Layout::plain);  // inputs and results of earlier segments
+  /// Both layouts are possible, and they differ.
+  bool matters(ValueId v) const {
+    return v.valid() && !graph_.constant(v) && !same_bytes(graph_.type(v).shape.sizes());
+  }
+  double reorder(ValueId v) const {
+    return reorder_cost(graph_.type(v).element, graph_.type(v).shape.sizes());
   }
 
-  const Graph& graph_;
-  std::vector<std::uint8_t> made_;
+  /// Stages that an offer leaves to a node of their own: one more pass over the tensor.
+  double left_over(const Node& node, const Offer& offer) const {
+    if (offer.stages >= epilogue_size(node)) return 0;
+    return reorder_cost(graph_.type(node.outputs[0]).element, graph_.type(node.outputs[0]).shape.sizes());
+  }
+
+  std::size_t variable_of(Pbqp& problem, ValueId v) {
+    const auto [it, added] = values_.try_emplace(v, 0);
+    if (added) {
+      const bool made_here = graph_.producer(v).valid() && answers_.contains(graph_.producer(v));
+      const bool plain = !made_here || graph_.is_result(v);  // handed in and out plain
+      it->second = problem.add({0, plain ? kInfinity : 0, reorder(v)});
+    }
+    return it->second;
+  }
+
+  void connect(Pbqp& problem, std::size_t variable, NodeId id, ValueId v, bool output, std::size_t slot) {
+    const auto& offers = answers_.at(id).offers;
+    Pbqp::Costs costs;
+    for (const auto& offer : offers)
+      for (const auto& state : kStates)
+        costs.push_back(state[index_of(output ? offer.outputs[slot] : offer.inputs[slot])] ? 0 : kInfinity);
+    problem.connect(variable, variable_of(problem, v), costs);
+  }
+
+  void solve() {
+    Pbqp problem;
+    values_.clear();
+    std::vector<std::size_t> variables;
+    for (const auto id : nodes_) {
+      const auto& offers = answers_.at(id).offers;
+      LAMINA_CHECK(!offers.empty(), "no kernel offers for {}", graph_.node(id).op.name());
+      const bool real = std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort; });
+      Pbqp::Costs costs;
+      for (const auto& offer : offers)
+        costs.push_back(real && offer.last_resort ? kInfinity
+                                                  : offer.cost + left_over(graph_.node(id), offer));
+      variables.push_back(problem.add(std::move(costs)));
+    }
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const auto& node = graph_.node(nodes_[n]);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (matters(node.inputs[i])) connect(problem, variables[n], nodes_[n], node.inputs[i], false, i);
+      for (std::size_t i = 0; i < node.outputs.size(); ++i)
+        if (matters(node.outputs[i])) connect(problem, variables[n], nodes_[n], node.outputs[i], true, i);
+    }
+    const auto answer = problem.solve();
+    for (std::size_t n = 0; n < nodes_.size(); ++n) chosen_[nodes_[n]] = answer[variables[n]];
+    states_.clear();
+    for (const auto& [value, variable] : values_) states_[value] = answer[variable];
+  }
+
+  /// Gives stages that the chosen offers do not take nodes of their own. False when all take all.
+  bool split() {
+    std::vector<NodeId> nodes;
+    bool any = false;
+    for (const auto id : nodes_) {
+      const auto stages = answers_.at(id).offers[chosen_.at(id)].stages;
+      if (stages >= epilogue_size(graph_.node(id))) {
+        nodes.push_back(id);
+        continue;
+      }
+      any = true;
+      answers_.erase(id);
+      const auto slots = static_cast<std::uint32_t>(graph_.node_slots());
+      split_epilogue(graph_, id, stages);
+      for (auto n = slots; n < graph_.node_slots(); ++n) nodes.push_back({n});
+    }
+    nodes_ = std::move(nodes);
+    return any;
+  }
+
+  /// What the offer costs among the other choices, reorders that it alone would need included.
+  double cost_here(const Node& node, const Offer& offer) const {
+    double cost = offer.cost + left_over(node, offer);
+    const auto add = [&](ValueId v, Layout wanted) {
+      if (const auto it = states_.find(v); it != states_.end() && !kStates[it->second][index_of(wanted)])
+        cost += reorder(v);
+    };
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) add(node.inputs[i], offer.inputs[i]);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) add(node.outputs[i], offer.outputs[i]);
+    return cost;
+  }
+
+  Choice explain(NodeId id) const {
+    const auto& answers = answers_.at(id);
+    const auto& node = graph_.node(id);
+    const auto best = chosen_.at(id);
+    const auto layout = [](const Offer& o) { return o.outputs.empty() ? Layout::plain : o.outputs[0]; };
+    Choice choice;
+    choice.node = id;
+    choice.label = answers.offers[best].label;
+    choice.layout = layout(answers.offers[best]);
+    choice.cost = cost_here(node, answers.offers[best]);
+    for (std::size_t i = 0; i < answers.offers.size(); ++i)
+      if (const auto& offer = answers.offers[i]; i != best)
+        choice.lost.push_back(
+            {fmt::format("{} ({})", offer.label, name_of(layout(offer))), cost_here(node, offer)});
+    choice.refusals = answers.refusals;
+    return choice;
+  }
+
+  Graph& graph_;
+  std::vector<NodeId> nodes_;  // in the order of execution
+  std::map<NodeId, Answers> answers_;
+  std::map<NodeId, std::size_t> chosen_;   // index of the offer
+  std::map<ValueId, std::size_t> values_;  // variables of the problem
+  std::map<ValueId, std::size_t> states_;  // answers for them
 };
-
-double total_cost(const Graph& graph, const Node& node, const Offer& offer, const Layouts& layouts) {
-  double cost = offer.cost;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) cost += layouts.cost(node.inputs[i], offer.inputs[i]);
-  for (std::size_t i = 0; i < node.outputs.size(); ++i)  // results are handed out plain
-    if (offer.outputs[i] != Layout::plain && graph.is_result(node.outputs[i]) &&
-        !same_bytes(graph.type(node.outputs[i]).shape.sizes()))
-      cost += reorder_cost(graph.type(node.outputs[i]).element, graph.type(node.outputs[i]).shape.sizes());
-  return cost;
-}
-
-/// Cost of the epilogue stages that an offer leaves to separate nodes: each passes over the tensor once.
-double left_over_cost(const Graph& graph, const Node& node, const Offer& offer) {
-  const auto all = epilogue_size(node);
-  if (offer.stages >= all) return 0;
-  const auto& type = graph.type(node.outputs[0]);
-  return static_cast<double>(all - offer.stages) * reorder_cost(type.element, type.shape.sizes());
-}
-
-std::size_t cheapest(const std::vector<Offer>& offers, const std::vector<double>& costs) {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < costs.size(); ++i) {
-    const bool better =
-        offers[i].last_resort != offers[best].last_resort ? offers[best].last_resort : costs[i] < costs[best];
-    if (better) best = i;
-  }
-  return best;
-}
-
-Choice explain(NodeId id, const Answers& answers, const std::vector<double>& costs, std::size_t best) {
-  Choice choice;
-  choice.node = id;
-  choice.label = answers.offers[best].label;
-  choice.layout = answers.offers[best].outputs.empty() ? Layout::plain : answers.offers[best].outputs[0];
-  choice.cost = costs[best];
-  for (std::size_t i = 0; i < costs.size(); ++i)
-    if (i != best)
-      choice.lost.push_back(
-          {fmt::format("{} ({})", answers.offers[i].label,
-                       answers.offers[i].outputs.empty() ? "plain" : name_of(answers.offers[i].outputs[0])),
-           costs[i]});
-  choice.refusals = answers.refusals;
-  return choice;
-}
 
 }  // namespace
 
 std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::vector<Choice>& choices) {
-  std::vector<Picked> picked;
-  Layouts layouts(graph);
-  std::deque<NodeId> work(nodes.begin(), nodes.end());
-  while (!work.empty()) {
-    const auto id = work.front();
-    work.pop_front();
-    auto answers = ask_kernels(NodeView(graph, id));
-    std::vector<double> costs;
-    for (const auto& offer : answers.offers)
-      costs.push_back(total_cost(graph, graph.node(id), offer, layouts) +
-                      left_over_cost(graph, graph.node(id), offer));
-    LAMINA_CHECK(!costs.empty(), "no kernel offers for {}", graph.node(id).op.name());
-    const auto best = cheapest(answers.offers, costs);
-    if (answers.offers[best].stages < epilogue_size(graph.node(id))) {
-      const auto slots = static_cast<std::uint32_t>(graph.node_slots());
-      split_epilogue(graph, id, answers.offers[best].stages);
-      for (auto n = static_cast<std::uint32_t>(graph.node_slots()); n-- > slots;) work.push_front({n});
-      continue;  // the shorter node is asked again
-    }
-    choices.push_back(explain(id, answers, costs, best));
-    auto& offer = answers.offers[best];
-    const auto& node = graph.node(id);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i].valid()) layouts.add(node.inputs[i], offer.inputs[i]);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) layouts.add(node.outputs[i], offer.outputs[i]);
-    picked.push_back({id, std::move(offer)});
-  }
-  return picked;
+  return Chooser(graph, nodes).run(choices);
 }
 
 }  // namespace lamina

@@ -2,7 +2,9 @@
 #include "ops/convolution.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/cpu.h"
 #include "kernels/onednn/onednn.h"
 
 namespace lamina::onednn {
@@ -35,11 +37,23 @@ double multiply_adds(const Dims& y, const Dims& w) {
   return n;
 }
 
-/// Share of the peak that each kind of convolution reaches.
-double share(const Dims& x, const Dims& w, std::int64_t groups, Layout layout) {
-  if (groups > 1 && w[1] == 1) return layout == Layout::channels_last ? 0.2 : 0.02;
-  if (layout == Layout::plain) return 0.15;
-  return x[1] / groups < 8 || w[0] / groups < 8 ? 0.2 : 0.7;
+/// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
+double cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
+            std::int64_t groups) {
+  const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
+  const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
+  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
+  const double channels = static_cast<double>(depthwise ? groups : w[0] / groups);
+  const double filled = std::ceil(channels / lanes) * lanes / channels;
+  const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
+  const double bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
+  if (is("1x1")) return cost_of(Family::brgemm_1x1, work, bytes);
+  if (is("brgconv")) return cost_of(Family::brgemm_conv, work, bytes);
+  if (is("dw")) return cost_of(Family::jit_depthwise, work, bytes);
+  if (is("gemm"))  // its matrices are too narrow to be fast in groups
+    return cost_of(Family::gemm_conv, work * (groups > 1 ? 8 : 1),
+                   bytes * static_cast<double>(element_count(w)) / static_cast<double>(w[0] * w[1]));
+  return cost_of(Family::jit_conv, work, bytes);
 }
 
 Verdict takes(const NodeView& v) {
@@ -104,9 +118,9 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
-    answers.offers.push_back(offer_of<dnnl::convolution_forward>(
-        v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
-        compute_cost(multiply_adds(y, w), share(x, w, op.groups, layout))));
+    answers.offers.push_back(
+        offer_of<dnnl::convolution_forward>(v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
+                                            cost(pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 
@@ -151,7 +165,8 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     if (!pd) continue;
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
         v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws),
-        compute_cost(multiply_adds(x, w), layout == Layout::plain ? 0.1 : 0.4)));
+        cost_of(layout == Layout::plain ? Family::gemm_conv : Family::brgemm_deconv, multiply_adds(x, w),
+                4.0 * static_cast<double>(element_count(x) + element_count(y)))));
   }
 }
 

@@ -46,7 +46,7 @@ void offer_unary(const NodeView& v, Answers& answers) {
     o.in_place = {{0, 0}};
     for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = move_cost(8.0 * static_cast<double>(flat[0]));
+    o.cost = cost_of(Family::onednn_pass, 0, 8.0 * static_cast<double>(flat[0]));
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::eltwise_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -85,8 +85,9 @@ void offer_binary(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.in_place = {{big, 0}};
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = move_cost(8.0 * static_cast<double>(element_count(y)) +
-                       4.0 * static_cast<double>(element_count(small)));
+    o.cost = cost_of(
+        Family::onednn_pass, 0,
+        8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
     o.make = [pd = *pd, big](MakeContext&) {
       return make_primitive(dnnl::binary(pd),
                             {{DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::input, big, {}},

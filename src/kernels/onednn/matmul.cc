@@ -97,7 +97,8 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   const double k = static_cast<double>(oa.dims[rank - 1]);
-  o.cost = compute_cost(static_cast<double>(element_count(y)) * k, oa.dims[rank - 2] == 1 ? 0.08 : 0.6);
+  o.cost = cost_of(oa.dims[rank - 2] == 1 ? Family::matmul_row : Family::brgemm_matmul,
+                   static_cast<double>(element_count(y)) * k);
   if (pack_weights) o.consumed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {

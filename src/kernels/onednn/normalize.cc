@@ -65,7 +65,8 @@ void offer_softmax(const NodeView& v, Answers& answers) {
           static_cast<int>(axis), user_scratch());
     });
     if (pd)
-      answers.offers.push_back(simple_offer<dnnl::softmax_forward>(v, *pd, layout, 3 * move_cost(bytes(v))));
+      answers.offers.push_back(
+          simple_offer<dnnl::softmax_forward>(v, *pd, layout, 3 * cost_of(Family::onednn_pass, 0, bytes(v))));
   }
 }
 
@@ -85,7 +86,8 @@ void offer_normalization(const NodeView& v, Answers& answers) {
             static_cast<float>(lrn->bias), user_scratch());
       });
       if (pd)
-        answers.offers.push_back(simple_offer<dnnl::lrn_forward>(v, *pd, layout, 4 * move_cost(bytes(v))));
+        answers.offers.push_back(
+            simple_offer<dnnl::lrn_forward>(v, *pd, layout, 4 * cost_of(Family::onednn_pass, 0, bytes(v))));
     }
     return;
   }
@@ -109,7 +111,8 @@ void offer_normalization(const NodeView& v, Answers& answers) {
                                                              user_scratch());
   });
   if (!pd) return;
-  Offer o = simple_offer<dnnl::layer_normalization_forward>(v, *pd, Layout::plain, 3 * move_cost(bytes(v)));
+  Offer o = simple_offer<dnnl::layer_normalization_forward>(v, *pd, Layout::plain,
+                                                            3 * cost_of(Family::onednn_pass, 0, bytes(v)));
   o.consumed.clear();
   o.make = [pd = *pd, one, shift = v.has(2)](MakeContext&) {
     std::vector<Arg> args{{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -148,7 +151,8 @@ void offer_spatial_mean(const NodeView& v, Answers& answers) {
         ones, kernel, zeros, zeros, zeros, user_scratch());
   });
   if (!pd) return;
-  Offer o = simple_offer<dnnl::pooling_forward>(v, *pd, Layout::channels_last, move_cost(bytes(v)));
+  Offer o = simple_offer<dnnl::pooling_forward>(v, *pd, Layout::channels_last,
+                                                cost_of(Family::onednn_pass, 0, bytes(v)));
   o.outputs = {Layout::plain};  // one element per channel: both layouts are the same bytes
   answers.offers.push_back(std::move(o));
 }
@@ -179,7 +183,9 @@ void offer_reduction(const NodeView& v, Answers& answers) {
                                            desc({rows[0], 1}, ElementType::f32, Layout::plain), 0.f, 0.f,
                                            user_scratch());
   });
-  if (pd) answers.offers.push_back(simple_offer<dnnl::reduction>(v, *pd, Layout::plain, move_cost(bytes(v))));
+  if (pd)
+    answers.offers.push_back(
+        simple_offer<dnnl::reduction>(v, *pd, Layout::plain, cost_of(Family::onednn_pass, 0, bytes(v))));
 }
 
 void offer_resampling(const NodeView& v, Answers& answers) {
@@ -216,7 +222,7 @@ void offer_resampling(const NodeView& v, Answers& answers) {
     });
     if (pd)
       answers.offers.push_back(simple_offer<dnnl::resampling_forward>(
-          v, *pd, layout, move_cost(bytes(v)) * (layout == Layout::plain ? 8 : 1)));
+          v, *pd, layout, cost_of(Family::onednn_pass, 0, bytes(v)) * (layout == Layout::plain ? 8 : 1)));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/cpu.h"
 #include "kernels/list.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"

@@ -69,7 +69,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = move_cost(4.0 * static_cast<double>(element_count(x) + element_count(y))) *
+    o.cost = cost_of(Family::onednn_pass, 0, 4.0 * static_cast<double>(element_count(x) + element_count(y))) *
              (layout == Layout::plain ? 4 : 1);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),
