@@ -145,13 +145,4 @@ std::unique_ptr<Executable> make_strided_reorder(ElementType type, const Dims& s
   });
 }
 
-void add_native_kernels(std::vector<Kernel>& list) {
-  list.push_back({"native", is_movement, offer_movement});
-  list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
-  list.push_back(
-      {"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
-  list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
-  list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
-}
-
 }  // namespace lamina

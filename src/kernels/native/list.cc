@@ -1,0 +1,17 @@
+/// The native kernels, in the order in which they are asked.
+#include "kernels/list.h"
+
+#include "kernels/native/strided.h"
+
+namespace lamina {
+
+void add_native_kernels(std::vector<Kernel>& list) {
+  list.push_back({"native", is_movement, offer_movement});
+  list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
+  list.push_back(
+      {"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
+  list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
+  list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
+}
+
+}  // namespace lamina
