@@ -77,6 +77,27 @@ TEST(Plan, results_that_are_inputs_constants_and_twice_the_same) {
   for (std::size_t i = 0; i < wanted.size(); ++i) expect_close(got[i], wanted[i], g.results()[i].name);
 }
 
+TEST(Plan, transposes_between_channels_first_and_last_move_nothing) {
+  const auto g = parse(
+      "graph (x: f32[1,9,7,16]) -> (z) {\n p = const i64[4] {0,3,1,2}\n q = const i64[4] {0,2,3,1}\n"
+      " w = const f32[32,16,3,3] seed(1)\n t = Transpose(x, p)\n c = Convolution(t, w)\n"
+      " u = Transpose(c, q)\n s = const i64[3] {1, -1, 4}\n r = Reshape(u, s)\n z = Relu(r)\n}\n");
+  const auto in = random_inputs(g, 5);
+  const auto got = run_graph(g, in);
+  expect_close(got.outputs[0], interpret(g, in)[0], "z");
+  EXPECT_EQ(got.labels.size(), 2u) << fmt::format("{}", fmt::join(got.labels, " "));
+}
+
+TEST(Plan, reshapes_of_spatial_axes_keep_channels_last) {
+  const auto g = parse(
+      "graph (x: f32[1,16,8,8]) -> (z) {\n w = const f32[16,16,3,3] seed(1)\n c = Convolution(x, w)\n"
+      " s = const i64[3] {1, 16, 36}\n r = Reshape(c, s)\n v = const f32[16,16,1] seed(2)\n"
+      " d = Convolution(r, v)\n z = Tanh(d)\n}\n");
+  const auto in = random_inputs(g, 6);
+  const auto got = run_graph(g, in);
+  expect_close(got.outputs[0], interpret(g, in)[0], "z");
+}
+
 TEST(Plan, in_place_never_destroys_what_is_read_later) {
   const auto g = parse(
       "graph (x: f32[1,8,6,6]) -> (y) {\n w = const f32[8,8,1,1] seed(1)\n a = Convolution(x, w)\n b = "
