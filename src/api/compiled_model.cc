@@ -61,6 +61,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   };
   program_ =
       std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
+  program_->plan_ahead();
 }
 
 std::shared_ptr<Request> Compiled::pooled() const {

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
+#include <mutex>
 #include <system_error>
 
 #include "base/error.h"
@@ -25,6 +27,16 @@ struct Descriptor {
   if (error == ENOENT || error == ENOTDIR) fail(ErrorCode::bad_file, "{}: no such file", path);
   if (error == EACCES || error == EPERM) fail(ErrorCode::bad_file, "{}: no permission to read", path);
   fail(ErrorCode::bad_file, "{}: cannot be read: {}", path, std::generic_category().message(error));
+}
+
+/// What is mapped now: begin -> end.
+struct Mappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::uintptr_t> ranges;
+};
+Mappings& mappings() {
+  static auto* const all = new Mappings;  // never destroyed: files may outlive static objects
+  return *all;
 }
 
 }  // namespace
@@ -49,11 +61,31 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
     fail_with(path, errno);
   }
   mapped->data_ = static_cast<const std::byte*>(data);
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  std::lock_guard lock(mappings().mutex);
+  mappings().ranges[begin] = begin + mapped->size_;
   return mapped;
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_) return;
+  {
+    std::lock_guard lock(mappings().mutex);
+    mappings().ranges.erase(reinterpret_cast<std::uintptr_t>(data_));
+  }
+  ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void drop_mapped_pages(const void* data, std::size_t bytes) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const auto begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+  if (end <= begin) return;
+  std::lock_guard lock(mappings().mutex);  // it must not be unmapped meanwhile
+  auto it = mappings().ranges.upper_bound(begin);
+  if (it == mappings().ranges.begin()) return;
+  --it;
+  if (end <= it->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace lamina

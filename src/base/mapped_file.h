@@ -30,4 +30,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Gives back the memory of whole pages of [data, data + bytes) when it lies in a mapped file; they are read
+/// again from the file when they are touched. Does nothing for other memory. Thread-safe.
+void drop_mapped_pages(const void* data, std::size_t bytes);
+
 }  // namespace lamina

@@ -1,14 +1,34 @@
 #pragma once
 /// Loops over the threads of the current arena (oneTBB behind).
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <type_traits>
 
 namespace lamina {
+
+/// A reference to something that takes a piece [begin, end); valid as long as that is. Copies nothing, so
+/// that a loop allocates nothing.
+class PieceBody {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, PieceBody>)
+      PieceBody(const F& body)  // implicit, so that lambdas can be passed
+      : object_(std::addressof(body)), call_([](const void* object, std::int64_t begin, std::int64_t end) {
+          (*static_cast<const F*>(object))(begin, end);
+        }) {}
+  void operator()(std::int64_t begin, std::int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  const void* object_;
+  void (*call_)(const void*, std::int64_t, std::int64_t);
+};
 
 /// Calls body(begin, end) on pieces that cover [0, count), in parallel. Pieces hold at least `grain` items; a
 /// loop of one piece runs in the calling thread without waking others. Exceptions of the body reach the
 /// caller.
-void parallel_for(std::int64_t count, std::int64_t grain,
-                  const std::function<void(std::int64_t, std::int64_t)>& body);
+void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
+
+/// Threads that a loop started here may use, the caller's included.
+int threads_here();
 
 }  // namespace lamina

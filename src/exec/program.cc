@@ -1,5 +1,7 @@
 #include "exec/program.h"
 
+#include <tbb/task_arena.h>
+
 #include <cstring>
 
 namespace lamina {
@@ -12,6 +14,20 @@ Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeigh
       values_(std::move(values)) {
   values_.resize(graph_.inputs().size(), false);
 }
+
+namespace {
+
+/// About what a plan takes beside shared weights: graph, steps with their generated code, constants of its
+/// own.
+std::size_t bytes_of(const Plan& plan) {
+  constexpr std::size_t kNode = 1024, kStep = 8192;
+  std::size_t bytes = plan.graph.node_slots() * kNode + plan.steps.size() * kStep;
+  for (const auto& t : plan.tensors)
+    if (t.place == Place::constant) bytes += t.constant.bytes();
+  return bytes;
+}
+
+}  // namespace
 
 std::string Program::key_of(const std::vector<Tensor>& inputs) const {
   std::string key;
@@ -43,10 +59,33 @@ std::shared_ptr<const Plan> Program::plan(const std::vector<Tensor>& inputs) con
   auto plan = make_plan(std::move(known), *weights_, options_.threads);
   std::shared_ptr<const Program> rest;
   if (plan->rest) rest = std::make_shared<Program>(*plan->rest, options_, weights_, plan->rest_values);
-  std::lock_guard lock(mutex_);
-  cache_.push_front({key, plan, std::move(rest)});
-  if (cache_.size() > options_.cached_plans) cache_.pop_back();
+  keep({key, plan, std::move(rest), bytes_of(*plan)});
   return plan;
+}
+
+void Program::keep(Cached cached) const {
+  std::lock_guard lock(mutex_);
+  cache_.push_front(std::move(cached));
+  std::size_t bytes = 0, count = 0;
+  for (auto it = cache_.begin(); it != cache_.end(); ++it) {
+    bytes += it->bytes;
+    if (count != 0 && (count >= options_.cached_plans || bytes > options_.cached_bytes)) {
+      cache_.erase(it, cache_.end());
+      break;
+    }
+    ++count;
+  }
+}
+
+void Program::plan_ahead() const {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
+    const auto& type = graph_.type(graph_.inputs()[i]);
+    if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return;
+    inputs.push_back(Tensor::wrap(type.element, type.shape.sizes(), nullptr));  // only its shape is looked at
+  }
+  tbb::task_arena arena(options_.threads);
+  arena.execute([&] { plan(inputs); });
 }
 
 std::shared_ptr<const Program> Program::rest(const std::shared_ptr<const Plan>& plan) const {

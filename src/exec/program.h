@@ -14,7 +14,9 @@ namespace lamina {
 
 struct ProgramOptions {
   int threads = 1;
-  std::size_t cached_plans = 8;  ///< plans kept per program; the least recently used goes first
+  /// Plans kept per program, and bytes that they may take; the least recently used goes first.
+  std::size_t cached_plans = 8;
+  std::size_t cached_bytes = std::size_t{256} << 20;
   /// Called on a graph whose shapes have become known, before it is planned (rewriting).
   std::function<void(Graph&)> rewrite;
 };
@@ -30,8 +32,13 @@ class Program {
   int threads() const { return options_.threads; }
   std::size_t weight_bytes() const { return weights_->bytes(); }
 
+  /// Plans belong to the values of this input, not only to its shape.
+  bool depends_on_values(std::size_t input) const { return values_[input]; }
+
   /// The plan for these inputs; planned on first use. Call inside the arena that will run it.
   std::shared_ptr<const Plan> plan(const std::vector<Tensor>& inputs) const;
+  /// Plans now when all input shapes are known, so that the first run need not. Takes an arena of its own.
+  void plan_ahead() const;
   /// The program of the plan's waiting part.
   std::shared_ptr<const Program> rest(const std::shared_ptr<const Plan>& plan) const;
 
@@ -40,7 +47,9 @@ class Program {
     std::string key;
     std::shared_ptr<const Plan> plan;
     std::shared_ptr<const Program> rest;
+    std::size_t bytes = 0;
   };
+  void keep(Cached cached) const;
   std::string key_of(const std::vector<Tensor>& inputs) const;
 
   Graph graph_;

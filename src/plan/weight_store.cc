@@ -1,5 +1,7 @@
 #include "plan/weight_store.h"
 
+#include "base/mapped_file.h"
+
 namespace lamina {
 
 Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
@@ -11,6 +13,7 @@ Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
     if (const auto it = entries_.find(at); it != entries_.end()) return it->second.packed;
   }
   Tensor packed = make();  // outside the lock: packing may run in parallel
+  drop_mapped_pages(source.raw(), source.bytes());
   std::lock_guard lock(mutex_);
   return entries_.try_emplace(at, Entry{source, packed}).first->second.packed;
 }

@@ -1,0 +1,132 @@
+#include "exec/bound.h"
+
+#include <chrono>
+
+#include "interpreter/interpreter.h"
+
+namespace lamina {
+namespace {
+using Clock = std::chrono::steady_clock;
+}
+
+Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  for (const auto& step : plan_->steps) steps_.push_back(step.code ? step.code->step() : nullptr);
+  step_pointers_.resize(steps_.size());
+  pointers_.resize(plan_->tensors.size(), nullptr);
+  dynamic_.resize(plan_->tensors.size());
+  for (std::uint32_t t = 0; t < pointers_.size(); ++t)
+    if (const auto& tensor = plan_->tensors[t]; tensor.root == t && tensor.place == Place::constant)
+      pointers_[t] = const_cast<std::byte*>(tensor.constant.raw());
+  results_.resize(plan_->results.size());
+  own_results_.resize(plan_->results.size());
+  for (const auto t : plan_->results)
+    dynamic_results_ |= t != kNoTensor && plan_->tensors[t].place == Place::dynamic;
+  inputs_.resize(plan_->inputs.size());
+}
+
+bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
+                    const Tensor& arena) {
+  bool changed = false, other_results = false;
+  if (arena_ != arena.raw()) {
+    arena_ = arena.raw();
+    changed = true;
+    for (std::uint32_t t = 0; t < pointers_.size(); ++t)
+      if (const auto& tensor = plan_->tensors[t]; tensor.root == t && tensor.place == Place::arena)
+        pointers_[t] = const_cast<std::byte*>(arena_) + tensor.offset;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (plan_->inputs[i] == kNoTensor) continue;
+    if (inputs[i].aligned()) {
+      changed |= point(plan_->inputs[i], inputs[i].raw());
+    } else {
+      inputs_[i] = inputs[i].to_aligned();
+      changed |= point(plan_->inputs[i], inputs_[i].raw());
+    }
+  }
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    const auto t = plan_->results[r];
+    if (t == kNoTensor || plan_->tensors[t].place == Place::dynamic) continue;
+    const auto& tensor = plan_->tensors[t];
+    const auto root = tensor.root;
+    const bool same = results[r].valid() && results[r].raw() == pointers_[root] && results_[r].valid() &&
+                      results[r].shape() == results_[r].shape() &&
+                      results[r].element_type() == results_[r].element_type();
+    if (same || (!results[r].valid() && results_[r].valid() && own_results_[r].raw() == pointers_[root]))
+      continue;
+    const auto shape = tensor.type.shape.sizes();
+    const bool fits = results[r].valid() && results[r].element_type() == tensor.type.element &&
+                      results[r].shape() == shape && results[r].aligned();
+    if (!fits && !own_results_[r].valid()) own_results_[r] = Tensor(tensor.type.element, shape);
+    results_[r] = fits ? results[r] : own_results_[r];
+    changed |= point(root, results_[r].raw());
+    other_results = true;
+  }
+  if (changed) point_steps();
+  return other_results;
+}
+
+bool Bound::point(std::uint32_t t, const void* to) {
+  auto& pointer = pointers_[plan_->tensors[t].root];
+  if (pointer == to) return false;
+  pointer = static_cast<std::byte*>(const_cast<void*>(to));
+  return true;
+}
+
+void Bound::point_steps() {
+  const auto address = [&](std::uint32_t t) -> std::byte* {
+    return t == kNoTensor ? nullptr : pointers_[plan_->tensors[t].root];
+  };
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (!steps_[s]) continue;
+    const auto& step = plan_->steps[s];
+    auto& p = step_pointers_[s];
+    p.in.clear();
+    p.out.clear();
+    for (const auto t : step.in) p.in.push_back(address(t));
+    for (const auto t : step.out) p.out.push_back(address(t));
+    auto* const scratch = step.scratch ? const_cast<std::byte*>(arena_) + plan_->scratch_offset : nullptr;
+    steps_[s]->bind({p.in.data(), p.out.data(), scratch});
+  }
+}
+
+void Bound::run(std::vector<StepTime>* times) {
+  if (!times) {
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+      if (steps_[s])
+        steps_[s]->run();
+      else
+        run_dynamic(plan_->steps[s]);
+    return;
+  }
+  times->clear();
+  auto before = Clock::now();
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (steps_[s])
+      steps_[s]->run();
+    else
+      run_dynamic(plan_->steps[s]);
+    const auto now = Clock::now();
+    times->push_back({&plan_->steps[s], std::chrono::duration<double, std::micro>(now - before).count()});
+    before = now;
+  }
+}
+
+Tensor Bound::tensor(std::uint32_t t) const {
+  const auto& tensor = plan_->tensors[t];
+  if (tensor.place == Place::dynamic) return dynamic_[t];
+  return Tensor::wrap(tensor.type.element, tensor.type.shape.sizes(), pointers_[tensor.root]);
+}
+
+const Tensor& Bound::result(std::size_t r) const {
+  const auto t = plan_->results[r];
+  return plan_->tensors[t].place == Place::dynamic ? dynamic_[t] : results_[r];
+}
+
+void Bound::run_dynamic(const PlanStep& step) {
+  std::vector<Tensor> in;
+  for (const auto t : step.in) in.push_back(t == kNoTensor ? Tensor() : tensor(t));
+  auto out = interpret_node(plan_->graph.node(step.node), in);
+  for (std::size_t i = 0; i < out.size(); ++i) dynamic_[step.out[i]] = std::move(out[i]);
+}
+
+}  // namespace lamina

@@ -1,0 +1,47 @@
+#pragma once
+/// A plan bound to memory: its arena, the user's tensors, steps with their pointers.
+#include "exec/program.h"
+
+namespace lamina {
+
+/// One request's use of one plan. Not thread-safe.
+class Bound {
+ public:
+  explicit Bound(std::shared_ptr<const Plan> plan);
+
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+
+  /// Points steps at these tensors and this arena (of plan()->memory.arena bytes at least). `results` may
+  /// hold the user's memory for results; what does not fit is replaced by the request's own. Cheap when
+  /// nothing changed. True when result(r) may be another tensor than before.
+  bool prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena);
+  /// `times`: microseconds per step are written there when not null.
+  void run(std::vector<StepTime>* times);
+
+  /// A tensor of the plan as the caller sees it.
+  Tensor tensor(std::uint32_t t) const;
+  /// Some results have shapes that depend on data: they are new tensors after each run.
+  bool has_dynamic_results() const { return dynamic_results_; }
+  const Tensor& result(std::size_t r) const;
+
+ private:
+  struct Pointers {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+  };
+  bool point(std::uint32_t tensor, const void* to);
+  void point_steps();
+  void run_dynamic(const PlanStep& step);
+
+  std::shared_ptr<const Plan> plan_;
+  const std::byte* arena_ = nullptr;
+  std::vector<std::unique_ptr<Step>> steps_;  // null for dynamic ones
+  std::vector<Pointers> step_pointers_;
+  std::vector<std::byte*> pointers_;  // by root tensor
+  std::vector<Tensor> dynamic_;
+  std::vector<Tensor> inputs_;  // aligned copies of inputs that were not
+  std::vector<Tensor> results_, own_results_;
+  bool dynamic_results_ = false;
+};
+
+}  // namespace lamina
