@@ -1,6 +1,7 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "kernels/native/recurrent.h"
 #include "kernels/native/strided.h"
 
 namespace lamina {
@@ -12,6 +13,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
       {"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
   list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
+  list.push_back({"native", is_recurrent, offer_recurrent});
 }
 
 }  // namespace lamina
