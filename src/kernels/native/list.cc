@@ -1,7 +1,10 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "ops/reduction.h"
+
 #include "kernels/native/recurrent.h"
+#include "kernels/native/softmax.h"
 #include "kernels/native/strided.h"
 
 namespace lamina {
@@ -14,6 +17,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
   list.push_back({"native", is_recurrent, offer_recurrent});
+  list.push_back(
+      {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
 }
 
 }  // namespace lamina

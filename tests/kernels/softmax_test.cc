@@ -1,0 +1,39 @@
+/// Softmax and LogSoftmax along any axis in any layout, against the reference.
+#include <gtest/gtest.h>
+
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+TEST(Softmax, axes_and_sizes) {
+  std::uint64_t seed = 0;
+  for (const std::string kind : {"Softmax", "LogSoftmax"})
+    for (const std::string shape :
+         {"1", "7", "5,2", "37,3", "4,8", "33,9", "3,16", "70,2", "35,3", "67,4", "2,57", "1,1000", "2,3,5",
+          "2,17,4", "1,5,7,9", "2,16,3,20", "1,21,1,1", "2,3,1,4,33"})
+      for (int axis = 0; axis < static_cast<int>(std::count(shape.begin(), shape.end(), ',')) + 1; ++axis) {
+        SCOPED_TRACE(kind + " " + shape);
+        check_all_offers(
+            parse(fmt::format("graph (x: f32[{}]) -> (y) {{\n y = {}(x) axis={}\n}}\n", shape, kind, axis)),
+            ++seed);
+      }
+}
+
+/// Infinities and NaN as the reference has them.
+TEST(Softmax, extremes) {
+  for (const std::string kind : {"Softmax", "LogSoftmax"})
+    for (const int axis : {0, 1}) {
+      SCOPED_TRACE(kind);
+      check_all_offers(parse(fmt::format("graph (x: f32[6,6]) -> (y) {{\n b = const f32[6,6] {{"
+                                         "0, -inf, 3, 100, -100, 88, nan, 1, 2, 3, 4, 5, -inf, -inf, -inf, "
+                                         "-inf, -inf, -inf, inf, 0, 1, 2, 3, 4, 1000, 999, 998, 0, 0, 0, "
+                                         "-1000, -1001, -1002, -1003, -1004, -1005}}\n"
+                                         " y = {}(b) axis={}\n}}\n",
+                                         kind, axis)),
+                       1);
+    }
+}
+
+}  // namespace
+}  // namespace lamina::testing
