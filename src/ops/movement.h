@@ -47,8 +47,8 @@ struct Slice {
 
 /// StridedSlice(x, begin, end, strides?). Masks have one element per element of begin (missing ones are 0):
 /// begin_mask/end_mask 1: the bound is not used (everything from or to the end); new_axis_mask 1: inserts a
-/// dimension of 1; shrink_axis_mask 1: takes the element at begin and drops the dimension; ellipsis_mask 1
-/// (once): stands for all dimensions not spoken of.
+/// dimension of 1; shrink_axis_mask 1: takes the element at begin, whatever begin_mask says, and drops the
+/// dimension; ellipsis_mask 1 (once): stands for all dimensions not spoken of.
 struct StridedSlice {
   static constexpr OpInfo info{"StridedSlice", 3, 4, 1, Trait::none, "Slice with masks"};
   Ints begin_mask{}, end_mask{}, new_axis_mask{}, shrink_axis_mask{}, ellipsis_mask{};

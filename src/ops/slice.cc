@@ -163,7 +163,7 @@ void StridedSlice::infer(InferContext& c) const {
         break;
       }
       case Part::take: {
-        const Dim at = masked(begin_mask, s.position) ? Dim(0) : *bound(begin, s.position, any_bound());
+        const Dim& at = *bound(begin, s.position, any_bound());
         const bool inside = !at.known() || !d.known() || (at.size() < d.size() && at.size() >= -d.size());
         c.require(inside, "begin takes element {} of axis {}, which has {}", to_string(at), s.axis,
                   to_string(d));
@@ -187,8 +187,7 @@ void StridedSlice::evaluate(EvalContext& c) const {
       count[s.axis] = range.count;
       step[s.axis] = strides[p];
     } else if (s.part == Part::take) {
-      const auto at = masked(begin_mask, p) ? 0 : begin[p];
-      first[s.axis] = at < 0 ? at + x[s.axis] : at;
+      first[s.axis] = begin[p] < 0 ? begin[p] + x[s.axis] : begin[p];
       count[s.axis] = 1;
     }
   }

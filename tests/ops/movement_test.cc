@@ -158,6 +158,8 @@ TEST(StridedSlice, Masks) {
   expect_values(strided({}, {1, 0, 1}, {2, 2, 3}, {1, 1, 1}), {1, 2, 2}, {13, 14, 17, 18});
   expect_values(strided({.begin_mask = {1}, .end_mask = {1}}, {5}, {5}, {1}), {2, 3, 4}, to_doubles(x));
   expect_values(strided({.shrink_axis_mask = {1, 1}}, {1, -1}, {0, 0}, {1, 1}), {4}, {20, 21, 22, 23});
+  expect_values(strided({.begin_mask = {1, 1}, .shrink_axis_mask = {1, 1}}, {1, -1}, {0, 0}, {1, 1}), {4},
+                {20, 21, 22, 23});
   expect_values(strided({.new_axis_mask = {1}, .shrink_axis_mask = {0, 1, 1, 1}}, {0, 1, 1, 1}, {0, 0, 0, 0},
                         {1, 1, 1, 1}),
                 {1}, {17});
