@@ -77,6 +77,8 @@ void offer_normalization(const NodeView& v, Answers& answers) {
     const auto* axes = v.constant(1);
     if (!axes || to_ints(*axes) != Ints{1} || x.size() != 4)
       return answers.refuse("onednn", "LRN across other axes than channels");
+    if (lrn->size % 2 == 0)  // oneDNN takes size - 1, in the middle
+      return answers.refuse("onednn", "LRN over a window of {}, wanted an odd number", lrn->size);
     for (const auto layout : {Layout::channels_last, Layout::plain}) {
       const auto d = desc(x, ElementType::f32, layout);
       const auto pd = try_create(answers, fmt::format("lrn {}", name_of(layout)), [&] {
