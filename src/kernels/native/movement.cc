@@ -93,9 +93,8 @@ class Translator {
 
   /// First index that a slice reads; the number of elements is known from the output.
   static std::int64_t first(std::int64_t start, std::int64_t step, std::int64_t size) {
-    if (start < 0) start += size;
-    return step > 0 ? std::clamp<std::int64_t>(start, 0, size)
-                    : std::clamp<std::int64_t>(start, -1, size - 1);
+    if (size == 0) return 0;
+    return std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
   }
 
   Verdict slice() {
