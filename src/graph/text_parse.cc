@@ -250,6 +250,10 @@ class Parser {
     } catch (const std::out_of_range&) {  // an output that inference wants to set is not there
       s_.fail("{} has {} outputs, wanted more", prototype.info().name, outputs.size());
     }
+    const auto& info = prototype.info();  // optional further outputs are those that inference knows
+    for (auto i = static_cast<std::size_t>(info.outputs); info.outputs != kMany && i < outputs.size(); ++i)
+      if (g.type(g.node(id).outputs[i]).element == ElementType::undefined)
+        s_.fail("{} has {} outputs, wanted {}", info.name, outputs.size(), info.outputs);
     g.set_sources(id, std::move(tail.sources));
     for (std::size_t i = 0; i < outputs.size(); ++i) refine(g, g.node(id).outputs[i], outputs[i]);
   }
@@ -257,8 +261,7 @@ class Parser {
   /// What inference relies on.
   void check_node(const OpInfo& info, const std::vector<ValueId>& inputs, std::size_t outputs,
                   const std::vector<Graph>& bodies) {
-    if (info.outputs != kMany && (outputs == 0 || outputs > static_cast<std::size_t>(info.outputs)))
-      s_.fail("{} has {} outputs, wanted {}", info.name, outputs, info.outputs);
+    if (info.outputs != kMany && outputs == 0) s_.fail("{} has no outputs, wanted {}", info.name, info.outputs);
     if (!has(info.traits, Trait::epilogue) || bodies.empty()) return;
     if (bodies.size() != 1) s_.fail("{} has {} bodies, wanted one: its epilogue", info.name, bodies.size());
     if (outputs == 0) s_.fail("{} has an epilogue and no output", info.name);
