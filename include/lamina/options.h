@@ -31,6 +31,9 @@ struct Options {
   bool profile = false;
   /// Plans (one per combination of input shapes) kept in memory.
   std::size_t cached_plans = 8;
+  /// Keep the weights as they were read beside the packed ones even when nothing needs them any more (models
+  /// whose shapes are all known); for looking into a compiled model.
+  bool keep_weights = false;
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
   LogCallback log = {};
 

@@ -5,8 +5,12 @@
 #include "exec/program.h"
 #include "lamina/model.h"
 #include "rewrite/ledger.h"
+#include "rules/optimize.h"
 
 namespace lamina {
+
+/// The part of the options that says how the graph is rewritten.
+OptimizeOptions optimize_options(const Options& options);
 
 class Compiled {
  public:

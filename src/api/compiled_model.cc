@@ -5,11 +5,27 @@
 #include "api/loaded_model.h"
 #include "base/cpu.h"
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "rules/optimize.h"
 #include "rules/widen_half.h"
 
 namespace lamina {
 namespace {
+
+/// Memory of constants that lie in a mapped file.
+void drop_pages(const Graph& graph) {
+  for (std::uint32_t v = 0; v < graph.value_slots(); ++v)
+    if (const auto* constant = graph.constant({v})) drop_mapped_pages(constant->raw(), constant->bytes());
+}
+
+void require_model_supported(const LoadedModel& model) {
+  if (model.unsupported().empty()) return;
+  std::string text;
+  for (const auto& u : model.unsupported()) text += (text.empty() ? "" : "; ") + u;
+  fail(ErrorCode::unsupported, "{}: unsupported: {}", model.path(), text);
+}
+
+}  // namespace
 
 OptimizeOptions optimize_options(const Options& options) {
   OptimizeOptions o;
@@ -22,15 +38,6 @@ OptimizeOptions optimize_options(const Options& options) {
   }
   return o;
 }
-
-void require_model_supported(const LoadedModel& model) {
-  if (model.unsupported().empty()) return;
-  std::string text;
-  for (const auto& u : model.unsupported()) text += (text.empty() ? "" : "; ") + u;
-  fail(ErrorCode::unsupported, "{}: unsupported: {}", model.path(), text);
-}
-
-}  // namespace
 
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options)
     : model_(std::move(model)), options_(options), original_(model_->loaded().graph) {
@@ -51,6 +58,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (options.threads < 0) fail(ErrorCode::bad_option, "threads {}: wanted 0 or more", options.threads);
   ProgramOptions program;
   program.threads = options.threads > 0 ? options.threads : available_threads();
+  program.keep_weights = options.keep_weights;
   program.cached_plans = std::max<std::size_t>(1, options.cached_plans);
   // With a limit on rewrites the specialised graph must not get further ones.
   auto again = rewriting;
@@ -59,9 +67,12 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     Ledger ignored;
     optimize(g, again, ignored);
   };
-  program_ =
+  drop_pages(original_);  // what folding has read
+  const auto ready =
       std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
-  program_->plan_ahead();
+  ready->plan_ahead();
+  program_ = ready;
+  if (!options.keep_weights) forget_weights(original_);
 }
 
 std::shared_ptr<Request> Compiled::pooled() const {

@@ -54,13 +54,20 @@ std::shared_ptr<const Plan> Program::plan(const std::vector<Tensor>& inputs) con
         return cache_.front().plan;
       }
   }
+  std::shared_ptr<const Plan> plan = make(inputs);
+  keep({key, plan, rest_of(*plan), bytes_of(*plan)});
+  return plan;
+}
+
+std::shared_ptr<Plan> Program::make(const std::vector<Tensor>& inputs) const {
   Graph known = specialise(graph_, inputs, values_);
   if (options_.rewrite) options_.rewrite(known);
-  auto plan = make_plan(std::move(known), *weights_, options_.threads);
-  std::shared_ptr<const Program> rest;
-  if (plan->rest) rest = std::make_shared<Program>(*plan->rest, options_, weights_, plan->rest_values);
-  keep({key, plan, std::move(rest), bytes_of(*plan)});
-  return plan;
+  return make_plan(std::move(known), *weights_, options_.threads);
+}
+
+std::shared_ptr<const Program> Program::rest_of(const Plan& plan) const {
+  if (!plan.rest) return nullptr;
+  return std::make_shared<Program>(*plan.rest, options_, weights_, plan.rest_values);
 }
 
 void Program::keep(Cached cached) const {
@@ -77,23 +84,29 @@ void Program::keep(Cached cached) const {
   }
 }
 
-void Program::plan_ahead() const {
+void Program::plan_ahead() {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
     const auto& type = graph_.type(graph_.inputs()[i]);
     if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return;
     inputs.push_back(Tensor::wrap(type.element, type.shape.sizes(), nullptr));  // only its shape is looked at
   }
+  std::shared_ptr<Plan> plan;
   tbb::task_arena arena(options_.threads);
-  arena.execute([&] { plan(inputs); });
+  arena.execute([&] { plan = make(inputs); });
+  if (!options_.keep_weights && !plan->rest) {  // there will be no other plan
+    forget_weights(plan->graph);
+    forget_weights(graph_);
+    weights_->forget_sources();
+  }
+  keep({key_of(inputs), plan, rest_of(*plan), bytes_of(*plan)});
 }
 
 std::shared_ptr<const Program> Program::rest(const std::shared_ptr<const Plan>& plan) const {
   std::lock_guard lock(mutex_);
   for (const auto& c : cache_)
     if (c.plan == plan) return c.rest;
-  return std::make_shared<Program>(*plan->rest, options_, weights_,
-                                   plan->rest_values);  // it was pushed out meanwhile
+  return rest_of(*plan);  // it was pushed out meanwhile
 }
 
 }  // namespace lamina

@@ -17,6 +17,8 @@ struct ProgramOptions {
   /// Plans kept per program, and bytes that they may take; the least recently used goes first.
   std::size_t cached_plans = 8;
   std::size_t cached_bytes = std::size_t{256} << 20;
+  /// False: plan_ahead() forgets weights as they were read once they are packed.
+  bool keep_weights = true;
   /// Called on a graph whose shapes have become known, before it is planned (rewriting).
   std::function<void(Graph&)> rewrite;
 };
@@ -38,7 +40,8 @@ class Program {
   /// The plan for these inputs; planned on first use. Call inside the arena that will run it.
   std::shared_ptr<const Plan> plan(const std::vector<Tensor>& inputs) const;
   /// Plans now when all input shapes are known, so that the first run need not. Takes an arena of its own.
-  void plan_ahead() const;
+  /// Before the program is shared.
+  void plan_ahead();
   /// The program of the plan's waiting part.
   std::shared_ptr<const Program> rest(const std::shared_ptr<const Plan>& plan) const;
 
@@ -49,6 +52,8 @@ class Program {
     std::shared_ptr<const Program> rest;
     std::size_t bytes = 0;
   };
+  std::shared_ptr<Plan> make(const std::vector<Tensor>& inputs) const;
+  std::shared_ptr<const Program> rest_of(const Plan& plan) const;
   void keep(Cached cached) const;
   std::string key_of(const std::vector<Tensor>& inputs) const;
 

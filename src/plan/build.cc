@@ -19,7 +19,7 @@ class Builder {
     plan_->threads = threads;
   }
 
-  std::shared_ptr<const Plan> build() {
+  std::shared_ptr<Plan> build() {
     auto& g = plan_->graph;
     const auto parts = segment(g);
     std::vector<NodeId> fixed;
@@ -71,14 +71,16 @@ class Builder {
   }
 
   std::uint32_t constant(ValueId v, Layout layout) {
-    const auto source = plan_->graph.constant(v)->to_aligned();
+    const Tensor source = *plan_->graph.constant(v);
     const auto t = add_tensor(v, layout);
     auto& tensor = plan_->tensors[t];
     tensor.place = Place::constant;
-    tensor.constant = source;
     if (layout != Layout::plain && !same_bytes(source.shape()))
-      tensor.constant = weights_.packed(*plan_->graph.constant(v), "channels_last",
-                                        [&] { return reordered(source, Layout::plain, layout); });
+      tensor.constant = weights_.packed(
+          source, "channels_last", [&] { return reordered(source.to_aligned(), Layout::plain, layout); });
+    else
+      tensor.constant =
+          source.aligned() ? source : weights_.packed(source, "aligned", [&] { return source.clone(); });
     return t;
   }
 
@@ -283,7 +285,7 @@ class Builder {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(Graph graph, WeightStore& weights, int threads) {
+std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, int threads) {
   require_supported(graph);
   return Builder(std::move(graph), weights, threads).build();
 }

@@ -86,9 +86,12 @@ struct Plan {
   std::vector<std::size_t> rest_results;   ///< which result each result of `rest` is
 };
 
+/// Forgets the data of the graph's large constants (their type and shape stay), so that their memory can go.
+void forget_weights(Graph& graph);
+
 /// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws
 /// Error(unsupported) naming all operators that nothing can run.
-std::shared_ptr<const Plan> make_plan(Graph graph, WeightStore& weights, int threads);
+std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, int threads);
 
 /// Throws Error(unsupported) that lists every unsupported operator of the graph with its nodes.
 void require_supported(const Graph& graph);

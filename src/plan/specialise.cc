@@ -20,6 +20,23 @@ Graph specialise(const Graph& graph, const std::vector<Tensor>& inputs, const st
   return copy;
 }
 
+void forget_weights(Graph& graph) {
+  constexpr std::size_t kLarge =
+      4096;  // bytes; smaller ones are worth keeping for whoever looks at the graph
+  std::vector<std::pair<ValueId, std::string>> names;
+  const auto slots = static_cast<std::uint32_t>(graph.value_slots());
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    const auto* constant = graph.constant({i});
+    if (!constant || constant->bytes() < kLarge || graph.is_result({i})) continue;
+    const auto hollow =
+        graph.add_constant(Tensor::wrap(constant->element_type(), constant->shape(), nullptr));
+    names.emplace_back(hollow, graph.value({i}).name);
+    graph.replace({i}, hollow);
+  }
+  graph.erase_unused_constants();
+  for (const auto& [value, name] : names) graph.set_value_name(value, name);
+}
+
 namespace {
 
 void collect_opaque(const Graph& graph, std::map<std::string, std::vector<std::string>>& found) {

@@ -18,6 +18,11 @@ Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
   return entries_.try_emplace(at, Entry{source, packed}).first->second.packed;
 }
 
+void ModelWeights::forget_sources() {
+  std::lock_guard lock(mutex_);
+  for (auto& [key, entry] : entries_) entry.source = Tensor();
+}
+
 std::size_t ModelWeights::bytes() const {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;

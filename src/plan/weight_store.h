@@ -11,6 +11,8 @@ class ModelWeights final : public WeightStore {
  public:
   Tensor packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) override;
   std::size_t bytes() const;
+  /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
+  void forget_sources();
 
  private:
   struct Entry {

@@ -121,7 +121,9 @@ nlohmann::json to_json(const Difference& d) {
 }
 
 int run(const CheckOptions& o) {
-  Session s(o.common, o.inputs, o.common.options());
+  auto options = o.common.options();
+  options.keep_weights = true;  // the interpreter reads them
+  Session s(o.common, o.inputs, options);
   for (const auto& note : s.notes)
     if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
   std::vector<LayerCheck> rows;
