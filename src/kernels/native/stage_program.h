@@ -36,7 +36,8 @@ namespace lamina {
 
 namespace stages {
 struct Code;
-}
+struct Instruction;
+}  // namespace stages
 
 class StageProgram {
  public:
@@ -87,8 +88,11 @@ class StageRun {
   static constexpr std::size_t kMostViews = 64;
 
  private:
-  void piece(const std::byte* values, std::byte* out, std::int64_t first, std::int64_t count);
   void start();
+  void piece(const std::byte* values, std::byte* out, std::int64_t block, std::int64_t from,
+             std::int64_t inner, std::int64_t count);
+  void execute(const stages::Instruction& instruction, std::int64_t inside, std::int64_t from,
+               std::int64_t count, std::byte* out);
 
   const stages::Code& code_;
   const void* const* in_;

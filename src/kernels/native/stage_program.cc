@@ -1,0 +1,151 @@
+#include "kernels/native/stage_program.h"
+
+#include <algorithm>
+
+#include "kernels/cost.h"
+#include "kernels/native/stages/code.h"
+#include "ops/elementwise.h"
+
+namespace lamina {
+
+using stages::Code;
+using stages::Parameter;
+using stages::Target;
+
+namespace {
+
+constexpr double kMathCycles = 0.8;  // operations at least as expensive count as evaluations
+constexpr double kCallCycles = 30;   // a function of the C library per element
+
+/// The body of a single element-wise node: its inputs are the parameters.
+Graph body_of(const NodeView& v, std::vector<Parameter>& parameters) {
+  Graph body;
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < v.inputs(); ++i) {
+    if (!v.has(i)) {
+      inputs.emplace_back();
+    } else if (const auto* constant = v.constant(i)) {
+      inputs.push_back(body.add_constant(*constant));
+    } else {
+      inputs.push_back(body.add_input("", v.graph().type(v.node().inputs[i])));
+      parameters.push_back({i, nullptr, false});
+    }
+  }
+  body.add_result("y", body.add(v.node().op, inputs));
+  return body;
+}
+
+/// The parameters of an epilogue: the base, then the extra inputs.
+std::vector<Parameter> parameters_of(const NodeView& v, const Parameter& base) {
+  std::vector<Parameter> out{base};
+  for (auto i = base_inputs(v.node()); i < v.inputs(); ++i) out.push_back({i, v.constant(i), false});
+  return out;
+}
+
+void count_costs(Code& code) {
+  for (const auto& o : code.body.operations) {
+    code.cycles += o.cycles;
+    if (o.cycles >= kCallCycles)
+      code.functions += 1;
+    else if (o.cycles < kMathCycles)
+      code.light += 1;
+    else
+      code.math += 1;
+  }
+  for (const auto& v : code.body.views) {
+    if (v.is_tile) continue;
+    double elements = 1;
+    for (std::size_t i = 0; i < code.dims.size(); ++i)
+      if (v.strides[i] != 0) elements *= static_cast<double>(code.dims[i]);
+    code.bytes_read += elements * static_cast<double>(v.bytes);
+  }
+}
+
+/// Inputs from `first` on, as the program wants them, and which of them it may overwrite.
+void describe_inputs(Code& code, const NodeView& v, std::size_t first, const Target& target) {
+  const auto out_bytes = code.body.result_bytes;
+  for (auto i = first; i < v.inputs(); ++i) {
+    if (!v.has(i)) continue;
+    std::size_t views = 0;
+    bool dense = true;
+    for (const auto& view : code.body.views) {
+      if (view.input != i || view.is_tile) continue;
+      ++views;
+      dense = dense && view.bytes == out_bytes && view.access == stages::View::Access::direct;
+    }
+    const bool same_rank = v.rank(i) == target.dims.size();
+    code.inputs.push_back({i, views == 0, same_rank ? target.layout : Layout::plain});
+    if (views == 1 && dense && v.dims(i) == target.dims) code.overwritable.push_back(i);
+  }
+}
+
+std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
+                                          const std::vector<Parameter>& parameters, const Target& target,
+                                          std::size_t first_input, std::string& why) {
+  auto code = std::make_unique<Code>();
+  if (element_count(target.dims) == 0) {
+    code->total = 0;
+  } else if (!stages::lower(body, parameters, target, code->body, why) || !stages::emit(*code, target, why)) {
+    return nullptr;
+  }
+  if (!parameters.empty() && parameters[0].is_tile)
+    code->tile_bytes = static_cast<std::size_t>(bits_of(body.type(body.inputs()[0]).element)) / 8;
+  describe_inputs(*code, v, first_input, target);
+  count_costs(*code);
+  return std::make_shared<StageProgram>(std::move(code));
+}
+
+}  // namespace
+
+StageProgram::StageProgram(std::unique_ptr<const Code> code) : code_(std::move(code)) {}
+StageProgram::~StageProgram() = default;
+
+std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v, Layout layout,
+                                                              std::string& why) {
+  const Graph* body = epilogue(v.node());
+  if (!body || body->node_count() == 0) return std::make_shared<StageProgram>(std::make_unique<Code>());
+  const auto& base = body->type(body->inputs()[0]);
+  const Target target{v.out_dims(), layout};
+  if (base.shape.sizes() != target.dims) {
+    why = fmt::format("the epilogue makes {} of {}", to_string(target.dims), to_string(base.shape));
+    return nullptr;
+  }
+  return build(v, *body, parameters_of(v, {0, nullptr, true}), target, base_inputs(v.node()), why);
+}
+
+std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView& v, Layout layout,
+                                                                 std::string& why) {
+  const Target target{v.out_dims(), layout};
+  if (const Graph* body = epilogue(v.node()))
+    return build(v, *body, parameters_of(v, {0, v.constant(0), false}), target, 0, why);
+  std::vector<Parameter> parameters;
+  const Graph body = body_of(v, parameters);
+  return build(v, body, parameters, target, 0, why);
+}
+
+bool StageProgram::empty() const { return code_->each.empty(); }
+std::size_t StageProgram::loops() const { return code_->each.size(); }
+double StageProgram::cycles_per_element() const { return code_->cycles; }
+const std::vector<std::size_t>& StageProgram::may_overwrite() const { return code_->overwritable; }
+
+double StageProgram::cost() const {
+  if (empty()) return 0;
+  const auto n = static_cast<double>(code_->total);
+  const double loops =
+      0.01 * static_cast<double>(code_->each.size()) * (1 + n / static_cast<double>(code_->most));
+  double cost = loops + cost_of(Family::vector_light, code_->light * n, code_->bytes_read);
+  if (code_->math > 0) cost += cost_of(Family::vector_math, code_->math * n);
+  if (code_->functions > 0) cost += cost_of(Family::scalar, 8 * code_->functions * n);
+  return cost;
+}
+
+void StageProgram::add_to(Offer& offer) const {
+  for (const auto& input : code_->inputs) {
+    if (offer.inputs.size() <= input.index) offer.inputs.resize(input.index + 1, Layout::plain);
+    offer.inputs[input.index] = input.layout;
+    if (input.consumed) offer.consumed.push_back(input.index);
+  }
+  offer.cost += cost();
+}
+
+}  // namespace lamina

@@ -1,0 +1,29 @@
+#pragma once
+/// Which loop, or which function of one element, belongs to an operator.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "graph/op.h"
+#include "kernels/native/stages/loops.h"
+
+namespace lamina::stages {
+
+/// The f32 loop of a unary operator (with scalar parameters behind its operand) and its cycles per element.
+std::optional<std::pair<Unary, double>> float_unary(const Op& op);
+std::optional<std::pair<Binary, double>> float_binary(const Op& op);
+std::optional<Compare> comparison(const Op& op);
+std::optional<Test> test_of(const Op& op);
+std::optional<Integer> integer_operator(const Op& op);
+/// Parameters that are attributes, in the order of the loop's operands.
+std::vector<double> parameters_of(const Op& op);
+
+/// The operator's functions as the reference has them, by number of operands: double (*)(double...) and
+/// std::int64_t (*)(std::int64_t...).
+struct Functions {
+  const void *real1 = nullptr, *real2 = nullptr, *real3 = nullptr, *integer1 = nullptr, *integer2 = nullptr;
+};
+std::optional<Functions> real_functions(const Op& op);
+const void* test_function(Test test);
+
+}  // namespace lamina::stages

@@ -1,0 +1,123 @@
+// Walks f32 vectors: what the loops of float.cc and math.cc share. Include inside Highway units only, after
+// hwy/highway.h.
+#if defined(LAMINA_STAGE_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAMINA_STAGE_LOOPS_INL
+#undef LAMINA_STAGE_LOOPS_INL
+#else
+#define LAMINA_STAGE_LOOPS_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include "kernels/native/stages/loops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace stage_loops {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using I = hn::RebindToSigned<D>;
+using stages::LoopArgs;
+
+constexpr float kInfinity = __builtin_inff();
+
+HWY_INLINE V set(float v) { return hn::Set(D(), v); }
+HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(D())); }
+
+/// The nearest f16, in f32.
+HWY_INLINE V nearest_f16(V x) {
+  const D d;
+  const I di;
+  const V a = hn::Abs(x);
+  const auto bits = hn::BitCast(di, a);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(di, 1));
+  const auto up = hn::Add(bits, hn::Add(odd, hn::Set(di, 0xfff)));
+  V r = hn::BitCast(d, hn::And(up, hn::Set(di, ~0x1fff)));
+  r = hn::IfThenElse(hn::Lt(a, set(0x1p-14f)), hn::Sub(hn::Add(a, set(0.5f)), set(0.5f)), r);
+  r = hn::IfThenElse(hn::Ge(a, set(65520.0f)), set(kInfinity), r);
+  return hn::IfThenElse(hn::Eq(x, x), hn::CopySign(r, x), x);
+}
+
+/// The nearest bf16, in f32.
+HWY_INLINE V nearest_bf16(V x) {
+  const D d;
+  const I di;
+  const auto bits = hn::BitCast(di, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 1));
+  const auto up = hn::Add(bits, hn::Add(odd, hn::Set(di, 0x7fff)));
+  const V r = hn::BitCast(d, hn::And(up, hn::Set(di, ~0xffff)));
+  return hn::IfThenElse(hn::Eq(x, x), r, x);
+}
+
+/// The first n elements (fewer than a vector's) and zeros; nothing behind them is touched.
+HWY_INLINE V load_some(const float* p, std::int64_t n) {
+  const D d;
+#if HWY_TARGET <= HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
+#else
+  HWY_ALIGN float buffer[hn::MaxLanes(d)] = {};
+  for (std::int64_t i = 0; i < n; ++i) buffer[i] = p[i];
+  return hn::Load(d, buffer);
+#endif
+}
+
+HWY_INLINE void store_some(V v, float* p, std::int64_t n) {
+  const D d;
+#if HWY_TARGET <= HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
+#else
+  HWY_ALIGN float buffer[hn::MaxLanes(d)];
+  hn::Store(v, d, buffer);
+  for (std::int64_t i = 0; i < n; ++i) p[i] = buffer[i];
+#endif
+}
+
+/// out[i] = f(in0[i])
+template <class F>
+HWY_INLINE void for_vectors(const LoopArgs& a, const F& f) {
+  const D d;
+  const auto* x = static_cast<const float*>(a.in[0]);
+  auto* out = static_cast<float*>(a.out);
+  const std::int64_t n = lanes();
+  std::int64_t i = 0;
+  for (; i + n <= a.count; i += n) hn::StoreU(f(hn::LoadU(d, x + i)), d, out + i);
+  if (i < a.count) store_some(f(load_some(x + i, a.count - i)), out + i, a.count - i);
+}
+
+/// store(f(a[i], b[i]), i, n) for whole vectors and the rest.
+template <bool kVectorA, bool kVectorB, class F, class S>
+HWY_INLINE void for_pairs(const LoopArgs& args, const F& f, const S& store) {
+  const D d;
+  const auto *a = static_cast<const float*>(args.in[0]), *b = static_cast<const float*>(args.in[1]);
+  const V scalar_a = set(*a), scalar_b = set(*b);
+  const std::int64_t n = lanes();
+  std::int64_t i = 0;
+  for (; i + n <= args.count; i += n)
+    store(f(kVectorA ? hn::LoadU(d, a + i) : scalar_a, kVectorB ? hn::LoadU(d, b + i) : scalar_b), i, n);
+  const auto rest = args.count - i;
+  if (rest > 0)
+    store(f(kVectorA ? load_some(a + i, rest) : scalar_a, kVectorB ? load_some(b + i, rest) : scalar_b), i,
+          rest);
+}
+
+/// The same for whichever operands are vectors.
+template <class F, class S>
+HWY_INLINE void for_operands(const LoopArgs& args, const F& f, const S& store) {
+  if ((args.vectors & 3) == 3)
+    for_pairs<true, true>(args, f, store);
+  else if ((args.vectors & 3) == 1)
+    for_pairs<true, false>(args, f, store);
+  else if ((args.vectors & 3) == 2)
+    for_pairs<false, true>(args, f, store);
+  else
+    for_pairs<false, false>(args, f, store);
+}
+
+}  // namespace stage_loops
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
