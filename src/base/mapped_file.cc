@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <system_error>
@@ -86,6 +88,18 @@ void drop_mapped_pages(const void* data, std::size_t bytes) {
   if (it == mappings().ranges.begin()) return;
   --it;
   if (end <= it->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+Tensor aligned_once(const Tensor& tensor) {
+  if (tensor.aligned()) return tensor;
+  Tensor copy(tensor.element_type(), tensor.shape());
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  for (std::size_t at = 0; at < tensor.bytes(); at += kPiece) {
+    const auto bytes = std::min(kPiece, tensor.bytes() - at);
+    std::memcpy(copy.raw() + at, tensor.raw() + at, bytes);
+    drop_mapped_pages(tensor.raw() + at, bytes);
+  }
+  return copy;
 }
 
 }  // namespace lamina

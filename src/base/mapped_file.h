@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "lamina/tensor.h"
+
 namespace lamina {
 
 /// A whole file as read-only memory. Constants of models share it.
@@ -33,5 +35,9 @@ class MappedFile {
 /// Gives back the memory of whole pages of [data, data + bytes) when it lies in a mapped file; they are read
 /// again from the file when they are touched. Does nothing for other memory. Thread-safe.
 void drop_mapped_pages(const void* data, std::size_t bytes);
+
+/// The tensor when it is aligned, else an aligned copy for which a mapped file's pages are dropped as they
+/// are read: both never stand in memory at once.
+Tensor aligned_once(const Tensor& tensor);
 
 }  // namespace lamina

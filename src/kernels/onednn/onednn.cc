@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
+#include "base/mapped_file.h"
 #include "kernels/list.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"
@@ -139,7 +140,7 @@ Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const 
       fmt::format(" {} {} {} {}", fmt::join(to.get_strides(), ","), to.get_size(),
                   fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
   return context.weights.packed(source, full, [&] {
-    const auto aligned = source.to_aligned();
+    const auto aligned = aligned_once(source);
     Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
     dnnl::memory in(from, engine(), const_cast<std::byte*>(aligned.raw())), out(to, engine(), packed.raw());
     dnnl::stream stream(engine());
