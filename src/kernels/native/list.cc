@@ -1,8 +1,10 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "ops/matmul.h"
 #include "ops/reduction.h"
 
+#include "kernels/native/matmul.h"
 #include "kernels/native/recurrent.h"
 #include "kernels/native/softmax.h"
 #include "kernels/native/strided.h"
@@ -19,6 +21,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_recurrent, offer_recurrent});
   list.push_back(
       {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
+  list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
 }
 
 }  // namespace lamina

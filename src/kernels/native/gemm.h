@@ -1,0 +1,112 @@
+#pragma once
+/// Products C = A x B of f32 where A's rows lie anywhere: matrix products, 1x1 convolutions, and convolutions
+/// whose rows are output positions and whose k runs over taps and channels, without copying the input.
+///
+/// B is packed in panels of two vectors of columns, [panel][k][columns of the panel], with zeros behind the
+/// last column. When the number of vectors is odd, the first panel has three (or one, when that is all).
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cost.h"
+#include "kernels/native/gemm_tiles.h"
+
+namespace lamina {
+class StageProgram;
+}
+
+namespace lamina::gemm {
+
+/// How the columns of B are cut into panels, for effective_isa().
+struct Panels {
+  std::int64_t columns = 0, depth = 0;
+  std::int64_t lanes = 1, first = 1;  ///< floats in a vector; vectors of the first panel
+  std::int64_t count = 0;
+
+  std::int64_t vectors(std::int64_t panel) const { return panel == 0 ? first : 2; }
+  std::int64_t column(std::int64_t panel) const { return panel == 0 ? 0 : (first + 2 * (panel - 1)) * lanes; }
+  std::int64_t offset(std::int64_t panel) const { return column(panel) * depth; }
+  std::int64_t padded_columns() const { return column(count); }
+  std::int64_t floats() const { return offset(count); }
+};
+Panels panels_of(std::int64_t columns, std::int64_t depth);
+
+/// Rows of A and C that share their segments: positions of a rectangle, numbered line by line.
+struct Region {
+  std::int64_t width = 1;                            ///< positions in a line
+  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< floats: of position 0, between lines, in a line
+  std::int64_t c_first = 0, c_line = 0, c_step = 0;  ///< the same of C, and of what is added to it
+  std::size_t cut = 0;                               ///< first of its Product::cuts
+};
+
+/// Up to Tiles::strip positions of a region, from (line, column) on.
+struct Strip {
+  std::size_t region;
+  std::int64_t line, column, count;
+};
+
+/// Where one of several products of equal shape lies, in floats.
+struct Batch {
+  std::int64_t a = 0, b = 0, c = 0;
+};
+
+/// Everything about a product but the data. With few columns, B is packed as one list of k per column and
+/// vectors run along k (gemm_dots.h).
+struct Product {
+  /// `run`: how many floats of k lie together in A, which decides about vectors along k.
+  Product(std::int64_t depth, std::int64_t columns, std::int64_t run);
+
+  /// Packs rows [first, first + count) of one group's B: b[k][j] = from[(k - first) * row + j * column].
+  void pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row, std::int64_t column,
+            float* to) const;
+  std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
+
+  /// `segments` by ascending k.
+  void add_region(Region region, std::int64_t lines, const std::vector<Segment>& segments);
+  /// Divides the work into tasks; call last.
+  void divide();
+  double multiply_adds() const;
+  /// Estimated, on one thread; without epilogue and packing.
+  double microseconds(Family family = Family::native_gemm) const;
+
+  Panels panels;
+  bool dots = false;
+  std::vector<Segment> segments;
+  std::vector<Region> regions;
+  std::vector<Strip> strips;
+  std::vector<Batch> batches{Batch{}};
+  /// Groups split the columns of C: group g reads A at + g * a_group and writes C at + g * c_group; its B
+  /// follows that of group g - 1.
+  std::int64_t groups = 1, a_group = 0, c_group = 0;
+  Finish finish;
+
+  // Set by add_region() and divide().
+  std::int64_t depth_blocks = 1;       ///< k is summed in so many parts
+  std::vector<std::size_t> cuts;       ///< depth_blocks + 1 bounds in `segments` per region
+  std::int64_t block = 1, blocks = 1;  ///< panels of a task
+  std::int64_t chunk = 1, chunks = 1;  ///< strips of a task
+  std::int64_t tasks = 1, grain = 1;
+};
+
+/// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B; rows of C are `c_row`
+/// apart. Not yet divided.
+Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,
+                      std::int64_t c_row);
+
+struct Operands {
+  const float* a;
+  const float* b;
+  /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; columns % lanes must be 0.
+  std::int64_t b_row = 0;
+  const float* bias = nullptr;  ///< padded_columns() of each group, or none
+  const float* add = nullptr;   ///< lies like C; added before the finish
+  float* c = nullptr;
+  /// Applied to finished rows, or null; C must be dense then, and start at element `first` of the output.
+  const StageProgram* stages = nullptr;
+  const void* const* inputs = nullptr;  ///< of the node, for `stages`
+  std::int64_t first = 0;
+};
+
+/// Runs on the threads of the current arena; allocates nothing.
+void run(const Product& product, const Operands& operands);
+
+}  // namespace lamina::gemm

@@ -1,0 +1,67 @@
+#pragma once
+/// Micro-kernels of matrix products, f32: a few rows by a few vectors of columns, held in registers.
+///
+///     c[m][j] = finish(bias[j] + sum over k of a[m][k] * b[k][j])
+///
+/// a[m] is a row of the left matrix, whose k is cut in segments of contiguous floats: one for a plain
+/// product, one per tap for a convolution. b is a panel: its columns are `vectors` whole vectors, row k lies
+/// at b + k * b_row. Compiled once per instruction set (simd.h).
+#include <cstdint>
+
+namespace lamina::gemm {
+
+/// k from `b` to `b + length` (rows of the panel) is read at floats a, a + 1, ... of each row of A.
+struct Segment {
+  std::int64_t a, b, length;
+};
+
+/// What happens to a sum before it is stored. NaN passes through all of them.
+struct Finish {
+  enum class Kind : std::uint8_t { none, clamp, leaky } kind = Kind::none;
+  float low = 0, high = 0;  ///< clamp
+  float slope = 0;          ///< leaky: x * slope below 0
+};
+
+/// One call of a micro-kernel.
+struct Tile {
+  const float* const* a;  ///< rows
+  std::int64_t a_offset;  ///< floats added to every row
+  const Segment* segments;
+  std::int64_t segment_count;
+  const float* b;
+  std::int64_t b_row;    ///< floats from one row of the panel to the next
+  std::int64_t b_panel;  ///< floats from one panel to the next, for kernels of several
+  float* const* c;       ///< rows
+  std::int64_t c_offset;
+  std::int64_t columns;     ///< to store: all of the panel's, or fewer
+  const float* bias;        ///< whole vectors, or null for zeros
+  const float* const* add;  ///< rows (with c_offset) added before the finish, or null
+  bool accumulate;          ///< c holds the sums of earlier k, which are added
+  bool last;                ///< of k: add and finish are due
+  Finish finish;
+};
+
+using Kernel = void (*)(const Tile&);
+
+inline constexpr int kMostRows = 12;
+inline constexpr int kMostVectors = 3;
+
+/// The micro-kernels of one instruction set.
+struct Tiles {
+  int lanes;                                        ///< floats in a vector
+  int strip;                                        ///< rows that are handled together
+  int rows[kMostVectors + 1];                       ///< most rows of a kernel, by vectors of its panel
+  Kernel kernels[kMostVectors + 1][kMostRows + 1];  ///< [vectors][rows]
+  int wide_rows;                                    ///< products of up to so many rows ...
+  int wide_panels[4];  ///< ... take so many panels of two vectors at once, by rows
+  Kernel wide[4];      ///< by rows
+  /// to[k][j] = from[j * from_row + k] for k < depth, j < columns; rows of `to` are `to_row` floats apart.
+  /// Columns up to a whole vector are filled with zeros.
+  void (*pack_transposed)(const float* from, std::int64_t from_row, std::int64_t depth, std::int64_t columns,
+                          float* to, std::int64_t to_row);
+};
+
+/// Those of effective_isa().
+const Tiles& tiles();
+
+}  // namespace lamina::gemm
