@@ -182,6 +182,9 @@ void Convert::evaluate(EvalContext& c) const { c.set(0, convert(c.in(0), destina
 void ConvertLike::infer(InferContext& c) const { c.set(0, c.element(1), c.shape(0)); }
 void ConvertLike::evaluate(EvalContext& c) const { c.set(0, convert(c.in(0), c.out_element(0))); }
 
+void Elementwise::infer(InferContext& c) const { c.set(0, c.type(0)); }
+void Elementwise::evaluate(EvalContext& c) const { c.set(0, c.in(0)); }
+
 namespace {
 
 template <class... T>
@@ -197,7 +200,7 @@ void register_elementwise(Registry& r) {
   add_all<Add, BitwiseAnd, BitwiseLeftShift, BitwiseOr, BitwiseRightShift, BitwiseXor, Divide, FloorMod,
           Maximum, Minimum, Mod, Multiply, Power, SquaredDifference, Subtract>(r);
   add_all<Equal, Greater, GreaterEqual, Less, LessEqual, LogicalAnd, LogicalOr, LogicalXor, NotEqual>(r);
-  add_all<Convert, ConvertLike, Select>(r);
+  add_all<Convert, ConvertLike, Elementwise, Select>(r);
 }
 
 }  // namespace lamina

@@ -177,4 +177,13 @@ struct ConvertLike {
   void evaluate(EvalContext& c) const;
 };
 
+/// Elementwise(x): x itself, the base of a body of element-wise operators that run as one (rule
+/// fuse-elementwise). Shapes may grow inside the body by broadcasting.
+struct Elementwise {
+  static constexpr OpInfo info{
+      "Elementwise", 1, 1, 1, Trait::epilogue, "A group of element-wise operators as one node"};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 }  // namespace lamina

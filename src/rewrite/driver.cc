@@ -254,6 +254,7 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   const auto root = match.root();
   const auto label = graph.label(root);
   Rewrite r(graph, match);
+  if (!options_.exempt.empty()) r.exempt_ = [&](NodeId n) { return exempt(graph, n); };
   try {
     rule.action(r);
   } catch (const Error& e) {
@@ -267,7 +268,8 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   }
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
 
-  const auto matched = match.nodes();
+  auto matched = match.nodes();
+  matched.insert(matched.end(), r.absorbed_.begin(), r.absorbed_.end());
   std::vector<std::pair<ValueId, std::string>> names;
   std::vector<ValueId> retyped;
   for (const auto& [output, to] : r.replaced_) {

@@ -3,7 +3,7 @@
 namespace lamina {
 
 std::string_view name_of(RuleSet set) {
-  constexpr std::string_view names[] = {"normalize", "portable", "precision", "runtime"};
+  constexpr std::string_view names[] = {"normalize", "portable", "precision", "runtime", "chains"};
   return names[static_cast<std::size_t>(set)];
 }
 

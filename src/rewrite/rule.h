@@ -16,6 +16,7 @@ enum class RuleSet : std::uint8_t {
   portable,   ///< leaves only operators that files can hold
   precision,  ///< quantise steps to integers
   runtime,    ///< compute nodes with epilogues
+  chains,     ///< what no compute node has taken by then
 };
 std::string_view name_of(RuleSet set);
 
@@ -71,6 +72,10 @@ class Rewrite {
   void replace(ValueId to) { replace(0, to); }
   /// The root goes; nothing may read it.
   void remove() { removed_ = true; }
+  /// Another old node that the new ones stand for: it goes when nobody reads it any more.
+  void absorb(NodeId node) { absorbed_.push_back(node); }
+  /// The user wants the node to stay as it is.
+  bool is_exempt(NodeId node) const { return exempt_ && exempt_(node); }
   /// An old node now also stands for what is replaced.
   void stands_for_root(NodeId node) { heir_ = node; }
   /// What became of it, for the ledger ("folded into constants").
@@ -86,7 +91,8 @@ class Rewrite {
   bool removed_ = false;
   NodeId heir_;
   std::string note_, refusal_;
-  std::vector<NodeId> added_;
+  std::vector<NodeId> added_, absorbed_;
+  std::function<bool(NodeId)> exempt_;
   std::vector<std::pair<std::size_t, ValueId>> replaced_;
 };
 

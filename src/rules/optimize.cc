@@ -1,13 +1,24 @@
 #include "rules/optimize.h"
 
+#include <algorithm>
+
 #include "graph/verify.h"
 
 namespace lamina {
+namespace {
+
+bool inputs_are_known(const Graph& graph) {
+  return std::all_of(graph.inputs().begin(), graph.inputs().end(),
+                     [&](ValueId v) { return graph.type(v).shape.known() || graph.readers(v) == 0; });
+}
+
+}  // namespace
 
 void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger) {
   Driver driver(all_rules(), options, ledger);
-  for (const auto set : {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime}) {
-    if (set > options.last) break;
+  for (const auto set :
+       {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime, RuleSet::chains}) {
+    if (set > options.last || (set == RuleSet::chains && !inputs_are_known(graph))) break;
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) check(graph, fmt::format("after the set {}", name_of(set)));

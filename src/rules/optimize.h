@@ -8,13 +8,15 @@
 namespace lamina {
 
 struct OptimizeOptions : RewriteOptions {
-  RuleSet last = RuleSet::runtime;  ///< sets up to and including this one run
+  RuleSet last = RuleSet::chains;  ///< sets up to and including this one run
   /// Called after each set with the graph and the set's name.
   std::function<void(const Graph&, std::string_view set)> after_set;
 };
 
-/// Rewrites the graph until no rule fits. Calling it again is cheap; on a copy whose inputs have got known
-/// shapes (after Graph::infer_types()) it goes on where unknown sizes had stopped it.
+/// Rewrites the graph until no rule fits. The set `chains` waits until the sizes of all inputs are known:
+/// until then the other sets may still find better places for element-wise operators. Calling it again is
+/// cheap; on a copy whose inputs have got known shapes (after Graph::infer_types()) it goes on where unknown
+/// sizes had stopped it.
 void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger);
 
 }  // namespace lamina

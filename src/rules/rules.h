@@ -27,5 +27,6 @@ void add_fold_scale_before(Rules& rules);
 void add_fuse_bias(Rules& rules);
 void add_fuse_simple(Rules& rules);
 void add_fuse_sum(Rules& rules);
+void add_fuse_elementwise(Rules& rules);
 
 }  // namespace lamina

@@ -1,11 +1,14 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/reduction.h"
+#include "ops/resize.h"
 
 #include "kernels/native/matmul.h"
 #include "kernels/native/recurrent.h"
+#include "kernels/native/resize.h"
 #include "kernels/native/softmax.h"
 #include "kernels/native/strided.h"
 
@@ -15,12 +18,14 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_movement, offer_movement});
   list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
   list.push_back(
-      {"native", [](const Op& op) { return op.has(Trait::elementwise); }, offer_native_elementwise});
+      {"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
+       offer_native_elementwise});
   list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
   list.push_back({"native", is_recurrent, offer_recurrent});
   list.push_back(
       {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
+  list.push_back({"native", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
 }
 

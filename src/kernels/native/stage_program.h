@@ -69,9 +69,8 @@ class StageProgram {
   std::unique_ptr<const stages::Code> code_;
 };
 
-/// A program with the pointers of one run and its buffers, on the stack of one thread (about 36 KiB). Values
-/// that are the same for every piece are computed at most once per StageRun: make one per task, not per
-/// piece.
+/// A program with the pointers of one run and its buffers, on the stack of one thread (about 33 KiB). Values
+/// that are the same for many pieces are computed once for them: make one per task, not one per piece.
 class StageRun {
  public:
   /// `in`: the inputs of the node (RunArgs::in), alive as long as this is.
@@ -88,16 +87,19 @@ class StageRun {
   static constexpr std::size_t kMostViews = 64;
 
  private:
-  void start();
-  void piece(const std::byte* values, std::byte* out, std::int64_t block, std::int64_t from,
-             std::int64_t inner, std::int64_t count);
-  void execute(const stages::Instruction& instruction, std::int64_t inside, std::int64_t from,
-               std::int64_t count, std::byte* out);
+  /// `count` elements that begin `from` elements behind the block's begin, `inner` of them in their row.
+  struct Piece {
+    const std::byte* values;
+    std::byte* out;
+    std::int64_t from, inner, count;
+  };
+  void enter(std::int64_t block);
+  void execute(const stages::Instruction& instruction, const Piece& piece);
 
   const stages::Code& code_;
   const void* const* in_;
-  bool started_ = false;
-  const std::byte* views_[kMostViews];  // where each view's piece starts
+  std::int64_t block_ = -1;
+  const std::byte* views_[kMostViews];  ///< where each view's block begins
   alignas(64) std::byte buffers_[kBufferBytes];
 };
 

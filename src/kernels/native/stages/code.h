@@ -25,8 +25,8 @@ struct View {
   // Set by emit().
   enum class Access : std::uint8_t { scalar, direct, filled };
   Access access = Access::direct;
-  bool steady = false;         ///< the same for every piece
-  bool moves_outside = false;  ///< it depends on the dimensions outside of a block
+  bool steady = false;         ///< the same for every piece of a block
+  bool moves_outside = false;  ///< it differs from block to block
 };
 
 /// One loop over a value. Values are numbered: first views, then operations.
@@ -49,9 +49,9 @@ struct Lowered {
 
 /// Where an instruction finds an operand.
 struct Place {
-  enum class Kind : std::uint8_t { view, buffer, out };
+  enum class Kind : std::uint8_t { view, tile, buffer, out };
   Kind kind = Kind::view;
-  bool shifts = false;      ///< a steady vector: pieces begin inside of it
+  bool shifts = false;      ///< of a direct view, a steady vector: the piece begins inside of it
   std::uint32_t index = 0;  ///< of the view, or the buffer's first byte
   std::uint32_t bytes = 4;  ///< of an element
 };
@@ -75,8 +75,7 @@ struct Code {
   std::int64_t block = 1;      ///< inner * dims[block_axis]: no piece goes beyond
   std::int64_t most = 1;       ///< elements of a piece at most, a multiple of inner
   std::int64_t total = 1;
-  std::vector<Instruction> once, each;  ///< run once per StageRun, and per piece
-  std::vector<std::size_t> moving;      ///< views whose pointers differ from piece to piece
+  std::vector<Instruction> once, each;  ///< run once per block, and per piece
   std::size_t tile_bytes = 4;           ///< of an element of the base result
   std::vector<std::size_t> overwritable;
   struct Input {

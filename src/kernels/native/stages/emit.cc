@@ -57,21 +57,49 @@ void classify(View& v, const Dims& dims, std::size_t axis) {
              : zero(axis, rank)  ? View::Access::scalar
                                  : View::Access::filled;
   v.moves_outside = !v.is_tile && !zero(0, axis);
-  v.steady = v.access != View::Access::direct && !v.moves_outside && v.strides[axis] == 0;
+  v.steady = v.access != View::Access::direct && v.strides[axis] == 0;
+}
+
+/// What is known of a value before buffers are given out.
+struct Sort {
+  bool vector, steady;
+};
+std::vector<Sort> sorts_of(const Lowered& body) {
+  std::vector<Sort> out;
+  for (const auto& v : body.views) out.push_back({v.access != View::Access::scalar, v.steady});
+  for (const auto& o : body.operations) {
+    Sort s{o.spreads, true};
+    for (const int x : o.in) {
+      s.vector = s.vector || out[static_cast<std::size_t>(x)].vector;
+      s.steady = s.steady && out[static_cast<std::size_t>(x)].steady;
+    }
+    out.push_back(s);
+  }
+  return out;
 }
 
 /// Rough cycles per element of cutting blocks at that axis.
-double block_cost(const Code& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
+double block_cost(Code& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
   const auto size = code.dims[axis];
   const auto rows = std::min(size, std::max<std::int64_t>(1, room / inner));
-  const auto pieces = (size + rows - 1) / rows;
-  double cost = (25.0 + 12.0 * static_cast<double>(code.body.operations.size())) *
-                static_cast<double>(pieces) / static_cast<double>(size * inner);
-  for (auto v : code.body.views) {
-    classify(v, code.dims, axis);
-    if (v.access != View::Access::filled || v.steady) continue;
-    const auto step = v.strides.back();
-    cost += step == 0 || step == 1 ? 0.2 + 5.0 / static_cast<double>(code.dims.back()) : 1.5;
+  const auto block = static_cast<double>(size * inner), most = static_cast<double>(rows * inner);
+  const auto pieces = static_cast<double>((size + rows - 1) / rows);
+  for (auto& v : code.body.views) classify(v, code.dims, axis);
+  const auto sorts = sorts_of(code.body);
+  double cost = (25 * pieces + 5 * static_cast<double>(code.body.views.size())) / block;
+  for (std::size_t i = 0; i < sorts.size(); ++i) {
+    const bool is_view = i < code.body.views.size();
+    if (is_view && code.body.views[i].access != View::Access::filled) continue;
+    const double times = sorts[i].steady ? 1 : pieces;  // per block
+    const double elements = sorts[i].vector ? (sorts[i].steady ? most : block / pieces) : 1;
+    double each = 0;
+    if (is_view) {
+      const auto step = code.body.views[i].strides.back();
+      each = step == 0 || step == 1 ? 0.2 + 5.0 / static_cast<double>(code.dims.back()) : 1.5;
+    } else {
+      each = code.body.operations[i - code.body.views.size()].cycles;
+    }
+    cost += times * (12 + elements * each) / block;
   }
   return cost;
 }
@@ -89,12 +117,7 @@ void choose_block(Code& code, std::int64_t room) {
   const auto size = code.dims[code.block_axis];
   code.block = code.inner * size;
   code.most = code.inner * std::min(size, std::max<std::int64_t>(1, room / code.inner));
-  code.moving.clear();
-  for (std::size_t i = 0; i < code.body.views.size(); ++i) {
-    auto& v = code.body.views[i];
-    classify(v, code.dims, code.block_axis);
-    if (v.is_tile || v.access == View::Access::direct || v.moves_outside) code.moving.push_back(i);
-  }
+  for (auto& v : code.body.views) classify(v, code.dims, code.block_axis);
 }
 
 /// Buffers by size; what is given back is given out again.
@@ -130,21 +153,14 @@ class Buffers {
 class Emitter {
  public:
   explicit Emitter(Code& code) : code_(code), views_(code.body.views.size()) {
-    const auto count = views_ + code.body.operations.size();
-    values_.resize(count);
-    for (std::size_t v = 0; v < views_; ++v) {
-      const auto& view = code.body.views[v];
-      values_[v] = {view.access != View::Access::scalar, view.steady, view.bytes};
-      values_[v].is_view = view.access != View::Access::filled;
-    }
-    for (std::size_t i = 0; i < code.body.operations.size(); ++i) {
-      const auto& o = code.body.operations[i];
-      auto& value = values_[views_ + i];
-      value = {o.spreads, true, o.bytes};
-      for (const int x : o.in) {
-        value.vector = value.vector || values_[at(x)].vector;
-        value.steady = value.steady && values_[at(x)].steady;
-      }
+    const auto sorts = sorts_of(code.body);
+    values_.resize(sorts.size());
+    for (std::size_t i = 0; i < sorts.size(); ++i) {
+      auto& value = values_[i];
+      value.vector = sorts[i].vector;
+      value.steady = sorts[i].steady;
+      value.bytes = i < views_ ? code.body.views[i].bytes : code.body.operations[i - views_].bytes;
+      value.is_view = i < views_ && code.body.views[i].access != View::Access::filled;
     }
     // The result is written piece by piece, whatever it is.
     values_.back().steady = false;
@@ -218,9 +234,16 @@ class Emitter {
     const auto& v = values_[value];
     Place p;
     p.bytes = static_cast<std::uint32_t>(v.bytes);
-    p.kind = v.is_view ? Place::Kind::view : Place::Kind::buffer;
-    p.index = v.is_view ? static_cast<std::uint32_t>(value) : v.buffer;
-    p.shifts = !v.is_view && v.steady && v.vector;
+    if (!v.is_view) {
+      p.kind = Place::Kind::buffer;
+      p.index = v.buffer;
+      p.shifts = v.steady && v.vector;
+    } else if (code_.body.views[value].is_tile) {
+      p.kind = Place::Kind::tile;
+    } else {
+      p.index = static_cast<std::uint32_t>(value);
+      p.shifts = v.vector;
+    }
     return p;
   }
 

@@ -103,62 +103,58 @@ std::int64_t offset_of(const View& view, const Code& code, std::int64_t block) {
 
 StageRun::StageRun(const StageProgram& program, const void* const* in) : code_(program.code()), in_(in) {}
 
-void StageRun::execute(const Instruction& instruction, std::int64_t inside, std::int64_t from,
-                       std::int64_t count, std::byte* out) {
+void StageRun::execute(const Instruction& instruction, const Piece& piece) {
   const auto pointer = [&](const Place& p) -> std::byte* {
-    if (p.kind == Place::Kind::view) return const_cast<std::byte*>(views_[p.index]);
-    if (p.kind == Place::Kind::out) return out;
-    return buffers_ + p.index + (p.shifts ? inside * static_cast<std::int64_t>(p.bytes) : 0);
+    const auto bytes = static_cast<std::int64_t>(p.bytes);
+    switch (p.kind) {
+      case Place::Kind::view:
+        return const_cast<std::byte*>(views_[p.index] + (p.shifts ? piece.from * bytes : 0));
+      case Place::Kind::tile:
+        return const_cast<std::byte*>(piece.values);
+      case Place::Kind::buffer:
+        return buffers_ + p.index + (p.shifts ? piece.inner * bytes : 0);
+      case Place::Kind::out:
+        break;
+    }
+    return piece.out;
   };
   if (!instruction.loop)
-    return fill(code_.body.views[instruction.view], code_, views_[instruction.view], from, count,
+    return fill(code_.body.views[instruction.view], code_, views_[instruction.view], piece.from, piece.count,
                 pointer(instruction.out));
   stages::LoopArgs args;
   args.out = pointer(instruction.out);
   for (std::size_t k = 0; k < instruction.operands; ++k) args.in[k] = pointer(instruction.in[k]);
-  args.count = instruction.scalar ? 1 : count;
+  args.count = instruction.scalar ? 1 : piece.count;
   args.vectors = instruction.vectors;
   args.function = instruction.function;
   instruction.loop(args);
 }
 
-void StageRun::start() {
-  started_ = true;
+void StageRun::enter(std::int64_t block) {
   const auto& views = code_.body.views;
-  for (std::size_t v = 0; v < views.size(); ++v)
-    if (!views[v].is_tile) views_[v] = data_of(views[v], in_);
-  for (const auto& instruction : code_.once) execute(instruction, 0, 0, code_.most, nullptr);
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    if (views[v].is_tile || (block_ >= 0 && !views[v].moves_outside)) continue;
+    const auto offset = views[v].moves_outside ? offset_of(views[v], code_, block) : 0;
+    views_[v] = data_of(views[v], in_) + offset * static_cast<std::int64_t>(views[v].bytes);
+  }
+  block_ = block;
+  for (const auto& instruction : code_.once) execute(instruction, {nullptr, nullptr, 0, 0, code_.most});
 }
 
 void StageRun::operator()(const void* values, void* out, std::int64_t first, std::int64_t count) {
-  if (!started_) start();
-  const auto* from = static_cast<const std::byte*>(values);
-  auto* to = static_cast<std::byte*>(out);
+  Piece piece{static_cast<const std::byte*>(values), static_cast<std::byte*>(out), 0, 0, 0};
   while (count > 0) {
-    const auto inside = first % code_.block, inner = code_.inner == 1 ? 0 : first % code_.inner;
-    const auto n = std::min({count, code_.block - inside, code_.most - inner});
-    piece(from, to, first / code_.block, inside, inner, n);
-    first += n;
-    count -= n;
-    if (from) from += n * static_cast<std::int64_t>(code_.tile_bytes);
-    to += n * static_cast<std::int64_t>(code_.body.result_bytes);
+    const auto block = first / code_.block;
+    if (block != block_) enter(block);
+    piece.from = first - block * code_.block;
+    piece.inner = code_.inner == 1 ? 0 : piece.from % code_.inner;
+    piece.count = std::min({count, code_.block - piece.from, code_.most - piece.inner});
+    for (const auto& instruction : code_.each) execute(instruction, piece);
+    first += piece.count;
+    count -= piece.count;
+    if (values) piece.values += piece.count * static_cast<std::int64_t>(code_.tile_bytes);
+    piece.out += piece.count * static_cast<std::int64_t>(code_.body.result_bytes);
   }
-}
-
-void StageRun::piece(const std::byte* values, std::byte* out, std::int64_t block, std::int64_t from,
-                     std::int64_t inner, std::int64_t count) {
-  const auto& views = code_.body.views;
-  for (const auto v : code_.moving) {
-    const auto& view = views[v];
-    if (view.is_tile) {
-      views_[v] = values;
-      continue;
-    }
-    auto offset = view.moves_outside ? offset_of(view, code_, block) : 0;
-    if (view.access == View::Access::direct) offset += from;
-    views_[v] = data_of(view, in_) + offset * static_cast<std::int64_t>(view.bytes);
-  }
-  for (const auto& instruction : code_.each) execute(instruction, inner, from, count, out);
 }
 
 }  // namespace lamina
