@@ -71,7 +71,7 @@ void offer_binary(const NodeView& v, Answers& answers) {
   for (auto d : v.dims(1 - big)) small.push_back(d);
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && y.size() < 3) continue;
-    const bool same = small == y;
+    const bool same = v.dims(1 - big) == y;  // one of lower rank has another channel axis
     const auto small_layout = same ? layout : Layout::plain;
     const auto a = desc(y, ElementType::f32, layout), b = desc(small, ElementType::f32, small_layout);
     const auto pd = try_create(
