@@ -1,0 +1,292 @@
+#include "tests/property/check.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/random.h"
+#include "exec/program.h"
+#include "exec/single_step.h"
+#include "graph/same.h"
+#include "graph/text.h"
+#include "graph/verify.h"
+#include "interpreter/interpreter.h"
+#include "ops/operators.h"
+#include "rules/optimize.h"
+#include "tests/property/graph_builder.h"
+
+namespace lamina::testing {
+namespace {
+
+std::vector<Dims> input_dims(const Graph& graph) {
+  std::vector<Dims> dims;
+  for (auto v : graph.inputs()) dims.push_back(graph.type(v).shape.sizes());
+  return dims;
+}
+
+/// Memory of the caller: an address as users have them, and a margin on which nothing may write.
+class Guarded {
+ public:
+  Guarded(ElementType type, const Dims& dims, std::size_t offset) : offset_(kMargin + offset) {
+    bytes_.resize(2 * kMargin + 64 + Tensor(type, dims).bytes(), kMark);
+    auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
+    offset_ += (64 - at % 64) % 64;
+    tensor_ = Tensor::wrap(type, dims, bytes_.data() + offset_);
+  }
+  Tensor& tensor() { return tensor_; }
+  bool margins_are_whole() const {
+    for (std::size_t i = 0; i < bytes_.size(); ++i)
+      if ((i < offset_ || i >= offset_ + tensor_.bytes()) && bytes_[i] != kMark) return false;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMargin = 128;
+  static constexpr std::byte kMark{0xa5};
+  std::vector<std::byte> bytes_;
+  std::size_t offset_;
+  Tensor tensor_;
+};
+
+OptimizeOptions options_of(const std::string& rules) {
+  OptimizeOptions options;
+  options.verify = true;
+  if (rules == "all") return options;
+  for (const auto& r : all_rules())
+    if (rules == "none" || (rules.rfind("only ", 0) == 0 && rules.substr(5) != r.name) ||
+        rules == "without " + r.name)
+      options.disable.push_back(r.name);
+  return options;
+}
+
+std::string text_problem(const Graph& graph) {
+  const auto text = print_graph(graph);
+  const auto again = parse_graph(text.text, operators(), text.data);
+  if (const auto d = difference(again, graph); !d.empty()) return "text is read as another graph: " + d;
+  const auto twice = print_graph(again);
+  return twice.text == text.text && twice.data == text.data ? "" : "text printed again is another";
+}
+
+/// Results against what is wanted; `what` says which run.
+std::string compare(const Runner& runner, const Example::Run& run, const std::string& what) {
+  for (std::size_t r = 0; r < run.wanted.size(); ++r)
+    if (const auto d = difference(runner.output(r), run.wanted[r]); !d.empty())
+      return fmt::format("{}: result {}: {}", what, r, d);
+  return {};
+}
+
+std::string run_once(Runner& runner, const Example::Run& run, std::size_t offset, const std::string& what) {
+  std::vector<Guarded> memory;
+  memory.reserve(run.inputs.size());
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) {
+    const auto& t = run.inputs[i];
+    memory.emplace_back(t.element_type(), t.shape(), offset);
+    std::memcpy(memory.back().tensor().raw(), t.raw(), t.bytes());
+    runner.set_input(i, memory.back().tensor());
+  }
+  runner.run();
+  for (std::size_t i = 0; i < run.inputs.size(); ++i)
+    if (!memory[i].tensor().same_as(run.inputs[i]) || !memory[i].margins_are_whole())
+      return fmt::format("{}: input {} was written on", what, i);
+  return compare(runner, run, what);
+}
+
+std::string run_into_user_memory(Runner& runner, const Example::Run& run, std::size_t offset) {
+  std::vector<Guarded> memory;
+  memory.reserve(run.wanted.size());
+  for (std::size_t r = 0; r < run.wanted.size(); ++r) {
+    memory.emplace_back(run.wanted[r].element_type(), run.wanted[r].shape(), offset);
+    runner.set_output(r, memory.back().tensor());
+  }
+  auto found = run_once(runner, run, 0, "with outputs of the caller");
+  for (std::size_t r = 0; r < run.wanted.size() && found.empty(); ++r) {
+    if (runner.output(r).raw() != memory[r].tensor().raw())
+      found = fmt::format("result {} is not in the caller's memory", r);
+    else if (!memory[r].margins_are_whole())
+      found = fmt::format("result {} was written beyond its end", r);
+  }
+  for (std::size_t r = 0; r < run.wanted.size(); ++r) runner.set_output(r, Tensor());
+  return found;
+}
+
+/// Steps of the plan that are wrong by themselves, given the interpreter's inputs.
+std::string wrong_steps(const Runner& runner, const Example::Run& run) {
+  const auto plans = runner.plans();
+  if (plans.empty()) return {};
+  const Plan& plan = *plans[0];
+  std::string found;
+  InterpreterOptions options;
+  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                        const std::vector<Tensor>& out) {
+    for (const auto& step : plan.steps) {
+      if (step.kind != PlanStep::Kind::kernel || step.node != id) continue;
+      const auto got = run_single_step(plan, step, in);
+      for (std::size_t i = 0; i < got.size(); ++i)
+        if (const auto d = difference(got[i], out[i]); !d.empty())
+          found += fmt::format("\n  step {} ({}, {}): {}", g.label(id), g.node(id).op.name(), step.label, d);
+    }
+  };
+  interpret(plan.graph, run.inputs, options);
+  std::string steps;
+  for (const auto& step : plan.steps) steps += "\n  " + step.name + ": " + step.label;
+  return (found.empty() ? "\nno step is wrong by itself" : "\nsteps wrong by themselves:" + found) +
+         "\nplan:" + steps;
+}
+
+/// Whether the rewritten graph is to blame, or what plan and kernels make of it.
+std::string blame(const Graph& optimized, const Runner& runner, const Example::Run& run) {
+  try {
+    const auto values = interpret(optimized, run.inputs);
+    for (std::size_t r = 0; r < values.size(); ++r)
+      if (const auto d = difference(values[r], run.wanted[r]); !d.empty())
+        return fmt::format("\nthe rewritten graph is another: result {}: {}\n{}", r, d,
+                           print_graph(optimized, {true, 16}).text);
+    return wrong_steps(runner, run);
+  } catch (const std::exception& e) {
+    return std::string("\nwhile looking for the reason: ") + e.what();
+  }
+}
+
+std::string run_problem(const Example& example, const Setting& setting) {
+  const auto options = options_of(setting.rules);
+  Graph graph = example.graph();
+  Ledger ledger;
+  optimize(graph, options, ledger);
+  if (auto found = text_problem(graph); !found.empty()) return found;
+
+  ProgramOptions program;
+  program.threads = setting.threads;
+  program.rewrite = [&options](Graph& g) {
+    Ledger ignored;
+    optimize(g, options, ignored);
+  };
+  Runner runner(std::make_shared<Program>(graph, program, std::make_shared<ModelWeights>()));
+  const auto& runs = example.runs();
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < runs.size(); ++i) order.push_back(i);
+  order.push_back(0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto offset = example.seed() % 4 == 0 && i == 1 ? 1 : 0;  // inputs may lie anywhere
+    const auto found =
+        run_once(runner, runs[order[i]], offset, fmt::format("run {} (inputs {})", i, order[i]));
+    if (!found.empty()) return found + blame(graph, runner, runs[order[i]]);
+  }
+  if (auto found = run_into_user_memory(runner, runs[0], example.seed() % 3 == 0 ? 8 : 0); !found.empty())
+    return found + blame(graph, runner, runs[0]);
+  return run_once(runner, runs[0], 0, "after outputs of the caller");
+}
+
+}  // namespace
+
+std::string to_string(const Setting& s) {
+  return fmt::format("rules: {}; threads: {}{}", s.rules, s.threads,
+                     s.unknown_sizes ? "; unknown sizes" : "");
+}
+
+Example::Example(Graph graph, std::uint64_t seed) : graph_(std::move(graph)), seed_(seed) {
+  const auto dims = input_dims(graph_);
+  find_runs({dims, dims});
+}
+
+void Example::find_runs(const std::vector<std::vector<Dims>>& dims) {
+  constexpr std::uint64_t kTries = 4;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    for (std::uint64_t t = 0; t < kTries; ++t) {
+      Run run;
+      for (std::size_t k = 0; k < dims[i].size(); ++k)
+        run.inputs.push_back(input_tensor(graph_.type(graph_.inputs()[k]), dims[i][k], k,
+                                          i == 0 && t == 0 ? 0 : seed_ + 10 * i + t));
+      Reference found;
+      try {
+        found = reference(graph_, run.inputs);
+      } catch (const Error& e) {  // shapes depend on data, and with these they do not fit
+        found.unstable = e.what();
+      }
+      unstable_ = found.unstable;
+      if (!unstable_.empty()) continue;
+      run.wanted = std::move(found.results);
+      runs_.push_back(std::move(run));
+      break;
+    }
+    if (runs_.empty()) return;
+  }
+  unstable_.clear();
+}
+
+const Example& Example::with_unknown_sizes() const {
+  if (unknown_) return *unknown_;
+  SplitMix random(seed_);
+  for (int t = 0; t < 6; ++t) {
+    auto example = std::shared_ptr<Example>(new Example);
+    example->graph_ = graph_;
+    example->seed_ = seed_;
+    auto dims = input_dims(graph_), other = dims;
+    // One or two sizes of one input, wherever inputs have them on that axis.
+    bool named = false;
+    for (const char* name : {"N", "M"}) {
+      const auto& first = dims.empty() ? Dims{} : dims[random.below(dims.size())];
+      if (first.empty() || (named && random.below(2) == 0)) continue;
+      const auto axis = random.below(first.size());
+      const auto size = first[axis],
+                 new_size = size + static_cast<std::int64_t>(random.below(3)) + (size > 3 ? -2 : 1);
+      for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (axis >= dims[i].size() || dims[i][axis] != size) continue;
+        const auto v = example->graph_.inputs()[i];
+        auto type = example->graph_.type(v);
+        if (!type.shape[axis].known()) continue;
+        type.shape[axis] = Dim::named(name);
+        example->graph_.set_type(v, type);
+        other[i][axis] = new_size;
+        named = true;
+      }
+    }
+    try {
+      if (!named) break;
+      example->graph_.infer_types();
+      const auto text = print_graph(example->graph_);
+      example->graph_ = parse_graph(text.text, operators(), text.data);
+      example->find_runs({dims});
+      if (example->runs_.empty()) continue;
+      example->find_runs({other});  // where the graph allows that size
+      example->unstable_.clear();
+      unknown_ = std::move(example);
+      return *unknown_;
+    } catch (const Error&) {  // inference needs that size
+    }
+  }
+  unknown_ = std::make_shared<Example>(*this);
+  return *unknown_;
+}
+
+std::string problem(const Example& example, const Setting& setting) {
+  try {
+    return run_problem(setting.unknown_sizes ? example.with_unknown_sizes() : example, setting);
+  } catch (const std::exception& e) {
+    return std::string("error: ") + e.what();
+  }
+}
+
+std::vector<Setting> some_settings(std::uint64_t seed) {
+  SplitMix random(seed);
+  const auto& rules = all_rules();
+  const auto rule = [&] { return rules[random.below(rules.size())].name; };
+  const int threads = 1 + static_cast<int>(seed % 2);
+  return {{"all", threads, false},
+          {"none", 3 - threads, false},
+          {"only " + rule(), threads, false},
+          {"without " + rule(), 3 - threads, false},
+          {"all", 3 - threads, true}};
+}
+
+std::vector<Setting> every_setting() {
+  std::vector<Setting> all;
+  for (const int threads : {1, 2})
+    for (const bool unknown : {false, true})
+      for (const std::string rules : {"all", "none"}) all.push_back({rules, threads, unknown});
+  for (const auto& r : all_rules()) {
+    all.push_back({"only " + r.name, 1, false});
+    all.push_back({"without " + r.name, 2, false});
+  }
+  return all;
+}
+
+}  // namespace lamina::testing

@@ -1,0 +1,30 @@
+#pragma once
+/// The families of nodes that random graphs are made of.
+#include <string_view>
+#include <vector>
+
+#include "tests/property/graph_builder.h"
+
+namespace lamina::testing {
+
+/// Adds a node or a few that read values of the graph; may add nothing where nothing fits.
+struct Family {
+  std::string_view name;
+  int weight;
+  void (*add)(GraphBuilder&);
+};
+
+using Families = std::vector<Family>;
+void add_compute_families(Families& families);      ///< convolutions, matrix products, poolings
+void add_elementwise_families(Families& families);  ///< arithmetic, activations, comparisons, conversions
+void add_movement_families(Families& families);     ///< shapes, joining, cutting, gathering
+void add_norm_families(Families& families);         ///< reductions, normalisations, Softmax, resizing
+void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
+void add_blocks(Families& families);                ///< what rules look for: residuals, norms in pieces, ...
+
+const Families& all_families();
+
+/// A random graph of 1 to about 20 nodes; the same for the same seed on every machine.
+Graph random_graph(std::uint64_t seed);
+
+}  // namespace lamina::testing

@@ -1,0 +1,157 @@
+/// Random graphs: rewritten, planned and run, they give what the interpreter gives.
+///
+/// A fixed set of seeds runs as a test (LAMINA_SEED moves it). With LAMINA_SOAK_MINUTES, Property.soak goes
+/// on with fresh seeds (from LAMINA_SEED on). Graphs that have failed once are in cases/*.txt.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "graph/text.h"
+#include "ops/operators.h"
+#include "tests/property/check.h"
+#include "tests/property/operators.h"
+#include "tests/property/shrink.h"
+
+namespace lamina::testing {
+namespace {
+
+// A graph that crashes or hangs must be known by its seed.
+char running[64];
+
+void say_which(int signal) {
+  const auto said = ::write(2, running, std::strlen(running));
+  static_cast<void>(said);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void watch(std::uint64_t seed) {
+  fmt::format_to_n(running, sizeof(running) - 1, "\nthe graph of seed {} was running\n{}", seed, '\0');
+  for (const int s : {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL, SIGALRM}) ::signal(s, say_which);
+  ::alarm(300);
+}
+
+std::string report(const Example& example, const Setting& setting, const std::string& what) {
+  const auto fails = [&](const Graph& g) {
+    const Example e(g, example.seed());
+    return e.unstable().empty() && !problem(e, setting).empty();
+  };
+  const auto small = shrunk(example.graph(), fails);
+  const Example again(small, example.seed());
+  return fmt::format(
+      "seed {} (again: LAMINA_GRAPH={} property_tests)\n{}\n{}\nthe graph:\n{}\nshrunk:\n{}\nwhich says: {}",
+      example.seed(), example.seed(), to_string(setting), what, print_graph(example.graph()).text,
+      print_graph(small, {true, 16}).text, problem(again, setting));
+}
+
+struct Counts {
+  std::size_t graphs = 0, unstable = 0, runs = 0, failures = 0;
+  std::map<std::string, std::size_t> reasons, operators;
+};
+
+void try_graph(std::uint64_t seed, Counts& counts) {
+  watch(seed);
+  const Example example(random_graph(seed), seed);
+  ++counts.graphs;
+  for (auto id : example.graph().order()) ++counts.operators[example.graph().node(id).op.name()];
+  if (!example.unstable().empty()) {
+    ++counts.unstable;
+    ++counts.reasons[example.unstable()];
+    return;
+  }
+  for (const auto& setting : some_settings(seed)) {
+    ++counts.runs;
+    const auto found = problem(example, setting);
+    if (found.empty()) continue;
+    ++counts.failures;
+    ADD_FAILURE() << report(example, setting, found);
+    break;
+  }
+  ::alarm(0);
+}
+
+std::optional<std::uint64_t> number_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10)) : std::nullopt;
+}
+
+std::uint64_t first_seed() { return 1000003 * number_of("LAMINA_SEED").value_or(0); }
+
+TEST(Property, random_graphs) {
+  Counts counts;
+  const auto alone = number_of("LAMINA_GRAPH");
+  const auto first = alone.value_or(first_seed());
+  const auto number = alone ? 1 : number_of("LAMINA_GRAPHS").value_or(1000);
+  for (std::uint64_t seed = first; seed < first + number && counts.failures < 10; ++seed)
+    try_graph(seed, counts);
+  if (alone) return;
+  // The generator must not wither: enough graphs count, and they hold enough different operators.
+  EXPECT_LT(counts.unstable * 4, counts.graphs);
+  if (number >= 300 && counts.failures == 0) {
+    EXPECT_GT(counts.operators.size(), 100u);
+  }
+  if (std::getenv("LAMINA_VERBOSE")) {
+    for (const auto& [reason, n] : counts.reasons) fmt::print("unstable, {}: {}\n", reason, n);
+    for (const auto& [name, n] : counts.operators) fmt::print("{} {}\n", name, n);
+  }
+}
+
+TEST(Property, the_same_seed_gives_the_same_graph) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    const auto a = print_graph(random_graph(seed)), b = print_graph(random_graph(seed));
+    EXPECT_EQ(a.text, b.text);
+    EXPECT_EQ(a.data, b.data);
+  }
+}
+
+TEST(Property, graphs_that_failed_once) {
+  std::vector<std::filesystem::path> files;
+  const auto folder = std::filesystem::path(LAMINA_TEST_DATA "/../property/cases").lexically_normal();
+  for (const auto& e : std::filesystem::directory_iterator(folder))
+    if (e.path().extension() == ".txt") files.push_back(e.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    SCOPED_TRACE(file.filename().string());
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    const Example example(parse_graph(text.str(), operators()), 1);
+    EXPECT_EQ(example.unstable(), "");
+    if (!example.unstable().empty()) continue;
+    for (const auto& setting : every_setting())
+      EXPECT_EQ(problem(example, setting), "") << to_string(setting);
+  }
+}
+
+TEST(Property, soak) {
+  const char* minutes = std::getenv("LAMINA_SOAK_MINUTES");
+  if (!minutes) GTEST_SKIP() << "LAMINA_SOAK_MINUTES is not set";
+  const auto start = std::chrono::steady_clock::now();
+  const auto passed = [&] {
+    return std::chrono::duration<double, std::ratio<60>>(std::chrono::steady_clock::now() - start).count();
+  };
+  Counts counts;
+  auto seed = first_seed();
+  double said = 0;
+  const auto say = [&] {
+    fmt::print(stderr, "{:.0f} min: seeds {} to {}: {} graphs, {} of them unstable, {} runs, {} failures\n",
+               passed(), first_seed(), seed, counts.graphs, counts.unstable, counts.runs, counts.failures);
+    said = passed();
+  };
+  for (; passed() < std::strtod(minutes, nullptr) && counts.failures < 20; ++seed) {
+    try_graph(seed, counts);
+    if (passed() > said + 1) say();
+  }
+  say();
+}
+
+}  // namespace
+}  // namespace lamina::testing
