@@ -1,5 +1,6 @@
 #include "lamina/tensor.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,35 @@ std::size_t memory_limit() {
   return limit;
 }
 
+constexpr std::size_t kAlignment = 64;
+
+/// Large tensors lie on huge pages where the system gives them: reading weights once per inference is bound
+/// by address translation otherwise.
+constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 2 * kHugePage;
+
+std::byte* aligned_up(void* memory, std::size_t alignment) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment *
+                                      alignment);
+}
+
+/// Zeroed memory, not touched yet; null when there is none.
+std::shared_ptr<const void> large_memory(std::size_t bytes, std::byte*& data) {
+  const std::size_t whole = bytes + kHugePage;
+  void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  data = aligned_up(memory, kHugePage);
+  madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);  // a wish: failure changes nothing
+  return {memory, [whole](const void* p) { munmap(const_cast<void*>(p), whole); }};
+}
+
+/// The same through the heap: large blocks of calloc come zeroed from the system.
+std::shared_ptr<const void> heap_memory(std::size_t bytes, std::byte*& data) {
+  void* memory = std::calloc(1, bytes + 2 * kAlignment);
+  if (!memory) return nullptr;
+  data = aligned_up(memory, kAlignment);
+  return {memory, [](const void* p) { std::free(const_cast<void*>(p)); }};
+}
+
 }  // namespace
 
 std::string_view name_of(ElementType type) { return row(type).name; }
@@ -91,16 +121,11 @@ std::size_t element_count(std::span<const std::int64_t> shape) {
 
 Tensor::Tensor(ElementType type, Dims shape)
     : type_(type), shape_(std::move(shape)), size_(element_count(shape_)) {
-  // calloc: large blocks come zeroed from the system and are not touched here.
-  constexpr std::size_t kAlignment = 64;
   const std::size_t count = bytes();
   if (count > memory_limit())
     fail(ErrorCode::bad_input, "a tensor of {} bytes is more than this machine's memory", count);
-  void* memory = std::calloc(1, count + 2 * kAlignment);
-  if (!memory) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
-  const auto address = (reinterpret_cast<std::uintptr_t>(memory) + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = reinterpret_cast<std::byte*>(address);
-  owner_ = std::shared_ptr<const void>(memory, [](const void* p) { std::free(const_cast<void*>(p)); });
+  owner_ = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
+  if (!owner_) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
 }
 
 Tensor Tensor::wrap(ElementType type, Dims shape, void* data) {
