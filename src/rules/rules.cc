@@ -5,12 +5,26 @@ namespace lamina {
 const std::vector<Rule>& all_rules() {
   static const Rules all = [] {
     Rules rules;
-    for (auto* add :
-         {add_remove_unused, add_fold_constants, add_fold_shapes, add_remove_identity, add_merge_reshapes,
-          add_common_subexpressions, add_inline_if, add_decompose_batch_norm, add_recognise_activations,
-          add_recognise_gelu, add_recognise_prelu, add_recognise_norms, add_eliminate_transpose,
-          add_fold_scale, add_fold_scale_before, add_fuse_bias, add_fuse_simple, add_fuse_sum,
-          add_fuse_elementwise})
+    for (auto* add : {add_remove_unused,
+                      add_fold_constants,
+                      add_fold_shapes,
+                      add_remove_identity,
+                      add_merge_reshapes,
+                      add_common_subexpressions,
+                      add_inline_if,
+                      add_decompose_batch_norm,
+                      add_recognise_activations,
+                      add_recognise_gelu,
+                      add_recognise_prelu,
+                      add_recognise_norms,
+                      add_eliminate_transpose,
+                      add_shrink_constants,
+                      add_fold_scale,
+                      add_fold_scale_before,
+                      add_fuse_bias,
+                      add_fuse_simple,
+                      add_fuse_sum,
+                      add_fuse_elementwise})
       add(rules);
     return rules;
   }();

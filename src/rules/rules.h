@@ -22,6 +22,7 @@ void add_recognise_gelu(Rules& rules);
 void add_recognise_prelu(Rules& rules);
 void add_recognise_norms(Rules& rules);
 void add_eliminate_transpose(Rules& rules);
+void add_shrink_constants(Rules& rules);
 void add_fold_scale(Rules& rules);
 void add_fold_scale_before(Rules& rules);
 void add_fuse_bias(Rules& rules);
