@@ -6,7 +6,10 @@
 #include "api/loaded_model.h"
 #include "base/error.h"
 #include "ops/control.h"
+#include "tool/picture.h"
+#include "tool/session.h"
 #include "tool/verb_list.h"
+#include "tool/work.h"
 
 namespace lamina::tool {
 namespace {
@@ -19,26 +22,10 @@ struct Totals {
   bool all_known = true;
 };
 
-/// Multiply-adds of the operators that matter: convolutions and matrix products.
-void add_work(const Graph& g, const Node& n, Totals& t) {
-  const auto name = n.op.name();
-  const bool convolution =
-      name == "Convolution" || name == "BinaryConvolution" || name == "ConvolutionBackpropData";
-  if (!convolution && name != "MatMul") return;
-  const auto& out = g.type(n.outputs[0]).shape;
-  const auto& a = g.type(n.inputs[0]).shape;
-  const auto& b = g.type(n.inputs[1]).shape;
-  if (!out.known() || !a.known() || !b.known()) {
-    t.all_known = false;
-    return;
-  }
-  const auto count = [](const Shape& s) { return static_cast<double>(element_count(s.sizes())); };
-  if (name == "ConvolutionBackpropData")
-    t.multiply_adds += count(a) * count(b) / static_cast<double>(std::max<std::int64_t>(1, b[0].size()));
-  else if (convolution)
-    t.multiply_adds += count(out) * count(b) / static_cast<double>(std::max<std::int64_t>(1, b[0].size()));
-  else
-    t.multiply_adds += count(out) * static_cast<double>(a.rank() ? a[a.rank() - 1].size() : 1);
+/// Its multiply-adds are unknown when its shapes are.
+bool multiplies(const Op& op) {
+  const auto hue = hue_of(op);
+  return hue == Hue::convolution || hue == Hue::matmul || hue == Hue::recurrent;
 }
 
 void add_graph(const Graph& g, Totals& t, std::set<const void*>& seen) {
@@ -51,7 +38,9 @@ void add_graph(const Graph& g, Totals& t, std::set<const void*>& seen) {
   for (const auto id : g.order()) {
     const auto& n = g.node(id);
     ++t.operators[n.op.name()];
-    add_work(g, n, t);
+    const auto work = work_of(g, n);
+    t.multiply_adds += work.multiply_adds;
+    t.all_known &= work.known || !multiplies(n.op);
     for (const auto& body : n.bodies) add_graph(body, t, seen);
   }
 }
@@ -65,25 +54,6 @@ nlohmann::json ports_json(const std::vector<Port>& ports) {
                    {"dimensions", p.dimension_names},
                    {"text", to_string(p)}});
   return out;
-}
-
-/// With the shapes of --shape where given.
-Graph with_shapes(const Graph& graph, const Common& c) {
-  const auto shapes = c.shapes();
-  if (shapes.empty()) return graph;
-  Graph g = graph;
-  for (const auto& [name, dims] : shapes) {
-    const auto& inputs = g.inputs();
-    const auto it =
-        std::find_if(inputs.begin(), inputs.end(), [&, n = name](ValueId v) { return g.value(v).name == n; });
-    if (it == inputs.end()) fail(ErrorCode::bad_input, "--shape: there is no input \"{}\"", name);
-    const auto type = g.type(*it);
-    if (!type.shape.fits(Shape::of(dims)))
-      fail(ErrorCode::bad_input, "--shape: input \"{}\" is {}", name, to_string(type));
-    g.set_type(*it, {type.element, Shape::of(dims)});
-  }
-  g.infer_types();
-  return g;
 }
 
 int run(const Common& c) {

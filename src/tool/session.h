@@ -17,6 +17,10 @@ struct Session {
   const Compiled& impl() const { return *compiled.share(); }
 };
 
+/// The graph with the shapes of --shape, types inferred anew. Throws Error(bad_input) for a wrong name or
+/// shape.
+Graph with_shapes(const Graph& graph, const Common& common);
+
 /// How far two tensors are apart.
 struct Difference {
   bool comparable = true;  ///< same type and shape

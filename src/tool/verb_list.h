@@ -8,6 +8,7 @@ Verb setup_check(CLI::App& app);
 Verb setup_benchmark(CLI::App& app);
 Verb setup_inspect(CLI::App& app);
 Verb setup_explain(CLI::App& app);
+Verb setup_graph(CLI::App& app);
 Verb setup_ops(CLI::App& app);
 Verb setup_version(CLI::App& app);
 

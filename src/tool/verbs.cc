@@ -13,6 +13,8 @@ const std::vector<VerbRow>& verbs() {
       {"inspect", "Shows inputs, outputs, operators and sizes", "lamina inspect model.onnx", setup_inspect},
       {"explain", "Shows what was done to each layer, and why", "lamina explain model.onnx --node conv1",
        setup_explain},
+      {"graph", "Draws a model as it was, as it is optimised, or as it runs",
+       "lamina graph model.onnx --stage optimized -o model.svg", setup_graph},
       {"ops", "Lists the supported operators", "lamina ops --format onnx", setup_ops},
       {"version", "Shows versions, the processor and its limits", "lamina version --verbose", setup_version},
   };

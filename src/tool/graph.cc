@@ -1,0 +1,171 @@
+/// lamina graph: pictures of a model.
+#include <algorithm>
+#include <filesystem>
+
+#include "api/compiled.h"
+#include "api/loaded_model.h"
+#include "base/atomic_file.h"
+#include "base/cpu.h"
+#include "rules/widen_half.h"
+#include "tool/graph_draw.h"
+#include "tool/picture_plan.h"
+#include "tool/session.h"
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+struct GraphOptions {
+  Common common;
+  InputOptions inputs;
+  std::string stage = "optimized", output;
+  bool compare = false, stage_given = false;
+  double seconds = 0.3;
+  std::size_t columns = 0;
+};
+
+enum class Format { svg, dot, html };
+
+Format format_of(const std::string& path) {
+  auto ending = std::filesystem::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (ending == ".svg") return Format::svg;
+  if (ending == ".dot" || ending == ".gv") return Format::dot;
+  if (ending == ".html" || ending == ".htm") return Format::html;
+  throw UsageError(fmt::format("--output {}: wanted a name that ends with .svg, .html or .dot", path));
+}
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+std::string count_of(std::size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+/// The graph of the file, and what the optimisations made of it.
+struct Stages {
+  Graph original, optimized;
+  Ledger ledger;
+};
+
+Stages stages_of(const GraphOptions& o, const LoadedModel& model) {
+  Stages s;
+  s.original = with_shapes(model.loaded().graph, o.common);
+  s.optimized = s.original;
+  widen_half(s.optimized);
+  optimize(s.optimized, optimize_options(o.common.options()), s.ledger);
+  return s;
+}
+
+void describe(Picture& p, const GraphOptions& o, const LoadedModel& model, const std::string& what) {
+  p.title = fmt::format("{}: {}", file_name(o.common.model), what);
+  p.notes.push_back(
+      fmt::format("{} {}{}", model.loaded().format, model.loaded().version,
+                  model.loaded().producer.empty() ? "" : ", made by " + model.loaded().producer));
+  for (const auto& u : model.unsupported()) p.notes.push_back("unsupported: " + u);
+}
+
+std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
+  const auto graph = with_shapes(model.loaded().graph, o.common);
+  std::vector<Picture> out{picture_of(graph)};
+  describe(out[0], o, model, fmt::format("original, {}", count_of(graph.node_count(), "node")));
+  return out;
+}
+
+std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
+  const auto s = stages_of(o, model);
+  std::map<NodeId, std::size_t> before, after;
+  std::vector<Picture> out;
+  if (o.compare) out.push_back(picture_of(s.original, &before));
+  out.push_back(picture_of(s.optimized, &after));
+  const auto was = s.original.node_count(), is = s.optimized.node_count();
+  if (!o.compare) {
+    describe(out[0], o, model, fmt::format("optimized, {} of {} left", is, count_of(was, "node")));
+    return out;
+  }
+  match({out[0], s.original, before}, {out[1], s.optimized, after}, s.ledger);
+  describe(out[0], o, model, fmt::format("{} before, {} after optimisation", count_of(was, "node"), is));
+  out[0].notes.push_back("Nodes with the same number and colour belong together; dashed ones are gone.");
+  out[0].heading = "original";
+  out[1].heading = "optimized";
+  return out;
+}
+
+std::vector<Picture> still(const GraphOptions& o) {
+  const Model model([&] {
+    Progress progress("reading " + o.common.model, o.common.quiet);
+    return Model(o.common.model);
+  }());
+  Progress progress("drawing " + o.common.model, o.common.quiet);
+  return o.compare || o.stage == "optimized" ? optimized(o, *model.share()) : original(o, *model.share());
+}
+
+std::vector<Picture> runtime(const GraphOptions& o) {
+  auto options = o.common.options();
+  options.profile = true;
+  Session s(o.common, o.inputs, options);
+  for (const auto& note : s.notes)
+    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  const auto profile = profile_runs(s.request, o.seconds);
+  std::vector<Picture> out{picture_of(profile.plans(), &profile)};
+  std::size_t steps = 0;
+  double arena = 0;
+  for (const auto& plan : profile.plans()) {
+    steps += plan->steps.size();
+    arena += static_cast<double>(plan->memory.arena);
+  }
+  describe(out[0], o, *s.model.share(), fmt::format("{} at run time", count_of(steps, "step")));
+  out[0].notes.push_back(
+      fmt::format("{:.3f} ms, mean of {} runs; {}, {}, {}; tensors {}, packed weights {}",
+                  profile.whole() / 1000, profile.runs(), processor_name(), name_of(effective_isa()),
+                  count_of(static_cast<std::size_t>(s.impl().threads()), "thread"), human_bytes(arena),
+                  human_bytes(static_cast<double>(s.compiled.weight_memory()))));
+  return out;
+}
+
+int run(const GraphOptions& o) {
+  const auto format = format_of(o.output);
+  if (o.compare && o.stage_given)
+    throw UsageError("--compare shows original and optimized: it goes without --stage");
+  std::vector<Picture> pictures;
+  if (o.stage == "runtime")
+    pictures = runtime(o);
+  else
+    pictures = still(o);
+  const DrawOptions options{o.columns, 1.4};
+  write_file(o.output, format == Format::svg   ? to_svg(pictures, options)
+                       : format == Format::dot ? to_dot(pictures)
+                                               : to_html(pictures, options));
+  return 0;
+}
+
+}  // namespace
+
+Verb setup_graph(CLI::App& app) {
+  auto o = std::make_shared<GraphOptions>();
+  add_model(app, o->common);
+  auto* stage =
+      app.add_option(
+             "--stage", o->stage,
+             "original: as in the file; optimized: after all optimisations; runtime: as it runs, with times")
+          ->check(CLI::IsMember({"original", "optimized", "runtime"}))
+          ->type_name("STAGE");
+  app.add_flag("--compare", o->compare, "Original and optimized side by side, in matching colours");
+  app.add_option("-o,--output", o->output, "What to write: .svg, .html (with search and zoom) or .dot")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--seconds", o->seconds, "How long to measure for the stage runtime")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->type_name("S");
+  app.add_option("--columns", o->columns, "Columns of long graphs; 0: as many as fit a page")
+      ->check(CLI::Range(0, 100))
+      ->type_name("N");
+  add_input_options(app, o->inputs);
+  add_compile_options(app, o->common);
+  return [o, stage] {
+    o->stage_given = stage->count() > 0;
+    return run(*o);
+  };
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,18 @@
+#pragma once
+/// Pictures as files: SVG (no scripts, nothing from outside), DOT, and HTML with the SVG inside.
+#include "tool/picture.h"
+
+namespace lamina::tool {
+
+struct DrawOptions {
+  std::size_t columns = 0;  ///< of long graphs, at most; 0: as many as fit a page
+  double ratio = 1.4;       ///< width : height of that page
+};
+
+/// One picture, or several side by side.
+std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& options = {});
+std::string to_dot(const std::vector<Picture>& pictures);
+/// The SVG with search, zoom, and a panel with all about the node under the pointer.
+std::string to_html(const std::vector<Picture>& pictures, const DrawOptions& options = {});
+
+}  // namespace lamina::tool

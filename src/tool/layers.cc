@@ -1,0 +1,107 @@
+#include "tool/layers.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ops/elementwise.h"
+
+namespace lamina::tool {
+
+void Profile::add(const Request& request, double microseconds) {
+  ++runs_;
+  whole_ += microseconds;
+  for (const auto& t : request.runner().times()) sums_[t.step] += t.microseconds;
+  for (auto& plan : request.runner().plans())
+    if (std::find(plans_.begin(), plans_.end(), plan) == plans_.end()) plans_.push_back(std::move(plan));
+}
+
+void Profile::add(const Profile& other) {
+  runs_ += other.runs_;
+  whole_ += other.whole_;
+  for (const auto& [step, sum] : other.sums_) sums_[step] += sum;
+  for (const auto& plan : other.plans_)
+    if (std::find(plans_.begin(), plans_.end(), plan) == plans_.end()) plans_.push_back(plan);
+}
+
+double Profile::of(const PlanStep& step) const {
+  const auto it = sums_.find(&step);
+  return it == sums_.end() || runs_ == 0 ? 0 : it->second / static_cast<double>(runs_);
+}
+
+Profile profile_runs(Request& request, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  request.run();
+  Profile profile;
+  const auto begin = Clock::now();
+  do {
+    const auto before = Clock::now();
+    request.run();
+    profile.add(request, std::chrono::duration<double, std::micro>(Clock::now() - before).count());
+  } while (profile.runs() < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds);
+  return profile;
+}
+
+namespace {
+
+/// "a", or "a -> b" when the first input is another than the first output.
+std::string from_to(std::string_view from, std::string_view to) {
+  if (from.empty() || from == to) return std::string(to);
+  return to.empty() ? std::string(from) : fmt::format("{} -> {}", from, to);
+}
+
+/// Of a copy between layouts nothing is computed, all is moved.
+Work moved(const Plan& plan, const PlanStep& step) {
+  Work w;
+  for (const auto* list : {&step.in, &step.out})
+    for (const auto t : *list)
+      if (t != kNoTensor) w.bytes += static_cast<double>(plan.tensors[t].bytes);
+  return w;
+}
+
+}  // namespace
+
+std::string operators_of(const Node& node) {
+  std::string out = node.op.is<Elementwise>() ? "" : node.op.name();
+  if (const Graph* body = epilogue(node))
+    for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
+  return out;
+}
+
+LayerRow row_of(const Plan& plan, const PlanStep& step) {
+  LayerRow row;
+  row.plan = &plan;
+  row.step = &step;
+  row.name = step.name;
+  row.kernel = step.label;
+  const PlanTensor* in = nullptr;
+  for (const auto t : step.in)
+    if (!in && t != kNoTensor) in = &plan.tensors[t];
+  const auto* out = step.out.empty() || step.out[0] == kNoTensor ? nullptr : &plan.tensors[step.out[0]];
+  const bool ranked = in && in->type.shape.ranked() && in->type.shape.rank() > 2;
+  row.layout = from_to(ranked ? name_of(in->layout) : "", out ? name_of(out->layout) : "");
+  row.precision = from_to(in ? name_of(in->type.element) : "", out ? name_of(out->type.element) : "");
+  if (step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) {
+    const auto& node = plan.graph.node(step.node);
+    row.op = operators_of(node);
+    row.work = work_of(plan.graph, node);
+  } else {
+    row.op = step.kind == PlanStep::Kind::reorder ? "(reorder)" : "(copy)";
+    row.work = moved(plan, step);
+  }
+  return row;
+}
+
+std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  std::vector<LayerRow> out;
+  for (const auto& plan : plans)
+    for (const auto& step : plan->steps) out.push_back(row_of(*plan, step));
+  return out;
+}
+
+std::vector<LayerRow> rows_of(const Profile& profile) {
+  auto out = rows_of(profile.plans());
+  for (auto& row : out) row.microseconds = profile.of(*row.step);
+  return out;
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,55 @@
+#pragma once
+/// What runs, step by step, with times: for benchmark, explain and pictures.
+#include <memory>
+#include <unordered_map>
+
+#include "exec/program.h"
+#include "lamina/model.h"
+#include "tool/work.h"
+
+namespace lamina::tool {
+
+/// Sums of the times of steps over runs of requests that were compiled with Options::profile.
+class Profile {
+ public:
+  /// After a run of the request that took so long from call to return.
+  void add(const Request& request, double microseconds);
+  void add(const Profile& other);
+
+  std::size_t runs() const { return runs_; }
+  /// Means per run, in microseconds.
+  double whole() const { return runs_ ? whole_ / static_cast<double>(runs_) : 0; }
+  double of(const PlanStep& step) const;
+  /// Plans that were met, in the order of execution.
+  const std::vector<std::shared_ptr<const Plan>>& plans() const { return plans_; }
+
+ private:
+  std::size_t runs_ = 0;
+  double whole_ = 0;
+  std::unordered_map<const PlanStep*, double> sums_;
+  std::vector<std::shared_ptr<const Plan>> plans_;
+};
+
+/// Runs the request once unmeasured, then for about that long, at least three times.
+Profile profile_runs(Request& request, double seconds);
+
+/// One step of a plan in words and figures.
+struct LayerRow {
+  const Plan* plan = nullptr;
+  const PlanStep* step = nullptr;
+  std::string name, op, kernel;
+  std::string layout;     ///< "channels_last", "plain -> channels_last"
+  std::string precision;  ///< "f32", "u8 -> f32"
+  double microseconds = 0;
+  Work work;
+};
+
+LayerRow row_of(const Plan& plan, const PlanStep& step);
+/// All steps in the order of execution.
+std::vector<LayerRow> rows_of(const Profile& profile);
+std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& plans);
+
+/// The operator with those fused into it: "Convolution+Add+Relu".
+std::string operators_of(const Node& node);
+
+}  // namespace lamina::tool

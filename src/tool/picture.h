@@ -1,0 +1,91 @@
+#pragma once
+/// What a drawing of a graph shows, without where it stands: made from a Graph or from plans, drawn as SVG or
+/// written as DOT.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "rewrite/ledger.h"
+
+namespace lamina::tool {
+
+/// What a node does, in broad terms: a colour each.
+enum class Hue : std::uint8_t {
+  port,  ///< input or output of the model
+  convolution,
+  matmul,
+  activation,
+  arithmetic,
+  normalization,
+  pooling,
+  reduction,
+  movement,
+  shape,
+  quantization,
+  recurrent,
+  detection,
+  control,
+  layout,  ///< reorders and copies of the plan
+  unknown,
+  other
+};
+Hue hue_of(const Op& op);
+std::string_view name_of(Hue hue);
+std::string_view colour_of(Hue hue);
+
+struct Picture;
+
+struct PictureNode {
+  enum class Form : std::uint8_t { box, pill, small };
+  Form form = Form::box;
+  Hue hue = Hue::other;
+  std::string title;                ///< the operator
+  std::string name;                 ///< what the model calls it
+  std::string corner;               ///< right of the title: a number, a time
+  std::vector<std::string> rows;    ///< a line each: kernel, layout
+  std::vector<std::string> lines;   ///< what matters most of its attributes, as many to a line as fit
+  std::vector<std::string> stages;  ///< operators fused into it
+  std::string tooltip;              ///< everything
+  std::vector<std::string> ports;   ///< type of each output
+  double heat = -1;                 ///< share of the time, 0 to 1, relative to the hottest; < 0: none
+  int group = -1;               ///< nodes of one group have the same colour in both halves of a comparison
+  bool faded = false;           ///< has no counterpart there
+  std::vector<Picture> bodies;  ///< drawn inside
+};
+
+struct PictureEdge {
+  std::size_t from = 0, port = 0, to = 0;
+  std::string tooltip;
+  bool light = false;  ///< small integers: shapes, indices
+};
+
+struct Picture {
+  std::string title;               ///< of the whole file, in its first picture; of a body
+  std::vector<std::string> notes;  ///< lines under the title, likewise
+  std::string heading;             ///< above this picture, when there are several
+  std::vector<PictureNode> nodes;
+  std::vector<PictureEdge> edges;
+  double hottest = 0;  ///< share of the time of the hottest node, 0 to 1; 0: no times
+};
+
+/// "f32 1×64×56×56"
+std::string short_type(const TensorType& type);
+std::string short_dims(const Shape& shape);
+
+/// The node as it stands in its graph: operator, name, attributes, stages, tooltip, bodies.
+PictureNode picture_of(const Graph& graph, NodeId id);
+/// Constants are left out. `nodes`, when given: which node of the picture each node of the graph is.
+Picture picture_of(const Graph& graph, std::map<NodeId, std::size_t>* nodes = nullptr);
+
+/// Colours two pictures so that what became one node has one colour and one number: nodes of `after` are
+/// numbered, those of `before` get the number of the node that stands for them now. What is gone fades; the
+/// ledger says why.
+struct PictureOf {
+  Picture& picture;
+  const Graph& graph;
+  const std::map<NodeId, std::size_t>& nodes;
+};
+void match(PictureOf before, PictureOf after, const Ledger& ledger);
+
+}  // namespace lamina::tool

@@ -1,0 +1,31 @@
+#pragma once
+/// Text for pictures and tables: widths, shortening, wrapping, escaping.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina::tool {
+
+/// Names come from files and may hold anything: broken UTF-8 and control characters become U+FFFD, line ends
+/// and tabs spaces (kept with `keep_lines`).
+std::string printable(std::string_view text, bool keep_lines = false);
+/// Printable text with & < > " as XML wants them.
+std::string escape_xml(std::string_view text, bool keep_lines = false);
+/// Printable text in double quotes, line ends as \n.
+std::string quote_dot(std::string_view text);
+
+/// Number of characters, not bytes.
+std::size_t text_length(std::string_view text);
+/// At most `length` characters: the beginning and the end are kept, "conv…weight"; ends of paths say most.
+std::string shortened(std::string_view text, std::size_t length);
+/// Shortened and filled with spaces to that length.
+std::string padded(std::string_view text, std::size_t length);
+
+/// Width in a common sans-serif font of that size; wide enough for all of them.
+double text_width(std::string_view text, double size, bool bold = false);
+std::string shortened_to_width(std::string_view text, double width, double size, bool bold = false);
+/// Words into lines of at most that width; at most `lines`, the last one ends with … when there is more.
+std::vector<std::string> wrapped(const std::vector<std::string>& words, std::string_view separator,
+                                 double width, double size, std::size_t lines);
+
+}  // namespace lamina::tool
