@@ -74,7 +74,9 @@ bool Bound::point(std::uint32_t t, const void* to) {
 
 void Bound::point_steps() {
   const auto address = [&](std::uint32_t t) -> std::byte* {
-    return t == kNoTensor ? nullptr : pointers_[plan_->tensors[t].root];
+    if (t == kNoTensor) return nullptr;
+    const auto& tensor = plan_->tensors[t];
+    return pointers_[tensor.root] + tensor.shift;
   };
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     if (!steps_[s]) continue;
@@ -114,7 +116,7 @@ void Bound::run(std::vector<StepTime>* times) {
 Tensor Bound::tensor(std::uint32_t t) const {
   const auto& tensor = plan_->tensors[t];
   if (tensor.place == Place::dynamic) return dynamic_[t];
-  return Tensor::wrap(tensor.type.element, tensor.type.shape.sizes(), pointers_[tensor.root]);
+  return Tensor::wrap(tensor.type.element, tensor.type.shape.sizes(), pointers_[tensor.root] + tensor.shift);
 }
 
 const Tensor& Bound::result(std::size_t r) const {

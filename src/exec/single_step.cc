@@ -2,7 +2,69 @@
 
 #include <tbb/task_arena.h>
 
+#include <cstring>
+
 namespace lamina {
+namespace {
+
+/// Memory for a tensor of the plan: dense, or in rows apart as the step expects it.
+Tensor memory_for(const PlanTensor& t) {
+  if (t.row == 0) return Tensor(t.type.element, t.type.shape.sizes());
+  const auto dims = t.type.shape.sizes();
+  const auto pixels = static_cast<std::int64_t>(element_count(dims)) / dims[1];
+  return Tensor(t.type.element, {pixels, t.row});
+}
+
+/// Between a dense channels-last tensor and rows apart.
+void copy_rows(const PlanTensor& t, std::byte* dense, std::byte* rows, bool to_rows) {
+  const auto bytes = static_cast<std::size_t>(bits_of(t.type.element) / 8);
+  const auto dims = t.type.shape.sizes();
+  const auto line = static_cast<std::size_t>(dims[1]) * bytes, step = static_cast<std::size_t>(t.row) * bytes;
+  for (std::size_t p = 0, count = element_count(dims) / static_cast<std::size_t>(dims[1]); p < count; ++p)
+    std::memcpy(to_rows ? rows + p * step : dense + p * line, to_rows ? dense + p * line : rows + p * step,
+                line);
+}
+
+Tensor arranged(const PlanTensor& t, const Tensor& plain) {
+  Tensor dense = reordered(plain.to_aligned(), Layout::plain, t.layout);
+  if (t.row == 0) return dense;
+  Tensor rows = memory_for(t);
+  copy_rows(t, dense.raw(), rows.raw(), true);
+  return rows;
+}
+
+Tensor plain(const PlanTensor& t, Tensor memory) {
+  if (t.row != 0) {
+    Tensor dense(t.type.element, t.type.shape.sizes());
+    copy_rows(t, dense.raw(), memory.raw(), false);
+    memory = dense;
+  }
+  return reordered(memory, t.layout, Layout::plain);
+}
+
+/// Parts of a Concat that other steps wrote are there before the step runs.
+void write_parts(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs, Tensor& whole) {
+  const auto& out = plan.tensors[step.out[0]];
+  for (std::size_t i = 0; i < step.in.size(); ++i) {
+    if (step.in[i] == kNoTensor) continue;
+    const auto& t = plan.tensors[step.in[i]];
+    if (t.root != out.root || t.shift < out.shift || t.type == out.type) continue;
+    const Tensor part = arranged(t, inputs.at(i));
+    auto* const at = whole.raw() + (t.shift - out.shift);
+    if (t.row == 0) {
+      std::memcpy(at, part.raw(), part.bytes());
+      continue;
+    }
+    const auto bytes = static_cast<std::size_t>(bits_of(t.type.element) / 8);
+    const auto line = static_cast<std::size_t>(t.type.shape.sizes()[1]) * bytes;
+    const auto row = static_cast<std::size_t>(t.row) * bytes;
+    for (std::size_t at_row = 0; at_row < part.bytes(); at_row += row)
+      std::memcpy(at + at_row, part.raw() + at_row, line);
+  }
+}
+
+}  // namespace
+
 std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
                                     const std::vector<Tensor>& inputs) {
   if (!step.code) return {};
@@ -16,23 +78,20 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
         in.emplace_back();
       } else {
         const auto& t = plan.tensors[step.in[i]];
-        in.push_back(t.place == Place::constant
-                         ? t.constant
-                         : reordered(inputs.at(i).to_aligned(), Layout::plain, t.layout));
+        in.push_back(t.place == Place::constant ? t.constant : arranged(t, inputs.at(i)));
       }
       in_pointers.push_back(in.back().raw());
     }
     for (const auto t : step.out) {
-      const auto& type = plan.tensors[t].type;
-      out.emplace_back(type.element, type.shape.sizes());
+      out.push_back(memory_for(plan.tensors[t]));
       out_pointers.push_back(out.back().raw());
     }
+    if (step.kind == PlanStep::Kind::kernel && out.size() == 1) write_parts(plan, step, inputs, out[0]);
     Tensor scratch(ElementType::u8, {static_cast<std::int64_t>(step.scratch)});
     const auto bound = step.code->step();
     bound->bind({in_pointers.data(), out_pointers.data(), scratch.raw()});
     bound->run();
-    for (std::size_t i = 0; i < out.size(); ++i)
-      results.push_back(reordered(out[i], plan.tensors[step.out[i]].layout, Layout::plain));
+    for (std::size_t i = 0; i < out.size(); ++i) results.push_back(plain(plan.tensors[step.out[i]], out[i]));
   });
   return results;
 }

@@ -82,8 +82,16 @@ class WeightStore {
                         const std::function<Tensor()>& make) = 0;
 };
 
+/// What the plan has decided about the tensors of a node when its kernel is made.
 struct MakeContext {
   WeightStore& weights;
+  /// Elements from one pixel of a channels-last tensor to the next when it is a slice of a wider one's
+  /// channels; 0 (or missing): dense. Only where the offer allows it (wide_inputs, wide_outputs).
+  std::vector<std::int64_t> input_rows = {}, output_rows = {};
+  /// Inputs that lie in their place in the output already (Concat); only where the offer allows it.
+  std::vector<bool> in_place = {};
+  std::int64_t input_row(std::size_t i) const { return i < input_rows.size() ? input_rows[i] : 0; }
+  std::int64_t output_row(std::size_t i = 0) const { return i < output_rows.size() ? output_rows[i] : 0; }
 };
 
 /// `output` may be written over `input` (same bytes, element i is read before or when element i is written).
@@ -97,11 +105,14 @@ struct Offer {
   std::vector<Layout> outputs;  ///< one per node output
   std::vector<InPlace> in_place;
   std::vector<std::size_t> consumed;  ///< constant inputs that the executable does not read at run time
-  std::size_t scratch = 0;            ///< bytes, 64-byte aligned
-  std::size_t stages = SIZE_MAX;      ///< how many stages of the epilogue it takes, from the front
-  bool is_view = false;               ///< output 0 is input 0's memory (Reshape): nothing runs
-  bool last_resort = false;           ///< taken only when nothing else offers
-  double cost = 0;                    ///< estimated microseconds on one thread
+  /// Inputs and outputs that may be slices of a wider tensor's channels, see MakeContext.
+  std::vector<std::size_t> wide_inputs = {}, wide_outputs = {};
+  bool skips_in_place = false;    ///< leaves out inputs that MakeContext::in_place names
+  std::size_t scratch = 0;        ///< bytes, 64-byte aligned
+  std::size_t stages = SIZE_MAX;  ///< how many stages of the epilogue it takes, from the front
+  bool is_view = false;           ///< output 0 is input 0's memory (Reshape): nothing runs
+  bool last_resort = false;       ///< taken only when nothing else offers
+  double cost = 0;                ///< estimated microseconds on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };
 

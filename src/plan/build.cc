@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "plan/choose.h"
 #include "plan/memory.h"
+#include "plan/parts.h"
 #include "plan/plan.h"
 #include "plan/segment.h"
 
@@ -30,7 +31,9 @@ class Builder {
     const bool has_rest = !parts.waiting.empty() || !parts.dynamic.empty();
     if (has_rest) rest = rest_of(g, parts);
     auto picked = choose(g, fixed, plan_->choices);
+    parts_ = find_parts(g, picked);
     add_inputs();
+    add_outputs(picked);
     for (auto& p : picked) add_kernel(p);
     for (const auto id : parts.dynamic) add_dynamic(id);
     if (has_rest) add_rest(std::move(rest));
@@ -101,12 +104,18 @@ class Builder {
     return t;
   }
 
+  static void lie_in(PlanTensor& tensor, const PlanTensor& other) {
+    tensor.root = other.root;
+    tensor.shift = other.shift;
+    tensor.row = other.row;
+  }
+
   void add_reorder(std::uint32_t from, std::uint32_t to) {
     auto& out = plan_->tensors[to];
     const auto& in = plan_->tensors[from];
     const auto dims = out.type.shape.sizes();
     if (same_bytes(dims)) {
-      out.root = in.root;
+      lie_in(out, in);
       return;
     }
     PlanStep step;
@@ -120,7 +129,44 @@ class Builder {
     plan_->steps.push_back(std::move(step));
   }
 
+  /// What the kernels write, and what lies inside what.
+  void add_outputs(const std::vector<Picked>& picked) {
+    for (const auto& p : picked) {
+      const auto& outputs = plan_->graph.node(p.node).outputs;
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        made_[{outputs[i], p.offer.outputs[i]}] = add_tensor(outputs[i], p.offer.outputs[i]);
+    }
+    const auto tensor = [&](ValueId v) -> PlanTensor& {
+      const auto it = made_.lower_bound({v, Layout{}});
+      return plan_->tensors[it->second];
+    };
+    for (const auto v : parts_.order) {
+      const auto& part = parts_.of.at(v);
+      const auto& whole = tensor(part.whole);
+      auto& t = tensor(v);
+      t.root = whole.root;
+      t.shift = whole.shift + static_cast<std::size_t>(part.first * bits_of(t.type.element) / 8);
+      t.row = part.row;
+    }
+  }
+
+  MakeContext context_of(const PlanStep& step) {
+    MakeContext context{weights_};
+    const auto rows = [&](const std::vector<std::uint32_t>& tensors) {
+      std::vector<std::int64_t> out;
+      for (const auto t : tensors) out.push_back(t == kNoTensor ? 0 : plan_->tensors[t].row);
+      return out;
+    };
+    context.input_rows = rows(step.in);
+    context.output_rows = rows(step.out);
+    if (const auto it = parts_.in_place.find(step.node); it != parts_.in_place.end())
+      context.in_place = it->second;
+    return context;
+  }
+
   void add_kernel(Picked& p) {
+    if (std::find(parts_.free.begin(), parts_.free.end(), p.node) != parts_.free.end())
+      return nothing_runs(p.node, "in_place");
     const auto& node = plan_->graph.node(p.node);
     PlanStep step;
     step.node = p.node;
@@ -134,18 +180,26 @@ class Builder {
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       step.in.push_back(
           !node.inputs[i].valid() || consumed(i) ? kNoTensor : tensor_of(node.inputs[i], p.offer.inputs[i]));
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      step.out.push_back(add_tensor(node.outputs[i], p.offer.outputs[i]));
-      made_[{node.outputs[i], p.offer.outputs[i]}] = step.out.back();
-    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      step.out.push_back(made_.at({node.outputs[i], p.offer.outputs[i]}));
+    const auto placed = parts_.in_place.find(p.node);
+    if (placed != parts_.in_place.end() &&
+        std::find(placed->second.begin(), placed->second.end(), false) == placed->second.end())
+      return nothing_runs(p.node, "in_place");
     if (p.offer.is_view) {
-      plan_->tensors[step.out[0]].root = plan_->tensors[step.in[0]].root;
+      lie_in(plan_->tensors[step.out[0]], plan_->tensors[step.in[0]]);
       return;
     }
     in_place_.push_back({plan_->steps.size(), p.offer.in_place});
-    MakeContext context{weights_};
+    auto context = context_of(step);
     step.code = p.offer.make(context);
     plan_->steps.push_back(std::move(step));
+  }
+
+  /// All parts of a Concat or Split lie where they belong.
+  void nothing_runs(NodeId node, std::string_view label) {
+    for (auto& choice : plan_->choices)
+      if (choice.node == node) choice.label = label;
   }
 
   void add_dynamic(NodeId id) {
@@ -187,7 +241,8 @@ class Builder {
       auto& t = plan_->results[r];
       if (t == kNoTensor) continue;
       auto& root = plan_->tensors[plan_->tensors[t].root];
-      if (root.place == Place::arena && !taken[root.root] && plan_->tensors[t].bytes == root.bytes) {
+      if (root.place == Place::arena && !taken[root.root] && plan_->tensors[t].bytes == root.bytes &&
+          plan_->tensors[t].shift == 0) {
         root.place = Place::result;
         root.index = r;
         taken[root.root] = true;
@@ -233,7 +288,8 @@ class Builder {
       auto& step = plan_->steps[s];
       for (const auto& pair : pairs) {
         const auto in = step.in[pair.input], out = step.out[pair.output];
-        if (in == kNoTensor || out == kNoTensor || root(out) != out) continue;
+        if (in == kNoTensor || out == kNoTensor || root(out) != out || plan_->tensors[in].shift != 0)
+          continue;
         auto& from = plan_->tensors[root(in)];
         auto& to = plan_->tensors[out];
         const bool once = std::count_if(step.in.begin(), step.in.end(),
@@ -279,6 +335,7 @@ class Builder {
 
   std::shared_ptr<Plan> plan_;
   WeightStore& weights_;
+  Parts parts_;
   std::map<std::pair<ValueId, Layout>, std::uint32_t> made_;
   std::vector<std::pair<std::size_t, std::vector<InPlace>>> in_place_;
 };

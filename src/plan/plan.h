@@ -30,6 +30,8 @@ struct PlanTensor {
   std::size_t offset = 0;  ///< in the arena
   Tensor constant;
   std::uint32_t root = 0;  ///< the tensor whose memory this one shares (itself when none)
+  std::size_t shift = 0;   ///< bytes from where the root begins
+  std::int64_t row = 0;    ///< elements from one pixel to the next of a slice of channels; 0: dense
 };
 
 inline constexpr std::uint32_t kNoTensor = UINT32_MAX;

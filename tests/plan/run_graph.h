@@ -76,6 +76,7 @@ inline void check_all_offers(const Graph& graph, std::uint64_t seed) {
         t.type = g.type(v);
         t.layout = layout;
         t.place = Place::arena;
+        t.root = static_cast<std::uint32_t>(plan.tensors.size());
         plan.tensors.push_back(t);
         return static_cast<std::uint32_t>(plan.tensors.size() - 1);
       };

@@ -316,6 +316,39 @@ void fill(const Tensor& value, std::byte* out, std::int64_t count) {
   });
 }
 
+/// Concat and the splits, whose parts may lie in wider tensors.
+bool slices_channels(const Op& op) { return op.is<Concat>() || op.is<Split>() || op.is<VariadicSplit>(); }
+
+struct Channels {
+  std::vector<std::int64_t> in, out;
+};
+Channels channels_of(const NodeView& v) {
+  const auto second = [](const Dims& d) { return d.size() > 1 ? d[1] : 1; };
+  Channels c;
+  for (std::size_t i = 0; i < v.inputs(); ++i) c.in.push_back(v.has(i) ? second(v.dims(i)) : 1);
+  for (std::size_t i = 0; i < v.outputs(); ++i) c.out.push_back(second(v.out_dims(i)));
+  return c;
+}
+
+/// Strides within a pixel stay, those over pixels of `channels` elements become those over rows of `row`.
+void widen(Dims& strides, std::int64_t& offset, std::int64_t channels, std::int64_t row) {
+  if (row == 0) return;
+  for (auto& s : strides) s = s % channels + s / channels * row;
+  offset = offset % channels + offset / channels * row;
+}
+
+/// Fits the copies to where the plan has put the tensors.
+void arrange(Moves& moves, const Channels& channels, const MakeContext& context) {
+  std::erase_if(moves.jobs, [&](const CopyJob& job) {
+    return job.src < context.in_place.size() && context.in_place[job.src];
+  });
+  for (auto& job : moves.jobs) {
+    widen(job.src_strides, job.src_offset, channels.in[job.src], context.input_row(job.src));
+    widen(job.dst_strides, job.dst_offset, channels.out[job.dst], context.output_row(job.dst));
+    job = simplified(job);
+  }
+}
+
 /// Inputs that hold bounds, axes and the like rather than data.
 bool is_parameter(const Op& op, std::size_t input) { return input > 0 && !op.is<Concat>(); }
 
@@ -339,7 +372,6 @@ void offer_movement(const NodeView& v, Answers& answers) {
       answers.refuse("native", "{}: {}", name_of(layout), verdict.reason());
       continue;
     }
-    for (auto& job : t.moves.jobs) job = simplified(job);
     Offer o;
     o.label = "native_copy";
     for (std::size_t i = 0; i < v.inputs(); ++i) {
@@ -352,7 +384,15 @@ void offer_movement(const NodeView& v, Answers& answers) {
       moved += 2.0 * static_cast<double>(element_count(v.out_dims(i)) * bytes);
     o.cost = move_cost(moved) * (v.node().op.is<Transpose>() ? 2 : 1);
     const auto count = static_cast<std::int64_t>(element_count(v.out_dims()));
-    o.make = [moves = t.moves, bytes, count](MakeContext&) {
+    if (layout == Layout::channels_last && slices_channels(v.node().op)) {
+      for (std::size_t i = 0; i < v.inputs(); ++i)
+        if (!is_parameter(v.node().op, i)) o.wide_inputs.push_back(i);
+      for (std::size_t i = 0; i < v.outputs(); ++i) o.wide_outputs.push_back(i);
+    }
+    o.skips_in_place = v.node().op.is<Concat>();
+    const auto channels = channels_of(v);
+    o.make = [moves = t.moves, bytes, count, channels](MakeContext& context) mutable {
+      arrange(moves, channels, context);
       return executable([moves, bytes, count](const RunArgs& args) {
         if (moves.fill.valid()) fill(moves.fill, static_cast<std::byte*>(args.out[0]), count);
         for (const auto& job : moves.jobs)

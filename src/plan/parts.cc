@@ -1,0 +1,163 @@
+#include "plan/parts.h"
+
+#include <algorithm>
+
+#include "ops/axes.h"
+#include "ops/movement.h"
+#include "ops/shaping.h"
+
+namespace lamina {
+namespace {
+
+/// How the parts of a tensor along an axis lie in memory.
+struct Geometry {
+  bool dense = false;      ///< each part is one piece
+  bool wide = false;       ///< each part is a range of every pixel's channels
+  std::int64_t inner = 1;  ///< elements per index of the axis, in one piece or one pixel
+};
+
+Geometry geometry(const Dims& dims, std::size_t axis, Layout layout) {
+  std::vector<std::size_t> order;  // of axes in memory
+  for (std::size_t i = 0; i < dims.size(); ++i) order.push_back(i);
+  if (layout == Layout::channels_last && dims.size() >= 3)
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  Geometry g;
+  std::int64_t outer = 1;
+  bool before = true;
+  for (const auto i : order) {
+    if (i == axis)
+      before = false;
+    else
+      (before ? outer : g.inner) *= dims[i];
+  }
+  g.dense = outer == 1;
+  g.wide = !g.dense && layout == Layout::channels_last && dims.size() >= 3 && axis == 1;
+  return g;
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::vector<Picked>& picked) : graph_(graph), picked_(picked) {
+    for (const auto& p : picked) offers_[p.node] = &p.offer;
+  }
+
+  Parts run() {
+    for (auto it = picked_.rbegin(); it != picked_.rend(); ++it)
+      if (const auto* c = graph_.node(it->node).op.as<Concat>(); c && it->offer.skips_in_place)
+        concat(*it, c->axis);
+    for (const auto& p : picked_) {
+      const auto& op = graph_.node(p.node).op;
+      if ((op.is<Split>() || op.is<VariadicSplit>()) && !p.offer.last_resort) split(p);
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  Dims dims(ValueId v) const { return graph_.type(v).shape.sizes(); }
+  static bool has(const std::vector<std::size_t>& list, std::size_t i) {
+    return std::find(list.begin(), list.end(), i) != list.end();
+  }
+  std::int64_t row_of(ValueId v) const {
+    const auto it = parts_.of.find(v);
+    return it == parts_.of.end() ? 0 : it->second.row;
+  }
+
+  /// Every reader takes the value as it lies in `layout`, in rows apart where `wide`.
+  bool readers_take(ValueId v, Layout layout, bool wide) const {
+    for (const auto& use : graph_.value(v).uses) {
+      const auto it = offers_.find(use.node);
+      if (it == offers_.end()) {
+        if (wide) return false;
+        continue;
+      }
+      const auto& offer = *it->second;
+      if (!wide) continue;
+      if (offer.is_view || offer.inputs[use.input] != layout || !has(offer.wide_inputs, use.input))
+        return false;
+    }
+    return true;
+  }
+
+  void concat(const Picked& p, std::int64_t axis_given) {
+    const auto& node = graph_.node(p.node);
+    const auto y = node.outputs[0];
+    const auto layout = p.offer.outputs[0];
+    const auto shape = dims(y);
+    const auto axis = normalize_axis(axis_given, shape.size(), "axis");
+    const auto g = geometry(shape, axis, layout);
+    const auto outer_row = row_of(y);
+    if (!g.wide && (!g.dense || outer_row != 0)) return;
+    const auto row = g.wide ? (outer_row != 0 ? outer_row : shape[1]) : 0;
+    std::vector<bool> in_place(node.inputs.size(), false);
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto v = node.inputs[i];
+      in_place[i] = part_fits(v, layout, row != 0) && p.offer.inputs[i] == layout &&
+                    std::count(node.inputs.begin(), node.inputs.end(), v) == 1;
+      if (in_place[i]) add(v, {y, first, row});
+      first += dims(v)[axis] * g.inner;
+    }
+    if (std::find(in_place.begin(), in_place.end(), true) != in_place.end())
+      parts_.in_place[p.node] = in_place;
+  }
+
+  /// The value's producer can write it in that place.
+  bool part_fits(ValueId v, Layout layout, bool wide) const {
+    const auto producer = graph_.producer(v);
+    const auto it = producer.valid() ? offers_.find(producer) : offers_.end();
+    if (it == offers_.end() || parts_.of.contains(v) || graph_.is_result(v)) return false;
+    const auto& offer = *it->second;
+    const auto& outputs = graph_.node(producer).outputs;
+    const auto output =
+        static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin());
+    if (offer.is_view || offer.outputs[output] != layout) return false;
+    if (wide && !has(offer.wide_outputs, output)) return false;
+    return readers_take(v, layout, wide);
+  }
+
+  void split(const Picked& p) {
+    const auto& node = graph_.node(p.node);
+    const auto x = node.inputs[0];
+    const auto* axis_value = graph_.constant(node.inputs[1]);
+    const auto producer = graph_.producer(x);
+    const auto it = producer.valid() ? offers_.find(producer) : offers_.end();
+    if (!axis_value || it == offers_.end() || it->second->is_view || graph_.is_result(x)) return;
+    const auto layout = p.offer.inputs[0];
+    const auto& outputs = graph_.node(producer).outputs;
+    const auto made = it->second->outputs[static_cast<std::size_t>(
+        std::find(outputs.begin(), outputs.end(), x) - outputs.begin())];
+    if (made != layout) return;
+    const auto shape = dims(x);
+    const auto axis = normalize_axis(to_ints(*axis_value).at(0), shape.size(), "axis");
+    const auto g = geometry(shape, axis, layout);
+    const auto outer_row = row_of(x);
+    if (!g.wide && (!g.dense || outer_row != 0)) return;
+    const auto row = g.wide ? (outer_row != 0 ? outer_row : shape[1]) : 0;
+    for (const auto v : node.outputs)
+      if (parts_.of.contains(v) || graph_.is_result(v) || !readers_take(v, layout, row != 0)) return;
+    std::int64_t first = 0;
+    for (const auto v : node.outputs) {
+      add(v, {x, first, row});
+      first += dims(v)[axis] * g.inner;
+    }
+    parts_.free.push_back(p.node);
+  }
+
+  void add(ValueId v, const Part& part) {
+    parts_.of[v] = part;
+    parts_.order.push_back(v);
+  }
+
+  const Graph& graph_;
+  const std::vector<Picked>& picked_;
+  std::map<NodeId, const Offer*> offers_;
+  Parts parts_;
+};
+
+}  // namespace
+
+Parts find_parts(const Graph& graph, const std::vector<Picked>& picked) {
+  return Finder(graph, picked).run();
+}
+
+}  // namespace lamina
