@@ -38,6 +38,7 @@ class Builder {
     for (const auto id : parts.dynamic) add_dynamic(id);
     if (has_rest) add_rest(std::move(rest));
     add_results();
+    make_all();
     place_all();
     return plan_;
   }
@@ -56,6 +57,17 @@ class Builder {
           (element_count(t.type.shape.sizes()) * static_cast<std::size_t>(bits_of(t.type.element)) + 7) / 8;
     plan_->tensors.push_back(std::move(t));
     return plan_->tensors.back().root;
+  }
+
+  /// Code is generated and weights are packed in parallel.
+  void make_all() {
+    parallel_for(static_cast<std::int64_t>(to_make_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        auto& m = to_make_[i];
+        plan_->steps[m.step].code = m.make(m.context);
+        m.make = nullptr;  // it may hold weights that are packed now
+      }
+    });
   }
 
   void add_inputs() {
@@ -191,8 +203,7 @@ class Builder {
       return;
     }
     in_place_.push_back({plan_->steps.size(), p.offer.in_place});
-    auto context = context_of(step);
-    step.code = p.offer.make(context);
+    to_make_.push_back({plan_->steps.size(), context_of(step), std::move(p.offer.make)});
     plan_->steps.push_back(std::move(step));
   }
 
@@ -335,6 +346,12 @@ class Builder {
 
   std::shared_ptr<Plan> plan_;
   WeightStore& weights_;
+  struct ToMake {
+    std::size_t step;
+    MakeContext context;
+    std::function<std::unique_ptr<Executable>(MakeContext&)> make;
+  };
+  std::vector<ToMake> to_make_;
   Parts parts_;
   std::map<std::pair<ValueId, Layout>, std::uint32_t> made_;
   std::vector<std::pair<std::size_t, std::vector<InPlace>>> in_place_;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "base/parallel.h"
 #include "kernels/epilogue.h"
 #include "plan/pbqp.h"
 
@@ -32,8 +33,7 @@ class Chooser {
 
   std::vector<Picked> run(std::vector<Choice>& choices) {
     do {
-      for (const auto id : nodes_)
-        if (!answers_.contains(id)) answers_.emplace(id, ask_kernels(NodeView(graph_, id)));
+      ask();
       solve();
     } while (split());
     std::vector<Picked> picked;
@@ -43,6 +43,19 @@ class Chooser {
   }
 
  private:
+  /// In parallel: oneDNN takes its time to find an implementation.
+  void ask() {
+    std::vector<NodeId> open;
+    for (const auto id : nodes_)
+      if (!answers_.contains(id)) open.push_back(id);
+    std::vector<Answers> found(open.size());
+    parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+        found[i] = ask_kernels(NodeView(graph_, open[i]));
+    });
+    for (std::size_t i = 0; i < open.size(); ++i) answers_.emplace(open[i], std::move(found[i]));
+  }
+
   /// Both layouts are possible, and they differ.
   bool matters(ValueId v) const {
     return v.valid() && !graph_.constant(v) && !same_bytes(graph_.type(v).shape.sizes());

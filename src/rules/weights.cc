@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ops/convolution.h"
 #include "ops/matmul.h"
@@ -35,7 +36,16 @@ std::function<Channels(std::size_t, std::size_t)> channels_of(const Node& host, 
 bool all_finite(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
-bool all_finite(const Tensor& tensor) { return all_finite(to_doubles(tensor)); }
+bool all_finite(const Tensor& tensor) {
+  if (tensor.element_type() != ElementType::f32) return all_finite(to_doubles(tensor));
+  const auto* bytes = tensor.raw();
+  for (std::size_t i = 0; i < tensor.size(); ++i) {
+    float v;
+    std::memcpy(&v, bytes + i * sizeof(v), sizeof(v));
+    if (!std::isfinite(v)) return false;
+  }
+  return true;
+}
 
 Verdict foldable(const Match& m, const Pattern& host) {
   const Graph& g = m.graph();
@@ -55,16 +65,26 @@ Tensor scaled_weights(const Graph& graph, const Node& host,
   const Tensor& w = *graph.constant(host.inputs[1]);
   const auto& dims = w.shape();
   const auto channels = channels_of(host, dims);
-  auto values = to_doubles(w);
   const bool matrix = host.op.is<MatMul>();
   const std::size_t first = matrix ? dims.size() - 2 : 0;
   const auto rows = count(dims[first]), columns = count(dims[first + 1]);
   std::size_t inner = 1;
   for (std::size_t i = first + 2; i < dims.size(); ++i) inner *= count(dims[i]);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto c = channels(i / inner / columns % rows, i / inner % columns);
-    values[i] *= factor(c.out, c.in);
+  const auto scale = [&](auto* values) {  // of the innermost axes at once: they share a factor
+    for (std::size_t i = 0; i < w.size(); i += inner) {
+      const auto c = channels(i / inner / columns % rows, i / inner % columns);
+      const double f = factor(c.out, c.in);
+      for (std::size_t k = i; k < i + inner; ++k)
+        values[k] = static_cast<std::remove_reference_t<decltype(values[k])>>(values[k] * f);
+    }
+  };
+  if (w.element_type() == ElementType::f32) {  // without a detour by wider numbers: weights can be large
+    Tensor scaled = w.clone();
+    scale(scaled.data<float>().data());
+    return scaled;
   }
+  auto values = to_doubles(w);
+  scale(values.data());
   return from_doubles(w.element_type(), dims, values);
 }
 
