@@ -5,7 +5,7 @@ SOAK_MINUTES ?= 10
 SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
 
 .DEFAULT_GOAL = help
-.PHONY: help build test demo asan tsan clang isa soak format lint install clean
+.PHONY: help build test demo asan tsan clang isa soak bench format lint install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,12 @@ soak: ## random graphs with fresh seeds against the interpreter, on all cores, S
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
 	    build/release/bin/property_tests --gtest_brief=1 --gtest_filter=Property.soak & running="$$running $$!"; done; \
 	for job in $$running; do wait $$job || status=1; done; exit $$status
+
+bench: ## times every kernel on the problems of bench/problems, BENCH="--kernel native bench/problems/bert.txt"
+	@scripts/bootstrap
+	@mkdir -p build; cmake --preset release -DLAMINA_BENCH=ON >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
+	@$(call cmake,release,--target kernel_bench)
+	@build/release/bin/kernel_bench $(or $(BENCH),--seconds 0.02 --repetitions 3)
 
 format: ## clang-format all sources
 	@scripts/bootstrap --lint
