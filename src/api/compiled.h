@@ -25,6 +25,9 @@ class Compiled {
   const std::shared_ptr<const Program>& program() const { return program_; }
   /// What rewriting did when the model was compiled.
   const Ledger& ledger() const { return ledger_; }
+  /// What it did when input shapes became known, a ledger per plan, the latest last; kept with
+  /// Options::profile only.
+  std::vector<Ledger> late_ledgers() const;
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   const std::vector<std::string>& precision_notes() const { return precision_notes_; }
 
@@ -39,6 +42,11 @@ class Compiled {
   Ledger ledger_;
   std::vector<std::string> precision_notes_;
   std::shared_ptr<const Program> program_;
+  struct Late {
+    std::mutex mutex;
+    std::vector<Ledger> ledgers;
+  };
+  std::shared_ptr<Late> late_ = std::make_shared<Late>();
   struct Pool {
     std::mutex mutex;
     std::vector<std::unique_ptr<Request>> idle;

@@ -63,9 +63,14 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   // With a limit on rewrites the specialised graph must not get further ones.
   auto again = rewriting;
   if (again.stop_after >= 0) again.stop_after = 0;
-  program.rewrite = [again](Graph& g) {
-    Ledger ignored;
-    optimize(g, again, ignored);
+  program.rewrite = [again, late = late_, keep = options.profile](Graph& g) {
+    constexpr std::size_t kKept = 16;
+    Ledger ledger;
+    optimize(g, again, ledger);
+    if (!keep) return;
+    std::lock_guard lock(late->mutex);
+    if (late->ledgers.size() >= kKept) late->ledgers.erase(late->ledgers.begin());
+    late->ledgers.push_back(std::move(ledger));
   };
   drop_pages(original_);  // what folding has read
   const auto ready =
@@ -73,6 +78,11 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   ready->plan_ahead();
   program_ = ready;
   if (!options.keep_weights) forget_weights(original_);
+}
+
+std::vector<Ledger> Compiled::late_ledgers() const {
+  std::lock_guard lock(late_->mutex);
+  return late_->ledgers;
 }
 
 std::shared_ptr<Request> Compiled::pooled() const {

@@ -98,7 +98,9 @@ void add_json(CLI::App& app, Common& c) {
 
 void write_json(const Common& c, const nlohmann::json& document) {
   if (c.json.empty()) return;
-  const auto text = document.dump(c.json == "-" ? -1 : 1) + "\n";
+  // Names come from files and may be no UTF-8.
+  const auto text =
+      document.dump(c.json == "-" ? -1 : 1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (c.json == "-") {
     std::cout << text << std::flush;
   } else {

@@ -1,12 +1,15 @@
 /// lamina explain: what became of each layer of the file, and why.
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/error.h"
 #include "rewrite/driver.h"
 #include "rules/rules.h"
+#include "tool/fate.h"
 #include "tool/session.h"
+#include "tool/text.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -17,95 +20,250 @@ struct ExplainOptions {
   InputOptions inputs;
   std::string node;
   std::vector<std::string> why;
+  bool no_run = false;
+  double seconds = 0.3;
 };
 
-/// Where a layer of the file went in the plans that run.
-struct Fate {
-  std::string name, type;
-  std::vector<std::string> steps;   ///< "jit_avx512_f32 (channels_last)"
-  std::vector<std::string> shared;  ///< other layers in the same nodes
-  std::vector<LedgerEntry> history;
-  std::vector<const Choice*> choices;
+/// Fates, and times when there was a run.
+struct Findings {
+  std::vector<std::shared_ptr<const Plan>> plans;
+  Profile profile;  ///< empty without a run
+  std::vector<Fate> fates;
+
+  bool timed() const { return profile.runs() > 0; }
+  double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
+  /// Time of the steps that a layer gives its name to.
+  double time(const Fate& f) const {
+    double sum = 0;
+    for (const auto& n : f.nodes)
+      if (n.chief && n.step) sum += profile.of(*n.step);
+    return sum;
+  }
+  const std::string& name(SourceId id) const { return fates[id.index].name; }
 };
 
-void find_nodes(const Plan& plan, const std::map<std::string, std::size_t>& index, std::vector<Fate>& fates) {
-  std::map<NodeId, const Choice*> choices;
-  for (const auto& c : plan.choices) choices[c.node] = &c;
-  for (const auto& [id, choice] : choices) {
-    const auto& sources = plan.graph.node(id).sources;
-    for (const auto source : sources) {
-      const auto it = index.find(plan.graph.sources.at(source.index).name);
-      if (it == index.end()) continue;
-      auto& fate = fates[it->second];
-      fate.steps.push_back(
-          fmt::format("{}{}", choice->label, choice->layout == Layout::plain ? "" : " in channels-last"));
-      fate.choices.push_back(choice);
-      for (const auto other : sources)
-        if (other != source) fate.shared.push_back(plan.graph.sources.at(other.index).name);
+Findings find(const ExplainOptions& o, Session& s) {
+  Findings f;
+  Progress progress("planning " + o.common.model, o.common.quiet);
+  if (o.no_run) {
+    tbb::task_arena arena(s.impl().threads());
+    arena.execute([&] { f.plans.push_back(s.impl().program()->plan(s.inputs)); });
+  } else {
+    f.profile = profile_runs(s.request, o.seconds);
+    f.plans = f.profile.plans();
+  }
+  f.fates = fates_of(s.impl(), f.plans);
+  return f;
+}
+
+/// The other layers in a layer's nodes.
+std::vector<std::string> companions(const Findings& all, const Fate& f) {
+  std::vector<std::string> out;
+  for (const auto& n : f.nodes)
+    for (const auto s : n.plan->graph.node(n.node).sources)
+      if (s != f.id && std::find(out.begin(), out.end(), all.name(s)) == out.end())
+        out.push_back(all.name(s));
+  return out;
+}
+
+/// The fate in a few words.
+std::string in_short(const Findings& all, const Fate& f) {
+  switch (f.kind) {
+    case Fate::Kind::runs:
+      return f.nodes[0].step->label;
+    case Fate::Kind::fused:
+      return fmt::format("in {}{}", all.name(f.nodes[0].by),
+                         f.rule.empty() ? "" : fmt::format(" ({})", f.rule));
+    case Fate::Kind::free:
+      return "nothing runs: the same memory, seen otherwise";
+    case Fate::Kind::body:
+      return fmt::format("in a body of \"{}\"", f.inside);
+    case Fate::Kind::waiting:
+      return "not planned: behind a shape that is known at run time only";
+    case Fate::Kind::constant:
+      return "a constant, no operator";
+    case Fate::Kind::removed:
+      break;
+  }
+  if (f.rule.empty())
+    return f.inside.empty() ? "gone: no output depends on it"
+                            : fmt::format("gone with a body of \"{}\"", f.inside);
+  return fmt::format("gone: {} ({})", f.reason, f.rule);
+}
+
+void print_row(const Common& c, const Findings& all, const Fate& f) {
+  const auto head = padded(f.name, 36) + " " + padded(f.type, 20);
+  if (f.kind != Fate::Kind::runs) {
+    c.say("{} {:>17}{}", head, "", in_short(all, f));
+    return;
+  }
+  const auto row = row_of(*f.nodes[0].plan, *f.nodes[0].step);
+  const double time = all.time(f);
+  const auto chiefs = std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.chief; });
+  c.say("{} {} {} {} {}{}", head,
+        all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", time, 100 * all.share(time))
+                    : fmt::format("{:>16}", ""),
+        padded(row.kernel, 34), padded(row.layout, 24), row.precision,
+        chiefs > 1 ? fmt::format(", {} steps", chiefs) : "");
+}
+
+/// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
+/// whole.
+void print_totals(const Common& c, const Findings& all) {
+  std::map<Fate::Kind, std::size_t> count;
+  for (const auto& f : all.fates) ++count[f.kind];
+  std::string text;
+  for (const auto& [kind, n] : count)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
+  c.say("{} layers: {}", all.fates.size(), text);
+  double kernels = 0, moves = 0;
+  std::size_t steps = 0, moving = 0;
+  for (const auto& plan : all.plans)
+    for (const auto& s : plan->steps) {
+      const bool moves_only = s.kind == PlanStep::Kind::reorder || s.kind == PlanStep::Kind::copy;
+      (moves_only ? moves : kernels) += all.profile.of(s);
+      ++(moves_only ? moving : steps);
+    }
+  if (!all.timed()) return c.say("{} steps, {} reorders and copies", steps, moving);
+  c.say("{:.1f} us a run: {} steps {:.1f}, {} reorders and copies {:.1f}, between the steps {:.1f}",
+        all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
+}
+
+void print_choice(const Common& c, const Choice& choice) {
+  c.say("    estimated   {:.3g} us with reorders", choice.cost);
+  for (const auto& lost : choice.lost)
+    c.say("    lost        {}: {:.3g} us{}", lost.label, lost.cost,
+          choice.cost > 0 ? fmt::format(" ({:.2f} times)", lost.cost / choice.cost) : "");
+  for (const auto& r : choice.refusals) c.say("    refused     {}: {}", r.kernel, r.reason);
+}
+
+void print_node(const Common& c, const Findings& all, const FateNode& n) {
+  const auto& node = n.plan->graph.node(n.node);
+  c.say("  node \"{}\": {}", printable(n.plan->graph.label(n.node)), operators_of(node));
+  if (!n.step) {
+    c.say("    kernel      {}, nothing runs", n.choice ? n.choice->label : "view");
+  } else {
+    const auto row = row_of(*n.plan, *n.step);
+    c.say("    kernel      {}, {}, {}", row.kernel, row.layout, row.precision);
+    if (const double time = all.profile.of(*n.step); all.timed())
+      c.say("    time        {:.1f} us ({:.1f} % of {:.1f}), {:.3g} GFLOP/s, {:.3g} GB/s", time,
+            100 * all.share(time), all.profile.whole(), time > 0 ? row.work.flops() / time / 1e3 : 0,
+            time > 0 ? row.work.bytes / time / 1e3 : 0);
+    if (n.step->scratch) c.say("    scratch     {}", human_bytes(static_cast<double>(n.step->scratch)));
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (const auto v = node.inputs[i]; v.valid())
+      c.say("    input {:<5} {} {}{}", i, to_string(n.plan->graph.type(v)),
+            printable(n.plan->graph.value(v).name), n.plan->graph.constant(v) ? " (constant)" : "");
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    c.say("    output {:<4} {} {}", i, to_string(n.plan->graph.type(node.outputs[i])),
+          printable(n.plan->graph.value(node.outputs[i]).name));
+  if (n.choice) print_choice(c, *n.choice);
+}
+
+void print_detail(const Common& c, const Findings& all, const Fate& f) {
+  c.say("{}  {}", printable(f.name), f.type);
+  c.say("  {}", in_short(all, f));
+  if (const auto others = companions(all, f); !others.empty())
+    c.say("  one node with {}", printable(fmt::format("{}", fmt::join(others, ", "))));
+  for (const auto& n : f.nodes) print_node(c, all, n);
+  if (!f.history.empty()) c.say("  rules, in order:");
+  for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));
+}
+
+nlohmann::json to_json(const Findings& all, const FateNode& n) {
+  nlohmann::json j{{"node", n.plan->graph.label(n.node)},
+                   {"operators", operators_of(n.plan->graph.node(n.node))},
+                   {"chief", n.chief}};
+  if (n.step) {
+    const auto row = row_of(*n.plan, *n.step);
+    j["kernel"] = row.kernel, j["layout"] = row.layout, j["precision"] = row.precision;
+    j["flops"] = row.work.flops(), j["bytes"] = row.work.bytes;
+    if (all.timed()) {
+      j["us"] = all.profile.of(*n.step);
+      j["share"] = all.share(all.profile.of(*n.step));
     }
   }
-}
-
-std::vector<Fate> fates_of(Session& s) {
-  std::vector<Fate> fates;
-  std::map<std::string, std::size_t> index;
-  const auto& ledger = s.impl().ledger();
-  for (const auto& source : s.impl().original().sources) {
-    index.emplace(source.name, fates.size());
-    fates.push_back({source.name, source.type, {}, {}, ledger.about(source.name), {}});
-  }
-  for (const auto& plan : s.request.runner().plans()) find_nodes(*plan, index, fates);
-  return fates;
-}
-
-std::string in_short(const Fate& f) {
-  const auto removed = std::find_if(f.history.begin(), f.history.end(),
-                                    [](const auto& e) { return e.kind == LedgerEntry::Kind::removed; });
-  if (f.steps.empty()) {
-    if (removed != f.history.end()) return fmt::format("gone: {} ({})", removed->text, removed->rule);
-    return "gone: folded or unused once the shapes were known";
-  }
-  std::string text = f.steps.size() == 1
-                         ? f.steps[0]
-                         : fmt::format("{} nodes: {}", f.steps.size(), fmt::join(f.steps, ", "));
-  if (!f.shared.empty()) {
-    const std::set<std::string> names(f.shared.begin(), f.shared.end());
-    text += fmt::format(", one node with {}", fmt::join(names, ", "));
-  }
-  return text;
-}
-
-void print_detail(const Common& c, const Fate& f) {
-  c.say("{}  {}", f.name, f.type);
-  c.say("  {}", in_short(f));
-  for (const auto& e : f.history) c.say("  {}", to_string(e));
-  for (const auto* choice : f.choices) {
-    c.say("  kernel {} (estimated {:.1f} us)", choice->label, choice->cost);
-    for (const auto& lost : choice->lost)
-      c.say("    instead of {} (estimated {:.1f} us)", lost.label, lost.cost);
-    for (const auto& r : choice->refusals) c.say("    {} refused: {}", r.kernel, r.reason);
-  }
-}
-
-nlohmann::json to_json(const Fate& f) {
-  nlohmann::json j{{"name", f.name},
-                   {"type", f.type},
-                   {"fate", in_short(f)},
-                   {"kernels", f.steps},
-                   {"history", nlohmann::json::array()}};
-  for (const auto& e : f.history)
-    j["history"].push_back({{"rule", e.rule},
-                            {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
-                                     : e.kind == LedgerEntry::Kind::refused ? "refused"
-                                                                            : "removed"},
-                            {"node", e.node},
-                            {"text", e.text}});
+  if (!n.choice) return j;
+  j["estimate_us"] = n.choice->cost;
+  j["lost"] = nlohmann::json::array();
+  j["refused"] = nlohmann::json::array();
+  for (const auto& lost : n.choice->lost) j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost}});
+  for (const auto& r : n.choice->refusals)
+    j["refused"].push_back({{"kernel", r.kernel}, {"reason", r.reason}});
   return j;
 }
 
-int why(const ExplainOptions& o, Session& s) {
+nlohmann::json to_json(const LedgerEntry& e) {
+  return {{"rule", e.rule},
+          {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
+                   : e.kind == LedgerEntry::Kind::refused ? "refused"
+                                                          : "removed"},
+          {"node", e.node},
+          {"text", e.text}};
+}
+
+nlohmann::json to_json(const Findings& all, const Fate& f) {
+  nlohmann::json j{{"name", f.name},
+                   {"type", f.type},
+                   {"fate", name_of(f.kind)},
+                   {"text", in_short(all, f)},
+                   {"with", companions(all, f)},
+                   {"nodes", nlohmann::json::array()},
+                   {"history", nlohmann::json::array()}};
+  if (f.kind == Fate::Kind::fused) j["into"] = all.name(f.nodes[0].by);
+  if (!f.rule.empty()) j["rule"] = f.rule;
+  if (all.timed() && f.kind == Fate::Kind::runs) j["us"] = all.time(f), j["share"] = all.share(all.time(f));
+  for (const auto& n : f.nodes) j["nodes"].push_back(to_json(all, n));
+  for (const auto& e : f.history) j["history"].push_back(to_json(e));
+  return j;
+}
+
+/// Of compiling and of planning.
+std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled) {
+  auto out = compiled.ledger().counts();
+  for (const auto& late : compiled.late_ledgers())
+    for (const auto& [rule, count] : late.counts()) {
+      out[rule].hits += count.hits;
+      out[rule].refusals += count.refusals;
+    }
+  return out;
+}
+
+nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings& all) {
+  nlohmann::json j{{"model", o.common.model},
+                   {"precision", s.impl().precision_notes()},
+                   {"layers", nlohmann::json::array()},
+                   {"rules", nlohmann::json::object()}};
+  if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
+  for (const auto& [rule, count] : rule_counts(s.impl()))
+    j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
+  return j;
+}
+
+[[noreturn]] void no_such_layer(const Findings& all, const char* option, const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& f : all.fates) names.push_back(f.name);
+  const auto near = nearest_name(name, names);
+  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name,
+       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+}
+
+/// Layers of that name; else those in the node of the plan that has it.
+std::vector<const Fate*> named(const Findings& all, const char* option, const std::string& name) {
+  std::vector<const Fate*> out;
+  for (const auto& f : all.fates)
+    if (f.name == name) out.push_back(&f);
+  if (!out.empty()) return out;
+  for (const auto& f : all.fates)
+    for (const auto& n : f.nodes)
+      if (n.chief && n.plan->graph.label(n.node) == name) out.push_back(&f);
+  if (out.empty()) no_such_layer(all, option, name);
+  return out;
+}
+
+int why(const ExplainOptions& o, const Findings& all) {
   const auto& rule = o.why[0];
-  const auto& node = o.why[1];
   std::vector<std::string> rules;
   for (const auto& r : all_rules()) rules.push_back(r.name);
   if (std::find(rules.begin(), rules.end(), rule) == rules.end()) {
@@ -113,49 +271,49 @@ int why(const ExplainOptions& o, Session& s) {
     throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", rule,
                                  near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
   }
-  std::size_t found = 0;
-  for (const auto& e : s.impl().ledger().about(node))
-    if (e.rule == rule) {
-      o.common.say("{}", to_string(e));
-      ++found;
-    }
-  if (found == 0) o.common.say("{} at \"{}\": its pattern never fitted there", rule, node);
+  nlohmann::json j{
+      {"model", o.common.model}, {"rule", rule}, {"node", o.why[1]}, {"history", nlohmann::json::array()}};
+  for (const auto* f : named(all, "--why", o.why[1]))
+    for (const auto& e : f->history)
+      if (e.rule == rule) {
+        o.common.say("{}", printable(to_string(e)));
+        j["history"].push_back(to_json(e));
+      }
+  if (j["history"].empty())
+    o.common.say("{} at \"{}\": its pattern never fitted there", rule, printable(o.why[1]));
+  write_json(o.common, j);
   return 0;
 }
 
+void print_table(const Common& c, const Session& s, const Findings& all) {
+  c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
+        all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>16}", ""),
+        padded("kernel, or what became of it", 34), padded("layout", 24), "precision");
+  for (const auto& f : all.fates)
+    if (f.kind != Fate::Kind::constant) print_row(c, all, f);
+  print_totals(c, all);
+  for (const auto& [rule, count] : rule_counts(s.impl()))
+    if (count.hits) c.say("{:<36} {} times", rule, count.hits);
+}
+
 int run(const ExplainOptions& o) {
-  Session s(o.common, o.inputs, o.common.options());
-  {
-    Progress progress("planning " + o.common.model, o.common.quiet);
-    s.request.run();
-  }
-  if (!o.why.empty()) return why(o, s);
-  const auto fates = fates_of(s);
-  nlohmann::json j{{"model", o.common.model},
-                   {"precision", s.impl().precision_notes()},
-                   {"layers", nlohmann::json::array()},
-                   {"rules", nlohmann::json::object()}};
+  auto options = o.common.options();
+  options.profile = true;
+  Session s(o.common, o.inputs, options);
+  for (const auto& note : s.notes)
+    if (!o.common.quiet && !o.no_run) fmt::print(stderr, "lamina: {}\n", note);
+  const auto all = find(o, s);
+  if (!o.why.empty()) return why(o, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
-  bool found = o.node.empty();
-  for (const auto& f : fates) {
-    if (!o.node.empty() && f.name != o.node) continue;
-    found = true;
-    if (o.node.empty())
-      o.common.say("{:<40} {:<20} {}", f.name, f.type, in_short(f));
-    else
-      print_detail(o.common, f);
-    j["layers"].push_back(to_json(f));
-  }
-  if (!found) {
-    std::vector<std::string> names;
-    for (const auto& f : fates) names.push_back(f.name);
-    const auto near = nearest_name(o.node, names);
-    fail(ErrorCode::bad_input, "--node: there is no layer \"{}\"{}", o.node,
-         near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
-  }
-  for (const auto& [rule, count] : s.impl().ledger().counts()) {
-    j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
-    if (count.hits && o.node.empty()) o.common.say("{:<28} {} times", rule, count.hits);
+  auto j = to_json(o, s, all);
+  if (o.node.empty()) {
+    print_table(o.common, s, all);
+    for (const auto& f : all.fates) j["layers"].push_back(to_json(all, f));
+  } else {
+    for (const auto* f : named(all, "--node", o.node)) {
+      print_detail(o.common, all, *f);
+      j["layers"].push_back(to_json(all, *f));
+    }
   }
   write_json(o.common, j);
   return 0;
@@ -167,10 +325,15 @@ Verb setup_explain(CLI::App& app) {
   auto o = std::make_shared<ExplainOptions>();
   add_model(app, o->common);
   add_input_options(app, o->inputs);
-  app.add_option("--node", o->node, "One layer in detail")->type_name("NAME");
+  auto* node = app.add_option("--node", o->node, "All about one layer")->type_name("NAME");
   app.add_option("--why", o->why, "What one rule did or refused at one layer")
       ->expected(2)
-      ->type_name("RULE NODE");
+      ->type_name("RULE NODE")
+      ->excludes(node);
+  app.add_flag("--no-run", o->no_run, "Only plan: no times");
+  app.add_option("--seconds", o->seconds, "How long to measure")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->type_name("S");
   add_compile_options(app, o->common);
   add_json(app, o->common);
   return [o] { return run(*o); };

@@ -1,0 +1,169 @@
+#include "tool/fate.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace lamina::tool {
+namespace {
+
+/// How much each layer of the file computes, and by which operators: it names the nodes that it dominates.
+class Weights {
+ public:
+  explicit Weights(const Graph& original) {
+    for (const auto id : original.order()) {
+      const auto& n = original.node(id);
+      const auto work = work_of(original, n);
+      for (const auto s : n.sources) {
+        auto& w = of_[s];
+        w.operators.insert(n.op.name());
+        w.work = std::max(w.work, 1 + work.multiply_adds * 1e3 + work.flops());
+      }
+    }
+  }
+
+  /// Of the sources of a node, the one that a person would name it by.
+  SourceId chief(const Graph& g, const Node& n) const {
+    SourceId best = n.sources[0];
+    double most = -1;
+    for (const auto s : n.sources) {
+      const auto it = of_.find(s);
+      const bool named = s.index < g.sources.size() && g.sources[s.index].name == n.name;
+      const double weight = (it == of_.end() ? 0 : it->second.work) * (1 + 0.5 * named) +
+                            (it != of_.end() && it->second.operators.count(n.op.name()) ? 1e15 : 0);
+      if (weight > most) most = weight, best = s;
+    }
+    return best;
+  }
+
+ private:
+  struct Weight {
+    std::set<std::string> operators;
+    double work = 0;
+  };
+  std::map<SourceId, Weight> of_;
+};
+
+class Finder {
+ public:
+  Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
+      : compiled_(compiled), weights_(compiled.original()), late_(compiled.late_ledgers()) {
+    const auto& sources = compiled.original().sources;
+    fates_.resize(sources.size());
+    for (std::uint32_t i = 0; i < sources.size(); ++i) {
+      fates_[i].id = {i};
+      fates_[i].name = sources[i].name;
+      fates_[i].type = sources[i].type;
+      fates_[i].kind = Fate::Kind::constant;
+    }
+    mark_read(compiled.original(), "");
+    for (const auto& plan : plans) add_plan(*plan);
+    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, Fate::Kind::waiting, "");
+    for (auto& f : fates_) finish(f);
+  }
+  std::vector<Fate> take() { return std::move(fates_); }
+
+ private:
+  void add_plan(const Plan& plan) {
+    std::map<NodeId, const PlanStep*> steps;
+    std::map<NodeId, const Choice*> choices;
+    for (const auto& s : plan.steps)
+      if (s.kind == PlanStep::Kind::kernel || s.kind == PlanStep::Kind::dynamic) steps[s.node] = &s;
+    for (const auto& c : plan.choices) choices[c.node] = &c;
+    for (const auto id : plan.graph.order()) {
+      const auto& n = plan.graph.node(id);
+      if (n.sources.empty() || choices.count(id) + steps.count(id) == 0) continue;
+      const auto chief = weights_.chief(plan.graph, n);
+      for (const auto s : n.sources) {
+        if (s.index >= fates_.size()) continue;
+        fates_[s.index].nodes.push_back({&plan, id, choices.count(id) ? choices[id] : nullptr,
+                                         steps.count(id) ? steps[id] : nullptr, s == chief, chief});
+      }
+      if (n.op.has(Trait::control_flow))
+        for (const auto& body : n.bodies) mark(body, Fate::Kind::body, plan.graph.label(id));
+    }
+  }
+
+  /// Layers that nodes came of; `owner`: of the body that they are in.
+  void mark_read(const Graph& g, const std::string& owner) {
+    for (const auto id : g.order()) {
+      const auto& n = g.node(id);
+      for (const auto s : n.sources)
+        if (s.index < fates_.size()) {
+          fates_[s.index].kind = Fate::Kind::removed;
+          fates_[s.index].inside = owner;
+        }
+      for (const auto& body : n.bodies) mark_read(body, g.label(id));
+    }
+  }
+
+  /// Layers of a graph that is not planned itself.
+  void mark(const Graph& g, Fate::Kind kind, const std::string& inside) {
+    for (const auto id : g.order()) {
+      const auto& n = g.node(id);
+      for (const auto s : n.sources)
+        if (s.index < fates_.size() && fates_[s.index].nodes.empty()) {
+          fates_[s.index].kind = kind;
+          fates_[s.index].inside = inside;
+        }
+      if (n.op.has(Trait::control_flow))
+        for (const auto& body : n.bodies) mark(body, kind, inside);
+    }
+  }
+
+  void finish(Fate& f) const {
+    f.history = compiled_.ledger().about(f.name);
+    for (const auto& ledger : late_)
+      for (auto& e : ledger.about(f.name)) f.history.push_back(std::move(e));
+    if (f.nodes.empty()) {
+      for (const auto& e : f.history)
+        if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
+      for (const auto& e : f.history)
+        if (e.kind == LedgerEntry::Kind::removed) f.rule = e.rule, f.reason = e.text;
+      return;
+    }
+    // First the node that it names, the dearest of several.
+    const auto rank = [](const FateNode& n) {
+      return std::tuple(n.chief, n.step != nullptr, n.choice ? n.choice->cost : 0);
+    };
+    std::stable_sort(f.nodes.begin(), f.nodes.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) > rank(b); });
+    if (f.nodes[0].chief) {
+      f.kind = f.nodes[0].step ? Fate::Kind::runs : Fate::Kind::free;
+    } else {
+      f.kind = Fate::Kind::fused;
+      f.rule = fusing_rule(f);
+    }
+  }
+
+  /// The last rule that put it together with the layer in whose node it is.
+  std::string fusing_rule(const Fate& f) const {
+    const auto& other = fates_[f.nodes[0].by.index].name;
+    std::string any, with;
+    for (const auto& e : f.history) {
+      if (e.kind != LedgerEntry::Kind::fired) continue;
+      any = e.rule;
+      if (with.empty() && std::find(e.sources.begin(), e.sources.end(), other) != e.sources.end())
+        with = e.rule;
+    }
+    return with.empty() ? any : with;
+  }
+
+  const Compiled& compiled_;
+  Weights weights_;
+  std::vector<Ledger> late_;
+  std::vector<Fate> fates_;
+};
+
+}  // namespace
+
+std::string_view name_of(Fate::Kind kind) {
+  static constexpr std::array kNames{"runs", "fused", "free", "removed", "constant", "body", "waiting"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
+  return Finder(compiled, plans).take();
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,44 @@
+#pragma once
+/// What became of each layer of a model's file.
+#include <map>
+
+#include "api/compiled.h"
+#include "tool/layers.h"
+
+namespace lamina::tool {
+
+/// One node of a plan that stands for a layer, alone or with others.
+struct FateNode {
+  const Plan* plan = nullptr;
+  NodeId node;
+  const Choice* choice = nullptr;
+  const PlanStep* step = nullptr;  ///< null: nothing runs (a view)
+  bool chief = false;              ///< the node is named and timed by this layer
+  SourceId by;                     ///< else by this one
+};
+
+struct Fate {
+  enum class Kind : std::uint8_t {
+    runs,      ///< a step of its own, perhaps with others in it
+    fused,     ///< in the step of another layer
+    free,      ///< nothing runs: the same memory under another shape
+    removed,   ///< no node stands for it any more
+    constant,  ///< the file's way to hold a constant: there never was a node
+    body,      ///< in a body of control flow
+    waiting,   ///< behind a shape that is known at run time only
+  };
+  Kind kind = Kind::removed;
+  SourceId id;
+  std::string name, type;
+  std::string rule;    ///< that fused or removed it
+  std::string reason;  ///< of a removal
+  std::string inside;  ///< the node that owns the body in which it is, or was
+  std::vector<FateNode> nodes;
+  std::vector<LedgerEntry> history;
+};
+std::string_view name_of(Fate::Kind kind);
+
+/// All layers of the file, in its order.
+std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans);
+
+}  // namespace lamina::tool
