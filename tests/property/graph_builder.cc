@@ -10,7 +10,6 @@
 namespace lamina::testing {
 namespace {
 
-constexpr std::size_t kMostElements = 6000;
 constexpr double kLargestValue = 1e4;
 
 }  // namespace
@@ -68,7 +67,7 @@ ValueId GraphBuilder::weights(const Dims& dims, double scale) {
 bool GraphBuilder::worth_keeping(const Graph& graph, NodeId node, const std::vector<Tensor>& in,
                                  const std::vector<Tensor>& out) const {
   for (const auto& t : out) {
-    if (t.size() > kMostElements || t.rank() > 6) return false;
+    if (t.size() > most_elements() || t.rank() > 6) return false;
     if (!is_float(t.element_type())) continue;
     for (const double v : to_doubles(t))
       if (!(std::fabs(v) <= kLargestValue)) return false;
@@ -80,8 +79,8 @@ bool GraphBuilder::fits(const Node& node, const std::vector<Tensor>& in) const {
   try {
     InferContext types(node, in);
     node.op->infer(types);
-    return std::all_of(types.result().begin(), types.result().end(), [](const TensorType& t) {
-      return !t.shape.known() || element_count(t.shape.sizes()) <= kMostElements;
+    return std::all_of(types.result().begin(), types.result().end(), [&](const TensorType& t) {
+      return !t.shape.known() || element_count(t.shape.sizes()) <= most_elements();
     });
   } catch (const Error& e) {
     if (e.code() == ErrorCode::internal) throw;

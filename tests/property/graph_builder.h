@@ -17,7 +17,8 @@ Tensor input_tensor(const TensorType& type, const Dims& dims, std::size_t index,
 
 class GraphBuilder {
  public:
-  explicit GraphBuilder(std::uint64_t seed) : random_(seed) {}
+  /// `large`: sizes that keep several threads busy.
+  explicit GraphBuilder(std::uint64_t seed, bool large = false) : random_(seed), large_(large) {}
 
   // Chance.
   std::int64_t below(std::int64_t bound) {
@@ -36,8 +37,14 @@ class GraphBuilder {
   }
 
   // Sizes that kernels treat differently.
-  std::int64_t channels() { return one_of<std::int64_t>({1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17}); }
-  std::int64_t extent() { return one_of<std::int64_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13}); }
+  std::int64_t channels() {
+    return large_ ? one_of<std::int64_t>({3, 8, 16, 17, 24, 32, 64})
+                  : one_of<std::int64_t>({1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17});
+  }
+  std::int64_t extent() {
+    return large_ ? one_of<std::int64_t>({7, 14, 28, 33, 57})
+                  : one_of<std::int64_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13});
+  }
   std::int64_t batch() { return one_of<std::int64_t>({1, 1, 1, 2, 3}); }
 
   // Values.
@@ -84,7 +91,10 @@ class GraphBuilder {
                      const std::vector<Tensor>& out) const;
   void keep_sample(ValueId v, Tensor tensor);
 
+  std::size_t most_elements() const { return large_ ? 120000 : 6000; }
+
   SplitMix random_;
+  bool large_;
   Graph graph_;
   std::vector<Tensor> samples_;  // by value
   std::vector<ValueId> pool_;    // inputs and outputs of nodes, in the order in which they came

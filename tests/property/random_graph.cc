@@ -47,7 +47,8 @@ const Families& all_families() {
 }
 
 Graph random_graph(std::uint64_t seed) {
-  GraphBuilder b(seed);
+  const bool large = seed % 23 == 22;
+  GraphBuilder b(seed, large);
   const auto& families = all_families();
   // A graph likes some families and does without others.
   std::vector<std::int64_t> weights;
@@ -57,7 +58,8 @@ Graph random_graph(std::uint64_t seed) {
     sum += weights.back();
   }
   add_first_input(b);
-  const auto wanted = static_cast<std::size_t>(1 + std::min(b.below(20), b.below(28)));
+  const auto most = large ? std::int64_t{5} : std::int64_t{20};
+  const auto wanted = static_cast<std::size_t>(1 + std::min(b.below(most), b.below(most * 7 / 5)));
   for (int tries = 0; tries < 200 && b.nodes() < wanted; ++tries) {
     auto at = b.below(sum);
     std::size_t f = 0;
