@@ -7,6 +7,7 @@
 #include "ops/resize.h"
 
 #include "kernels/native/matmul.h"
+#include "kernels/native/normalize.h"
 #include "kernels/native/recurrent.h"
 #include "kernels/native/resize.h"
 #include "kernels/native/softmax.h"
@@ -20,7 +21,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back(
       {"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
        offer_native_elementwise});
-  list.push_back({"native", [](const Op& op) { return op.info().name == "MVN"; }, offer_mvn});
+  list.push_back({"native", is_normalization, offer_normalize});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
   list.push_back({"native", is_recurrent, offer_recurrent});
   list.push_back(
