@@ -1,0 +1,77 @@
+"""bench/report: data and pages, with a stand-in for the program that measures."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+import xml.etree.ElementTree as ET
+
+REPORT = pathlib.Path(__file__).resolve().parents[2] / "bench/report"
+
+# Takes compare.py's options and writes what it would write: lamina takes 2, OpenVINO 3, ONNX Runtime fails on b.
+COMPARE = textwrap.dedent("""
+    import json, pathlib, sys
+    words = sys.argv[1:]
+    models = {}
+    for model in (w for w in words if w.endswith(".onnx")):
+        name = pathlib.Path(model).stem
+        models[name] = {
+            "lamina": {"values": [2.0, 2.2], "name": "lamina 0.1"},
+            "openvino": {"values": [3.0, 3.3], "name": "openvino 2026"},
+            "onnxruntime": {"failed": "no"} if name == "b" else {"values": [1.0, 1.1], "name": "onnxruntime 1"},
+            "lamina+cache": {"values": [1.0, 1.0]},
+        }
+    pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({"models": models}))
+""")
+
+
+class Report(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.at = pathlib.Path(self.folder.name)
+        (self.at / "compare.py").write_text(COMPARE)
+        for name in ("lamina", "a.onnx", "b.onnx"):
+            (self.at / name).touch()
+
+    def run_report(self, *words: object) -> subprocess.CompletedProcess[str]:
+        fixed = ["--data", self.at / "data.json", "--docs", self.at, "--lamina", self.at / "lamina"]
+        command = [sys.executable, REPORT, *words, *fixed]
+        return subprocess.run([str(c) for c in command], capture_output=True, text=True)
+
+    def test_measures_and_makes_pages(self) -> None:
+        models = [self.at / "a.onnx", self.at / "b.onnx"]
+        done = self.run_report(*models, "--compare", self.at / "compare.py")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = json.loads((self.at / "data.json").read_text())
+        self.assertEqual(data["networks"]["a"]["latency"]["1"]["openvino"]["ratio"], 1.5)
+        self.assertEqual(data["networks"]["b"]["memory"]["2"]["onnxruntime"], {"failed": "no"})
+        self.assertEqual(data["versions"]["openvino"], "OpenVINO 2026")
+        page = (self.at / "performance.md").read_text()
+        self.assertIn("| a | 2.1 | 1.50 | 0.50 | 2.1 | 1.50 | 0.50 |", page)
+        self.assertIn("| b | 2.1 | 1.50 | fails |", page)
+        # the better peer is ONNX Runtime for a, OpenVINO for b: sqrt(0.5 * 1.5)
+        self.assertIn("**latency, 1 thread**: geometric mean **0.87**", page)
+        picture = ET.parse(self.at / "performance.svg").getroot()
+        words = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertLess({"a", "b", "1.50", "0.50", "geometric mean"}, set(words))
+
+        # Again from the data alone: the same pages.
+        (self.at / "performance.svg").unlink()
+        self.assertEqual(self.run_report().returncode, 0)
+        self.assertEqual((self.at / "performance.md").read_text(), page)
+        self.assertTrue((self.at / "performance.svg").exists())
+
+    def test_says_what_it_needs(self) -> None:
+        done = self.run_report(self.at / "a.onnx", "--compare", self.at / "nowhere.py")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("say with --compare where compare.py is", done.stderr)
+        done = self.run_report()
+        self.assertIn("name models to measure", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
