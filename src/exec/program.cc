@@ -2,6 +2,7 @@
 
 #include <tbb/task_arena.h>
 
+#include <chrono>
 #include <cstring>
 
 namespace lamina {
@@ -13,6 +14,7 @@ Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeigh
       weights_(std::move(weights)),
       values_(std::move(values)) {
   values_.resize(graph_.inputs().size(), false);
+  if (!options_.clock) options_.clock = std::make_shared<PlanClock>();
 }
 
 namespace {
@@ -60,9 +62,18 @@ std::shared_ptr<const Plan> Program::plan(const std::vector<Tensor>& inputs) con
 }
 
 std::shared_ptr<Plan> Program::make(const std::vector<Tensor>& inputs) const {
+  using Clock = std::chrono::steady_clock;
+  const auto nanoseconds = [](Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
+  };
+  const auto begin = Clock::now();
   Graph known = specialise(graph_, inputs, values_);
   if (options_.rewrite) options_.rewrite(known);
-  return make_plan(std::move(known), *weights_, options_.threads);
+  const auto rewritten = Clock::now();
+  options_.clock->rewriting += nanoseconds(begin, rewritten);
+  auto plan = make_plan(std::move(known), *weights_, options_.threads);
+  options_.clock->planning += nanoseconds(rewritten, Clock::now());
+  return plan;
 }
 
 std::shared_ptr<const Program> Program::rest_of(const Plan& plan) const {

@@ -1,5 +1,6 @@
 #pragma once
 /// A compiled graph: plans for the input shapes it has met, packed weights; and requests that run it.
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,11 @@
 
 namespace lamina {
 
+/// How long the making of plans took so far, those of waiting parts included.
+struct PlanClock {
+  std::atomic<std::int64_t> rewriting{0}, planning{0};  ///< nanoseconds; packing is a part of planning
+};
+
 struct ProgramOptions {
   int threads = 1;
   /// Plans kept per program, and bytes that they may take; the least recently used goes first.
@@ -21,6 +27,8 @@ struct ProgramOptions {
   bool keep_weights = true;
   /// Called on a graph whose shapes have become known, before it is planned (rewriting).
   std::function<void(Graph&)> rewrite;
+  /// The program makes one when there is none, and hands it on to those of waiting parts.
+  std::shared_ptr<PlanClock> clock;
 };
 
 /// Thread-safe.
@@ -33,6 +41,12 @@ class Program {
   const Graph& graph() const { return graph_; }
   int threads() const { return options_.threads; }
   std::size_t weight_bytes() const { return weights_->bytes(); }
+  /// Seconds so far: types and rules for known shapes; choice and building; packing of weights.
+  double rewriting_seconds() const { return 1e-9 * static_cast<double>(options_.clock->rewriting); }
+  double planning_seconds() const {
+    return 1e-9 * static_cast<double>(options_.clock->planning) - packing_seconds();
+  }
+  double packing_seconds() const { return weights_->packing_seconds(); }
 
   /// Plans belong to the values of this input, not only to its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }

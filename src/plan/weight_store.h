@@ -1,5 +1,6 @@
 #pragma once
 /// The packed weights of one compiled model.
+#include <chrono>
 #include <map>
 #include <mutex>
 
@@ -11,6 +12,8 @@ class ModelWeights final : public WeightStore {
  public:
   Tensor packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) override;
   std::size_t bytes() const;
+  /// Seconds during which something was being packed.
+  double packing_seconds() const;
   /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
   void forget_sources();
 
@@ -19,8 +22,14 @@ class ModelWeights final : public WeightStore {
     Tensor source;  // kept so that its address stays taken
     Tensor packed;
   };
+  using Clock = std::chrono::steady_clock;
+  Tensor make_timed(const std::function<Tensor()>& make);
+
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
+  int packing_ = 0;  // how many at this moment
+  Clock::time_point packing_since_;
+  Clock::duration packed_for_{};
 };
 
 }  // namespace lamina

@@ -3,14 +3,32 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <thread>
 
+#include "api/compiled.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "tool/benchmark.h"
+#include "tool/layer_table.h"
+#include "tool/process_memory.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
+
+namespace {
+
+/// Milliseconds of making plans so far.
+LoadPhases plan_phases(const CompiledModel& compiled) {
+  const auto& program = *compiled.share()->program();
+  LoadPhases p;
+  p.optimize = 1e3 * program.rewriting_seconds();
+  p.plan = 1e3 * program.planning_seconds();
+  p.pack = 1e3 * program.packing_seconds();
+  return p;
+}
+
+}  // namespace
 
 Subject load(const BenchmarkOptions& o, Options options) {
   using Clock = std::chrono::steady_clock;
@@ -30,14 +48,24 @@ Subject load(const BenchmarkOptions& o, Options options) {
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common.quiet);
   const Model model(o.common.model);
+  const auto read = Clock::now();
   l.compiled = std::make_unique<CompiledModel>(model, options);
   l.request = std::make_unique<Request>(l.compiled->create_request());
   l.outputs = model.outputs();
   for (std::size_t i = 0; i < l.inputs.size(); ++i) l.request->set_input(i, l.inputs[i]);
   const auto ready = Clock::now();
+  const auto before = plan_phases(*l.compiled);
   l.request->run();
   l.load_ms = milliseconds(begin, ready);
   l.first_ms = milliseconds(ready, Clock::now());
+  const auto after = plan_phases(*l.compiled);
+  l.phases = after;
+  l.phases.read = milliseconds(begin, read);
+  l.phases.optimize = milliseconds(read, ready) - before.plan - before.pack;
+  // What was planned in the first run is not the run's.
+  l.phases.optimize += after.optimize - before.optimize;
+  l.phases.first_inference = l.first_ms - (after.optimize - before.optimize) - (after.plan - before.plan) -
+                             (after.pack - before.pack);
   return l;
 }
 
@@ -54,20 +82,22 @@ Tensor with_batch(const Tensor& t, int batch) {
   return out;
 }
 
-Latencies measure(Request& request, double seconds, long at_most) {
+Latencies measure(Request& request, double seconds, long at_most, Profile* profile) {
   using Clock = std::chrono::steady_clock;
   Latencies l;
   request.run();
   const auto begin = Clock::now();
-  auto before = begin;
+  auto after = begin;
   do {
+    const auto before = profile ? Clock::now() : after;
     request.run();
-    const auto now = Clock::now();
-    l.ms.push_back(std::chrono::duration<double, std::milli>(now - before).count());
-    before = now;
+    after = Clock::now();
+    l.ms.push_back(std::chrono::duration<double, std::milli>(after - before).count());
+    if (profile) profile->add(request, 1e3 * l.ms.back());
   } while ((at_most == 0 || static_cast<long>(l.ms.size()) < at_most) &&
-           (at_most != 0 || std::chrono::duration<double>(before - begin).count() < seconds));
-  l.seconds = std::chrono::duration<double>(before - begin).count();
+           (at_most != 0 || std::chrono::duration<double>(after - begin).count() < seconds));
+  l.seconds = profile ? 1e-3 * std::accumulate(l.ms.begin(), l.ms.end(), 0.0)
+                      : std::chrono::duration<double>(after - begin).count();
   std::sort(l.ms.begin(), l.ms.end());
   return l;
 }
@@ -85,7 +115,7 @@ double Latencies::mean() const {
 }
 
 double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests,
-                  double seconds) {
+                  double seconds, Profile* profile) {
   using Clock = std::chrono::steady_clock;
   std::vector<Request> pool;
   for (int i = 0; i < requests; ++i) {
@@ -94,52 +124,68 @@ double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inpu
     pool.back().run();
   }
   std::vector<long> counts(pool.size(), 0);
+  std::vector<Profile> profiles(pool.size());
   std::vector<std::thread> threads;
   const auto begin = Clock::now();
   for (std::size_t i = 0; i < pool.size(); ++i)
     threads.emplace_back([&, i] {
       while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
+        const auto before = Clock::now();
         pool[i].run();
         ++counts[i];
+        if (profile)
+          profiles[i].add(pool[i], std::chrono::duration<double, std::micro>(Clock::now() - before).count());
       }
     });
   for (auto& t : threads) t.join();
-  return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) /
-         std::chrono::duration<double>(Clock::now() - begin).count();
+  const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (profile)
+    for (const auto& p : profiles) profile->add(p);
+  return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) / passed;
 }
 
 namespace {
 
-struct LayerRow {
-  std::string name, kernel;
-  double total = 0;
-};
+/// What is in memory, in MiB; kinds that add up to what is resident now.
+nlohmann::json memory_of(const BenchmarkOptions& o, const Subject& l) {
+  constexpr double kMiB = 1048576;
+  const auto process = process_memory(o.common.model);
+  double constants = 0, sum = 0, live = 0;
+  std::set<const void*> seen;
+  for (const auto& plan : l.request->runner().plans()) {
+    sum += static_cast<double>(plan->memory.sum);
+    live = std::max(live, static_cast<double>(plan->memory.live));
+    for (const auto& t : plan->tensors)
+      if (t.place == Place::constant && seen.insert(t.constant.raw()).second)
+        constants += static_cast<double>(t.constant.bytes());
+  }
+  const auto packed = static_cast<double>(l.compiled->weight_memory());
+  const auto arena = static_cast<double>(l.request->memory());
+  return {{"now_mb", process.whole() / kMiB},
+          {"packed_weights_mb", packed / kMiB},
+          {"read_weights_mb", constants / kMiB},
+          {"tensors_mb", arena / kMiB},
+          {"tensors_sum_mb", sum / kMiB},
+          {"tensors_live_mb", live / kMiB},
+          {"model_file_mb", process.model / kMiB},
+          {"code_mb", process.code / kMiB},
+          {"libraries_mb", process.libraries / kMiB},
+          {"rest_mb", std::max(0.0, process.rest - packed - arena) / kMiB}};
+}
 
-/// Mean times per layer, and a row for what is between them.
-void print_layers(const BenchmarkOptions& o, Subject& l, nlohmann::json& document) {
-  constexpr int kRuns = 20;
-  std::vector<LayerRow> rows;
-  double whole = 0;
-  for (int run = 0; run < kRuns; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
-    l.request->run();
-    whole += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-    const auto times = l.request->layer_times();
-    if (rows.empty())
-      for (const auto& t : times) rows.push_back({t.name, t.kernel, 0});
-    for (std::size_t i = 0; i < std::min(rows.size(), times.size()); ++i)
-      rows[i].total += times[i].microseconds;
-  }
-  double layers = 0;
-  for (const auto& r : rows) layers += r.total;
-  rows.push_back({"(overhead)", "", whole - layers});
-  o.common.say("{:<48} {:<32} {:>10} {:>7}", "layer", "kernel", "us", "share");
-  for (const auto& r : rows) {
-    o.common.say("{:<48.48} {:<32.32} {:>10.1f} {:>6.1f}%", r.name, r.kernel, r.total / kRuns,
-                 100 * r.total / whole);
-    document["layers"].push_back({{"name", r.name}, {"kernel", r.kernel}, {"us", r.total / kRuns}});
-  }
-  o.common.say("{:<48} {:<32} {:>10.1f}", "total", "", whole / kRuns);
+void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
+  const auto mb = [&](const char* key) { return m[key].get<double>(); };
+  c.say(
+      "memory      peak {:.1f} MB (before the model {:.1f}); now {:.1f}: packed weights {:.1f}, tensors "
+      "{:.1f}, model file "
+      "{:.1f}, generated code {:.1f}, libraries {:.1f}, rest {:.1f}",
+      peak_resident_mb(), l.before_mb, mb("now_mb"), mb("packed_weights_mb"), mb("tensors_mb"),
+      mb("model_file_mb"), mb("code_mb"), mb("libraries_mb"), mb("rest_mb"));
+  c.say(
+      "tensors     {:.2f} MB in the arena; {:.2f} if none shared memory, {:.2f} alive at once at most; "
+      "weights that "
+      "kernels read {:.2f}",
+      mb("tensors_mb"), mb("tensors_sum_mb"), mb("tensors_live_mb"), mb("read_weights_mb"));
 }
 
 void check_unsupported_words(const BenchmarkOptions& o) {
@@ -162,19 +208,23 @@ int run_benchmark(BenchmarkOptions& o) {
     streams = std::min(o.streams, threads);
     options.threads = std::max(1, threads / streams);
   }
+  o.pc = o.pc || o.top > 0;
   options.profile = o.pc;
   if (o.interactive) return interactive(o, options, streams);
   auto l = load(o, options);
   for (const auto& note : l.notes)
     if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
   Latencies latencies;
+  Profile profile;
   {
     Progress progress("measuring " + o.common.model, o.common.quiet);
-    latencies = measure(*l.request, o.seconds, o.iterations);
+    latencies = measure(*l.request, o.seconds, o.iterations, o.pc ? &profile : nullptr);
   }
   const int requests = o.requests > 0 ? o.requests : streams;
-  const double fps = requests > 1 ? throughput(*l.compiled, l.inputs, requests, o.seconds)
-                                  : static_cast<double>(latencies.ms.size()) / latencies.seconds;
+  if (requests > 1) profile = Profile();  // of the requests that run at once
+  const double fps = requests > 1
+                         ? throughput(*l.compiled, l.inputs, requests, o.seconds, o.pc ? &profile : nullptr)
+                         : static_cast<double>(latencies.ms.size()) / latencies.seconds;
   const double batch = o.batch > 0 ? o.batch : 1;
   nlohmann::json j{{"model", o.common.model},
                    {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
@@ -192,6 +242,13 @@ int run_benchmark(BenchmarkOptions& o) {
                    {"throughput_fps", fps * batch},
                    {"load_ms", l.load_ms},
                    {"first_inference_ms", l.first_ms},
+                   {"load_phases_ms",
+                    {{"read", l.phases.read},
+                     {"optimize", l.phases.optimize},
+                     {"plan", l.phases.plan},
+                     {"pack", l.phases.pack},
+                     {"first_inference", l.phases.first_inference}}},
+                   {"memory", memory_of(o, l)},
                    {"before_mb", l.before_mb},
                    {"peak_rss_mb", peak_resident_mb()},
                    {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
@@ -203,12 +260,18 @@ int run_benchmark(BenchmarkOptions& o) {
       latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
   o.common.say("throughput  {:.1f} inferences/s with {} request{}", fps * batch, requests,
                requests == 1 ? "" : "s");
-  o.common.say("load        {:.1f} ms, first inference {:.1f} ms", l.load_ms, l.first_ms);
-  o.common.say("memory      peak {:.1f} MB (before the model {:.1f}), tensors {:.1f}, packed weights {:.1f}",
-               peak_resident_mb(), l.before_mb, j["arena_mb"].get<double>(), j["weights_mb"].get<double>());
+  o.common.say(
+      "load        {:.1f} ms, first inference {:.1f} ms: read {:.1f}, optimise {:.1f}, plan {:.1f}, pack "
+      "{:.1f}, "
+      "run {:.1f}",
+      l.load_ms, l.first_ms, l.phases.read, l.phases.optimize, l.phases.plan, l.phases.pack,
+      l.phases.first_inference);
+  print_memory(o.common, l, j["memory"]);
   o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), threads,
                threads == 1 ? "" : "s");
-  if (o.pc) print_layers(o, l, j);
+  if (o.pc)
+    report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
+                  j);
   write_json(o.common, j);
   return 0;
 }
@@ -234,6 +297,9 @@ Verb setup_benchmark(CLI::App& app) {
       ->check(CLI::Range(1, 65536))
       ->type_name("N");
   app.add_flag("--pc", o->pc, "Layer by layer (also -pc)");
+  app.add_option("--top", o->top, "Only the slowest layers; goes with --pc")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("K");
   app.add_flag("--interactive", o->interactive, "Obey lines on standard input");
   app.add_option("--runtime-graph", o->runtime_graph, "")->group("");
   app.add_option("--device", o->device, "")->group("");
