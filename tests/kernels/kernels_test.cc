@@ -43,6 +43,23 @@ TEST(Kernels, convolutions_in_one_and_three_dimensions) {
                    2);
 }
 
+TEST(Kernels, convolutions_of_width_one) {
+  for (const std::string tail : {"", ", _, _, _, z"}) {
+    const std::string body =
+        tail.empty()
+            ? ""
+            : " {\n body graph (a: f32[2,24,18,1], s: f32[2,24,18,1]) -> (r) {\n r = Add(a, s)\n }\n }";
+    check_all_offers(
+        parse("graph (x: f32[2,16,20,1], z: f32[2,24,18,1]) -> (y) {\n w = const f32[24,16,5,1] seed(1)\n"
+              " y = Convolution(x, w" +
+              tail + ") pads_begin=[2,0] pads_end=[0,0]" + body + "\n}\n"),
+        1);
+    check_all_offers(parse("graph (x: f32[1,16,20,1]) -> (y) {\n w = const f32[32,1,3,1] seed(1)\n y = "
+                           "Convolution(x, w) strides=[2,1] pads_begin=[1,0] pads_end=[1,0] groups=16\n}\n"),
+                     2);
+  }
+}
+
 TEST(Kernels, convolution_epilogues) {
   const std::string stages[] = {"r = Relu(a)",
                                 "r = Clamp(a) min=-0.5 max=0.5",

@@ -97,18 +97,49 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, con
 
 }  // namespace
 
+namespace {
+
+struct Problem {
+  Dims x, w, y;
+  Geometry g;
+};
+
+/// A picture of width 1 is turned on its side, which moves no byte: oneDNN works along the width.
+void lay_flat(Problem& p) {
+  if (p.x.size() != 4 || p.x[3] != 1 || p.w[3] != 1 || p.y[3] != 1 || p.g.left[1] != 0 || p.g.right[1] != 0)
+    return;
+  for (auto* dims : {&p.x, &p.w, &p.y}) std::swap((*dims)[2], (*dims)[3]);
+  for (auto* dims : {&p.g.strides, &p.g.dilations, &p.g.left, &p.g.right}) std::swap((*dims)[0], (*dims)[1]);
+}
+
+/// The last offer is a good one of oneDNN.
+bool fast(const Answers& answers) {
+  if (answers.offers.empty()) return false;
+  const auto& label = answers.offers.back().label;
+  return label.starts_with("brg") || label.starts_with("brd") || label.starts_with("jit");
+}
+
+}  // namespace
+
 void offer_convolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<Convolution>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   if (v.has(3) || v.has(4)) return answers.refuse("onednn", "zero points");
-  const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();
-  const auto g = geometry(op, x, w);
-  for (std::size_t i = 0; i < g.left.size(); ++i)
-    if (g.left[i] < 0 || g.right[i] < 0) return answers.refuse("onednn", "negative pads");
+  Problem p{v.dims(0), v.dims(1), v.out_dims(), geometry(op, v.dims(0), v.dims(1))};
+  for (std::size_t i = 0; i < p.g.left.size(); ++i)
+    if (p.g.left[i] < 0 || p.g.right[i] < 0) return answers.refuse("onednn", "negative pads");
+  if (post_ops(v, p.y, Layout::channels_last, 1).same_layout_inputs.empty()) lay_flat(p);
+  const auto& [x, w, y, g] = p;
   const auto wg = grouped(w, op.groups);
   const auto bias = v.has(2) ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    const auto post = post_ops(v, y, layout, 1);
+    if (layout == Layout::plain && fast(answers)) {
+      answers.refuse("onednn",
+                     "convolution plain: not asked, {} is there and plain would be im2col and a product",
+                     answers.offers.back().label);
+      break;
+    }
+    const auto post = post_ops(v, v.out_dims(), layout, 1);
     const auto pd = try_create(answers, fmt::format("convolution {}", name_of(layout)), [&] {
       return dnnl::convolution_forward::primitive_desc(
           engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
