@@ -14,8 +14,7 @@ using stages::Target;
 
 namespace {
 
-constexpr double kMathCycles = 0.8;  // operations at least as expensive count as evaluations
-constexpr double kCallCycles = 30;   // a function of the C library per element
+constexpr double kLightCycles = 0.1;  // of one element of Family::vector_light
 
 /// The body of a single element-wise node: its inputs are the parameters.
 Graph body_of(const NodeView& v, std::vector<Parameter>& parameters) {
@@ -42,16 +41,7 @@ std::vector<Parameter> parameters_of(const NodeView& v, const Parameter& base) {
   return out;
 }
 
-void count_costs(Code& code) {
-  for (const auto& o : code.body.operations) {
-    code.cycles += o.cycles;
-    if (o.cycles >= kCallCycles)
-      code.functions += 1;
-    else if (o.cycles < kMathCycles)
-      code.light += 1;
-    else
-      code.math += 1;
-  }
+void count_bytes(Code& code) {
   for (const auto& v : code.body.views) {
     if (v.is_tile) continue;
     double elements = 1;
@@ -91,7 +81,7 @@ std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
   if (!parameters.empty() && parameters[0].is_tile)
     code->tile_bytes = static_cast<std::size_t>(bits_of(body.type(body.inputs()[0]).element)) / 8;
   describe_inputs(*code, v, first_input, target);
-  count_costs(*code);
+  count_bytes(*code);
   return std::make_shared<StageProgram>(std::move(code));
 }
 
@@ -130,13 +120,8 @@ const std::vector<std::size_t>& StageProgram::may_overwrite() const { return cod
 
 double StageProgram::cost() const {
   if (empty()) return 0;
-  const auto n = static_cast<double>(code_->total);
-  const double loops =
-      0.01 * static_cast<double>(code_->each.size()) * (1 + n / static_cast<double>(code_->most));
-  double cost = loops + cost_of(Family::vector_light, code_->light * n, code_->bytes_read);
-  if (code_->math > 0) cost += cost_of(Family::vector_math, code_->math * n);
-  if (code_->functions > 0) cost += cost_of(Family::scalar, 8 * code_->functions * n);
-  return cost;
+  const double work = code_->cycles / kLightCycles * static_cast<double>(code_->total);
+  return cost_of(Family::vector_light, work, code_->bytes_read);
 }
 
 void StageProgram::add_to(Offer& offer) const {

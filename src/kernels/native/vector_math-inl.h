@@ -16,25 +16,24 @@ namespace vector_math {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// x = n ln 2 + r with |r| <= ln 2 / 2 and the polynomial of e^r - 1.
-template <class V, class N>
+template <class V>
 struct ReducedExp {
-  V part;  ///< e^r - 1
-  N n;
+  V part;   ///< e^r - 1
+  V whole;  ///< n
 };
 
 template <class D, class V>
-HWY_INLINE auto reduced_exp(D d, V x) {
-  const auto n = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504f)));
-  const auto whole = hn::ConvertTo(d, n);
+HWY_INLINE ReducedExp<V> reduced_exp(D d, V x) {
+  const V whole = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
   // ln 2 in two parts, the first exact in few bits.
-  auto r = hn::NegMulAdd(whole, hn::Set(d, 0.693359375f), x);
+  V r = hn::NegMulAdd(whole, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4f), r);
   // Least largest relative error (1.3e-8) of r + r^2 q(r) on the interval.
-  auto q = hn::MulAdd(r, hn::Set(d, 0.0013882516f), hn::Set(d, 0.0083665471f));
+  V q = hn::MulAdd(r, hn::Set(d, 0.0013882516f), hn::Set(d, 0.0083665471f));
   q = hn::MulAdd(r, q, hn::Set(d, 0.0416672007f));
   q = hn::MulAdd(r, q, hn::Set(d, 0.1666654342f));
   q = hn::MulAdd(r, q, hn::Set(d, 0.4999999815f));
-  return ReducedExp<V, decltype(n)>{hn::MulAdd(hn::Mul(r, r), q, r), n};
+  return {hn::MulAdd(hn::Mul(r, r), q, r), whole};
 }
 
 /// 2^n for -126 <= n <= 127.
@@ -44,21 +43,42 @@ HWY_INLINE auto power_of_two(D d, N n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
 }
 
+/// (1 + part) 2^whole for whole numbers of -160 to 140; 0 and infinity beyond f32's range.
+template <class D, class V>
+HWY_INLINE V scaled(D d, V part, V whole) {
+  const hn::RebindToSigned<D> di;
+  const auto n = hn::ConvertTo(di, whole), half = hn::ShiftRight<1>(n);
+  const V scale = power_of_two(d, half), rest = power_of_two(d, hn::Sub(n, half));
+  return hn::Mul(hn::MulAdd(part, scale, scale), rest);
+}
+/// 2^whole for whole numbers of -126 to 127.
+template <class D, class V>
+HWY_INLINE V whole_power(D d, V whole) {
+  const hn::RebindToSigned<D> di;
+  return power_of_two(d, hn::ConvertTo(di, whole));
+}
+#if HWY_TARGET == HWY_AVX3  // one instruction
+HWY_INLINE hn::Vec512<float> scaled(hn::Full512<float> d, hn::Vec512<float> part, hn::Vec512<float> whole) {
+  return {_mm512_scalef_ps(hn::Add(part, hn::Set(d, 1.0f)).raw, whole.raw)};
+}
+HWY_INLINE hn::Vec512<float> whole_power(hn::Full512<float> d, hn::Vec512<float> whole) {
+  return {_mm512_scalef_ps(hn::Set(d, 1.0f).raw, whole.raw)};
+}
+#endif
+
 /// e^x; 0 and infinity beyond f32's range.
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   // The limits stand first: on x86 the second operand is kept when it is NaN.
   const auto e = reduced_exp(d, hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -104.0f), x)));
-  const auto half = hn::ShiftRight<1>(e.n);
-  const auto scale = power_of_two(d, half), rest = power_of_two(d, hn::Sub(e.n, half));
-  return hn::Mul(hn::MulAdd(e.part, scale, scale), rest);
+  return scaled(d, e.part, e.whole);
 }
 
 /// e^x - 1 without cancellation, for x <= 88.
 template <class D, class V>
 HWY_INLINE V expm1_of(D d, V x) {
   const auto e = reduced_exp(d, hn::Max(hn::Set(d, -87.0f), x));
-  const auto scale = power_of_two(d, e.n);
+  const V scale = whole_power(d, e.whole);
   return hn::MulAdd(e.part, scale, hn::Sub(scale, hn::Set(d, 1.0f)));
 }
 

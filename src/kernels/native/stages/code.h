@@ -84,9 +84,8 @@ struct Code {
     Layout layout;
   };
   std::vector<Input> inputs;
-  double light = 0, math = 0, functions = 0;  ///< loops by kind
-  double cycles = 0;                          ///< per element in all
-  double bytes_read = 0;                      ///< of operands besides the tile
+  double cycles = 0;      ///< per element, gathering and the overhead of pieces included
+  double bytes_read = 0;  ///< of operands besides the tile
 };
 
 /// How the parameters of a body are given.

@@ -36,10 +36,7 @@ HWY_INLINE auto to_i32(V x) {
   return hn::IfThenElse(over, hn::Set(I(), 0x7fffffff), hn::ConvertTo(I(), number));
 }
 
-HWY_INLINE auto to_bool(V x) {
-  const auto set_bits = hn::VecFromMask(D(), hn::Not(hn::Eq(x, set(0))));
-  return hn::DemoteTo(Narrow<std::uint8_t>(), hn::And(hn::BitCast(I(), set_bits), hn::Set(I(), 1)));
-}
+HWY_INLINE auto to_bool(V x) { return bytes_of(hn::Not(hn::Eq(x, set(0)))); }
 
 HWY_INLINE auto to_f16(V x) {
 #if HWY_TARGET <= HWY_AVX2

@@ -111,6 +111,7 @@ void choose_block(Code& code, std::int64_t room) {
     const auto cost = block_cost(code, axis, inner, room);
     if (cost >= best) continue;
     best = cost;
+    code.cycles = cost;
     code.block_axis = axis;
     code.inner = inner;
   }

@@ -115,19 +115,6 @@ LAMINA_BINARY(squared_difference, hn::Mul(hn::Sub(a, b), hn::Sub(a, b)))
 LAMINA_BINARY(prelu, hn::IfThenElse(hn::Lt(a, set(0)), hn::Mul(a, b), a))
 #undef LAMINA_BINARY
 
-/// Masks become bytes 0 and 1.
-template <class M>
-HWY_INLINE void store_bytes(M mask, std::uint8_t* out, std::int64_t n) {
-  const I di;
-  const hn::Rebind<std::uint8_t, D> d8;
-  const auto ones = hn::And(hn::BitCast(di, hn::VecFromMask(D(), mask)), hn::Set(di, 1));
-  const auto bytes = hn::DemoteTo(d8, ones);
-  if (n == lanes()) return hn::StoreU(bytes, d8, out);
-  HWY_ALIGN std::uint8_t buffer[64];
-  hn::StoreU(bytes, d8, buffer);
-  for (std::int64_t i = 0; i < n; ++i) out[i] = buffer[i];
-}
-
 template <class F>
 HWY_INLINE void compare(const LoopArgs& args, const F& f) {
   auto* out = static_cast<std::uint8_t*>(args.out);
@@ -222,19 +209,19 @@ void fill_float_loops(FloatLoops& t) {
   LAMINA_UNARY(sign)
   LAMINA_UNARY(ceiling)
   LAMINA_UNARY(floor)
-  LAMINA_UNARY(round_even) LAMINA_UNARY(round_away) LAMINA_UNARY(sqrt) LAMINA_UNARY(relu) LAMINA_UNARY(hswish)
-      LAMINA_UNARY(hsigmoid) LAMINA_UNARY(softsign) LAMINA_UNARY(square) LAMINA_UNARY(cube)
-          LAMINA_UNARY(reciprocal) LAMINA_UNARY(power_half) LAMINA_UNARY(power_minus_half)
-              LAMINA_UNARY(round_f16) LAMINA_UNARY(round_bf16) LAMINA_UNARY(clamp) LAMINA_UNARY(hard_sigmoid)
-                  LAMINA_UNARY(power_integer) LAMINA_BINARY(add) LAMINA_BINARY(subtract)
-                      LAMINA_BINARY(multiply) LAMINA_BINARY(divide) LAMINA_BINARY(maximum)
-                          LAMINA_BINARY(minimum) LAMINA_BINARY(squared_difference) LAMINA_BINARY(prelu)
-                              LAMINA_COMPARE(equal) LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less)
-                                  LAMINA_COMPARE(less_equal) LAMINA_COMPARE(greater)
-                                      LAMINA_COMPARE(greater_equal) LAMINA_TEST(nan) LAMINA_TEST(finite)
-                                          LAMINA_TEST(infinite) LAMINA_TEST(positive_infinite)
-                                              LAMINA_TEST(negative_infinite) LAMINA_TEST(none)
-                                                  t.fake_quantize = fake_quantize_loop;
+  LAMINA_UNARY(round_even)
+  LAMINA_UNARY(round_away)
+  LAMINA_UNARY(sqrt) LAMINA_UNARY(relu) LAMINA_UNARY(hswish) LAMINA_UNARY(hsigmoid) LAMINA_UNARY(softsign)
+      LAMINA_UNARY(square) LAMINA_UNARY(cube) LAMINA_UNARY(reciprocal) LAMINA_UNARY(power_half)
+          LAMINA_UNARY(power_minus_half) LAMINA_UNARY(round_f16) LAMINA_UNARY(round_bf16) LAMINA_UNARY(clamp)
+              LAMINA_UNARY(hard_sigmoid) LAMINA_UNARY(power_integer) LAMINA_BINARY(add)
+                  LAMINA_BINARY(subtract) LAMINA_BINARY(multiply) LAMINA_BINARY(divide) LAMINA_BINARY(maximum)
+                      LAMINA_BINARY(minimum) LAMINA_BINARY(squared_difference) LAMINA_BINARY(prelu)
+                          LAMINA_COMPARE(equal) LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less)
+                              LAMINA_COMPARE(less_equal) LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
+                                  LAMINA_TEST(nan) LAMINA_TEST(finite) LAMINA_TEST(infinite)
+                                      LAMINA_TEST(positive_infinite) LAMINA_TEST(negative_infinite)
+                                          LAMINA_TEST(none) t.fake_quantize = fake_quantize_loop;
 #undef LAMINA_UNARY
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARE

@@ -18,39 +18,39 @@ std::optional<Cheap> light(const Op& op) {
   if (op.is<Floor>()) return Cheap{Unary::floor, 0.1};
   if (const auto* r = op.as<Round>())
     return Cheap{r->mode == RoundMode::half_to_even ? Unary::round_even : Unary::round_away, 0.15};
-  if (op.is<Sqrt>()) return Cheap{Unary::sqrt, 0.5};
+  if (op.is<Sqrt>()) return Cheap{Unary::sqrt, 0.3};
   if (op.is<Relu>()) return Cheap{Unary::relu, 0.1};
   if (op.is<HSwish>()) return Cheap{Unary::hswish, 0.2};
   if (op.is<HSigmoid>()) return Cheap{Unary::hsigmoid, 0.15};
   if (op.is<HardSigmoid>()) return Cheap{Unary::hard_sigmoid, 0.15};
-  if (op.is<SoftSign>()) return Cheap{Unary::softsign, 0.5};
+  if (op.is<SoftSign>()) return Cheap{Unary::softsign, 0.3};
   if (op.is<Clamp>()) return Cheap{Unary::clamp, 0.1};
   return std::nullopt;
 }
 
 std::optional<Cheap> math(const Op& op) {
-  if (op.is<Exp>()) return Cheap{Unary::exp, 1};
-  if (op.is<Log>()) return Cheap{Unary::log, 1.2};
-  if (op.is<Erf>()) return Cheap{Unary::erf, 1.2};
-  if (op.is<Sin>()) return Cheap{Unary::sin, 1.5};
-  if (op.is<Cos>()) return Cheap{Unary::cos, 1.5};
-  if (op.is<Acos>()) return Cheap{Unary::acos, 2};
-  if (op.is<Acosh>()) return Cheap{Unary::acosh, 4};
-  if (op.is<Asin>()) return Cheap{Unary::asin, 2};
-  if (op.is<Asinh>()) return Cheap{Unary::asinh, 4};
-  if (op.is<Atan>()) return Cheap{Unary::atan, 2};
-  if (op.is<Atanh>()) return Cheap{Unary::atanh, 4};
-  if (op.is<Sinh>()) return Cheap{Unary::sinh, 2.5};
-  if (op.is<Cosh>()) return Cheap{Unary::cosh, 1.5};
-  if (op.is<Sigmoid>()) return Cheap{Unary::sigmoid, 1.4};
-  if (op.is<Tanh>()) return Cheap{Unary::tanh, 1.4};
-  if (op.is<Mish>()) return Cheap{Unary::mish, 1.5};
-  if (op.is<SoftPlus>()) return Cheap{Unary::softplus, 2.5};
+  if (op.is<Exp>()) return Cheap{Unary::exp, 0.25};
+  if (op.is<Log>()) return Cheap{Unary::log, 0.65};
+  if (op.is<Erf>()) return Cheap{Unary::erf, 0.4};
+  if (op.is<Sin>()) return Cheap{Unary::sin, 0.6};
+  if (op.is<Cos>()) return Cheap{Unary::cos, 0.6};
+  if (op.is<Acos>()) return Cheap{Unary::acos, 1};
+  if (op.is<Acosh>()) return Cheap{Unary::acosh, 3};
+  if (op.is<Asin>()) return Cheap{Unary::asin, 1};
+  if (op.is<Asinh>()) return Cheap{Unary::asinh, 3};
+  if (op.is<Atan>()) return Cheap{Unary::atan, 0.6};
+  if (op.is<Atanh>()) return Cheap{Unary::atanh, 3};
+  if (op.is<Sinh>()) return Cheap{Unary::sinh, 1.2};
+  if (op.is<Cosh>()) return Cheap{Unary::cosh, 0.6};
+  if (op.is<Sigmoid>()) return Cheap{Unary::sigmoid, 0.4};
+  if (op.is<Tanh>()) return Cheap{Unary::tanh, 0.45};
+  if (op.is<Mish>()) return Cheap{Unary::mish, 0.6};
+  if (op.is<SoftPlus>()) return Cheap{Unary::softplus, 0.8};
   if (const auto* g = op.as<Gelu>())
-    return Cheap{g->approximation_mode == GeluMode::erf ? Unary::gelu_erf : Unary::gelu_tanh, 1.5};
-  if (op.is<Elu>()) return Cheap{Unary::elu, 1.2};
-  if (op.is<Selu>()) return Cheap{Unary::selu, 1.2};
-  if (op.is<Swish>()) return Cheap{Unary::swish, 1.4};
+    return Cheap{g->approximation_mode == GeluMode::erf ? Unary::gelu_erf : Unary::gelu_tanh, 0.45};
+  if (op.is<Elu>()) return Cheap{Unary::elu, 0.4};
+  if (op.is<Selu>()) return Cheap{Unary::selu, 0.4};
+  if (op.is<Swish>()) return Cheap{Unary::swish, 0.4};
   return std::nullopt;
 }
 
@@ -134,12 +134,12 @@ std::optional<std::pair<Binary, double>> float_binary(const Op& op) {
   if (op.is<Add>()) return Found{Binary::add, 0.1};
   if (op.is<Subtract>()) return Found{Binary::subtract, 0.1};
   if (op.is<Multiply>()) return Found{Binary::multiply, 0.1};
-  if (op.is<Divide>()) return Found{Binary::divide, 0.4};
+  if (op.is<Divide>()) return Found{Binary::divide, 0.25};
   if (op.is<Maximum>()) return Found{Binary::maximum, 0.15};
   if (op.is<Minimum>()) return Found{Binary::minimum, 0.15};
   if (op.is<SquaredDifference>()) return Found{Binary::squared_difference, 0.1};
   if (op.is<PRelu>()) return Found{Binary::prelu, 0.1};
-  if (op.is<Power>()) return Found{Binary::power, 3};
+  if (op.is<Power>()) return Found{Binary::power, 2.5};
   return std::nullopt;
 }
 

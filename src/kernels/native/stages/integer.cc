@@ -131,13 +131,14 @@ void fill(Loop* operators, Loop* compare) {
   LAMINA_OPERATOR(sign)
   LAMINA_OPERATOR(relu)
   LAMINA_OPERATOR(bit_not)
-  LAMINA_OPERATOR(logical_not) LAMINA_OPERATOR(nonzero) LAMINA_OPERATOR(add) LAMINA_OPERATOR(subtract)
-      LAMINA_OPERATOR(multiply) LAMINA_OPERATOR(maximum) LAMINA_OPERATOR(minimum)
-          LAMINA_OPERATOR(squared_difference) LAMINA_OPERATOR(bit_and) LAMINA_OPERATOR(bit_or)
-              LAMINA_OPERATOR(bit_xor) LAMINA_OPERATOR(logical_and) LAMINA_OPERATOR(logical_or)
-                  LAMINA_OPERATOR(logical_xor) LAMINA_OPERATOR(clamp) LAMINA_COMPARE(equal)
-                      LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less) LAMINA_COMPARE(less_equal)
-                          LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
+  LAMINA_OPERATOR(logical_not)
+  LAMINA_OPERATOR(nonzero)
+  LAMINA_OPERATOR(add) LAMINA_OPERATOR(subtract) LAMINA_OPERATOR(multiply) LAMINA_OPERATOR(maximum)
+      LAMINA_OPERATOR(minimum) LAMINA_OPERATOR(squared_difference) LAMINA_OPERATOR(bit_and)
+          LAMINA_OPERATOR(bit_or) LAMINA_OPERATOR(bit_xor) LAMINA_OPERATOR(logical_and)
+              LAMINA_OPERATOR(logical_or) LAMINA_OPERATOR(logical_xor) LAMINA_OPERATOR(clamp)
+                  LAMINA_COMPARE(equal) LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less)
+                      LAMINA_COMPARE(less_equal) LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
 #undef LAMINA_OPERATOR
 #undef LAMINA_COMPARE
 }
@@ -200,7 +201,6 @@ void fill_integer_loops(IntegerLoops& t) {
   fill<std::int64_t>(t.operators[6], t.compare[6]);
   t.select[0] = select_loop<std::uint8_t>;
   t.select[1] = select_loop<std::uint16_t>;
-  t.select[2] = select_loop<std::uint32_t>;
   t.select[3] = select_loop<std::uint64_t>;
 }
 
@@ -213,11 +213,14 @@ HWY_EXPORT(fill_integer_loops);
 
 namespace stages {
 
+void fill_word_loops(IntegerLoops& table);  // words.cc
+
 const IntegerLoops& integer_loops() {
   static const IntegerLoops table = [] {
     use_effective_isa();
     IntegerLoops t{};
     HWY_DYNAMIC_DISPATCH(fill_integer_loops)(t);
+    fill_word_loops(t);
     return t;
   }();
   return table;

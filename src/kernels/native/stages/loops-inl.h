@@ -75,6 +75,37 @@ HWY_INLINE void store_some(V v, float* p, std::int64_t n) {
 #endif
 }
 
+using Bytes = hn::Rebind<std::uint8_t, D>;
+
+/// A mask of 32-bit lanes as bytes 0 and 1, and back.
+HWY_INLINE hn::Vec<Bytes> bytes_of(hn::Mask<D> mask) {
+#if HWY_TARGET == HWY_AVX3  // both are masks of as many bits
+  hn::Mask<Bytes> narrow;
+  narrow.raw = mask.raw;
+  return hn::IfThenElseZero(narrow, hn::Set(Bytes(), 1));
+#else
+  const auto ones = hn::And(hn::BitCast(I(), hn::VecFromMask(D(), mask)), hn::Set(I(), 1));
+  return hn::DemoteTo(Bytes(), ones);
+#endif
+}
+HWY_INLINE hn::Mask<D> mask_of(hn::Vec<Bytes> bytes) {
+#if HWY_TARGET == HWY_AVX3
+  hn::Mask<D> wide;
+  wide.raw = hn::Not(hn::Eq(bytes, hn::Zero(Bytes()))).raw;
+  return wide;
+#else
+  return hn::RebindMask(D(), hn::Gt(hn::PromoteTo(I(), bytes), hn::Zero(I())));
+#endif
+}
+
+HWY_INLINE void store_bytes(hn::Mask<D> mask, std::uint8_t* out, std::int64_t n) {
+  const auto bytes = bytes_of(mask);
+  if (n == lanes()) return hn::StoreU(bytes, Bytes(), out);
+  HWY_ALIGN std::uint8_t buffer[64];
+  hn::StoreU(bytes, Bytes(), buffer);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = buffer[i];
+}
+
 /// out[i] = f(in0[i])
 template <class F>
 HWY_INLINE void for_vectors(const LoopArgs& a, const F& f) {

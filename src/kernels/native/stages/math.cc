@@ -67,10 +67,18 @@ HWY_INLINE V log_of(V x) {
   return hn::IfThenElse(hn::Lt(x, set(0)), set(__builtin_nanf("")), y);
 }
 
-/// ln(1 + t) for t in [0, 1], exact where t vanishes beside 1.
+/// ln(1 + t) for t in [0, 1]: t p(t), least largest relative error 5e-9.
 HWY_INLINE V log1p_of(V t) {
-  const V u = hn::Add(set(1), t);
-  return hn::Add(positive_log(u), hn::Div(hn::Sub(t, hn::Sub(u, set(1))), u));
+  V p = hn::MulAdd(t, set(-0.00324398082f), set(0.0198512624f));
+  p = hn::MulAdd(t, p, set(-0.0569591587f));
+  p = hn::MulAdd(t, p, set(0.106036168f));
+  p = hn::MulAdd(t, p, set(-0.153055701f));
+  p = hn::MulAdd(t, p, set(0.196759315f));
+  p = hn::MulAdd(t, p, set(-0.249541321f));
+  p = hn::MulAdd(t, p, set(0.333299623f));
+  p = hn::MulAdd(t, p, set(-0.499999024f));
+  p = hn::MulAdd(t, p, set(0.999999995f));
+  return hn::Mul(t, p);
 }
 
 HWY_INLINE V exp_of(V x) { return vm::exp_of(D(), x); }
@@ -142,13 +150,9 @@ HWY_INLINE M within(V x, float limit) { return hn::Le(hn::Abs(x), set(limit)); }
 
 /// 2^y for y = whole + part; 0 and infinity beyond f32's range.
 HWY_INLINE V power_of_two(V whole, V part) {
-  const D d;
-  const I di;
-  const auto e = vm::reduced_exp(d, hn::Mul(part, set(kLn2)));
-  const auto n = hn::Add(e.n, hn::ConvertTo(di, hn::Min(set(140), hn::Max(set(-160), whole))));
-  const auto half = hn::ShiftRight<1>(n);
-  const V scale = vm::power_of_two(d, half), rest = vm::power_of_two(d, hn::Sub(n, half));
-  return hn::Mul(hn::MulAdd(e.part, scale, scale), rest);
+  const auto e = vm::reduced_exp(D(), hn::Mul(part, set(kLn2)));
+  const V bounded = hn::Min(set(138), hn::Max(set(-158), whole));
+  return vm::scaled(D(), e.part, hn::Add(e.whole, bounded));
 }
 
 /// |a|^b = 2^(b log2 |a|), the logarithm and the product in two parts each.
@@ -250,12 +254,14 @@ void fill_math_loops(FloatLoops& t) {
   LAMINA_UNARY(sin)
   LAMINA_UNARY(cos)
   LAMINA_UNARY(acos)
-  LAMINA_UNARY(asin) LAMINA_UNARY(atan) LAMINA_UNARY(acosh) LAMINA_UNARY(asinh) LAMINA_UNARY(atanh)
-      LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid) LAMINA_UNARY(tanh) LAMINA_UNARY(mish)
-          LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf) LAMINA_UNARY(gelu_tanh) LAMINA_UNARY(elu)
-              LAMINA_UNARY(selu) LAMINA_UNARY(swish)
+  LAMINA_UNARY(asin)
+  LAMINA_UNARY(atan)
+  LAMINA_UNARY(acosh)
+  LAMINA_UNARY(asinh) LAMINA_UNARY(atanh) LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid)
+      LAMINA_UNARY(tanh) LAMINA_UNARY(mish) LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf)
+          LAMINA_UNARY(gelu_tanh) LAMINA_UNARY(elu) LAMINA_UNARY(selu) LAMINA_UNARY(swish)
 #undef LAMINA_UNARY
-                  t.binary[static_cast<int>(Binary::power)] = power_loop;
+              t.binary[static_cast<int>(Binary::power)] = power_loop;
 }
 
 }  // namespace lamina::HWY_NAMESPACE
