@@ -148,11 +148,11 @@ HWY_INLINE V patched(V x, V fast, M covered, double (*slow)(double)) {
 
 HWY_INLINE M within(V x, float limit) { return hn::Le(hn::Abs(x), set(limit)); }
 
-/// 2^y for y = whole + part; 0 and infinity beyond f32's range.
+/// 2^y for y = whole + part; infinity beyond f32's range, 0 below its normal numbers.
 HWY_INLINE V power_of_two(V whole, V part) {
   const auto e = vm::reduced_exp(D(), hn::Mul(part, set(kLn2)));
-  const V bounded = hn::Min(set(138), hn::Max(set(-158), whole));
-  return vm::scaled(D(), e.part, hn::Add(e.whole, bounded));
+  const V n = hn::Add(e.whole, hn::Min(set(138), hn::Max(set(-127), whole)));
+  return hn::IfThenZeroElse(hn::Lt(n, set(-126)), vm::scaled(D(), e.part, n));
 }
 
 /// |a|^b = 2^(b log2 |a|), the logarithm and the product in two parts each.
@@ -257,9 +257,10 @@ void fill_math_loops(FloatLoops& t) {
   LAMINA_UNARY(asin)
   LAMINA_UNARY(atan)
   LAMINA_UNARY(acosh)
-  LAMINA_UNARY(asinh) LAMINA_UNARY(atanh) LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid)
-      LAMINA_UNARY(tanh) LAMINA_UNARY(mish) LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf)
-          LAMINA_UNARY(gelu_tanh) LAMINA_UNARY(elu) LAMINA_UNARY(selu) LAMINA_UNARY(swish)
+  LAMINA_UNARY(asinh)
+  LAMINA_UNARY(atanh) LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid) LAMINA_UNARY(tanh)
+      LAMINA_UNARY(mish) LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf) LAMINA_UNARY(gelu_tanh)
+          LAMINA_UNARY(elu) LAMINA_UNARY(selu) LAMINA_UNARY(swish)
 #undef LAMINA_UNARY
               t.binary[static_cast<int>(Binary::power)] = power_loop;
 }
