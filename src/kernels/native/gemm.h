@@ -30,21 +30,22 @@ struct Panels {
 };
 Panels panels_of(std::int64_t columns, std::int64_t depth);
 
-/// Rows of A and C that share their segments: positions of a rectangle, numbered line by line.
+/// Rows of A and C that share their segments: points of a rectangle, numbered line by line.
 struct Region {
-  std::int64_t width = 1;                            ///< positions in a line
-  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< floats: of position 0, between lines, in a line
-  std::int64_t c_first = 0, c_line = 0, c_step = 0;  ///< the same of C, and of what is added to it
+  std::int64_t width = 1, lines = 1;                 ///< points in a line; lines
+  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< floats: of point 0, between lines, in a line
+  std::int64_t c_first = 0, c_line = 0, c_step = 1;  ///< the same of C, in its rows
   std::size_t cut = 0;                               ///< first of its Product::cuts
 };
 
-/// Up to Tiles::strip positions of a region, from (line, column) on.
+/// `repeat` sets of `rows` points of a region (numbered on from line to line), the first from (line, column)
+/// on, each of the others so many lines and columns behind the one before.
 struct Strip {
   std::size_t region;
-  std::int64_t line, column, count;
+  std::int64_t line, column, rows, repeat, line_move, column_move;
 };
 
-/// Where one of several products of equal shape lies, in floats.
+/// Where one of several products of equal shape lies: A and B in floats, C in rows.
 struct Batch {
   std::int64_t a = 0, b = 0, c = 0;
 };
@@ -61,9 +62,10 @@ struct Product {
   std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
 
   /// `segments` by ascending k.
-  void add_region(Region region, std::int64_t lines, const std::vector<Segment>& segments);
-  /// Divides the work into tasks; call last.
+  void add_region(Region region, const std::vector<Segment>& segments);
+  /// Cuts regions into strips and the work into tasks; call last.
   void divide();
+  std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
   /// Estimated, on one thread; without epilogue and packing.
   double microseconds(Family family = Family::native_gemm) const;
@@ -72,19 +74,27 @@ struct Product {
   bool dots = false;
   std::vector<Segment> segments;
   std::vector<Region> regions;
-  std::vector<Strip> strips;
   std::vector<Batch> batches{Batch{}};
-  /// Groups split the columns of C: group g reads A at + g * a_group and writes C at + g * c_group; its B
-  /// follows that of group g - 1.
-  std::int64_t groups = 1, a_group = 0, c_group = 0;
+  /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
+  /// its B follows that of group g - 1.
+  std::int64_t groups = 1, a_group = 0;
+  std::int64_t c_row = 0, add_row = 0;  ///< floats from one row of C to the next, and of what is added to it
+  std::int64_t dense_row = 0;           ///< the same of the node's output, were it dense: for `stages`
   Finish finish;
+  bool staged = false;  ///< `stages` will be applied: strips stay small
 
   // Set by add_region() and divide().
-  std::int64_t depth_blocks = 1;       ///< k is summed in so many parts
-  std::vector<std::size_t> cuts;       ///< depth_blocks + 1 bounds in `segments` per region
+  std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
+  std::vector<std::size_t> cuts;  ///< depth_blocks + 1 bounds in `segments` per region
+  std::vector<Strip> strips;
   std::int64_t block = 1, blocks = 1;  ///< panels of a task
-  std::int64_t chunk = 1, chunks = 1;  ///< strips of a task
+  std::vector<std::size_t> chunks;     ///< bounds of the strips of tasks
   std::int64_t tasks = 1, grain = 1;
+
+ private:
+  void cut_region(std::size_t region, std::int64_t most_repeats);
+  void cut_strips();
+  void cut_chunks(double rows);
 };
 
 /// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B; rows of C are `c_row`
@@ -98,12 +108,11 @@ struct Operands {
   /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; columns % lanes must be 0.
   std::int64_t b_row = 0;
   const float* bias = nullptr;  ///< padded_columns() of each group, or none
-  const float* add = nullptr;   ///< lies like C; added before the finish
+  const float* add = nullptr;   ///< added before the finish
   float* c = nullptr;
-  /// Applied to finished rows, or null; C must be dense then, and start at element `first` of the output.
-  const StageProgram* stages = nullptr;
-  const void* const* inputs = nullptr;  ///< of the node, for `stages`
-  std::int64_t first = 0;
+  const StageProgram* stages = nullptr;  ///< applied to finished rows, or null
+  const void* const* inputs = nullptr;   ///< of the node, for `stages`
+  std::int64_t first = 0;                ///< column of the output that C's column 0 is, for `stages`
 };
 
 /// Runs on the threads of the current arena; allocates nothing.

@@ -35,103 +35,140 @@ constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
 constexpr bool kManyRegisters = kLanes == 16;
 
-/// What is due after the last k, for all of a kernel's columns.
+/// What is due after the last k, for all of a kernel's columns, from float `at` of the rows on; only the
+/// first `columns` of them are stored.
 template <int R, int N>
-HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N]) {
+HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N], std::int64_t at, std::int64_t add_at,
+                            [[maybe_unused]] std::int64_t columns) {
   if (t.accumulate) {
 #pragma GCC unroll 16
     for (int m = 0; m < R; ++m)
 #pragma GCC unroll 8
-      for (int v = 0; v < N; ++v)
-        sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.c[m] + t.c_offset + v * kLanes));
+      for (int v = 0; v < N; ++v) sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.c[m] + at + v * kLanes));
   }
-  if (t.last && t.add) {
+  if (t.last) {
+    if (t.add) {
 #pragma GCC unroll 16
-    for (int m = 0; m < R; ++m)
+      for (int m = 0; m < R; ++m)
 #pragma GCC unroll 8
-      for (int v = 0; v < N; ++v)
-        sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.add[m] + t.c_offset + v * kLanes));
+        for (int v = 0; v < N; ++v)
+          sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.add[m] + add_at + v * kLanes));
+    }
+    if (t.finish.kind == Finish::Kind::clamp) {
+      // On x86 the second operand is kept when one is NaN.
+      const V low = hn::Set(d, t.finish.low), high = hn::Set(d, t.finish.high);
+#pragma GCC unroll 16
+      for (int m = 0; m < R; ++m)
+#pragma GCC unroll 8
+        for (int v = 0; v < N; ++v) sums[m][v] = hn::Min(high, hn::Max(low, sums[m][v]));
+    } else if (t.finish.kind == Finish::Kind::leaky) {
+      const V slope = hn::Set(d, t.finish.slope), zero = hn::Zero(d);
+#pragma GCC unroll 16
+      for (int m = 0; m < R; ++m)
+#pragma GCC unroll 8
+        for (int v = 0; v < N; ++v)
+          sums[m][v] = hn::IfThenElse(hn::Lt(sums[m][v], zero), hn::Mul(sums[m][v], slope), sums[m][v]);
+    }
   }
-  if (t.last && t.finish.kind == Finish::Kind::clamp) {
-    // On x86 the second operand is kept when one is NaN.
-    const V low = hn::Set(d, t.finish.low), high = hn::Set(d, t.finish.high);
-#pragma GCC unroll 16
-    for (int m = 0; m < R; ++m)
+#if HWY_TARGET <= HWY_AVX2
+  if (columns < N * kLanes) {
 #pragma GCC unroll 8
-      for (int v = 0; v < N; ++v) sums[m][v] = hn::Min(high, hn::Max(low, sums[m][v]));
-  } else if (t.last && t.finish.kind == Finish::Kind::leaky) {
-    const V slope = hn::Set(d, t.finish.slope), zero = hn::Zero(d);
+    for (int v = 0; v < N; ++v) {
+      const auto left = columns - v * kLanes;
+      const auto mask = hn::FirstN(d, static_cast<std::size_t>(left < 0 ? 0 : left > kLanes ? kLanes : left));
 #pragma GCC unroll 16
-    for (int m = 0; m < R; ++m)
-#pragma GCC unroll 8
-      for (int v = 0; v < N; ++v)
-        sums[m][v] = hn::IfThenElse(hn::Lt(sums[m][v], zero), hn::Mul(sums[m][v], slope), sums[m][v]);
+      for (int m = 0; m < R; ++m) hn::BlendedStore(sums[m][v], mask, d, t.c[m] + at + v * kLanes);
+    }
+    return;
   }
+#endif
 #pragma GCC unroll 16
-  for (int m = 0; m < R; ++m)
+  for (int m = 0; m < R; ++m) {
+    float* c = t.c[m] + at;
 #pragma GCC unroll 8
-    for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, t.c[m] + t.c_offset + v * kLanes);
+    for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, c + v * kLanes);
+  }
 }
 
-/// The same for the first columns only, from a buffer of `vectors` per row.
-HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int vectors) {
+/// The same from a buffer of `vectors` per row, touching no other columns.
+HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int vectors, std::int64_t at,
+                              std::int64_t add_at, std::int64_t columns) {
   for (int m = 0; m < rows; ++m)
     for (int v = 0; v < vectors; ++v) {
-      const std::int64_t at = t.c_offset + v * kLanes, left = t.columns - v * kLanes;
+      const std::int64_t left = columns - v * kLanes;
       if (left <= 0) break;
-      V x = hn::Load(d, sums + (m * vectors + v) * kLanes);
-      if (t.accumulate) x = hn::Add(x, load_some(d, t.c[m] + at, left));
-      if (t.last && t.add) x = hn::Add(x, load_some(d, t.add[m] + at, left));
+      float* c = t.c[m] + at + v * kLanes;
+      V x = hn::LoadU(d, sums + (m * vectors + v) * kLanes);
+      if (t.accumulate) x = hn::Add(x, load_some(d, c, left));
+      if (t.last && t.add) x = hn::Add(x, load_some(d, t.add[m] + add_at + v * kLanes, left));
       if (t.last && t.finish.kind == Finish::Kind::clamp)
         x = hn::Min(hn::Set(d, t.finish.high), hn::Max(hn::Set(d, t.finish.low), x));
       if (t.last && t.finish.kind == Finish::Kind::leaky)
         x = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, t.finish.slope)), x);
-      store_some(x, d, t.c[m] + at, left);
+      store_some(x, d, c, left);
     }
 }
 
-/// R rows by P panels of N vectors.
+/// R rows by P panels of N vectors at once.
 template <int R, int N, int P = 1>
 void kernel(const Tile& t) {
   constexpr int kAll = N * P;
-  V sums[R][kAll];
+  const Segment *first = t.segments, *last = first + t.segment_count - 1;
+  const float* a[R];  // kept in registers: moved on from segment to segment and back
+#pragma GCC unroll 16
+  for (int m = 0; m < R; ++m) a[m] = t.a[m] + t.a_offset + first->a;
+  const std::int64_t b_bytes = t.b_row * static_cast<std::int64_t>(sizeof(float));
+  for (std::int64_t set = 0; set < t.repeat; ++set) {
+    for (std::int64_t step = 0; step < t.steps; ++step) {
+      V sums[R][kAll];
 #pragma GCC unroll 8
-  for (int v = 0; v < kAll; ++v) {
-    const V bias = t.bias ? hn::LoadU(d, t.bias + v * kLanes) : hn::Zero(d);
+      for (int v = 0; v < kAll; ++v) {
+        const V bias = t.bias ? hn::LoadU(d, t.bias + (step * kAll + v) * kLanes) : hn::Zero(d);
 #pragma GCC unroll 16
-    for (int m = 0; m < R; ++m) sums[m][v] = bias;
-  }
-  const float* rows[R];
-#pragma GCC unroll 16
-  for (int m = 0; m < R; ++m) rows[m] = t.a[m] + t.a_offset;
-  for (std::int64_t s = 0; s < t.segment_count; ++s) {
-    const Segment segment = t.segments[s];
-    const float* b = t.b + segment.b * t.b_row;
-    const float* a[R];
-#pragma GCC unroll 16
-    for (int m = 0; m < R; ++m) a[m] = rows[m] + segment.a;
-    for (std::int64_t k = 0; k < segment.length; ++k) {
-      V row[kAll];
-#pragma GCC unroll 4
-      for (int p = 0; p < P; ++p)
-#pragma GCC unroll 4
-        for (int v = 0; v < N; ++v) row[p * N + v] = hn::LoadU(d, b + p * t.b_panel + v * kLanes);
-      b += t.b_row;
-#pragma GCC unroll 16
-      for (int m = 0; m < R; ++m) {
-        const V x = hn::Set(d, a[m][k]);
-#pragma GCC unroll 8
-        for (int v = 0; v < kAll; ++v) sums[m][v] = hn::MulAdd(x, row[v], sums[m][v]);
+        for (int m = 0; m < R; ++m) sums[m][v] = bias;
       }
+      const float* panel = t.b + step * P * t.b_panel;
+      for (const Segment* s = first;; ++s) {
+        const float* b = panel + s->b * t.b_row;
+        const std::int64_t length = s->length;
+        for (std::int64_t k = 0; k < length; ++k) {
+          V row[kAll];
+#pragma GCC unroll 4
+          for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+            for (int v = 0; v < N; ++v) row[p * N + v] = hn::LoadU(d, b + p * t.b_panel + v * kLanes);
+          // All registers hold addresses of rows: compilers would keep this one in a vector register.
+          asm("add %1, %0" : "+r"(b) : "m"(b_bytes) : "cc");
+#pragma GCC unroll 16
+          for (int m = 0; m < R; ++m) {
+            const V x = hn::Set(d, a[m][k]);
+#pragma GCC unroll 8
+            for (int v = 0; v < kAll; ++v) sums[m][v] = hn::MulAdd(x, row[v], sums[m][v]);
+          }
+        }
+        std::int64_t move = (s == last ? first : s + 1)->a - s->a;
+        if (s == last && step + 1 == t.steps) move += t.a_move;
+        if (move != 0) {
+#pragma GCC unroll 16
+          for (int m = 0; m < R; ++m) a[m] += move;
+        }
+        if (s == last) break;
+      }
+      const std::int64_t column = t.c_offset + step * kAll * kLanes, left = t.columns - step * kAll * kLanes,
+                         at = column + set * t.c_move, add_at = column + set * t.add_move;
+      const bool masked = HWY_TARGET <= HWY_AVX2 && !t.accumulate && !t.add;
+      if (left >= kAll * kLanes || masked) {
+        finish_rows<R, kAll>(t, sums, at, add_at, left);
+        continue;
+      }
+      float buffer[R * kAll * kLanes];
+#pragma GCC unroll 16
+      for (int m = 0; m < R; ++m)
+#pragma GCC unroll 8
+        for (int v = 0; v < kAll; ++v) hn::StoreU(sums[m][v], d, buffer + (m * kAll + v) * kLanes);
+      finish_some(t, buffer, R, kAll, at, add_at, left);
     }
   }
-  if (t.columns == kAll * kLanes) return finish_rows<R, kAll>(t, sums);
-  HWY_ALIGN float buffer[R * kAll * kLanes];
-#pragma GCC unroll 16
-  for (int m = 0; m < R; ++m)
-#pragma GCC unroll 8
-    for (int v = 0; v < kAll; ++v) hn::Store(sums[m][v], d, buffer + (m * kAll + v) * kLanes);
-  finish_some(t, buffer, R, kAll);
 }
 
 /// Four lanes of each of as many rows as a vector has blocks: block i holds row 4 * i's.
@@ -193,6 +230,12 @@ void fill(gemm::Tiles& t) {
   }
 }
 
+template <int R, int P>
+void set_wide(gemm::Tiles& t) {
+  t.wide[R] = kernel<R, 2, P>;
+  t.panels[R] = P;
+}
+
 }  // namespace
 
 gemm::Tiles make_gemm_tiles() {
@@ -206,17 +249,17 @@ gemm::Tiles make_gemm_tiles() {
   fill<kOne, 1>(t);
   fill<kTwo, 2>(t);
   fill<kThree, 3>(t);
-  t.wide_rows = 3;
-  t.wide[1] = kernel<1, 2, 4>;
-  t.wide_panels[1] = 4;
+  set_wide<1, 4>(t);  // few rows: more panels make up for it
   if constexpr (kManyRegisters) {
-    t.wide[2] = kernel<2, 2, 4>;
-    t.wide[3] = kernel<3, 2, 4>;
-    t.wide_panels[2] = t.wide_panels[3] = 4;
+    set_wide<2, 4>(t);
+    set_wide<3, 4>(t);
+    set_wide<4, 2>(t);
+    set_wide<5, 2>(t);
+    set_wide<6, 2>(t);
+    t.flat = 6;
   } else {
-    t.wide[2] = kernel<2, 2, 2>;
-    t.wide[3] = kernel<3, 2, 2>;
-    t.wide_panels[2] = t.wide_panels[3] = 2;
+    set_wide<2, 2>(t);
+    set_wide<3, 2>(t);
   }
   t.pack_transposed = pack_transposed;
   return t;

@@ -22,18 +22,22 @@ struct Finish {
   float slope = 0;          ///< leaky: x * slope below 0
 };
 
-/// One call of a micro-kernel.
+/// One call of a micro-kernel: its rows by one or more panels, one after the other; then the next set of
+/// rows, each equally far away, and so on.
 struct Tile {
   const float* const* a;  ///< rows
   std::int64_t a_offset;  ///< floats added to every row
   const Segment* segments;
   std::int64_t segment_count;
   const float* b;
-  std::int64_t b_row;    ///< floats from one row of the panel to the next
-  std::int64_t b_panel;  ///< floats from one panel to the next, for kernels of several
-  float* const* c;       ///< rows
+  std::int64_t b_row;                     ///< floats from one row of a panel to the next
+  std::int64_t b_panel;                   ///< floats from one panel to the next
+  std::int64_t steps;                     ///< panels, or groups of as many as the kernel takes at once
+  std::int64_t repeat;                    ///< sets of rows
+  std::int64_t a_move, c_move, add_move;  ///< floats from one set to the next
+  float* const* c;                        ///< rows
   std::int64_t c_offset;
-  std::int64_t columns;     ///< to store: all of the panel's, or fewer
+  std::int64_t columns;     ///< to store: all of the panels', or fewer
   const float* bias;        ///< whole vectors, or null for zeros
   const float* const* add;  ///< rows (with c_offset) added before the finish, or null
   bool accumulate;          ///< c holds the sums of earlier k, which are added
@@ -52,9 +56,9 @@ struct Tiles {
   int strip;                                        ///< rows that are handled together
   int rows[kMostVectors + 1];                       ///< most rows of a kernel, by vectors of its panel
   Kernel kernels[kMostVectors + 1][kMostRows + 1];  ///< [vectors][rows]
-  int wide_rows;                                    ///< products of up to so many rows ...
-  int wide_panels[4];  ///< ... take so many panels of two vectors at once, by rows
-  Kernel wide[4];      ///< by rows
+  Kernel wide[kMostRows + 1];  ///< by rows, of several panels of two vectors at once; null: none
+  int panels[kMostRows + 1];   ///< how many these take
+  int flat;                    ///< rows of the wide kernel that is best when its panels stay in L1, or 0
   /// to[k][j] = from[j * from_row + k] for k < depth, j < columns; rows of `to` are `to_row` floats apart.
   /// Columns up to a whole vector are filled with zeros.
   void (*pack_transposed)(const float* from, std::int64_t from_row, std::int64_t depth, std::int64_t columns,

@@ -1,11 +1,13 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/reduction.h"
 #include "ops/resize.h"
 
+#include "kernels/native/convolution.h"
 #include "kernels/native/matmul.h"
 #include "kernels/native/normalize.h"
 #include "kernels/native/recurrent.h"
@@ -28,6 +30,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
       {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
   list.push_back({"native", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
+  list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_convolution});
 }
 
 }  // namespace lamina

@@ -83,14 +83,15 @@ struct Matrices {
 
 std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-Product product_of(const Shape2& s, std::int64_t columns, std::int64_t a_row, bool b_in_place) {
+Product product_of(const Shape2& s, std::int64_t columns, std::int64_t a_row, bool b_in_place, bool staged) {
   auto p = gemm::plain_product(s.rows, s.depth, columns, a_row, s.columns);
   if (b_in_place && !s.transpose_b) p.dots = false;
   p.batches.clear();
   for (std::size_t i = 0; i < s.a.size(); ++i)
     p.batches.push_back({s.a[i] * s.rows * a_row,
                          s.b[i] * (b_in_place ? s.depth * s.columns : p.packed_floats()),
-                         static_cast<std::int64_t>(i) * s.rows * s.columns});
+                         static_cast<std::int64_t>(i) * s.rows});
+  p.staged = staged;
   p.divide();
   return p;
 }
@@ -222,12 +223,12 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
   const auto lanes = gemm::tiles().lanes;
   const bool in_place = m.right == Matrices::Right::in_place;
   const auto tail = in_place && !s.transpose_b ? s.columns % lanes : 0;
-  m.main = product_of(s, s.columns - tail, m.left_row, in_place);
+  m.main = product_of(s, s.columns - tail, m.left_row, in_place, m.epilogue.stages != nullptr);
   m.main.finish = m.epilogue.finish;
   if (m.right == Matrices::Right::pack) m.right_at = take(s.b_count * m.main.packed_floats());
   if (tail != 0) {
     m.has_tail = true;
-    m.tail = product_of(s, tail, m.left_row, false);
+    m.tail = product_of(s, tail, m.left_row, false, m.epilogue.stages != nullptr);
     m.tail.finish = m.epilogue.finish;
     m.tail_at = take(s.b_count * m.tail.packed_floats());
   }

@@ -1,0 +1,215 @@
+/// Convolutions as products whose rows are output points (gemm.h): k runs over the taps of the window and the
+/// input channels, read where they lie. Points whose window reaches over the border are regions of their own,
+/// so that nothing is padded and no zero is multiplied. Reads channels-last or plain tensors, writes
+/// channels-last ones.
+#include "kernels/native/convolution.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "kernels/native/gemm.h"
+#include "kernels/native/gemm_epilogue.h"
+#include "kernels/native/window.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using gemm::Epilogue;
+using gemm::Product;
+using gemm::Segment;
+using windows::Geometry;
+using windows::Run;
+
+/// How the input lies, in floats.
+struct Source {
+  bool plain;
+  std::int64_t point, line, plane;  ///< from one point to the next along width, height and depth
+  std::int64_t channel;
+};
+
+Source source_of(const Geometry& g, Layout layout, std::int64_t row) {
+  Source s;
+  s.plain = layout == Layout::plain;
+  s.point = s.plain ? 1 : row != 0 ? row : g.inputs;
+  s.channel = s.plain ? g.in_points() : 1;
+  s.line = g.in[2] * s.point;
+  s.plane = g.in[1] * s.line;
+  return s;
+}
+
+/// Segments of the taps z, y, x that are inside, from the first of them on. Of a channels-last tensor k is
+/// tap by tap, channel after channel; of a plain one channel by channel, tap after tap.
+std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& z, const Run& y,
+                                 const Run& x) {
+  std::vector<Segment> list;
+  const std::int64_t channels = g.inputs / g.groups;
+  const auto add = [&](std::int64_t a, std::int64_t b, std::int64_t length) {
+    if (!list.empty() && list.back().a + list.back().length == a && list.back().b + list.back().length == b)
+      list.back().length += length;
+    else
+      list.push_back({a, b, length});
+  };
+  const std::int64_t outer = s.plain ? channels : 1;
+  for (std::int64_t c = 0; c < outer; ++c)
+    for (std::int64_t kz = 0; kz < z.tap_count; ++kz)
+      for (std::int64_t ky = 0; ky < y.tap_count; ++ky)
+        for (std::int64_t kx = 0; kx < x.tap_count; ++kx) {
+          const std::int64_t a = c * s.channel + kz * g.dilation[0] * s.plane + ky * g.dilation[1] * s.line +
+                                 kx * g.dilation[2] * s.point;
+          const std::int64_t tap =
+              ((z.first_tap + kz) * g.kernel[1] + y.first_tap + ky) * g.kernel[2] + x.first_tap + kx;
+          if (s.plain)
+            add(a, c * g.taps() + tap, 1);
+          else
+            add(a, tap * channels, channels);
+        }
+  return list;
+}
+
+/// Floats of k that lie together.
+std::int64_t run_length(const Geometry& g, const Source& s) {
+  const std::int64_t channels = g.inputs / g.groups;
+  if (s.plain) return g.dilation[2] == 1 ? g.kernel[2] : 1;
+  return g.dilation[2] == 1 && g.groups == 1 && s.point == channels ? g.kernel[2] * channels : channels;
+}
+
+Product product_of(const Geometry& g, const Source& s, bool staged) {
+  const std::int64_t channels = g.inputs / g.groups;
+  Product p(g.taps() * channels, g.outputs / g.groups, run_length(g, s));
+  p.groups = g.groups;
+  p.a_group = channels * s.channel;
+  const auto ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
+  for (const auto& z : windows::runs_of(g, 0))
+    for (std::int64_t i = 0; i < z.count; ++i)
+      for (const auto& y : ys)
+        for (const auto& x : xs) {
+          const auto origin = [&](std::size_t axis, std::int64_t first, const Run& r) {
+            return r.tap_count == 0 ? 0
+                                    : first * g.stride[axis] - g.pad[axis] + r.first_tap * g.dilation[axis];
+          };
+          gemm::Region region;
+          region.width = x.count;
+          region.lines = y.count;
+          region.a_step = x.tap_count == 0 ? 0 : g.stride[2] * s.point;
+          region.a_line = y.tap_count == 0 ? 0 : g.stride[1] * s.line;
+          region.a_first = origin(0, z.first + i, z) * s.plane + origin(1, y.first, y) * s.line +
+                           origin(2, x.first, x) * s.point;
+          region.c_line = g.out[2];
+          region.c_first = ((z.first + i) * g.out[1] + y.first) * g.out[2] + x.first;
+          p.add_region(region, segments_of(g, s, z, y, x));
+        }
+  p.batches.clear();
+  for (std::int64_t n = 0; n < g.images; ++n)
+    p.batches.push_back(
+        {n * (s.plain ? g.inputs * g.in_points() : g.in_points() * s.point), 0, n * g.out_points()});
+  p.c_row = p.add_row = p.dense_row = g.outputs;
+  p.staged = staged;
+  p.divide();
+  return p;
+}
+
+/// [O, I / groups, taps] with the taps before the channels, so that k is what lies together.
+std::vector<float> taps_first(const float* w, std::int64_t outputs, std::int64_t channels,
+                              std::int64_t taps) {
+  std::vector<float> out(static_cast<std::size_t>(outputs * channels * taps));
+  for (std::int64_t o = 0; o < outputs; ++o)
+    for (std::int64_t t = 0; t < taps; ++t)
+      for (std::int64_t c = 0; c < channels; ++c)
+        out[static_cast<std::size_t>((o * taps + t) * channels + c)] = w[(o * channels + c) * taps + t];
+  return out;
+}
+
+Tensor packed_weights(const Tensor& source, const Geometry& g, const Product& p, bool plain,
+                      WeightStore& store) {
+  const auto key = fmt::format("native_convolution {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups);
+  return store.packed(source, key, [&] {
+    const auto aligned = source.to_aligned();
+    const float* w = aligned.data<float>().data();
+    std::vector<float> reordered;
+    const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
+    if (!plain && g.taps() > 1 && channels > 1) {
+      reordered = taps_first(w, g.outputs, channels, g.taps());
+      w = reordered.data();
+    }
+    Tensor out(ElementType::f32, {g.groups * p.packed_floats()});
+    for (std::int64_t i = 0; i < g.groups; ++i)
+      p.pack(0, depth, w + i * columns * depth, 1, depth, out.data<float>().data() + i * p.packed_floats());
+    return out;
+  });
+}
+
+struct Convolved {
+  Product product;
+  Epilogue epilogue;
+  Tensor weights, bias;
+};
+
+void run(const Convolved& c, const RunArgs& args) {
+  gemm::Operands o{};
+  o.a = static_cast<const float*>(args.in[0]);
+  o.b = c.weights.data<float>().data();
+  o.bias = c.bias.valid() ? c.bias.data<float>().data() : nullptr;
+  if (c.epilogue.add) o.add = static_cast<const float*>(args.in[*c.epilogue.add]);
+  o.c = static_cast<float*>(args.out[0]);
+  o.stages = c.epilogue.stages.get();
+  o.inputs = args.in;
+  gemm::run(c.product, o);
+}
+
+Verdict takes(const NodeView& v) {
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  const auto rank = v.rank(0);
+  if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
+  if (v.has(3) || v.has(4)) return Verdict::no("zero points");
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
+    return Verdict::no("empty tensors");
+  const auto groups = v.op<Convolution>()->groups;
+  if (groups > 1 && v.dims(1)[1] == 1 && v.dims(1)[0] == groups)
+    return Verdict::no("a depthwise convolution");
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_native_convolution(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  const Geometry g = windows::geometry_of(v);
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const bool plain = layout == Layout::plain;
+    if (plain && g.inputs / g.groups > 4) continue;  // k would be scattered
+    const auto product = product_of(g, source_of(g, layout, 0), !epilogue->registers_only());
+    Offer o;
+    o.label = fmt::format("native_{}_{}_f32", g.pointwise() ? "1x1" : "direct", name_of(effective_isa()));
+    epilogue->add_to(o, v, Layout::channels_last);
+    o.inputs[0] = layout;
+    o.consumed.push_back(1);
+    if (v.has(2)) o.consumed.push_back(2);
+    o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct);
+    if (!plain) o.wide_inputs.push_back(0);
+    if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
+    o.wide_outputs.push_back(0);
+    o.make = [g, layout, epilogue = *epilogue, weights = *v.constant(1),
+              bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
+                 MakeContext& context) -> std::unique_ptr<Executable> {
+      Convolved c{product_of(g, source_of(g, layout, context.input_row(0)), !epilogue.registers_only()),
+                  epilogue,
+                  {},
+                  bias};
+      if (const auto row = context.output_row()) c.product.c_row = row;
+      if (epilogue.add)
+        if (const auto row = context.input_row(*epilogue.add)) c.product.add_row = row;
+      c.product.finish = epilogue.finish;
+      c.weights = packed_weights(weights, g, c.product, layout == Layout::plain, context.weights);
+      return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+}  // namespace lamina
