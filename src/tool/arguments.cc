@@ -60,8 +60,10 @@ namespace {
 
 void collect_names(const CLI::App& app, std::vector<std::string>& options,
                    std::vector<std::string>& subcommands) {
-  for (const auto* option : app.get_options())
+  for (const auto* option : app.get_options()) {
     for (const auto& name : option->get_lnames()) options.push_back("--" + name);
+    for (const auto& name : option->get_snames()) options.push_back("-" + name);
+  }
   for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     subcommands.push_back(sub->get_name());
 }

@@ -141,7 +141,7 @@ std::string Box::body(double x, double y) const {
   text("t", x + kPad, y + 14.5, node_.title);
   if (!node_.corner.empty()) text("c r", right, y + 14.5, node_.corner);
   double line = y + kHeader + 4 + 10;
-  if (!name_.empty()) text("n", x + kPad, line, name_), line += kLine;
+  if (!name_.empty()) text("o", x + kPad, line, name_), line += kLine;
   for (const auto& words : rows_) text("a", x + kPad, line, words), line += kLine;
   if (!stages_.empty()) {
     line += 5;

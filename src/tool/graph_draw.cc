@@ -20,7 +20,7 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font
 .c{fill:#ffffff}
 .p{font-size:12px;fill:#ffffff}
 .s{font-size:10.5px}
-.n .n{fill:#59616a}
+.o{fill:#59616a}
 .f{fill:#8c3a12}
 .y{font-size:9.5px;fill:#5f6973}
 .m{text-anchor:middle}
@@ -32,18 +32,17 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font
 
 /// Vertical lines and curves between them, as the layout means its points.
 std::string path_data(const std::vector<Point>& points) {
-  std::string out = fmt::format("M{} {}", number(points[0].x), number(points[0].y));
+  std::string x = number(points[0].x), y = number(points[0].y), out = "M" + x + " " + y;
   for (std::size_t i = 1; i < points.size(); ++i) {
-    const auto& a = points[i - 1];
-    const auto& b = points[i];
-    if (a == b) continue;
-    if (i % 2 == 1 || number(a.x) == number(b.x)) {
-      out += fmt::format("L{} {}", number(b.x), number(b.y));
+    const auto next_x = number(points[i].x), next_y = number(points[i].y);
+    if (next_x == x && next_y == y) continue;  // a step of no length has no direction, which arrows need
+    if (i % 2 == 1 || next_x == x) {
+      out += fmt::format("L{} {}", next_x, next_y);
     } else {
-      const auto middle = number((a.y + b.y) / 2);
-      out += fmt::format("C{} {} {} {} {} {}", number(a.x), middle, number(b.x), middle, number(b.x),
-                         number(b.y));
+      const auto middle = number((points[i - 1].y + points[i].y) / 2);
+      out += fmt::format("C{} {} {} {} {} {}", x, middle, next_x, middle, next_x, next_y);
     }
+    x = next_x, y = next_y;
   }
   return out;
 }

@@ -1,0 +1,181 @@
+"""lamina explain and benchmark -pc: every layer has a fate, rows add up."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOOL = os.environ["LAMINA_TOOL"]
+MODELS = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models" / "onnx"
+SMALL = MODELS / "mnist.onnx"
+LARGE = MODELS / "openseeface_det.onnx"
+FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
+
+
+def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def with_inputs(model: pathlib.Path) -> list[object]:
+    inputs = model.with_suffix(".npz")
+    return [model, "--inputs", inputs] if inputs.exists() else [model]
+
+
+class Base(unittest.TestCase):
+    def document(self, *arguments: object) -> dict:
+        done = lamina(*arguments, "--json", "-")
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        return json.loads(done.stdout)
+
+    def refused(self, status: int, *arguments: object, says: tuple[str, ...] = ()) -> None:
+        done = lamina(*arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
+        lines = [line for line in done.stderr.strip().splitlines() if "seeded random values" not in line]
+        self.assertEqual(len(lines), 1, f"{arguments}: {done.stderr}")
+        for part in says:
+            self.assertIn(part, lines[0])
+
+
+class Explain(Base):
+    def test_every_layer_of_every_model_has_a_fate(self) -> None:
+        for model in sorted(MODELS.glob("*.onnx")):
+            with self.subTest(model=model.name):
+                layers = self.document("explain", *with_inputs(model), "--seconds", "0")["layers"]
+                self.assertTrue(layers)
+                running = {layer["name"] for layer in layers if layer["fate"] in ("runs", "free")}
+                for layer in layers:
+                    self.assertIn(layer["fate"], FATES)
+                    self.assertTrue(layer["text"], layer)
+                    if layer["fate"] == "runs":
+                        chief = layer["nodes"][0]
+                        self.assertTrue(chief["kernel"] and chief["layout"] and chief["precision"], layer)
+                    if layer["fate"] == "fused":
+                        self.assertIn(layer["into"], running)
+                    if layer["fate"] == "removed":
+                        self.assertEqual(layer["nodes"], [])
+
+    def test_layers_are_those_of_the_file(self) -> None:
+        fates = [layer["fate"] for layer in self.document("explain", SMALL, "--no-run")["layers"]]
+        self.assertEqual(len(fates), 12)
+        self.assertEqual(fates.count("fused"), 5)
+        names = {layer["name"]: layer for layer in self.document("explain", SMALL, "--no-run")["layers"]}
+        self.assertEqual(names["ReLU32"]["into"], "Convolution28")
+        self.assertEqual(names["ReLU32"]["rule"], "fuse-conv-simple")
+        self.assertEqual(names["Plus30"]["rule"], "fuse-bias")
+        self.assertEqual(names["Times212_reshape1"]["rule"], "fold-constants")
+
+    def test_times_add_up(self) -> None:
+        document = self.document("explain", LARGE, "--seconds", "0.1", "--threads", "1")
+        steps = sum(layer.get("us", 0) for layer in document["layers"])
+        self.assertGreater(steps, 0)
+        self.assertLessEqual(steps, document["us"] * 1.0001)
+        shares = sum(layer.get("share", 0) for layer in document["layers"])
+        self.assertAlmostEqual(shares, steps / document["us"], places=6)
+        self.assertNotIn("us", self.document("explain", LARGE, "--no-run"))
+
+    def test_lost_offers_and_refusals(self) -> None:
+        nodes = [node for layer in self.document("explain", LARGE, "--no-run")["layers"] for node in layer["nodes"]]
+        lost = [offer for node in nodes for offer in node.get("lost", [])]
+        self.assertTrue(lost)
+        self.assertTrue(all(offer["kernel"] and offer["us"] >= 0 for offer in lost))
+        refused = [refusal for node in nodes for refusal in node.get("refused", [])]
+        self.assertTrue(all(refusal["kernel"] and refusal["reason"] for refusal in refused))
+
+    def test_table(self) -> None:
+        done = lamina("explain", SMALL, "--seconds", "0.01")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("Convolution28", "in Convolution28 (fuse-bias)", "gone: ", "12 layers: ", "us a run", "between the steps"):
+            self.assertIn(part, done.stdout)
+
+    def test_one_layer(self) -> None:
+        text = lamina("explain", SMALL, "--node", "ReLU32", "--seconds", "0.01").stdout
+        for part in ("ReLU32  Relu", "in Convolution28", "kernel ", "time ", "estimated ", "lost ", "input 0 ", "output 0 ", "rules, in order:"):
+            self.assertIn(part, text)
+        self.assertEqual(len(self.document("explain", SMALL, "--node", "ReLU32", "--no-run")["layers"]), 1)
+        self.refused(1, "explain", SMALL, "--node", "ReLU23", says=('"ReLU23"', '"ReLU32"'))
+
+    def test_why(self) -> None:
+        done = lamina("explain", SMALL, "--why", "fuse-bias", "Plus30")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("fuse-bias at ", done.stdout)
+        self.assertIn("never fitted", lamina("explain", SMALL, "--why", "fuse-conv-sum", "Pooling66").stdout)
+        self.assertEqual(self.document("explain", SMALL, "--why", "fuse-bias", "Plus30", "--no-run")["history"][0]["kind"], "fired")
+        self.refused(2, "explain", SMALL, "--why", "fuse-bais", "Plus30", says=("fuse-bias",))
+        self.refused(1, "explain", SMALL, "--why", "fuse-bias", "Plus31", says=('"Plus30"',))
+        self.refused(2, "explain", SMALL, "--why", "fuse-bias")
+        self.refused(2, "explain", SMALL, "--why", "fuse-bias", "Plus30", "--node", "Plus30")
+
+    def test_exempt_layers_are_their_own(self) -> None:
+        layers = {layer["name"]: layer for layer in self.document("explain", SMALL, "--no-run", "--exempt", "ReLU32")["layers"]}
+        self.assertEqual(layers["ReLU32"]["fate"], "runs")
+
+    def test_wrong_use(self) -> None:
+        self.refused(2, "explain", SMALL, "--seconds", "-1")
+        self.refused(2, "explain", SMALL, "--nodes", "x", says=("--node",))
+        self.refused(1, "explain", "none.onnx", says=("none.onnx",))
+
+
+class Benchmark(Base):
+    def test_rows_add_up(self) -> None:
+        for model in (SMALL, LARGE):
+            for arguments in (["--threads", "1"], ["--threads", "2"]):
+                document = self.document("benchmark", *with_inputs(model), "--seconds", "0.2", "-pc", *arguments)
+                whole = sum(layer["us"] for layer in document["layers"])
+                self.assertAlmostEqual(whole / document["profile"]["us"], 1, places=6)
+                self.assertAlmostEqual(whole / (1000 * document["latency_ms"]["mean"]), 1, delta=0.02)
+                self.assertEqual(document["layers"][-1]["name"], "(overhead)")
+                self.assertGreaterEqual(document["layers"][-1]["us"], 0)
+                self.assertEqual(document["profile"]["runs"], document["count"])
+                kernels = sum(kernel["us"] for kernel in document["kernels"])
+                self.assertAlmostEqual(kernels, whole - document["layers"][-1]["us"], delta=1e-3)
+
+    def test_requests_at_once_are_profiled(self) -> None:
+        document = self.document("benchmark", SMALL, "--seconds", "0.1", "-pc", "--requests", "2", "--streams", "2", "--threads", "2")
+        self.assertAlmostEqual(sum(layer["us"] for layer in document["layers"]) / document["profile"]["us"], 1, places=6)
+        self.assertGreater(document["profile"]["runs"], 2)
+
+    def test_figures_of_a_layer(self) -> None:
+        document = self.document("benchmark", LARGE, "--seconds", "0.1", "-pc")
+        self.assertGreater(document["machine"]["gflops"], 0)
+        speeds = [point["gbs"] for point in document["machine"]["bandwidth"]]
+        self.assertEqual(speeds, sorted(speeds, reverse=True))
+        for layer in document["layers"][:-1]:
+            for key in ("name", "operator", "kernel", "layout", "precision", "us", "share", "flops", "bytes"):
+                self.assertIn(key, layer)
+            if layer["us"] > 0:
+                self.assertAlmostEqual(layer["gflops"], layer["flops"] / layer["us"] / 1000, places=6)
+                self.assertIn(layer["limit"]["by"], ("compute", "memory"))
+        inspected = json.loads(lamina("inspect", LARGE, "--shape", "input=1,3,224,224", "--json", "-").stdout)
+        self.assertGreaterEqual(document["profile"]["flops"], inspected["flops"])
+
+    def test_top(self) -> None:
+        done = lamina("benchmark", LARGE, "--seconds", "0.05", "--top", "3")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        table = lines[next(i for i, line in enumerate(lines) if line.startswith("layer ")) + 1 :]
+        self.assertTrue(table[3].startswith("(others)"), done.stdout)
+        self.assertTrue(table[4].startswith("(overhead)"))
+        self.assertTrue(table[5].startswith("total, mean of"))
+        for bad in ("0", "-1", "x", "1.5"):
+            self.refused(2, "benchmark", LARGE, "--top", bad)
+
+    def test_phases_and_memory(self) -> None:
+        for model in (SMALL, MODELS / "yunet_n_dynamic.onnx"):
+            document = self.document("benchmark", *with_inputs(model), "--seconds", "0.02")
+            phases = document["load_phases_ms"]
+            self.assertEqual(sorted(phases), ["first_inference", "optimize", "pack", "plan", "read"])
+            self.assertAlmostEqual(sum(phases.values()), document["load_ms"] + document["first_inference_ms"], places=3)
+            for name, value in phases.items():
+                self.assertGreaterEqual(value, 0, name)
+            memory = document["memory"]
+            for key in ("now_mb", "packed_weights_mb", "read_weights_mb", "tensors_mb", "tensors_sum_mb", "tensors_live_mb", "model_file_mb",
+                        "code_mb", "libraries_mb", "rest_mb"):
+                self.assertGreaterEqual(memory[key], 0, key)
+            self.assertLessEqual(memory["tensors_live_mb"], memory["tensors_mb"] * 1.0001)
+            self.assertLessEqual(memory["now_mb"], document["peak_rss_mb"] * 1.02)
+
+
+if __name__ == "__main__":
+    unittest.main()
