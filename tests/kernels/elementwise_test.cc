@@ -147,6 +147,51 @@ TEST(Elementwise, types_change_within_a_chain) {
                      3);
 }
 
+/// Operands and results that are slices of the channels of wider tensors.
+TEST(Elementwise, slices_of_wider_channels) {
+  for (const std::int64_t c : {1, 3, 16, 70, 1100}) {
+    const auto text = fmt::format(
+        "graph (x: f32[2,{0},3,5], z: f32[2,{0},3,5]) -> (y) {{\n y = Elementwise(x, z) {{\n body graph (x: "
+        "f32[2,{0},3,5], z: f32[2,{0},3,5]) -> (r) {{\n s = const f32[{0},1,1] seed(1)\n a = Multiply(x, "
+        "s)\n "
+        "r = Add(a, z)\n }}\n }}\n}}\n",
+        c);
+    const auto g = parse(text);
+    const auto inputs = random_inputs(g, 3);
+    const auto wanted = interpret(g, inputs).at(0);
+    for (auto& offer : ask_kernels(NodeView(g, g.order().at(0))).offers) {
+      if (offer.outputs[0] != Layout::channels_last || !offer.label.starts_with("native")) continue;
+      EXPECT_EQ(offer.wide_inputs, (std::vector<std::size_t>{0, 1}));
+      EXPECT_EQ(offer.wide_outputs, (std::vector<std::size_t>{0}));
+      const std::int64_t pixels = 30, in_row = c + 5, out_row = c + 3;
+      const auto x = reordered(inputs[0], Layout::plain, Layout::channels_last);
+      const auto z = reordered(inputs[1], Layout::plain, Layout::channels_last);
+      std::vector<float> wide(static_cast<std::size_t>(pixels * in_row), 9),
+          out(static_cast<std::size_t>(pixels * out_row), 7);
+      const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+      for (std::int64_t p = 0; p < pixels; ++p)
+        for (std::int64_t i = 0; i < c; ++i) wide[at(p * in_row + i)] = x.data<float>()[at(p * c + i)];
+      ModelWeights weights;
+      MakeContext context{weights, {in_row, 0}, {out_row}};
+      const auto code = offer.make(context);
+      const auto step = code->step();
+      const void* in[] = {wide.data(), z.raw()};
+      void* to[] = {out.data()};
+      step->bind({in, to, nullptr});
+      step->run();
+      Tensor got(ElementType::f32, wanted.shape());
+      for (std::int64_t p = 0; p < pixels; ++p)
+        for (std::int64_t i = 0; i < out_row; ++i)
+          if (i < c)
+            got.data<float>()[at(p * c + i)] = out[at(p * out_row + i)];
+          else
+            ASSERT_EQ(out[at(p * out_row + i)], 7) << "beside the slice";
+      const auto plain = reordered(got, Layout::channels_last, Layout::plain);
+      expect_close(plain, wanted, fmt::format("{} channels", c));
+    }
+  }
+}
+
 /// An epilogue on pieces of any length at any place.
 TEST(Elementwise, epilogues_run_on_pieces) {
   const auto g = parse(

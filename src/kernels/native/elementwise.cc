@@ -2,6 +2,7 @@
 #include "ops/elementwise.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/cpu.h"
 #include "base/parallel.h"
@@ -16,43 +17,67 @@ namespace {
 constexpr double kCyclesOfTask = 30000;  // less is not worth a second thread
 constexpr double kCyclesOfMemory = 1;    // per element, to read and write it
 
+/// A program and where its results go: dense, or into slices of a wider tensor's channels.
+struct Work {
+  std::shared_ptr<const StageProgram> program;
+  std::int64_t channels = 1, row = 0;  ///< row 0: dense
+};
+
 class ElementwiseStep final : public Step {
  public:
-  explicit ElementwiseStep(const StageProgram& program) : program_(program) {
-    const auto& code = program.code();
-    unit_ = std::max<std::int64_t>(1, code.most);
-    total_ = code.total;
-    const auto per_unit = (kCyclesOfMemory + program.cycles_per_element()) * static_cast<double>(unit_);
+  explicit ElementwiseStep(const Work& work) : work_(work), code_(work.program->code()) {
+    unit_ = std::max<std::int64_t>(1, code_.most);
+    bytes_ = static_cast<std::int64_t>(code_.body.result_bytes);
+    const auto per_unit = (kCyclesOfMemory + work.program->cycles_per_element()) * static_cast<double>(unit_);
     grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kCyclesOfTask / per_unit));
   }
 
   void bind(const RunArgs& args) override { args_ = args; }
 
   void run() override {
-    if (total_ == 0) return;
-    parallel_for((total_ + unit_ - 1) / unit_, grain_, [this](std::int64_t begin, std::int64_t end) {
-      StageRun run(program_, args_.in);
-      const auto first = begin * unit_;
-      auto* out = static_cast<std::byte*>(args_.out[0]);
-      run(nullptr, out + first * static_cast<std::int64_t>(program_.code().body.result_bytes), first,
-          std::min(end * unit_, total_) - first);
+    if (code_.total == 0) return;
+    parallel_for((code_.total + unit_ - 1) / unit_, grain_, [this](std::int64_t begin, std::int64_t end) {
+      const auto first = begin * unit_, last = std::min(end * unit_, code_.total);
+      if (work_.row != 0) return run_rows(first, last);
+      StageRun run(*work_.program, args_.in);
+      run(nullptr, static_cast<std::byte*>(args_.out[0]) + first * bytes_, first, last - first);
     });
   }
 
  private:
-  const StageProgram& program_;
+  /// Piece by piece into a buffer, from there to the rows.
+  void run_rows(std::int64_t first, std::int64_t last) const {
+    constexpr std::int64_t kTile = 1024;
+    alignas(64) std::byte tile[kTile * 8];
+    auto* out = static_cast<std::byte*>(args_.out[0]);
+    StageRun run(*work_.program, args_.in);
+    while (first < last) {
+      const auto count = std::min(kTile, last - first);
+      run(nullptr, tile, first, count);
+      for (std::int64_t i = 0; i < count;) {
+        const auto pixel = (first + i) / work_.channels, channel = (first + i) % work_.channels;
+        const auto n = std::min(work_.channels - channel, count - i);
+        std::memcpy(out + (pixel * work_.row + channel) * bytes_, tile + i * bytes_,
+                    static_cast<std::size_t>(n * bytes_));
+        i += n;
+      }
+      first += count;
+    }
+  }
+
+  const Work& work_;
+  const stages::Code& code_;
   RunArgs args_{};
-  std::int64_t unit_, total_, grain_;
+  std::int64_t unit_, bytes_, grain_;
 };
 
 class ElementwiseExecutable final : public Executable {
  public:
-  explicit ElementwiseExecutable(std::shared_ptr<const StageProgram> program)
-      : program_(std::move(program)) {}
-  std::unique_ptr<Step> step() const override { return std::make_unique<ElementwiseStep>(*program_); }
+  explicit ElementwiseExecutable(Work work) : work_(std::move(work)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<ElementwiseStep>(work_); }
 
  private:
-  std::shared_ptr<const StageProgram> program_;
+  Work work_;
 };
 
 }  // namespace
@@ -74,7 +99,16 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
     program->add_to(o);
     const double bytes = static_cast<double>(element_count(dims)) * bits_of(v.out_element()) / 8.0;
     o.cost += cost_of(Family::vector_light, 0, bytes) - cost_of(Family::vector_light, 0);  // one call
-    o.make = [program](MakeContext&) { return std::make_unique<ElementwiseExecutable>(program); };
+    if (layout == Layout::channels_last) {
+      o.wide_inputs = program->whole_inputs();
+      o.wide_outputs = {0};
+    }
+    o.make = [program, channels = dims.size() > 1 ? dims[1] : 1](MakeContext& context) {
+      const auto& rows = context.input_rows;
+      const bool wide = std::any_of(rows.begin(), rows.end(), [](auto r) { return r != 0; });
+      return std::make_unique<ElementwiseExecutable>(
+          Work{wide ? program->with_rows(rows) : program, channels, context.output_row()});
+    };
     answers.offers.push_back(std::move(o));
   }
 }

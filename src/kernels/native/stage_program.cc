@@ -52,7 +52,8 @@ void count_bytes(Code& code) {
 }
 
 /// Inputs from `first` on, as the program wants them, and which of them it may overwrite.
-void describe_inputs(Code& code, const NodeView& v, std::size_t first, const Target& target) {
+void describe_inputs(Code& code, const NodeView& v, std::size_t first) {
+  const Target& target = code.target;
   const auto out_bytes = code.body.result_bytes;
   for (auto i = first; i < v.inputs(); ++i) {
     if (!v.has(i)) continue;
@@ -65,7 +66,9 @@ void describe_inputs(Code& code, const NodeView& v, std::size_t first, const Tar
     }
     const bool same_rank = v.rank(i) == target.dims.size();
     code.inputs.push_back({i, views == 0, same_rank ? target.layout : Layout::plain});
-    if (views == 1 && dense && v.dims(i) == target.dims) code.overwritable.push_back(i);
+    if (views == 0 || v.dims(i) != target.dims) continue;
+    code.whole.push_back(i);
+    if (views == 1 && dense) code.overwritable.push_back(i);
   }
 }
 
@@ -73,14 +76,15 @@ std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
                                           const std::vector<Parameter>& parameters, const Target& target,
                                           std::size_t first_input, std::string& why) {
   auto code = std::make_unique<Code>();
+  code->target = target;
   if (element_count(target.dims) == 0) {
     code->total = 0;
-  } else if (!stages::lower(body, parameters, target, code->body, why) || !stages::emit(*code, target, why)) {
+  } else if (!stages::lower(body, parameters, target, code->body, why) || !stages::emit(*code, why)) {
     return nullptr;
   }
   if (!parameters.empty() && parameters[0].is_tile)
     code->tile_bytes = static_cast<std::size_t>(bits_of(body.type(body.inputs()[0]).element)) / 8;
-  describe_inputs(*code, v, first_input, target);
+  describe_inputs(*code, v, first_input);
   count_bytes(*code);
   return std::make_shared<StageProgram>(std::move(code));
 }
@@ -113,10 +117,21 @@ std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView&
   return build(v, body, parameters, target, 0, why);
 }
 
+std::shared_ptr<const StageProgram> StageProgram::with_rows(const std::vector<std::int64_t>& rows) const {
+  auto code = std::make_unique<Code>(*code_);
+  for (auto& view : code->body.views)
+    if (view.input < rows.size() && rows[view.input] != 0)
+      view.axis_strides = stages::strides_to(code->target.dims, code->target, rows[view.input]);
+  std::string why;
+  LAMINA_CHECK(stages::emit(*code, why), "a program does not fit with other strides: {}", why);
+  return std::make_shared<StageProgram>(std::move(code));
+}
+
 bool StageProgram::empty() const { return code_->each.empty(); }
 std::size_t StageProgram::loops() const { return code_->each.size(); }
 double StageProgram::cycles_per_element() const { return code_->cycles; }
 const std::vector<std::size_t>& StageProgram::may_overwrite() const { return code_->overwritable; }
+const std::vector<std::size_t>& StageProgram::whole_inputs() const { return code_->whole; }
 
 double StageProgram::cost() const {
   if (empty()) return 0;

@@ -20,9 +20,10 @@ struct View {
   Tensor constant;               ///< when it is no input
   bool is_tile = false;          ///< the base result, given piece by piece
   std::size_t bytes = 4;         ///< of an element
-  Dims strides;                  ///< per dimension of the output (Code::dims), in elements
+  Dims axis_strides;             ///< per axis of the output, in elements
 
   // Set by emit().
+  Dims strides;  ///< per merged dimension of the output (Code::dims)
   enum class Access : std::uint8_t { scalar, direct, filled };
   Access access = Access::direct;
   bool steady = false;         ///< the same for every piece of a block
@@ -43,7 +44,7 @@ struct Operation {
 struct Lowered {
   std::vector<View> views;
   std::vector<Operation> operations;
-  std::vector<std::unique_ptr<float>> numbers;  ///< parameters that loops point to
+  std::vector<std::shared_ptr<float>> numbers;  ///< parameters that loops point to
   std::size_t result_bytes = 4;
 };
 
@@ -67,27 +68,6 @@ struct Instruction {
   Place out;
 };
 
-struct Code {
-  Lowered body;
-  Dims dims;                   ///< of the output in its order in memory, merged
-  std::size_t block_axis = 0;  ///< pieces are ranges of this dimension with all of those after it
-  std::int64_t inner = 1;      ///< elements of the dimensions after block_axis
-  std::int64_t block = 1;      ///< inner * dims[block_axis]: no piece goes beyond
-  std::int64_t most = 1;       ///< elements of a piece at most, a multiple of inner
-  std::int64_t total = 1;
-  std::vector<Instruction> once, each;  ///< run once per block, and per piece
-  std::size_t tile_bytes = 4;           ///< of an element of the base result
-  std::vector<std::size_t> overwritable;
-  struct Input {
-    std::size_t index;
-    bool consumed;
-    Layout layout;
-  };
-  std::vector<Input> inputs;
-  double cycles = 0;      ///< per element, gathering and the overhead of pieces included
-  double bytes_read = 0;  ///< of operands besides the tile
-};
-
 /// How the parameters of a body are given.
 struct Parameter {
   std::size_t input = kNoInput;
@@ -99,14 +79,37 @@ struct Target {
   Layout layout = Layout::plain;
 };
 
+struct Code {
+  Target target;
+  Lowered body;
+  Dims dims;                   ///< of the output in its order in memory, merged
+  std::size_t block_axis = 0;  ///< pieces are ranges of this dimension with all of those after it
+  std::int64_t inner = 1;      ///< elements of the dimensions after block_axis
+  std::int64_t block = 1;      ///< inner * dims[block_axis]: no piece goes beyond
+  std::int64_t most = 1;       ///< elements of a piece at most, a multiple of inner
+  std::int64_t total = 1;
+  std::vector<Instruction> once, each;  ///< run once per block, and per piece
+  std::size_t tile_bytes = 4;           ///< of an element of the base result
+  std::vector<std::size_t> whole, overwritable;
+  struct Input {
+    std::size_t index;
+    bool consumed;
+    Layout layout;
+  };
+  std::vector<Input> inputs;
+  double cycles = 0;      ///< per element, gathering and the overhead of pieces included
+  double bytes_read = 0;  ///< of operands besides the tile
+};
+
 /// The body's operators as loops, or a sentence in `why`.
 bool lower(const Graph& body, const std::vector<Parameter>& parameters, const Target& target, Lowered& out,
            std::string& why);
-/// The strides by which a tensor of shape `dims` broadcasts to the target: per axis of the target.
-Dims strides_to(const Dims& dims, const Target& target);
+/// The strides by which a tensor of shape `dims` broadcasts to the target: per axis of the target. `row`:
+/// elements from pixel to pixel in channels-last, 0: dense.
+Dims strides_to(const Dims& dims, const Target& target, std::int64_t row = 0);
 
-/// Blocks, buffers and instructions for the body; false when the buffers are too small.
-bool emit(Code& code, const Target& target, std::string& why);
+/// Blocks, buffers and instructions for code.body and code.target; false when the buffers are too small.
+bool emit(Code& code, std::string& why);
 
 /// Copies the elements [from, from + count) of the block into `to`, where `data` is the view's element at the
 /// block's begin.

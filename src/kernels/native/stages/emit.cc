@@ -10,7 +10,8 @@ namespace lamina::stages {
 namespace {
 
 /// Merges the axes of the target, in their order in memory, where no view tells them apart.
-void merge_axes(Code& code, const Target& target) {
+void merge_axes(Code& code) {
+  const Target& target = code.target;
   auto& views = code.body.views;
   const std::size_t rank = target.dims.size();
   std::vector<std::size_t> order;
@@ -25,16 +26,16 @@ void merge_axes(Code& code, const Target& target) {
     if (size == 1) continue;
     bool merge = !code.dims.empty();
     for (std::size_t k = 0; k < views.size() && merge; ++k)
-      merge = views[k].is_tile || merged[k].back() == views[k].strides[axis] * size;
+      merge = views[k].is_tile || merged[k].back() == views[k].axis_strides[axis] * size;
     if (merge)
       code.dims.back() *= size;
     else
       code.dims.push_back(size);
     for (std::size_t k = 0; k < views.size(); ++k)
       if (merge)
-        merged[k].back() = views[k].strides[axis];
+        merged[k].back() = views[k].axis_strides[axis];
       else
-        merged[k].push_back(views[k].strides[axis]);
+        merged[k].push_back(views[k].axis_strides[axis]);
   }
   if (code.dims.empty()) {
     code.dims = {1};
@@ -330,14 +331,14 @@ Loop splat_loop(std::size_t bytes) {
                       : splat<std::uint64_t>;
 }
 
-bool emit(Code& code, const Target& target, std::string& why) {
+bool emit(Code& code, std::string& why) {
   if (code.body.views.size() > StageRun::kMostViews) {
     why = fmt::format("{} operands, at most {} fit", code.body.views.size(), StageRun::kMostViews);
     return false;
   }
-  code.total = static_cast<std::int64_t>(element_count(target.dims));
+  code.total = static_cast<std::int64_t>(element_count(code.target.dims));
   if (code.total == 0) return true;
-  merge_axes(code, target);
+  merge_axes(code);
   std::size_t needed = 0;
   for (const std::int64_t room : {1024, 512, 256, 128, 64, 32}) {
     choose_block(code, room);

@@ -93,7 +93,7 @@ class Lowering {
     View view;
     view.constant = from_doubles(type, {}, {v});
     view.bytes = bytes_of(type);
-    view.strides.assign(target_.dims.size(), 0);
+    view.axis_strides.assign(target_.dims.size(), 0);
     return add(std::move(view));
   }
   int add(View view) {
@@ -119,7 +119,7 @@ class Lowering {
 
   int load(ValueId v, ElementType element, const Dims& dims) {
     View view;
-    view.strides = strides_to(dims, target_);
+    view.axis_strides = strides_to(dims, target_);
     if (const auto* constant = constant_of(v)) {
       view.constant = convert(constant->to_aligned(), carrier(element)).reshaped(dims);
       if (dims.size() == target_.dims.size() && target_.layout != Layout::plain)
@@ -192,7 +192,7 @@ class Lowering {
       if (x == kNone) return kNone;
       in.push_back(converted(x, carrier(body_.type(v).element), ElementType::f32));
     }
-    out_.numbers.push_back(std::make_unique<float>(static_cast<float>(q.levels - 1)));
+    out_.numbers.push_back(std::make_shared<float>(static_cast<float>(q.levels - 1)));
     const auto y = operation(float_loops().fake_quantize, in, 4, 1, out_.numbers.back().get());
     return converted(y, ElementType::f32, type);
   }
@@ -407,10 +407,13 @@ class Lowering {
 
 }  // namespace
 
-Dims strides_to(const Dims& dims, const Target& target) {
+Dims strides_to(const Dims& dims, const Target& target, std::int64_t row) {
   const auto rank = target.dims.size();
   LAMINA_CHECK(dims.size() <= rank, "{} does not broadcast to {}", to_string(dims), to_string(target.dims));
-  const auto own = lamina::strides_of(dims, dims.size() == rank ? target.layout : Layout::plain);
+  auto own = lamina::strides_of(dims, dims.size() == rank ? target.layout : Layout::plain);
+  if (row != 0)
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (i != 1) own[i] = own[i] / dims[1] * row;
   Dims strides(rank, 0);
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (dims[i] != 1) strides[i + rank - dims.size()] = own[i];
