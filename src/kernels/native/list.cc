@@ -10,6 +10,7 @@
 #include "kernels/native/convolution.h"
 #include "kernels/native/matmul.h"
 #include "kernels/native/normalize.h"
+#include "kernels/native/pooling.h"
 #include "kernels/native/recurrent.h"
 #include "kernels/native/resize.h"
 #include "kernels/native/softmax.h"
@@ -20,9 +21,8 @@ namespace lamina {
 void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_movement, offer_movement});
   list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
-  list.push_back(
-      {"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
-       offer_native_elementwise});
+  list.push_back({"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
+                  offer_native_elementwise});
   list.push_back({"native", is_normalization, offer_normalize});
   list.push_back({"native", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
   list.push_back({"native", is_recurrent, offer_recurrent});
@@ -30,6 +30,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
       {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
   list.push_back({"native", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
+  list.push_back({"native", is_pooling, offer_native_pooling});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_convolution});
 }
 

@@ -29,8 +29,10 @@ HWY_INLINE float sum_of(const float* x, std::int64_t count, const F& f) {
   V sums[kSums];
   for (auto& s : sums) s = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + kSums * kLanes <= count; i += kSums * kLanes)
+  for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
+    LAMINA_UNROLL
     for (int k = 0; k < kSums; ++k) sums[k] = f(hn::LoadU(d, x + i + k * kLanes), sums[k]);
+  }
   for (; i + kLanes <= count; i += kLanes) sums[0] = f(hn::LoadU(d, x + i), sums[0]);
   if (const auto rest = count - i; rest > 0)
     sums[1] = hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(rest)),
@@ -79,36 +81,52 @@ struct ColumnSums {
   template <class Add>
   HWY_INLINE void sum(const V (&from)[kVectors], V (&sums)[kVectors]) const {
     V parts[kParts][kVectors];
-    for (int p = 0; p < kParts; ++p)
+    LAMINA_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+      LAMINA_UNROLL
       for (int k = 0; k < kVectors; ++k) parts[p][k] = hn::Zero(d);
+    }
     std::int64_t r = 0;
-    for (; r + kParts <= rows; r += kParts)
-      for (int p = 0; p < kParts; ++p)
+    for (; r + kParts <= rows; r += kParts) {
+      LAMINA_UNROLL
+      for (int p = 0; p < kParts; ++p) {
+        LAMINA_UNROLL
         for (int k = 0; k < kVectors; ++k)
           parts[p][k] = Add{from[k]}(load(x + (r + p) * stride, k), parts[p][k]);
-    for (; r < rows; ++r)
+      }
+    }
+    for (; r < rows; ++r) {
+      LAMINA_UNROLL
       for (int k = 0; k < kVectors; ++k) parts[0][k] = Add{from[k]}(load(x + r * stride, k), parts[0][k]);
+    }
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) {
       sums[k] = parts[0][k];
+      LAMINA_UNROLL
       for (int p = 1; p < kParts; ++p) sums[k] = hn::Add(sums[k], parts[p][k]);
     }
   }
   HWY_INLINE void moments(float* sums, float* squares) const {
     V from[kVectors], sum_of_column[kVectors];
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) from[k] = load(x, k);
     sum<AddDifference>(from, sum_of_column);
     const V share = hn::Set(d, 1.0f / static_cast<float>(rows));
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) {
       store(sum_of_column[k], sums, k);
       from[k] = hn::MulAdd(sum_of_column[k], share, from[k]);
     }
     sum<AddSquare>(from, sum_of_column);
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) store(sum_of_column[k], squares, k);
   }
   HWY_INLINE void squares_only(float* squares) const {
     V zero[kVectors], sums[kVectors];
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) zero[k] = hn::Zero(d);
     sum<AddSquare>(zero, sums);
+    LAMINA_UNROLL
     for (int k = 0; k < kVectors; ++k) store(sums[k], squares, k);
   }
 };
@@ -191,14 +209,17 @@ struct Both {
 HWY_INLINE Both both_sums(const float* x, std::int64_t count, V from) {
   constexpr int kPairs = 2;
   V sums[kPairs], squares[kPairs];
+  LAMINA_UNROLL
   for (int k = 0; k < kPairs; ++k) sums[k] = squares[k] = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + kPairs * kLanes <= count; i += kPairs * kLanes)
+  for (; i + kPairs * kLanes <= count; i += kPairs * kLanes) {
+    LAMINA_UNROLL
     for (int k = 0; k < kPairs; ++k) {
       const V difference = hn::Sub(hn::LoadU(d, x + i + k * kLanes), from);
       sums[k] = hn::Add(sums[k], difference);
       squares[k] = hn::MulAdd(difference, difference, squares[k]);
     }
+  }
   for (; i < count; i += kLanes) {
     const auto n = count - i < kLanes ? count - i : kLanes;
     const V difference =

@@ -74,24 +74,42 @@ HWY_INLINE void accumulate(const float* HWY_RESTRICT panel, std::int64_t depth, 
   std::int64_t k = 0;
   if constexpr (kParts > 1) {
     V parts[kParts][R][kGates];
-    for (int p = 0; p < kParts; ++p)
-      for (int i = 0; i < R; ++i)
+    LAMINA_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+      LAMINA_UNROLL
+      for (int i = 0; i < R; ++i) {
+        LAMINA_UNROLL
         for (int g = 0; g < kGates; ++g) parts[p][i][g] = hn::Zero(d);
-    for (; k + kParts <= depth; k += kParts)
-      for (int p = 0; p < kParts; ++p)
+      }
+    }
+    for (; k + kParts <= depth; k += kParts) {
+      LAMINA_UNROLL
+      for (int p = 0; p < kParts; ++p) {
+        LAMINA_UNROLL
         for (int g = 0; g < kGates; ++g) {
           const V w = hn::LoadU(d, panel + ((k + p) * kGates + g) * kLanes);
+          LAMINA_UNROLL
           for (int i = 0; i < R; ++i) parts[p][i][g] = hn::MulAdd(set(x[i][k + p]), w, parts[p][i][g]);
         }
-    for (int p = 0; p < kParts; ++p)
-      for (int i = 0; i < R; ++i)
+      }
+    }
+    LAMINA_UNROLL
+    for (int p = 0; p < kParts; ++p) {
+      LAMINA_UNROLL
+      for (int i = 0; i < R; ++i) {
+        LAMINA_UNROLL
         for (int g = 0; g < kGates; ++g) sums[i][g] = hn::Add(sums[i][g], parts[p][i][g]);
+      }
+    }
   }
-  for (; k < depth; ++k)
+  for (; k < depth; ++k) {
+    LAMINA_UNROLL
     for (int g = 0; g < kGates; ++g) {
       const V w = hn::LoadU(d, panel + (k * kGates + g) * kLanes);
+      LAMINA_UNROLL
       for (int i = 0; i < R; ++i) sums[i][g] = hn::MulAdd(set(x[i][k]), w, sums[i][g]);
     }
+  }
 }
 
 template <int kGates>
@@ -101,14 +119,19 @@ struct Product {
     constexpr std::int64_t kBlock = kGates * kLanes;
     const float* x[R];
     V sums[R][kGates];
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
       x[i] = t.rows[row + i];
+      LAMINA_UNROLL
       for (int g = 0; g < kGates; ++g) sums[i][g] = hn::LoadU(d, t.init + block * kBlock + g * kLanes);
     }
     accumulate(t.panels + block * t.depth * kBlock, t.depth, x, sums);
-    for (int i = 0; i < R; ++i)
+    LAMINA_UNROLL
+    for (int i = 0; i < R; ++i) {
+      LAMINA_UNROLL
       for (int g = 0; g < kGates; ++g)
         hn::StoreU(sums[i][g], d, t.out + (row + i) * t.out_stride + block * kBlock + g * kLanes);
+    }
   }
   static std::int64_t rows(const PanelProduct& t) { return t.row_count; }
 };
@@ -118,6 +141,7 @@ template <int kGates, int R>
 HWY_INLINE void recur(const RecurrentStep& s, const float* panels, const float* state, std::int64_t block,
                       std::int64_t row, V (&sums)[R][kGates]) {
   const float* x[R];
+  LAMINA_UNROLL
   for (int i = 0; i < R; ++i) x[i] = state + (row + i) * s.padded;
   accumulate(panels + block * s.hidden * kGates * kLanes, s.hidden, x, sums);
 }
@@ -135,9 +159,13 @@ struct Lstm : Step {
   template <int R>
   static HWY_INLINE void tile(const RecurrentStep& s, std::int64_t block, std::int64_t row) {
     V sums[R][4];
-    for (int i = 0; i < R; ++i)
+    LAMINA_UNROLL
+    for (int i = 0; i < R; ++i) {
+      LAMINA_UNROLL
       for (int g = 0; g < 4; ++g) sums[i][g] = hn::LoadU(d, gates<4>(s, block, row + i) + g * kLanes);
+    }
     recur(s, s.r, s.h, block, row, sums);
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
       const auto at = (row + i) * s.padded + block * kLanes;
       finish(s, block, sums[i], at);
@@ -167,11 +195,14 @@ struct GruLinear : Step {
   template <int R>
   static HWY_INLINE void tile(const RecurrentStep& s, std::int64_t block, std::int64_t row) {
     V sums[R][3];
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
+      LAMINA_UNROLL
       for (int g = 0; g < 2; ++g) sums[i][g] = hn::LoadU(d, gates<3>(s, block, row + i) + g * kLanes);
       sums[i][2] = hn::LoadU(d, s.r_bias + block * kLanes);
     }
     recur(s, s.r, s.h, block, row, sums);
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
       const auto at = (row + i) * s.padded + block * kLanes;
       const V z = gate(s, 0, sums[i][0]), r = gate(s, 0, sums[i][1]);
@@ -185,9 +216,13 @@ struct GruGates : Step {
   template <int R>
   static HWY_INLINE void tile(const RecurrentStep& s, std::int64_t block, std::int64_t row) {
     V sums[R][2];
-    for (int i = 0; i < R; ++i)
+    LAMINA_UNROLL
+    for (int i = 0; i < R; ++i) {
+      LAMINA_UNROLL
       for (int g = 0; g < 2; ++g) sums[i][g] = hn::LoadU(d, gates<3>(s, block, row + i) + g * kLanes);
+    }
     recur(s, s.r, s.h, block, row, sums);
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
       const auto at = (row + i) * s.padded + block * kLanes;
       hn::StoreU(gate(s, 0, sums[i][0]), d, s.z + at);
@@ -200,8 +235,10 @@ struct GruCandidate : Step {
   template <int R>
   static HWY_INLINE void tile(const RecurrentStep& s, std::int64_t block, std::int64_t row) {
     V sums[R][1];
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) sums[i][0] = hn::LoadU(d, gates<3>(s, block, row + i) + 2 * kLanes);
     recur(s, s.r_candidate, s.reset_h, block, row, sums);
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) {
       const auto at = (row + i) * s.padded + block * kLanes;
       hn::StoreU(mixed(hn::LoadU(d, s.z + at), gate(s, 1, sums[i][0]), hn::LoadU(d, s.h + at)), d,
@@ -214,8 +251,10 @@ struct Rnn : Step {
   template <int R>
   static HWY_INLINE void tile(const RecurrentStep& s, std::int64_t block, std::int64_t row) {
     V sums[R][1];
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i) sums[i][0] = hn::LoadU(d, gates<1>(s, block, row + i));
     recur(s, s.r, s.h, block, row, sums);
+    LAMINA_UNROLL
     for (int i = 0; i < R; ++i)
       hn::StoreU(gate(s, 0, sums[i][0]), d, s.next + (row + i) * s.padded + block * kLanes);
   }

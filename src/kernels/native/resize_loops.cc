@@ -66,6 +66,7 @@ HWY_INLINE void pixels_of(const float* in, const std::int32_t* index, const floa
                           std::int64_t count, std::int64_t inner) {
   const float* from[kTaps];
   for (std::int64_t o = 0; o < count; ++o, index += kTaps, weights += kTaps, out += inner) {
+    LAMINA_UNROLL
     for (int k = 0; k < kTaps; ++k) from[k] = in + index[k] * inner;
     rows_of<kTaps>(from, weights, kTaps, out, inner);
   }

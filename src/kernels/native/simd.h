@@ -20,8 +20,17 @@
 ///     }
 ///     #endif
 ///
-/// Targets are SSE4, AVX2 and AVX3, which stand for sse41, avx2 and avx512. Nothing of the standard library may
-/// be instantiated between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE: raw pointers and counts only.
+/// Targets are SSE4, AVX2 and AVX3, which stand for sse41, avx2 and avx512. Nothing of the standard library
+/// may be instantiated between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE: raw pointers and counts only.
+
+/// Before a loop over a few vectors in an array: unrolled in time for the array to become registers (g++ 12
+/// otherwise leaves it in memory).
+#if defined(__clang__)
+#define LAMINA_UNROLL _Pragma("unroll")
+#else
+#define LAMINA_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 namespace lamina {
 
 /// Limits Highway's choice to effective_isa(); call before the first dispatch of a unit.
