@@ -3,6 +3,7 @@
 /// so that nothing is padded and no zero is multiplied. Reads channels-last or plain tensors, writes
 /// channels-last ones.
 #include "kernels/native/convolution.h"
+#include "base/mapped_file.h"
 
 #include <algorithm>
 
@@ -124,7 +125,7 @@ Tensor packed_weights(const Tensor& source, const Geometry& g, const Product& p,
                       WeightStore& store) {
   const auto key = fmt::format("native_convolution {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups);
   return store.packed(source, key, [&] {
-    const auto aligned = source.to_aligned();
+    const auto aligned = aligned_once(source);
     const float* w = aligned.data<float>().data();
     std::vector<float> reordered;
     const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;

@@ -1,6 +1,7 @@
 /// Matrix products on the cores of gemm.h. A constant right operand is packed once; a variable one is read as
 /// it lies, or packed on the fly where it lies transposed or its rows end within a vector.
 #include "kernels/native/matmul.h"
+#include "base/mapped_file.h"
 
 #include <algorithm>
 
@@ -247,7 +248,7 @@ Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& stor
   const auto& s = m.shape;
   return store.packed(
       source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b), [&] {
-        const auto aligned = source.to_aligned();
+        const auto aligned = aligned_once(source);
         Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
         pack_right(s, m.main, 0, aligned.data<float>().data(), out.data<float>().data());
         return out;

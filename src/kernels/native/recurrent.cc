@@ -1,5 +1,6 @@
 /// LSTM, GRU and plain recurrent networks, f32: cells and sequences.
 #include "kernels/native/recurrent.h"
+#include "base/mapped_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -118,7 +119,7 @@ Tensor packed_panels(const Tensor& source, const RecurrentSizes& s, std::int64_t
                      std::int64_t depth, std::int64_t first, std::int64_t count) {
   Tensor out(ElementType::f32, {s.directions, s.blocks, depth, count, s.lanes});  // zeroed
   auto* to = out.data<float>().data();
-  const Tensor aligned = source.to_aligned();
+  const Tensor aligned = aligned_once(source);
   const auto* from = aligned.data<float>().data();
   for (std::int64_t dir = 0; dir < s.directions; ++dir)
     for (std::int64_t g = 0; g < count; ++g)
@@ -133,7 +134,7 @@ Tensor packed_panels(const Tensor& source, const RecurrentSizes& s, std::int64_t
 /// [directions][3 * hidden] as [directions][3][padded].
 Tensor packed_peepholes(const Tensor& source, const RecurrentSizes& s) {
   Tensor out(ElementType::f32, {s.directions, 3, s.padded});
-  const Tensor aligned = source.to_aligned();
+  const Tensor aligned = aligned_once(source);
   for (std::int64_t i = 0; i < 3 * s.directions; ++i)
     std::memcpy(out.data<float>().data() + i * s.padded, aligned.data<float>().data() + i * s.hidden,
                 static_cast<std::size_t>(s.hidden) * sizeof(float));
