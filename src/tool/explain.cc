@@ -75,7 +75,7 @@ std::string in_short(const Findings& all, const Fate& f) {
       return fmt::format("in {}{}", all.name(f.nodes[0].by),
                          f.rule.empty() ? "" : fmt::format(" ({})", f.rule));
     case Fate::Kind::free:
-      return "nothing runs: the same memory, seen otherwise";
+      return std::string(why_nothing_runs(f.nodes[0].plan->graph.node(f.nodes[0].node)));
     case Fate::Kind::body:
       return fmt::format("in a body of \"{}\"", f.inside);
     case Fate::Kind::waiting:
@@ -141,7 +141,7 @@ void print_node(const Common& c, const Findings& all, const FateNode& n) {
   const auto& node = n.plan->graph.node(n.node);
   c.say("  node \"{}\": {}", printable(n.plan->graph.label(n.node)), operators_of(node));
   if (!n.step) {
-    c.say("    kernel      {}, nothing runs", n.choice ? n.choice->label : "view");
+    c.say("    kernel      none, {}", why_nothing_runs(node));
   } else {
     const auto row = row_of(*n.plan, *n.step);
     c.say("    kernel      {}, {}, {}", row.kernel, row.layout, row.precision);

@@ -15,11 +15,12 @@ html,body{margin:0;height:100%;overflow:hidden;background:#ffffff;font:13px Helv
 #bar button{padding:5px 9px;border:1px solid #b9c0c8;border-radius:5px;background:#ffffff;font:inherit;cursor:pointer}
 #found{min-width:52px;text-align:right;color:#6a727b}
 #panel{position:absolute;right:10px;bottom:10px;max-width:460px;max-height:60%;overflow:auto;margin:0;padding:10px 12px;
- border:1px solid #c9ced4;border-radius:6px;background:#fffffff2;white-space:pre-wrap;overflow-wrap:anywhere;
+ border:1px solid #c9ced4;border-radius:6px;background:#ffffff;box-shadow:0 1px 6px #0003;white-space:pre-wrap;overflow-wrap:anywhere;
  font:12px/1.45 ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 #panel:empty{display:none}
 .n{cursor:pointer}
 .n.hit rect{stroke:#e0004d;stroke-width:3}
+.n.pair rect{stroke:#0a8f3c;stroke-width:3}
 .n.chosen rect{stroke:#111418;stroke-width:2.5}
 .e.near{stroke:#e0660c;stroke-width:2.4}
 )";
@@ -59,8 +60,11 @@ function begin() {
 }
 function tell(g) {
   for (const e of svg.querySelectorAll('.near')) e.classList.remove('near');
+  for (const e of svg.querySelectorAll('.pair')) e.classList.remove('pair');
   panel.textContent = g ? texts.get(g) : '';
   if (g) for (const e of svg.querySelectorAll(`[data-f="${g.id}"],[data-t="${g.id}"]`)) e.classList.add('near');
+  // In a comparison: what belongs together.
+  if (g && g.dataset.g) for (const e of svg.querySelectorAll(`.n[data-g="${g.dataset.g}"]`)) e.classList.add('pair');
 }
 function choose(g) {
   if (chosen) chosen.classList.remove('chosen');

@@ -60,6 +60,14 @@ Work moved(const Plan& plan, const PlanStep& step) {
 
 }  // namespace
 
+std::string_view why_nothing_runs(const Node& node) {
+  const auto name = node.op.name();
+  if (name == "Concat") return "nothing runs: its inputs are made in its memory";
+  if (name == "Split" || name == "VariadicSplit" || name == "Slice" || name == "StridedSlice")
+    return "nothing runs: its readers see their part of its input";
+  return "nothing runs: the same memory, seen otherwise";
+}
+
 std::string operators_of(const Node& node) {
   std::string out = node.op.is<Elementwise>() ? "" : node.op.name();
   if (const Graph* body = epilogue(node))

@@ -101,7 +101,7 @@ class Maker {
     const auto at = p_.nodes.size();
     auto view = picture_of(plan.graph, id);
     view.form = PictureNode::Form::small;
-    view.tooltip += "\nnothing runs: the same memory under another shape";
+    view.tooltip += fmt::format("\n{}", why_nothing_runs(node));
     view.ports.clear();
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       by_value_[node.outputs[o]] = {at, o};
