@@ -4,10 +4,12 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/normalization.h"
 #include "ops/reduction.h"
 #include "ops/resize.h"
 
 #include "kernels/native/convolution.h"
+#include "kernels/native/lrn.h"
 #include "kernels/native/matmul.h"
 #include "kernels/native/normalize.h"
 #include "kernels/native/pooling.h"
@@ -31,6 +33,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back({"native", is_pooling, offer_native_pooling});
+  list.push_back({"native", [](const Op& op) { return op.is<LRN>(); }, offer_lrn});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_convolution});
 }
 

@@ -1,0 +1,118 @@
+/// Local response normalisation in vector code; see lrn_loops.h.
+#include "kernels/native/lrn_loops.h"
+
+#include "kernels/native/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/native/lrn_loops.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include "kernels/native/vector_math-inl.h"
+#include "kernels/native/vector_part-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr D d;
+constexpr std::int64_t kLanes = hn::MaxLanes(d);
+
+void sum_rows(const float* const* rows, std::int64_t row_count, bool square, float* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    const auto n = count - i < kLanes ? count - i : kLanes;
+    V sum = hn::Zero(d);
+    for (std::int64_t k = 0; k < row_count; ++k) {
+      const V x = n == kLanes ? hn::LoadU(d, rows[k] + i) : load_some(d, rows[k] + i, n);
+      sum = square ? hn::MulAdd(x, x, sum) : hn::Add(x, sum);
+    }
+    store_some(sum, d, out + i, n);
+  }
+}
+
+void sum_line(const float* line, std::int64_t size, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    V sum = hn::LoadU(d, line + i);
+    for (std::int64_t k = 1; k < size; ++k) sum = hn::Add(sum, hn::LoadU(d, line + i + k));
+    hn::StoreU(sum, d, out + i);
+  }
+  if (i == count) return;
+  const auto n = count - i;
+  V sum = load_some(d, line + i, n);
+  for (std::int64_t k = 1; k < size; ++k) sum = hn::Add(sum, load_some(d, line + i + k, n));
+  store_some(sum, d, out + i, n);
+}
+
+/// 1 / b^beta
+struct ThreeQuarters {
+  HWY_INLINE V operator()(V b) const {
+    const V root = hn::Sqrt(b);
+    return hn::Div(hn::Set(d, 1), hn::Mul(root, hn::Sqrt(root)));
+  }
+};
+struct Half {
+  HWY_INLINE V operator()(V b) const { return hn::Div(hn::Set(d, 1), hn::Sqrt(b)); }
+};
+struct One {
+  HWY_INLINE V operator()(V b) const { return hn::Div(hn::Set(d, 1), b); }
+};
+struct Any {
+  V beta;
+  HWY_INLINE V operator()(V b) const {
+    const V power = vector_math::exp_of(d, hn::Neg(hn::Mul(beta, hn::Log(d, b))));
+    // The logarithm knows neither infinities nor what is not a number.
+    const V infinite = hn::Set(d, __builtin_huge_valf());
+    return hn::IfThenElse(hn::IsNaN(b), b, hn::IfThenElseZero(hn::Lt(b, infinite), power));
+  }
+};
+
+template <class F>
+HWY_INLINE void divide_by(const float* x, const float* sums, float* y, std::int64_t count, V bias, V scale,
+                          const F& f) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), f(hn::MulAdd(scale, hn::LoadU(d, sums + i), bias))), d, y + i);
+  if (const auto n = count - i; n > 0)
+    store_some(hn::Mul(load_some(d, x + i, n), f(hn::MulAdd(scale, load_some(d, sums + i, n), bias))), d,
+               y + i, n);
+}
+
+void divide(const float* x, const float* sums, float* y, std::int64_t count, float bias, float scale,
+            float beta) {
+  const V b = hn::Set(d, bias), s = hn::Set(d, scale);
+  if (beta == 0.75f) return divide_by(x, sums, y, count, b, s, ThreeQuarters());
+  if (beta == 0.5f) return divide_by(x, sums, y, count, b, s, Half());
+  if (beta == 1.0f) return divide_by(x, sums, y, count, b, s, One());
+  divide_by(x, sums, y, count, b, s, Any{hn::Set(d, beta)});
+}
+
+LrnLoops make_table() {
+  LrnLoops t;
+  t.sum_rows = sum_rows;
+  t.sum_line = sum_line;
+  t.divide = divide;
+  return t;
+}
+
+}  // namespace
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina {
+HWY_EXPORT(make_table);
+
+const LrnLoops& lrn_loops() {
+  static const LrnLoops table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  return table;
+}
+
+}  // namespace lamina
+#endif
