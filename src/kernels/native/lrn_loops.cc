@@ -50,11 +50,21 @@ void sum_line(const float* line, std::int64_t size, float* out, std::int64_t cou
   store_some(sum, d, out + i, n);
 }
 
+/// An estimate and a step of Newton's: to about one unit in the last place, for positive finite numbers.
+HWY_INLINE V reciprocal_root(V b) {
+  const V r = hn::ApproximateReciprocalSqrt(b);
+  return hn::Mul(r, hn::NegMulAdd(hn::Mul(hn::Mul(hn::Set(d, 0.5f), b), r), r, hn::Set(d, 1.5f)));
+}
+
 /// 1 / b^beta
 struct ThreeQuarters {
   HWY_INLINE V operator()(V b) const {
-    const V root = hn::Sqrt(b);
-    return hn::Div(hn::Set(d, 1), hn::Mul(root, hn::Sqrt(root)));
+    const V root = reciprocal_root(b);
+    const V estimate = hn::Mul(hn::Mul(root, root), reciprocal_root(root));
+    const auto usual = hn::And(hn::Gt(b, hn::Set(d, 1e-30f)), hn::Lt(b, hn::Set(d, 1e30f)));
+    if (HWY_LIKELY(hn::AllTrue(d, usual))) return estimate;
+    const V exact = hn::Sqrt(b);
+    return hn::IfThenElse(usual, estimate, hn::Div(hn::Set(d, 1), hn::Mul(exact, hn::Sqrt(exact))));
   }
 };
 struct Half {
