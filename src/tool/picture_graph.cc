@@ -258,7 +258,8 @@ class Maker {
 std::string short_dims(const Shape& shape) {
   if (!shape.ranked()) return "[...]";
   std::string out;
-  for (const auto& d : shape.dims()) out += (out.empty() ? "" : std::string(kTimes)) + shortened(to_string(d), 14);
+  for (const auto& d : shape.dims())
+    out += (out.empty() ? "" : std::string(kTimes)) + shortened(to_string(d), 14);
   return out;
 }
 
