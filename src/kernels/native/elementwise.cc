@@ -104,10 +104,8 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
       o.wide_outputs = {0};
     }
     o.make = [program, channels = dims.size() > 1 ? dims[1] : 1](MakeContext& context) {
-      const auto& rows = context.input_rows;
-      const bool wide = std::any_of(rows.begin(), rows.end(), [](auto r) { return r != 0; });
       return std::make_unique<ElementwiseExecutable>(
-          Work{wide ? program->with_rows(rows) : program, channels, context.output_row()});
+          Work{program->made(context), channels, context.output_row()});
     };
     answers.offers.push_back(std::move(o));
   }

@@ -109,7 +109,7 @@ std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v,
 
 std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView& v, Layout layout,
                                                                  std::string& why) {
-  const Target target{v.out_dims(), layout};
+  const Target target{v.out_dims(), layout, true};
   if (const Graph* body = epilogue(v.node()))
     return build(v, *body, parameters_of(v, {0, v.constant(0), false}), target, 0, why);
   std::vector<Parameter> parameters;
@@ -117,13 +117,17 @@ std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView&
   return build(v, body, parameters, target, 0, why);
 }
 
-std::shared_ptr<const StageProgram> StageProgram::with_rows(const std::vector<std::int64_t>& rows) const {
+std::shared_ptr<const StageProgram> StageProgram::made(const MakeContext& context) const {
   auto code = std::make_unique<Code>(*code_);
+  stages::arrange_constants(*code, context.weights);
+  bool wide = false;
   for (auto& view : code->body.views)
-    if (view.input < rows.size() && rows[view.input] != 0)
-      view.axis_strides = stages::strides_to(code->target.dims, code->target, rows[view.input]);
+    if (const auto row = view.input == stages::kNoInput ? 0 : context.input_row(view.input); row != 0) {
+      view.axis_strides = stages::strides_to(code->target.dims, code->target, row);
+      wide = true;
+    }
   std::string why;
-  LAMINA_CHECK(stages::emit(*code, why), "a program does not fit with other strides: {}", why);
+  if (wide) LAMINA_CHECK(stages::emit(*code, why), "a program does not fit with other strides: {}", why);
   return std::make_shared<StageProgram>(std::move(code));
 }
 

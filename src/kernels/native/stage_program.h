@@ -63,11 +63,10 @@ class StageProgram {
   void add_to(Offer& offer) const;
   /// Inputs that the result may overwrite: dense, of the output's shape and bytes.
   const std::vector<std::size_t>& may_overwrite() const;
-  /// Inputs of the output's shape: those that with_rows() may change.
+  /// Inputs of the output's shape, which may be slices of wider channels-last tensors.
   const std::vector<std::size_t>& whole_inputs() const;
-  /// The same for channels-last inputs that are slices of wider ones: elements from pixel to pixel by input,
-  /// 0 (or missing): dense.
-  std::shared_ptr<const StageProgram> with_rows(const std::vector<std::int64_t>& rows) const;
+  /// The program of_elementwise as it runs: with the rows of its inputs, large constants in its layout.
+  std::shared_ptr<const StageProgram> made(const MakeContext& context) const;
   const stages::Code& code() const { return *code_; }
 
  private:

@@ -18,6 +18,8 @@ inline constexpr std::size_t kNoInput = SIZE_MAX;
 struct View {
   std::size_t input = kNoInput;  ///< of the node
   Tensor constant;               ///< when it is no input
+  bool shares = false;           ///< the constant's memory is the model's
+  bool reorders = false;         ///< the constant lies plain still; arrange_constants() arranges it
   bool is_tile = false;          ///< the base result, given piece by piece
   std::size_t bytes = 4;         ///< of an element
   Dims axis_strides;             ///< per axis of the output, in elements
@@ -77,6 +79,7 @@ struct Parameter {
 struct Target {
   Dims dims;
   Layout layout = Layout::plain;
+  bool later = false;  ///< large constants are arranged by arrange_constants(), once the program is wanted
 };
 
 struct Code {
@@ -107,6 +110,9 @@ bool lower(const Graph& body, const std::vector<Parameter>& parameters, const Ta
 /// The strides by which a tensor of shape `dims` broadcasts to the target: per axis of the target. `row`:
 /// elements from pixel to pixel in channels-last, 0: dense.
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row = 0);
+
+/// Brings constants that still lie plain into the target's layout.
+void arrange_constants(Code& code, WeightStore& weights);
 
 /// Blocks, buffers and instructions for code.body and code.target; false when the buffers are too small.
 bool emit(Code& code, std::string& why);

@@ -17,6 +17,13 @@ namespace {
 
 constexpr int kNone = -1;
 
+void arrange(View& view, Layout layout, WeightStore* weights) {
+  const auto source = view.constant;
+  const auto make = [&] { return reordered(source, Layout::plain, layout); };
+  view.constant = weights && view.shares ? weights->packed(source, "channels_last", make) : make();
+  view.reorders = false;
+}
+
 bool half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 /// What values of a type are kept as between loops: halves as f32, rounded after each stage.
 ElementType carrier(ElementType type) { return half(type) ? ElementType::f32 : type; }
@@ -122,9 +129,11 @@ class Lowering {
     view.axis_strides = strides_to(dims, target_);
     if (const auto* constant = constant_of(v)) {
       view.constant = convert(constant->to_aligned(), carrier(element)).reshaped(dims);
-      if (dims.size() == target_.dims.size() && target_.layout != Layout::plain)
-        view.constant = reordered(view.constant, Layout::plain, target_.layout);
       view.bytes = bytes_of(carrier(element));
+      view.reorders = dims.size() == target_.dims.size() && target_.layout != Layout::plain && dims[1] != 1 &&
+                      element_count(dims) != static_cast<std::size_t>(dims[0] * dims[1]);
+      view.shares = view.constant.raw() == constant->raw();
+      if (view.reorders && !target_.later) arrange(view, target_.layout, nullptr);
       return add(std::move(view));
     }
     const auto& p = parameter(v);
@@ -406,6 +415,11 @@ class Lowering {
 };
 
 }  // namespace
+
+void arrange_constants(Code& code, WeightStore& weights) {
+  for (auto& view : code.body.views)
+    if (view.reorders) arrange(view, code.target.layout, &weights);
+}
 
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row) {
   const auto rank = target.dims.size();

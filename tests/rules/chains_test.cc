@@ -1,0 +1,135 @@
+/// The set of chains beside the others: what goes first, and what waits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "graph/text.h"
+#include "ops/operators.h"
+#include "rules/optimize.h"
+#include "tests/rules/by_value.h"
+
+namespace lamina::testing {
+namespace {
+
+Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+
+std::vector<std::string> operators_of(const Graph& g) {
+  std::vector<std::string> out;
+  for (auto id : g.order()) out.push_back(g.node(id).op.name());
+  return out;
+}
+
+std::string network(const std::string& batch) {
+  return fmt::format(R"(graph (x: f32[{0},3,5,5], p: f32[{0},4,3,3], q: f32[{0},4,1,1]) -> (y) {{
+    w = const f32[4,3,3,3] seed(1)
+    b = const f32[4,1,1] seed(2)
+    c = Convolution(x, w) @"conv"
+    a = Add(c, b) @"bias"
+    r = Relu(a) @"relu"
+    s = Add(r, p) @"sum"
+    e = Exp(s) @"exp"
+    m = Multiply(e, q) @"gate"
+    t = Sigmoid(m) @"sigmoid"
+    u = Multiply(m, t) @"swish"
+    k = Subtract(u, p) @"difference"
+    y = Sqrt(k) @"root"
+  }})",
+                     batch);
+}
+
+void optimize_all(Graph& g) {
+  OptimizeOptions options;
+  options.verify = true;
+  Ledger ledger;
+  optimize(g, options, ledger);
+}
+
+TEST(Chains, computeNodesTakeTheirStagesFirst) {
+  auto g = parse(network("2"));
+  const auto before = g;
+  optimize_all(g);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
+  const auto order = g.order();
+  EXPECT_EQ(epilogue(g.node(order[0]))->node_count(), 3u);  // Relu, Add, Exp
+  EXPECT_EQ(epilogue(g.node(order[1]))->node_count(), 4u);  // Multiply, Swish, Subtract, Sqrt
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    EXPECT_EQ(difference_by_value(before, g, seeded_inputs(before, seed), 1e-5), "");
+}
+
+TEST(Chains, waitUntilTheSizesOfTheInputsAreKnown) {
+  auto g = parse(network("?"));
+  optimize_all(g);
+  auto names = operators_of(g);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "Elementwise"), 0);
+  for (auto v : g.inputs()) {
+    auto type = g.type(v);
+    type.shape[0] = 2;
+    g.set_type(v, type);
+  }
+  g.infer_types();
+  optimize_all(g);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
+}
+
+TEST(Chains, theOrderOfRulesAndOfNodesDoesNotMatter) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 20; ++i) {
+    auto rules = all_rules();
+    std::shuffle(rules.begin(), rules.end(), random);
+    auto g = parse(network("2"));
+    RewriteOptions options;
+    Ledger ledger;
+    Driver driver(rules, options, ledger);
+    for (const auto set :
+         {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime, RuleSet::chains})
+      driver.run(g, set);
+    EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
+  }
+}
+
+TEST(Chains, longOnesBecomeOneNodeAtOnce) {
+  std::string text = "graph (x: f32[1,8]) -> (y) {\n k = const f32[] {0.9}\n t0 = Multiply(x, k)\n";
+  for (int i = 1; i < 400; ++i) text += fmt::format(" t{} = {}(t{})\n", i, i % 2 ? "Sin" : "Tanh", i - 1);
+  text += " y = Abs(t399)\n}\n";
+  auto g = parse(text);
+  Ledger ledger;
+  optimize(g, OptimizeOptions{}, ledger);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Elementwise"}));
+  EXPECT_EQ(ledger.of_rule("fuse-elementwise").size(), 1u);
+}
+
+TEST(Chains, nodesThatAreExemptStayApart) {
+  auto g = parse(
+      "graph (x: f32[2,3]) -> (y) {\n a = Exp(x) @\"first\"\n b = Sin(a) @\"second\"\n c = Abs(b) "
+      "@\"third\"\n y = "
+      "Sqrt(c) @\"last\"\n}\n");
+  OptimizeOptions options;
+  options.exempt = {"second"};
+  Ledger ledger;
+  optimize(g, options, ledger);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Exp", "Sin", "Elementwise"}));
+}
+
+TEST(Chains, sourcesAreKept) {
+  auto g = parse(R"(graph (x: f32[2,3]) -> (y) {
+    sources {
+      0 "one" "Exp"
+      1 "two" "Sin"
+      2 "three" "Abs"
+    }
+    a = Exp(x) @"one" from [0]
+    b = Sin(a) @"two" from [1]
+    y = Abs(b) @"three" from [2]
+  })");
+  optimize_all(g);
+  ASSERT_EQ(g.node_count(), 1u);
+  const auto& n = g.node(g.order()[0]);
+  EXPECT_EQ(n.sources, (std::vector<SourceId>{{0}, {1}, {2}}));
+  EXPECT_EQ(n.name, "three");
+  const auto& body = *epilogue(n);
+  EXPECT_EQ(body.node(body.order()[0]).sources, (std::vector<SourceId>{{0}}));
+}
+
+}  // namespace
+}  // namespace lamina::testing
