@@ -9,6 +9,7 @@
 #include "ops/resize.h"
 
 #include "kernels/native/convolution.h"
+#include "kernels/native/indices.h"
 #include "kernels/native/lrn.h"
 #include "kernels/native/matmul.h"
 #include "kernels/native/normalize.h"
@@ -22,7 +23,8 @@ namespace lamina {
 
 void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_movement, offer_movement});
-  list.push_back({"native", [](const Op& op) { return op.info().name == "Gather"; }, offer_gather});
+  list.push_back({"native", is_gathering, offer_gathering});
+  list.push_back({"native", is_scattering, offer_scattering});
   list.push_back({"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
                   offer_native_elementwise});
   list.push_back({"native", is_normalization, offer_normalize});

@@ -28,9 +28,7 @@ std::size_t whole_bytes(ElementType type);
 // Families of native kernels, registered by add_native_kernels().
 void offer_movement(const NodeView& v, Answers& answers);
 bool is_movement(const Op& op);
-void offer_gather(const NodeView& v, Answers& answers);
 void offer_native_elementwise(const NodeView& v, Answers& answers);
-void offer_mvn(const NodeView& v, Answers& answers);
 void offer_reduce(const NodeView& v, Answers& answers);
 
 }  // namespace lamina
