@@ -3,10 +3,12 @@
 
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/generation.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/reduction.h"
 #include "ops/resize.h"
+#include "ops/sorting.h"
 
 #include "kernels/native/convolution.h"
 #include "kernels/native/indices.h"
@@ -18,6 +20,7 @@
 #include "kernels/native/resize.h"
 #include "kernels/native/softmax.h"
 #include "kernels/native/strided.h"
+#include "kernels/native/topk.h"
 
 namespace lamina {
 
@@ -25,6 +28,9 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_movement, offer_movement});
   list.push_back({"native", is_gathering, offer_gathering});
   list.push_back({"native", is_scattering, offer_scattering});
+  list.push_back({"native", [](const Op& op) { return op.is<TopK>(); }, offer_topk});
+  list.push_back({"native", [](const Op& op) { return op.is<CumSum>(); }, offer_cumsum});
+  list.push_back({"native", [](const Op& op) { return op.is<OneHot>(); }, offer_one_hot});
   list.push_back({"native", [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
                   offer_native_elementwise});
   list.push_back({"native", is_normalization, offer_normalize});
