@@ -123,86 +123,6 @@ void add_squeeze_and_excite(GraphBuilder& b) {
   if (s) b.add(Multiply{}, {*x, *s});
 }
 
-/// Activations as exporters write them.
-void add_activation_in_pieces(GraphBuilder& b) {
-  const auto x = b.pick_f32();
-  if (!x) return;
-  const auto then = [&](Op op, std::vector<Made> in) -> Made {
-    std::vector<ValueId> values;
-    for (const auto& v : in) {
-      if (!v) return v;
-      values.push_back(*v);
-    }
-    return b.add(std::move(op), values);
-  };
-  const auto number = [&](double v) -> Made { return b.number(v); };
-  switch (b.below(8)) {
-    case 0:  // swish
-      then(Multiply{}, {x, then(Sigmoid{}, {x})});
-      break;
-    case 1:
-      then(Multiply{}, {x, then(Sigmoid{}, {then(Multiply{}, {x, number(1.7)})})});
-      break;
-    case 2: {  // gelu
-      const auto e = then(Erf{}, {then(b.percent(50) ? Op(Divide{}) : Op(Multiply{}),
-                                       {x, number(b.percent(70) ? std::sqrt(2.0) : std::sqrt(0.5))})});
-      then(Multiply{}, {then(Multiply{}, {x, then(Add{}, {e, number(1)})}), number(0.5)});
-      break;
-    }
-    case 3: {  // h-swish
-      const auto k = then(Clamp{0, 6}, {then(Add{}, {x, number(3)})});
-      then(Divide{}, {then(Multiply{}, {x, k}), number(6)});
-      break;
-    }
-    case 4:  // mish
-      then(Multiply{}, {x, then(Tanh{}, {then(SoftPlus{}, {x})})});
-      break;
-    case 5:  // prelu
-      then(Subtract{},
-           {then(Relu{}, {x}), then(Multiply{}, {b.floats(b.rank(*x) ? Dims{b.dims(*x).back()} : Dims{}),
-                                                 then(Relu{}, {then(Negative{}, {x})})})});
-      break;
-    case 6:  // clamp
-      then(Minimum{}, {then(Maximum{}, {x, number(b.real(-1, 1))}), number(b.real(-0.5, 2))});
-      break;
-    default:
-      then(Multiply{}, {x, then(HSigmoid{}, {x})});
-  }
-}
-
-void add_norm_in_pieces(GraphBuilder& b) {
-  const auto x = b.pick_f32(2, 5);
-  if (!x) return;
-  const bool last = b.percent(60);
-  const auto axes = b.ints({last ? -1 : 1});
-  ReduceMean mean;
-  mean.keep_dims = true;
-  const auto m = b.add(mean, {*x, axes});
-  const auto d = m ? b.add(Subtract{}, {*x, *m}) : m;
-  const auto p = d ? (b.percent(50) ? b.add(Power{}, {*d, b.number(2)}) : b.add(Multiply{}, {*d, *d})) : d;
-  const auto v = p ? b.add(mean, {*p, axes}) : p;
-  const auto e = v ? b.add(Add{}, {*v, b.number(1e-2)}) : v;
-  const auto s = e ? b.add(Sqrt{}, {*e}) : e;
-  const auto n = s ? b.add(Divide{}, {*d, *s}) : s;
-  const Dims part{last ? b.dims(*x).back() : 1};
-  const auto g = n && b.percent(70) ? b.add(Multiply{}, {*n, b.floats(part, 0.5, 1.5)}) : n;
-  if (g && b.percent(70)) b.add(Add{}, {*g, b.floats(part)});
-}
-
-void add_softmax_in_pieces(GraphBuilder& b) {
-  const auto x = b.pick_f32(1, 5);
-  if (!x) return;
-  const auto axes = b.ints({b.percent(60) ? -1 : 0});
-  ReduceMax most;
-  ReduceSum sum;
-  most.keep_dims = sum.keep_dims = true;
-  const auto m = b.add(most, {*x, axes});
-  const auto d = m ? b.add(Subtract{}, {*x, *m}) : m;
-  const auto e = d ? b.add(Exp{}, {*d}) : d;
-  const auto s = e ? b.add(sum, {*e, axes}) : e;
-  if (s) b.add(Divide{}, {*e, *s});
-}
-
 void add_transposed_part(GraphBuilder& b) {
   const auto x = b.pick_f32(3, 4);
   if (!x) return;
@@ -379,9 +299,6 @@ void add_blocks(Families& families) {
   families.push_back({"scale and shift", 6, add_scale_and_shift});
   families.push_back({"batch norm block", 3, add_batch_norm_block});
   families.push_back({"squeeze and excite", 2, add_squeeze_and_excite});
-  families.push_back({"activation in pieces", 5, add_activation_in_pieces});
-  families.push_back({"norm in pieces", 3, add_norm_in_pieces});
-  families.push_back({"softmax in pieces", 2, add_softmax_in_pieces});
   families.push_back({"transposed part", 5, add_transposed_part});
   families.push_back({"heads", 3, add_heads});
   families.push_back({"shape arithmetic", 2, add_shape_arithmetic});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "base/random.h"
 #include "exec/program.h"
@@ -51,6 +52,10 @@ OptimizeOptions options_of(const std::string& rules) {
   OptimizeOptions options;
   options.verify = true;
   if (rules == "all") return options;
+  if (rules.rfind("first ", 0) == 0) {
+    options.stop_after = std::stoll(rules.substr(6));
+    return options;
+  }
   for (const auto& r : all_rules())
     if (rules == "none" || (rules.rfind("only ", 0) == 0 && rules.substr(5) != r.name) ||
         rules == "without " + r.name)
@@ -146,6 +151,40 @@ std::string blame(const Graph& optimized, const Runner& runner, const Example::R
   }
 }
 
+std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOptions& rewriting,
+                                        const Setting& setting) {
+  ProgramOptions options;
+  options.threads = setting.threads;
+  options.keep_weights = !setting.ahead;
+  auto again = rewriting;
+  if (again.stop_after >= 0) again.stop_after = 0;
+  options.rewrite = [again](Graph& g) {
+    Ledger ignored;
+    optimize(g, again, ignored);
+  };
+  const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
+  if (setting.ahead) program->plan_ahead();
+  return program;
+}
+
+/// Two requests of one program at the same time.
+std::string run_two(const std::shared_ptr<const Program>& program, const std::vector<Example::Run>& runs) {
+  std::string found[2];
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      try {
+        Runner runner(program);
+        for (int i = 0; i < 3 && found[t].empty(); ++i)
+          found[t] = run_once(runner, runs[t % runs.size()], 0, fmt::format("request {} of 2 at once", t));
+      } catch (const std::exception& e) {
+        found[t] = std::string("of 2 requests at once: ") + e.what();
+      }
+    });
+  for (auto& t : threads) t.join();
+  return found[0].empty() ? found[1] : found[0];
+}
+
 std::string run_problem(const Example& example, const Setting& setting) {
   const auto options = options_of(setting.rules);
   Graph graph = example.graph();
@@ -153,26 +192,30 @@ std::string run_problem(const Example& example, const Setting& setting) {
   optimize(graph, options, ledger);
   if (auto found = text_problem(graph); !found.empty()) return found;
 
-  ProgramOptions program;
-  program.threads = setting.threads;
-  program.rewrite = [&options](Graph& g) {
-    Ledger ignored;
-    optimize(g, options, ignored);
-  };
-  Runner runner(std::make_shared<Program>(graph, program, std::make_shared<ModelWeights>()));
+  const auto program = compiled(graph, options, setting);
+  Runner runner(program);
   const auto& runs = example.runs();
+  const auto because = [&](const Example::Run& run) {
+    if (!setting.ahead) return blame(graph, runner, run);
+    Setting kept = setting;  // the plan that is looked into needs its weights
+    kept.ahead = false;
+    Runner other(compiled(graph, options, kept));
+    const auto found = run_once(other, run, 0, "");
+    return found.empty() ? "\nonly when weights are forgotten" : blame(graph, other, run);
+  };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < runs.size(); ++i) order.push_back(i);
   order.push_back(0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto offset = example.seed() % 4 == 0 && i == 1 ? 1 : 0;  // inputs may lie anywhere
-    const auto found =
-        run_once(runner, runs[order[i]], offset, fmt::format("run {} (inputs {})", i, order[i]));
-    if (!found.empty()) return found + blame(graph, runner, runs[order[i]]);
+    const auto& run = runs[order[i]];
+    const auto found = run_once(runner, run, offset, fmt::format("run {} (inputs {})", i, order[i]));
+    if (!found.empty()) return found + because(run);
   }
   if (auto found = run_into_user_memory(runner, runs[0], example.seed() % 3 == 0 ? 8 : 0); !found.empty())
-    return found + blame(graph, runner, runs[0]);
-  return run_once(runner, runs[0], 0, "after outputs of the caller");
+    return found + because(runs[0]);
+  if (auto found = run_once(runner, runs[0], 0, "after outputs of the caller"); !found.empty()) return found;
+  return example.seed() % 8 == 0 ? run_two(program, runs) : "";
 }
 
 }  // namespace
@@ -270,21 +313,22 @@ std::vector<Setting> some_settings(std::uint64_t seed) {
   const auto& rules = all_rules();
   const auto rule = [&] { return rules[random.below(rules.size())].name; };
   const int threads = 1 + static_cast<int>(seed % 2);
-  return {{"all", threads, false},
-          {"none", 3 - threads, false},
-          {"only " + rule(), threads, false},
-          {"without " + rule(), 3 - threads, false},
-          {"all", 3 - threads, true}};
+  return {{"all", threads, false, seed % 2 == 0},
+          {"none", 3 - threads, false, false},
+          {"only " + rule(), threads, false, seed % 2 == 1},
+          {"without " + rule(), 3 - threads, false, false},
+          {"first " + std::to_string(random.below(12)), threads, false, false},
+          {"all", 3 - threads, true, seed % 4 == 1}};
 }
 
 std::vector<Setting> every_setting() {
   std::vector<Setting> all;
   for (const int threads : {1, 2})
     for (const bool unknown : {false, true})
-      for (const std::string rules : {"all", "none"}) all.push_back({rules, threads, unknown});
+      for (const std::string rules : {"all", "none"}) all.push_back({rules, threads, unknown, threads == 2});
   for (const auto& r : all_rules()) {
-    all.push_back({"only " + r.name, 1, false});
-    all.push_back({"without " + r.name, 2, false});
+    all.push_back({"only " + r.name, 1, false, false});
+    all.push_back({"without " + r.name, 2, false, false});
   }
   return all;
 }

@@ -11,9 +11,11 @@ namespace lamina::testing {
 
 /// How a graph is run.
 struct Setting {
-  std::string rules = "all";  ///< "all", "none", "only NAME", "without NAME"
+  std::string rules =
+      "all";  ///< "all", "none", "only NAME", "without NAME", "first N" (the first N rewrites)
   int threads = 1;
   bool unknown_sizes = false;  ///< some sizes of the inputs are names when the graph is compiled
+  bool ahead = false;          ///< planned before the first run, weights forgotten once they are packed
 };
 std::string to_string(const Setting& setting);
 

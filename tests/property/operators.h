@@ -20,7 +20,8 @@ void add_elementwise_families(Families& families);  ///< arithmetic, activations
 void add_movement_families(Families& families);     ///< shapes, joining, cutting, gathering
 void add_norm_families(Families& families);         ///< reductions, normalisations, Softmax, resizing
 void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
-void add_blocks(Families& families);                ///< what rules look for: residuals, norms in pieces, ...
+void add_pieces(Families& families);                ///< functions in the pieces that exporters write
+void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
 
 const Families& all_families();
 

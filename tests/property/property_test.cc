@@ -1,7 +1,8 @@
 /// Random graphs: rewritten, planned and run, they give what the interpreter gives.
 ///
-/// A fixed set of seeds runs as a test (LAMINA_SEED moves it). With LAMINA_SOAK_MINUTES, Property.soak goes
-/// on with fresh seeds (from LAMINA_SEED on). Graphs that have failed once are in cases/*.txt.
+/// A fixed set of seeds runs as a test: LAMINA_SEED moves it, LAMINA_GRAPHS says how many, LAMINA_GRAPH runs
+/// one seed alone, LAMINA_VERBOSE says what they reach. With LAMINA_SOAK_MINUTES, Property.soak goes on with
+/// fresh seeds. Graphs that have failed once are in cases/*.txt.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -15,8 +16,10 @@
 #include <map>
 #include <sstream>
 
+#include "exec/program.h"
 #include "graph/text.h"
 #include "ops/operators.h"
+#include "rules/optimize.h"
 #include "tests/property/check.h"
 #include "tests/property/operators.h"
 #include "tests/property/shrink.h"
@@ -55,8 +58,30 @@ std::string report(const Example& example, const Setting& setting, const std::st
 
 struct Counts {
   std::size_t graphs = 0, unstable = 0, runs = 0, failures = 0;
-  std::map<std::string, std::size_t> reasons, operators;
+  std::map<std::string, std::size_t> reasons, operators, rules, kernels;
 };
+
+/// What the graph reaches: rules that fire, kernels that run.
+void count_reached(const Example& example, Counts& counts) {
+  Graph graph = example.graph();
+  Ledger ledger;
+  optimize(graph, {}, ledger);
+  for (const auto& [rule, count] : ledger.counts()) counts.rules[rule] += count.hits;
+  const auto program = std::make_shared<Program>(graph, ProgramOptions{}, std::make_shared<ModelWeights>());
+  Runner runner(program);
+  for (std::size_t i = 0; i < example.runs()[0].inputs.size(); ++i)
+    runner.set_input(i, example.runs()[0].inputs[i]);
+  runner.run();
+  for (const auto& plan : runner.plans())
+    for (const auto& step : plan->steps) ++counts.kernels[step.label];
+}
+
+void print(const Counts& counts) {
+  for (const auto* part : {&counts.reasons, &counts.operators, &counts.rules, &counts.kernels}) {
+    for (const auto& [name, n] : *part) fmt::print("{:>7}  {}\n", n, name);
+    fmt::print("\n");
+  }
+}
 
 void try_graph(std::uint64_t seed, Counts& counts) {
   watch(seed);
@@ -68,6 +93,7 @@ void try_graph(std::uint64_t seed, Counts& counts) {
     ++counts.reasons[example.unstable()];
     return;
   }
+  if (std::getenv("LAMINA_VERBOSE")) count_reached(example, counts);
   for (const auto& setting : some_settings(seed)) {
     ++counts.runs;
     const auto found = problem(example, setting);
@@ -99,10 +125,7 @@ TEST(Property, random_graphs) {
   if (number >= 300 && counts.failures == 0) {
     EXPECT_GT(counts.operators.size(), 100u);
   }
-  if (std::getenv("LAMINA_VERBOSE")) {
-    for (const auto& [reason, n] : counts.reasons) fmt::print("unstable, {}: {}\n", reason, n);
-    for (const auto& [name, n] : counts.operators) fmt::print("{} {}\n", name, n);
-  }
+  if (std::getenv("LAMINA_VERBOSE")) print(counts);
 }
 
 TEST(Property, the_same_seed_gives_the_same_graph) {

@@ -39,7 +39,7 @@ const Families& all_families() {
   static const Families all = [] {
     Families families;
     for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
-                      add_norm_families, add_special_families, add_blocks})
+                      add_norm_families, add_special_families, add_pieces, add_blocks})
       add(families);
     return families;
   }();
@@ -47,7 +47,7 @@ const Families& all_families() {
 }
 
 Graph random_graph(std::uint64_t seed) {
-  const bool large = seed % 23 == 22;
+  const bool large = seed % 10 == 9;
   GraphBuilder b(seed, large);
   const auto& families = all_families();
   // A graph likes some families and does without others.
