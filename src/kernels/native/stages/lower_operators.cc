@@ -1,0 +1,212 @@
+/// From a body of element-wise operators to loops: each operator of each type; see lowering.h.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/native/stages/lowering.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/strided.h"
+
+namespace lamina::stages {
+
+int Lowering::lower_convert(const Node& n) {
+  const auto from = body_.type(n.inputs[0]).element, to = body_.type(n.outputs[0]).element;
+  const auto x = read(n.inputs[0]);
+  if (x == kNone || from == to) return x;
+  if (half(to)) return converted(x, carrier(from), ElementType::f32);  // rounded where it is read
+  return carrier(from) == to ? x : converted(x, carrier(from), to);
+}
+
+int Lowering::lower_select(const Node& n) {
+  const auto c = read(n.inputs[0]), a = read(n.inputs[1]), b = read(n.inputs[2]);
+  if (c == kNone || a == kNone || b == kNone) return kNone;
+  const auto bytes = bytes_of(carrier(body_.type(n.inputs[1]).element));
+  const int log2 = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+  return operation(integer_loops().select[log2], {c, a, b}, bytes, 0.15);
+}
+
+int Lowering::lower_fake_quantize(const Node& n, const FakeQuantize& q) {
+  const auto type = carrier(body_.type(n.inputs[0]).element);
+  std::vector<int> in;
+  for (auto v : n.inputs) {
+    const auto x = read(v);
+    if (x == kNone) return kNone;
+    in.push_back(converted(x, carrier(body_.type(v).element), ElementType::f32));
+  }
+  out_.numbers.push_back(std::make_shared<float>(static_cast<float>(q.levels - 1)));
+  const auto y = operation(float_loops().fake_quantize, in, 4, 1, out_.numbers.back().get());
+  return converted(y, ElementType::f32, type);
+}
+
+std::optional<Dims> Lowering::along(const Node& n, std::size_t input, std::int64_t axis_given) {
+  const auto x = body_.type(n.inputs[0]).shape.sizes(), own = body_.type(n.inputs[input]).shape.sizes();
+  if (element_count(own) == 1) return Dims{};
+  Dims dims(x.size(), 1);
+  dims[normalize_axis(axis_given, x.size(), "axis")] = own[0];
+  return dims;
+}
+
+int Lowering::read_parameter(const Node& n, std::size_t input, std::int64_t axis) {
+  const auto dims = along(n, input, axis);
+  return read(n.inputs[input], &*dims);
+}
+
+int Lowering::lower_quantize(const Node& n, const Quantize& q) {
+  if (q.block_size > 0) return refuse("blocked scales");
+  const auto from = carrier(body_.type(n.inputs[0]).element), to = q.destination_type;
+  const auto x = read(n.inputs[0]), s = read_parameter(n, 1, q.axis);
+  if (x == kNone || s == kNone) return kNone;
+  const auto scale = converted(s, carrier(body_.type(n.inputs[1]).element), ElementType::f32);
+  auto y = unary(Unary::round_even, binary(Binary::divide, converted(x, from, ElementType::f32), scale, 0.4));
+  // The sum with the zero point is exact in f32 for types of up to 16 bits (beyond, the result saturates).
+  const auto sum = bits_of(to) <= 16 ? ElementType::f32 : ElementType::f64;
+  y = converted(y, ElementType::f32, sum);
+  if (n.inputs.size() > 2 && n.inputs[2].valid()) {
+    const auto z = read_parameter(n, 2, q.axis);
+    if (z == kNone) return kNone;
+    const auto zero = converted(z, to, sum);
+    y = sum == ElementType::f32 ? binary(Binary::add, y, zero)
+                                : map(real_functions(Op(Add{}))->real2, ElementType::f64, {y, zero});
+  }
+  return converted(y, sum, to);
+}
+
+int Lowering::lower_dequantize(const Node& n, const Dequantize& q) {
+  if (q.block_size > 0) return refuse("blocked scales");
+  const auto type = body_.type(n.inputs[0]).element, to = carrier(body_.type(n.outputs[0]).element);
+  // Differences of types of up to 16 bits are exact in f32, others wrap in i64.
+  const auto difference = bits_of(type) <= 16 ? ElementType::f32 : ElementType::i64;
+  const auto x0 = read(n.inputs[0]), s0 = read_parameter(n, 1, q.axis);
+  if (x0 == kNone || s0 == kNone) return kNone;
+  auto x = converted(x0, type, difference);
+  if (n.inputs.size() > 2 && n.inputs[2].valid()) {
+    const auto z0 = read_parameter(n, 2, q.axis);
+    if (z0 == kNone) return kNone;
+    const auto z = converted(z0, type, difference);
+    x = difference == ElementType::f32 ? binary(Binary::subtract, x, z)
+                                       : integer(Integer::subtract, ElementType::i64, {x, z});
+  }
+  x = converted(x, difference, ElementType::f32);
+  const auto scale = converted(s0, carrier(body_.type(n.inputs[1]).element), ElementType::f32);
+  return converted(binary(Binary::multiply, x, scale), ElementType::f32, to);
+}
+
+std::optional<std::vector<int>> Lowering::operands(const Node& n) {
+  std::vector<int> in;
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    if (!n.inputs[i].valid()) continue;
+    const auto& shape = body_.type(n.inputs[i]).shape;
+    int x = kNone;
+    if (n.op.is<PRelu>() && i == 1) {
+      const auto placed = prelu_slope_shape(body_.type(n.inputs[0]).shape, shape);
+      const Dims dims = placed.sizes();
+      x = dims == shape.sizes() ? read(n.inputs[i]) : read(n.inputs[i], &dims);
+    } else {
+      x = read(n.inputs[i]);
+    }
+    if (x == kNone) return std::nullopt;
+    in.push_back(x);
+  }
+  return in;
+}
+
+int Lowering::lower_f32(const Node& n) {
+  auto in = operands(n);
+  if (!in) return kNone;
+  const Op& op = n.op;
+  if (op.is<Power>())
+    if (const auto e = constant_number(n.inputs[1]))
+      if (const auto y = power(in->at(0), *e); y != kNone) return y;
+  if (const auto loop = float_unary(op)) {
+    for (const double p : parameters_of(op)) in->push_back(number(p));
+    if (op.is<Swish>() && in->size() == 1) in->push_back(number(1));
+    return operation(float_loops().unary[static_cast<int>(loop->first)], *in, 4, loop->second);
+  }
+  if (const auto loop = float_binary(op))
+    return operation(float_loops().binary[static_cast<int>(loop->first)], *in, 4, loop->second);
+  if (const auto c = comparison(op))
+    return operation(float_loops().compare[static_cast<int>(*c)], *in, 1, 0.15);
+  if (const auto t = test_of(op)) return operation(float_loops().test[static_cast<int>(*t)], *in, 1, 0.15);
+  if (const auto f = real_functions(op)) return map_any(*f, ElementType::f32, *in);
+  return refuse("no loop for " + op.name());
+}
+
+int Lowering::power(int x, double e) {
+  if (e == 2) return unary(Unary::square, x);
+  if (e == 3) return unary(Unary::cube, x);
+  if (e == 1) return x;
+  if (e == 0.5) return unary(Unary::power_half, x, 0.5);
+  if (e == -0.5) return unary(Unary::power_minus_half, x, 0.8);
+  if (e == -1) return unary(Unary::reciprocal, x, 0.4);
+  if (e == std::nearbyint(e) && std::fabs(e) <= 32)
+    return operation(float_loops().unary[static_cast<int>(Unary::power_integer)], {x, number(e)}, 4, 0.6);
+  return kNone;
+}
+
+int Lowering::map(const void* function, ElementType type, std::vector<int> in) {
+  const auto loop = is_float(type) ? real_map(type, static_cast<int>(in.size()))
+                                   : integer_map(type, static_cast<int>(in.size()));
+  return operation(loop, std::move(in), bytes_of(type), 30, function);
+}
+
+int Lowering::map_any(const Functions& f, ElementType type, std::vector<int> in) {
+  const void* function = in.size() == 1 ? f.real1 : in.size() == 2 ? f.real2 : f.real3;
+  if (!function) return refuse(fmt::format("no function of {} operands", in.size()));
+  return map(function, type, std::move(in));
+}
+
+int Lowering::lower_f64(const Node& n) {
+  auto in = operands(n);
+  if (!in) return kNone;
+  const Op& op = n.op;
+  if (const auto t = test_of(op)) {
+    const auto y = map(test_function(*t), ElementType::f64, *in);
+    return converted(y, ElementType::f64, ElementType::boolean);
+  }
+  for (const double p : parameters_of(op)) in->push_back(number(p, ElementType::f64));
+  if (op.is<Swish>() && in->size() == 1) in->push_back(number(1, ElementType::f64));
+  const auto f = real_functions(op);
+  if (!f) return refuse("no loop for " + op.name());
+  if (comparison(op)) return operation(real_compare(), *in, 1, 5, f->real2);
+  return map_any(*f, ElementType::f64, *in);
+}
+
+int Lowering::integer(Integer i, ElementType type, std::vector<int> in) {
+  return operation(integer_loops().operators[integer_index(type)][static_cast<int>(i)], std::move(in),
+                   bytes_of(type), 0.2);
+}
+
+int Lowering::lower_integer(const Node& n, ElementType type) {
+  auto in = operands(n);
+  if (!in) return kNone;
+  const Op& op = n.op;
+  if (type == ElementType::boolean && comparison(op))  // as bytes, other values than 0 and 1 would differ
+    for (auto& x : *in) x = integer(Integer::nonzero, ElementType::u8, {x});
+  if (const auto c = comparison(op))
+    return operation(integer_loops().compare[integer_index(type)][static_cast<int>(*c)], *in, 1, 0.2);
+  if (op.is<Round>()) return in->at(0);
+  if (const auto* clamp = op.as<Clamp>()) {
+    const auto [least, most] = integer_range(type);
+    const auto bound = [&](double v) {
+      return static_cast<double>(std::clamp(scalar::rounded(v), least, most));
+    };
+    // Bounds beyond 2^53 do not survive as numbers of a Clamp either.
+    in->push_back(number(bound(std::ceil(clamp->min)), type));
+    in->push_back(number(bound(std::floor(clamp->max)), type));
+    return integer(Integer::clamp, type, *in);
+  }
+  if (const auto t = test_of(op)) {
+    const auto x = converted(in->at(0), type, ElementType::f32);
+    return operation(float_loops().test[static_cast<int>(*t)], {x}, 1, 0.15);
+  }
+  if (const auto i = integer_operator(op)) return integer(*i, type, *in);
+  const auto f = real_functions(op);
+  const void* function = !f                ? nullptr
+                         : in->size() == 1 ? f->integer1
+                         : in->size() == 2 ? f->integer2
+                                           : nullptr;
+  if (!function) return refuse(fmt::format("no loop for {} of {}", op.name(), name_of(type)));
+  return map(function, type, *in);
+}
+
+}  // namespace lamina::stages
