@@ -63,6 +63,12 @@ struct Counts {
 
 /// What the graph reaches: rules that fire, kernels that run.
 void count_reached(const Example& example, Counts& counts) {
+  const auto& unknown = example.with_unknown_sizes();
+  const auto& inputs = unknown.graph().inputs();
+  const bool named = std::any_of(inputs.begin(), inputs.end(),
+                                 [&](ValueId v) { return !unknown.graph().type(v).shape.known(); });
+  ++counts
+        .reasons[named ? fmt::format("unknown sizes, run on {}", unknown.runs().size()) : "no unknown sizes"];
   Graph graph = example.graph();
   Ledger ledger;
   optimize(graph, {}, ledger);
