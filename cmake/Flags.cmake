@@ -33,9 +33,11 @@ if(LAMINA_SANITIZE)
   add_link_options(-fsanitize=${LAMINA_SANITIZE})
 endif()
 
+# mold where debug information makes links slow. Without RELRO: mold 1.10 may let it begin in a page that is not
+# mapped, and then the program does not start.
 find_program(LAMINA_MOLD mold)
-if(LAMINA_MOLD)
-  add_link_options(-fuse-ld=mold)
+if(LAMINA_MOLD AND (LAMINA_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug"))
+  add_link_options(-fuse-ld=mold -Wl,-z,norelro)
 endif()
 add_link_options(-Wl,--as-needed)
 
