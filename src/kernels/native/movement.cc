@@ -12,10 +12,11 @@
 namespace lamina {
 namespace {
 
-/// What a node comes down to: copies, and for Pad a value that fills the output first.
+/// What a node comes down to: copies, and for Pad a value that fills the border.
 struct Moves {
   std::vector<CopyJob> jobs;
   Tensor fill;
+  std::vector<CopyJob> border;  ///< copies of `fill`
 };
 
 /// The node as copies, with input 0 (or all inputs) and outputs in `layout`.
@@ -167,8 +168,28 @@ class Translator {
       dst += shifted * to[i];
     }
     if (std::find(dims.begin(), dims.end(), 0) != dims.end()) src = dst = 0;
+    add_border(y, *begin, dims, to);
     add(dims, from, to, src, dst);
     return Verdict::yes();
+  }
+
+  /// What lies around `inside`, axis after axis: before and behind it, as wide as the axes before it leave
+  /// and as long as the output in the axes after it.
+  void add_border(const Dims& y, const Ints& begin, const Dims& inside, const Dims& to) {
+    Dims size = y;
+    std::int64_t first = 0;  // of what the axes before leave
+    for (std::size_t a = 0; a < y.size(); ++a) {
+      const auto before = std::min(std::max<std::int64_t>(begin[a], 0), y[a]), behind = before + inside[a];
+      const auto fill = [&](std::int64_t from, std::int64_t count) {
+        if (count <= 0) return;
+        size[a] = count;
+        moves.border.push_back(simplified({size, Dims(y.size(), 0), to, 0, first + from * to[a], 0, 0}));
+      };
+      fill(0, before);
+      fill(behind, y[a] - behind);
+      size[a] = inside[a];
+      first += before * to[a];
+    }
   }
 
   /// Where position i of an axis reads.
@@ -308,14 +329,6 @@ class Translator {
   Layout layout_;
 };
 
-void fill(const Tensor& value, std::byte* out, std::int64_t count) {
-  const auto bytes = whole_bytes(value.element_type());
-  parallel_for(count, 16384, [&](std::int64_t b, std::int64_t e) {
-    for (std::int64_t i = b; i < e; ++i)
-      std::memcpy(out + static_cast<std::size_t>(i) * bytes, value.raw(), bytes);
-  });
-}
-
 /// Concat and the splits, whose parts may lie in wider tensors.
 bool slices_channels(const Op& op) { return op.is<Concat>() || op.is<Split>() || op.is<VariadicSplit>(); }
 
@@ -383,7 +396,6 @@ void offer_movement(const NodeView& v, Answers& answers) {
     for (std::size_t i = 0; i < v.outputs(); ++i)
       moved += 2.0 * static_cast<double>(element_count(v.out_dims(i)) * bytes);
     o.cost = move_cost(moved) * (v.node().op.is<Transpose>() ? 2 : 1);
-    const auto count = static_cast<std::int64_t>(element_count(v.out_dims()));
     if (layout == Layout::channels_last && slices_channels(v.node().op)) {
       for (std::size_t i = 0; i < v.inputs(); ++i)
         if (!is_parameter(v.node().op, i)) o.wide_inputs.push_back(i);
@@ -391,10 +403,11 @@ void offer_movement(const NodeView& v, Answers& answers) {
     }
     o.skips_in_place = v.node().op.is<Concat>();
     const auto channels = channels_of(v);
-    o.make = [moves = t.moves, bytes, count, channels](MakeContext& context) mutable {
+    o.make = [moves = t.moves, bytes, channels](MakeContext& context) mutable {
       arrange(moves, channels, context);
-      return executable([moves, bytes, count](const RunArgs& args) {
-        if (moves.fill.valid()) fill(moves.fill, static_cast<std::byte*>(args.out[0]), count);
+      return executable([moves, bytes](const RunArgs& args) {
+        for (const auto& job : moves.border)
+          run_copy(job, bytes, moves.fill.raw(), static_cast<std::byte*>(args.out[0]));
         for (const auto& job : moves.jobs)
           if (args.out[job.dst])
             run_copy(job, bytes, static_cast<const std::byte*>(args.in[job.src]),

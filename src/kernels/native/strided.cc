@@ -1,11 +1,13 @@
 #include "kernels/native/strided.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
 #include "base/parallel.h"
 #include "kernels/list.h"
+#include "kernels/native/copy_loops.h"
 
 namespace lamina {
 
@@ -40,14 +42,40 @@ CopyJob simplified(CopyJob job) {
 
 namespace {
 
-constexpr std::int64_t kGrainBytes = 32768;  // less than this is not worth a second thread
+constexpr std::int64_t kGrainBytes = 131072;  // less than this is not worth a second thread
 constexpr std::int64_t kTile = 16;
+constexpr std::int64_t kRows = 64;  // of a transpose, taken by one piece of work
+constexpr std::size_t kMostAxes = 16;
+
+/// A short copy without a call.
+inline void copy_line(std::byte* dst, const std::byte* src, std::int64_t bytes) {
+  if (bytes > 64) {
+    std::memcpy(dst, src, static_cast<std::size_t>(bytes));
+    return;
+  }
+  std::int64_t i = 0;
+  for (; i + 16 <= bytes; i += 16) std::memcpy(dst + i, src + i, 16);
+  if (i + 8 <= bytes) std::memcpy(dst + i, src + i, 8), i += 8;
+  if (i + 4 <= bytes) std::memcpy(dst + i, src + i, 4), i += 4;
+  for (; i < bytes; ++i) dst[i] = src[i];
+}
+
+template <class T>
+void fill_line(T value, T* dst, std::int64_t count) {
+  if constexpr (sizeof(T) == 4) {
+    if (count >= 16) return copy_loops().fill(value, dst, count);
+  }
+  std::fill_n(dst, count, value);
+}
 
 /// One line of `count` elements.
 template <class T>
 void line(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride, std::int64_t count) {
   if (src_stride == 1 && dst_stride == 1) {
-    std::memcpy(dst, src, static_cast<std::size_t>(count) * sizeof(T));
+    copy_line(reinterpret_cast<std::byte*>(dst), reinterpret_cast<const std::byte*>(src),
+              count * static_cast<std::int64_t>(sizeof(T)));
+  } else if (dst_stride == 1 && src_stride == 0) {
+    fill_line(*src, dst, count);
   } else if (dst_stride == 1) {
     for (std::int64_t i = 0; i < count; ++i) dst[i] = src[i * src_stride];
   } else {
@@ -55,10 +83,11 @@ void line(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride
   }
 }
 
-/// rows x columns where the source is dense along rows and the destination along columns: in square tiles.
+/// rows x columns where the source is dense along rows and the destination along columns.
 template <class T>
 void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
                std::int64_t columns) {
+  if constexpr (sizeof(T) == 4) return copy_loops().transpose(src, src_column, dst, dst_row, rows, columns);
   for (std::int64_t r0 = 0; r0 < rows; r0 += kTile)
     for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
       const auto r1 = std::min(rows, r0 + kTile), c1 = std::min(columns, c0 + kTile);
@@ -67,48 +96,140 @@ void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_r
     }
 }
 
-template <class T>
-void copy_typed(const CopyJob& job, const T* src, T* dst) {
+/// A position in the outer axes, with its offsets.
+class Walk {
+ public:
+  struct Axis {
+    std::int64_t size, src, dst;
+  };
+
+  void add(std::int64_t size, std::int64_t src, std::int64_t dst) { axes_[rank_++] = {size, src, dst}; }
+  std::int64_t positions() const {
+    std::int64_t n = 1;
+    for (std::size_t a = 0; a < rank_; ++a) n *= axes_[a].size;
+    return n;
+  }
+  void start(std::int64_t position) {
+    src = dst = 0;
+    for (std::size_t a = rank_; a-- > 0; position /= axes_[a].size) {
+      at_[a] = position % axes_[a].size;
+      src += at_[a] * axes_[a].src;
+      dst += at_[a] * axes_[a].dst;
+    }
+  }
+  void next() {
+    for (std::size_t a = rank_; a-- > 0;) {
+      src += axes_[a].src;
+      dst += axes_[a].dst;
+      if (++at_[a] < axes_[a].size) return;
+      src -= axes_[a].src * axes_[a].size;
+      dst -= axes_[a].dst * axes_[a].size;
+      at_[a] = 0;
+    }
+  }
+
+  std::int64_t src = 0, dst = 0;
+
+ private:
+  std::size_t rank_ = 0;
+  std::array<Axis, kMostAxes> axes_{};
+  std::array<std::int64_t, kMostAxes> at_{};
+};
+
+/// How many units of work make a piece for a thread.
+std::int64_t grain(std::int64_t unit_bytes) {
+  return std::max<std::int64_t>(1, kGrainBytes / std::max<std::int64_t>(1, unit_bytes));
+}
+
+/// The axis along which the source is dense, when that is not the last one and the last can be a line of the
+/// destination: the two are done at once.
+std::size_t dense_axis(const CopyJob& job) {
   const std::size_t rank = job.dims.size();
-  // Two innermost loops are done at once when one of the source's axes is dense and not the last.
-  std::size_t dense = rank;
-  if (rank >= 2 && job.dst_strides[rank - 1] == 1 && job.src_strides[rank - 1] != 1)
+  if (rank >= 2 && job.dst_strides[rank - 1] == 1 && job.src_strides[rank - 1] > 1)
     for (std::size_t i = 0; i + 1 < rank; ++i)
-      if (job.src_strides[i] == 1 && job.dims[i] >= 4) dense = i;
-  std::vector<std::size_t> outer;
-  for (std::size_t i = 0; i + 1 < rank; ++i)
-    if (i != dense) outer.push_back(i);
-  std::int64_t lines = 1;
-  for (const auto i : outer) lines *= job.dims[i];
-  std::int64_t work = job.dims[rank - 1] * (dense < rank ? job.dims[dense] : 1);
-  // One long line is cut for the threads.
-  if (outer.empty() && dense == rank && work * static_cast<std::int64_t>(sizeof(T)) > 2 * kGrainBytes) {
-    parallel_for(work, kGrainBytes / static_cast<std::int64_t>(sizeof(T)),
-                 [&](std::int64_t b, std::int64_t e) {
-                   line(src + b * job.src_strides[0], job.src_strides[0], dst + b * job.dst_strides[0],
-                        job.dst_strides[0], e - b);
-                 });
+      if (job.src_strides[i] == 1 && job.dims[i] >= 2) return i;
+  return rank;
+}
+
+template <class T>
+void copy_transposed(const CopyJob& job, std::size_t dense, const T* src, T* dst) {
+  const std::size_t last = job.dims.size() - 1;
+  const auto rows = job.dims[dense], columns = job.dims[last];
+  const auto src_column = job.src_strides[last], dst_row = job.dst_strides[dense];
+  // Few rows or columns that lie side by side are one piece, large matrices are cut.
+  const bool cut = rows > kRows && !(dst_row == columns && columns <= 4);
+  const auto pieces = cut ? (rows + kRows - 1) / kRows : 1, size = cut ? kRows : rows;
+  Walk walk;
+  for (std::size_t i = 0; i < last; ++i)
+    if (i != dense) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
+  walk.add(pieces, size, size * dst_row);
+  parallel_for(walk.positions(), grain(size * columns * static_cast<std::int64_t>(sizeof(T))),
+               [&](std::int64_t begin, std::int64_t end) {
+                 Walk at = walk;
+                 at.start(begin);
+                 for (auto u = begin; u < end; ++u, at.next())
+                   transpose(src + at.src, src_column, dst + at.dst, dst_row,
+                             std::min(size, rows - u % pieces * size), columns);
+               });
+}
+
+/// Lines of kCount neighbouring elements.
+template <int kCount, class T>
+void lines_of(const T* src, std::int64_t src_row, T* dst, std::int64_t dst_row, std::int64_t rows) {
+  for (std::int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row)
+    for (std::int64_t i = 0; i < kCount; ++i) dst[i] = src[i];
+}
+
+/// `rows` lines along the last axis of a job.
+template <class T>
+void several_lines(const CopyJob& job, const T* src, T* dst, std::int64_t rows) {
+  const std::size_t last = job.dims.size() - 1;
+  const auto count = job.dims[last], src_row = job.src_strides[last - 1], dst_row = job.dst_strides[last - 1];
+  if (job.src_strides[last] == 1 && job.dst_strides[last] == 1) {
+    if (count == 1) return lines_of<1>(src, src_row, dst, dst_row, rows);
+    if (count == 2) return lines_of<2>(src, src_row, dst, dst_row, rows);
+    if (count == 3) return lines_of<3>(src, src_row, dst, dst_row, rows);
+    if (count == 4) return lines_of<4>(src, src_row, dst, dst_row, rows);
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    line(src + r * src_row, job.src_strides[last], dst + r * dst_row, job.dst_strides[last], count);
+}
+
+/// Line by line; those of the last axis but one are taken together.
+template <class T>
+void copy_lines(const CopyJob& job, const T* src, T* dst) {
+  const std::size_t last = job.dims.size() - 1;
+  const auto count = job.dims[last];
+  const auto bytes = static_cast<std::int64_t>(sizeof(T));
+  if (last == 0) {  // one line is cut for the threads
+    parallel_for(count, grain(bytes), [&](std::int64_t b, std::int64_t e) {
+      line(src + b * job.src_strides[0], job.src_strides[0], dst + b * job.dst_strides[0], job.dst_strides[0],
+           e - b);
+    });
     return;
   }
-  const auto grain = std::max<std::int64_t>(
-      1, kGrainBytes / std::max<std::int64_t>(1, work * static_cast<std::int64_t>(sizeof(T))));
-  parallel_for(lines, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t l = begin; l < end; ++l) {
-      std::int64_t rest = l, s = 0, d = 0;
-      for (std::size_t k = outer.size(); k-- > 0;) {
-        const auto axis = outer[k];
-        const auto i = rest % job.dims[axis];
-        rest /= job.dims[axis];
-        s += i * job.src_strides[axis];
-        d += i * job.dst_strides[axis];
-      }
-      if (dense < rank)
-        transpose(src + s, job.src_strides[rank - 1], dst + d, job.dst_strides[dense], job.dims[dense],
-                  job.dims[rank - 1]);
-      else
-        line(src + s, job.src_strides[rank - 1], dst + d, job.dst_strides[rank - 1], job.dims[rank - 1]);
-    }
+  const auto rows = job.dims[last - 1];
+  const auto size = std::clamp<std::int64_t>(kGrainBytes / 2 / (count * bytes), 1, rows);
+  const auto pieces = (rows + size - 1) / size;
+  Walk walk;
+  for (std::size_t i = 0; i + 1 < last; ++i) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
+  walk.add(pieces, size * job.src_strides[last - 1], size * job.dst_strides[last - 1]);
+  parallel_for(walk.positions(), grain(size * count * bytes), [&](std::int64_t begin, std::int64_t end) {
+    Walk at = walk;
+    at.start(begin);
+    for (auto u = begin; u < end; ++u, at.next())
+      several_lines(job, src + at.src, dst + at.dst, std::min(size, rows - u % pieces * size));
   });
+}
+
+template <class T>
+void copy_typed(const CopyJob& job, const T* src, T* dst) {
+  LAMINA_CHECK(job.dims.size() < kMostAxes, "a copy of {} axes", job.dims.size());
+  const auto dense = dense_axis(job);
+  if (dense < job.dims.size())
+    copy_transposed(job, dense, src, dst);
+  else
+    copy_lines(job, src, dst);
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+/// Transposes, pads and other copies against the reference, over shapes and element sizes.
+#include <gtest/gtest.h>
+
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+void check(const std::string& text, std::uint64_t seed) {
+  SCOPED_TRACE(text);
+  const auto graph = parse(text);
+  check_all_offers(graph, seed);
+  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
+}
+
+/// Values that tell elements apart: random f32 bits, as other types where wanted.
+void check_transpose(const std::string& shape, const std::string& order, const std::string& type,
+                     std::uint64_t seed) {
+  check(fmt::format("graph (x: {}[{}]) -> (y) {{\n o = const i64[{}] {{{}}}\n y = Transpose(x, o)\n}}\n",
+                    type, shape, std::count(order.begin(), order.end(), ',') + 1, order),
+        seed);
+}
+
+TEST(Copies, matrices) {
+  std::uint64_t seed = 0;
+  for (const int rows : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 70})
+    for (const int columns : {1, 2, 3, 4, 5, 8, 16, 31, 64, 100})
+      check_transpose(fmt::format("{},{}", rows, columns), "1, 0", "f32", ++seed);
+  for (const std::string type : {"u8", "f16", "i64"})
+    for (const std::string shape : {"3,50", "17,9", "40,70"}) check_transpose(shape, "1, 0", type, ++seed);
+  check_transpose("700,500", "1, 0", "f32", ++seed);
+}
+
+TEST(Copies, orders) {
+  std::uint64_t seed = 200;
+  for (const std::string shape : {"2,3,5,7", "1,16,9,4", "3,20,2,17", "4,1,6,33"})
+    for (const std::string order :
+         {"0, 2, 3, 1", "0, 3, 1, 2", "3, 2, 1, 0", "1, 0, 2, 3", "0, 2, 1, 3", "2, 3, 0, 1"})
+      for (const std::string type : {"f32", "u8"}) check_transpose(shape, order, type, ++seed);
+  check_transpose("2,3,4,5,6", "4, 0, 3, 1, 2", "f32", ++seed);
+  check_transpose("1,64,60,50", "0, 2, 3, 1", "f32", ++seed);
+  check_transpose("1,60,50,64", "0, 3, 1, 2", "f32", ++seed);
+}
+
+TEST(Copies, pads) {
+  std::uint64_t seed = 300;
+  for (const std::string type : {"f32", "u8", "i64"})
+    for (const std::string shape : {"1,3,5,7", "2,16,4,3"})
+      for (const auto& [begin, end] :
+           {std::pair("0, 0, 1, 1", "0, 0, 1, 1"), std::pair("1, 2, 0, 3", "0, 1, 2, 0"),
+            std::pair("0, 0, -1, 2", "0, 0, 1, -2"), std::pair("0, 0, 0, 0", "0, 0, 0, 4"),
+            std::pair("0, -1, -2, 0", "0, 0, -1, 0")})
+        for (const bool value : {false, true})
+          check(
+              fmt::format(
+                  "graph (x: {0}[{1}]) -> (y) {{\n b = const i64[4] {{{2}}}\n e = const i64[4] {{{3}}}\n v = "
+                  "const {0}[] {{5}}\n y = Pad(x, b, e{4})\n}}\n",
+                  type, shape, begin, end, value ? ", v" : ""),
+              ++seed);
+}
+
+TEST(Copies, blocks_and_channels) {
+  std::uint64_t seed = 400;
+  for (const std::string mode : {"blocks_first", "depth_first"})
+    for (const int b : {2, 3, 4}) {
+      check(
+          fmt::format("graph (x: f32[2,{},5,9]) -> (y) {{\n y = DepthToSpace(x) block_size={} mode={}\n}}\n",
+                      3 * b * b, b, mode),
+          ++seed);
+      check(
+          fmt::format("graph (x: f32[2,3,{},{}]) -> (y) {{\n y = SpaceToDepth(x) block_size={} mode={}\n}}\n",
+                      4 * b, 17 * b, b, mode),
+          ++seed);
+    }
+  for (const int group : {2, 3, 4})
+    check(fmt::format("graph (x: f32[1,{},7,5]) -> (y) {{\n y = ShuffleChannels(x) axis=1 group={}\n}}\n",
+                      group * 18, group),
+          ++seed);
+}
+
+}  // namespace
+}  // namespace lamina::testing
