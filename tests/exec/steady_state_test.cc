@@ -1,0 +1,162 @@
+/// What a run may not do once its shapes are known: allocate memory, take a mutex.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cfenv>
+#include <thread>
+
+#include "tests/plan/run_graph.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LAMINA_COUNTS 0  // their own allocator stands in the way
+#else
+#define LAMINA_COUNTS 1
+#endif
+
+namespace {
+std::atomic<bool> counting{false};
+std::atomic<std::size_t> allocations{0}, locks{0};
+thread_local bool own_thread = false;
+}  // namespace
+
+#if LAMINA_COUNTS
+// glibc's functions behind the ones that this program replaces.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* old, std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  return __libc_realloc(old, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  *out = __libc_memalign(alignment, bytes);
+  return *out ? 0 : 12;
+}
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  using Function = int (*)(pthread_mutex_t*);
+  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+  if (own_thread && counting.load(std::memory_order_relaxed)) ++locks;
+  return real(mutex);
+}
+}
+#endif
+
+namespace lamina::testing {
+namespace {
+
+struct Counts {
+  std::size_t allocations, locks;
+  std::vector<std::string> labels;
+  bool all_native() const {
+    return std::all_of(labels.begin(), labels.end(),
+                       [](const std::string& l) { return l.starts_with("native") || l == "copy"; });
+  }
+};
+
+/// Of one run among many that came before.
+Counts counts_of(const std::string& text, int threads) {
+  const auto g = parse(text);
+  ProgramOptions options;
+  options.threads = threads;
+  Runner runner(std::make_shared<Program>(g, options, std::make_shared<ModelWeights>()));
+  const auto inputs = random_inputs(g, 1);
+  for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
+  for (int i = 0; i < 200; ++i) runner.run();
+  allocations = 0;
+  locks = 0;
+  own_thread = counting = true;
+  for (int i = 0; i < 10; ++i) runner.run();
+  own_thread = counting = false;
+  Counts c{allocations / 10, locks / 10, {}};
+  for (const auto& plan : runner.plans())
+    for (const auto& step : plan->steps) c.labels.push_back(step.label);
+  return c;
+}
+
+const char* const kNative[] = {
+    "graph (x: f32[4,33,64]) -> (y) {\n p = const i64[3] {1,0,2}\n t = Transpose(x, p)\n y = Concat(t, t) "
+    "axis=1\n}\n",
+    "graph (x: f32[128,65], i: i64[7]) -> (y) {\n a = const i64[] {0}\n y = Gather(x, i, a)\n}\n",
+    "graph (x: f32[4,128,65]) -> (y) {\n b = const i64[3] {0,1,0}\n e = const i64[3] {4,100,65}\n s = const "
+    "i64[3] {1,1,1}\n y = Slice(x, b, e, s)\n}\n",
+};
+
+TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
+  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  for (const std::string text : kNative)
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{} threads\n{}", threads, text));
+      const auto c = counts_of(text, threads);
+      EXPECT_TRUE(c.all_native()) << fmt::format("{}", fmt::join(c.labels, " "));
+      EXPECT_EQ(c.allocations, 0u);
+      EXPECT_EQ(c.locks, 0u);
+    }
+}
+
+/// What oneDNN itself allocates per call is shown, and bounded so that ours would be seen.
+TEST(SteadyState, onednn_steps_allocate_what_onednn_allocates) {
+  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  const auto c = counts_of(
+      "graph (x: f32[1,32,28,28]) -> (y) {\n w = const f32[48,32,3,3] seed(1)\n c = Convolution(x, w) "
+      "pads_begin=[1,1] pads_end=[1,1]\n y = MaxPool(c) kernel=[2,2] strides=[2,2]\n}\n",
+      2);
+  RecordProperty("allocations", static_cast<int>(c.allocations));
+  fmt::print("{} allocations in the steps {}\n", c.allocations, fmt::join(c.labels, ", "));
+  EXPECT_LE(c.allocations, 12 * c.labels.size());
+}
+
+TEST(SteadyState, the_callers_floating_point_state_stays) {
+  const auto g = parse(
+      "graph (x: f32[1,8,9,9]) -> (y) {\n w = const f32[8,8,3,3] seed(1)\n c = Convolution(x, w)\n y = "
+      "Tanh(c)\n}\n");
+  const auto in = random_inputs(g, 1);
+  const auto wanted = run_graph(g, in).outputs[0];
+  std::fesetround(FE_UPWARD);
+  const auto before = __builtin_ia32_stmxcsr() & ~0x3fu;  // flags aside
+  const auto got = run_graph(g, in).outputs[0];
+  const auto after = __builtin_ia32_stmxcsr() & ~0x3fu;
+  const int mode = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(mode, FE_UPWARD);
+  EXPECT_EQ(before, after);
+  expect_close(got, wanted, "y");
+}
+
+TEST(SteadyState, the_callers_affinity_stays) {
+  cpu_set_t before, after;
+  ASSERT_EQ(pthread_getaffinity_np(pthread_self(), sizeof(before), &before), 0);
+  counts_of(kNative[0], 2);
+  ASSERT_EQ(pthread_getaffinity_np(pthread_self(), sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+/// Processor time that all threads use after the last inference.
+TEST(SteadyState, nobody_spins_after_the_last_inference) {
+  counts_of(kNative[0], 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto used = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  EXPECT_LT(used, 10) << "milliseconds of 50";
+}
+
+}  // namespace
+}  // namespace lamina::testing
