@@ -8,6 +8,8 @@
 
 namespace lamina {
 
+/// A packing lives as long as a plan uses it: plans for other shapes may fold other constants, and theirs
+/// must not pile up.
 class ModelWeights final : public WeightStore {
  public:
   Tensor packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) override;
@@ -20,14 +22,16 @@ class ModelWeights final : public WeightStore {
  private:
   struct Entry {
     Tensor source;  // kept so that its address stays taken
-    Tensor packed;
+    std::weak_ptr<const Tensor> packed;
   };
+  void sweep();
   using Clock = std::chrono::steady_clock;
   Tensor make_timed(const std::function<Tensor()>& make);
 
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
-  int packing_ = 0;  // how many at this moment
+  std::size_t sweep_at_ = 64;  // entries
+  int packing_ = 0;            // how many at this moment
   Clock::time_point packing_since_;
   Clock::duration packed_for_{};
 };

@@ -30,6 +30,34 @@ TEST(Runner, changing_shapes) {
   }
 }
 
+TEST(Runner, weights_of_plans_that_are_gone_go_too) {
+  // The constant that is folded depends on the height.
+  const auto g = parse(
+      "graph (x: f32[1,4,H,8]) -> (y) {\n w = const f32[8,4,3,3] seed(1)\n s = ShapeOf(x)\n i = const i64[1] "
+      "{2}\n"
+      " a = const i64[] {0}\n h = Gather(s, i, a)\n f = Convert(h) destination_type=f32\n v = Multiply(w, "
+      "f)\n"
+      " y = Convolution(x, v)\n}\n");
+  ProgramOptions options;
+  options.cached_plans = 2;
+  options.rewrite = [](Graph& graph) {
+    Ledger ledger;
+    optimize(graph, {}, ledger);
+  };
+  const auto p = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
+  std::size_t most = 0;
+  for (std::int64_t h = 3; h < 90; ++h) {
+    Runner runner(p);
+    const Tensor x = seeded_tensor(ElementType::f32, {1, 4, h, 8}, 1);
+    runner.set_input(0, x);
+    runner.run();
+    if (h == 8) most = p->weight_bytes();
+    if (h == 89) expect_close(runner.output(0), interpret(g, {x})[0], "y");
+  }
+  EXPECT_GT(most, 0u);
+  EXPECT_LE(p->weight_bytes(), 2 * most);
+}
+
 TEST(Runner, requests_in_two_threads) {
   const auto p = program(1);
   std::vector<std::thread> threads;
