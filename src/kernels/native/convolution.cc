@@ -3,11 +3,11 @@
 /// so that nothing is padded and no zero is multiplied. Reads channels-last or plain tensors, writes
 /// channels-last ones.
 #include "kernels/native/convolution.h"
-#include "base/mapped_file.h"
 
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/mapped_file.h"
 #include "kernels/native/gemm.h"
 #include "kernels/native/gemm_epilogue.h"
 #include "kernels/native/window.h"

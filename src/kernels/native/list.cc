@@ -11,6 +11,7 @@
 #include "ops/sorting.h"
 
 #include "kernels/native/convolution.h"
+#include "kernels/native/depthwise.h"
 #include "kernels/native/indices.h"
 #include "kernels/native/lrn.h"
 #include "kernels/native/matmul.h"
@@ -43,6 +44,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_pooling, offer_native_pooling});
   list.push_back({"native", [](const Op& op) { return op.is<LRN>(); }, offer_lrn});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_convolution});
+  list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
 }
 
 }  // namespace lamina

@@ -1,11 +1,11 @@
 /// Matrix products on the cores of gemm.h. A constant right operand is packed once; a variable one is read as
 /// it lies, or packed on the fly where it lies transposed or its rows end within a vector.
 #include "kernels/native/matmul.h"
-#include "base/mapped_file.h"
 
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/native/gemm.h"
 #include "kernels/native/gemm_epilogue.h"
