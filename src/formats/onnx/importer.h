@@ -96,7 +96,7 @@ class Importer {
   std::map<std::string_view, std::int64_t> opsets_;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> unsupported_;
   std::set<std::string> warned_;
-  std::size_t nodes_read_ = 0, nodes_inlined_ = 0, calls_ = 0;
+  std::size_t nodes_inlined_ = 0, calls_ = 0;
 };
 
 /// Names that a graph reads from around it, in order of first use.
