@@ -7,20 +7,14 @@ import subprocess
 import tempfile
 import unittest
 
+from sample_models import ALL, DYNAMIC, LARGE, SMALL, with_inputs
+
 TOOL = os.environ["LAMINA_TOOL"]
-MODELS = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models" / "onnx"
-SMALL = MODELS / "mnist.onnx"
-LARGE = MODELS / "openseeface_det.onnx"
 FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
 
 
 def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
-
-
-def with_inputs(model: pathlib.Path) -> list[object]:
-    inputs = model.with_suffix(".npz")
-    return [model, "--inputs", inputs] if inputs.exists() else [model]
 
 
 class Base(unittest.TestCase):
@@ -40,7 +34,7 @@ class Base(unittest.TestCase):
 
 class Explain(Base):
     def test_every_layer_of_every_model_has_a_fate(self) -> None:
-        for model in sorted(MODELS.glob("*.onnx")):
+        for model in ALL:
             with self.subTest(model=model.name):
                 layers = self.document("explain", *with_inputs(model), "--seconds", "0")["layers"]
                 self.assertTrue(layers)
@@ -162,7 +156,7 @@ class Benchmark(Base):
             self.refused(2, "benchmark", LARGE, "--top", bad)
 
     def test_phases_and_memory(self) -> None:
-        for model in (SMALL, MODELS / "yunet_n_dynamic.onnx"):
+        for model in (SMALL, DYNAMIC):
             document = self.document("benchmark", *with_inputs(model), "--seconds", "0.02")
             phases = document["load_phases_ms"]
             self.assertEqual(sorted(phases), ["first_inference", "optimize", "pack", "plan", "read"])

@@ -9,11 +9,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
+from sample_models import ALL, CONTROL_FLOW, DYNAMIC, LARGE, SMALL
+
 TOOL = os.environ["LAMINA_TOOL"]
-MODELS = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models" / "onnx"
-SMALL = MODELS / "mnist.onnx"
-LARGE = MODELS / "openseeface_det.onnx"
-CONTROL_FLOW = MODELS / "silero_vad_16k_op15.onnx"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -121,7 +119,7 @@ class Pictures(Base):
         self.assertLess(width("--columns", "1"), width("--columns", "3"))
 
     def test_shape(self) -> None:
-        model = MODELS / "superres_espcn.onnx"
+        model = DYNAMIC
         name = json.loads(lamina("inspect", model, "--json", "-").stdout)["inputs"][0]["name"]
         text = self.draw("s.svg", model, "--shape", f"{name}=1,1,20,30").read_text()
         self.assertIn("1\u00d71\u00d720\u00d730", text)
@@ -155,7 +153,7 @@ class Pictures(Base):
         xml.fromstring(svg)
 
     def test_all_models(self) -> None:
-        for model in sorted(MODELS.glob("*.onnx")):
+        for model in ALL:
             for arguments in (["--stage", "original"], ["--compare"]):
                 with self.subTest(model=model.name, arguments=arguments):
                     xml.parse(self.draw("m.svg", model, *arguments))
