@@ -41,12 +41,13 @@ std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
 
 auto kernel_for(const Geometry& g, const depthwise::Kernels& k) {
   if (g.outputs < k.lanes) return k.part;
-  const bool square =
-      g.kernel[1] == g.kernel[2] && g.stride[1] == g.stride[2] && g.dilation[1] == 1 && g.dilation[2] == 1;
-  if (square && g.kernel[2] == 3 && g.stride[2] == 1) return k.three;
-  if (square && g.kernel[2] == 3 && g.stride[2] == 2) return k.three_by_two;
-  if (square && g.kernel[2] == 5 && g.stride[2] == 1) return k.five;
-  if (square && g.kernel[2] == 5 && g.stride[2] == 2) return k.five_by_two;
+  const auto taps = g.kernel[2], stride = g.stride[2];
+  if (g.dilation[2] != 1) return k.any;
+  if (taps == 3 && stride == 1)
+    return g.kernel[1] == 3 && g.stride[1] == 1 && g.dilation[1] == 1 ? k.three_square : k.three;
+  if (taps == 3 && stride == 2) return k.three_by_two;
+  if (taps == 5 && stride == 1) return k.five;
+  if (taps == 5 && stride == 2) return k.five_by_two;
   return k.any;
 }
 

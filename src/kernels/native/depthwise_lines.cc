@@ -85,38 +85,38 @@ HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (
     }
 }
 
-/// Line i of a tile's inputs, multiplied with the taps of all outputs that it is part of.
+/// A line of a tile's inputs, `i` taps below its first, multiplied with the taps of all outputs that it is
+/// part of: R lines of K taps with stride S.
 template <int K, int S, int R, int T, bool kEnd>
-HWY_INLINE void add_line(const Lines& s, const Place& p, const float* in, const float* weights, int i,
-                         V (&sums)[R][T]) {
-  if (kEnd && (p.y + i < 0 || p.y + i >= s.in_height)) return;
+HWY_INLINE void add_line(const Lines& s, const Place& p, std::int64_t y, const float* in,
+                         const float* weights, int i, V (&sums)[R][T]) {
+  if (kEnd && (y < 0 || y >= s.in_height)) return;
   V w[R][K];
 #pragma GCC unroll 2
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k)
-      if (R == 1 || (i >= r * S && i - r * S < K))
-        w[r][k] = hn::LoadU(d, weights + ((i - r * S) * K + k) * kLanes);
+      if (R == 1 || (i >= r && i - r < K)) w[r][k] = hn::LoadU(d, weights + ((i - r) * K + k) * kLanes);
 #pragma GCC unroll 32
   for (int j = 0; j < (T - 1) * S + K; ++j) {
     if (kEnd && (p.x + j < 0 || p.x + j >= s.in_width)) continue;
-    const V v = hn::LoadU(d, in + i * s.in_line + j * s.in_point);
+    const V v = hn::LoadU(d, in + j * s.in_point);
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k)
-        if ((R == 1 || (i >= r * S && i - r * S < K)) && j >= k && (j - k) % S == 0 && (j - k) / S < T)
+        if ((R == 1 || (i >= r && i - r < K)) && j >= k && (j - k) % S == 0 && (j - k) / S < T)
           sums[r][(j - k) / S] = hn::MulAdd(v, w[r][k], sums[r][(j - k) / S]);
   }
 }
 
-/// K x K taps with stride S. kEnd: the window may reach over the borders.
+/// K taps along the line with stride S, any height of the window; two lines of outputs at once (R = 2) only
+/// for K x K taps with stride 1. kEnd: the window may reach over the borders.
 template <int K, int S, int R, int T, bool kEnd>
 void tile(const Lines& s, std::int64_t line, std::int64_t x) {
-  constexpr int kHeight = (R - 1) * S + K;
   const Place p = place_of(s, line, x);
   const float* weights = s.weights;
-  for (std::int64_t n = 0; n < s.vectors; ++n, weights += K * K * kLanes) {
+  for (std::int64_t n = 0; n < s.vectors; ++n, weights += s.kernel_h * K * kLanes) {
     const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
     V sums[R][T];
     const V start = s.bias ? hn::LoadU(d, s.bias + n * kLanes) : hn::Zero(d);
@@ -124,12 +124,19 @@ void tile(const Lines& s, std::int64_t line, std::int64_t x) {
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) sums[r][t] = start;
-    if constexpr (R == 1 && (K > 3 || kLanes == 4)) {  // all lines are alike: less code
-#pragma GCC unroll 1
-      for (int i = 0; i < kHeight; ++i) add_line<K, S, R, T, kEnd>(s, p, p.in + at, weights, i, sums);
-    } else {
+    const float* in = p.in + at;
+    const auto add = [&](int i, std::int64_t step) HWY_ATTR {
+      add_line<K, S, R, T, kEnd>(s, p, p.y + i * step, in + i * step * s.in_line, weights, i, sums);
+    };
+    if constexpr (R > 1) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kHeight; ++i) add_line<K, S, R, T, kEnd>(s, p, p.in + at, weights, i, sums);
+      for (int i = 0; i < R - 1 + K; ++i) add(i, 1);
+    } else if (K == 3 && kLanes > 4 && s.kernel_h == 3) {
+#pragma GCC unroll 3
+      for (int i = 0; i < 3; ++i) add(i, s.dilation_h);
+    } else {
+#pragma GCC unroll 1
+      for (int i = 0; i < s.kernel_h; ++i) add(i, s.dilation_h);
     }
     finish_tile<R, T, false>(s, p, at, sums);
   }
@@ -167,7 +174,7 @@ void tile_of_any(const Lines& s, std::int64_t line, std::int64_t x) {
 
 /// The tiles of a window: run<R, T, kEnd>(lines, line, x) computes R x T outputs from there on.
 template <int K, int S, int kLines>
-struct Square {
+struct Taps {
   static constexpr int kRows = kLines;
   template <int R, int T, bool kEnd>
   static void run(const Lines& s, std::int64_t line, std::int64_t x) {
@@ -192,23 +199,26 @@ void run_tiles(const Lines& s, std::int64_t line) {
     const auto from = x + T <= s.out_width ? x : s.out_width - T;
     const std::int64_t first = from * s.stride_w - s.left,
                        last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
-    if (T >= 7 && !border && first >= 0 && last < s.in_width)
+    if (T > 4 && !border && first >= 0 && last < s.in_width)
       Window::template run<R, T, false>(s, line, from);
     else
       Window::template run<R, T, true>(s, line, from);
   }
 }
 
-/// In tiles whose outputs exceed the line least.
+/// In tiles of the size whose outputs exceed the line least.
 template <class Window, int R>
 HWY_INLINE void run_line(const Lines& s, std::int64_t line) {
   const std::int64_t width = s.out_width;
-  if (width >= 7) {
-    if (width == 7 || (width + 6) / 7 * 7 < (width + 7) / 8 * 8) return run_tiles<Window, R, 7>(s, line);
-    return run_tiles<Window, R, 8>(s, line);
+  if (width < 4) return run_tiles<Window, R, 1>(s, line);
+  if (width == 4 || (kLanes == 4 && width < 8)) return run_tiles<Window, R, 4>(s, line);
+  if constexpr (kLanes > 4) {
+    const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : (width + t - 1) / t * (t + 1); };
+    const auto eight = cost(8), seven = cost(7), five = cost(5);
+    if (seven < eight && seven <= five) return run_tiles<Window, R, 7>(s, line);
+    if (five < eight) return run_tiles<Window, R, 5>(s, line);
   }
-  if (width >= 4) return run_tiles<Window, R, 4>(s, line);
-  run_tiles<Window, R, 1>(s, line);
+  run_tiles<Window, R, 8>(s, line);
 }
 
 template <class Window>
@@ -225,14 +235,15 @@ void run_lines(const Lines& s) {
 depthwise::Kernels make_depthwise_kernels() {
   const auto any = run_lines<Any<false>>, part = run_lines<Any<true>>;
   // Two lines at once want 16 sums and the weights of two lines of taps in registers.
-  constexpr int kRows = kLanes == 16 ? 2 : 1;
+  const auto three = run_lines<Taps<3, 1, 1>>;
   return {kLanes,
           any,
           part,
-          run_lines<Square<3, 1, kRows>>,
-          run_lines<Square<3, 2, 1>>,
-          run_lines<Square<5, 1, 1>>,
-          run_lines<Square<5, 2, 1>>};
+          run_lines<Taps<3, 1, kLanes == 16 ? 2 : 1>>,
+          three,
+          run_lines<Taps<3, 2, 1>>,
+          run_lines<Taps<5, 1, 1>>,
+          run_lines<Taps<5, 2, 1>>};
 }
 
 }  // namespace lamina::HWY_NAMESPACE

@@ -27,10 +27,12 @@ struct Kernels {
   std::int64_t lanes;
   void (*any)(const Lines&);           ///< takes any window
   void (*part)(const Lines&);          ///< any window, fewer channels than lanes
-  void (*three)(const Lines&);         ///< 3 x 3, stride 1
-  void (*three_by_two)(const Lines&);  ///< 3 x 3, stride 2
-  void (*five)(const Lines&);          ///< 5 x 5, stride 1
-  void (*five_by_two)(const Lines&);   ///< 5 x 5, stride 2
+  void (*three_square)(const Lines&);  ///< 3 x 3, strides and dilations 1
+  // Any height of the window and stride and dilation along it; dilation 1 along the line:
+  void (*three)(const Lines&);         ///< 3 taps wide, stride 1 along the line
+  void (*three_by_two)(const Lines&);  ///< 3, stride 2
+  void (*five)(const Lines&);          ///< 5, stride 1
+  void (*five_by_two)(const Lines&);   ///< 5, stride 2
 };
 
 /// Those of the widest vectors of effective_isa() that `channels` fill.
