@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace lamina {
 namespace {
@@ -94,11 +95,15 @@ Tensor aligned_once(const Tensor& tensor) {
   if (tensor.aligned()) return tensor;
   Tensor copy(tensor.element_type(), tensor.shape());
   constexpr std::size_t kPiece = std::size_t{4} << 20;
-  for (std::size_t at = 0; at < tensor.bytes(); at += kPiece) {
-    const auto bytes = std::min(kPiece, tensor.bytes() - at);
-    std::memcpy(copy.raw() + at, tensor.raw() + at, bytes);
-    drop_mapped_pages(tensor.raw() + at, bytes);
-  }
+  const auto pieces = static_cast<std::int64_t>((tensor.bytes() + kPiece - 1) / kPiece);
+  parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto at = static_cast<std::size_t>(begin) * kPiece;
+         at < std::min(static_cast<std::size_t>(end) * kPiece, tensor.bytes()); at += kPiece) {
+      const auto bytes = std::min(kPiece, tensor.bytes() - at);
+      std::memcpy(copy.raw() + at, tensor.raw() + at, bytes);
+      drop_mapped_pages(tensor.raw() + at, bytes);
+    }
+  });
   return copy;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/mapped_file.h"
+#include "kernels/cost.h"
 #include "kernels/native/gemm.h"
 #include "kernels/native/gemm_epilogue.h"
 #include "kernels/native/window.h"
@@ -125,17 +126,17 @@ Tensor packed_weights(const Tensor& source, const Geometry& g, const Product& p,
                       WeightStore& store) {
   const auto key = fmt::format("native_convolution {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups);
   return store.packed(source, key, [&] {
-    const auto aligned = aligned_once(source);
-    const float* w = aligned.data<float>().data();
-    std::vector<float> reordered;
     const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
+    const std::byte* w = source.raw();
+    std::vector<float> reordered;
     if (!plain && g.taps() > 1 && channels > 1) {
-      reordered = taps_first(w, g.outputs, channels, g.taps());
-      w = reordered.data();
+      reordered = taps_first(aligned_once(source).data<float>().data(), g.outputs, channels, g.taps());
+      w = reinterpret_cast<const std::byte*>(reordered.data());
     }
     Tensor out(ElementType::f32, {g.groups * p.packed_floats()});
     for (std::int64_t i = 0; i < g.groups; ++i)
-      p.pack(0, depth, w + i * columns * depth, 1, depth, out.data<float>().data() + i * p.packed_floats());
+      p.pack_constant(w + sizeof(float) * static_cast<std::size_t>(i * columns * depth), 1, depth,
+                      out.data<float>().data() + i * p.packed_floats());
     return out;
   });
 }
@@ -156,6 +157,14 @@ void run(const Convolved& c, const RunArgs& args) {
   o.stages = c.epilogue.stages.get();
   o.inputs = args.in;
   gemm::run(c.product, o);
+}
+
+/// What moving the tensors costs.
+double bytes_cost(const NodeView& v, Family family) {
+  if (element_count(v.out_dims()) == static_cast<std::size_t>(v.out_dims()[1]))
+    return 0;  // counted by the product
+  const auto floats = element_count(v.dims(0)) + element_count(v.dims(1)) + element_count(v.out_dims());
+  return cost_of(family, 0, 4.0 * static_cast<double>(floats)) - cost_of(family, 0);
 }
 
 Verdict takes(const NodeView& v) {
@@ -191,7 +200,8 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     o.inputs[0] = layout;
     o.consumed.push_back(1);
     if (v.has(2)) o.consumed.push_back(2);
-    o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct);
+    o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct) +
+              bytes_cost(v, g.pointwise() ? Family::native_gemm : Family::native_direct);
     if (!plain) o.wide_inputs.push_back(0);
     if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
     o.wide_outputs.push_back(0);

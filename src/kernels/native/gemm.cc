@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/cpu.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
 #include "kernels/native/gemm_dots.h"
 
 namespace lamina::gemm {
@@ -16,9 +18,15 @@ constexpr std::int64_t kBlockBytes = 512 << 10;
 constexpr std::int64_t kDepthBlock = 2048;
 /// A's part of a strip, and C's where an epilogue follows: a part of L1.
 constexpr std::int64_t kStripBytes = 24 << 10;
+/// Packing: of a piece that a thread takes, and of rows that are read together.
+constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
 constexpr double kTaskMicroseconds = 40, kLeastMicroseconds = 20;
 /// Of B when it is read once.
 constexpr double kBytesPerMicrosecond = 20000;
+/// What lies in L2 from one run to the next.
+constexpr double kNearBytes = 1 << 20;
+/// Start and end of a tile, and moving on to its next segment, per row.
+constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
 
 /// Multiply-adds per microsecond of one thread, roughly.
 double rate() {
@@ -44,26 +52,36 @@ bool better_as_dots(std::int64_t depth, std::int64_t columns, std::int64_t run) 
   return vectors + 4.0 * static_cast<double>(columns) < broadcast;
 }
 
-void pack_panels(const Panels& panels, std::int64_t first, std::int64_t count, const float* from,
-                 std::int64_t row, std::int64_t column, float* to) {
-  for (std::int64_t panel = 0; panel < panels.count; ++panel) {
-    const auto width = panels.vectors(panel) * panels.lanes, at = panels.column(panel);
-    const auto here = std::min(width, panels.columns - at);
-    float* out = to + panels.offset(panel) + first * width;
-    const float* in = from + at * column;
-    if (row == 1) {
-      tiles().pack_transposed(in, column, count, here, out, width);
-      for (auto j = ceil_div(here, panels.lanes) * panels.lanes; j < width; ++j)
-        for (std::int64_t k = 0; k < count; ++k) out[k * width + j] = 0;
-      continue;
-    }
-    for (std::int64_t k = 0; k < count; ++k, out += width, in += row) {
-      if (column == 1)
-        std::memcpy(out, in, sizeof(float) * static_cast<std::size_t>(here));
-      else
-        for (std::int64_t j = 0; j < here; ++j) out[j] = in[j * column];
-      std::fill(out + here, out + width, 0.0f);
-    }
+/// Constants may lie at any address.
+float read(const float* from) {
+  float value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+/// That a thread packs at least, with `count` rows.
+std::int64_t panels_together(const Panels& panels, std::int64_t count) {
+  return std::max<std::int64_t>(1, kPackFloats / std::max<std::int64_t>(1, count * 2 * panels.lanes));
+}
+
+void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, std::int64_t count,
+                const float* from, std::int64_t row, std::int64_t column, float* to) {
+  const auto width = panels.vectors(panel) * panels.lanes, at = panels.column(panel);
+  const auto here = std::min(width, panels.columns - at);
+  float* out = to + panels.offset(panel) + first * width;
+  const float* in = from + at * column;
+  if (row == 1) {
+    tiles().pack_transposed(in, column, count, here, out, width);
+    for (auto j = ceil_div(here, panels.lanes) * panels.lanes; j < width; ++j)
+      for (std::int64_t k = 0; k < count; ++k) out[k * width + j] = 0;
+    return;
+  }
+  for (std::int64_t k = 0; k < count; ++k, out += width, in += row) {
+    if (column == 1)
+      std::memcpy(out, in, sizeof(float) * static_cast<std::size_t>(here));
+    else
+      for (std::int64_t j = 0; j < here; ++j) out[j] = read(in + j * column);
+    std::fill(out + here, out + width, 0.0f);
   }
 }
 
@@ -82,10 +100,10 @@ double cost_of_rows(std::int64_t rows) {
 
 /// Rows of the strips that a line of `width` points is cut into; what is left is done apart.
 std::int64_t best_rows(std::int64_t width) {
-  const std::int64_t most = tiles().strip;
+  const std::int64_t most = std::min<std::int64_t>(width, tiles().rows[1]);
   std::int64_t best = most;
   double least = 1e300;
-  for (std::int64_t rows = most; rows >= 4; --rows) {
+  for (std::int64_t rows = most; rows >= std::min<std::int64_t>(most, 4); --rows) {
     const double cost = static_cast<double>(width / rows) * cost_of_rows(rows) + cost_of_rows(width % rows);
     if (cost < least) least = cost, best = rows;
   }
@@ -110,9 +128,41 @@ Product::Product(std::int64_t depth, std::int64_t columns, std::int64_t run)
 
 void Product::pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row,
                    std::int64_t column, float* to) const {
-  if (!dots) return pack_panels(panels, first, count, from, row, column, to);
-  for (std::int64_t j = 0; j < panels.columns; ++j)
-    for (std::int64_t k = 0; k < count; ++k) to[j * panels.depth + first + k] = from[k * row + j * column];
+  if (dots) {
+    for (std::int64_t j = 0; j < panels.columns; ++j)
+      for (std::int64_t k = 0; k < count; ++k)
+        to[j * panels.depth + first + k] = read(from + k * row + j * column);
+    return;
+  }
+  parallel_for(panels.count, panels_together(panels, count), [&](auto begin, auto end) {
+    for (auto panel = begin; panel < end; ++panel)
+      pack_panel(panels, panel, first, count, from, row, column, to);
+  });
+}
+
+void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const {
+  const auto* floats = reinterpret_cast<const float*>(from);
+  const auto let_go = [&](std::int64_t begin, std::int64_t count) {
+    drop_mapped_pages(floats + begin, static_cast<std::size_t>(count) * sizeof(float));
+  };
+  if (!dots && row == 1) {  // a panel's columns lie together
+    parallel_for(panels.count, panels_together(panels, panels.depth), [&](auto begin, auto end) {
+      for (auto panel = begin; panel < end; ++panel) {
+        pack_panel(panels, panel, 0, panels.depth, floats, row, column, to);
+        const auto at = panels.column(panel);
+        let_go(at * column, std::min(panels.vectors(panel) * panels.lanes, panels.columns - at) * column);
+      }
+    });
+    return;
+  }
+  const auto rows = std::max<std::int64_t>(1, kReadFloats / std::max<std::int64_t>(1, row));
+  parallel_for(ceil_div(panels.depth, rows), 1, [&](auto begin, auto end) {
+    for (auto first = begin * rows; first < std::min(end * rows, panels.depth); first += rows) {
+      const auto count = std::min(rows, panels.depth - first);
+      pack(first, count, floats + first * row, row, column, to);
+      let_go(first * row, count * row);
+    }
+  });
 }
 
 void Product::add_region(Region region, const std::vector<Segment>& list) {
@@ -144,38 +194,36 @@ void Product::add_region(Region region, const std::vector<Segment>& list) {
 
 void Product::cut_region(std::size_t index, std::int64_t most_repeats) {
   const Region& r = regions[index];
-  const auto add = [&](std::int64_t line, std::int64_t column, std::int64_t rows, std::int64_t repeat,
-                       std::int64_t line_move, std::int64_t column_move) {
-    for (std::int64_t i = 0; rows > 0 && i < repeat; i += most_repeats)
-      strips.push_back({index, line + i * line_move, column + i * column_move, rows,
-                        std::min(most_repeats, repeat - i), line_move, column_move});
+  const bool down = r.width < 6 && r.lines > r.width;  // rows of A along the longer side
+  const auto length = down ? r.lines : r.width, others = down ? r.width : r.lines;
+  const auto rows = best_rows(length), sets = length / rows, rest = length % rows;
+  // `along` counts in the direction of the rows, `across` in the other one.
+  const auto add = [&](std::int64_t across, std::int64_t along, std::int64_t count, std::int64_t repeat,
+                       std::int64_t across_move, std::int64_t along_move) {
+    for (std::int64_t i = 0; i < repeat; i += most_repeats) {
+      const auto at_across = across + i * across_move, at_along = along + i * along_move;
+      const auto n = std::min(most_repeats, repeat - i);
+      if (down)
+        strips.push_back({index, true, at_along, at_across, count, n, along_move, across_move});
+      else
+        strips.push_back({index, false, at_across, at_along, count, n, across_move, along_move});
+    }
   };
-  const std::int64_t most = tiles().strip;
-  if (r.width > most) {  // along the lines; what is left at their ends goes from line to line
-    const auto rows = best_rows(r.width), sets = r.width / rows, rest = r.width % rows;
-    const auto together = std::max<std::int64_t>(1, most_repeats / sets);
-    for (std::int64_t line = 0; line < r.lines; line += together) {
-      const auto end = std::min(line + together, r.lines);
-      for (auto i = line; i < end; ++i) add(i, 0, rows, sets, 0, rows);
-      add(line, sets * rows, rest, end - line, 1, 0);
-    }
-  } else {  // several lines at once
-    std::int64_t lines = 1;
-    double least = 1e300;
-    for (std::int64_t n = 1; n <= std::min(most / r.width, r.lines); ++n) {
-      const double cost =
-          static_cast<double>(r.lines / n) * cost_of_rows(n * r.width) + cost_of_rows(r.lines % n * r.width);
-      if (cost <= least) least = cost, lines = n;
-    }
-    const auto sets = r.lines / lines;
-    add(0, 0, lines * r.width, sets, lines, 0);
-    add(sets * lines, 0, r.lines % lines * r.width, 1, 0, 0);
+  // Set after set of a line when there are several, else line after line.
+  const auto together = std::max<std::int64_t>(1, most_repeats / sets);
+  for (std::int64_t i = 0; i < others; i += together) {
+    const auto end = std::min(i + together, others);
+    if (sets == 1)
+      add(i, 0, rows, end - i, 1, 0);
+    else
+      for (auto k = i; k < end; ++k) add(k, 0, rows, sets, 0, rows);
+    if (rest != 0) add(i, sets * rows, rest, end - i, 1, 0);
   }
 }
 
 void Product::cut_strips() {
   strips.clear();
-  const auto most = static_cast<std::int64_t>(tiles().strip);
+  const auto most = static_cast<std::int64_t>(tiles().rows[1]);
   auto repeats = kStripBytes / (4 * most * std::max<std::int64_t>(1, panels.depth));
   if (staged)
     repeats =
@@ -207,13 +255,38 @@ double Product::multiply_adds() const {
   return sum * static_cast<double>(panels.columns * groups) * static_cast<double>(batches.size());
 }
 
+/// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
+/// costs.
 double Product::microseconds(Family family) const {
-  const double work = multiply_adds();
-  const auto rows = points();
-  if (rows == 1)  // B is read once: memory decides
-    return cost_of(family, 0) + 0.9 * (cost_of(Family::matmul_row, work) - cost_of(Family::matmul_row, 0));
-  // Several panels at once make up for few rows.
-  return cost_of(family, work * (rows <= 8 ? 0.85 : 1.0));
+  const double call = cost_of(family, 0),
+               products = static_cast<double>(groups) * static_cast<double>(batches.size());
+  const auto b_floats = static_cast<double>(packed_floats()) * products;
+  if (points() == 1) {  // B is read once: memory decides, or L2
+    const double share = b_floats * sizeof(float) < kNearBytes ? 0.2 : 0.9;
+    return call + share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
+  }
+  double work = 0, tiles_run = 0, segments_run = 0;
+  const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
+  for (const auto& s : strips) {
+    const auto cut = regions[s.region].cut;
+    const auto from = cuts[cut], to = cuts[cut + static_cast<std::size_t>(depth_blocks)];
+    std::int64_t depth = 0;
+    for (auto i = from; i < to; ++i)
+      depth += dots ? ceil_div(segments[i].length, panels.lanes) : segments[i].length;
+    const auto parts = ceil_div(s.rows, most);
+    // Few rows leave multiply-adds waiting for each other, unless there are panels to take at once.
+    const auto rows = panels.count > 1 ? s.rows : std::max<std::int64_t>(s.rows, 4);
+    work += static_cast<double>(s.repeat * rows * depth);
+    tiles_run += static_cast<double>(s.repeat * (s.rows + parts) * depth_blocks);
+    segments_run += static_cast<double>(s.repeat * (s.rows + parts)) * static_cast<double>(to - from);
+  }
+  // Lanes are summed at the end of dots, for each of their columns.
+  const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
+  const double sums = dots ? 0.002 * static_cast<double>(panels.columns) : 0;
+  const double steps = dots ? 1 : static_cast<double>(panels.count);
+  return call +
+         products * (cost_of(family, work * columns) - call +
+                     steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run));
 }
 
 void Product::divide() {
@@ -232,16 +305,19 @@ void Product::divide() {
     block = ceil_div(panel_count, blocks);
     blocks = ceil_div(panel_count, block);
   };
-  const bool few_rows = points() <= tiles().strip;  // panels are read once, several together
+  const bool few_rows = points() <= tiles().rows[1];  // panels are read once, several together
   cut(few_rows ? std::max<std::int64_t>(4, kBlockBytes / panel_bytes / 4 * 4) : kBlockBytes / panel_bytes);
   cut_strips();
-  cut_chunks(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9));
+  const auto wanted = std::min(8.0, total_us / kLeastMicroseconds) / together / static_cast<double>(blocks);
+  cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
+                      static_cast<double>(points()) / std::max(1.0, wanted)));
   const auto have = [&] {
     return static_cast<std::int64_t>(chunks.size() - 1) * groups * static_cast<std::int64_t>(batches.size());
   };
-  // Few tasks although there is work for threads: cut the columns.
-  const auto wanted = static_cast<std::int64_t>(std::min(8.0, total_us / kLeastMicroseconds));
-  if (have() * blocks < wanted) cut(panel_count * have() / wanted);
+  // Few rows although there is work for threads: cut the columns.
+  const double missing =
+      wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);
+  if (missing >= 2) cut(static_cast<std::int64_t>(static_cast<double>(block) / missing));
   tasks = have() * blocks;
   grain = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(kLeastMicroseconds * static_cast<double>(tasks) / (total_us + 1e-9)));

@@ -4,6 +4,7 @@
 ///
 /// B is packed in panels of two vectors of columns, [panel][k][columns of the panel], with zeros behind the
 /// last column. When the number of vectors is odd, the first panel has three (or one, when that is all).
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -38,10 +39,11 @@ struct Region {
   std::size_t cut = 0;                               ///< first of its Product::cuts
 };
 
-/// `repeat` sets of `rows` points of a region (numbered on from line to line), the first from (line, column)
-/// on, each of the others so many lines and columns behind the one before.
+/// `repeat` sets of `rows` points of a region, side by side (`down`: one below the other), the first set from
+/// (line, column) on, each of the others so many lines and columns behind the one before.
 struct Strip {
   std::size_t region;
+  bool down;
   std::int64_t line, column, rows, repeat, line_move, column_move;
 };
 
@@ -59,6 +61,8 @@ struct Product {
   /// Packs rows [first, first + count) of one group's B: b[k][j] = from[(k - first) * row + j * column].
   void pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row, std::int64_t column,
             float* to) const;
+  /// Packs one group's B from a constant at any address, lets go of pages of mapped files as they are read.
+  void pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const;
   std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
 
   /// `segments` by ascending k.

@@ -63,41 +63,39 @@ HWY_INLINE V4 finished(const Finish& f, V4 x) {
 
 template <int R, int N>
 void kernel(const DotTile& t) {
+  constexpr int kBases = (R + 3) / 4;
   V sums[R * N];
 #pragma GCC unroll 32
   for (int i = 0; i < R * N; ++i) sums[i] = hn::Zero(d);
-  const float* rows[R];
-  if (t.rows == R) {
-#pragma GCC unroll 32
-    for (int m = 0; m < R; ++m) rows[m] = t.a[m];
-  } else {
-    for (int m = 0; m < R; ++m) rows[m] = t.a[m < t.rows ? m : 0];
-  }
+  const std::int64_t step1 = t.a_step, step3 = 3 * t.a_step;
   for (std::int64_t s = 0; s < t.segment_count; ++s) {
     const auto segment = t.segments[s];
-    const float* a[R];
-#pragma GCC unroll 32
-    for (int m = 0; m < R; ++m) a[m] = rows[m] + segment.a;
+    const float* a[kBases];  // rows 0, 4, 8
+#pragma GCC unroll 4
+    for (int i = 0; i < kBases; ++i) a[i] = t.a + segment.a + 4 * i * t.a_step;
     const float* b = t.b + segment.b;
-    std::int64_t k = 0;
-    for (; k + kLanes <= segment.length; k += kLanes) {
+    std::int64_t left = segment.length;
+    for (; left >= kLanes; left -= kLanes, b += kLanes) {
       V column[N];
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) column[n] = hn::LoadU(d, b + n * t.depth + k);
+      for (int n = 0; n < N; ++n) column[n] = hn::LoadU(d, b + n * t.depth);
 #pragma GCC unroll 32
       for (int m = 0; m < R; ++m) {
-        const V x = hn::LoadU(d, a[m] + k);
+        const V x = hn::LoadU(d, a[m / 4] + (m % 4 == 3 ? step3 : m % 4 * step1));
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n) sums[m * N + n] = hn::MulAdd(x, column[n], sums[m * N + n]);
       }
+      // Compilers would make an address of every row if they saw these additions.
+#pragma GCC unroll 4
+      for (int i = 0; i < kBases; ++i) asm("add %1, %0" : "+r"(a[i]) : "i"(kLanes * 4) : "cc");
     }
-    if (const auto left = segment.length - k; left > 0) {
+    if (left > 0) {
       V column[N];
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) column[n] = load_some(d, b + n * t.depth + k, left);
+      for (int n = 0; n < N; ++n) column[n] = load_some(d, b + n * t.depth, left);
 #pragma GCC unroll 32
       for (int m = 0; m < R; ++m) {
-        const V x = load_some(d, a[m] + k, left);
+        const V x = load_some(d, a[m / 4] + (m % 4 == 3 ? step3 : m % 4 * step1), left);
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n) sums[m * N + n] = hn::MulAdd(x, column[n], sums[m * N + n]);
       }
@@ -115,21 +113,23 @@ void kernel(const DotTile& t) {
     hn::Store(x, d4, numbers + i);
   }
   if (t.add)
-    for (int m = 0; m < t.rows; ++m)
-      for (int n = 0; n < N; ++n) numbers[m * N + n] += t.add[m][n];
-  const bool whole = kPadded == R * N && t.rows == R && t.c[R - 1] == t.c[0] + (R - 1) * N;
-  float* to = whole ? t.c[0] : numbers;  // rows without gaps
+    for (int m = 0; m < R; ++m)
+      for (int n = 0; n < N; ++n) numbers[m * N + n] += t.add[m * t.add_step + n];
+  const bool whole = kPadded == R * N && t.c_step == N;  // rows without gaps
+  float* to = whole ? t.c : numbers;
 #pragma GCC unroll 8
   for (int i = 0; i < kPadded; i += 4) hn::StoreU(finished(t.finish, hn::Load(d4, numbers + i)), d4, to + i);
   if (whole) return;
-  for (int m = 0; m < t.rows; ++m)
-    for (int n = 0; n < N; ++n) t.c[m][n] = numbers[m * N + n];
+  for (int m = 0; m < R; ++m)
+    for (int n = 0; n < N; ++n) t.c[m * t.c_step + n] = numbers[m * N + n];
 }
 
 template <int R, int N>
 void set(gemm::Dots& all) {
   all.rows[N] = R;
   all.kernels[N] = kernel<R, N>;
+  all.few[N] = kernel<gemm::kFewDotRows, N>;
+  all.one[N] = kernel<1, N>;
   if (all.columns < N) all.columns = N;
 }
 

@@ -8,15 +8,17 @@
 namespace lamina::gemm {
 
 struct DotTile {
-  const float* const* a;  ///< rows
+  const float* a;
+  std::int64_t a_step;  ///< floats from one row to the next
   const Segment* segments;
   std::int64_t segment_count;
   const float* b;  ///< `columns` lists of `depth` floats
   std::int64_t depth;
-  float* const* c;          ///< rows
-  const float* bias;        ///< one per column, repeated kMostDots long, or null
-  const float* const* add;  ///< rows added before the finish, or null
-  int rows;                 ///< up to Dots::rows[columns]
+  float* c;
+  std::int64_t c_step;
+  const float* add;  ///< added before the finish, or null
+  std::int64_t add_step;
+  const float* bias;  ///< one per column, repeated kMostDots long, or null
   Finish finish;
 };
 
@@ -25,9 +27,12 @@ inline constexpr int kMostDots = 24;  ///< sums of a kernel
 
 struct Dots {
   int columns;                    ///< most columns for which there are kernels
-  int rows[kMostDotColumns + 1];  ///< of a kernel, by columns; divides Tiles::strip
+  int rows[kMostDotColumns + 1];  ///< of a kernel, by columns
   void (*kernels[kMostDotColumns + 1])(const DotTile&);
+  void (*few[kMostDotColumns + 1])(const DotTile&);  ///< of kFewDotRows rows
+  void (*one[kMostDotColumns + 1])(const DotTile&);  ///< of one row
 };
+inline constexpr int kFewDotRows = 3;
 
 /// Those of effective_isa().
 const Dots& dots();

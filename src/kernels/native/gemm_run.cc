@@ -35,7 +35,6 @@ class Task {
     column_ = group * p_.panels.columns;
     bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
     tile_.finish = p_.finish;
-    tile_.a_offset = 0;
     if (p_.dots && bias_)
       for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
   }
@@ -50,37 +49,31 @@ class Task {
 
  private:
   void run_strip(const Strip& strip, std::int64_t part) {
-    const Region& region = p_.regions[strip.region];
-    const auto cut = p_.cuts.data() + region.cut + part;
+    const Region& r = p_.regions[strip.region];
+    const auto cut = p_.cuts.data() + r.cut + part;
     tile_.segments = p_.segments.data() + cut[0];
     tile_.segment_count = static_cast<std::int64_t>(cut[1] - cut[0]);
-    const auto point_move = strip.line_move * region.c_line + strip.column_move * region.c_step;
+    a_first_ = a_ + r.a_first + strip.line * r.a_line + strip.column * r.a_step;
+    point_ = row_ + r.c_first + strip.line * r.c_line + strip.column * r.c_step;
+    point_step_ = strip.down ? r.c_line : r.c_step;
+    point_move_ = strip.line_move * r.c_line + strip.column_move * r.c_step;
+    tile_.a_step = strip.down ? r.a_line : r.a_step;
+    tile_.a_move = strip.line_move * r.a_line + strip.column_move * r.a_step;
+    tile_.c_step = point_step_ * p_.c_row;
+    tile_.c_move = point_move_ * p_.c_row;
+    tile_.add_step = point_step_ * p_.add_row;
+    tile_.add_move = point_move_ * p_.add_row;
     tile_.repeat = strip.repeat;
-    tile_.a_move = strip.line_move * region.a_line + strip.column_move * region.a_step;
-    tile_.c_move = point_move * p_.c_row;
-    tile_.add_move = point_move * p_.add_row;
-    point_rows(region, strip);
     if (p_.dots)
       run_dots(strip);
     else
       run_panels(strip.rows);
-    if (stages_ && tile_.last) run_stages(strip, point_move);
+    if (stages_ && tile_.last) run_stages(strip);
   }
 
-  void point_rows(const Region& region, const Strip& strip) {
-    std::int64_t y = strip.line, x = strip.column;
-    for (std::int64_t i = 0; i < strip.rows; x = 0, ++y) {
-      const auto end = std::min(strip.rows, i + region.width - x);
-      const std::int64_t point = row_ + region.c_first + y * region.c_line + x * region.c_step;
-      if (o_.add || stages_)
-        for (std::int64_t j = i; j < end; ++j) c_points_[j] = point + (j - i) * region.c_step;
-      if (o_.add)
-        for (std::int64_t j = i; j < end; ++j) add_rows_[j] = o_.add + c_points_[j] * p_.add_row + column_;
-      const float* a = a_ + region.a_first + y * region.a_line + x * region.a_step;
-      float* c = o_.c + point * p_.c_row + column_;
-      const std::int64_t c_step = region.c_step * p_.c_row;
-      for (; i < end; ++i, a += region.a_step, c += c_step) a_rows_[i] = a, c_rows_[i] = c;
-    }
+  float* c_at(std::int64_t column) const { return o_.c + point_ * p_.c_row + column_ + column; }
+  const float* add_at(std::int64_t column) const {
+    return o_.add ? o_.add + point_ * p_.add_row + column_ + column : nullptr;
   }
 
   void run_panels(std::int64_t rows) {
@@ -90,9 +83,7 @@ class Task {
     if (panel == last_panel_) return;
     // Small panels stay in L1: then fewer rows by more panels write C line after line.
     const bool flat = tiles_.flat != 0 && rows > tiles_.flat && panels.depth <= kFlatDepth;
-    const std::int64_t together = flat                               ? tiles_.panels[tiles_.flat]
-                                  : rows <= tiles_.flat || rows <= 3 ? tiles_.panels[rows]
-                                                                     : 0;
+    const std::int64_t together = tiles_.panels[flat ? tiles_.flat : rows];
     if (together != 0) {
       const auto steps = (last_panel_ - panel) / together;
       if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.flat : rows);
@@ -112,23 +103,23 @@ class Task {
     tile_.b_panel = o_.b_row ? width : width * panels.depth;
     tile_.steps = at_once;
     for (; steps > 0; steps -= at_once, panel += at_once * together) {
-      tile_.c_offset = panels.column(panel);
-      tile_.columns = std::min(at_once * together * width, panels.columns - tile_.c_offset);
-      tile_.bias = bias_ && !tile_.accumulate ? bias_ + tile_.c_offset : nullptr;
-      tile_.b = b_ + (o_.b_row ? tile_.c_offset : panels.offset(panel));
+      const auto column = panels.column(panel);
+      tile_.columns = std::min(at_once * together * width, panels.columns - column);
+      tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
+      tile_.b = b_ + (o_.b_row ? column : panels.offset(panel));
       const std::int64_t parts = (rows + most - 1) / most;
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {
         const std::int64_t count = (rows - first) / (parts - part);
-        run_tile(first, count, vectors, together);
+        tile_.a = a_first_ + first * tile_.a_step;
+        tile_.c = c_at(column) + first * tile_.c_step;
+        tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
+        run_tile(count, vectors, together);
         first += count;
       }
     }
   }
 
-  void run_tile(std::int64_t first, std::int64_t rows, std::int64_t vectors, std::int64_t together) {
-    tile_.a = a_rows_ + first;
-    tile_.c = c_rows_ + first;
-    tile_.add = o_.add ? add_rows_ + first : nullptr;
+  void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {
     if (together > 1 && tiles_.panels[rows] == together) return tiles_.wide[rows](tile_);
     const auto steps = tile_.steps;
     tile_.steps = steps * together;
@@ -143,47 +134,45 @@ class Task {
     DotTile t;
     t.segments = tile_.segments;
     t.segment_count = tile_.segment_count;
+    t.a_step = tile_.a_step;
     t.b = b_;
     t.depth = p_.panels.depth;
+    t.c_step = tile_.c_step;
+    t.add_step = tile_.add_step;
     t.bias = bias_ ? dot_bias_ : nullptr;
     t.finish = p_.finish;
-    for (std::int64_t set = 0; set < strip.repeat; ++set) {
-      for (std::int64_t first = 0; first < strip.rows; first += most) {
-        t.a = a_rows_ + first;
-        t.c = c_rows_ + first;
-        t.add = o_.add ? add_rows_ + first : nullptr;
-        t.rows = static_cast<int>(std::min(most, strip.rows - first));
-        dots.kernels[columns](t);
+    for (std::int64_t set = 0; set < strip.repeat; ++set)
+      for (std::int64_t first = 0; first < strip.rows;) {
+        t.a = a_first_ + set * tile_.a_move + first * t.a_step;
+        t.c = c_at(0) + set * tile_.c_move + first * t.c_step;
+        t.add = o_.add ? add_at(0) + set * tile_.add_move + first * t.add_step : nullptr;
+        const auto left = strip.rows - first;
+        if (left >= most) {
+          dots.kernels[columns](t);
+          first += most;
+        } else if (left >= kFewDotRows) {
+          dots.few[columns](t);
+          first += kFewDotRows;
+        } else {
+          dots.one[columns](t);
+          ++first;
+        }
       }
-      for (std::int64_t i = 0; i < strip.rows; ++i) a_rows_[i] += tile_.a_move, c_rows_[i] += tile_.c_move;
-      if (o_.add)
-        for (std::int64_t i = 0; i < strip.rows; ++i) add_rows_[i] += tile_.add_move;
-    }
   }
 
   /// The epilogue of a strip's columns: rows that follow each other in memory at once.
-  void run_stages(const Strip& strip, std::int64_t point_move) {
+  void run_stages(const Strip& strip) {
     const std::int64_t begin = p_.panels.column(first_panel_),
                        count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
-    const bool dense = count == p_.dense_row && p_.c_row == p_.dense_row;
-    std::int64_t first = -1, rows = 0;
-    const auto flush = [&] {
-      if (rows == 0) return;
-      float* c = o_.c + first * p_.c_row + column_ + begin;
-      (*stages_)(c, c, first * p_.dense_row + o_.first + column_ + begin, rows * count);
-    };
-    for (std::int64_t set = 0; set < strip.repeat; ++set)
-      for (std::int64_t i = 0; i < strip.rows; ++i) {
-        const auto point = c_points_[i] + set * point_move;
-        if (dense && rows != 0 && point == first + rows) {
-          ++rows;
-          continue;
-        }
-        flush();
-        first = point;
-        rows = 1;
+    const bool dense = count == p_.dense_row && p_.c_row == p_.dense_row && point_step_ == 1;
+    const bool whole = dense && (strip.repeat == 1 || point_move_ == strip.rows);
+    const auto rows = whole ? strip.rows * strip.repeat : dense ? strip.rows : 1;
+    for (std::int64_t set = 0; set < (whole ? 1 : strip.repeat); ++set)
+      for (std::int64_t i = 0; i < (dense ? 1 : strip.rows); ++i) {
+        const auto point = point_ + set * point_move_ + i * point_step_;
+        float* c = o_.c + point * p_.c_row + column_ + begin;
+        (*stages_)(c, c, point * p_.dense_row + o_.first + column_ + begin, rows * count);
       }
-    flush();
   }
 
   const Product& p_;
@@ -193,10 +182,9 @@ class Task {
   std::size_t first_strip_, last_strip_;
   const float *a_, *b_, *bias_;
   std::int64_t row_, column_;
-  std::int64_t c_points_[kMostRows];
-  const float* a_rows_[kMostRows];
-  float* c_rows_[kMostRows];
-  const float* add_rows_[kMostRows];
+  // Of the strip at hand.
+  const float* a_first_ = nullptr;
+  std::int64_t point_ = 0, point_step_ = 0, point_move_ = 0;  ///< in rows of C
   float dot_bias_[kMostDots];
   Tile tile_;
   StageRun* stages_;

@@ -7,9 +7,11 @@
 ///     ...      ...                 each a[m][k] is broadcast and multiplied with the N vectors
 ///     a[R][k]  sums[R][0..N)
 ///
-/// so (R + N) loads feed R * N multiply-adds. 12 x 2 sums of 32 registers (more rows leave no register for
-/// their addresses), 6 x 2 or 4 x 3 of 16.
+/// so (R + N) loads feed R * N multiply-adds: 14 x 2 sums of 32 registers, 6 x 2 or 4 x 3 of 16. Four rows
+/// share an address, so that all addresses stay in registers.
 #include "kernels/native/gemm_tiles.h"
+
+#include <cstring>
 
 #include "kernels/native/simd.h"
 
@@ -35,24 +37,24 @@ constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
 constexpr bool kManyRegisters = kLanes == 16;
 
-/// What is due after the last k, for all of a kernel's columns, from float `at` of the rows on; only the
-/// first `columns` of them are stored.
+/// What is due after the last k, for all of a kernel's columns: `c` and `add` are where they begin. Only the
+/// first `columns` are stored.
 template <int R, int N>
-HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N], std::int64_t at, std::int64_t add_at,
+HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N], float* c, const float* add,
                             [[maybe_unused]] std::int64_t columns) {
   if (t.accumulate) {
+    const float* from = c;
 #pragma GCC unroll 16
-    for (int m = 0; m < R; ++m)
+    for (int m = 0; m < R; ++m, from += t.c_step)
 #pragma GCC unroll 8
-      for (int v = 0; v < N; ++v) sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.c[m] + at + v * kLanes));
+      for (int v = 0; v < N; ++v) sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, from + v * kLanes));
   }
   if (t.last) {
     if (t.add) {
 #pragma GCC unroll 16
-      for (int m = 0; m < R; ++m)
+      for (int m = 0; m < R; ++m, add += t.add_step)
 #pragma GCC unroll 8
-        for (int v = 0; v < N; ++v)
-          sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, t.add[m] + add_at + v * kLanes));
+        for (int v = 0; v < N; ++v) sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, add + v * kLanes));
     }
     if (t.finish.kind == Finish::Kind::clamp) {
       // On x86 the second operand is kept when one is NaN.
@@ -76,47 +78,46 @@ HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N], std::int64_t at, std
     for (int v = 0; v < N; ++v) {
       const auto left = columns - v * kLanes;
       const auto mask = hn::FirstN(d, static_cast<std::size_t>(left < 0 ? 0 : left > kLanes ? kLanes : left));
+      float* to = c + v * kLanes;
 #pragma GCC unroll 16
-      for (int m = 0; m < R; ++m) hn::BlendedStore(sums[m][v], mask, d, t.c[m] + at + v * kLanes);
+      for (int m = 0; m < R; ++m, to += t.c_step) hn::BlendedStore(sums[m][v], mask, d, to);
     }
     return;
   }
 #endif
 #pragma GCC unroll 16
-  for (int m = 0; m < R; ++m) {
-    float* c = t.c[m] + at;
+  for (int m = 0; m < R; ++m, c += t.c_step)
 #pragma GCC unroll 8
     for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, c + v * kLanes);
-  }
 }
 
 /// The same from a buffer of `vectors` per row, touching no other columns.
-HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int vectors, std::int64_t at,
-                              std::int64_t add_at, std::int64_t columns) {
-  for (int m = 0; m < rows; ++m)
+HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int vectors, float* c,
+                              const float* add, std::int64_t columns) {
+  for (int m = 0; m < rows; ++m, c += t.c_step, add += t.add ? t.add_step : 0)
     for (int v = 0; v < vectors; ++v) {
       const std::int64_t left = columns - v * kLanes;
       if (left <= 0) break;
-      float* c = t.c[m] + at + v * kLanes;
       V x = hn::LoadU(d, sums + (m * vectors + v) * kLanes);
-      if (t.accumulate) x = hn::Add(x, load_some(d, c, left));
-      if (t.last && t.add) x = hn::Add(x, load_some(d, t.add[m] + add_at + v * kLanes, left));
+      if (t.accumulate) x = hn::Add(x, load_some(d, c + v * kLanes, left));
+      if (t.last && t.add) x = hn::Add(x, load_some(d, add + v * kLanes, left));
       if (t.last && t.finish.kind == Finish::Kind::clamp)
         x = hn::Min(hn::Set(d, t.finish.high), hn::Max(hn::Set(d, t.finish.low), x));
       if (t.last && t.finish.kind == Finish::Kind::leaky)
         x = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, t.finish.slope)), x);
-      store_some(x, d, c, left);
+      store_some(x, d, c + v * kLanes, left);
     }
 }
 
 /// R rows by P panels of N vectors at once.
 template <int R, int N, int P = 1>
 void kernel(const Tile& t) {
-  constexpr int kAll = N * P;
+  constexpr int kAll = N * P, kBases = (R + 3) / 4;
   const Segment *first = t.segments, *last = first + t.segment_count - 1;
-  const float* a[R];  // kept in registers: moved on from segment to segment and back
-#pragma GCC unroll 16
-  for (int m = 0; m < R; ++m) a[m] = t.a[m] + t.a_offset + first->a;
+  const float* a[kBases];  // rows 0, 4, 8, ...: moved on from segment to segment and back
+#pragma GCC unroll 4
+  for (int i = 0; i < kBases; ++i) a[i] = t.a + first->a + 4 * i * t.a_step;
+  const std::int64_t step1 = t.a_step, step3 = 3 * t.a_step;
   const std::int64_t b_bytes = t.b_row * static_cast<std::int64_t>(sizeof(float));
   for (std::int64_t set = 0; set < t.repeat; ++set) {
     for (std::int64_t step = 0; step < t.steps; ++step) {
@@ -130,35 +131,39 @@ void kernel(const Tile& t) {
       const float* panel = t.b + step * P * t.b_panel;
       for (const Segment* s = first;; ++s) {
         const float* b = panel + s->b * t.b_row;
-        const std::int64_t length = s->length;
-        for (std::int64_t k = 0; k < length; ++k) {
+        for (std::int64_t k = s->length; k > 0; --k) {
           V row[kAll];
 #pragma GCC unroll 4
           for (int p = 0; p < P; ++p)
 #pragma GCC unroll 4
             for (int v = 0; v < N; ++v) row[p * N + v] = hn::LoadU(d, b + p * t.b_panel + v * kLanes);
-          // All registers hold addresses of rows: compilers would keep this one in a vector register.
           asm("add %1, %0" : "+r"(b) : "m"(b_bytes) : "cc");
 #pragma GCC unroll 16
           for (int m = 0; m < R; ++m) {
-            const V x = hn::Set(d, a[m][k]);
+            const float* from = a[m / 4];
+            const V x = hn::Set(d, m % 4 == 0   ? from[0]
+                                   : m % 4 == 1 ? from[step1]
+                                   : m % 4 == 2 ? from[2 * step1]
+                                                : from[step3]);
 #pragma GCC unroll 8
             for (int v = 0; v < kAll; ++v) sums[m][v] = hn::MulAdd(x, row[v], sums[m][v]);
           }
+          // Compilers would make an address of every row if they saw these additions.
+#pragma GCC unroll 4
+          for (int i = 0; i < kBases; ++i) asm("add $4, %0" : "+r"(a[i]) : : "cc");
         }
-        std::int64_t move = (s == last ? first : s + 1)->a - s->a;
+        std::int64_t move = (s == last ? first : s + 1)->a - s->a - s->length;
         if (s == last && step + 1 == t.steps) move += t.a_move;
-        if (move != 0) {
-#pragma GCC unroll 16
-          for (int m = 0; m < R; ++m) a[m] += move;
-        }
+#pragma GCC unroll 4
+        for (int i = 0; i < kBases; ++i) a[i] += move;
         if (s == last) break;
       }
-      const std::int64_t column = t.c_offset + step * kAll * kLanes, left = t.columns - step * kAll * kLanes,
-                         at = column + set * t.c_move, add_at = column + set * t.add_move;
+      const std::int64_t column = step * kAll * kLanes, left = t.columns - column;
+      float* c = t.c + column + set * t.c_move;
+      const float* add = t.add ? t.add + column + set * t.add_move : nullptr;
       const bool masked = HWY_TARGET <= HWY_AVX2 && !t.accumulate && !t.add;
       if (left >= kAll * kLanes || masked) {
-        finish_rows<R, kAll>(t, sums, at, add_at, left);
+        finish_rows<R, kAll>(t, sums, c, add, left);
         continue;
       }
       float buffer[R * kAll * kLanes];
@@ -166,7 +171,7 @@ void kernel(const Tile& t) {
       for (int m = 0; m < R; ++m)
 #pragma GCC unroll 8
         for (int v = 0; v < kAll; ++v) hn::StoreU(sums[m][v], d, buffer + (m * kAll + v) * kLanes);
-      finish_some(t, buffer, R, kAll, at, add_at, left);
+      finish_some(t, buffer, R, kAll, c, add, left);
     }
   }
 }
@@ -208,7 +213,8 @@ void transpose_columns(const float* from, std::int64_t from_row, std::int64_t de
     hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, high01, high23)), d, to + (k + 3) * to_row);
   }
   for (; k < depth; ++k)
-    for (std::int64_t j = 0; j < kLanes; ++j) to[k * to_row + j] = from[j * from_row + k];
+    for (std::int64_t j = 0; j < kLanes; ++j)
+      std::memcpy(to + k * to_row + j, from + j * from_row + k, sizeof(float));
 }
 
 void pack_transposed(const float* from, std::int64_t from_row, std::int64_t depth, std::int64_t columns,
@@ -219,7 +225,10 @@ void pack_transposed(const float* from, std::int64_t from_row, std::int64_t dept
   if (j == columns) return;
   for (std::int64_t k = 0; k < depth; ++k)
     for (std::int64_t i = 0; i < kLanes; ++i)
-      to[k * to_row + j + i] = j + i < columns ? from[(j + i) * from_row + k] : 0.0f;
+      if (j + i < columns)
+        std::memcpy(to + k * to_row + j + i, from + (j + i) * from_row + k, sizeof(float));
+      else
+        to[k * to_row + j + i] = 0;
 }
 
 template <int R, int N>
@@ -241,8 +250,8 @@ void set_wide(gemm::Tiles& t) {
 gemm::Tiles make_gemm_tiles() {
   gemm::Tiles t{};
   t.lanes = static_cast<int>(kLanes);
-  constexpr int kOne = 12, kTwo = kManyRegisters ? 12 : 6, kThree = kManyRegisters ? 6 : 4;
-  t.strip = kOne;
+  constexpr int kOne = kManyRegisters ? 14 : 12, kTwo = kManyRegisters ? 14 : 6,
+                kThree = kManyRegisters ? 7 : 4;
   t.rows[1] = kOne;
   t.rows[2] = kTwo;
   t.rows[3] = kThree;

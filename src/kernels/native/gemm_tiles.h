@@ -3,9 +3,9 @@
 ///
 ///     c[m][j] = finish(bias[j] + sum over k of a[m][k] * b[k][j])
 ///
-/// a[m] is a row of the left matrix, whose k is cut in segments of contiguous floats: one for a plain
-/// product, one per tap for a convolution. b is a panel: its columns are `vectors` whole vectors, row k lies
-/// at b + k * b_row. Compiled once per instruction set (simd.h).
+/// Rows of A are equally far from each other. Their k is cut in segments of contiguous floats: one for a
+/// plain product, one per line of taps for a convolution. b is a panel: its columns are whole vectors, row k
+/// lies at b + k * b_row. Compiled once per instruction set (simd.h).
 #include <cstdint>
 
 namespace lamina::gemm {
@@ -23,37 +23,37 @@ struct Finish {
 };
 
 /// One call of a micro-kernel: its rows by one or more panels, one after the other; then the next set of
-/// rows, each equally far away, and so on.
+/// rows, and so on.
 struct Tile {
-  const float* const* a;  ///< rows
-  std::int64_t a_offset;  ///< floats added to every row
+  const float* a;
+  std::int64_t a_step;  ///< floats from one row to the next
   const Segment* segments;
   std::int64_t segment_count;
   const float* b;
-  std::int64_t b_row;                     ///< floats from one row of a panel to the next
-  std::int64_t b_panel;                   ///< floats from one panel to the next
-  std::int64_t steps;                     ///< panels, or groups of as many as the kernel takes at once
+  std::int64_t b_row;    ///< floats from one row of a panel to the next
+  std::int64_t b_panel;  ///< floats from one panel to the next
+  std::int64_t steps;    ///< panels, or groups of as many as the kernel takes at once
+  float* c;
+  std::int64_t c_step;
+  const float* add;  ///< added before the finish, or null; lies like c, but for add_step
+  std::int64_t add_step;
+  std::int64_t columns;                   ///< to store: all of the panels', or fewer
+  const float* bias;                      ///< whole vectors, or null for zeros
   std::int64_t repeat;                    ///< sets of rows
   std::int64_t a_move, c_move, add_move;  ///< floats from one set to the next
-  float* const* c;                        ///< rows
-  std::int64_t c_offset;
-  std::int64_t columns;     ///< to store: all of the panels', or fewer
-  const float* bias;        ///< whole vectors, or null for zeros
-  const float* const* add;  ///< rows (with c_offset) added before the finish, or null
-  bool accumulate;          ///< c holds the sums of earlier k, which are added
-  bool last;                ///< of k: add and finish are due
+  bool accumulate;                        ///< c holds the sums of earlier k, which are added
+  bool last;                              ///< of k: add and finish are due
   Finish finish;
 };
 
 using Kernel = void (*)(const Tile&);
 
-inline constexpr int kMostRows = 12;
+inline constexpr int kMostRows = 14;
 inline constexpr int kMostVectors = 3;
 
 /// The micro-kernels of one instruction set.
 struct Tiles {
   int lanes;                                        ///< floats in a vector
-  int strip;                                        ///< rows that are handled together
   int rows[kMostVectors + 1];                       ///< most rows of a kernel, by vectors of its panel
   Kernel kernels[kMostVectors + 1][kMostRows + 1];  ///< [vectors][rows]
   Kernel wide[kMostRows + 1];  ///< by rows, of several panels of two vectors at once; null: none

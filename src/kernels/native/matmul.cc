@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/native/gemm.h"
 #include "kernels/native/gemm_epilogue.h"
@@ -248,9 +247,12 @@ Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& stor
   const auto& s = m.shape;
   return store.packed(
       source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b), [&] {
-        const auto aligned = aligned_once(source);
         Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
-        pack_right(s, m.main, 0, aligned.data<float>().data(), out.data<float>().data());
+        const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
+        for (std::int64_t i = 0; i < s.b_count; ++i)
+          m.main.pack_constant(
+              source.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns), row, column,
+              out.data<float>().data() + i * m.main.packed_floats());
         return out;
       });
 }
