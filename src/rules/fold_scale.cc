@@ -56,7 +56,7 @@ void add_fold_scale(Rules& rules) {
             auto bias = bias_values(m.graph(), n, channels);
             for (std::size_t c = 0; c < channels; ++c) bias[c] = bias[c] * factor[c] + shift[c];
             const bool needs_bias = has_input(n, 2) || m.root_node().op.is<Subtract>();
-            const auto weights = scaled_weights(m.graph(), n, [&](auto o, auto) { return factor[o]; });
+            const auto weights = scaled_weights(m.graph(), n, Side::outputs, factor);
             if (!all_finite(weights)) return r.refuse("the scaled weights are not finite");
             r.replace(rebuilt(r, host, weights, needs_bias ? bias : std::vector<double>{}));
           }));

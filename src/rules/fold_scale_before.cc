@@ -57,8 +57,7 @@ void add_fold_scale_before(Rules& rules) {
             if (m.node(scaled).op.is<Divide>())
               for (auto& f : factor) f = 1 / f;
             const auto inputs = m.node(scaled_conv).inputs;
-            const auto weights =
-                scaled_weights(m.graph(), m.node(scaled_conv), [&](auto, auto i) { return factor.at(i); });
+            const auto weights = scaled_weights(m.graph(), m.node(scaled_conv), Side::inputs, factor);
             auto now = inputs;
             now[0] = m.value(x);
             now[1] = r.constant(weights, m.graph().value(inputs[1]).name);
@@ -82,8 +81,7 @@ void add_fold_scale_before(Rules& rules) {
               for (auto& s : shift) s = -s;
             const auto& w = *m.graph().constant(conv.inputs[1]);
             auto bias = bias_values(m.graph(), conv, static_cast<std::size_t>(w.shape()[0]));
-            const auto values =
-                to_doubles(scaled_weights(m.graph(), conv, [&](auto, auto i) { return shift.at(i); }));
+            const auto values = to_doubles(scaled_weights(m.graph(), conv, Side::inputs, shift));
             for (std::size_t i = 0; i < values.size(); ++i)
               bias[i / (values.size() / bias.size())] += values[i];
             auto now = conv.inputs;

@@ -1,9 +1,11 @@
 #include "rules/weights.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
+#include "base/parallel.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"
 
@@ -12,23 +14,51 @@ namespace {
 
 std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// Output and input channel of an element of the weights.
-struct Channels {
-  std::size_t out, in;
+/// Convolution weights and matrices as [rows][columns][inner]; both channels of an element follow from its
+/// row and column.
+struct Matrix {
+  std::size_t rows, columns, inner = 1;
+  std::size_t block_rows;  ///< of a group
+  bool rows_are_outputs;
+
+  Matrix(const Node& host, const Dims& w) {
+    const bool matrix = host.op.is<MatMul>();
+    const std::size_t first = matrix ? w.size() - 2 : 0;
+    rows = block_rows = count(w[first]);
+    columns = count(w[first + 1]);
+    for (std::size_t i = first + 2; i < w.size(); ++i) inner *= count(w[i]);
+    const auto* conv = host.op.as<Convolution>();
+    const auto* back = host.op.as<ConvolutionBackpropData>();
+    if (conv) block_rows /= count(conv->groups);
+    if (back) block_rows /= count(back->groups);
+    rows_are_outputs = matrix ? host.op.as<MatMul>()->transpose_b : conv != nullptr;
+  }
+  /// The channel that an element's column stands for: each group has its own.
+  std::size_t column_channel(std::size_t row, std::size_t column) const {
+    return row / block_rows * columns + column;
+  }
 };
 
-/// For an index into the first two axes of convolution weights, or into the last two of a matrix.
-std::function<Channels(std::size_t, std::size_t)> channels_of(const Node& host, const Dims& w) {
-  if (const auto* conv = host.op.as<Convolution>()) {
-    const auto rows = count(w[0] / conv->groups), inputs = count(w[1]);
-    return [=](std::size_t a, std::size_t b) { return Channels{a, a / rows * inputs + b}; };
+/// Rows [begin, end) of weights, counted through all matrices.
+template <class T>
+void scale_rows(const Matrix& m, bool by_row, const std::vector<double>& factors, std::size_t begin,
+                std::size_t end, T* values) {
+  const auto multiply = [](T* v, std::size_t n, double f) {
+    for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(v[i] * f);
+  };
+  for (auto r = begin; r < end; ++r) {
+    const auto row = r % m.rows;
+    T* v = values + r * m.columns * m.inner;
+    if (by_row) {
+      multiply(v, m.columns * m.inner, factors[row]);
+      continue;
+    }
+    const double* f = factors.data() + m.column_channel(row, 0);
+    if (m.inner == 1)
+      for (std::size_t c = 0; c < m.columns; ++c) v[c] = static_cast<T>(v[c] * f[c]);
+    else
+      for (std::size_t c = 0; c < m.columns; ++c) multiply(v + c * m.inner, m.inner, f[c]);
   }
-  if (const auto* back = host.op.as<ConvolutionBackpropData>()) {
-    const auto inputs = count(w[0] / back->groups), rows = count(w[1]);
-    return [=](std::size_t a, std::size_t b) { return Channels{a / inputs * rows + b, a}; };
-  }
-  const bool transposed = host.op.as<MatMul>()->transpose_b;
-  return [=](std::size_t a, std::size_t b) { return transposed ? Channels{a, b} : Channels{b, a}; };
 }
 
 }  // namespace
@@ -38,13 +68,19 @@ bool all_finite(const std::vector<double>& values) {
 }
 bool all_finite(const Tensor& tensor) {
   if (tensor.element_type() != ElementType::f32) return all_finite(to_doubles(tensor));
-  const auto* bytes = tensor.raw();
-  for (std::size_t i = 0; i < tensor.size(); ++i) {
-    float v;
-    std::memcpy(&v, bytes + i * sizeof(v), sizeof(v));
-    if (!std::isfinite(v)) return false;
-  }
-  return true;
+  constexpr std::int64_t kPiece = 1 << 16;
+  const auto size = static_cast<std::int64_t>(tensor.size());
+  std::atomic<bool> finite = true;
+  parallel_for((size + kPiece - 1) / kPiece, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::uint32_t largest = 0;  // exponents of all ones are infinities and NaN
+    for (auto i = begin * kPiece; i < std::min(end * kPiece, size); ++i) {
+      std::uint32_t bits;
+      std::memcpy(&bits, tensor.raw() + count(i) * sizeof(bits), sizeof(bits));
+      largest = std::max(largest, bits & 0x7fffffffu);
+    }
+    if (largest >= 0x7f800000u) finite = false;
+  });
+  return finite;
 }
 
 Verdict foldable(const Match& m, const Pattern& host) {
@@ -60,23 +96,17 @@ Verdict foldable(const Match& m, const Pattern& host) {
   return Verdict::yes();
 }
 
-Tensor scaled_weights(const Graph& graph, const Node& host,
-                      const std::function<double(std::size_t, std::size_t)>& factor) {
+Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors) {
   const Tensor& w = *graph.constant(host.inputs[1]);
-  const auto& dims = w.shape();
-  const auto channels = channels_of(host, dims);
-  const bool matrix = host.op.is<MatMul>();
-  const std::size_t first = matrix ? dims.size() - 2 : 0;
-  const auto rows = count(dims[first]), columns = count(dims[first + 1]);
-  std::size_t inner = 1;
-  for (std::size_t i = first + 2; i < dims.size(); ++i) inner *= count(dims[i]);
-  const auto scale = [&](auto* values) {  // of the innermost axes at once: they share a factor
-    for (std::size_t i = 0; i < w.size(); i += inner) {
-      const auto c = channels(i / inner / columns % rows, i / inner % columns);
-      const double f = factor(c.out, c.in);
-      for (std::size_t k = i; k < i + inner; ++k)
-        values[k] = static_cast<std::remove_reference_t<decltype(values[k])>>(values[k] * f);
-    }
+  const Matrix matrix(host, w.shape());
+  const bool by_row = matrix.rows_are_outputs == (side == Side::outputs);
+  const auto row_size = matrix.columns * matrix.inner;
+  const auto rows = row_size == 0 ? 0 : static_cast<std::int64_t>(w.size() / row_size);
+  const auto grain = std::max<std::int64_t>(1, (1 << 16) / static_cast<std::int64_t>(row_size + 1));
+  const auto scale = [&](auto* values) {
+    parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+      scale_rows(matrix, by_row, factors, count(begin), count(end), values);
+    });
   };
   if (w.element_type() == ElementType::f32) {  // without a detour by wider numbers: weights can be large
     Tensor scaled = w.clone();
@@ -85,7 +115,7 @@ Tensor scaled_weights(const Graph& graph, const Node& host,
   }
   auto values = to_doubles(w);
   scale(values.data());
-  return from_doubles(w.element_type(), dims, values);
+  return from_doubles(w.element_type(), w.shape(), values);
 }
 
 Verdict bias_is_constant(const Graph& graph, const Node& host) {

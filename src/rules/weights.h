@@ -1,16 +1,14 @@
 #pragma once
 /// Weights of convolutions and matrix products, seen by output and input channel.
-#include <functional>
-
 #include "rules/support.h"
 
 namespace lamina {
 
 /// A Convolution, ConvolutionBackpropData or MatMul with constant float weights and no epilogue yet.
 Verdict foldable(const Match& m, const Pattern& host);
-/// Its weights, each element multiplied by what `factor` says for its output and input channel.
-Tensor scaled_weights(const Graph& graph, const Node& host,
-                      const std::function<double(std::size_t out, std::size_t in)>& factor);
+/// Its weights, each element multiplied by the factor of its output or input channel.
+enum class Side { outputs, inputs };
+Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors);
 /// Its constant bias by channel, zeros where it has none.
 std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_t channels);
 /// Its bias is absent or a constant with one value per channel.
