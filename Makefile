@@ -31,7 +31,8 @@ asan: ## the tests under the address and undefined-behaviour sanitizers
 
 tsan: ## the tests of requests and threads under the thread sanitizer
 	@scripts/bootstrap --test-models
-	@$(call cmake,tsan)
+	@scripts/tbb-with-tsan
+	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests)
 	@ctest --preset tsan -R '^(exec|api|kernels|base)$$'
 
 clang: ## build with clang 16 and run the tests

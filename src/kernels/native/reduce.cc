@@ -225,7 +225,7 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.consumed = {1};
     o.stages = 0;
-    o.cost = 1.5 * move_cost(4.0 * static_cast<double>(element_count(x)));
+    o.cost = 4 * move_cost(4.0 * static_cast<double>(element_count(x)));
     o.make = [kind = *kind, w = work_of(runs_of(x, flags, layout))](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));

@@ -56,6 +56,18 @@ double cost(std::string_view implementation, const Dims& x, const Dims& y, const
   return cost_of(Family::jit_conv, work, bytes);
 }
 
+double deconvolution_cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
+                          std::int64_t groups) {
+  const double work = multiply_adds(x, w);
+  if (implementation.find("gemm") == std::string_view::npos ||
+      implementation.find("brg") != std::string_view::npos)
+    return cost_of(Family::brgemm_deconv, work,
+                   4.0 * static_cast<double>(element_count(x) + element_count(y)));
+  // A product, then its columns are added up where they belong.
+  const double columns = work / static_cast<double>(x[1] / groups);
+  return cost_of(Family::gemm_conv, work * (groups > 1 ? 8 : 1)) + 6 * move_cost(4 * columns);
+}
+
 Verdict takes(const NodeView& v) {
   if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
   const auto rank = v.rank(0);
@@ -196,8 +208,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     if (!pd) continue;
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
         v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws),
-        cost_of(layout == Layout::plain ? Family::gemm_conv : Family::brgemm_deconv, multiply_adds(x, w),
-                4.0 * static_cast<double>(element_count(x) + element_count(y)))));
+        deconvolution_cost(pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 

@@ -201,7 +201,7 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
 }
 
 double reorder_cost(ElementType type, const Dims& shape) {
-  return 1 + move_cost(static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
+  return cost_of(Family::transpose, 0, static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
 }
 
 }  // namespace lamina
