@@ -1,7 +1,7 @@
-/// Convolutions as products whose rows are output points (gemm.h): k runs over the taps of the window and the
-/// input channels, read where they lie. Points whose window reaches over the border are regions of their own,
-/// so that nothing is padded and no zero is multiplied. Reads channels-last or plain tensors, writes
-/// channels-last ones.
+/// Convolutions, transposed ones too, as products whose rows are output points (gemm.h): k runs over the taps
+/// of the window and the input channels, read where they lie. Points whose window reaches over the border are
+/// regions of their own, so that nothing is padded and no zero is multiplied. Reads channels-last or plain
+/// tensors, writes channels-last ones.
 #include "kernels/native/convolution.h"
 
 #include <algorithm>
@@ -57,10 +57,9 @@ std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& 
     for (std::int64_t kz = 0; kz < z.tap_count; ++kz)
       for (std::int64_t ky = 0; ky < y.tap_count; ++ky)
         for (std::int64_t kx = 0; kx < x.tap_count; ++kx) {
-          const std::int64_t a = c * s.channel + kz * g.dilation[0] * s.plane + ky * g.dilation[1] * s.line +
-                                 kx * g.dilation[2] * s.point;
-          const std::int64_t tap =
-              ((z.first_tap + kz) * g.kernel[1] + y.first_tap + ky) * g.kernel[2] + x.first_tap + kx;
+          const std::int64_t a = c * s.channel + kz * z.input_tap * s.plane + ky * y.input_tap * s.line +
+                                 kx * x.input_tap * s.point;
+          const std::int64_t tap = (z.tap(kz) * g.kernel[1] + y.tap(ky)) * g.kernel[2] + x.tap(kx);
           if (s.plain)
             add(a, c * g.taps() + tap, 1);
           else
@@ -73,7 +72,8 @@ std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& 
 std::int64_t run_length(const Geometry& g, const Source& s) {
   const std::int64_t channels = g.inputs / g.groups;
   if (s.plain) return g.dilation[2] == 1 ? g.kernel[2] : 1;
-  return g.dilation[2] == 1 && g.groups == 1 && s.point == channels ? g.kernel[2] * channels : channels;
+  return !g.transposed && g.dilation[2] == 1 && g.groups == 1 && s.point == channels ? g.kernel[2] * channels
+                                                                                     : channels;
 }
 
 Product product_of(const Geometry& g, const Source& s, bool staged) {
@@ -86,19 +86,16 @@ Product product_of(const Geometry& g, const Source& s, bool staged) {
     for (std::int64_t i = 0; i < z.count; ++i)
       for (const auto& y : ys)
         for (const auto& x : xs) {
-          const auto origin = [&](std::size_t axis, std::int64_t first, const Run& r) {
-            return r.tap_count == 0 ? 0
-                                    : first * g.stride[axis] - g.pad[axis] + r.first_tap * g.dilation[axis];
-          };
           gemm::Region region;
           region.width = x.count;
           region.lines = y.count;
-          region.a_step = x.tap_count == 0 ? 0 : g.stride[2] * s.point;
-          region.a_line = y.tap_count == 0 ? 0 : g.stride[1] * s.line;
-          region.a_first = origin(0, z.first + i, z) * s.plane + origin(1, y.first, y) * s.line +
-                           origin(2, x.first, x) * s.point;
-          region.c_line = g.out[2];
-          region.c_first = ((z.first + i) * g.out[1] + y.first) * g.out[2] + x.first;
+          region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
+          region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
+          region.a_first = (z.tap_count == 0 ? 0 : z.input + i * z.input_step) * s.plane + y.input * s.line +
+                           x.input * s.point;
+          region.c_step = x.step;
+          region.c_line = y.step * g.out[2];
+          region.c_first = ((z.first + i * z.step) * g.out[1] + y.first) * g.out[2] + x.first;
           p.add_region(region, segments_of(g, s, z, y, x));
         }
   p.batches.clear();
@@ -111,26 +108,49 @@ Product product_of(const Geometry& g, const Source& s, bool staged) {
   return p;
 }
 
-/// [O, I / groups, taps] with the taps before the channels, so that k is what lies together.
-std::vector<float> taps_first(const float* w, std::int64_t outputs, std::int64_t channels,
-                              std::int64_t taps) {
-  std::vector<float> out(static_cast<std::size_t>(outputs * channels * taps));
-  for (std::int64_t o = 0; o < outputs; ++o)
-    for (std::int64_t t = 0; t < taps; ++t)
-      for (std::int64_t c = 0; c < channels; ++c)
-        out[static_cast<std::size_t>((o * taps + t) * channels + c)] = w[(o * channels + c) * taps + t];
+/// Transposed windows that lie side by side along the width: what a point gives to its outputs lies together
+/// there, so that these taps become columns.
+std::int64_t taps_as_columns(const Geometry& g) {
+  const bool beside = g.transposed && g.groups == 1 && g.kernel[2] == g.stride[2] && g.dilation[2] == 1 &&
+                      g.pad[2] == 0 && g.out[2] == g.in[2] * g.kernel[2];
+  return beside ? g.kernel[2] : 1;
+}
+
+Geometry with_columns(Geometry g, std::int64_t taps) {
+  if (taps == 1) return g;
+  g.outputs *= taps;
+  g.out[2] = g.in[2];
+  g.kernel[2] = g.stride[2] = 1;
+  return g;
+}
+
+/// [O, I / groups, taps], or transposed [I, O / groups, taps], as [O, taps, I / groups]: then k is what lies
+/// together. `columns` taps along the width go before the outputs.
+std::vector<float> taps_first(const float* w, const Geometry& g, std::int64_t columns) {
+  const auto taps = g.taps(), channels = g.inputs / g.groups, outputs = g.outputs / g.groups;
+  std::vector<float> out(static_cast<std::size_t>(g.outputs * channels * taps));
+  for (std::int64_t o = 0; o < g.outputs; ++o)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto input = o / outputs * channels + c;
+      const float* from = w + (g.transposed ? input * outputs + o % outputs : o * channels + c) * taps;
+      for (std::int64_t t = 0; t < taps; ++t) {
+        const auto row = (t % columns * g.outputs + o) * (taps / columns) + t / columns;
+        out[static_cast<std::size_t>(row * channels + c)] = from[t];
+      }
+    }
   return out;
 }
 
-Tensor packed_weights(const Tensor& source, const Geometry& g, const Product& p, bool plain,
-                      WeightStore& store) {
-  const auto key = fmt::format("native_convolution {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups);
+Tensor packed_weights(const Tensor& source, const Geometry& g, std::int64_t tap_columns, const Product& p,
+                      bool plain, WeightStore& store) {
+  const auto key = fmt::format("native_convolution {} {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups,
+                               g.transposed ? tap_columns : 0);
   return store.packed(source, key, [&] {
     const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
     const std::byte* w = source.raw();
     std::vector<float> reordered;
-    if (!plain && g.taps() > 1 && channels > 1) {
-      reordered = taps_first(aligned_once(source).data<float>().data(), g.outputs, channels, g.taps());
+    if (g.transposed || (!plain && g.taps() > 1 && channels > 1)) {
+      reordered = taps_first(aligned_once(source).data<float>().data(), g, tap_columns);
       w = reinterpret_cast<const std::byte*>(reordered.data());
     }
     Tensor out(ElementType::f32, {g.groups * p.packed_floats()});
@@ -167,18 +187,19 @@ double bytes_cost(const NodeView& v, Family family) {
   return cost_of(family, 0, 4.0 * static_cast<double>(floats)) - cost_of(family, 0);
 }
 
+std::string_view kind_of(const Geometry& g) {
+  return g.transposed ? "transposed" : g.pointwise() ? "1x1" : "direct";
+}
+
 Verdict takes(const NodeView& v) {
   if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
   if (!v.constant(1)) return Verdict::no("weights are not constant");
   if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
-  if (v.has(3) || v.has(4)) return Verdict::no("zero points");
+  if (v.op<Convolution>() && (v.has(3) || v.has(4))) return Verdict::no("zero points");
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
     return Verdict::no("empty tensors");
-  const auto groups = v.op<Convolution>()->groups;
-  if (groups > 1 && v.dims(1)[1] == 1 && v.dims(1)[0] == groups)
-    return Verdict::no("a depthwise convolution");
   return Verdict::yes();
 }
 
@@ -190,25 +211,30 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
   const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   const Geometry g = windows::geometry_of(v);
+  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
+    return answers.refuse("native", "a depthwise convolution");
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const bool plain = layout == Layout::plain;
-    if (plain && g.inputs / g.groups > 4) continue;  // k would be scattered
-    const auto product = product_of(g, source_of(g, layout, 0), !epilogue->registers_only());
+    if (plain && (g.transposed || g.inputs / g.groups > 4)) continue;  // k would be scattered
+    const auto columns = taps_as_columns(g);
+    const Geometry h = with_columns(g, columns);
+    const auto product = product_of(h, source_of(h, layout, 0), !epilogue->registers_only());
     Offer o;
-    o.label = fmt::format("native_{}_{}_f32", g.pointwise() ? "1x1" : "direct", name_of(effective_isa()));
+    o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(effective_isa()));
     epilogue->add_to(o, v, Layout::channels_last);
     o.inputs[0] = layout;
     o.consumed.push_back(1);
     if (v.has(2)) o.consumed.push_back(2);
+    if (g.transposed && v.has(3)) o.consumed.push_back(3);
     o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct) +
               bytes_cost(v, g.pointwise() ? Family::native_gemm : Family::native_direct);
     if (!plain) o.wide_inputs.push_back(0);
-    if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
-    o.wide_outputs.push_back(0);
-    o.make = [g, layout, epilogue = *epilogue, weights = *v.constant(1),
+    if (columns == 1 && epilogue->add) o.wide_inputs.push_back(*epilogue->add);
+    if (columns == 1) o.wide_outputs.push_back(0);
+    o.make = [g, h, columns, layout, epilogue = *epilogue, weights = *v.constant(1),
               bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
                  MakeContext& context) -> std::unique_ptr<Executable> {
-      Convolved c{product_of(g, source_of(g, layout, context.input_row(0)), !epilogue.registers_only()),
+      Convolved c{product_of(h, source_of(h, layout, context.input_row(0)), !epilogue.registers_only()),
                   epilogue,
                   {},
                   bias};
@@ -216,7 +242,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
       if (epilogue.add)
         if (const auto row = context.input_row(*epilogue.add)) c.product.add_row = row;
       c.product.finish = epilogue.finish;
-      c.weights = packed_weights(weights, g, c.product, layout == Layout::plain, context.weights);
+      c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
       return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
     };
     answers.offers.push_back(std::move(o));

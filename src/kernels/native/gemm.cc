@@ -27,6 +27,8 @@ constexpr double kBytesPerMicrosecond = 20000;
 constexpr double kNearBytes = 1 << 20;
 /// Start and end of a tile, and moving on to its next segment, per row.
 constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
+/// Start of a program of stages.
+constexpr double kStageMicroseconds = 0.035;
 
 /// Multiply-adds per microsecond of one thread, roughly.
 double rate() {
@@ -284,8 +286,11 @@ double Product::microseconds(Family family) const {
   const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
   const double sums = dots ? 0.002 * static_cast<double>(panels.columns) : 0;
   const double steps = dots ? 1 : static_cast<double>(panels.count);
+  // Stages run point by point where the rows of C do not follow each other.
+  const bool apart = std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
+  const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
   return call +
-         products * (cost_of(family, work * columns) - call +
+         products * (cost_of(family, work * columns) - call + staging +
                      steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run));
 }
 

@@ -85,7 +85,7 @@ Tensor padded_bias(const NodeView& v, std::int64_t groups, std::int64_t columns,
   auto* to = out.data<float>().data();
   for (std::int64_t g = 0; g < groups; ++g)
     for (std::int64_t j = 0; j < columns; ++j)
-      to[g * padded_columns + j] = values[values.size() == 1 ? 0 : static_cast<std::size_t>(g * columns + j)];
+      to[g * padded_columns + j] = values[static_cast<std::size_t>(g * columns + j) % values.size()];
   return out;
 }
 

@@ -43,7 +43,9 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back({"native", is_pooling, offer_native_pooling});
   list.push_back({"native", [](const Op& op) { return op.is<LRN>(); }, offer_lrn});
-  list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_convolution});
+  list.push_back({"native",
+                  [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
+                  offer_native_convolution});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The geometry of convolutions for native kernels: three spatial axes (leading ones of size 1), and outputs
-/// grouped by which taps of the window fall into the picture.
+/// The geometry of convolutions, transposed ones too, for native kernels: three spatial axes (leading ones of
+/// size 1), and outputs grouped by which taps of the window fall into the picture.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -12,6 +12,7 @@ namespace lamina::windows {
 using Triple = std::array<std::int64_t, 3>;  ///< depth, height, width
 
 struct Geometry {
+  bool transposed = false;
   std::int64_t images = 1, inputs = 1, outputs = 1, groups = 1;  ///< channels of all groups
   Triple in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1};
   Triple stride{1, 1, 1}, dilation{1, 1, 1},
@@ -20,16 +21,21 @@ struct Geometry {
   std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   std::int64_t in_points() const { return in[0] * in[1] * in[2]; }
   std::int64_t out_points() const { return out[0] * out[1] * out[2]; }
-  bool pointwise() const { return taps() == 1 && pad == Triple{0, 0, 0}; }
+  bool pointwise() const { return !transposed && taps() == 1 && pad == Triple{0, 0, 0}; }
 };
 
-/// Of a Convolution with static shapes and rank 3 to 5.
+/// Of a Convolution or ConvolutionBackpropData with static shapes and rank 3 to 5.
 Geometry geometry_of(const NodeView& v);
 
-/// Neighbouring outputs along an axis with the same taps inside the picture.
+/// Outputs along an axis with the same taps inside the picture: neighbours of a convolution; of a transposed
+/// one, those whose distance is the stride, since others have other taps.
 struct Run {
-  std::int64_t first, count;          ///< outputs
-  std::int64_t first_tap, tap_count;  ///< none when all fall outside
+  std::int64_t first, step, count;              ///< outputs
+  std::int64_t first_tap, tap_step, tap_count;  ///< none when all fall outside
+  std::int64_t input;                           ///< that the first output's first tap multiplies
+  std::int64_t input_step, input_tap;           ///< how it moves from output to output, and from tap to tap
+
+  std::int64_t tap(std::int64_t i) const { return first_tap + i * tap_step; }
 };
 std::vector<Run> runs_of(const Geometry& g, std::size_t axis);
 

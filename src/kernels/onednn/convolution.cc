@@ -37,14 +37,19 @@ double multiply_adds(const Dims& y, const Dims& w) {
   return n;
 }
 
+/// How many times as many channels are computed, in whole vectors.
+double filled_lanes(std::int64_t count) {
+  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
+  const auto channels = static_cast<double>(count);
+  return std::ceil(channels / lanes) * lanes / channels;
+}
+
 /// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
 double cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
             std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
   const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
-  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
-  const double channels = static_cast<double>(depthwise ? groups : w[0] / groups);
-  const double filled = std::ceil(channels / lanes) * lanes / channels;
+  const double filled = filled_lanes(depthwise ? groups : w[0] / groups);
   const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
   const double bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
   if (is("1x1")) return cost_of(Family::brgemm_1x1, work, bytes);
@@ -58,7 +63,7 @@ double cost(std::string_view implementation, const Dims& x, const Dims& y, const
 
 double deconvolution_cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
                           std::int64_t groups) {
-  const double work = multiply_adds(x, w);
+  const double work = multiply_adds(x, w) * filled_lanes(w[1]);
   if (implementation.find("gemm") == std::string_view::npos ||
       implementation.find("brg") != std::string_view::npos)
     return cost_of(Family::brgemm_deconv, work,

@@ -1,0 +1,86 @@
+/// Transposed convolutions: every offer against the reference over random shapes, on one to three axes.
+#include <gtest/gtest.h>
+
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+template <class T, std::size_t N>
+const T& pick(SplitMix& random, const T (&values)[N]) {
+  return values[random.below(N)];
+}
+
+struct Axis {
+  std::int64_t in, kernel, stride, dilation, begin, end, more;
+
+  std::int64_t out() const { return stride * (in - 1) + (kernel - 1) * dilation + 1 - begin - end + more; }
+};
+
+Axis random_axis(SplitMix& random) {
+  Axis a{pick(random, {1, 2, 3, 5, 8, 13}),
+         pick(random, {1, 2, 2, 3, 4, 5}),
+         pick(random, {1, 2, 2, 3, 4}),
+         pick(random, {1, 1, 2, 3}),
+         0,
+         0,
+         0};
+  const auto extent = (a.kernel - 1) * a.dilation + 1;
+  a.begin = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent) + 1));
+  a.end = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent)));
+  a.more =
+      static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(std::max(a.stride, a.dilation))));
+  if (a.out() < 1) a.begin = a.end = 0;
+  if (random.below(4) == 0) a = {a.in, a.kernel, a.kernel, 1, 0, 0, 0};  // windows side by side
+  return a;
+}
+
+std::string list_of(const std::vector<Axis>& axes, std::int64_t Axis::*member) {
+  std::vector<std::int64_t> values;
+  for (const auto& a : axes) values.push_back(a.*member);
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
+
+std::string random_text(SplitMix& random) {
+  std::vector<Axis> axes(1 + (random.below(4) != 0) + (random.below(8) == 0));
+  for (auto& a : axes) a = random_axis(random);
+  const std::int64_t groups = pick(random, {1, 1, 1, 2, 3}), inputs = pick(random, {1, 2, 3, 5, 8, 17}),
+                     outputs = pick(random, {1, 2, 3, 4, 9, 16, 33}), images = pick(random, {1, 1, 2});
+  std::string sizes, kernel;
+  Dims y{images, outputs * groups};
+  for (const auto& a : axes) {
+    sizes += fmt::format(",{}", a.in);
+    kernel += fmt::format(",{}", a.kernel);
+    y.push_back(a.out());
+  }
+  const std::string out = fmt::format("f32[{}]", fmt::join(y, ","));
+  const std::string stages =
+      pick(random, {std::string(), std::string(), std::string("r = Relu(a)"), std::string("r = Sigmoid(a)"),
+                    std::string("t = Add(a, z)\n r = Relu(t)")});
+  const bool second = stages.find('z') != std::string::npos, bias = random.below(2) == 0;
+  std::string body;
+  if (!stages.empty())
+    body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", out,
+                       second ? ", z: " + out : "", stages);
+  return fmt::format(
+      "graph (x: f32[{},{}{}]{}) -> (y) {{\n w = const f32[{},{}{}] seed(1)\n{} y = "
+      "ConvolutionBackpropData(x, w, {}, _{}) strides={} dilations={} pads_begin={} pads_end={} "
+      "output_padding={} groups={}{}\n}}\n",
+      images, inputs * groups, sizes, second ? ", q: " + out : "", inputs * groups, outputs, kernel,
+      bias ? fmt::format(" b = const f32[{}] seed(2)\n", outputs * groups) : "", bias ? "b" : "_",
+      second ? ", q" : "", list_of(axes, &Axis::stride), list_of(axes, &Axis::dilation),
+      list_of(axes, &Axis::begin), list_of(axes, &Axis::end), list_of(axes, &Axis::more), groups, body);
+}
+
+TEST(Transposed, random_shapes) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SplitMix random(seed);
+    const auto text = random_text(random);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    check_all_offers(parse(text), seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace lamina::testing
