@@ -6,7 +6,10 @@
 #include <map>
 
 #include "base/parallel.h"
+#include "kernels/cost.h"
 #include "kernels/epilogue.h"
+#include "ops/axes.h"
+#include "ops/movement.h"
 #include "plan/pbqp.h"
 
 namespace lamina {
@@ -70,6 +73,33 @@ class Chooser {
     return reorder_cost(graph_.type(node.outputs[0]).element, graph_.type(node.outputs[0]).shape.sizes());
   }
 
+  /// The value is read by a Concat of channels alone, which lies in pixels.
+  bool joins_channels(ValueId v) const {
+    const auto& uses = graph_.value(v).uses;
+    if (uses.size() != 1 || graph_.is_result(v) || !answers_.contains(uses[0].node)) return false;
+    const auto& reader = graph_.node(uses[0].node);
+    const auto* concat = reader.op.as<Concat>();
+    const auto shape = graph_.type(v).shape.sizes();
+    return concat && !same_bytes(graph_.type(reader.outputs[0]).shape.sizes()) && shape.size() >= 3 &&
+           normalize_axis(concat->axis, shape.size(), "axis") == 1;
+  }
+
+  /// Copies that are not needed because the offer writes its part of a Concat in its place (plan/parts.h).
+  double saving(const Node& node, const Offer& offer) const {
+    double sum = 0;
+    for (const auto i : offer.wide_outputs)
+      if (const auto v = node.outputs[i]; offer.outputs[i] == Layout::channels_last && joins_channels(v)) {
+        const auto& type = graph_.type(v);
+        sum +=
+            move_cost(2 * static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8);
+      }
+    return sum;
+  }
+
+  double price_of(const Node& node, const Offer& offer) const {
+    return std::max(0.01, offer.cost + left_over(node, offer) - saving(node, offer));
+  }
+
   std::size_t variable_of(Pbqp& problem, ValueId v) {
     const auto [it, added] = values_.try_emplace(v, 0);
     if (added) {
@@ -99,8 +129,7 @@ class Chooser {
       const bool real = std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort; });
       Pbqp::Costs costs;
       for (const auto& offer : offers)
-        costs.push_back(real && offer.last_resort ? kInfinity
-                                                  : offer.cost + left_over(graph_.node(id), offer));
+        costs.push_back(real && offer.last_resort ? kInfinity : price_of(graph_.node(id), offer));
       variables.push_back(problem.add(std::move(costs)));
     }
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -138,7 +167,7 @@ class Chooser {
 
   /// What the offer costs among the other choices, reorders that it alone would need included.
   double cost_here(const Node& node, const Offer& offer) const {
-    double cost = offer.cost + left_over(node, offer);
+    double cost = price_of(node, offer);
     const auto add = [&](ValueId v, Layout wanted) {
       if (const auto it = states_.find(v); it != states_.end() && !kStates[it->second][index_of(wanted)])
         cost += reorder(v);
