@@ -98,7 +98,7 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, con
     if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);
   o.stages = post.stages;
   o.scratch = pd.scratchpad_desc().get_size();
-  o.cost = cost;
+  o.cost = cost + post.cost;
   const Tensor weights = *v.constant(1);
   const bool bias = v.has(2);
   o.make = [=, args = std::move(post.args)](MakeContext& context) mutable {

@@ -98,7 +98,8 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.scratch = pd->scratchpad_desc().get_size();
   const double k = static_cast<double>(oa.dims[rank - 1]);
   o.cost = cost_of(oa.dims[rank - 2] == 1 ? Family::matmul_row : Family::brgemm_matmul,
-                   static_cast<double>(element_count(y)) * k);
+                   static_cast<double>(element_count(y)) * k) +
+           post.cost;
   if (pack_weights) o.consumed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {

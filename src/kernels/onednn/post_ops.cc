@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cost.h"
 #include "kernels/onednn/onednn.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
@@ -87,6 +88,15 @@ std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
   return std::nullopt;
 }
 
+/// What a stage costs behind a convolution or product, in microseconds.
+double stage_cost(const Op& op, std::size_t elements) {
+  const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
+                    op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();
+  const double work = static_cast<double>(elements) * (math ? 1.2 : 0.3);
+  const auto family = math ? Family::vector_math : Family::vector_light;
+  return cost_of(family, work) - cost_of(family, 0);
+}
+
 class Translator {
  public:
   Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis)
@@ -102,6 +112,7 @@ class Translator {
       for (const auto& stage : *stages) {
         if (!take(stage)) break;
         ++result_.stages;
+        result_.cost += stage_cost(stage.node->op, element_count(out_));
       }
     }
     result_.attr.set_post_ops(ops_);

@@ -42,7 +42,7 @@ std::optional<Cheap> math(const Op& op) {
   if (op.is<Atanh>()) return Cheap{Unary::atanh, 3};
   if (op.is<Sinh>()) return Cheap{Unary::sinh, 1.2};
   if (op.is<Cosh>()) return Cheap{Unary::cosh, 0.6};
-  if (op.is<Sigmoid>()) return Cheap{Unary::sigmoid, 0.4};
+  if (op.is<Sigmoid>()) return Cheap{Unary::sigmoid, 0.6};
   if (op.is<Tanh>()) return Cheap{Unary::tanh, 0.45};
   if (op.is<Mish>()) return Cheap{Unary::mish, 0.6};
   if (op.is<SoftPlus>()) return Cheap{Unary::softplus, 0.8};
@@ -50,7 +50,7 @@ std::optional<Cheap> math(const Op& op) {
     return Cheap{g->approximation_mode == GeluMode::erf ? Unary::gelu_erf : Unary::gelu_tanh, 0.45};
   if (op.is<Elu>()) return Cheap{Unary::elu, 0.4};
   if (op.is<Selu>()) return Cheap{Unary::selu, 0.4};
-  if (op.is<Swish>()) return Cheap{Unary::swish, 0.4};
+  if (op.is<Swish>()) return Cheap{Unary::swish, 0.6};
   return std::nullopt;
 }
 
