@@ -24,7 +24,7 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
-/// Splits the node's epilogue after its first `stages` operators: the rest become nodes of the graph.
+/// Splits the node's epilogue after its first `stages` operators: the rest become a node behind it.
 /// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was
 /// kept.
 std::size_t split_epilogue(Graph& graph, NodeId node, std::size_t stages);

@@ -1,32 +1,51 @@
-/// The addition of another tensor joins the epilogue of the convolution before it.
+/// Arithmetic with another tensor joins the epilogue of the convolution or matrix product before it.
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
 namespace lamina {
+namespace {
+
+/// Constants of one value per channel are scales and shifts: fuse_simple.cc takes them.
+bool is_scale(const Graph& g, const Node& n) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto host = g.producer(n.inputs[1 - i]);
+    if (!g.constant(n.inputs[i]) || !host.valid()) continue;
+    const auto &operand = g.type(n.inputs[i]).shape, &target = g.type(n.inputs[1 - i]).shape;
+    if (one_per_channel("", operand, target, channel_axis(g, g.node(host)))) return true;
+  }
+  return false;
+}
+
+Rule fuse_with_tensor(const std::string& name, const std::string& doc, const Pattern& host) {
+  // Nothing but the arithmetic reads the host, so that the other operand cannot depend on it.
+  const auto other = any();
+  const auto sum = is<Add, Subtract, Multiply, Divide, Maximum, Minimum>(host, other)
+                       .any_order()
+                       .that([](const Graph& g, const Node& n) { return !is_scale(g, n); });
+  return rule(name, doc, RuleSet::runtime, sum)
+      .when([=](const Match& m) -> Verdict {
+        if (!is_float(m.type(host).element)) return Verdict::no("{} computes with integers", m.label(host));
+        return does_not_grow(m.label(other), m.shape(other), m.shape(host));
+      })
+      .make([=](Rewrite& r) {
+        const Match& m = r.match();
+        const auto fused = append_stage(r, m.id(host), m.root(), slot_of(m.root_node(), m.value(host)));
+        r.replace(r.graph().node(fused).outputs[0]);
+      });
+}
+
+}  // namespace
 
 void add_fuse_sum(Rules& rules) {
-  // Nothing but the Add reads the convolution, so that the other operand cannot depend on it.
-  const auto conv = is<Convolution, ConvolutionBackpropData, BinaryConvolution>().used_once();
-  const auto other = variable();
-  const auto sum = is<Add>(conv, other).any_order();
   rules.push_back(
-      rule("fuse-conv-sum", "The addition of a tensor of the same shape joins the convolution before it",
-           RuleSet::runtime, sum)
-          .when([=](const Match& m) -> Verdict {
-            if (!is_float(m.type(conv).element))
-              return Verdict::no("{} computes with integers", m.label(conv));
-            if (!m.shape(other).same(m.shape(conv)))
-              return Verdict::no("{} has shape {}, the convolution {}: not provably the same", m.label(other),
-                                 to_string(m.shape(other)), to_string(m.shape(conv)));
-            return Verdict::yes();
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            const auto fused = append_stage(r, m.id(conv), m.root(), slot_of(m.root_node(), m.value(conv)));
-            r.replace(r.graph().node(fused).outputs[0]);
-          }));
+      fuse_with_tensor("fuse-conv-sum", "Sums, products, ... with a tensor join the convolution before them",
+                       is<Convolution, ConvolutionBackpropData, BinaryConvolution>().used_once()));
+  rules.push_back(fuse_with_tensor("fuse-fc-sum",
+                                   "Sums, products, ... with a tensor join the matrix product before them",
+                                   is<MatMul>().used_once()));
 }
 
 }  // namespace lamina

@@ -29,7 +29,7 @@ std::string network(const std::string& batch) {
     r = Relu(a) @"relu"
     s = Add(r, p) @"sum"
     e = Exp(s) @"exp"
-    m = Multiply(e, q) @"gate"
+    m = SquaredDifference(e, q) @"gate"
     t = Sigmoid(m) @"sigmoid"
     u = Multiply(m, t) @"swish"
     k = Subtract(u, p) @"difference"
@@ -52,7 +52,7 @@ TEST(Chains, computeNodesTakeTheirStagesFirst) {
   EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
   const auto order = g.order();
   EXPECT_EQ(epilogue(g.node(order[0]))->node_count(), 3u);  // Relu, Add, Exp
-  EXPECT_EQ(epilogue(g.node(order[1]))->node_count(), 4u);  // Multiply, Swish, Subtract, Sqrt
+  EXPECT_EQ(epilogue(g.node(order[1]))->node_count(), 4u);  // SquaredDifference, Swish, ...
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
     EXPECT_EQ(difference_by_value(before, g, seeded_inputs(before, seed), 1e-5), "");
 }
