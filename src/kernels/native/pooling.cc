@@ -32,6 +32,7 @@ struct Code {
   std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
   PoolLoops::Run rows = nullptr;
   std::shared_ptr<const StageProgram> stages;
+  std::size_t out_bytes = 0;  ///< of an element behind the stages; 0: as before them
   // With indices.
   bool with_indices = false, wide_indices = true, column_major = false;
   std::int64_t index_range = 1;  ///< indices are taken modulo this
@@ -105,6 +106,27 @@ constexpr double kGrain = 32768;  // positions worth a thread
 
 // Rows of outputs.
 
+constexpr std::int64_t kTile = 4096;  // elements of a piece whose results have another size
+
+/// The row piece by piece into a tile, from there through the stages into the row of results.
+void run_pieces(const PoolLoops::Run loop, const PoolRow& row, StageRun& stages, std::byte* out,
+                std::size_t out_bytes, std::int64_t first) {
+  alignas(64) float tile[kTile];
+  const auto most = kTile / row.channels;
+  for (std::int64_t begin = 0; begin < row.count; begin += most) {
+    PoolRow r = row;
+    r.out = tile;
+    r.x += begin;
+    r.count = std::min(most, row.count - begin);
+    r.whole_begin = std::clamp<std::int64_t>(row.whole_begin - begin, 0, r.count);
+    r.whole_end = std::clamp<std::int64_t>(row.whole_end - begin, 0, r.count);
+    r.pad = row.pad - begin * row.stride;
+    loop(r);
+    const auto at = begin * row.channels;
+    stages(tile, out + static_cast<std::size_t>(at) * out_bytes, first + at, r.count * row.channels);
+  }
+}
+
 void run_rows(const Code& c, Layout layout, std::size_t bytes, const RunArgs& args) {
   const bool last = layout == Layout::channels_last;
   const auto pixel = last ? c.channels : 1, planes = last ? c.batch : c.batch * c.channels;
@@ -130,9 +152,16 @@ void run_rows(const Code& c, Layout layout, std::size_t bytes, const RunArgs& ar
                    r.readable = (planes - i / rows) * picture;
                    r.in = static_cast<const std::byte*>(args.in[0]) +
                           static_cast<std::size_t>(i / rows * picture) * bytes;
-                   r.out = static_cast<std::byte*>(args.out[0]) + static_cast<std::size_t>(i * row) * bytes;
+                   const auto out_bytes = c.out_bytes != 0 ? c.out_bytes : bytes;
+                   auto* out =
+                       static_cast<std::byte*>(args.out[0]) + static_cast<std::size_t>(i * row) * out_bytes;
+                   if (out_bytes != bytes) {
+                     run_pieces(c.rows, r, *stages, out, out_bytes, i * row);
+                     continue;
+                   }
+                   r.out = out;
                    c.rows(r);
-                   if (stages) (*stages)(r.out, r.out, i * row, row);
+                   if (stages) (*stages)(out, out, i * row, row);
                  }
                });
 }
@@ -273,11 +302,16 @@ void offer_rows(const NodeView& v, const Code& described, Layout layout, Answers
                       (code->mean ? 1.05 : 0.95);
   if (!slow) o.cost = std::max(o.cost, cost_of(Family::vector_light, work) * (code->mean ? 1 : 0.5));
   std::string why;
-  if (v.out_element() == v.element(0)) code->stages = StageProgram::of_epilogue(v, layout, why);
-  if (code->stages)
+  const auto pixel = layout == Layout::channels_last ? code->channels : 1;
+  const auto out_bytes = whole_bytes(v.out_element());
+  if (out_bytes == bytes || (out_bytes > 0 && pixel <= kTile))
+    code->stages = StageProgram::of_epilogue(v, layout, why);
+  if (code->stages) {
     code->stages->add_to(o);
-  else
+    code->out_bytes = out_bytes;
+  } else {
     o.stages = 0;
+  }
   o.make = [code, layout, bytes](MakeContext&) {
     return executable([code, layout, bytes](const RunArgs& args) { run_rows(*code, layout, bytes, args); });
   };
