@@ -14,7 +14,8 @@ bool is_scale(const Graph& g, const Node& n) {
     const auto host = g.producer(n.inputs[1 - i]);
     if (!g.constant(n.inputs[i]) || !host.valid()) continue;
     const auto &operand = g.type(n.inputs[i]).shape, &target = g.type(n.inputs[1 - i]).shape;
-    if (one_per_channel("", operand, target, channel_axis(g, g.node(host)))) return true;
+    const auto axis = channel_axis(g, g.node(host));
+    if (target.ranked() && axis < target.rank() && one_per_channel("", operand, target, axis)) return true;
   }
   return false;
 }
