@@ -2,16 +2,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <set>
 #include <thread>
 
 #include "api/compiled.h"
+#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "tool/benchmark.h"
 #include "tool/layer_table.h"
 #include "tool/process_memory.h"
+#include "tool/runtime_graph.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -190,7 +193,8 @@ void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
 
 void check_unsupported_words(const BenchmarkOptions& o) {
   if (!o.device.empty() && o.device != "CPU") throw UsageError(fmt::format("-d {}: wanted CPU", o.device));
-  if (!o.runtime_graph.empty()) throw UsageError("--runtime-graph: is not there yet");
+  if (!o.runtime_graph.empty() && o.interactive)
+    throw UsageError("--runtime-graph: goes without --interactive");
 }
 
 }  // namespace
@@ -209,7 +213,8 @@ int run_benchmark(BenchmarkOptions& o) {
     options.threads = std::max(1, threads / streams);
   }
   o.pc = o.pc || o.top > 0;
-  options.profile = o.pc;
+  const bool profiled = o.pc || !o.runtime_graph.empty();
+  options.profile = profiled;
   if (o.interactive) return interactive(o, options, streams);
   auto l = load(o, options);
   for (const auto& note : l.notes)
@@ -218,13 +223,13 @@ int run_benchmark(BenchmarkOptions& o) {
   Profile profile;
   {
     Progress progress("measuring " + o.common.model, o.common.quiet);
-    latencies = measure(*l.request, o.seconds, o.iterations, o.pc ? &profile : nullptr);
+    latencies = measure(*l.request, o.seconds, o.iterations, profiled ? &profile : nullptr);
   }
   const int requests = o.requests > 0 ? o.requests : streams;
   if (requests > 1) profile = Profile();  // of the requests that run at once
-  const double fps = requests > 1
-                         ? throughput(*l.compiled, l.inputs, requests, o.seconds, o.pc ? &profile : nullptr)
-                         : static_cast<double>(latencies.ms.size()) / latencies.seconds;
+  const double fps =
+      requests > 1 ? throughput(*l.compiled, l.inputs, requests, o.seconds, profiled ? &profile : nullptr)
+                   : static_cast<double>(latencies.ms.size()) / latencies.seconds;
   const double batch = o.batch > 0 ? o.batch : 1;
   nlohmann::json j{{"model", o.common.model},
                    {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
@@ -272,6 +277,9 @@ int run_benchmark(BenchmarkOptions& o) {
   if (o.pc)
     report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
                   j);
+  if (!o.runtime_graph.empty())
+    write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
+                                              *l.compiled->share(), profile));
   write_json(o.common, j);
   return 0;
 }
@@ -301,7 +309,9 @@ Verb setup_benchmark(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("K");
   app.add_flag("--interactive", o->interactive, "Obey lines on standard input");
-  app.add_option("--runtime-graph", o->runtime_graph, "")->group("");
+  app.add_option("--runtime-graph", o->runtime_graph,
+                 "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens")
+      ->type_name("FILE.xml");
   app.add_option("--device", o->device, "")->group("");
   for (const char* accepted : {"--api", "--infer-precision", "--report-type", "--report-folder",
                                "--json-stats", "--benchmark-app-shape"})

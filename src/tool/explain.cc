@@ -9,8 +9,10 @@
 #include "rules/rules.h"
 #include "tool/fate.h"
 #include "tool/session.h"
+#include "tool/summary.h"
 #include "tool/text.h"
 #include "tool/verb_list.h"
+#include "tool/why.h"
 
 namespace lamina::tool {
 namespace {
@@ -20,7 +22,7 @@ struct ExplainOptions {
   InputOptions inputs;
   std::string node;
   std::vector<std::string> why;
-  bool no_run = false;
+  bool no_run = false, summary = false;
   double seconds = 0.3;
 };
 
@@ -219,6 +221,13 @@ nlohmann::json to_json(const Findings& all, const Fate& f) {
   return j;
 }
 
+nlohmann::json to_json(const Findings& all, const LoneStep& lone) {
+  nlohmann::json j{{"node", lone.name},     {"operators", lone.operators}, {"kernel", lone.step->label},
+                   {"layers", lone.layers}, {"behind", lone.behind},       {"reasons", lone.reasons}};
+  if (all.timed()) j["us"] = all.profile.of(*lone.step);
+  return j;
+}
+
 /// Of compiling and of planning.
 std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled) {
   auto out = compiled.ledger().counts();
@@ -238,6 +247,9 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
   if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
   for (const auto& [rule, count] : rule_counts(s.impl()))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
+  j["fused"] = fused_layers(all.fates);
+  j["alone"] = nlohmann::json::array();
+  for (const auto& lone : lone_steps(all.plans, all.fates)) j["alone"].push_back(to_json(all, lone));
   return j;
 }
 
@@ -262,27 +274,57 @@ std::vector<const Fate*> named(const Findings& all, const char* option, const st
   return out;
 }
 
-int why(const ExplainOptions& o, const Findings& all) {
-  const auto& rule = o.why[0];
-  std::vector<std::string> rules;
-  for (const auto& r : all_rules()) rules.push_back(r.name);
-  if (std::find(rules.begin(), rules.end(), rule) == rules.end()) {
-    const auto near = nearest_name(rule, rules);
-    throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", rule,
-                                 near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+const Rule& rule_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& r : all_rules()) {
+    if (r.name == name) return r;
+    names.push_back(r.name);
   }
-  nlohmann::json j{
-      {"model", o.common.model}, {"rule", rule}, {"node", o.why[1]}, {"history", nlohmann::json::array()}};
-  for (const auto* f : named(all, "--why", o.why[1]))
-    for (const auto& e : f->history)
-      if (e.rule == rule) {
-        o.common.say("{}", printable(to_string(e)));
-        j["history"].push_back(to_json(e));
-      }
-  if (j["history"].empty())
-    o.common.say("{} at \"{}\": its pattern never fitted there", rule, printable(o.why[1]));
+  const auto near = nearest_name(name, names);
+  throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name,
+                               near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+}
+
+int why(const ExplainOptions& o, const Session& s, const Findings& all) {
+  const auto& rule = rule_named(o.why[0]);
+  nlohmann::json j{{"model", o.common.model},
+                   {"rule", rule.name},
+                   {"node", o.why[1]},
+                   {"history", nlohmann::json::array()}};
+  const auto layers = named(all, "--why", o.why[1]);
+  for (const auto* f : layers)
+    for (const auto& e : entries_of(rule, s.impl(), all.plans, *f)) {
+      o.common.say("{}", printable(to_string(e)));
+      j["history"].push_back(to_json(e));
+    }
+  if (j["history"].empty()) {
+    const auto text = why_silent(rule, s.impl(), all.plans, *layers[0]);
+    o.common.say("{} at '{}': {}", rule.name, printable(o.why[1]), printable(text));
+    j["text"] = text;
+  }
   write_json(o.common, j);
   return 0;
+}
+
+void print_summary(const Common& c, const Session& s, const Findings& all) {
+  print_totals(c, all);
+  const auto fused = fused_layers(all.fates);
+  c.say("{} {:>7} {:>7} {:>14}", padded("rule", 32), "fired", "refused", "layers fused");
+  for (const auto& [rule, count] : rule_counts(s.impl())) {
+    const auto it = fused.find(rule);
+    if (count.hits || count.refusals)
+      c.say("{} {:>7} {:>7} {:>14}", padded(rule, 32), count.hits, count.refusals,
+            it == fused.end() ? "" : std::to_string(it->second));
+  }
+  const auto alone = lone_steps(all.plans, all.fates);
+  c.say("{} element-wise step{} on {} own", alone.size(), alone.size() == 1 ? " runs" : "s run",
+        alone.size() == 1 ? "its" : "their");
+  for (const auto& lone : alone) {
+    c.say("  {} ({}){}{}", printable(lone.name), lone.operators,
+          all.timed() ? fmt::format(", {:.1f} us", all.profile.of(*lone.step)) : "",
+          lone.behind.empty() ? "" : ", behind " + printable(lone.behind));
+    for (const auto& reason : lone.reasons) c.say("    {}", printable(reason));
+  }
 }
 
 void print_table(const Common& c, const Session& s, const Findings& all) {
@@ -303,11 +345,14 @@ int run(const ExplainOptions& o) {
   for (const auto& note : s.notes)
     if (!o.common.quiet && !o.no_run) fmt::print(stderr, "lamina: {}\n", note);
   const auto all = find(o, s);
-  if (!o.why.empty()) return why(o, all);
+  if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   auto j = to_json(o, s, all);
   if (o.node.empty()) {
-    print_table(o.common, s, all);
+    if (o.summary)
+      print_summary(o.common, s, all);
+    else
+      print_table(o.common, s, all);
     for (const auto& f : all.fates) j["layers"].push_back(to_json(all, f));
   } else {
     for (const auto* f : named(all, "--node", o.node)) {
@@ -329,6 +374,8 @@ Verb setup_explain(CLI::App& app) {
   app.add_option("--why", o->why, "What one rule did or refused at one layer")
       ->expected(2)
       ->type_name("RULE NODE")
+      ->excludes(node);
+  app.add_flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
       ->excludes(node);
   app.add_flag("--no-run", o->no_run, "Only plan: no times");
   app.add_option("--seconds", o->seconds, "How long to measure")

@@ -96,10 +96,36 @@ class Explain(Base):
         self.assertIn("fuse-bias at ", done.stdout)
         self.assertIn("never fitted", lamina("explain", SMALL, "--why", "fuse-conv-sum", "Pooling66").stdout)
         self.assertEqual(self.document("explain", SMALL, "--why", "fuse-bias", "Plus30", "--no-run")["history"][0]["kind"], "fired")
+        # At the layer before: what the rule said of its reader.
+        exempt = lamina("explain", SMALL, "--why", "fuse-conv-simple", "Convolution28", "--exempt", "ReLU32", "--no-run").stdout
+        self.assertIn("refused: 'ReLU32' is exempt", exempt)
+        self.assertIn("switched off", lamina("explain", SMALL, "--why", "fuse-bias", "Plus30", "--disable", "fuse-bias", "--no-run").stdout)
+        self.assertIn("it begins at Add", self.document("explain", SMALL, "--why", "fuse-bias", "Pooling66", "--no-run")["text"])
         self.refused(2, "explain", SMALL, "--why", "fuse-bais", "Plus30", says=("fuse-bias",))
         self.refused(1, "explain", SMALL, "--why", "fuse-bias", "Plus31", says=('"Plus30"',))
         self.refused(2, "explain", SMALL, "--why", "fuse-bias")
         self.refused(2, "explain", SMALL, "--why", "fuse-bias", "Plus30", "--node", "Plus30")
+
+    def test_every_rule_answers(self) -> None:
+        """A sentence about each rule at each layer that is no constant."""
+        document = self.document("explain", SMALL, "--no-run")
+        names = [layer["name"] for layer in document["layers"] if layer["fate"] != "constant"]
+        for rule in document["rules"]:
+            for name in (names[0], names[len(names) // 2]):
+                done = lamina("explain", SMALL, "--why", rule, name, "--no-run")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, rf"^{rule}")
+                self.assertGreater(len(done.stdout.strip()), len(rule) + 20)
+
+    def test_summary(self) -> None:
+        document = self.document("explain", SMALL, "--no-run", "--exempt", "ReLU32")
+        self.assertEqual(document["fused"]["fuse-bias"], 3)
+        self.assertEqual([(step["operators"], step["behind"]) for step in document["alone"]], [("Relu", "Convolution28")])
+        self.assertIn("exempt", document["alone"][0]["reasons"][0])
+        text = lamina("explain", SMALL, "--summary", "--exempt", "ReLU32", "--seconds", "0.01").stdout
+        for part in ("fuse-bias ", "1 element-wise step runs on its own", "behind Convolution28", "is exempt"):
+            self.assertIn(part, text)
+        self.assertEqual(self.document("explain", SMALL, "--no-run")["alone"], [])
 
     def test_exempt_layers_are_their_own(self) -> None:
         layers = {layer["name"]: layer for layer in self.document("explain", SMALL, "--no-run", "--exempt", "ReLU32")["layers"]}

@@ -1,0 +1,370 @@
+/// The executed graph as an IR of execution layers.
+#include "tool/runtime_graph.h"
+
+#include <algorithm>
+#include <cctype>
+#include <pugixml.hpp>
+#include <sstream>
+
+#include "base/cpu.h"
+#include "ops/elementwise.h"
+#include "tool/text.h"
+
+namespace lamina::tool {
+namespace {
+
+using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+struct PortOf {
+  TensorType type;
+  std::string name;  ///< of the value; outputs only
+};
+
+struct Layer {
+  std::string name, type;
+  Attributes data;
+  std::vector<PortOf> in, out;
+};
+
+/// Output `port` of a layer.
+struct From {
+  std::size_t layer = 0, port = 0;
+};
+
+struct Edge {
+  From from;
+  std::size_t to = 0, port = 0;
+};
+
+/// "FP32", "I64", "BOOL".
+std::string precision_name(ElementType type) {
+  if (type == ElementType::f32) return "FP32";
+  if (type == ElementType::f64) return "FP64";
+  if (type == ElementType::f16) return "FP16";
+  if (type == ElementType::boolean) return "BOOL";
+  std::string out(name_of(type));
+  for (auto& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+/// oneDNN's tag for the order of the axes in memory: "abcd", "acdb".
+std::string layout_tag(const TensorType& type, Layout layout) {
+  if (!type.shape.ranked()) return "undef";
+  std::string axes;
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, type.shape.rank()); ++i)
+    axes += static_cast<char>('a' + i);
+  if (layout == Layout::channels_last && axes.size() > 2) {
+    axes.erase(1, 1);
+    axes += 'b';
+  }
+  return axes;
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  return fmt::format("{}", fmt::join(words, separator));
+}
+
+/// As IRs write attributes: lists without brackets.
+std::string attribute_text(const Attribute& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* ints = std::get_if<Ints>(&value)) return fmt::format("{}", fmt::join(*ints, ","));
+  return shortened(to_string(value), 200);
+}
+
+std::string without_brackets(std::string text) {
+  if (text.size() > 1 && text.front() == '[') text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+/// Of the file's layers: which of them each node of a plan stands for, the one that names it first, and what
+/// rules refused to fuse them with.
+class Origins {
+ public:
+  Origins(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
+    for (const auto& fate : fates_of(compiled, plans))
+      for (const auto& n : fate.nodes) {
+        auto& origin = of_[{n.plan, n.node}];
+        origin.names.insert(n.chief ? origin.names.begin() : origin.names.end(), fate.name);
+        for (const auto& e : fate.history)
+          if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-"))
+            add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
+      }
+  }
+
+  std::string names(const Plan& plan, NodeId node) const {
+    const auto it = of_.find({&plan, node});
+    return it == of_.end() ? "" : joined(it->second.names, ",");
+  }
+  std::string refusals(const Plan& plan, NodeId node) const {
+    const auto it = of_.find({&plan, node});
+    return it == of_.end() ? "" : joined(it->second.refusals, "; ");
+  }
+
+ private:
+  struct Origin {
+    std::vector<std::string> names, refusals;
+  };
+  static void add(std::vector<std::string>& to, std::string text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
+  }
+  std::map<std::pair<const Plan*, NodeId>, Origin> of_;
+};
+
+/// Layers and edges, one plan after the other; what waits in one is made in the next.
+class Collector {
+ public:
+  Collector(const Origins& origins, const Profile& profile) : origins_(origins), profile_(profile) {
+    std::vector<From> inputs;
+    const auto& first = profile.plans().at(0)->graph;
+    for (const auto v : first.inputs()) inputs.push_back(add_input(first, v));
+    std::vector<std::size_t> results(first.results().size());
+    for (std::size_t r = 0; r < results.size(); ++r) results[r] = r;
+    for (const auto& r : first.results()) names_.push_back(r.name);
+    for (const auto& plan : profile.plans()) {
+      add(*plan, inputs);
+      add_results(*plan, results);
+      if (!plan->rest) break;
+      inputs.clear();
+      for (const auto t : plan->rest_inputs) inputs.push_back(source(*plan, t));
+      std::vector<std::size_t> later;
+      for (const auto r : plan->rest_results) later.push_back(results[r]);
+      results = later;
+    }
+  }
+
+  const std::vector<Layer>& layers() const { return layers_; }
+  const std::vector<Edge>& edges() const { return edges_; }
+
+ private:
+  From add_input(const Graph& g, ValueId v) {
+    auto& layer = idle(g.value(v).name, "Input", {g.type(v)}, Layout::plain, g.value(v).name);
+    layer.data.emplace_back("shape", without_brackets(to_string(g.type(v).shape)));
+    layer.data.emplace_back("element_type", name_of(g.type(v).element));
+    layer.out = {{g.type(v), g.value(v).name}};
+    return {layers_.size() - 1, 0};
+  }
+
+  /// A layer for which no kernel runs.
+  Layer& idle(const std::string& name, const std::string& type, const std::vector<TensorType>& of,
+              Layout layout, const std::string& originals) {
+    std::vector<std::string> precisions, layouts;
+    for (const auto& t : of) {
+      precisions.emplace_back(name_of(t.element));
+      layouts.push_back(layout_tag(t, layout));
+    }
+    Layer layer{name, type, {}, {}, {}};
+    layer.data = {{"originalLayersNames", originals},
+                  {"layerType", type},
+                  {"primitiveType", "none"},
+                  {"execOrder", std::to_string(layers_.size())},
+                  {"execTimeMcs", "not_executed"},
+                  {"runtimePrecision", of.empty() ? "undefined" : std::string(name_of(of[0].element))},
+                  {"outputPrecisions", joined(precisions, ",")},
+                  {"outputLayouts", joined(layouts, ",")}};
+    layers_.push_back(std::move(layer));
+    return layers_.back();
+  }
+
+  void add(const Plan& plan, const std::vector<From>& inputs) {
+    made_.clear();
+    by_value_.clear();
+    for (std::size_t i = 0; i < plan.graph.inputs().size() && i < inputs.size(); ++i)
+      by_value_[plan.graph.inputs()[i]] = inputs[i];
+    for (const auto& step : plan.steps) add(plan, step);
+  }
+
+  void add(const Plan& plan, const PlanStep& step) {
+    std::vector<std::pair<From, TensorType>> reads;
+    for (const auto t : step.in)
+      if (t != kNoTensor && plan.tensors[t].place != Place::constant)
+        reads.emplace_back(source(plan, t), plan.tensors[t].type);
+    const auto at = layers_.size();
+    Layer layer{step.name, type_of(plan, step), {}, {}, {}};
+    layer.data = attributes_of(plan, step, layer.type);
+    layers_.push_back(std::move(layer));
+    for (const auto& [from, type] : reads) connect(from, at, type);
+    for (const auto t : step.out) {
+      if (t == kNoTensor) continue;
+      const auto& tensor = plan.tensors[t];
+      made_[t] = by_value_[tensor.value] = {at, layers_[at].out.size()};
+      layers_[at].out.push_back({tensor.type, plan.graph.value(tensor.value).name});
+    }
+  }
+
+  static bool is_operation(const PlanStep& step) {
+    return step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
+  }
+
+  static std::string type_of(const Plan& plan, const PlanStep& step) {
+    if (step.kind == PlanStep::Kind::reorder) return "Reorder";
+    if (step.kind == PlanStep::Kind::copy) return "Copy";
+    const auto& op = plan.graph.node(step.node).op;
+    return op.is<Elementwise>() ? "Eltwise" : op.name();
+  }
+
+  Attributes attributes_of(const Plan& plan, const PlanStep& step, const std::string& type) const {
+    const auto row = row_of(plan, step);
+    const double time = profile_.of(step), whole = profile_.whole();
+    std::vector<std::string> precisions, layouts;
+    for (const auto t : step.out) {
+      if (t == kNoTensor) continue;
+      precisions.emplace_back(name_of(plan.tensors[t].type.element));
+      layouts.push_back(layout_tag(plan.tensors[t].type, plan.tensors[t].layout));
+    }
+    const auto in = std::find_if(step.in.begin(), step.in.end(), [](auto t) { return t != kNoTensor; });
+    Attributes out{
+        {"originalLayersNames", is_operation(step) ? origins_.names(plan, step.node) : ""},
+        {"layerType", type},
+        {"primitiveType", step.label},
+        {"execOrder", std::to_string(layers_.size())},
+        {"execTimeMcs", fmt::format("{:.0f}", time)},
+        {"runtimePrecision", in != step.in.end() ? std::string(name_of(plan.tensors[*in].type.element))
+                                                 : joined(precisions, ",")},
+        {"outputPrecisions", joined(precisions, ",")},
+        {"outputLayouts", joined(layouts, ",")},
+        {"execTimeNs", fmt::format("{:.0f}", 1000 * time)},
+        {"timeShare", fmt::format("{:.4f}", whole > 0 ? time / whole : 0)}};
+    if (!is_operation(step)) return out;
+    out.emplace_back("operators", row.op);
+    if (auto text = origins_.refusals(plan, step.node); !text.empty())
+      out.emplace_back("notFusedBecause", std::move(text));
+    for (const auto& a : plan.graph.node(step.node).op->changed_attributes())
+      out.emplace_back(a.name, attribute_text(a.value));
+    return out;
+  }
+
+  /// Who makes a tensor: a step; else the step or input of its value; else a node for which nothing runs.
+  From source(const Plan& plan, std::uint32_t t) {
+    if (const auto it = made_.find(t); it != made_.end()) return it->second;
+    return source_of_value(plan, plan.tensors[t].value);
+  }
+  From source_of_value(const Plan& plan, ValueId v) {
+    if (const auto it = by_value_.find(v); it != by_value_.end()) return it->second;
+    const auto& g = plan.graph;
+    const auto id = g.producer(v);
+    if (!id.valid()) {
+      auto& layer = idle(g.value(v).name, "Const", {g.type(v)}, Layout::plain, "");
+      layer.out = {{g.type(v), g.value(v).name}};
+      return by_value_[v] = {layers_.size() - 1, 0};
+    }
+    const auto& node = g.node(id);
+    std::vector<std::pair<From, TensorType>> reads;
+    for (const auto in : node.inputs)
+      if (in.valid() && !g.constant(in)) reads.emplace_back(source_of_value(plan, in), g.type(in));
+    std::vector<TensorType> types;
+    for (const auto o : node.outputs) types.push_back(g.type(o));
+    const auto at = layers_.size();
+    idle(g.label(id), node.op.name(), types, Layout::plain, origins_.names(plan, id));
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      by_value_[node.outputs[o]] = {at, o};
+      layers_[at].out.push_back({types[o], g.value(node.outputs[o]).name});
+    }
+    for (const auto& [from, type] : reads) connect(from, at, type);
+    return by_value_.at(v);
+  }
+
+  void connect(const From& from, std::size_t to, const TensorType& type) {
+    edges_.push_back({from, to, layers_[to].in.size()});
+    layers_[to].in.push_back({type, ""});
+  }
+
+  void add_results(const Plan& plan, const std::vector<std::size_t>& which) {
+    for (std::size_t r = 0; r < plan.results.size() && r < which.size(); ++r) {
+      if (plan.results[r] == kNoTensor) continue;
+      const auto from = source(plan, plan.results[r]);
+      const auto& tensor = plan.tensors[plan.results[r]];
+      idle(names_[which[r]], "Output", {tensor.type}, tensor.layout, names_[which[r]]);
+      connect(from, layers_.size() - 1, tensor.type);
+    }
+  }
+
+  const Origins& origins_;
+  const Profile& profile_;
+  std::vector<Layer> layers_;
+  std::vector<Edge> edges_;
+  std::vector<std::string> names_;      // of the model's outputs
+  std::map<std::uint32_t, From> made_;  // by tensor, of the plan at hand
+  std::map<ValueId, From> by_value_;    // likewise
+};
+
+class Writer {
+ public:
+  explicit Writer(const Collector& graph) : layers_(graph.layers()), edges_(graph.edges()) {}
+
+  std::string document(const std::string& name, const Attributes& info) {
+    pugi::xml_document xml;
+    auto net = xml.append_child("net");
+    set(net, "name", name);
+    set(net, "version", "11");
+    auto layers = net.append_child("layers");
+    for (std::size_t i = 0; i < layers_.size(); ++i) add_layer(layers, i);
+    auto edges = net.append_child("edges");
+    for (const auto& e : edges_) add_edge(edges, e);
+    auto notes = net.append_child("rt_info");
+    for (const auto& [key, value] : info) set(notes.append_child(key.c_str()), "value", value);
+    std::ostringstream out;
+    xml.save(out, "\t", pugi::format_default, pugi::encoding_utf8);
+    return out.str();
+  }
+
+ private:
+  static void set(pugi::xml_node node, const char* key, const std::string& value) {
+    node.append_attribute(key).set_value(printable(value).c_str());
+  }
+  static void set(pugi::xml_node node, const char* key, std::size_t value) {
+    node.append_attribute(key).set_value(std::to_string(value).c_str());
+  }
+
+  void add_layer(pugi::xml_node layers, std::size_t i) const {
+    const auto& layer = layers_[i];
+    auto node = layers.append_child("layer");
+    set(node, "id", i);
+    set(node, "name", layer.name);
+    set(node, "type", layer.type);
+    auto data = node.append_child("data");
+    for (const auto& [key, value] : layer.data) set(data, key.c_str(), value);
+    add_ports(node, "input", layer.in, 0);
+    add_ports(node, "output", layer.out, layer.in.size());
+  }
+
+  static void add_ports(pugi::xml_node layer, const char* what, const std::vector<PortOf>& ports,
+                        std::size_t first) {
+    if (ports.empty()) return;
+    auto list = layer.append_child(what);
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      auto port = list.append_child("port");
+      set(port, "id", first + i);
+      set(port, "precision", precision_name(ports[i].type.element));
+      if (!ports[i].name.empty()) set(port, "names", ports[i].name);
+      if (!ports[i].type.shape.ranked()) continue;
+      for (const auto& d : ports[i].type.shape.dims())
+        port.append_child("dim").text().set(d.known() ? std::to_string(d.size()).c_str() : "-1");
+    }
+  }
+
+  void add_edge(pugi::xml_node edges, const Edge& e) const {
+    auto edge = edges.append_child("edge");
+    set(edge, "from-layer", e.from.layer);
+    set(edge, "from-port", layers_[e.from.layer].in.size() + e.from.port);
+    set(edge, "to-layer", e.to);
+    set(edge, "to-port", e.port);
+  }
+
+  const std::vector<Layer>& layers_;
+  const std::vector<Edge>& edges_;
+};
+
+}  // namespace
+
+std::string runtime_graph(const std::string& name, const Compiled& compiled, const Profile& profile) {
+  const Origins origins(compiled, profile.plans());
+  const Collector graph(origins, profile);
+  return Writer(graph).document(name, {{"Runtime_version", version()},
+                                       {"processor", processor_name()},
+                                       {"instructions", std::string(name_of(effective_isa()))},
+                                       {"threads", std::to_string(compiled.threads())},
+                                       {"inferences", std::to_string(profile.runs())},
+                                       {"execTimeMcs", fmt::format("{:.1f}", profile.whole())}});
+}
+
+}  // namespace lamina::tool

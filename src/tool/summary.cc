@@ -1,0 +1,89 @@
+#include "tool/summary.h"
+
+#include <algorithm>
+
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+
+namespace lamina::tool {
+namespace {
+
+bool is_elementwise(const Node& n) { return n.op.has(Trait::elementwise) || n.op.is<Elementwise>(); }
+
+/// Convolutions of all kinds, those in one node with their depthwise child included, and matrix products.
+bool is_host(const Node& n) {
+  return n.op.is<MatMul>() ||
+         (n.op.has(Trait::epilogue) && n.op.name().find("Convolution") != std::string::npos);
+}
+
+/// The compute node whose epilogue could hold this one, by shape and readers; invalid when there is none.
+NodeId host_of(const Graph& g, const Node& n) {
+  for (const auto v : n.inputs) {
+    const auto p = v.valid() ? g.producer(v) : NodeId{};
+    if (p.valid() && is_host(g.node(p)) && g.readers(v) == 1 && is_float(g.type(v).element) &&
+        g.type(v).shape.same(g.type(n.outputs[0]).shape))
+      return p;
+  }
+  return {};
+}
+
+void add(std::vector<std::string>& to, std::string text) {
+  if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
+}
+
+/// What fusing rules said of the layers of a node.
+std::vector<std::string> refusals(const Node& n, const std::vector<Fate>& fates) {
+  std::vector<std::string> out;
+  for (const auto s : n.sources)
+    if (s.index < fates.size())
+      for (const auto& e : fates[s.index].history)
+        if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-")) add(out, to_string(e));
+  return out;
+}
+
+std::string kernel_of(const Plan& plan, NodeId node) {
+  for (const auto& c : plan.choices)
+    if (c.node == node) return c.label;
+  return "the kernel";
+}
+
+LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fate>& fates) {
+  const auto& g = plan.graph;
+  const auto& n = g.node(step.node);
+  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, fates)};
+  for (const auto s : n.sources)
+    if (s.index < fates.size()) lone.layers.push_back(fates[s.index].name);
+  const auto host = host_of(g, n);
+  if (!host.valid()) return lone;
+  lone.behind = g.label(host);
+  // A node whose epilogue was cut still stands for the layers that went.
+  const auto& of_host = g.node(host).sources;
+  if (std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end()))
+    lone.reasons = {fmt::format("{} of '{}' takes fewer stages, and was estimated to be faster so",
+                                kernel_of(plan, host), lone.behind)};
+  if (lone.reasons.empty())
+    lone.reasons.push_back(fmt::format("no rule joins {} to {}", lone.operators, g.node(host).op.name()));
+  return lone;
+}
+
+}  // namespace
+
+std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
+                                 const std::vector<Fate>& fates) {
+  std::vector<LoneStep> out;
+  for (const auto& plan : plans)
+    for (const auto& step : plan->steps)
+      if ((step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic) &&
+          is_elementwise(plan->graph.node(step.node)))
+        out.push_back(lone_step(*plan, step, fates));
+  return out;
+}
+
+std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates) {
+  std::map<std::string, std::size_t> out;
+  for (const auto& f : fates)
+    if (f.kind == Fate::Kind::fused && !f.rule.empty()) ++out[f.rule];
+  return out;
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,24 @@
+#pragma once
+/// How much of a model was fused, and which element-wise operators run as steps of their own.
+#include "tool/fate.h"
+
+namespace lamina::tool {
+
+/// An element-wise step that no compute node took in.
+struct LoneStep {
+  const Plan* plan = nullptr;
+  const PlanStep* step = nullptr;
+  std::string name, operators;
+  std::vector<std::string> layers;  ///< of the file
+  /// The convolution or matrix product whose result it reads, with nothing else reading that and the shape
+  /// unchanged; empty when there is none: then there is nothing to join.
+  std::string behind;
+  std::vector<std::string> reasons;  ///< a sentence each
+};
+std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
+                                 const std::vector<Fate>& fates);
+
+/// Layers of the file that run in the node of another layer, by the rule that put them there.
+std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates);
+
+}  // namespace lamina::tool

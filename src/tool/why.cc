@@ -1,0 +1,110 @@
+#include "tool/why.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tool/text.h"
+
+namespace lamina::tool {
+namespace {
+
+/// The graphs in which rules looked: as read, as optimised, as planned.
+std::vector<const Graph*> graphs_of(const Compiled& compiled,
+                                    const std::vector<std::shared_ptr<const Plan>>& plans) {
+  std::vector<const Graph*> out{&compiled.original(), &compiled.optimized()};
+  for (const auto& plan : plans) out.push_back(&plan->graph);
+  return out;
+}
+
+/// Calls `f(graph, id)` for the nodes that stand for a layer, those in bodies included.
+template <class F>
+void for_nodes_of(const Graph& g, SourceId layer, F&& f) {
+  for (const auto id : g.order()) {
+    const auto& sources = g.node(id).sources;
+    if (std::find(sources.begin(), sources.end(), layer) != sources.end()) f(g, id);
+    if (g.node(id).op.has(Trait::control_flow))
+      for (const auto& body : g.node(id).bodies) for_nodes_of(body, layer, f);
+  }
+}
+
+std::string alternatives(const std::vector<std::string>& words) {
+  std::vector<std::string> distinct;
+  for (const auto& w : words)
+    if (std::find(distinct.begin(), distinct.end(), w) == distinct.end()) distinct.push_back(w);
+  return fmt::format("{}", fmt::join(distinct, " or "));
+}
+
+/// "Add of (Convolution, any value)"; `depth`: how far down.
+std::string describe(const Pattern& pattern, int depth) {
+  const Word& word = pattern.word();
+  std::vector<std::string> parts;
+  const bool lists = word.kind == Word::Kind::either;
+  if (depth > 0 || lists)
+    for (const auto& p : word.parts) parts.push_back(describe(p, lists ? depth : depth - 1));
+  switch (word.kind) {
+    case Word::Kind::constant:
+      return "a constant";
+    case Word::Kind::number:
+      return fmt::format("{:g}", word.number);
+    case Word::Kind::either:
+      return alternatives(parts);
+    case Word::Kind::chain:
+      return word.parts.empty() ? "a chain" : describe(word.parts.back(), depth) + " behind other nodes";
+    case Word::Kind::node: {
+      const bool plain = std::all_of(word.parts.begin(), word.parts.end(),
+                                     [](const Pattern& p) { return p.word().kind == Word::Kind::any; });
+      if (parts.empty() || plain) return word.noun;
+      return fmt::format("{} of ({})", word.noun, fmt::join(parts, ", "));
+    }
+    default:
+      return "any value";
+  }
+}
+
+}  // namespace
+
+std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
+                                    const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate) {
+  std::vector<LedgerEntry> out;
+  for (const auto& e : fate.history)
+    if (e.rule == rule.name) out.push_back(e);
+  std::set<std::string> readers;
+  for (const auto* g : graphs_of(compiled, plans))
+    for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
+      for (const auto v : graph.node(id).outputs)
+        for (const auto& use : graph.value(v).uses) readers.insert(graph.label(use.node));
+    });
+  auto ledgers = compiled.late_ledgers();
+  ledgers.push_back(compiled.ledger());
+  for (const auto& ledger : ledgers)
+    for (const auto& e : ledger.of_rule(rule.name)) {
+      const bool known = std::any_of(out.begin(), out.end(), [&](const LedgerEntry& o) {
+        return o.kind == e.kind && o.node == e.node && o.text == e.text;
+      });
+      if (e.kind == LedgerEntry::Kind::refused && readers.count(e.node) && !known) out.push_back(e);
+    }
+  return out;
+}
+
+std::string why_silent(const Rule& rule, const Compiled& compiled,
+                       const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate) {
+  const auto& off = compiled.options().disable;
+  if (std::find(off.begin(), off.end(), rule.name) != off.end() ||
+      std::find(off.begin(), off.end(), "all") != off.end())
+    return "it is switched off (--disable)";
+  std::set<std::string> operators;
+  bool fits = false;
+  for (const auto* g : graphs_of(compiled, plans))
+    for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
+      operators.insert(graph.node(id).op.name());
+      fits = fits || root_fits(graph, rule.pattern, graph.node(id));
+    });
+  if (operators.empty()) return "no node stands for that layer any more, so no rule looked at it";
+  if (!fits)
+    return fmt::format("its pattern never fitted there: it begins at {}; this layer is {}",
+                       describe(rule.pattern, 0), fmt::join(operators, ", then "));
+  return fmt::format("its pattern never fitted there: it looks for {}",
+                     shortened(describe(rule.pattern, 2), 400));
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,17 @@
+#pragma once
+/// Why a rule did nothing at a layer.
+#include "rewrite/rule.h"
+#include "tool/fate.h"
+
+namespace lamina::tool {
+
+/// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join
+/// two nodes speaks at the later one.
+std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
+                                    const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate);
+
+/// For a rule without such entries: a sentence that says what it looks for and what it found.
+std::string why_silent(const Rule& rule, const Compiled& compiled,
+                       const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate);
+
+}  // namespace lamina::tool
