@@ -1,0 +1,163 @@
+/// A Pad of the pictures becomes the pads of the convolution or pooling behind it, where these mean the same.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convolution.h"
+#include "ops/movement.h"
+#include "ops/pooling.h"
+#include "rules/rules.h"
+#include "rules/weights.h"
+
+namespace lamina {
+namespace {
+
+/// Pads per spatial axis.
+struct Pads {
+  Ints begin, end;
+};
+
+bool all_zero(const Ints& list) {
+  return std::all_of(list.begin(), list.end(), [](auto v) { return v == 0; });
+}
+
+/// The number that a Pad writes.
+std::optional<double> filler(const Graph& g, const Node& pad) {
+  if (pad.op.as<Pad>()->pad_mode != PadMode::constant) return std::nullopt;
+  return has_input(pad, 3) ? uniform_value(g, pad.inputs[3]) : 0.0;
+}
+
+Verdict spatial_pads(const Match& m, const Pattern& pad, Pads& pads) {
+  const auto begin = constant_ints(m.graph(), m.node(pad), 1), end = constant_ints(m.graph(), m.node(pad), 2);
+  if (!begin || !end) return Verdict::no("the sizes of {} are not constants", m.label(pad));
+  if (begin->size() < 3) return Verdict::no("{} pads no pictures", m.label(pad));
+  for (std::size_t i = 0; i < begin->size(); ++i) {
+    if ((*begin)[i] < 0 || (*end)[i] < 0) return Verdict::no("{} crops axis {}", m.label(pad), i);
+    if (i < 2 && ((*begin)[i] != 0 || (*end)[i] != 0)) return Verdict::no("{} pads axis {}", m.label(pad), i);
+  }
+  pads.begin.assign(begin->begin() + 2, begin->end());
+  pads.end.assign(end->begin() + 2, end->end());
+  return Verdict::yes();
+}
+
+/// The same, once they are known to be there.
+Pads pads_of(const Match& m, const Pattern& pad) {
+  Pads pads;
+  const auto verdict = spatial_pads(m, pad, pads);
+  LAMINA_CHECK(verdict, "{}", verdict.reason());
+  return pads;
+}
+
+/// The window's own pads are numbers.
+Verdict is_explicit(const Match& m, const Pattern& reader, const Window& w) {
+  if (w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower)
+    return Verdict::no("{} takes its pads from the size of the picture", m.label(reader));
+  return Verdict::yes();
+}
+
+/// The window with these pads around its own.
+void widen(Window& w, const Pads& pads) {
+  const auto add = [&](Ints& own, const Ints& more) {
+    if (own.empty() || w.auto_pad == AutoPad::valid) own.assign(more.size(), 0);
+    for (std::size_t i = 0; i < more.size(); ++i) own[i] += more[i];
+  };
+  add(w.pads_begin, pads.begin);
+  add(w.pads_end, pads.end);
+  w.auto_pad = AutoPad::explicit_;
+}
+
+/// Zeros around a mean: they count, so the window's own pads must count as well, or there are none.
+Verdict joins_mean(const Match& m, const Pattern& pool, const AvgPool& op) {
+  const bool own = op.auto_pad == AutoPad::explicit_ && !(all_zero(op.pads_begin) && all_zero(op.pads_end));
+  if (op.exclude_pad && own) return Verdict::no("{} does not count its own pads", m.label(pool));
+  if (op.rounding_type == RoundingType::ceil_torch)
+    return Verdict::no("{} drops windows that begin in its pads", m.label(pool));
+  return Verdict::yes();
+}
+
+/// -inf around a maximum: every window must hold an element of the picture.
+Verdict joins_maximum(const Match& m, const Pattern& pool, const MaxPool& op, const Pads& pads) {
+  if (m.node(pool).outputs.size() > 1) return Verdict::no("{} gives positions", m.label(pool));
+  if (op.rounding_type != RoundingType::floor) return Verdict::no("{} rounds up", m.label(pool));
+  if (std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; }))
+    return Verdict::no("{} is dilated", m.label(pool));
+  auto wide = op;
+  widen(wide, pads);
+  for (std::size_t i = 0; i < op.kernel.size(); ++i)
+    if (const auto most = std::max(wide.pads_begin[i], wide.pads_end[i]); most >= op.kernel[i])
+      return Verdict::no("a window of {} may lie in the pads of {}", op.kernel[i], most);
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void add_fuse_pad(Rules& rules) {
+  const auto x = any();
+  const auto pad = is<Pad>(x).used_once();
+  const auto conv = is<Convolution>(pad), pool = is<AvgPool, MaxPool>(pad);
+
+  rules.push_back(
+      rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
+           RuleSet::portable, conv)
+          .when([=](const Match& m) -> Verdict {
+            Pads pads;
+            if (filler(m.graph(), m.node(pad)) != 0.0)
+              return Verdict::no("{} does not pad by 0", m.label(pad));
+            if (auto v = spatial_pads(m, pad, pads); !v) return v;
+            if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
+            if (auto v = is_explicit(m, conv, m.op<Convolution>(conv)); !v) return v;
+            const auto* w = m.graph().constant(m.node(conv).inputs[1]);
+            if (is_float(m.type(x).element) && !(w && all_finite(*w)))
+              return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
+            return Verdict::yes();
+          })
+          .make([=](Rewrite& r) {
+            const Match& m = r.match();
+            const auto pads = pads_of(m, pad);
+            auto op = m.op<Convolution>(conv);
+            widen(op, pads);
+            auto inputs = m.node(conv).inputs;
+            inputs[0] = m.value(x);
+            r.replace(r.add(op, std::move(inputs), m.node(conv).bodies));
+          }));
+
+  rules.push_back(
+      rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
+           RuleSet::portable, pool)
+          .when([=](const Match& m) -> Verdict {
+            Pads pads;
+            const auto number = filler(m.graph(), m.node(pad));
+            const auto* mean = m.node(pool).op.as<AvgPool>();
+            const auto* most = m.node(pool).op.as<MaxPool>();
+            if (mean && number != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
+            if (most && number != -INFINITY)
+              return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
+                                 m.label(pad));
+            if (auto v = spatial_pads(m, pad, pads); !v) return v;
+            if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
+            if (mean) {
+              if (auto v = is_explicit(m, pool, *mean); !v) return v;
+              return joins_mean(m, pool, *mean);
+            }
+            if (auto v = is_explicit(m, pool, *most); !v) return v;
+            return joins_maximum(m, pool, *most, pads);
+          })
+          .make([=](Rewrite& r) {
+            const Match& m = r.match();
+            const auto pads = pads_of(m, pad);
+            const Node& n = m.node(pool);
+            Op op;
+            if (const auto* mean = n.op.as<AvgPool>()) {
+              auto wide = *mean;
+              widen(wide, pads);
+              wide.exclude_pad = false;
+              op = wide;
+            } else {
+              auto wide = *n.op.as<MaxPool>();
+              widen(wide, pads);
+              op = wide;
+            }
+            r.replace(r.add(std::move(op), {m.value(x)}, n.bodies));
+          }));
+}
+
+}  // namespace lamina
