@@ -24,6 +24,7 @@ const std::vector<Rule>& all_rules() {
                       add_fold_scale_before,
                       add_fuse_group_conv,
                       add_fuse_pad,
+                      add_merge_fake_quantize,
                       add_fuse_bias,
                       add_fuse_simple,
                       add_fuse_sum,
