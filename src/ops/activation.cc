@@ -1,5 +1,7 @@
 #include "ops/activation.h"
 
+#include <cmath>
+
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
@@ -74,6 +76,18 @@ void Clamp::evaluate(EvalContext& c) const {
   c.store(0, values);
 }
 
+void PowerStatic::infer(InferContext& c) const { infer_unary(c, Takes::floats); }
+
+void PowerStatic::evaluate(EvalContext& c) const {
+  const bool wide = c.in(0).element_type() == ElementType::f64;
+  const auto rounded = [wide](double v) { return wide ? v : static_cast<double>(static_cast<float>(v)); };
+  evaluate_unary(c, [&](double x) {
+    if (scale != 1) x = rounded(x * rounded(scale));
+    if (shift != 0) x = rounded(x + rounded(shift));
+    return power != 1 ? std::pow(x, rounded(power)) : x;
+  });
+}
+
 Shape prelu_slope_shape(const Shape& x, const Shape& slope) {
   if (!slope.ranked() || !x.ranked()) return {};
   if (slope.rank() != 1 || x.rank() < 2 || slope[0].is(1)) return slope;
@@ -117,6 +131,7 @@ void PRelu::evaluate(EvalContext& c) const {
 
 void register_activation(Registry& r) {
   r.add<Clamp>();
+  r.add<PowerStatic>();
   r.add<Elu>();
   r.add<Gelu>();
   r.add<HSigmoid>();

@@ -81,6 +81,24 @@ struct Clamp {
   void evaluate(EvalContext& c) const;
 };
 
+/// PowerStatic(x): the Power of old IRs, whose operands are attributes. Each step is rounded to x's type; a
+/// scale of 1, a shift of 0 and a power of 1 are no steps.
+struct PowerStatic {
+  static constexpr OpInfo info{
+      "PowerStatic", 1, 1, 1, Trait::unary_elementwise, "(scale * x + shift) to a constant power"};
+  double power = 1;
+  double scale = 1;
+  double shift = 0;
+  template <class V>
+  void visit(V& v) {
+    v("power", power);
+    v("scale", scale);
+    v("shift", shift);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 /// PRelu(x, slope). A slope of rank 1 whose length is x's size along axis 1 (or 1) lies along axis 1 (along
 /// axis 0 when x has rank 1); any other slope broadcasts to x as in numpy.
 struct PRelu {

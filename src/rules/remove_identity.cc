@@ -1,9 +1,12 @@
 /// Nodes that change nothing: neither a value, nor the type, nor the shape.
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 #include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
@@ -57,6 +60,52 @@ std::optional<std::size_t> neutral_arithmetic(const Graph& g, const Node& n) {
   return std::nullopt;
 }
 
+/// x + 0 and x - (-0) make +0 of -0; x + (-0) and x - 0 do not.
+bool loses_sign_of_zero(const Graph& g, const Node& n, std::size_t kept) {
+  if (!is_float(g.type(n.inputs[kept]).element)) return false;
+  const auto zero = uniform_value(g, n.inputs[1 - kept]);
+  return (n.op.is<Add>() && !std::signbit(*zero)) || (n.op.is<Subtract>() && std::signbit(*zero));
+}
+
+/// What the node computes is the same number for -0 and +0.
+bool forgets_sign_of_zero(const Graph& g, const Node& n, std::size_t input) {
+  if (n.op.is<Convolution>() || n.op.is<MatMul>() || n.op.is<Softmax>() || n.op.is<Exp>() ||
+      n.op.is<Sigmoid>())
+    return true;
+  if (n.op.is<Power>() && input == 1) return true;
+  return !n.outputs.empty() && !is_float(g.type(n.outputs[0]).element);
+}
+
+/// The node tells -0 from +0 by more than the sign of its own 0, or may.
+bool tells_zeros_apart(const Graph& g, const Node& n, std::size_t input) {
+  if (n.op.is<Divide>()) return input == 1;
+  if (n.op.is<Power>()) {
+    const auto exponent = uniform_value(g, n.inputs[1]);
+    return input == 0 && !(exponent && *exponent >= 0);
+  }
+  return n.op.has(Trait::control_flow | Trait::impure) || !n.bodies.empty();
+}
+
+/// Whether a number depends on the sign of a 0 there: 1 / x and the like. Results of the model count as
+/// numbers.
+bool sign_of_zero_matters(const Graph& g, ValueId value) {
+  constexpr std::size_t kMost = 256;
+  std::unordered_set<std::uint32_t> seen{value.index};
+  std::vector<ValueId> open{value};
+  while (!open.empty()) {
+    const auto v = open.back();
+    open.pop_back();
+    for (const auto& use : g.value(v).uses) {
+      const Node& n = g.node(use.node);
+      if (forgets_sign_of_zero(g, n, use.input)) continue;
+      if (tells_zeros_apart(g, n, use.input) || seen.size() > kMost) return true;
+      for (auto out : n.outputs)
+        if (seen.insert(out.index).second) open.push_back(out);
+    }
+  }
+  return false;
+}
+
 bool keeps_every_element(const Graph& g, const Node& n) {
   const auto& in = g.type(n.inputs[0]).shape;
   const auto& out = g.type(n.outputs[0]).shape;
@@ -77,6 +126,7 @@ bool keeps_every_element(const Graph& g, const Node& n) {
     return in.same(out) && (!has_input(n, 3) || all_equal(constant_ints(g, n, 3), 1)) &&
            all_equal(n.op.as<StridedSlice>()->new_axis_mask, 0) &&
            all_equal(n.op.as<StridedSlice>()->shrink_axis_mask, 0);
+  if (n.op.is<PRelu>()) return uniform_value(g, n.inputs[1]) == 1.0;
   if (n.op.is<Concat>()) return n.inputs.size() == 1;
   if (n.op.is<Split>() || n.op.is<VariadicSplit>()) return n.outputs.size() == 1;
   if (const auto* clamp = n.op.as<Clamp>()) return clamp->min == -INFINITY && clamp->max == INFINITY;
@@ -116,11 +166,14 @@ void add_remove_identity(Rules& rules) {
                         const Node& n = m.root_node();
                         const auto kept = *kept_input(g, n);
                         const auto from = n.inputs[kept], to = n.outputs[0];
-                        if (n.op.has(Trait::binary_elementwise))
-                          if (auto v = does_not_grow(m.label(n.inputs[1 - kept]),
-                                                     g.type(n.inputs[1 - kept]).shape, g.type(from).shape);
+                        if (n.op.has(Trait::binary_elementwise)) {
+                          const auto other = n.inputs[1 - kept];
+                          if (auto v = does_not_grow(m.label(other), g.type(other).shape, g.type(from).shape);
                               !v)
                             return v;
+                          if (loses_sign_of_zero(g, n, kept) && sign_of_zero_matters(g, to))
+                            return Verdict::no("it makes 0 of -0, by which something is divided");
+                        }
                         if (g.type(from).element != g.type(to).element)
                           return Verdict::no("it gives {} of {}", name_of(g.type(to).element),
                                              name_of(g.type(from).element));

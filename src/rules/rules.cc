@@ -25,6 +25,7 @@ const std::vector<Rule>& all_rules() {
                       add_fuse_group_conv,
                       add_fuse_pad,
                       add_merge_fake_quantize,
+                      add_remove_power,
                       add_fuse_bias,
                       add_fuse_simple,
                       add_fuse_sum,
