@@ -15,12 +15,14 @@ struct Family {
 };
 
 using Families = std::vector<Family>;
+void add_binary_families(Families& families);       ///< convolutions of +1 and -1
 void add_compute_families(Families& families);      ///< convolutions, matrix products, poolings
 void add_elementwise_families(Families& families);  ///< arithmetic, activations, comparisons, conversions
 void add_movement_families(Families& families);     ///< shapes, joining, cutting, gathering
 void add_norm_families(Families& families);         ///< reductions, normalisations, Softmax, resizing
 void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
 void add_pieces(Families& families);                ///< functions in the pieces that exporters write
+void add_fusions(Families& families);  ///< stages of epilogues, groups, quantise chains, pads
 void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
 
 const Families& all_families();

@@ -39,7 +39,8 @@ const Families& all_families() {
   static const Families all = [] {
     Families families;
     for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
-                      add_norm_families, add_special_families, add_pieces, add_blocks})
+                      add_norm_families, add_special_families, add_binary_families, add_pieces, add_fusions,
+                      add_blocks})
       add(families);
     return families;
   }();
