@@ -1,0 +1,149 @@
+"""The rules that bench/fusions measures: what the page says of each, and on which shapes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fusion_cases import (
+    AFTER,
+    BEFORE,
+    BIAS,
+    CHAINS,
+    DEPTHWISE,
+    FC,
+    FC_SUM,
+    GROUPS,
+    IDENTITY,
+    NORMS,
+    PADS,
+    POOL_PADS,
+    POOLING,
+    SIGNS,
+    SIMPLE,
+    SUM,
+    Case,
+)
+
+
+@dataclass(frozen=True)
+class RulePage:
+    name: str
+    does: str
+    refused: str
+    cases: Sequence[Case]
+
+
+RULES: tuple[RulePage, ...] = (
+    RulePage(
+        "fuse-bias",
+        "The addition (or subtraction) of one constant per output channel becomes the bias of the convolution"
+        " or matrix product before it.",
+        "The operand is no constant, or has another extent than one value or one per channel (which axis is"
+        " the channels' is decided by numpy's alignment, not by the number of values); something else reads"
+        " the result; an epilogue stands between; the arithmetic is in integers.",
+        BIAS,
+    ),
+    RulePage(
+        "fuse-conv-simple",
+        "Activations, scales, shifts, PReLU and FakeQuantize join the epilogue of the convolution (of any"
+        " kind) before them, any number in any order.",
+        "Something else reads the convolution's result, or it is an output of the model; an operand is no"
+        " constant, or is neither one value nor one per channel, or would make the result larger; the element"
+        " type changes.",
+        SIMPLE,
+    ),
+    RulePage(
+        "fuse-fc-activation",
+        "The same behind a matrix product, whose channels are the last axis.",
+        "As for convolutions; an operand with one value per row is none per channel, even where both are as"
+        " many.",
+        FC,
+    ),
+    RulePage(
+        "fuse-conv-sum",
+        "The sum of a convolution's result and another tensor is taken in the convolution's epilogue.",
+        "Something else reads the convolution's result; the shapes are not provably the same.",
+        SUM,
+    ),
+    RulePage(
+        "fuse-fc-sum",
+        "The same behind a matrix product.",
+        "As for convolutions.",
+        FC_SUM,
+    ),
+    RulePage(
+        "fuse-conv-depthwise",
+        "A convolution and the depthwise convolution behind it run as one node: the tensor between is never"
+        " written to memory.",
+        "Something else reads the tensor between; group, channels and multiplier do not match. The plan does"
+        " it where its cost model says that it is faster. *Bound*: the two apart, on as few rows as keep the"
+        " tensor between in cache.",
+        DEPTHWISE,
+    ),
+    RulePage(
+        "fuse-pooling-fakequantize",
+        "A FakeQuantize joins the epilogue of the pooling before it.",
+        "Something else reads the pooling's result; the ranges are neither one value nor one per channel.",
+        POOLING,
+    ),
+    RulePage(
+        "fuse-group-conv",
+        "Equal convolutions of the parts of one Split, joined by a Concat, become one grouped convolution.",
+        "Parts in another order, missing or used twice; another axis than the channels'; attributes, weights'"
+        " shapes or biases that differ; a result that something else reads.",
+        GROUPS,
+    ),
+    RulePage(
+        "fuse-pad-convolution",
+        "A Pad of zeros becomes the padding of the convolution behind it.",
+        "It pads batch or channels, or with something else than zeros; something else reads its result.",
+        PADS,
+    ),
+    RulePage(
+        "fuse-pad-pooling",
+        "A Pad becomes the padding of the pooling behind it.",
+        "As for convolutions; a maximum over zeros is not one over padding; an average that does not count "
+        "its padding.",
+        POOL_PADS,
+    ),
+    RulePage(
+        "recognise-binary-convolution",
+        "A convolution of two-valued inputs by weights of one magnitude per channel counts bits.",
+        "The input is no FakeQuantize with two levels that give -1 and 1 (or 0 and 1); weights of several "
+        "magnitudes; groups.",
+        SIGNS,
+    ),
+    RulePage(
+        "remove-identity",
+        "What changes nothing goes: multiplication by 1, addition of 0, powers of 1, reshapes and transposes"
+        " that keep everything as it is.",
+        "The constant would make the result larger; its input is an input of the model and its result an"
+        " output.",
+        IDENTITY,
+    ),
+    RulePage(
+        "fold-scale-into-weights",
+        "A factor per output channel behind a convolution or matrix product is multiplied into the weights.",
+        "The weights are no constants; something else reads the result; a factor is not finite.",
+        AFTER,
+    ),
+    RulePage(
+        "fold-scale-before-convolution",
+        "A factor per input channel before a convolution is multiplied into the weights.",
+        "The factor is not one per input channel; the weights are no constants.",
+        BEFORE,
+    ),
+    RulePage(
+        "fuse-elementwise",
+        "Element-wise operators that feed each other and that no convolution or product took become one node"
+        " with a single pass over memory.",
+        "Something outside the group reads a result within; sizes are unknown; more than 16 tensors are"
+        " read.",
+        CHAINS,
+    ),
+    RulePage(
+        "recognise-layer-norm",
+        "The operators that make up a layer normalisation become one.",
+        "Axes, exponent or the constants are others.",
+        NORMS,
+    ),
+)
