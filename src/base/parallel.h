@@ -28,6 +28,9 @@ class PieceBody {
 /// caller.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 
+/// Calls body(0, 1) in the calling thread; loops inside of it, those of libraries too, find one thread.
+void on_one_thread(PieceBody body);
+
 /// Threads that a loop started here may use, the caller's included.
 int threads_here();
 
