@@ -31,6 +31,9 @@ class Describer {
       return with_window("conv", explicit_pads(*c, kernel_of(1)), c->groups);
     if (const auto* c = op.as<ConvolutionBackpropData>())
       return c->auto_pad == AutoPad::explicit_ ? with_window("deconv", *c, c->groups) : "";
+    if (const auto* c = op.as<BinaryConvolution>())
+      return with_window("binconv", explicit_pads(*c, kernel_of(1)), c->groups) +
+             (c->pad_value == 0 ? "" : fmt::format(" pad_value={}", c->pad_value));
     if (const auto* m = op.as<MatMul>()) return product(*m);
     if (const auto* p = op.as<MaxPool>()) return pooling("max", *p, p->kernel, p->rounding_type, false);
     if (const auto* p = op.as<AvgPool>())
@@ -213,7 +216,7 @@ double work_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const auto out = elements(graph, node.outputs[0]);
   const auto dims = [&](std::size_t i) { return graph.type(node.inputs[i]).shape.sizes(); };
-  if (node.op.is<Convolution>()) {
+  if (node.op.is<Convolution>() || node.op.is<BinaryConvolution>()) {
     const auto w = dims(1);
     return out * static_cast<double>(element_count(w) / static_cast<std::size_t>(w[0]));
   }
@@ -239,8 +242,9 @@ double work_of(const Graph& graph, NodeId id) {
 
 double flops_of(const Graph& graph, NodeId id) {
   const Op& op = graph.node(id).op;
-  const bool multiply_adds = op.is<Convolution>() || op.is<ConvolutionBackpropData>() || op.is<MatMul>() ||
-                             op.is<LSTMSequence>() || op.is<GRUSequence>();
+  const bool multiply_adds = op.is<Convolution>() || op.is<BinaryConvolution>() ||
+                             op.is<ConvolutionBackpropData>() || op.is<MatMul>() || op.is<LSTMSequence>() ||
+                             op.is<GRUSequence>();
   return work_of(graph, id) * (multiply_adds ? 2 : 1);
 }
 

@@ -85,6 +85,7 @@ FAMILIES = {
     ),
     "native_depthwise": Family(kernels(CONV, r"^native_(dw|depthwise)")),
     "native_direct": Family(kernels(f"{CONV}|{DECONV}", r"^native_(?!gemm|1x1|dw|depthwise)")),
+    "native_binary": Family(kernels("BinaryConvolution", r"^native_binary_(?!depthwise)")),
     "vector_light": Family(kernels(LIGHT, r"^native_elementwise")),
     "vector_math": Family(kernels(MATH, r"^native_(elementwise|softmax)")),
     "onednn_pass": Family(kernels(f"{LIGHT}|Sigmoid|Tanh|.*Pool|Reduce.*", r"^(jit|brg|simple)"), work=False),

@@ -95,11 +95,9 @@ struct Text {
   }
 };
 
-void convolution(Line& line, Text& t, bool transposed) {
-  const auto x = line.value("x"), w = line.value("w");
-  const auto axes = dims_of(line, x).size() - 2;
-  t.input("x", x);
-  t.constant("w", w);
+/// The window's attributes and groups.
+std::string window_of(const Line& line) {
+  const auto axes = dims_of(line, line.value("x")).size() - 2;
   std::string attributes;
   for (const std::string name : {"strides", "dilations", "pads_begin", "pads_end", "output_padding"})
     if (line.values.count(name)) attributes += fmt::format(" {}={}", name, list_of(line.value(name), axes));
@@ -107,8 +105,15 @@ void convolution(Line& line, Text& t, bool transposed) {
     const auto pads = list_of(line.value("pads"), axes);
     attributes += fmt::format(" pads_begin={} pads_end={}", pads, pads);
   }
+  return attributes + " groups=" + line.value_or("groups", "1");
+}
+
+void convolution(Line& line, Text& t, bool transposed) {
+  const auto w = line.value("w");
+  t.input("x", line.value("x"));
+  t.constant("w", w);
   const auto groups = std::stoll(line.value_or("groups", "1"));
-  attributes += fmt::format(" groups={}", groups);
+  const auto attributes = window_of(line);
   std::string more;
   if (line.take_word("bias")) {
     const auto dims = dims_of(line, w);
@@ -117,6 +122,13 @@ void convolution(Line& line, Text& t, bool transposed) {
   }
   t.node("y", fmt::format("{}(x, w{}){}", transposed ? "ConvolutionBackpropData" : "Convolution", more,
                           attributes));
+}
+
+void binary_convolution(Line& line, Text& t) {
+  t.input("x", line.value("x"));
+  t.constant("w", line.value("w"));
+  t.node("y", fmt::format("BinaryConvolution(x, w){} pad_value={}", window_of(line),
+                          line.value_or("pad_value", "0")));
 }
 
 void product(Line& line, Text& t) {
@@ -222,6 +234,7 @@ void first_node(Line& line, Text& t) {
   const auto axis = [&](const std::string& other) { return line.value_or("axis", other); };
   if (kind == "conv") return convolution(line, t, false);
   if (kind == "deconv") return convolution(line, t, true);
+  if (kind == "binconv") return binary_convolution(line, t);
   if (kind == "matmul") return product(line, t);
   if (kind == "pool") return pooling(line, t);
   if (kind == "eltwise") return any_operator(line, t);
@@ -260,7 +273,8 @@ void first_node(Line& line, Text& t) {
     return t.node("y", "LRN(x, axes) size=" + line.value_or("size", "5"));
   }
   line.wrong(
-      "unknown kind, wanted conv, deconv, matmul, pool, eltwise, reduce, resize, concat, split, softmax, "
+      "unknown kind, wanted conv, deconv, binconv, matmul, pool, eltwise, reduce, resize, concat, split, "
+      "softmax, "
       "layernorm, mvn, lrn, transpose, lstm or gru");
 }
 

@@ -2,6 +2,7 @@
 /// Problems for kernels: one line of text describes one node, with what follows it.
 ///
 ///   conv x=f32[1,64,56,56] w=f32[64,64,3,3] pads=1 bias relu
+///   binconv x=f32[1,64,56,56] w=u1[64,64,3,3] pads=1       # of signs; pad_value=-1, 0 or 1
 ///   matmul a=f32[128,256] b=f32[256,1024] bias gelu        # b is constant; `variable`: it is not
 ///   pool max x=f32[1,64,112,112] kernel=3 strides=2 pads=1
 ///   eltwise Add a=f32[1,64,56,56] b=f32[1,64,1,1]          # any operator by its name

@@ -17,6 +17,7 @@ enum class Family : std::uint8_t {
   native_gemm,       ///< our matrix products and 1x1 convolutions
   native_depthwise,  ///< our depthwise convolution
   native_direct,     ///< our other convolutions
+  native_binary,     ///< BinaryConvolution; `work` counts pairs of bits
   vector_light,      ///< vector code of a few instructions per element; bound by memory
   vector_math,       ///< with exp, log, erf, ...; `work` counts evaluations
   onednn_pass,       ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)

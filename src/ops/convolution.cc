@@ -226,7 +226,7 @@ void BinaryConvolution::infer(InferContext& c) const {
   require_number(c, 1, "weights");
   const auto rank = common_rank(c);
   const auto& w = c.shape(1);
-  check_groups(c, 1, w.ranked() ? w[1] : Dim(), Dim());
+  check_groups(c, groups, w.ranked() ? w[1] : Dim(), w.ranked() ? w[0] : Dim());
   const auto e = c.element(0);
   c.set(0, e == ElementType::undefined || is_float(e) ? e : ElementType::f32,
         rank ? forward_shape(c, *this, *rank) : Shape());

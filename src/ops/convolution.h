@@ -61,12 +61,13 @@ enum class BinaryMode : std::uint8_t { xnor_popcount };
 template <>
 inline constexpr std::array enum_names<BinaryMode> = {std::string_view("xnor-popcount")};
 
-/// Input and weights are read as -1 (0 or less) and +1 (more than 0); weights are u1 [O, I, spatial...], low
-/// bit first. Outside the picture stands pad_value (-1: contributes -1, 0: nothing, 1: +1).
+/// Input and weights are read as -1 (0 or less) and +1 (more than 0); weights are u1 [O, I/groups,
+/// spatial...], low bit first. Outside the picture stands pad_value (-1: contributes -1, 0: nothing, 1: +1).
 struct BinaryConvolution : Window {
   static constexpr OpInfo info{"BinaryConvolution", 2, 2, 1, Trait::epilogue, "Convolution of +1 and -1"};
   BinaryMode mode = BinaryMode::xnor_popcount;
   double pad_value = 0;
+  std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
     v("strides", strides);
@@ -76,6 +77,7 @@ struct BinaryConvolution : Window {
     v("auto_pad", auto_pad);
     v("mode", mode);
     v("pad_value", pad_value);
+    v("groups", groups);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -258,7 +258,7 @@ void BinaryConvolution::evaluate(EvalContext& c) const {
   auto data = c.floats(0), weights = c.floats(1);
   for (auto* list : {&data, &weights})
     for (auto& v : *list) v = v > 0 ? 1.0f : -1.0f;
-  const auto g = geometry(x, w, c.out_dims(), 1, win);
+  const auto g = geometry(x, w, c.out_dims(), groups, win);
   c.store(0, convolve(g, Operands<float>{data.data(), weights.data(), static_cast<float>(pad_value), 0, {}}));
 }
 

@@ -207,5 +207,15 @@ TEST(BinaryConvolution, counts_signs) {
         {1, 1, 1, 2}, {pad + 1 + 1, 1});
 }
 
+TEST(BinaryConvolution, groups) {
+  BinaryConvolution op;
+  op.groups = 2;
+  expect_values(evaluate(op, {floats({1, 4, 1, 1}, {1, 1, 1, -1}),
+                              of_type(ElementType::u1, {2, 2, 1, 1}, {1, 1, 1, 0})}),
+                {1, 2, 1, 1}, {2, 2});
+  EXPECT_ERROR(infer(op, {f32({1, 4, 1, 1}), f32({3, 2, 1, 1})}), "3 output channels in 2 groups");
+  EXPECT_ERROR(infer(op, {f32({1, 3, 1, 1}), f32({2, 2, 1, 1})}), "input has 3 channels");
+}
+
 }  // namespace
 }  // namespace lamina

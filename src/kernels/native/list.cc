@@ -10,6 +10,7 @@
 #include "ops/resize.h"
 #include "ops/sorting.h"
 
+#include "kernels/native/binary_convolution.h"
 #include "kernels/native/convolution.h"
 #include "kernels/native/depthwise.h"
 #include "kernels/native/indices.h"
@@ -47,6 +48,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
                   offer_native_convolution});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
+  list.push_back(
+      {"native", [](const Op& op) { return op.is<BinaryConvolution>(); }, offer_binary_convolution});
 }
 
 }  // namespace lamina

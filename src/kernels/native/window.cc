@@ -22,6 +22,7 @@ ResolvedWindow window_of(const NodeView& v) {
   const auto x = v.dims(0), y = v.out_dims();
   const std::vector<Dim> sizes(x.begin() + 2, x.end());
   if (const auto* op = v.op<Convolution>()) return resolve(*op, sizes, spatial(v.dims(1)));
+  if (const auto* op = v.op<BinaryConvolution>()) return resolve(*op, sizes, spatial(v.dims(1)));
   std::vector<Dim> wanted;  // what input 3 asks for
   if (v.has(3)) wanted.assign(y.begin() + 2, y.end());
   return resolve_transposed(*v.op<ConvolutionBackpropData>(), sizes, spatial(v.dims(1)), wanted);
@@ -55,6 +56,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> first_tap(const Geometry& g
 
 Geometry geometry_of(const NodeView& v) {
   const auto* back = v.op<ConvolutionBackpropData>();
+  const auto* binary = v.op<BinaryConvolution>();
   const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();
   const auto r = window_of(v);
   Geometry g;
@@ -62,7 +64,7 @@ Geometry geometry_of(const NodeView& v) {
   g.images = x[0];
   g.inputs = x[1];
   g.outputs = y[1];
-  g.groups = back ? back->groups : v.op<Convolution>()->groups;
+  g.groups = back ? back->groups : binary ? binary->groups : v.op<Convolution>()->groups;
   g.in = triple(spatial(x), 1);
   g.out = triple(spatial(y), 1);
   g.kernel = triple(spatial(w), 1);

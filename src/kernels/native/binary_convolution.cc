@@ -1,0 +1,249 @@
+/// BinaryConvolution: the picture is packed to bits first (binary_packing.h), then differences to the weights
+/// are counted (binary_lines.h).
+#include "kernels/native/binary_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/binary_packing.h"
+#include "kernels/native/gemm_epilogue.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using binary::Kernels;
+using binary::Packing;
+using binary::Panel;
+
+constexpr double kLeastMicroseconds = 20;
+constexpr std::int64_t kMostTogether = 60;  ///< points of a task
+
+struct Binary : Packing {
+  gemm::Epilogue epilogue;
+  Tensor packed, start;                               ///< weights and what counts are taken from
+  std::int64_t in_row = 0, out_row = 0, add_row = 0;  ///< floats from point to point
+  std::int64_t chunk = 1, chunks = 1;                 ///< points of a task
+  std::int64_t part = 1, parts = 1;                   ///< panels of a task
+  std::int64_t grain = 1, pack_grain = 1;
+};
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+double microseconds(const Binary& b) {
+  const auto& g = b.g;
+  const double points = static_cast<double>(g.images * g.out_points()),
+               moved = 4.0 * static_cast<double>(g.images * g.in_points() * g.inputs) +
+                       4.0 * points * static_cast<double>(g.outputs);
+  const double work = points * static_cast<double>(b.groups() * b.vectors * b.kernels->lanes) *
+                      static_cast<double>(g.taps() * b.units * b.kernels->unit_channels);
+  const auto isa = effective_isa();
+  const double best = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;  // of a lookup
+  return cost_of(Family::native_binary, work * best / b.kernels->speed, moved);
+}
+
+/// Cuts the work: points that share weights in a cache, then panels.
+void divide(Binary& b) {
+  const auto& g = b.g;
+  const double total = microseconds(b), points = static_cast<double>(g.images * g.out_points());
+  const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
+    number = ceil_div(count, most);
+    size = ceil_div(count, number);
+    number = ceil_div(count, size);
+  };
+  const auto wanted = static_cast<std::int64_t>(2 * kLeastMicroseconds * points / total);
+  cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, kMostTogether), b.chunk, b.chunks);
+  const auto count = static_cast<std::int64_t>(b.panels.size());
+  b.part = count;
+  if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kLeastMicroseconds) {
+    const auto tasks = static_cast<std::int64_t>(std::min(8.0, total / kLeastMicroseconds));
+    cut(count, std::max<std::int64_t>(1, count * g.images * b.chunks / tasks), b.part, b.parts);
+  }
+  const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
+  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastMicroseconds * tasks / total));
+  const double line_us = static_cast<double>(g.in[2] * g.inputs) / 4000 + 0.01;
+  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastMicroseconds / line_us));
+}
+
+/// Line `index` of all packed pictures.
+void pack_line(const Binary& b, const float* in, std::uint8_t* to, std::int64_t index) {
+  const auto& g = b.g;
+  const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
+                     image = index / b.padded[1] / b.padded[0];
+  const auto clear = [&](std::int64_t from, std::int64_t end) {
+    if (from < end) std::memset(to + from * b.point, 0, static_cast<std::size_t>((end - from) * b.point));
+  };
+  if (y < 0 || y >= g.in[1] || z < 0 || z >= g.in[0]) return clear(0, b.padded[2]);
+  const auto left = std::min(g.pad[2], b.padded[2]), count = std::min(g.in[2], b.padded[2] - left);
+  clear(0, left);
+  clear(left + count, b.padded[2]);
+  binary::Points p{};
+  p.in = in + (((image * g.in[0] + z) * g.in[1] + y) * g.in[2]) * b.in_row;
+  p.step = b.in_row;
+  p.count = count;
+  p.groups = b.depthwise ? 1 : g.groups;
+  p.channels = b.depthwise ? g.inputs : b.in_channels();
+  p.out = to + left * b.point;
+  p.out_step = b.point;
+  b.kernels->pack(p);
+}
+
+/// The windows of some points, and what their counts are taken from.
+struct Windows {
+  const std::uint8_t* x[kMostTogether];
+  const std::int32_t* start[kMostTogether];
+};
+
+void find_windows(const Binary& b, const std::uint8_t* image, std::int64_t first, std::int64_t count,
+                  Windows& w) {
+  const auto& out = b.g.out;
+  const auto* start = b.start.data<std::int32_t>().data();
+  const std::int64_t outputs = b.all_lanes();
+  std::int64_t x = first % out[2], y = first / out[2] % out[1], z = first / out[2] / out[1];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)],
+               &px = b.places[2][static_cast<std::size_t>(x)];
+    w.x[i] = image + pz.offset + py.offset + px.offset;
+    w.start[i] = start + (pz.kind + py.kind + px.kind) * outputs;
+    if (++x == out[2]) {
+      x = 0;
+      if (++y == out[1]) y = 0, ++z;
+    }
+  }
+}
+
+void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std::int64_t count, float* out,
+               const float* add) {
+  const std::int64_t lanes = b.kernels->lanes, first = panel.vector * lanes;
+  binary::Tile t{};
+  t.x_add = panel.group * b.units * b.kernels->unit_bytes;
+  t.start_add = (panel.group * b.vectors + panel.vector) * lanes;
+  t.w_vector = b.vector_bytes();
+  t.w = b.packed.data<std::uint8_t>().data() + (panel.group * b.vectors + panel.vector) * t.w_vector;
+  t.segments = b.segments.data();
+  t.segment_count = static_cast<std::int64_t>(b.segments.size());
+  t.out_step = b.out_row;
+  t.add_step = b.add_row;
+  t.channels = std::min(panel.vectors * lanes, b.outputs() - first);
+  t.finish = b.epilogue.finish;
+  const auto channel = panel.group * b.outputs() + first;
+  const auto* kernels = b.depthwise                          ? b.kernels->kernels[1]
+                        : b.counted() > binary::kMostCounted ? b.kernels->many
+                                                             : b.kernels->kernels[panel.vectors];
+  const auto tiles = ceil_div(count, b.kernels->points);
+  for (std::int64_t i = 0, at = 0; i < tiles; ++i) {
+    const auto points = (count - at) / (tiles - i);
+    t.x = windows.x + at;
+    t.start = windows.start + at;
+    t.out = out + at * b.out_row + channel;
+    t.add = add ? add + at * b.add_row + channel : nullptr;
+    kernels[points](t);
+    at += points;
+  }
+}
+
+void apply_stages(const Binary& b, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {
+  const auto channels = b.g.outputs;
+  if (b.out_row == channels) return stages(out, out, point * channels, points * channels);
+  for (std::int64_t i = 0; i < points; ++i, out += b.out_row)
+    stages(out, out, (point + i) * channels, channels);
+}
+
+void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
+  const std::int64_t part = index % b.parts, chunk = index / b.parts % b.chunks,
+                     image = index / b.parts / b.chunks;
+  const std::int64_t first = chunk * b.chunk, count = std::min(b.chunk, b.g.out_points() - first),
+                     point = image * b.g.out_points() + first;
+  Windows windows;
+  find_windows(b, static_cast<const std::uint8_t*>(args.scratch) + image * b.image, first, count, windows);
+  float* out = static_cast<float*>(args.out[0]) + point * b.out_row;
+  const float* add =
+      b.epilogue.add ? static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row : nullptr;
+  const auto end = std::min<std::int64_t>((part + 1) * b.part, static_cast<std::int64_t>(b.panels.size()));
+  for (auto i = part * b.part; i < end; ++i)
+    run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, out, add);
+  if (stages) apply_stages(b, *stages, out, point, count);
+}
+
+void run(const Binary& b, const RunArgs& args) {
+  auto* bits = static_cast<std::uint8_t*>(args.scratch);
+  const auto* in = static_cast<const float*>(args.in[0]);
+  parallel_for(b.g.images * b.padded[0] * b.padded[1], b.pack_grain, [&](auto begin, auto end) {
+    for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
+  });
+  parallel_for(b.g.images * b.chunks * b.parts, b.grain, [&](auto begin, auto end) {
+    if (b.epilogue.registers_only()) {
+      for (auto i = begin; i < end; ++i) run_task(b, args, i, nullptr);
+    } else {
+      StageRun stages(*b.epilogue.stages, args.in);
+      for (auto i = begin; i < end; ++i) run_task(b, args, i, &stages);
+    }
+  });
+}
+
+Verdict takes(const NodeView& v) {
+  const auto& op = *v.op<BinaryConvolution>();
+  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
+    return Verdict::no("element types other than f32");
+  if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  if (op.pad_value != -1 && op.pad_value != 0 && op.pad_value != 1)
+    return Verdict::no("pad_value is {}, wanted -1, 0 or 1", op.pad_value);
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
+    return Verdict::no("empty tensors");
+  return Verdict::yes();
+}
+
+void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue, const Packing& packing) {
+  Binary b{packing, epilogue, {}, {}};
+  b.in_row = b.g.inputs;
+  b.out_row = b.add_row = b.g.outputs;
+  divide(b);
+  Offer o;
+  o.label = fmt::format("native_binary_{}_f32", b.kernels->name);
+  epilogue.add_to(o, v, Layout::channels_last);
+  o.inputs[0] = Layout::channels_last;
+  o.consumed.push_back(1);
+  o.wide_inputs.push_back(0);
+  if (epilogue.add) o.wide_inputs.push_back(*epilogue.add);
+  o.wide_outputs.push_back(0);
+  o.scratch = b.bytes();
+  o.cost += microseconds(b);
+  o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (const auto row = context.input_row(0)) b.in_row = row;
+    if (const auto row = context.output_row()) b.out_row = row;
+    if (b.epilogue.add)
+      if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
+    b.start = b.starts(weights);
+    b.packed =
+        context.weights.packed(weights, fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
+                               [&] { return b.weights(weights); });
+    return executable([b](const RunArgs& args) { run(b, args); });
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace
+
+void offer_binary_convolution(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  const auto g = windows::geometry_of(v);
+  const bool each = g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= 255;
+  std::vector<const Kernels*> list{each ? &binary::depthwise_kernels(g.outputs)
+                                        : &binary::lookup_kernels(g.outputs / g.groups)};
+  if (const auto* kernels = binary::popcount_kernels(); kernels && !each) list.push_back(kernels);
+  for (const auto* kernels : list) {
+    const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
+    const auto packing = Packing::of(g, *kernels, each, pad_value);
+    if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
+    offer_with(v, answers, *epilogue, *packing);
+  }
+}
+
+}  // namespace lamina

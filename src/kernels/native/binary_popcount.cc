@@ -1,0 +1,124 @@
+/// Binary convolution that counts the bits of words: AVX-512 with VPOPCNTDQ, which is no instruction set of
+/// its own in Highway's list of ours; see binary_lines.h.
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/cpu.h"
+#include "kernels/native/binary_lines.h"
+#include "kernels/native/simd.h"
+
+#define LAMINA_POPCNT __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")))
+#define LAMINA_POPCNT_INLINE LAMINA_POPCNT inline __attribute__((always_inline))
+
+namespace lamina::binary {
+namespace {
+
+using gemm::Finish;
+
+constexpr int kLanes = 16;
+
+/// The first n lanes.
+LAMINA_POPCNT_INLINE __mmask16 some(std::int64_t n) {
+  return static_cast<__mmask16>((1u << std::min<std::int64_t>(n, kLanes)) - 1);
+}
+
+LAMINA_POPCNT_INLINE __m512 finished(const Finish& f, __m512 v) {
+  if (f.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
+    return _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), v));
+  if (f.kind == Finish::Kind::leaky)
+    return _mm512_mask_mul_ps(v, _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ), v,
+                              _mm512_set1_ps(f.slope));
+  return v;
+}
+
+LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m512i counts) {
+  const auto mask = some(t.channels - at);
+  const auto start = _mm512_loadu_si512(t.start[point] + t.start_add + at);
+  auto v = _mm512_cvtepi32_ps(_mm512_sub_epi32(start, _mm512_add_epi32(counts, counts)));
+  if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
+  _mm512_mask_storeu_ps(t.out + point * t.out_step + at, mask, finished(t.finish, v));
+}
+
+/// P points by V vectors of outputs.
+template <int P, int V>
+LAMINA_POPCNT void tile(const Tile& t) {
+  __m512i counts[P][V];
+  LAMINA_UNROLL
+  for (int p = 0; p < P; ++p) {
+    LAMINA_UNROLL
+    for (int v = 0; v < V; ++v) counts[p][v] = _mm512_setzero_si512();
+  }
+  const std::uint8_t* w = t.w;
+  for (const Segment *s = t.segments, *end = s + t.segment_count; s != end; ++s) {
+    const std::uint8_t* x[P];
+    LAMINA_UNROLL
+    for (int p = 0; p < P; ++p) x[p] = t.x[p] + t.x_add + s->offset;
+    const std::int64_t bytes = s->units * 4;
+    for (std::int64_t k = 0; k < bytes; k += 4, w += 64) {
+      __m512i weights[V];
+      LAMINA_UNROLL
+      for (int v = 0; v < V; ++v) weights[v] = _mm512_load_si512(w + v * t.w_vector);
+      LAMINA_UNROLL
+      for (int p = 0; p < P; ++p) {
+        int word;
+        std::memcpy(&word, x[p] + k, sizeof word);
+        const auto signs = _mm512_set1_epi32(word);
+        LAMINA_UNROLL
+        for (int v = 0; v < V; ++v) {
+          const auto differences = _mm512_xor_si512(weights[v], signs);
+          counts[p][v] = _mm512_add_epi32(counts[p][v], _mm512_popcnt_epi32(differences));
+        }
+      }
+    }
+  }
+  LAMINA_UNROLL
+  for (int p = 0; p < P; ++p) {
+    LAMINA_UNROLL
+    for (int v = 0; v < V; ++v)
+      if (v * kLanes < t.channels) store(t, p, v * kLanes, counts[p][v]);
+  }
+}
+
+/// Bits of 32 channels each in a word.
+LAMINA_POPCNT void pack(const Points& s) {
+  for (std::int64_t i = 0; i < s.count; ++i) {
+    const float* in = s.in + i * s.step;
+    std::uint8_t* out = s.out + i * s.out_step;
+    for (std::int64_t g = 0; g < s.groups; ++g, in += s.channels)
+      for (std::int64_t c = 0; c < s.channels; c += 32, out += 4) {
+        const auto left = s.channels - c;
+        const auto low = _mm512_maskz_loadu_ps(some(left), in + c);
+        std::uint32_t word = _mm512_cmp_ps_mask(low, _mm512_setzero_ps(), _CMP_GT_OQ);
+        if (left > 16) {
+          const auto high = _mm512_maskz_loadu_ps(some(left - 16), in + c + 16);
+          word |= static_cast<std::uint32_t>(_mm512_cmp_ps_mask(high, _mm512_setzero_ps(), _CMP_GT_OQ)) << 16;
+        }
+        std::memcpy(out, &word, sizeof word);
+      }
+  }
+}
+
+#define LAMINA_TILES(v) \
+  { nullptr, tile<1, v>, tile<2, v>, tile<3, v>, tile<4, v>, tile<5, v>, tile<6, v> }
+
+}  // namespace
+
+const Kernels* popcount_kernels() {
+  static const Kernels kernels{"vpopcntdq",
+                               kLanes,
+                               32,
+                               4,
+                               0,
+                               4,
+                               6,
+                               300,
+                               {{}, LAMINA_TILES(1), LAMINA_TILES(2), LAMINA_TILES(3), LAMINA_TILES(4)},
+                               LAMINA_TILES(1),
+                               pack};
+  static const bool known = __builtin_cpu_supports("avx512vpopcntdq");
+  return known && effective_isa() == Isa::avx512 ? &kernels : nullptr;
+}
+
+}  // namespace lamina::binary

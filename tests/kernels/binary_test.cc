@@ -1,0 +1,176 @@
+/// BinaryConvolution: every offer against the reference over random shapes. Results are whole numbers, so
+/// that "close" means equal.
+#include <gtest/gtest.h>
+
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+struct Case {
+  std::int64_t images, channels, outputs, groups, height, width, kernel_h, kernel_w, stride_h, stride_w,
+      dilation;
+  std::int64_t top, left, bottom, right;
+  int pad_value;
+  std::string epilogue;
+};
+
+std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                     std::int64_t pads) {
+  return in + pads < dilation * (kernel - 1) + 1 ? 0 : (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
+}
+std::int64_t height_of(const Case& c) {
+  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
+}
+std::int64_t width_of(const Case& c) {
+  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
+}
+
+std::string text_of(const Case& c) {
+  const bool second = c.epilogue.find('z') != std::string::npos;
+  const auto y = fmt::format("f32[{},{},{},{}]", c.images, c.outputs, height_of(c), width_of(c));
+  std::string body;
+  if (!c.epilogue.empty())
+    body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
+                       fmt::format(fmt::runtime(c.epilogue), fmt::arg("o", c.outputs)));
+  return fmt::format(
+      "graph (x: f32[{},{},{},{}]{}) -> (y) {{\n w = const u1[{},{},{},{}] seed(1)\n y = "
+      "BinaryConvolution(x, "
+      "w{}) strides=[{},{}] dilations=[{},{}] pads_begin=[{},{}] pads_end=[{},{}] pad_value={} "
+      "groups={}{}\n}}\n",
+      c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs, c.channels / c.groups,
+      c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation, c.dilation, c.top,
+      c.left, c.bottom, c.right, c.pad_value, c.groups, body);
+}
+
+template <class T, std::size_t N>
+const T& pick(SplitMix& random, const T (&values)[N]) {
+  return values[random.below(N)];
+}
+
+Case random_case(SplitMix& random) {
+  static const std::int64_t channels[] = {1, 2, 3, 5, 7, 8, 12, 16, 17, 31, 32, 33, 48, 64, 65, 100},
+                            sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 20};
+  static const std::string epilogues[] = {
+      "",
+      "",
+      "",
+      "r = Relu(a)",
+      "r = Clamp(a) min=-3 max=5.5",
+      "m = const f32[1] {{0.1}}\n r = PRelu(a, m)",
+      "t = Add(a, z)\n r = Relu(t)",
+      "r = Add(z, a)",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[1,{o},1,1] seed(4)\n t = "
+      "Multiply(a, m)\n u = Add(t, n)\n r = Sigmoid(u)"};
+  while (true) {
+    Case c{};
+    c.images = random.below(4) == 0 ? 2 : 1;
+    c.channels = pick(random, channels);
+    c.outputs = pick(random, channels);
+    c.groups = 1;
+    switch (random.below(5)) {
+      case 0:
+        c.groups = c.outputs = c.channels;
+        break;
+      case 1:
+        c.groups = c.channels % 3 == 0 ? 3 : c.channels % 2 == 0 ? 2 : c.channels;
+        c.outputs = c.groups * pick(random, {1, 2, 5, 17});
+        break;
+    }
+    c.height = pick(random, sizes);
+    c.width = pick(random, sizes);
+    c.kernel_h = pick(random, {3, 3, 3, 1, 1, 5, 2, 7});
+    c.kernel_w = random.below(5) == 0 ? pick(random, {1, 2, 3, 4}) : c.kernel_h;
+    c.stride_h = pick(random, {1, 1, 2, 3});
+    c.stride_w = random.below(5) == 0 ? pick(random, {1, 2, 3}) : c.stride_h;
+    c.dilation = pick(random, {1, 1, 1, 2, 3});
+    const auto pad = [&](std::int64_t k) {
+      return static_cast<std::int64_t>(random.below(2) == 0 ? k / 2 : random.below(4));
+    };
+    c.top = pad(c.kernel_h);
+    c.bottom = pad(c.kernel_h);
+    c.left = pad(c.kernel_w);
+    c.right = pad(c.kernel_w);
+    c.pad_value = static_cast<int>(random.below(3)) - 1;
+    c.epilogue = pick(random, epilogues);
+    if (height_of(c) >= 1 && width_of(c) >= 1) return c;
+  }
+}
+
+TEST(Binary, random_windows) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    SplitMix random(seed);
+    const auto text = text_of(random_case(random));
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    check_all_offers(parse(text), seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Binary, large_enough_for_threads) {
+  for (const auto& c :
+       {Case{1, 100, 130, 1, 40, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Relu(a)"},
+        Case{1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, ""},
+        Case{2, 200, 200, 200, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Sigmoid(a)"},
+        Case{1, 256, 96, 1, 30, 30, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, "t = Add(a, z)\n r = Relu(t)"}}) {
+    SCOPED_TRACE(text_of(c));
+    check_all_offers(parse(text_of(c)), 3);
+  }
+}
+
+TEST(Binary, one_and_three_dimensions) {
+  for (const int pad : {-1, 0, 1}) {
+    check_all_offers(
+        parse(fmt::format("graph (x: f32[2,20,50]) -> (y) {{\n w = const u1[7,20,5] seed(1)\n y = "
+                          "BinaryConvolution(x, w) strides=[2] pads_begin=[2] pads_end=[1] "
+                          "pad_value={}\n}}\n",
+                          pad)),
+        1);
+    check_all_offers(
+        parse(fmt::format("graph (x: f32[1,6,5,6,7]) -> (y) {{\n w = const u1[9,6,3,2,3] seed(1)\n y = "
+                          "BinaryConvolution(x, w) strides=[1,2,1] dilations=[2,1,1] pads_begin=[1,1,2] "
+                          "pads_end=[2,0,1] pad_value={}\n}}\n",
+                          pad)),
+        2);
+  }
+}
+
+TEST(Binary, sums_of_more_than_16_bits) {
+  check_all_offers(parse("graph (x: f32[1,16400,3,3]) -> (y) {\n w = const u1[35,16400,3,3] fill(1)\n y = "
+                         "BinaryConvolution(x, w) pads_begin=[1,0] pad_value=-1\n}\n"),
+                   1);
+}
+
+TEST(Binary, zeros_infinities_and_nan) {
+  const auto g = parse(
+      "graph (x: f32[1,6,1,1]) -> (y) {\n w = const u1[2,6,1,1] {1,1,1,1,1,1,0,1,0,1,0,1}\n y = "
+      "BinaryConvolution(x, w)\n}\n");
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const auto x = Tensor::of<float>({1, 6, 1, 1}, std::vector<float>{0, -0.0F, inf, -inf, nan, 1e-45F});
+  const auto got = run_graph(g, {x});
+  EXPECT_TRUE(got.outputs[0].same_as(Tensor::of<float>({1, 2, 1, 1}, std::vector<float>{-2, 0})));
+  EXPECT_TRUE(got.outputs[0].same_as(interpret(g, {x})[0]));
+  EXPECT_EQ(got.labels.at(0).find("native_binary"), 0u) << got.labels.at(0);
+}
+
+TEST(Binary, refusals) {
+  const auto refusal = [](const std::string& text) {
+    const auto g = parse(text);
+    const auto answers = ask_kernels(NodeView(g, g.order().at(0)));
+    for (const auto& o : answers.offers) EXPECT_TRUE(o.last_resort) << o.label;
+    return answers.refusals.empty() ? "" : answers.refusals[0].reason;
+  };
+  EXPECT_EQ(refusal("graph (x: f32[1,6,4,4], w: f32[2,6,1,1]) -> (y) {\n y = BinaryConvolution(x, w)\n}\n"),
+            "weights are not constant");
+  EXPECT_EQ(
+      refusal("graph (x: f32[1,6,4,4]) -> (y) {\n w = const u1[2,6,1,1] seed(1)\n y = BinaryConvolution(x, "
+              "w) pad_value=0.5\n}\n"),
+      "pad_value is 0.5, wanted -1, 0 or 1");
+  EXPECT_EQ(
+      refusal("graph (x: f32[1,1,2,2]) -> (y) {\n w = const u1[1,1,3,3] seed(1)\n y = BinaryConvolution(x, "
+              "w) dilations=[4000,4000] pads_begin=[4000,4000] pads_end=[4000,4000]\n}\n"),
+      "windows reach far outside of the picture");
+}
+
+}  // namespace
+}  // namespace lamina::testing
