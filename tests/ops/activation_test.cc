@@ -23,6 +23,8 @@ TEST(Activation, WithoutParameters) {
       {Gelu{.approximation_mode = GeluMode::tanh}, {-0.0000702, -0.1588080, 0, 0.8411920, 3.9999298}},
       {Swish{}, {-0.0719449, -0.2689414, 0, 0.7310586, 3.9280552}},
       {Clamp{.min = -1.5, .max = 2}, {-1.5, -1, 0, 1, 2}},
+      {PowerStatic{.power = 2, .scale = 0.5, .shift = -1}, {9, 2.25, 1, 0.25, 1}},
+      {PowerStatic{.power = 0}, {1, 1, 1, 1, 1}},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.op.name());
@@ -34,6 +36,16 @@ TEST(Activation, NothingOverflowsFarOut) {
   expect_values(evaluate(SoftPlus{}, {floats({-1000, 1000})}), {2}, {0, 1000});
   expect_values(evaluate(Mish{}, {floats({-1000, 1000})}), {2}, {0, 1000});
   expect_values(evaluate(Swish{}, {floats({-1000, 1000})}), {2}, {0, 1000});
+}
+
+TEST(Activation, PowerStaticTakesNoStepsThatChangeNothing) {
+  const auto y = to_floats(evaluate(PowerStatic{}, {floats({-0.0, 0, 3e38})}));
+  EXPECT_TRUE(std::signbit(y[0]));  // adding 0 would lose the sign
+  EXPECT_FALSE(std::signbit(y[1]));
+  EXPECT_EQ(y[2], 3e38f);
+  // Steps are rounded: 3e38 * 10 is no f32, its root would be.
+  expect_values(evaluate(PowerStatic{.power = 0.5, .scale = 10}, {floats({3e38})}), {1}, {INFINITY});
+  EXPECT_ERROR(infer(PowerStatic{}, {ints({1})}), "floating-point");
 }
 
 TEST(Activation, WithParameterInputs) {
