@@ -18,6 +18,7 @@ const std::vector<Rule>& all_rules() {
                       add_recognise_prelu,
                       add_recognise_norms,
                       add_recognise_shuffles,
+                      add_recognise_binary,
                       add_eliminate_transpose,
                       add_shrink_constants,
                       add_fold_scale,

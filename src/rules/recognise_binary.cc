@@ -1,0 +1,155 @@
+/// Convolutions whose weights are one number per output channel or its negative, behind a FakeQuantize with
+/// two levels: they count bits. The FakeQuantize stays; of its NaN, which its specification leaves open,
+/// nothing is kept.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/quantization.h"
+#include "rules/rules.h"
+#include "rules/weights.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t kMostTerms = 1 << 23;  ///< sums of so many +2 and -2 are exact in f32
+
+/// What the FakeQuantize gives: -size and size, or 0 and size.
+struct Levels {
+  double size = 0;
+  bool bits = false;
+};
+
+std::optional<Levels> levels_of(const Tensor& low, const Tensor& high) {
+  auto values = to_doubles(low);
+  for (const double v : to_doubles(high)) values.push_back(v);
+  Levels found;
+  for (const double v : values) found.size = std::max(found.size, std::fabs(v));
+  if (!std::isnormal(static_cast<float>(found.size) / 2)) return std::nullopt;
+  const auto all = [&](double other) {
+    return std::all_of(values.begin(), values.end(), [&](double v) { return v == found.size || v == other; });
+  };
+  found.bits = !all(-found.size);
+  if (found.bits && !all(0)) return std::nullopt;
+  return found;
+}
+
+/// The magnitude of each output channel's weights; nothing when they have several, or a strange one.
+std::optional<std::vector<double>> magnitudes(const Tensor& weights) {
+  const auto values = to_floats(weights);
+  const auto outputs = static_cast<std::size_t>(weights.shape()[0]), size = values.size() / outputs;
+  std::vector<double> found;
+  for (std::size_t o = 0; o < outputs; ++o) {
+    const float* row = values.data() + o * size;
+    const float first = std::fabs(row[0]);
+    if (!std::isnormal(first / 2)) return std::nullopt;
+    if (std::any_of(row, row + size, [&](float v) { return std::fabs(v) != first; })) return std::nullopt;
+    found.push_back(first);
+  }
+  return found;
+}
+
+/// Sums of the signs of each output channel's weights.
+std::vector<double> sign_sums(const Tensor& weights) {
+  const auto values = to_floats(weights);
+  const auto outputs = static_cast<std::size_t>(weights.shape()[0]), size = values.size() / outputs;
+  std::vector<double> sums(outputs);
+  for (std::size_t i = 0; i < values.size(); ++i) sums[i / size] += values[i] > 0 ? 1 : -1;
+  return sums;
+}
+
+Tensor signs_of(const Tensor& weights) {
+  Ints bits;
+  for (const float v : to_floats(weights)) bits.push_back(v > 0);
+  return from_ints(ElementType::u1, weights.shape(), bits);
+}
+
+/// In f32, half of it too.
+bool exact(double v) { return static_cast<float>(v) == v && std::isnormal(static_cast<float>(v) / 2); }
+
+bool all_one(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return v == 1; });
+}
+
+/// The input ranges are finite numbers: then all values are of one level or the other.
+Verdict ranges_are_finite(const Match& m, const Pattern& low, const Pattern& high) {
+  const auto largest = [&](const Pattern& p) {
+    double most = 0;
+    for (const double v : to_doubles(m.tensor(p)))
+      most = std::isfinite(v) ? std::max(most, std::fabs(v)) : 1e99;
+    return most;
+  };
+  if (largest(low) + largest(high) > 1e38) return Verdict::no("the bounds of the input are not finite");
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void add_recognise_binary(Rules& rules) {
+  const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
+             output_high = constant(), weights = constant();
+  const auto quantized =
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
+          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; });
+  const auto conv = is<Convolution>(quantized, weights);
+  rules.push_back(
+      rule("recognise-binary-convolution",
+           "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
+           RuleSet::precision, conv)
+          .when([=](const Match& m) -> Verdict {
+            const Node& n = m.node(conv);
+            if (auto v = foldable(m, conv); !v) return v;
+            if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
+            if (m.graph().type(n.outputs[0]).element != ElementType::f32)
+              return Verdict::no("{} computes in {}", m.label(conv),
+                                 name_of(m.graph().type(n.outputs[0]).element));
+            if (auto v = bias_is_constant(m.graph(), n); !v) return v;
+            const auto levels = levels_of(m.tensor(output_low), m.tensor(output_high));
+            if (!levels)
+              return Verdict::no("{} gives something else than a number and its negative or 0",
+                                 m.label(quantized));
+            if (auto v = ranges_are_finite(m, input_low, input_high); !v) return v;
+            const auto& w = m.tensor(weights);
+            if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
+            const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
+            if (terms > kMostTerms)
+              return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
+            const auto sizes = magnitudes(w);
+            if (!sizes)
+              return Verdict::no("the weights of {} are not one number per output channel and its negative",
+                                 m.label(conv));
+            for (const double size : *sizes)
+              if (!exact(size * levels->size))
+                return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
+            return Verdict::yes();
+          })
+          .make([=](Rewrite& r) {
+            const Match& m = r.match();
+            const Tensor w = m.tensor(weights);  // references do not outlive what is added
+            const auto levels = *levels_of(m.tensor(output_low), m.tensor(output_high));
+            const auto outputs = static_cast<std::size_t>(w.shape()[0]);
+            const bool has_bias = has_input(m.node(conv), 2);
+            const auto bias = bias_values(m.graph(), m.node(conv), outputs);
+            BinaryConvolution op;
+            static_cast<Window&>(op) = m.op<Convolution>(conv);
+            op.groups = m.op<Convolution>(conv).groups;
+            // A 0 is half of 1 - 1: with q = 2 x - 1 the sum of x w is half of the sum of q w + w. Zeros
+            // around the picture are -1 then.
+            op.pad_value = levels.bits ? -1 : 0;
+            auto factors = *magnitudes(w);
+            for (auto& f : factors) f *= levels.bits ? levels.size / 2 : levels.size;
+
+            const auto by_channel = [&](const std::vector<double>& values) {
+              return r.constant(from_doubles(ElementType::f32, along_axis(w.rank(), 1, outputs), values));
+            };
+            const auto name = m.graph().value(m.value(weights)).name;
+            auto y = r.add(op, {m.value(quantized), r.constant(signs_of(w), name)});
+            if (levels.bits) y = r.add(Add{}, {y, by_channel(sign_sums(w))});
+            if (!all_one(factors)) y = r.add(Multiply{}, {y, by_channel(factors)});
+            if (has_bias) y = r.add(Add{}, {y, by_channel(bias)});
+            r.replace(y);
+          }));
+}
+
+}  // namespace lamina
