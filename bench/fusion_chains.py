@@ -16,6 +16,11 @@ def _with_number(kind: str, opset: int, number: float) -> Callable[[Net, Value],
     return lambda n, y: n.add(kind, y, n.floats([number]), opset=opset)
 
 
+def _levels(y: Value) -> int:
+    """Others each time: equal ones would be merged."""
+    return 40 + y.layer % 97
+
+
 STAGES: dict[str, Callable[[Net, Value], Value]] = {
     "ReLU": _unary("ReLU"),
     "leaky ReLU": lambda n, y: n.prelu(y, 1),
@@ -35,8 +40,8 @@ STAGES: dict[str, Callable[[Net, Value], Value]] = {
     "Round": _unary("Round", 5, mode="half_to_even"),
     "ScaleShift": lambda n, y: n.per_channel("Add", n.per_channel("Multiply", y)),
     "PReLU": lambda n, y: n.prelu(y, y.shape[1]),
-    "FakeQuantize": lambda n, y: n.quantise(y),
-    "FakeQuantize per channel": lambda n, y: n.quantise(y, channels=y.shape[1]),
+    "FakeQuantize": lambda n, y: n.quantise(y, _levels(y)),
+    "FakeQuantize per channel": lambda n, y: n.quantise(y, _levels(y), y.shape[1]),
 }
 LENGTHS = (1, 3, 10, 40)
 CHAIN_SHAPE = (1, 64, 56, 56)

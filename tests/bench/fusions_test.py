@@ -56,7 +56,7 @@ class Page(unittest.TestCase):
         self.assertEqual({entry["ratio"] for entry in rules["fuse-conv-sum"].values()}, {2})
         self.assertGreaterEqual(len(rules["fuse-conv-sum"]), 3)
         page = (self.at / "page.md").read_text()
-        self.assertIn("| x + 3x3, 64, 56x56, ReLU | 125 | 250 | **2.00** |", page)
+        self.assertIn("| x + 3x3, 64, 56x56, ReLU | 125 | 250 | **2.00** | 1 of 1 |", page)
         self.assertIn("of the bound", page)
         self.assertIn("the moon is full", page)
         self.assertNotIn("## fuse-group-conv", page)
