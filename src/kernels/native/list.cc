@@ -1,6 +1,7 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
 
+#include "ops/attention.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
@@ -10,6 +11,7 @@
 #include "ops/resize.h"
 #include "ops/sorting.h"
 
+#include "kernels/native/attention.h"
 #include "kernels/native/binary_convolution.h"
 #include "kernels/native/convolution.h"
 #include "kernels/native/depthwise.h"
@@ -40,6 +42,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native", is_recurrent, offer_recurrent});
   list.push_back(
       {"native", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); }, offer_native_softmax});
+  list.push_back(
+      {"native", [](const Op& op) { return op.is<ScaledDotProductAttention>(); }, offer_native_attention});
   list.push_back({"native", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
   list.push_back({"native", is_pooling, offer_native_pooling});
