@@ -13,6 +13,17 @@ void check(const std::string& text, std::uint64_t seed) {
   for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
 }
 
+/// Integers may differ by one: a mean next to the middle of two levels.
+void check_within_one(const Graph& graph, std::uint64_t seed) {
+  const auto inputs = random_inputs(graph, seed);
+  const auto run = run_graph(graph, inputs);
+  for (const auto& label : run.labels)
+    EXPECT_TRUE(label != "reference" && label.find("elementwise") == label.npos) << label;
+  const auto got = to_doubles(run.outputs[0]), wanted = to_doubles(interpret(graph, inputs)[0]);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_LE(std::fabs(got[i] - wanted[i]), 1) << i;
+}
+
 const std::string kWindows[] = {
     "kernel=[2,2] strides=[2,2]",
     "kernel=[3,3] strides=[2,2] pads_begin=[1,1] pads_end=[1,1]",
@@ -102,6 +113,47 @@ TEST(Pooling, epilogues) {
                 "Relu(s)\n }}\n }}\n}}\n",
                 c, kind),
             ++seed);
+}
+
+/// Stages whose results have another size go through pieces: lines longer than one, channels of a few pieces.
+TEST(Pooling, epilogues_to_integers) {
+  std::uint64_t seed = 550;
+  for (const std::string kind : {"MaxPool", "AvgPool"})
+    for (const std::string shape :
+         {"1,3,5,7", "2,16,6,5", "1,1,4,5000", "1,130,4,70", "1,4000,3,4", "1,9,40"})
+      for (const std::string type : {"u8", "i8"}) {
+        const bool line = shape == "1,9,40";
+        auto graph = parse(fmt::format(
+            "graph (x: f32[{0}]) -> (y) {{\n s = const f32[] {{0.015}}\n z = const {2}[] {{20}}\n p = {1}(x) "
+            "kernel={3} strides={4} pads_begin={4} pads_end={4}\n r = Abs(p)\n y = Quantize(r, s, z) "
+            "destination_type={2}\n}}\n",
+            shape, kind, type, line ? "[3]" : "[3,3]", line ? "[1]" : "[1,1]"));
+        Ledger ledger;
+        optimize(graph, {}, ledger);
+        EXPECT_EQ(graph.node_count(), 1u);
+        SCOPED_TRACE(print_graph(graph).text);
+        check_within_one(graph, ++seed);
+      }
+}
+
+TEST(Pooling, quantise_steps) {
+  std::uint64_t seed = 590;
+  for (const std::string kind : {"MaxPool", "AvgPool"})
+    for (const std::string range : {"[] {1}", "[1,6,1,1] {1, 2, 3, 1, 2, 0.5}"}) {
+      auto graph =
+          parse(fmt::format("graph (x: f32[2,6,9,8]) -> (y) {{\n l = const f32[] {{-2}}\n h = const f32{1}\n "
+                            "p = {0}(x) kernel=[2,2] "
+                            "strides=[2,1]\n y = FakeQuantize(p, l, h, l, h) levels=1024\n}}\n",
+                            kind, range));
+      Ledger ledger;
+      optimize(graph, {}, ledger);
+      EXPECT_EQ(graph.node_count(), 1u);
+      const auto inputs = random_inputs(graph, ++seed);
+      const auto run = run_graph(graph, inputs);
+      for (const auto& label : run.labels) EXPECT_EQ(label.find("elementwise"), label.npos) << label;
+      const auto got = to_doubles(run.outputs[0]), wanted = to_doubles(interpret(graph, inputs)[0]);
+      for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 6.0 / 1023);
+    }
 }
 
 TEST(Pooling, large_on_threads) {
