@@ -128,7 +128,7 @@ std::string near_discontinuity(const Graph& graph, NodeId id, const std::vector<
   if (const auto* fq = node.op.as<FakeQuantize>()) return say(fake_quantize_is_near(*fq, in));
   if (name == "Round") return say(near_grid(x, 0.5, margin));
   if (name == "Floor" || name == "Ceiling") return say(near_grid(x, 0, margin));
-  if (name == "Sign" || name == "NonZero") return say(near_zero(x, margin));
+  if (name == "Sign" || name == "NonZero" || name == "BinaryConvolution") return say(near_zero(x, margin));
   if (compares(name)) return say(near_zero(to_doubles(apply(Subtract{}, in[0], in[1])), margin));
   if (name == "Mod" || name == "FloorMod")
     return say(near_grid(to_doubles(apply(Divide{}, in[0], in[1])), 0, margin));
