@@ -4,7 +4,7 @@
 
 #include "base/npz.h"
 #include "formats/formats.h"
-#include "ops/convolution.h"
+#include "ops/convolution_depthwise.h"
 #include "ops/matmul.h"
 #include "ops/movement.h"
 #include "ops/normalization.h"
@@ -203,7 +203,9 @@ std::vector<std::string> problems_of_model(const std::string& file) {
   fix_shapes(graph, file);
   graph.infer_types();
   Ledger ledger;
-  optimize(graph, {}, ledger);
+  OptimizeOptions options;
+  options.disable = {"fuse-conv-depthwise"};  // each of the two is a problem of its own
+  optimize(graph, options, ledger);
   std::vector<std::string> lines;
   for (const auto id : graph.order())
     if (const auto line = describe(graph, id);
@@ -225,6 +227,12 @@ double work_of(const Graph& graph, NodeId id) {
     return elements(graph, node.inputs[0]) *
            static_cast<double>(element_count(w) / static_cast<std::size_t>(w[0]));
   }
+  if (node.op.is<ConvolutionDepthwise>()) {
+    const auto& parent = node.bodies.at(1);
+    double sum = out * static_cast<double>(element_count(dims(1)) / static_cast<std::size_t>(dims(1)[0]));
+    for (const auto inner : parent.order()) sum += work_of(parent, inner);
+    return sum;
+  }
   if (const auto* m = node.op.as<MatMul>()) {
     const auto a = dims(0);
     return out * static_cast<double>(m->transpose_a && a.size() > 1 ? a[a.size() - 2] : a.back());
@@ -243,7 +251,8 @@ double work_of(const Graph& graph, NodeId id) {
 double flops_of(const Graph& graph, NodeId id) {
   const Op& op = graph.node(id).op;
   const bool multiply_adds = op.is<Convolution>() || op.is<BinaryConvolution>() ||
-                             op.is<ConvolutionBackpropData>() || op.is<MatMul>() || op.is<LSTMSequence>() ||
+                             op.is<ConvolutionBackpropData>() ||
+                             op.is<ConvolutionDepthwise>() || op.is<MatMul>() || op.is<LSTMSequence>() ||
                              op.is<GRUSequence>();
   return work_of(graph, id) * (multiply_adds ? 2 : 1);
 }

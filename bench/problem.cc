@@ -131,6 +131,27 @@ void binary_convolution(Line& line, Text& t) {
                           line.value_or("pad_value", "0")));
 }
 
+const std::map<std::string, std::string>& activations();
+
+/// conv, the activation `between`, and a depthwise convolution of the size `window`.
+void pair(Line& line, Text& t) {
+  const bool bias = std::find(line.words.begin(), line.words.end(), "bias") != line.words.end();
+  convolution(line, t, false);
+  if (const auto name = line.value_or("between", ""); !name.empty()) {
+    const auto it = activations().find(name);
+    if (it == activations().end()) line.wrong("unknown activation " + name);
+    t.node("between", fmt::format(fmt::runtime(it->second), t.last));
+  }
+  const auto dims = dims_of(line, line.value("w"));
+  const auto axes = dims.size() - 2;
+  const auto window = list_of(line.value("window"), axes), pads = list_of(line.value_or("pads2", "0"), axes);
+  t.constant("w2", fmt::format("f32[{},1,{}", dims.at(0), window.substr(1)));
+  if (bias) t.constant("bias2", fmt::format("f32[{}]", dims.at(0)));
+  t.node("y2", fmt::format("Convolution({}, w2{}) strides={} pads_begin={} pads_end={} groups={}", t.last,
+                           bias ? ", bias2" : "", list_of(line.value_or("strides2", "1"), axes), pads, pads,
+                           dims.at(0)));
+}
+
 void product(Line& line, Text& t) {
   const auto b = line.value("b");
   t.input("a", line.value("a"));
@@ -234,6 +255,7 @@ void first_node(Line& line, Text& t) {
   const auto axis = [&](const std::string& other) { return line.value_or("axis", other); };
   if (kind == "conv") return convolution(line, t, false);
   if (kind == "deconv") return convolution(line, t, true);
+  if (kind == "pair") return pair(line, t);
   if (kind == "binconv") return binary_convolution(line, t);
   if (kind == "matmul") return product(line, t);
   if (kind == "pool") return pooling(line, t);
@@ -273,7 +295,7 @@ void first_node(Line& line, Text& t) {
     return t.node("y", "LRN(x, axes) size=" + line.value_or("size", "5"));
   }
   line.wrong(
-      "unknown kind, wanted conv, deconv, binconv, matmul, pool, eltwise, reduce, resize, concat, split, "
+      "unknown kind, wanted conv, deconv, pair, binconv, matmul, pool, eltwise, reduce, resize, concat, split, "
       "softmax, "
       "layernorm, mvn, lrn, transpose, lstm or gru");
 }
@@ -322,13 +344,15 @@ void append_words(const Line& line, Text& t) {
 Graph graph_of(const std::string& text) {
   auto line = taken_apart(text);
   Text t;
+  OptimizeOptions options;
+  if (line.take_word("separate")) options.disable = {"fuse-conv-depthwise"};
   try {
     first_node(line, t);
     append_words(line, t);
     auto graph =
         parse_graph(fmt::format("graph ({}) -> ({}) {{\n{}}}\n", t.inputs, t.last, t.body), operators());
     Ledger ledger;
-    optimize(graph, {}, ledger);
+    optimize(graph, options, ledger);
     return graph;
   } catch (const std::logic_error& e) {  // a number that is none, a list that is too short
     line.wrong(std::string("a number or size is missing or wrong: ") + e.what());

@@ -5,6 +5,8 @@
 ///   binconv x=f32[1,64,56,56] w=u1[64,64,3,3] pads=1       # of signs; pad_value=-1, 0 or 1
 ///   matmul a=f32[128,256] b=f32[256,1024] bias gelu        # b is constant; `variable`: it is not
 ///   pool max x=f32[1,64,112,112] kernel=3 strides=2 pads=1
+///   pair x=f32[1,16,112,112] w=f32[96,16,1,1] bias between=clamp window=3 strides2=2 pads2=1 clamp
+///                                           # a convolution and a depthwise one; `separate`: two nodes
 ///   eltwise Add a=f32[1,64,56,56] b=f32[1,64,1,1]          # any operator by its name
 ///
 /// Lists are written 1x2 or 1,2; one number stands for all spatial axes. problem.cc has a line per kind.

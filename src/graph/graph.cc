@@ -289,6 +289,16 @@ TensorType infer_epilogue(const Graph& graph, const Node& node, Graph& body, con
   return body.type(body.results()[0].value);
 }
 
+/// Types in the bodies behind an epilogue, whose parameters are the node's first inputs.
+void infer_further_bodies(const Graph& graph, Node& node) {
+  for (std::size_t b = 1; b < node.bodies.size(); ++b) {
+    auto& body = node.bodies[b];
+    for (std::size_t i = 0; i < std::min(body.inputs().size(), node.inputs.size()); ++i)
+      if (node.inputs[i].valid()) body.set_type(body.inputs()[i], graph.type(node.inputs[i]));
+    body.infer_types();
+  }
+}
+
 }  // namespace
 
 bool Graph::infer_node(NodeId id) {
@@ -310,6 +320,7 @@ bool Graph::infer_node(NodeId id) {
     n.op->infer(context);
     types = std::move(context.result());
     if (extra) types[0] = infer_epilogue(*this, n, n.bodies[0], types[0]);
+    if (extra) infer_further_bodies(*this, n);
   } catch (const Error& e) {
     throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", label(id), n.op.name(), e.what()));
   }

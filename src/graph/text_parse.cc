@@ -263,7 +263,8 @@ class Parser {
                   const std::vector<Graph>& bodies) {
     if (info.outputs != kMany && outputs == 0) s_.fail("{} has no outputs, wanted {}", info.name, info.outputs);
     if (!has(info.traits, Trait::epilogue) || bodies.empty()) return;
-    if (bodies.size() != 1) s_.fail("{} has {} bodies, wanted one: its epilogue", info.name, bodies.size());
+    if (bodies.size() != 1 && !has(info.traits, Trait::control_flow))
+      s_.fail("{} has {} bodies, wanted one: its epilogue", info.name, bodies.size());
     if (outputs == 0) s_.fail("{} has an epilogue and no output", info.name);
     const auto base = std::min(inputs.size(), static_cast<std::size_t>(info.max_inputs));
     const auto& body = bodies[0];

@@ -9,6 +9,7 @@ const Registry& operators();
 
 // One function per family of operators; operators.cc calls them all.
 void register_convolution(Registry& r);
+void register_convolution_depthwise(Registry& r);
 void register_matmul(Registry& r);
 void register_pooling(Registry& r);
 void register_normalization(Registry& r);

@@ -9,7 +9,9 @@
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "ops/axes.h"
+#include "ops/convolution_depthwise.h"
 #include "ops/movement.h"
+#include "plan/apart.h"
 #include "plan/pbqp.h"
 
 namespace lamina {
@@ -53,8 +55,11 @@ class Chooser {
       if (!answers_.contains(id)) open.push_back(id);
     std::vector<Answers> found(open.size());
     parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
+        if (!may_come_apart(graph_.node(open[i]))) continue;
+        for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
+      }
     });
     for (std::size_t i = 0; i < open.size(); ++i) answers_.emplace(open[i], std::move(found[i]));
   }
@@ -145,24 +150,48 @@ class Chooser {
     for (const auto& [value, variable] : values_) states_[value] = answer[variable];
   }
 
-  /// Gives stages that the chosen offers do not take nodes of their own. False when all take all.
+  /// Gives stages that the chosen offers do not take nodes of their own, and takes nodes apart whose parts
+  /// are faster alone. False when there is nothing of the kind.
   bool split() {
     std::vector<NodeId> nodes;
     bool any = false;
     for (const auto id : nodes_) {
-      const auto stages = answers_.at(id).offers[chosen_.at(id)].stages;
-      if (stages >= epilogue_size(graph_.node(id))) {
+      const auto& offer = answers_.at(id).offers[chosen_.at(id)];
+      const auto stages = offer.stages;
+      const bool comes_apart = may_come_apart(graph_.node(id)) && !offer.make;
+      if (!comes_apart && stages >= epilogue_size(graph_.node(id))) {
         nodes.push_back(id);
         continue;
       }
       any = true;
-      answers_.erase(id);
       const auto slots = static_cast<std::uint32_t>(graph_.node_slots());
-      split_epilogue(graph_, id, stages);
+      if (!comes_apart) {
+        split_epilogue(graph_, id, stages);
+      } else {
+        const auto why = why_apart(id);
+        const auto parts = take_apart(graph_, id);
+        apart_[parts.parent] = apart_[parts.depthwise] = why;
+      }
+      answers_.erase(id);
       for (auto n = slots; n < graph_.node_slots(); ++n) nodes.push_back({n});
     }
     nodes_ = std::move(nodes);
     return any;
+  }
+
+  /// Why the parts of a node are nodes of their own again.
+  Answers::Refusal why_apart(NodeId id) const {
+    const auto& node = graph_.node(id);
+    const auto& answers = answers_.at(id);
+    const auto cost = cost_here(node, answers.offers[chosen_.at(id)]);
+    const Offer* best = nullptr;
+    for (const auto& o : answers.offers)
+      if (o.make && !o.last_resort && (!best || cost_here(node, o) < cost_here(node, *best))) best = &o;
+    const auto what = fmt::format("one node with its neighbour ({})", node.op.name());
+    if (best)
+      return {what, fmt::format("{} is estimated at {:.3g} us, the two apart at {:.3g} us", best->label,
+                                cost_here(node, *best), cost)};
+    return {what, answers.refusals.empty() ? "no kernel takes both" : answers.refusals[0].reason};
   }
 
   /// What the offer costs among the other choices, reorders that it alone would need included.
@@ -192,15 +221,17 @@ class Chooser {
         choice.lost.push_back(
             {fmt::format("{} ({})", offer.label, name_of(layout(offer))), cost_here(node, offer)});
     choice.refusals = answers.refusals;
+    if (const auto it = apart_.find(id); it != apart_.end()) choice.refusals.push_back(it->second);
     return choice;
   }
 
   Graph& graph_;
   std::vector<NodeId> nodes_;  // in the order of execution
   std::map<NodeId, Answers> answers_;
-  std::map<NodeId, std::size_t> chosen_;   // index of the offer
-  std::map<ValueId, std::size_t> values_;  // variables of the problem
-  std::map<ValueId, std::size_t> states_;  // answers for them
+  std::map<NodeId, std::size_t> chosen_;      // index of the offer
+  std::map<NodeId, Answers::Refusal> apart_;  // why parts of a node are not one
+  std::map<ValueId, std::size_t> values_;     // variables of the problem
+  std::map<ValueId, std::size_t> states_;     // answers for them
 };
 
 }  // namespace

@@ -35,6 +35,9 @@ void forget_weights(Graph& graph) {
   }
   graph.erase_unused_constants();
   for (const auto& [value, name] : names) graph.set_value_name(value, name);
+  for (std::uint32_t i = 0; i < graph.node_slots(); ++i)  // bodies behind an epilogue hold weights, too
+    if (!graph.node({i}).erased() && epilogue(graph.node({i})))
+      for (std::size_t b = 1; b < graph.bodies({i}).size(); ++b) forget_weights(graph.bodies({i})[b]);
 }
 
 namespace {

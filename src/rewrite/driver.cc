@@ -146,7 +146,8 @@ std::size_t Driver::run_graph(Graph& graph, const Graph& outermost) {
   Work work;
   const auto order = graph.order();
   for (auto id : order) {
-    if (graph.node(id).op.has(Trait::control_flow))
+    // Bodies of fused nodes are finished.
+    if (const auto& op = graph.node(id).op; op.has(Trait::control_flow) && !op.has(Trait::epilogue))
       for (auto& body : graph.bodies(id)) run_graph(body, outermost);
     work.push(id);
   }

@@ -30,6 +30,7 @@ const std::vector<Rule>& all_rules() {
                       add_fuse_bias,
                       add_fuse_simple,
                       add_fuse_sum,
+                      add_fuse_conv_depthwise,
                       add_fuse_elementwise})
       add(rules);
     return rules;

@@ -34,6 +34,7 @@ void add_remove_power(Rules& rules);
 void add_fuse_bias(Rules& rules);
 void add_fuse_simple(Rules& rules);
 void add_fuse_sum(Rules& rules);
+void add_fuse_conv_depthwise(Rules& rules);
 void add_fuse_elementwise(Rules& rules);
 
 }  // namespace lamina

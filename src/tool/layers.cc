@@ -69,7 +69,10 @@ std::string_view why_nothing_runs(const Node& node) {
 }
 
 std::string operators_of(const Node& node) {
-  std::string out = node.op.is<Elementwise>() ? "" : node.op.name();
+  std::string out;
+  for (std::size_t b = 1; epilogue(node) && b < node.bodies.size(); ++b)  // what runs before
+    for (const auto id : node.bodies[b].order()) out += operators_of(node.bodies[b].node(id)) + "+";
+  if (!node.op.is<Elementwise>()) out += out.empty() ? node.op.name() : "Depthwise";
   if (const Graph* body = epilogue(node))
     for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
   return out;

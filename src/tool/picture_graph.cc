@@ -187,8 +187,8 @@ std::size_t all_nodes(const Graph& g) {
 
 void add_bodies(PictureNode& p, const Node& n) {
   if (!n.op.has(Trait::control_flow)) return;
-  for (std::size_t b = 0; b < n.bodies.size(); ++b) {
-    const auto what = n.op.is<If>() ? (b == 0 ? "then" : "else") : "body";
+  for (std::size_t b = epilogue(n) ? 1 : 0; b < n.bodies.size(); ++b) {
+    const auto what = n.op.is<If>() ? (b == 0 ? "then" : "else") : epilogue(n) ? "first" : "body";
     const auto count = all_nodes(n.bodies[b]);
     if (count > kDrawnBody) {
       p.lines.push_back(fmt::format("{}: {} nodes, not drawn", what, count));

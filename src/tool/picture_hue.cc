@@ -36,7 +36,8 @@ struct OperatorHue {
 
 constexpr std::array kOperators{
     OperatorHue{Hue::convolution,
-                " Convolution ConvolutionBackpropData BinaryConvolution DeformableConvolution "},
+                " Convolution ConvolutionBackpropData BinaryConvolution ConvolutionDepthwise "
+                "DeformableConvolution "},
     OperatorHue{Hue::matmul, " MatMul Einsum ScaledDotProductAttention "},
     OperatorHue{Hue::normalization,
                 " BatchNormInference LayerNormalization GroupNormalization RMSNormalization MVN LRN "

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ops/attention.h"
-#include "ops/convolution.h"
+#include "ops/convolution_depthwise.h"
 #include "ops/matmul.h"
 #include "ops/pooling.h"
 #include "ops/recurrent.h"
@@ -57,8 +57,17 @@ double recurrent(const Shapes& s, std::size_t w, bool sequence) {
   return steps * (s.in(w) + s.in(w + 1));
 }
 
+/// Of a convolution before a depthwise one: it is the node's second body.
+double multiply_adds_before(const Node& n) {
+  double sum = 0;
+  const auto& body = n.bodies.at(1);
+  for (const auto id : body.order()) sum += work_of(body, body.node(id)).multiply_adds;
+  return sum;
+}
+
 double multiply_adds(const Node& n, const Shapes& s) {
   const auto& op = n.op;
+  if (op.is<ConvolutionDepthwise>()) return s.out() * s.in(1) / s.axis(1, 0) + multiply_adds_before(n);
   if (op.is<Convolution>() || op.is<BinaryConvolution>()) return s.out() * s.in(1) / s.axis(1, 0);
   if (op.is<ConvolutionBackpropData>()) return s.in(0) * s.in(1) / s.axis(1, 0);
   if (op.name() == "DeformableConvolution") return s.out() * s.in(2) / s.axis(2, 0);

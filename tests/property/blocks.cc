@@ -59,6 +59,37 @@ void add_residual(GraphBuilder& b) {
   if (sum && b.percent(60)) activate(b, *sum);
 }
 
+/// A convolution and a depthwise one behind it, with simple layers; now and then somebody else reads between.
+void add_convolution_and_depthwise(GraphBuilder& b) {
+  const auto x = b.pick_f32(3, 5);
+  if (!x) return;
+  const auto c = b.channels();
+  auto t = convolve(b, *x, c, b.one_of<std::int64_t>({1, 1, 3}));
+  for (auto n = b.between(0, 2); n-- > 0 && t;)
+    t = b.percent(70) ? activate(b, *t) : b.add(Multiply{}, {*t, b.floats({c, 1, 1}, 0.3, 2)});
+  if (!t) return;
+  Convolution op;
+  op.groups = c;
+  const auto axes = b.rank(*t) - 2;
+  const auto kernel = b.one_of<std::int64_t>({3, 3, 5, 2});
+  op.strides = Ints(axes, b.one_of<std::int64_t>({1, 1, 2}));
+  for (std::size_t i = 0; i < axes; ++i) {
+    op.pads_begin.push_back(b.percent(70) ? kernel / 2 : b.between(0, 3));
+    op.pads_end.push_back(b.percent(70) ? kernel / 2 : b.between(0, 3));
+  }
+  Dims w{c, 1};
+  w.insert(w.end(), axes, kernel);
+  std::vector<ValueId> inputs{*t, b.weights(w, 0.5)};
+  if (b.percent(60)) inputs.push_back(b.floats({c}));
+  const auto y = b.add(op, inputs);
+  if (b.percent(10)) activate(b, *t);
+  if (!y || b.percent(40)) return;
+  if (b.percent(70))
+    activate(b, *y);
+  else
+    b.add(Add{}, {*y, b.partner(b.dims(*y))});
+}
+
 void add_two_branches(GraphBuilder& b) {
   const auto x = b.pick_f32(3, 5);
   if (!x) return;
@@ -294,6 +325,7 @@ void add_branch(GraphBuilder& b) {
 
 void add_blocks(Families& families) {
   families.push_back({"residual", 6, add_residual});
+  families.push_back({"convolution and depthwise", 4, add_convolution_and_depthwise});
   families.push_back({"two branches", 3, add_two_branches});
   families.push_back({"shared result", 2, add_shared_result});
   families.push_back({"scale and shift", 6, add_scale_and_shift});

@@ -7,9 +7,8 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
-#include "kernels/native/depthwise_lines.h"
+#include "kernels/native/depthwise_window.h"
 #include "kernels/native/gemm_epilogue.h"
-#include "kernels/native/window.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -33,34 +32,8 @@ struct Depthwise {
   std::int64_t grain = 1;
 };
 
-/// The first channel of a vector: the last one overlaps the one before when the channels do not fill it.
 std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
-  const auto lanes = d.kernels->lanes;
-  return vector + 1 == d.vectors ? std::max<std::int64_t>(0, d.g.outputs - lanes) : vector * lanes;
-}
-
-auto kernel_for(const Geometry& g, const depthwise::Kernels& k) {
-  if (g.outputs < k.lanes) return k.part;
-  const auto taps = g.kernel[2], stride = g.stride[2];
-  if (g.dilation[2] != 1) return k.any;
-  if (taps == 3 && stride == 1)
-    return g.kernel[1] == 3 && g.stride[1] == 1 && g.dilation[1] == 1 ? k.three_square : k.three;
-  if (taps == 3 && stride == 2) return k.three_by_two;
-  if (taps == 5 && stride == 1) return k.five;
-  if (taps == 5 && stride == 2) return k.five_by_two;
-  return k.any;
-}
-
-/// values[C][size] as [vector][size][lane].
-Tensor by_vectors(const Depthwise& d, const float* values, std::int64_t size, bool one_value = false) {
-  const auto lanes = d.kernels->lanes;
-  Tensor out(ElementType::f32, {d.vectors * size * lanes});
-  float* to = out.data<float>().data();
-  for (std::int64_t n = 0; n < d.vectors; ++n, to += size * lanes)
-    for (std::int64_t lane = 0; lane < std::min(lanes, d.g.outputs); ++lane)
-      for (std::int64_t i = 0; i < size; ++i)
-        to[i * lanes + lane] = values[one_value ? 0 : (channel_of(d, n) + lane) * size + i];
-  return out;
+  return depthwise::first_channel(vector, d.g.outputs, d.kernels->lanes);
 }
 
 double multiply_adds(const Geometry& g) {
@@ -183,12 +156,12 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   Depthwise d{windows::geometry_of(v), *epilogue, {}, {}};
   if (d.g.pad[0] != 0 || d.g.out[0] != 1) return answers.refuse("native", "padded depth");
   d.kernels = &depthwise::kernels_for(d.g.outputs);
-  d.kernel = kernel_for(d.g, *d.kernels);
+  d.kernel = depthwise::kernel_for(d.g, *d.kernels);
   d.vectors = (d.g.outputs + d.kernels->lanes - 1) / d.kernels->lanes;
   d.in_row = d.out_row = d.add_row = d.g.outputs;
   if (v.has(2)) {
     const auto bias = to_floats(*v.constant(2));
-    d.bias = by_vectors(d, bias.data(), 1, bias.size() == 1);
+    d.bias = depthwise::by_vectors(bias.data(), 1, d.g.outputs, d.kernels->lanes, bias.size() == 1);
   }
   divide(d);
   Offer o;
@@ -207,7 +180,8 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
     if (d.epilogue.add)
       if (const auto row = context.input_row(*d.epilogue.add)) d.add_row = row;
     d.weights = context.weights.packed(weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&] {
-      return by_vectors(d, aligned_once(weights).data<float>().data(), d.g.taps());
+      return depthwise::by_vectors(aligned_once(weights).data<float>().data(), d.g.taps(), d.g.outputs,
+                                   d.kernels->lanes);
     });
     return executable([d](const RunArgs& args) { run(d, args); });
   };

@@ -13,7 +13,8 @@
 
 namespace lamina {
 class StageProgram;
-}
+class StageRun;
+}  // namespace lamina
 
 namespace lamina::gemm {
 
@@ -121,5 +122,9 @@ struct Operands {
 
 /// Runs on the threads of the current arena; allocates nothing.
 void run(const Product& product, const Operands& operands);
+/// Runs panels [first, last) of a product with one batch and one group on the calling thread. `stages`: those
+/// of `operands`, or null.
+void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
+                StageRun* stages);
 
 }  // namespace lamina::gemm

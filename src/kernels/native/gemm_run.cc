@@ -25,18 +25,23 @@ class Task {
     first_panel_ = index % p_.blocks * p_.block;
     last_panel_ = std::min(first_panel_ + p_.block, p_.panels.count);
     index /= p_.blocks;
-    const std::int64_t group = index % p_.groups;
-    const Batch& batch = p_.batches[static_cast<std::size_t>(index / p_.groups)];
     first_strip_ = p_.chunks[chunk];
     last_strip_ = p_.chunks[chunk + 1];
-    a_ = o_.a + batch.a + group * p_.a_group;
-    b_ = o_.b + batch.b + group * p_.packed_floats();
-    row_ = batch.c;
-    column_ = group * p_.panels.columns;
-    bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
-    tile_.finish = p_.finish;
-    if (p_.dots && bias_)
-      for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
+    start(p_.batches[static_cast<std::size_t>(index / p_.groups)], index % p_.groups);
+  }
+
+  /// All strips of some panels.
+  Task(const Product& product, const Operands& operands, std::int64_t first_panel, std::int64_t last_panel,
+       StageRun* stages)
+      : p_(product),
+        o_(operands),
+        tiles_(tiles()),
+        first_panel_(first_panel),
+        last_panel_(last_panel),
+        first_strip_(0),
+        last_strip_(p_.strips.size()),
+        stages_(stages) {
+    start(p_.batches[0], 0);
   }
 
   void run() {
@@ -48,6 +53,17 @@ class Task {
   }
 
  private:
+  void start(const Batch& batch, std::int64_t group) {
+    a_ = o_.a + batch.a + group * p_.a_group;
+    b_ = o_.b + batch.b + group * p_.packed_floats();
+    row_ = batch.c;
+    column_ = group * p_.panels.columns;
+    bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
+    tile_.finish = p_.finish;
+    if (p_.dots && bias_)
+      for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
+  }
+
   void run_strip(const Strip& strip, std::int64_t part) {
     const Region& r = p_.regions[strip.region];
     const auto cut = p_.cuts.data() + r.cut + part;
@@ -191,6 +207,11 @@ class Task {
 };
 
 }  // namespace
+
+void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
+                StageRun* stages) {
+  Task(product, operands, first, last, stages).run();
+}
 
 void run(const Product& product, const Operands& operands) {
   parallel_for(product.tasks, product.grain, [&](std::int64_t begin, std::int64_t end) {

@@ -2,7 +2,7 @@
 #include "kernels/list.h"
 
 #include "ops/attention.h"
-#include "ops/convolution.h"
+#include "ops/convolution_depthwise.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
 #include "ops/matmul.h"
@@ -13,6 +13,7 @@
 
 #include "kernels/native/attention.h"
 #include "kernels/native/binary_convolution.h"
+#include "kernels/native/conv_depthwise.h"
 #include "kernels/native/convolution.h"
 #include "kernels/native/depthwise.h"
 #include "kernels/native/indices.h"
@@ -52,6 +53,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
                   offer_native_convolution});
   list.push_back({"native", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
+  list.push_back(
+      {"native", [](const Op& op) { return op.is<ConvolutionDepthwise>(); }, offer_native_conv_depthwise});
   list.push_back(
       {"native", [](const Op& op) { return op.is<BinaryConvolution>(); }, offer_binary_convolution});
 }

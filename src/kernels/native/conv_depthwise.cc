@@ -1,0 +1,270 @@
+#include "kernels/native/conv_depthwise.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/conv_depthwise_run.h"
+#include "ops/convolution_depthwise.h"
+
+namespace lamina {
+namespace {
+
+using conv_depthwise::Code;
+using conv_depthwise::Part;
+using gemm::Product;
+using windows::Geometry;
+
+/// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
+constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 1 << 20;
+/// Of the lines that are made at a time.
+constexpr std::int64_t kStepBytes = 128 << 10;
+/// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
+constexpr std::int64_t kGoodLines = 4;
+constexpr double kLeastMicroseconds = 20;
+/// Of a step of a task besides its work.
+constexpr double kStepMicroseconds = 0.3;
+/// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
+constexpr double kByLines = 1.05;
+/// Of a piece of stages besides its work.
+constexpr double kStageMicroseconds = 0.035;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// `lines` lines of the first convolution, all of one part.
+Product lines_product(const Geometry& g, const convolutions::Source& s, const windows::Run& y,
+                      std::int64_t lines, const gemm::Epilogue& between) {
+  const auto depth = windows::runs_of(g, 0).at(0);
+  Product p(g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
+  for (const auto& x : windows::runs_of(g, 2)) {
+    gemm::Region region;
+    region.width = x.count;
+    region.lines = lines;
+    region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
+    region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
+    region.a_first = x.input * s.point;
+    region.c_step = x.step;
+    region.c_line = g.out[2];
+    region.c_first = x.first;
+    p.add_region(region, convolutions::segments_of(g, s, depth, y, x));
+  }
+  p.dense_row = g.outputs;
+  p.staged = !between.registers_only();
+  p.finish = between.finish;
+  p.divide();
+  return p;
+}
+
+std::vector<Part> parts_of(const Code& c, const convolutions::Source& s) {
+  std::vector<Part> parts;
+  for (const auto& y : windows::runs_of(c.first, 1)) {
+    const bool empty = y.tap_count == 0;
+    Part part{y.first, y.count, empty ? 0 : y.input * s.line, empty ? 0 : y.input_step * s.line, {}};
+    part.products.push_back(lines_product(c.first, s, y, 1, c.between));
+    if (c.together() > 1 && y.count >= c.together())
+      part.products.push_back(lines_product(c.first, s, y, c.together(), c.between));
+    for (auto& p : part.products) p.c_row = c.row;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// Sets what depends on how x lies.
+void read_from(Code& c, Layout layout, std::int64_t row) {
+  const auto s = convolutions::source_of(c.first, layout, row);
+  c.in_image = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
+  c.parts = parts_of(c, s);
+}
+
+/// Channels of a task's widest block when there are so many blocks.
+std::int64_t widest(const gemm::Panels& panels, std::int64_t block) {
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < panels.count; i += block)
+    most = std::max(
+        most, std::min(panels.column(std::min(i + block, panels.count)), panels.columns) - panels.column(i));
+  return most;
+}
+
+std::int64_t good_lines(const Code& c) {
+  return std::min(c.first.out[1], c.extent() - std::min(c.extent(), c.second.stride[1]) + kGoodLines);
+}
+
+/// So many blocks of channels, and as many lines at a time as fit.
+void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
+  c.block = ceil_div(panels.count, blocks);
+  c.blocks = ceil_div(panels.count, c.block);
+  c.row = widest(panels, c.block);
+  const auto line_bytes = c.first.out[2] * c.row * 4, height = c.second.out[1];
+  c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
+  while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
+  c.step = ceil_div(height, ceil_div(height, c.step));
+  if (c.step % 2 == 1 && c.step > 2 && c.step < height) --c.step;  // windows go by two lines
+  const auto lines =
+      std::max(kBufferBytes / line_bytes, std::min(good_lines(c), kMostBufferBytes / line_bytes));
+  c.capacity = std::clamp(lines, c.lines_for(c.step), c.first.out[1]);
+}
+
+/// `microseconds`: of the whole on one thread, roughly.
+void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds) {
+  const auto height = c.second.out[1];
+  const auto fits = [&] {
+    const bool good = c.capacity >= good_lines(c) || !c.between.registers_only();  // stages like whole lines
+    return good && c.buffer_bytes() <= kMostBufferBytes;
+  };
+  const auto most = dots ? 1 : panels.count;
+  cut_blocks(c, panels, 1);
+  for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, panels, n);
+  const auto threads = threads_here();
+  c.band = height;
+  c.bands = 1;
+  const auto wanted =
+      threads == 1
+          ? 1
+          : std::min<std::int64_t>(4 * threads, static_cast<std::int64_t>(microseconds / kLeastMicroseconds));
+  if (c.tasks() < wanted && c.between.registers_only() && c.after.registers_only() && !dots) {
+    const auto blocks = std::min(ceil_div(wanted, c.first.images), panels.count / 2);  // lines are made once
+    if (blocks > c.blocks) cut_blocks(c, panels, blocks);
+  }
+  if (c.tasks() < wanted) {
+    const auto bands = ceil_div(wanted, c.first.images * c.blocks);
+    c.band = std::min(height, std::max<std::int64_t>(4, ceil_div(ceil_div(height, bands), 2) * 2));
+    c.bands = ceil_div(height, c.band);
+    c.step = std::min(c.step, c.band);
+    c.capacity = std::min(c.capacity, c.lines_for(c.band));
+  }
+  c.pieces = std::clamp<std::int64_t>(wanted, 1, c.tasks());
+}
+
+double multiply_adds(const Geometry& g) {
+  return static_cast<double>(g.images * g.out_points() * g.outputs * g.taps());
+}
+
+/// On one thread, without the last epilogue.
+double microseconds_of(const Code& c) {
+  const auto family = c.first.pointwise() ? Family::native_gemm : Family::native_direct;
+  double lines_us = 0;
+  for (const auto& part : c.parts) {
+    const bool several = part.products.size() > 1;
+    const auto us = part.products.back().microseconds(family) - cost_of(family, 0);
+    lines_us += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
+  }
+  const auto images = static_cast<double>(c.first.images);
+  const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
+               out = static_cast<double>(c.second.out_points() * c.second.outputs) * images * 4,
+               in = static_cast<double>(c.first.in_points() * c.first.inputs) * images * 4;
+  const auto more = static_cast<double>(std::max<std::int64_t>(0, c.extent() - c.second.stride[1]));
+  const auto lines = static_cast<double>(c.first.out[1]);
+  const double twice = more * static_cast<double>(c.bands - 1) / lines;  // made twice
+  const double steps = static_cast<double>(c.tasks()) * static_cast<double>(ceil_div(c.band, c.step));
+  const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
+                       std::max(1.0, static_cast<double>(c.capacity) - more);
+  const double moved = turns * more * static_cast<double>(c.first.out[2] * c.row) * 4;
+  double us = (1 + twice) * kByLines * lines_us * images;
+  us += cost_of(family, 0, in);
+  us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
+  us += move_cost(2 * moved) + kStepMicroseconds * steps;
+  if (c.between.stages) us += c.between.stages->cost();
+  if (c.between.stages && c.blocks > 1)  // point by point
+    us += kStageMicroseconds * static_cast<double>(c.blocks * c.first.out_points()) * images;
+  return us;
+}
+
+Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& apart) {
+  if (!first.op<Convolution>()) return Verdict::no("a {} before", first.node().op.name());
+  if (apart.node_count() != 2 || first.node().inputs[0] != apart.inputs().at(0))
+    return Verdict::no("{} nodes before, wanted one", apart.node_count() - 1);
+  if (!v.all(ElementType::f32) || !first.all(ElementType::f32))
+    return Verdict::no("element types other than f32");
+  if (v.rank(0) > 4) return Verdict::no("three spatial axes");
+  if (first.op<Convolution>()->groups != 1)
+    return Verdict::no("{} groups in the first convolution", first.op<Convolution>()->groups);
+  if (first.has(3) || first.has(4)) return Verdict::no("zero points");
+  for (const auto* part : {&first, &second}) {
+    if (!part->constant(1)) return Verdict::no("weights are not constant");
+    if (part->has(2) && !part->constant(2)) return Verdict::no("bias is not constant");
+    if (element_count(part->out_dims()) == 0 || element_count(part->dims(0)) == 0)
+      return Verdict::no("empty tensors");
+  }
+  return Verdict::yes();
+}
+
+void make_weights(Code& c, const Tensor& first, const Tensor& second, bool plain, WeightStore& store) {
+  const auto& p = c.parts[0].products[0];
+  c.weights = convolutions::packed_weights(first, c.first, 1, p, plain, store);
+  const auto lanes = c.kernels->lanes;
+  c.window_weights = store.packed(second, fmt::format("native_depthwise {}", lanes), [&] {
+    return depthwise::by_vectors(aligned_once(second).data<float>().data(), c.second.taps(), c.second.outputs,
+                                 lanes);
+  });
+}
+
+Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second, Code code, Layout layout) {
+  Offer o;
+  o.label = fmt::format("native_{}_depthwise_{}_f32", code.first.pointwise() ? "1x1" : "direct",
+                        name_of(effective_isa()));
+  code.after.add_to(o, v, Layout::channels_last);
+  o.inputs[0] = layout;
+  o.consumed.push_back(1);
+  if (v.has(2)) o.consumed.push_back(2);
+  if (layout == Layout::channels_last) o.wide_inputs.push_back(0);
+  if (code.after.add) o.wide_inputs.push_back(*code.after.add);
+  o.wide_outputs.push_back(0);
+  o.cost += microseconds_of(code);
+  o.scratch = static_cast<std::size_t>(code.pieces * code.buffer_bytes());
+  o.make = [code = std::move(code), layout, w1 = *first.constant(1),
+            w2 = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (const auto row = context.input_row(0)) read_from(code, layout, row);
+    if (const auto row = context.output_row()) code.out_row = row;
+    if (code.after.add)
+      if (const auto row = context.input_row(*code.after.add)) code.add_row = row;
+    make_weights(code, w1, w2, layout == Layout::plain, context.weights);
+    return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
+  };
+  return o;
+}
+
+}  // namespace
+
+void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
+  const auto apart = taken_apart(v.graph(), v.id());
+  const NodeView first(apart.graph, apart.nodes.parent), second(apart.graph, apart.nodes.depthwise);
+  if (const auto verdict = takes(v, first, second, apart.graph); !verdict)
+    return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto between = gemm::read_epilogue(first, Layout::channels_last, why);
+  const auto after = between ? gemm::read_epilogue(v, Layout::channels_last, why) : std::nullopt;
+  if (!after) return answers.refuse("native", "{}", why);
+  Code code;
+  code.first = windows::geometry_of(first);
+  code.second = windows::geometry_of(second);
+  code.between = *between;
+  code.after = *after;
+  code.kernels = &depthwise::kernels_for(code.second.outputs);
+  code.kernel = depthwise::kernel_for(code.second, *code.kernels);
+  code.out_row = code.add_row = code.second.outputs;
+  if (second.has(2)) {
+    const auto bias = to_floats(*second.constant(2));
+    code.window_bias =
+        depthwise::by_vectors(bias.data(), 1, code.second.outputs, code.kernels->lanes, bias.size() == 1);
+  }
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    if (layout == Layout::plain && code.first.inputs > 4) continue;  // k would be scattered
+    Code c = code;
+    read_from(c, layout, 0);  // one line at a time: what tells how to divide
+    const auto panels = c.panels();
+    c.bias = gemm::padded_bias(first, 1, panels.columns, panels.padded_columns());
+    divide(c, panels, c.parts[0].products[0].dots, microseconds_of(c));
+    read_from(c, layout, 0);
+    const auto buffer = c.buffer_bytes();
+    if (buffer > kMostBufferBytes) {
+      answers.refuse("native", "{} lines between take {} KiB, wanted at most {}", c.capacity, buffer >> 10,
+                     kMostBufferBytes >> 10);
+      continue;
+    }
+    answers.offers.push_back(offer_of(v, first, second, std::move(c), layout));
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,143 @@
+#include "kernels/native/conv_depthwise_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/parallel.h"
+
+namespace lamina::conv_depthwise {
+namespace {
+
+class Piece {
+ public:
+  Piece(const Code& code, const RunArgs& args, float* buffer)
+      : c_(code), args_(args), buffer_(buffer), line_(code.first.out[2] * code.row) {
+    if (!c_.between.registers_only()) between_.emplace(*c_.between.stages, nullptr);
+    if (!c_.after.registers_only()) after_.emplace(*c_.after.stages, args.in);
+  }
+
+  void run(std::int64_t task) {
+    const auto block = task % c_.blocks, band = task / c_.blocks % c_.bands;
+    image_ = task / c_.blocks / c_.bands;
+    const auto& panels = c_.panels();
+    first_panel_ = block * c_.block;
+    last_panel_ = std::min(first_panel_ + c_.block, panels.count);
+    channel_ = panels.column(first_panel_);
+    channels_ = std::min(panels.column(last_panel_), panels.columns) - channel_;
+    begin_ = end_ = 0;
+    const auto last = std::min((band + 1) * c_.band, c_.second.out[1]);
+    for (auto line = band * c_.band; line < last; line += c_.step) {
+      const auto count = std::min(c_.step, last - line);
+      keep_lines(line, count);
+      run_windows(line, count);
+    }
+  }
+
+ private:
+  /// What the windows of output lines [line, line + count) read of the tensor between is in the buffer then.
+  void keep_lines(std::int64_t line, std::int64_t count) {
+    const auto inside = [&](std::int64_t i) { return std::clamp<std::int64_t>(i, 0, c_.first.out[1]); };
+    const auto top = line * c_.second.stride[1] - c_.second.pad[1];
+    const auto begin = inside(top), end = inside(top + (count - 1) * c_.second.stride[1] + c_.extent());
+    const auto kept = std::max<std::int64_t>(0, std::min(end, end_) - begin);
+    if (kept == 0) {
+      begin_ = begin;
+    } else if (end - begin_ > c_.capacity) {
+      std::memmove(buffer_, buffer_ + (begin - begin_) * line_,
+                   static_cast<std::size_t>(kept * line_) * sizeof(float));
+      begin_ = begin;
+    }
+    end_ = std::max(begin + kept, end);
+    make_lines(begin + kept, end);
+  }
+
+  void make_lines(std::int64_t begin, std::int64_t end) {
+    const auto& g = c_.first;
+    gemm::Operands o{};
+    o.b = c_.weights.data<float>().data();
+    o.bias = c_.bias.valid() ? c_.bias.data<float>().data() : nullptr;
+    for (const auto& part : c_.parts) {
+      const auto last = std::min(end, part.first + part.count);
+      for (auto i = std::max(begin, part.first); i < last;) {
+        const bool several = part.products.size() > 1 && last - i >= c_.together();
+        o.a = static_cast<const float*>(args_.in[0]) + image_ * c_.in_image + part.a_first +
+              (i - part.first) * part.a_line;
+        o.c = buffer_ + (i - begin_) * line_ - channel_;
+        o.first = (image_ * g.out[1] + i) * g.out[2] * g.outputs;
+        gemm::run_panels(part.products[several ? 1 : 0], o, first_panel_, last_panel_,
+                         between_ ? &*between_ : nullptr);
+        i += several ? c_.together() : 1;
+      }
+    }
+  }
+
+  void run_windows(std::int64_t line, std::int64_t count) {
+    const auto& g = c_.second;
+    const auto lanes = c_.kernels->lanes, vector = channel_ / lanes,
+               vectors = (channels_ + lanes - 1) / lanes;
+    const std::int64_t point = (image_ * g.out[1] + line) * g.out[2];
+    depthwise::Lines s{};
+    s.first = line;
+    s.count = count;
+    s.in = buffer_ - begin_ * line_;
+    s.in_height = g.in[1];
+    s.in_width = g.in[2];
+    s.in_point = c_.row;
+    s.in_line = line_;
+    s.weights = c_.window_weights.data<float>().data() + vector * g.taps() * lanes;
+    s.bias = c_.window_bias.valid() ? c_.window_bias.data<float>().data() + vector * lanes : nullptr;
+    s.kernel_h = g.kernel[1];
+    s.kernel_w = g.kernel[2];
+    s.stride_h = g.stride[1];
+    s.stride_w = g.stride[2];
+    s.dilation_h = g.dilation[1];
+    s.dilation_w = g.dilation[2];
+    s.top = g.pad[1];
+    s.left = g.pad[2];
+    float* out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
+    s.out = out;
+    s.out_width = g.out[2];
+    s.out_point = c_.out_row;
+    s.out_line = g.out[2] * c_.out_row;
+    if (c_.after.add)
+      s.add = static_cast<const float*>(args_.in[*c_.after.add]) + point * c_.add_row + channel_;
+    s.add_point = c_.add_row;
+    s.add_line = g.out[2] * c_.add_row;
+    s.vectors = vectors;
+    s.last = depthwise::first_channel(vector + vectors - 1, g.outputs, lanes) - channel_;
+    s.channels = g.outputs;
+    s.finish = c_.after.finish;
+    c_.kernel(s);
+    if (after_) apply_stages(out, point, count * g.out[2]);
+  }
+
+  void apply_stages(float* out, std::int64_t point, std::int64_t points) {
+    const auto all = c_.second.outputs;
+    if (c_.out_row == all && channels_ == all) return (*after_)(out, out, point * all, points * all);
+    for (std::int64_t i = 0; i < points; ++i, out += c_.out_row)
+      (*after_)(out, out, (point + i) * all + channel_, channels_);
+  }
+
+  const Code& c_;
+  const RunArgs& args_;
+  float* buffer_;
+  std::int64_t line_;  ///< floats of a line of the buffer
+  std::optional<StageRun> between_, after_;
+  // Of the task at hand.
+  std::int64_t image_ = 0, first_panel_ = 0, last_panel_ = 0, channel_ = 0, channels_ = 0;
+  std::int64_t begin_ = 0, end_ = 0;  ///< lines of the tensor between that are in the buffer
+};
+
+}  // namespace
+
+void run(const Code& code, const RunArgs& args) {
+  parallel_for(code.pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    auto* buffer = static_cast<std::byte*>(args.scratch) + begin * code.buffer_bytes();
+    Piece piece(code, args, reinterpret_cast<float*>(buffer));
+    const auto tasks = code.tasks();
+    for (auto t = begin * tasks / code.pieces; t < end * tasks / code.pieces; ++t) piece.run(t);
+  });
+}
+
+}  // namespace lamina::conv_depthwise

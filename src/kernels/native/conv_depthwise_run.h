@@ -1,0 +1,54 @@
+#pragma once
+/// Convolution and depthwise convolution line by line, channels-last; conv_depthwise.cc makes the offers.
+///
+///     x  --product-->  some lines of the tensor between, some channels  --window-->  lines of y
+///
+/// A task makes a band of output lines for a block of channels, `step` lines at a time. When the buffer is
+/// full, lines that the next step reads too are moved to its front.
+#include "kernels/native/convolution_source.h"
+#include "kernels/native/depthwise_window.h"
+#include "kernels/native/gemm_epilogue.h"
+
+namespace lamina::conv_depthwise {
+
+/// Lines of the tensor between whose windows have the same taps inside.
+struct Part {
+  std::int64_t first, count;
+  std::int64_t a_first, a_line;         ///< floats: of the first line's input, and from line to line
+  std::vector<gemm::Product> products;  ///< of one line; perhaps of Code::together() lines
+};
+
+struct Code {
+  windows::Geometry first, second;  ///< of the convolution, of the depthwise one
+  gemm::Epilogue between, after;
+  const depthwise::Kernels* kernels = nullptr;
+  depthwise::Kernel kernel = nullptr;
+  std::vector<Part> parts;
+  Tensor weights, bias, window_weights, window_bias;
+  std::int64_t in_image = 0, out_row = 0, add_row = 0;  ///< floats: of an image of x; from point to point
+  // How the work is divided:
+  std::int64_t block = 1, blocks = 1;  ///< panels of the product in a task
+  std::int64_t row = 0;                ///< floats from point to point of the buffer
+  std::int64_t step = 1;               ///< output lines at a time
+  std::int64_t capacity = 1;           ///< lines of the buffer
+  std::int64_t band = 1, bands = 1;    ///< output lines of a task
+  std::int64_t pieces = 1;             ///< of the tasks; each has a buffer
+
+  const gemm::Panels& panels() const { return parts[0].products[0].panels; }
+  /// Lines between that the windows of one output line span.
+  std::int64_t extent() const { return (second.kernel[1] - 1) * second.dilation[1] + 1; }
+  std::int64_t together() const { return std::min(step * second.stride[1], first.out[1]); }
+  /// Lines between that so many output lines need.
+  std::int64_t lines_for(std::int64_t lines) const {
+    return std::min(first.out[1], (lines - 1) * second.stride[1] + extent());
+  }
+  std::int64_t tasks() const { return first.images * bands * blocks; }
+  /// Bytes of a piece's buffer, whole cache lines.
+  std::int64_t buffer_bytes() const { return (capacity * first.out[2] * row * 4 + 63) / 64 * 64; }
+};
+
+/// Runs on the threads of the current arena, in RunArgs::scratch of pieces * buffer_bytes(); allocates
+/// nothing.
+void run(const Code& code, const RunArgs& args);
+
+}  // namespace lamina::conv_depthwise

@@ -1,0 +1,19 @@
+#pragma once
+/// Which kernel (depthwise_lines.h) runs a depthwise window, and how its channels lie in vectors.
+#include "kernels/native/depthwise_lines.h"
+#include "kernels/native/window.h"
+
+namespace lamina::depthwise {
+
+using Kernel = void (*)(const Lines&);
+/// The one of `kernels` for a window with two spatial axes.
+Kernel kernel_for(const windows::Geometry& g, const Kernels& kernels);
+
+/// The first channel of a vector: the last one overlaps the one before when the channels do not fill it.
+std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int64_t lanes);
+
+/// values[channels][size] as [vector][size][lane]; `one_value`: the same for all channels.
+Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels, std::int64_t lanes,
+                  bool one_value = false);
+
+}  // namespace lamina::depthwise

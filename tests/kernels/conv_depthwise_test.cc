@@ -1,0 +1,215 @@
+/// A convolution and a depthwise one as one node: every offer against the reference over random shapes.
+#include <gtest/gtest.h>
+
+#include "ops/convolution_depthwise.h"
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+struct Window2D {
+  std::int64_t kernel, stride, dilation, top, left, bottom, right;
+  bool bias;
+};
+
+struct Case {
+  std::int64_t images, inputs, channels, height, width;
+  Window2D first, second;
+  std::string between, after;  ///< "{0}": what comes in, "{1}": what goes out, "{2}": the channels
+  bool whole_numbers;          ///< sums are exact, so that roundings agree
+};
+
+std::int64_t size_of(std::int64_t in, const Window2D& w, std::int64_t pads) {
+  const auto extent = w.dilation * (w.kernel - 1) + 1;
+  return in + pads < extent ? 0 : (in + pads - extent) / w.stride + 1;
+}
+std::int64_t height_of(std::int64_t in, const Window2D& w) { return size_of(in, w, w.top + w.bottom); }
+std::int64_t width_of(std::int64_t in, const Window2D& w) { return size_of(in, w, w.left + w.right); }
+
+std::string constant(const Case& c, const std::string& name, const std::string& dims, int seed) {
+  if (!c.whole_numbers) return fmt::format(" {} = const f32{} seed({})\n", name, dims, seed);
+  return fmt::format(" {0}1 = const f32{1} seed({2})\n {0}2 = Multiply({0}1, eight)\n {0} = Round({0}2)\n",
+                     name, dims, seed);
+}
+
+std::string attributes(const Window2D& w) {
+  return fmt::format("strides=[{0},{0}] dilations=[{1},{1}] pads_begin=[{2},{3}] pads_end=[{4},{5}]",
+                     w.stride, w.dilation, w.top, w.left, w.bottom, w.right);
+}
+
+std::string text_of(const Case& c) {
+  const auto h = height_of(c.height, c.first), w = width_of(c.width, c.first);
+  const bool added = c.after.find("z") != std::string::npos;
+  std::string text = fmt::format("graph (x: f32[{},{},{},{}]", c.images, c.inputs, c.height, c.width);
+  if (added)
+    text += fmt::format(", z: f32[{},{},{},{}]", c.images, c.channels, height_of(h, c.second),
+                        width_of(w, c.second));
+  text += ") -> (y) {\n eight = const f32[] {8}\n";
+  std::string x = "x";
+  if (c.whole_numbers) {
+    text += " x8 = Multiply(x, eight)\n xr = Round(x8)\n";
+    x = "xr";
+  }
+  text +=
+      constant(c, "w", fmt::format("[{},{},{},{}]", c.channels, c.inputs, c.first.kernel, c.first.kernel), 1);
+  text += constant(c, "v", fmt::format("[{},1,{},{}]", c.channels, c.second.kernel, c.second.kernel), 2);
+  if (c.first.bias) text += constant(c, "b", fmt::format("[{}]", c.channels), 3);
+  if (c.second.bias) text += constant(c, "d", fmt::format("[{}]", c.channels), 4);
+  text += fmt::format(" t = Convolution({}, w{}) {}\n", x, c.first.bias ? ", b" : "", attributes(c.first));
+  std::string last = "t";
+  const auto append = [&](const std::string& stages, const std::string& out) {
+    if (stages.empty()) return;
+    text += fmt::format(" {}\n", fmt::format(fmt::runtime(stages), last, out, c.channels));
+    last = out;
+  };
+  append(c.between, "u");
+  text += fmt::format(" p = Convolution({}, v{}) {} groups={}\n", last, c.second.bias ? ", d" : "",
+                      attributes(c.second), c.channels);
+  last = "p";
+  append(c.after, "q");
+  return text + fmt::format(" y = Reshape({0}, shape)\n}}\n", last);
+}
+
+/// As a model comes: the result passes a Reshape, so that rules see no output right behind.
+Graph graph_of(const Case& c) {
+  auto text = text_of(c);
+  const auto h = height_of(height_of(c.height, c.first), c.second),
+             w = width_of(width_of(c.width, c.first), c.second);
+  const auto at = text.find(" y = Reshape");
+  text.insert(at, fmt::format(" shape = const i64[2] {{{},{}}}\n", c.images * c.channels, h * w));
+  return parse(text);
+}
+
+bool has_pair(const Graph& g) {
+  for (const auto id : g.order())
+    if (g.node(id).op.is<ConvolutionDepthwise>()) return true;
+  return false;
+}
+
+/// By value against the graph as it was, then every offer.
+void check(const Case& c, std::uint64_t seed) {
+  const auto before = graph_of(c);
+  auto fused = before;
+  Ledger ledger;
+  optimize(fused, {}, ledger);
+  ASSERT_TRUE(has_pair(fused));
+  const auto inputs = random_inputs(before, seed);
+  expect_close(interpret(fused, inputs)[0], interpret(before, inputs)[0], "the rules");
+  check_all_offers(fused, seed);
+}
+
+template <class T, std::size_t N>
+const T& pick(SplitMix& random, const T (&values)[N]) {
+  return values[random.below(N)];
+}
+
+Window2D random_window(SplitMix& random, std::int64_t kernel) {
+  Window2D w{};
+  w.kernel = kernel;
+  w.stride = pick(random, {1, 1, 1, 2, 2, 3});
+  w.dilation = random.below(8) == 0 ? 2 : 1;
+  const auto pad = [&] {
+    return static_cast<std::int64_t>(random.below(3) != 0 ? static_cast<std::uint64_t>(kernel / 2)
+                                                          : random.below(4));
+  };
+  w.top = pad();
+  w.left = pad();
+  w.bottom = pad();
+  w.right = pad();
+  w.bias = random.below(3) != 0;
+  return w;
+}
+
+Case random_case(SplitMix& random) {
+  static const std::int64_t channels[] = {1, 3, 4, 5, 8, 16, 17, 33, 64},
+                            sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 16, 20, 28, 57};
+  static const std::string quantised =
+      "{1}l = const f32[] {{-64}}\n {1}h = const f32[] {{64}}\n {1} = FakeQuantize({0}, {1}l, {1}h, {1}l, "
+      "{1}h) "
+      "levels=17";
+  static const std::string stages[] = {
+      "",
+      "{1} = Relu({0})",
+      "{1} = Clamp({0}) min=-0.25 max=0.5",
+      "{1} = Sigmoid({0})",
+      "{1}s = const f32[{2},1,1] seed(5)\n {1} = PRelu({0}, {1}s)",
+      "{1}s = const f32[{2},1,1] seed(6)\n {1}m = Multiply({0}, {1}s)\n {1}a = Add({1}m, {1}s)\n {1} = "
+      "HSwish({1}a)"};
+  static const std::string whole_stages[] = {"", "{1} = Relu({0})", quantised};
+  while (true) {
+    Case c{};
+    c.images = random.below(4) == 0 ? 2 : 1;
+    c.inputs = pick(random, channels);
+    c.channels = pick(random, channels);
+    c.height = pick(random, sizes);
+    c.width = pick(random, sizes);
+    c.first = random_window(random, pick(random, {1, 1, 3}));
+    c.second = random_window(random, pick(random, {3, 3, 5, 2}));
+    c.whole_numbers = random.below(4) == 0;
+    c.between = c.whole_numbers ? pick(random, whole_stages) : pick(random, stages);
+    c.after = c.whole_numbers        ? pick(random, whole_stages)
+              : random.below(4) == 0 ? "{1}z = Add(z, {0})\n {1} = Relu({1}z)"
+                                     : pick(random, stages);
+    const auto h = height_of(c.height, c.first), w = width_of(c.width, c.first);
+    if (h >= 1 && w >= 1 && height_of(h, c.second) >= 1 && width_of(w, c.second) >= 1) return c;
+  }
+}
+
+TEST(ConvDepthwise, random_windows) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SplitMix random(seed);
+    const auto c = random_case(random);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text_of(c)));
+    check(c, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+constexpr Window2D point{1, 1, 1, 0, 0, 0, 0, true}, three{3, 1, 1, 1, 1, 1, 1, true},
+    three_by_two{3, 2, 1, 1, 1, 1, 1, true}, five{5, 1, 1, 2, 2, 2, 2, false},
+    half{3, 2, 1, 0, 0, 1, 1, true};
+
+TEST(ConvDepthwise, large_enough_for_threads) {
+  const std::string relu = "{1} = Relu({0})", swish = "{1} = Swish({0})", add = "{1} = Add({0}, z)";
+  for (const auto& c : {Case{1, 24, 144, 56, 56, point, three, relu, relu, false},
+                        Case{1, 16, 97, 112, 112, point, half, relu, relu, false},
+                        Case{1, 3, 32, 112, 112, three_by_two, three, relu, "", false},
+                        Case{1, 160, 490, 7, 7, point, five, swish, swish, false},
+                        Case{3, 64, 200, 14, 14, point, three, "", add, false},
+                        Case{1, 32, 65, 60, 80, three, five, relu, swish, false}}) {
+    SCOPED_TRACE(text_of(c));
+    check(c, 5);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ConvDepthwise, lines_too_long_for_the_buffer_are_refused_or_right) {
+  check({1, 4, 40, 5, 3000, point, three, "{1} = Relu({0})", "", false}, 7);
+  check({1, 4, 40, 5, 3000, point, three, "{1} = Sigmoid({0})", "", false}, 8);
+}
+
+TEST(ConvDepthwise, one_dimension) {
+  auto g = parse(
+      "graph (x: f32[2,6,50]) -> (y) {\n w = const f32[20,6,1] seed(1)\n v = const f32[20,1,5] seed(2)\n t = "
+      "Convolution(x, w)\n y = Convolution(t, v) strides=[2] pads_begin=[2] pads_end=[1] groups=20\n}\n");
+  Ledger ledger;
+  optimize(g, {}, ledger);
+  ASSERT_TRUE(has_pair(g));
+  check_all_offers(g, 1);
+}
+
+TEST(ConvDepthwise, not_a_number_spreads_as_far_as_the_windows) {
+  auto g = parse(
+      "graph (x: f32[1,4,9,9]) -> (y) {\n w = const f32[24,4,1,1] seed(1)\n v = const f32[24,1,3,3] "
+      "seed(2)\n t "
+      "= Convolution(x, w)\n r = Relu(t)\n y = Convolution(r, v) pads_begin=[1,1] pads_end=[1,1] "
+      "groups=24\n}\n");
+  Ledger ledger;
+  optimize(g, {}, ledger);
+  auto inputs = random_inputs(g, 1);
+  inputs[0].data<float>()[40] = std::numeric_limits<float>::quiet_NaN();
+  expect_close(run_graph(g, inputs).outputs[0], interpret(g, inputs)[0], "NaN");
+}
+
+}  // namespace
+}  // namespace lamina::testing
