@@ -251,9 +251,8 @@ double work_of(const Graph& graph, NodeId id) {
 double flops_of(const Graph& graph, NodeId id) {
   const Op& op = graph.node(id).op;
   const bool multiply_adds = op.is<Convolution>() || op.is<BinaryConvolution>() ||
-                             op.is<ConvolutionBackpropData>() ||
-                             op.is<ConvolutionDepthwise>() || op.is<MatMul>() || op.is<LSTMSequence>() ||
-                             op.is<GRUSequence>();
+                             op.is<ConvolutionBackpropData>() || op.is<ConvolutionDepthwise>() ||
+                             op.is<MatMul>() || op.is<LSTMSequence>() || op.is<GRUSequence>();
   return work_of(graph, id) * (multiply_adds ? 2 : 1);
 }
 

@@ -295,8 +295,8 @@ void first_node(Line& line, Text& t) {
     return t.node("y", "LRN(x, axes) size=" + line.value_or("size", "5"));
   }
   line.wrong(
-      "unknown kind, wanted conv, deconv, pair, binconv, matmul, pool, eltwise, reduce, resize, concat, split, "
-      "softmax, "
+      "unknown kind, wanted conv, deconv, pair, binconv, matmul, pool, eltwise, reduce, resize, concat, "
+      "split, softmax, "
       "layernorm, mvn, lrn, transpose, lstm or gru");
 }
 
