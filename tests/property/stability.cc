@@ -171,10 +171,11 @@ std::string difference(const Tensor& got, const Tensor& wanted, double share) {
 
 namespace {
 
-bool is_finite(const Tensor& t) {
+/// Kernels may square it in f32, which the interpreter does in double.
+bool is_moderate(const Tensor& t) {
   if (!is_float(t.element_type())) return true;
   const auto values = to_doubles(t);
-  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::fabs(v) < 1e16; });
 }
 
 /// Whether rounding errors arise in this node.
@@ -224,7 +225,7 @@ Reference reference(const Graph& graph, const std::vector<Tensor>& inputs) {
   options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
                         const std::vector<Tensor>& out) {
     if (found.unstable.empty()) found.unstable = near_discontinuity(g, id, in, out);
-    if (!std::all_of(out.begin(), out.end(), is_finite)) found.unstable = "a value is not finite";
+    if (!std::all_of(out.begin(), out.end(), is_moderate)) found.unstable = "a value is huge or not finite";
   };
   found.results = interpret(graph, inputs, options);
   for (std::uint64_t seed = 1; seed <= 2 && found.unstable.empty(); ++seed) {
