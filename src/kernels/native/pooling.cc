@@ -106,63 +106,119 @@ constexpr double kGrain = 32768;  // positions worth a thread
 
 // Rows of outputs.
 
-constexpr std::int64_t kTile = 4096;  // elements of a piece whose results have another size
+constexpr std::int64_t kTile = 4096;   // elements of a piece whose results have another size
+constexpr std::int64_t kPiece = 2048;  // elements that stages get at once, where rows are shorter
 
-/// The row piece by piece into a tile, from there through the stages into the row of results.
-void run_pieces(const PoolLoops::Run loop, const PoolRow& row, StageRun& stages, std::byte* out,
-                std::size_t out_bytes, std::int64_t first) {
-  alignas(64) float tile[kTile];
-  const auto most = kTile / row.channels;
-  for (std::int64_t begin = 0; begin < row.count; begin += most) {
-    PoolRow r = row;
-    r.out = tile;
-    r.x += begin;
-    r.count = std::min(most, row.count - begin);
-    r.whole_begin = std::clamp<std::int64_t>(row.whole_begin - begin, 0, r.count);
-    r.whole_end = std::clamp<std::int64_t>(row.whole_end - begin, 0, r.count);
-    r.pad = row.pad - begin * row.stride;
-    loop(r);
-    const auto at = begin * row.channels;
-    stages(tile, out + static_cast<std::size_t>(at) * out_bytes, first + at, r.count * row.channels);
+/// What one thread does of the rows of all planes.
+class RowRun {
+ public:
+  RowRun(const Code& code, Layout layout, std::size_t bytes, const RunArgs& args)
+      : c_(code), args_(args), bytes_(bytes), out_bytes_(c_.out_bytes != 0 ? c_.out_bytes : bytes) {
+    const bool last = layout == Layout::channels_last;
+    r_.channels = last ? c_.channels : 1;
+    planes_ = last ? c_.batch : c_.batch * c_.channels;
+    rows_ = c_.out[0] * c_.out[1];
+    row_ = c_.out[2] * r_.channels;
+    picture_ = c_.in[0] * c_.in[1] * c_.in[2] * r_.channels;
+    r_.x = c_.ranges[2].data();
+    r_.count = c_.out[2];
+    r_.y_stride = c_.in[2] * r_.channels;
+    r_.z_stride = c_.in[1] * r_.y_stride;
+    r_.exclude_pad = c_.exclude_pad;
+    r_.whole_begin = c_.whole_begin, r_.whole_end = c_.whole_end;
+    r_.stride = c_.stride, r_.pad = c_.pad;
   }
-}
+
+  std::int64_t rows() const { return planes_ * rows_; }
+
+  void operator()(std::int64_t begin, std::int64_t end) {
+    if (c_.stages && !c_.stages->empty()) {
+      StageRun stages(*c_.stages, args_.in);
+      if (out_bytes_ == bytes_)
+        in_place(begin, end, stages);
+      else
+        through_tile(begin, end, stages);
+      return;
+    }
+    for (auto i = begin; i < end; ++i) compute(i, out(i));
+  }
+
+ private:
+  std::byte* out(std::int64_t row) const {
+    return static_cast<std::byte*>(args_.out[0]) + static_cast<std::size_t>(row * row_) * out_bytes_;
+  }
+
+  void enter(std::int64_t i) {
+    r_.z = c_.ranges[0][static_cast<std::size_t>(i % rows_ / c_.out[1])];
+    r_.y = c_.ranges[1][static_cast<std::size_t>(i % c_.out[1])];
+    r_.readable = (planes_ - i / rows_) * picture_;
+    r_.in =
+        static_cast<const std::byte*>(args_.in[0]) + static_cast<std::size_t>(i / rows_ * picture_) * bytes_;
+  }
+
+  void compute(std::int64_t i, void* to) {
+    enter(i);
+    r_.out = to;
+    c_.rows(r_);
+  }
+
+  void in_place(std::int64_t begin, std::int64_t end, StageRun& stages) {
+    const auto batch = std::max<std::int64_t>(1, kPiece / row_);
+    for (; begin < end; begin += batch) {
+      const auto until = std::min(end, begin + batch);
+      for (auto i = begin; i < until; ++i) compute(i, out(i));
+      stages(out(begin), out(begin), begin * row_, (until - begin) * row_);
+    }
+  }
+
+  void through_tile(std::int64_t begin, std::int64_t end, StageRun& stages) {
+    alignas(64) std::byte tile[kTile * sizeof(float)];
+    const auto batch = kTile / row_;
+    if (batch == 0) {
+      for (; begin < end; ++begin) long_row(begin, tile, stages);
+      return;
+    }
+    for (; begin < end; begin += batch) {
+      const auto until = std::min(end, begin + batch);
+      for (auto i = begin; i < until; ++i)
+        compute(i, tile + static_cast<std::size_t>((i - begin) * row_) * bytes_);
+      stages(tile, out(begin), begin * row_, (until - begin) * row_);
+    }
+  }
+
+  /// A row that is longer than a tile, piece by piece.
+  void long_row(std::int64_t row, std::byte* tile, StageRun& stages) {
+    enter(row);
+    const auto most = kTile / r_.channels;
+    for (std::int64_t begin = 0; begin < r_.count; begin += most) {
+      PoolRow r = r_;
+      r.out = tile;
+      r.x += begin;
+      r.count = std::min(most, r_.count - begin);
+      r.whole_begin = std::clamp<std::int64_t>(r_.whole_begin - begin, 0, r.count);
+      r.whole_end = std::clamp<std::int64_t>(r_.whole_end - begin, 0, r.count);
+      r.pad = r_.pad - begin * r_.stride;
+      c_.rows(r);
+      const auto at = begin * r.channels;
+      stages(tile, out(row) + static_cast<std::size_t>(at) * out_bytes_, row * row_ + at,
+             r.count * r.channels);
+    }
+  }
+
+  const Code& c_;
+  const RunArgs& args_;
+  std::size_t bytes_, out_bytes_;
+  std::int64_t planes_ = 1, rows_ = 1, row_ = 1, picture_ = 1;
+  PoolRow r_;
+};
 
 void run_rows(const Code& c, Layout layout, std::size_t bytes, const RunArgs& args) {
-  const bool last = layout == Layout::channels_last;
-  const auto pixel = last ? c.channels : 1, planes = last ? c.batch : c.batch * c.channels;
-  const auto picture = c.in[0] * c.in[1] * c.in[2] * pixel;
-  const auto rows = c.out[0] * c.out[1], row = c.out[2] * pixel;
-  const auto grain = kGrain * static_cast<double>(planes * rows) / std::max(1.0, work_of(c));
-  parallel_for(planes * rows, std::max<std::int64_t>(1, static_cast<std::int64_t>(grain)),
+  const RowRun all(c, layout, bytes, args);
+  const auto grain = kGrain * static_cast<double>(all.rows()) / std::max(1.0, work_of(c));
+  parallel_for(all.rows(), std::max<std::int64_t>(1, static_cast<std::int64_t>(grain)),
                [&](std::int64_t begin, std::int64_t end) {
-                 std::optional<StageRun> stages;
-                 if (c.stages && !c.stages->empty()) stages.emplace(*c.stages, args.in);
-                 PoolRow r;
-                 r.x = c.ranges[2].data();
-                 r.count = c.out[2];
-                 r.channels = pixel;
-                 r.y_stride = c.in[2] * pixel;
-                 r.z_stride = c.in[1] * r.y_stride;
-                 r.exclude_pad = c.exclude_pad;
-                 r.whole_begin = c.whole_begin, r.whole_end = c.whole_end;
-                 r.stride = c.stride, r.pad = c.pad;
-                 for (auto i = begin; i < end; ++i) {
-                   r.z = c.ranges[0][static_cast<std::size_t>(i % rows / c.out[1])];
-                   r.y = c.ranges[1][static_cast<std::size_t>(i % c.out[1])];
-                   r.readable = (planes - i / rows) * picture;
-                   r.in = static_cast<const std::byte*>(args.in[0]) +
-                          static_cast<std::size_t>(i / rows * picture) * bytes;
-                   const auto out_bytes = c.out_bytes != 0 ? c.out_bytes : bytes;
-                   auto* out =
-                       static_cast<std::byte*>(args.out[0]) + static_cast<std::size_t>(i * row) * out_bytes;
-                   if (out_bytes != bytes) {
-                     run_pieces(c.rows, r, *stages, out, out_bytes, i * row);
-                     continue;
-                   }
-                   r.out = out;
-                   c.rows(r);
-                   if (stages) (*stages)(out, out, i * row, row);
-                 }
+                 RowRun mine = all;
+                 mine(begin, end);
                });
 }
 
@@ -300,7 +356,9 @@ void offer_rows(const NodeView& v, const Code& described, Layout layout, Answers
   o.cost = slow ? cost_of(Family::scalar, work_of(*code), moved)
                 : cost_of(Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 3 : 1) *
                       (code->mean ? 1.05 : 0.95);
-  if (!slow) o.cost = std::max(o.cost, cost_of(Family::vector_light, work) * (code->mean ? 1 : 0.5));
+  // Windows of pixels come from the cache; those along a line begin anywhere.
+  const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
+  if (!slow) o.cost = std::max(o.cost, cost_of(Family::vector_light, work) * effort);
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
