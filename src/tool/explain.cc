@@ -297,6 +297,12 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
       o.common.say("{}", printable(to_string(e)));
       j["history"].push_back(to_json(e));
     }
+  j["plan"] = nlohmann::json::array();
+  for (const auto* f : layers)
+    for (const auto& text : plan_sentences(all.plans, all.fates, *f)) {
+      o.common.say("plan: {}", printable(text));
+      j["plan"].push_back(text);
+    }
   if (j["history"].empty()) {
     const auto text = why_silent(rule, s.impl(), all.plans, *layers[0]);
     o.common.say("{} at '{}': {}", rule.name, printable(o.why[1]), printable(text));

@@ -50,7 +50,7 @@ std::string kernel_of(const Plan& plan, NodeId node) {
 LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fate>& fates) {
   const auto& g = plan.graph;
   const auto& n = g.node(step.node);
-  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, fates)};
+  LoneStep lone{&plan, &step, g.label(step.node), operators_of(n), {}, {}, refusals(n, fates), false};
   for (const auto s : n.sources)
     if (s.index < fates.size()) lone.layers.push_back(fates[s.index].name);
   const auto host = host_of(g, n);
@@ -58,7 +58,8 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fat
   lone.behind = g.label(host);
   // A node whose epilogue was cut still stands for the layers that went.
   const auto& of_host = g.node(host).sources;
-  if (std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end()))
+  lone.cut_off = std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end());
+  if (lone.cut_off)
     lone.reasons = {fmt::format("{} of '{}' takes fewer stages, and was estimated to be faster so",
                                 kernel_of(plan, host), lone.behind)};
   if (lone.reasons.empty())

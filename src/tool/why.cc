@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tool/summary.h"
 #include "tool/text.h"
 
 namespace lamina::tool {
@@ -100,11 +101,31 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
       fits = fits || root_fits(graph, rule.pattern, graph.node(id));
     });
   if (operators.empty()) return "no node stands for that layer any more, so no rule looked at it";
+  const auto root = describe(rule.pattern, 0);
+  if (!fits && operators.count(root))
+    return fmt::format("its pattern never fitted there: it begins at {} of another kind", root);
   if (!fits)
-    return fmt::format("its pattern never fitted there: it begins at {}; this layer is {}",
-                       describe(rule.pattern, 0), fmt::join(operators, ", then "));
+    return fmt::format("its pattern never fitted there: it begins at {}; this layer is {}", root,
+                       fmt::join(operators, ", then "));
   return fmt::format("its pattern never fitted there: it looks for {}",
                      shortened(describe(rule.pattern, 2), 400));
+}
+
+std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const Plan>>& plans,
+                                        const std::vector<Fate>& fates, const Fate& fate) {
+  std::vector<std::string> out;
+  for (const auto& n : fate.nodes)
+    for (const auto& r : n.choice ? n.choice->refusals : std::vector<Answers::Refusal>())
+      if (r.kernel.starts_with("one node with")) out.push_back(fmt::format("{}: {}", r.kernel, r.reason));
+  const auto concerns = [&](const LoneStep& lone) {
+    return std::find(lone.layers.begin(), lone.layers.end(), fate.name) != lone.layers.end() ||
+           std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {
+             return n.chief && n.plan == lone.plan && n.plan->graph.label(n.node) == lone.behind;
+           });
+  };
+  for (const auto& lone : lone_steps(plans, fates))
+    if (lone.cut_off && concerns(lone)) out.push_back(lone.reasons[0]);
+  return out;
 }
 
 }  // namespace lamina::tool
