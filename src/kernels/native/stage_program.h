@@ -73,7 +73,7 @@ class StageProgram {
   std::unique_ptr<const stages::Code> code_;
 };
 
-/// A program with the pointers of one run and its buffers, on the stack of one thread (about 33 KiB). Values
+/// A program with the pointers of one run and its buffers, on the stack of one thread (about 37 KiB). Values
 /// that are the same for many pieces are computed once for them: make one per task, not one per piece.
 class StageRun {
  public:
@@ -88,7 +88,7 @@ class StageRun {
   void operator()(const void* values, void* out, std::int64_t first, std::int64_t count);
 
   static constexpr std::size_t kBufferBytes = 32768;
-  static constexpr std::size_t kMostViews = 64;
+  static constexpr std::size_t kMostViews = 512;
 
  private:
   /// `count` elements that begin `from` elements behind the block's begin, `inner` of them in their row.
