@@ -2,10 +2,12 @@
 /// two levels: they count bits. The FakeQuantize stays; of its NaN, which its specification leaves open,
 /// nothing is kept.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/fake_quantize.h"
 #include "ops/quantization.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -84,72 +86,179 @@ Verdict ranges_are_finite(const Match& m, const Pattern& low, const Pattern& hig
   return Verdict::yes();
 }
 
-}  // namespace
-
-void add_recognise_binary(Rules& rules) {
+Rule recognise() {
   const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
              output_high = constant(), weights = constant();
   const auto quantized =
       is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
           .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; });
   const auto conv = is<Convolution>(quantized, weights);
-  rules.push_back(
-      rule("recognise-binary-convolution",
-           "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
-           RuleSet::precision, conv)
-          .when([=](const Match& m) -> Verdict {
-            const Node& n = m.node(conv);
-            if (auto v = foldable(m, conv); !v) return v;
-            if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
-            if (m.graph().type(n.outputs[0]).element != ElementType::f32)
-              return Verdict::no("{} computes in {}", m.label(conv),
-                                 name_of(m.graph().type(n.outputs[0]).element));
-            if (auto v = bias_is_constant(m.graph(), n); !v) return v;
-            const auto levels = levels_of(m.tensor(output_low), m.tensor(output_high));
-            if (!levels)
-              return Verdict::no("{} gives something else than a number and its negative or 0",
-                                 m.label(quantized));
-            if (auto v = ranges_are_finite(m, input_low, input_high); !v) return v;
-            const auto& w = m.tensor(weights);
-            if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
-            const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
-            if (terms > kMostTerms)
-              return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
-            const auto sizes = magnitudes(w);
-            if (!sizes)
-              return Verdict::no("the weights of {} are not one number per output channel and its negative",
-                                 m.label(conv));
-            for (const double size : *sizes)
-              if (!exact(size * levels->size))
-                return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
-            return Verdict::yes();
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            const Tensor w = m.tensor(weights);  // references do not outlive what is added
-            const auto levels = *levels_of(m.tensor(output_low), m.tensor(output_high));
-            const auto outputs = static_cast<std::size_t>(w.shape()[0]);
-            const bool has_bias = has_input(m.node(conv), 2);
-            const auto bias = bias_values(m.graph(), m.node(conv), outputs);
-            BinaryConvolution op;
-            static_cast<Window&>(op) = m.op<Convolution>(conv);
-            op.groups = m.op<Convolution>(conv).groups;
-            // A 0 is half of 1 - 1: with q = 2 x - 1 the sum of x w is half of the sum of q w + w. Zeros
-            // around the picture are -1 then.
-            op.pad_value = levels.bits ? -1 : 0;
-            auto factors = *magnitudes(w);
-            for (auto& f : factors) f *= levels.bits ? levels.size / 2 : levels.size;
+  return rule("recognise-binary-convolution",
+              "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
+              RuleSet::precision, conv)
+      .when([=](const Match& m) -> Verdict {
+        const Node& n = m.node(conv);
+        if (auto v = foldable(m, conv); !v) return v;
+        if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
+        if (m.graph().type(n.outputs[0]).element != ElementType::f32)
+          return Verdict::no("{} computes in {}", m.label(conv),
+                             name_of(m.graph().type(n.outputs[0]).element));
+        if (auto v = bias_is_constant(m.graph(), n); !v) return v;
+        const auto levels = levels_of(m.tensor(output_low), m.tensor(output_high));
+        if (!levels)
+          return Verdict::no("{} gives something else than a number and its negative or 0",
+                             m.label(quantized));
+        if (auto v = ranges_are_finite(m, input_low, input_high); !v) return v;
+        const auto& w = m.tensor(weights);
+        if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
+        const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
+        if (terms > kMostTerms)
+          return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
+        const auto sizes = magnitudes(w);
+        if (!sizes)
+          return Verdict::no("the weights of {} are not one number per output channel and its negative",
+                             m.label(conv));
+        for (const double size : *sizes)
+          if (!exact(size * levels->size))
+            return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const Match& m = r.match();
+        const Tensor w = m.tensor(weights);  // references do not outlive what is added
+        const auto levels = *levels_of(m.tensor(output_low), m.tensor(output_high));
+        const auto outputs = static_cast<std::size_t>(w.shape()[0]);
+        const bool has_bias = has_input(m.node(conv), 2);
+        const auto bias = bias_values(m.graph(), m.node(conv), outputs);
+        BinaryConvolution op;
+        static_cast<Window&>(op) = m.op<Convolution>(conv);
+        op.groups = m.op<Convolution>(conv).groups;
+        // A 0 is half of 1 - 1: with q = 2 x - 1 the sum of x w is half of the sum of q w + w. Zeros
+        // around the picture are -1 then.
+        op.pad_value = levels.bits ? -1 : 0;
+        auto factors = *magnitudes(w);
+        for (auto& f : factors) f *= levels.bits ? levels.size / 2 : levels.size;
 
-            const auto by_channel = [&](const std::vector<double>& values) {
-              return r.constant(from_doubles(ElementType::f32, along_axis(w.rank(), 1, outputs), values));
-            };
-            const auto name = m.graph().value(m.value(weights)).name;
-            auto y = r.add(op, {m.value(quantized), r.constant(signs_of(w), name)});
-            if (levels.bits) y = r.add(Add{}, {y, by_channel(sign_sums(w))});
-            if (!all_one(factors)) y = r.add(Multiply{}, {y, by_channel(factors)});
-            if (has_bias) y = r.add(Add{}, {y, by_channel(bias)});
-            r.replace(y);
-          }));
+        const auto by_channel = [&](const std::vector<double>& values) {
+          return r.constant(from_doubles(ElementType::f32, along_axis(w.rank(), 1, outputs), values));
+        };
+        const auto name = m.graph().value(m.value(weights)).name;
+        auto y = r.add(op, {m.value(quantized), r.constant(signs_of(w), name)});
+        if (levels.bits) y = r.add(Add{}, {y, by_channel(sign_sums(w))});
+        if (!all_one(factors)) y = r.add(Multiply{}, {y, by_channel(factors)});
+        if (has_bias) y = r.add(Add{}, {y, by_channel(bias)});
+        r.replace(y);
+      });
+}
+
+/// What a FakeQuantize with two levels asks of a channel: x > threshold, perhaps the other way round.
+struct Question {
+  float threshold;
+  bool inverted;
+};
+
+/// The largest x that is not above the step between `low` and `high`.
+float step_between(float low, float high) {
+  float below = low, above = high;
+  while (true) {  // the level rises once: a bisection finds where
+    const float middle = below + (above - below) / 2;
+    if (middle <= below || middle >= above) return below;
+    (fake_quantize(middle, low, high, 0, 1, 1) > 0 ? above : below) = middle;
+  }
+}
+
+/// By channel; nothing when the levels are not told by a sign, or rise and fall.
+std::optional<std::vector<Question>> questions(const std::array<std::vector<double>, 4>& ranges) {
+  std::vector<Question> out;
+  for (std::size_t c = 0; c < ranges[0].size(); ++c) {
+    const auto low = static_cast<float>(ranges[0][c]), high = static_cast<float>(ranges[1][c]);
+    const bool below = ranges[2][c] > 0, above = ranges[3][c] > 0;
+    if (low > high || below == above) return std::nullopt;
+    out.push_back({step_between(low, high), below});
+  }
+  return out;
+}
+
+/// The signs of the weights, turned for some input channels.
+Tensor turned(const Tensor& weights, std::size_t groups, const std::vector<Question>& channels) {
+  const auto values = to_floats(weights);
+  const auto outputs = static_cast<std::size_t>(weights.shape()[0]),
+             inputs = static_cast<std::size_t>(weights.shape()[1]), row = values.size() / outputs,
+             taps = row / inputs;
+  Ints bits;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto channel = i / row / (outputs / groups) * inputs + i % row / taps;
+    bits.push_back((values[i] > 0) != channels[channel].inverted);
+  }
+  return from_ints(ElementType::u1, weights.shape(), bits);
+}
+
+/// BinaryConvolution asks for x > 0 itself. x - t > 0 is x > t, since differences do not vanish in f32.
+Rule ask_for_signs() {
+  const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
+             output_high = constant(), weights = constant();
+  const auto quantized =
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
+          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; })
+          .used_once();
+  const auto conv = is<BinaryConvolution>(quantized, weights);
+  const auto asked = [=](const Match& m) {
+    const auto channels =
+        static_cast<std::size_t>(m.tensor(weights).shape()[1] * m.op<BinaryConvolution>(conv).groups);
+    return questions({per_channel(m.tensor(input_low), channels), per_channel(m.tensor(input_high), channels),
+                      per_channel(m.tensor(output_low), channels),
+                      per_channel(m.tensor(output_high), channels)});
+  };
+  return rule("binarise-by-sign",
+              "A FakeQuantize with two levels before a BinaryConvolution is a subtraction, or nothing",
+              RuleSet::precision, conv)
+      .when([=](const Match& m) -> Verdict {
+        if (epilogue(m.node(conv))) return Verdict::no("{} has an epilogue already", m.label(conv));
+        if (m.type(x).element != ElementType::f32) return Verdict::no("{} is not f32", m.label(x));
+        for (const auto& range : {input_low, input_high, output_low, output_high})
+          if (auto v = one_per_channel(m.label(range), m.shape(range), m.shape(x), 1); !v) return v;
+        if (m.tensor(weights).size() == 0) return Verdict::no("{} has no weights", m.label(conv));
+        if (auto v = ranges_are_finite(m, input_low, input_high); !v) return v;
+        const auto channels = asked(m);
+        if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
+        const bool first = channels->front().inverted;
+        const bool all = std::all_of(channels->begin(), channels->end(),
+                                     [&](const Question& q) { return q.inverted == first; });
+        if (!all && m.op<BinaryConvolution>(conv).pad_value != 0)
+          return Verdict::no("{} falls in some channels only, and the border is not 0", m.label(quantized));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const Match& m = r.match();
+        const auto channels = *asked(m);
+        const Tensor w = m.tensor(weights);  // references do not outlive what is added
+        const auto name = m.graph().value(m.value(weights)).name;
+        const auto rank = w.rank();
+        BinaryConvolution op = m.op<BinaryConvolution>(conv);
+        ValueId input = m.value(x), bits = m.value(weights);
+        const auto inverted = [](const Question& q) { return q.inverted; };
+        if (std::any_of(channels.begin(), channels.end(), inverted)) {
+          bits = r.constant(turned(w, static_cast<std::size_t>(op.groups), channels), name);
+          if (op.pad_value != 0) op.pad_value = -op.pad_value;
+        }
+        std::vector<double> thresholds;
+        for (const auto& q : channels) thresholds.push_back(q.threshold);
+        if (std::any_of(thresholds.begin(), thresholds.end(), [](double t) { return t != 0; })) {
+          r.named_after(quantized);
+          input = r.add(Subtract{},
+                        {input, r.constant(from_doubles(ElementType::f32,
+                                                        along_axis(rank, 1, channels.size()), thresholds))});
+        }
+        r.named_after(conv);
+        r.replace(r.add(op, {input, bits}));
+      });
+}
+
+}  // namespace
+
+void add_recognise_binary(Rules& rules) {
+  rules.push_back(recognise());
+  rules.push_back(ask_for_signs());
 }
 
 }  // namespace lamina
