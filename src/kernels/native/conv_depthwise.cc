@@ -23,7 +23,7 @@ constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 1 << 20;
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
 constexpr std::int64_t kGoodLines = 4;
-constexpr double kLeastMicroseconds = 20;
+constexpr double kTaskMicroseconds = 150, kLeastMicroseconds = 20;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
 /// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
@@ -106,6 +106,21 @@ void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
   c.capacity = std::clamp(lines, c.lines_for(c.step), c.first.out[1]);
 }
 
+/// About so many bands of lines; few where much would be made twice.
+void cut_bands(Code& c, std::int64_t bands) {
+  const auto height = c.second.out[1], stride = c.second.stride[1],
+             more = std::max<std::int64_t>(0, c.extent() - stride);
+  const auto least = [&](std::int64_t share) { return std::max<std::int64_t>(4, share * more / stride); };
+  const auto lines = ceil_div(height, bands);
+  c.band = std::max(lines, least(12));
+  if (c.first.images * c.blocks * ceil_div(height, c.band) < 2 * c.buffers)
+    c.band = std::max(lines, least(4));
+  c.band = std::min(height, ceil_div(c.band, 2) * 2);
+  c.bands = ceil_div(height, c.band);
+  c.step = std::min(c.step, c.band);
+  c.capacity = std::min(c.capacity, c.lines_for(c.band));
+}
+
 /// `microseconds`: of the whole on one thread, roughly.
 void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds) {
   const auto height = c.second.out[1];
@@ -116,25 +131,21 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
   const auto most = dots ? 1 : panels.count;
   cut_blocks(c, panels, 1);
   for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, panels, n);
-  const auto threads = threads_here();
   c.band = height;
   c.bands = 1;
-  const auto wanted =
-      threads == 1
-          ? 1
-          : std::min<std::int64_t>(4 * threads, static_cast<std::int64_t>(microseconds / kLeastMicroseconds));
+  c.grain = 1;
+  c.buffers = threads_here();
+  if (c.buffers == 1) return;
+  const auto wanted = static_cast<std::int64_t>(
+      std::min(microseconds / kLeastMicroseconds,
+               std::max(4.0 * static_cast<double>(c.buffers), microseconds / kTaskMicroseconds)));
   if (c.tasks() < wanted && c.between.registers_only() && c.after.registers_only() && !dots) {
     const auto blocks = std::min(ceil_div(wanted, c.first.images), panels.count / 2);  // lines are made once
     if (blocks > c.blocks) cut_blocks(c, panels, blocks);
   }
-  if (c.tasks() < wanted) {
-    const auto bands = ceil_div(wanted, c.first.images * c.blocks);
-    c.band = std::min(height, std::max<std::int64_t>(4, ceil_div(ceil_div(height, bands), 2) * 2));
-    c.bands = ceil_div(height, c.band);
-    c.step = std::min(c.step, c.band);
-    c.capacity = std::min(c.capacity, c.lines_for(c.band));
-  }
-  c.pieces = std::clamp<std::int64_t>(wanted, 1, c.tasks());
+  if (c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.blocks));
+  c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
+  c.buffers = std::min(c.buffers, c.tasks());
 }
 
 double multiply_adds(const Geometry& g) {
@@ -212,7 +223,7 @@ Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second,
   if (code.after.add) o.wide_inputs.push_back(*code.after.add);
   o.wide_outputs.push_back(0);
   o.cost += microseconds_of(code);
-  o.scratch = static_cast<std::size_t>(code.pieces * code.buffer_bytes());
+  o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
   o.make = [code = std::move(code), layout, w1 = *first.constant(1),
             w2 = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     if (const auto row = context.input_row(0)) read_from(code, layout, row);

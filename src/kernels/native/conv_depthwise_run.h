@@ -32,7 +32,8 @@ struct Code {
   std::int64_t step = 1;               ///< output lines at a time
   std::int64_t capacity = 1;           ///< lines of the buffer
   std::int64_t band = 1, bands = 1;    ///< output lines of a task
-  std::int64_t pieces = 1;             ///< of the tasks; each has a buffer
+  std::int64_t grain = 1;              ///< tasks worth a thread
+  std::int64_t buffers = 1;            ///< for tasks that run at the same time
 
   const gemm::Panels& panels() const { return parts[0].products[0].panels; }
   /// Lines between that the windows of one output line span.
@@ -43,12 +44,13 @@ struct Code {
     return std::min(first.out[1], (lines - 1) * second.stride[1] + extent());
   }
   std::int64_t tasks() const { return first.images * bands * blocks; }
-  /// Bytes of a piece's buffer, whole cache lines.
+  /// Bytes of a buffer, whole cache lines.
   std::int64_t buffer_bytes() const { return (capacity * first.out[2] * row * 4 + 63) / 64 * 64; }
 };
 
-/// Runs on the threads of the current arena, in RunArgs::scratch of pieces * buffer_bytes(); allocates
-/// nothing.
+/// Bytes of RunArgs::scratch.
+std::int64_t scratch_bytes(const Code& code);
+/// Runs on the threads of the current arena; allocates nothing.
 void run(const Code& code, const RunArgs& args);
 
 }  // namespace lamina::conv_depthwise
