@@ -111,6 +111,25 @@ TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
     }
 }
 
+TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {
+  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  const std::string text =
+      "graph (x: f32[1,16,112,112]) -> (y) {\n v = const f32[96,1,3,3] seed(1)\n y = ConvolutionDepthwise(x, "
+      "v) "
+      "strides=[2,2] pads_begin=[1,1] pads_end=[1,1] {\n body graph (r: f32[1,96,56,56]) -> (r) {\n }\n body "
+      "graph (x: f32[1,16,112,112]) -> (t) {\n w = const f32[96,16,1,1] seed(2)\n t = Convolution(x, w)\n "
+      "}\n "
+      "}\n}\n";
+  for (const int threads : {1, 2}) {
+    const auto c = counts_of(text, threads);
+    if (std::none_of(c.labels.begin(), c.labels.end(),
+                     [](const auto& l) { return l.starts_with("native_1x1_depthwise"); }))
+      GTEST_SKIP() << "two steps are estimated faster here: " << fmt::format("{}", fmt::join(c.labels, " "));
+    EXPECT_EQ(c.allocations, 0u);
+    EXPECT_EQ(c.locks, 0u);
+  }
+}
+
 /// What oneDNN itself allocates per call is shown, and bounded so that ours would be seen.
 TEST(SteadyState, onednn_steps_allocate_what_onednn_allocates) {
   if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
