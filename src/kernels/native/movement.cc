@@ -345,7 +345,7 @@ Channels channels_of(const NodeView& v) {
 
 /// Strides within a pixel stay, those over pixels of `channels` elements become those over rows of `row`.
 void widen(Dims& strides, std::int64_t& offset, std::int64_t channels, std::int64_t row) {
-  if (row == 0) return;
+  if (row == 0 || channels == 0) return;  // a part without channels moves nothing
   for (auto& s : strides) s = s % channels + s / channels * row;
   offset = offset % channels + offset / channels * row;
 }

@@ -179,6 +179,8 @@ class Translator {
     if (!channel && dims != out_)
       return stop(fmt::format("operand {} of {} is neither per channel nor of the result's shape {}",
                               to_string(stage.operand_dims), stage.node->op.name(), to_string(out_)));
+    if (!channel && layout_ != Layout::plain && stage.operand_dims.size() != out_.size())
+      return stop("an operand of fewer axes, whose channels are others");
     const auto d = desc(dims, ElementType::f32, channel ? Layout::plain : layout_);
     if (stage.constant) {
       if (!channel && layout_ != Layout::plain)
