@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "kernels/native/stage_program.h"
 #include "kernels/onednn/onednn.h"
 
@@ -49,6 +50,9 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
   const auto* max = v.op<MaxPool>();
   const auto* avg = v.op<AvgPool>();
+  // Tensors of callers and parts of other tensors may begin at any element.
+  if (avg && effective_isa() == Isa::sse41)
+    return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   PoolWindow w;
   const auto verdict = max ? window(*max, max->kernel, x, y, w) : window(*avg, avg->kernel, x, y, w);
   if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
