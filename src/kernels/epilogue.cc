@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/cost.h"
+#include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/quantization.h"
 
 namespace lamina {
 
@@ -153,6 +156,15 @@ bool holds_bytes(const Graph& body) {
 }
 
 }  // namespace
+
+double stage_cost(const Op& op, std::size_t elements) {
+  const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
+                    op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();
+  const bool steps = op.is<FakeQuantize>() || op.is<Quantize>() || op.is<Divide>();
+  const double work = static_cast<double>(elements) * (math ? 1.2 : steps ? 1.5 : 0.3);
+  const auto family = math ? Family::vector_math : Family::vector_light;
+  return cost_of(family, work) - cost_of(family, 0);
+}
 
 std::size_t split_epilogue(Graph& graph, NodeId id, std::size_t stages) {
   const Graph body = *epilogue(graph.node(id));

@@ -24,6 +24,9 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
+/// What an operator of an epilogue costs a kernel that has vector code for it: microseconds on one thread.
+double stage_cost(const Op& op, std::size_t elements);
+
 /// Splits the node's epilogue after its first `stages` operators: the rest become a node behind it.
 /// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was
 /// kept.

@@ -72,10 +72,16 @@ class Chooser {
     return reorder_cost(graph_.type(v).element, graph_.type(v).shape.sizes());
   }
 
-  /// Stages that an offer leaves to a node of their own: one more pass over the tensor.
+  /// Stages that an offer leaves to a node of their own: they, and one more pass over the tensor.
   double left_over(const Node& node, const Offer& offer) const {
     if (offer.stages >= epilogue_size(node)) return 0;
-    return reorder_cost(graph_.type(node.outputs[0]).element, graph_.type(node.outputs[0]).shape.sizes());
+    const auto& type = graph_.type(node.outputs[0]);
+    const Graph& body = *epilogue(node);
+    const auto order = body.order();
+    double cost = reorder_cost(type.element, type.shape.sizes());
+    for (auto i = offer.stages; i < order.size(); ++i)
+      cost += stage_cost(body.node(order[i]).op, element_count(type.shape.sizes()));
+    return cost;
   }
 
   /// The value is read by a Concat of channels alone, which lies in pixels.

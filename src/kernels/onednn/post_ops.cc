@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cost.h"
+#include "kernels/epilogue.h"
 #include "kernels/onednn/onednn.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
@@ -86,15 +86,6 @@ std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
   if (op.is<Subtract>() && running == 0) return algorithm::binary_sub;
   if (op.is<Divide>() && running == 0) return algorithm::binary_div;
   return std::nullopt;
-}
-
-/// What a stage costs behind a convolution or product, in microseconds.
-double stage_cost(const Op& op, std::size_t elements) {
-  const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
-                    op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();
-  const double work = static_cast<double>(elements) * (math ? 1.2 : 0.3);
-  const auto family = math ? Family::vector_math : Family::vector_light;
-  return cost_of(family, work) - cost_of(family, 0);
 }
 
 class Translator {
