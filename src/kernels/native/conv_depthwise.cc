@@ -18,11 +18,11 @@ using gemm::Product;
 using windows::Geometry;
 
 /// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
-constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 1 << 20;
+constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
 /// Of the lines that are made at a time.
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
-constexpr std::int64_t kGoodLines = 4;
+constexpr std::int64_t kGoodLines = 3;
 constexpr double kTaskMicroseconds = 150, kLeastMicroseconds = 20;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
@@ -152,6 +152,13 @@ double multiply_adds(const Geometry& g) {
   return static_cast<double>(g.images * g.out_points() * g.outputs * g.taps());
 }
 
+/// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
+/// there one after the other, and read x anew.
+double apart_cost(double in, double out, std::int64_t blocks) {
+  constexpr double kNearBytes = 1.2e6, kRate = 15000;
+  return blocks == 1 ? 0 : std::max(0.0, out + in * static_cast<double>(blocks - 1) - kNearBytes) / kRate;
+}
+
 /// On one thread, without the last epilogue.
 double microseconds_of(const Code& c) {
   const auto family = c.first.pointwise() ? Family::native_gemm : Family::native_direct;
@@ -173,7 +180,7 @@ double microseconds_of(const Code& c) {
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.first.out[2] * c.row) * 4;
   double us = (1 + twice) * kByLines * lines_us * images;
-  us += cost_of(family, 0, in);
+  us += cost_of(family, 0, in) + apart_cost(in, out, c.blocks);
   us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
   us += move_cost(2 * moved) + kStepMicroseconds * steps;
   if (c.between.stages) us += c.between.stages->cost();
