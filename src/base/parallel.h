@@ -23,13 +23,10 @@ class PieceBody {
   void (*call_)(const void*, std::int64_t, std::int64_t);
 };
 
-/// Calls body(begin, end) on pieces that cover [0, count), in parallel. Pieces hold at least `grain` items; a
-/// loop of one piece runs in the calling thread without waking others. Exceptions of the body reach the
-/// caller.
+/// Calls body(begin, end) on pieces that cover [0, count), in parallel: at most one per thread, with about
+/// `grain` items or more; a loop of one piece runs in the calling thread without waking others. Exceptions of
+/// the body reach the caller.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
-
-/// Calls body(0, 1) in the calling thread; loops inside of it, those of libraries too, find one thread.
-void on_one_thread(PieceBody body);
 
 /// Threads that a loop started here may use, the caller's included.
 int threads_here();

@@ -19,7 +19,6 @@ using binary::Kernels;
 using binary::Packing;
 using binary::Panel;
 
-constexpr double kLeastMicroseconds = 20;
 constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
 struct Binary : Packing {
@@ -54,18 +53,18 @@ void divide(Binary& b) {
     size = ceil_div(count, number);
     number = ceil_div(count, size);
   };
-  const auto wanted = static_cast<std::int64_t>(2 * kLeastMicroseconds * points / total);
+  const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
   cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, kMostTogether), b.chunk, b.chunks);
   const auto count = static_cast<std::int64_t>(b.panels.size());
   b.part = count;
-  if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kLeastMicroseconds) {
-    const auto tasks = static_cast<std::int64_t>(std::min(8.0, total / kLeastMicroseconds));
+  if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kWorthAThread) {
+    const auto tasks = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
     cut(count, std::max<std::int64_t>(1, count * g.images * b.chunks / tasks), b.part, b.parts);
   }
   const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
-  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastMicroseconds * tasks / total));
+  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
   const double line_us = static_cast<double>(g.in[2] * g.inputs) / 4000 + 0.01;
-  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastMicroseconds / line_us));
+  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
 }
 
 /// Line `index` of all packed pictures.

@@ -23,7 +23,7 @@ constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
 constexpr std::int64_t kGoodLines = 3;
-constexpr double kTaskMicroseconds = 150, kLeastMicroseconds = 20;
+constexpr double kTaskMicroseconds = 150;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
 /// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
@@ -137,7 +137,7 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
   c.buffers = threads_here();
   if (c.buffers == 1) return;
   const auto wanted = static_cast<std::int64_t>(
-      std::min(microseconds / kLeastMicroseconds,
+      std::min(microseconds / kWorthAThread,
                std::max(4.0 * static_cast<double>(c.buffers), microseconds / kTaskMicroseconds)));
   if (c.tasks() < wanted && c.between.registers_only() && c.after.registers_only() && !dots) {
     const auto blocks = std::min(ceil_div(wanted, c.first.images), panels.count / 2);  // lines are made once

@@ -17,7 +17,6 @@ namespace {
 using depthwise::Lines;
 using windows::Geometry;
 
-constexpr double kLeastMicroseconds = 20;
 
 struct Depthwise {
   Geometry g;
@@ -60,14 +59,14 @@ void divide(Depthwise& d) {
       d.band, d.bands);
   // Small pictures of many channels: lines share input, channels do not.
   d.part = d.vectors;
-  if (d.epilogue.registers_only() && g.images * d.bands < 8 && total > 2 * kLeastMicroseconds) {
-    const auto wanted = static_cast<std::int64_t>(std::min(8.0, total / kLeastMicroseconds));
+  if (d.epilogue.registers_only() && g.images * d.bands < 8 && total > 2 * kWorthAThread) {
+    const auto wanted = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
     cut(d.vectors, std::max<std::int64_t>(1, d.vectors * g.images * d.bands / wanted), d.part, d.parts);
     // Vectors that overlap stay in one task.
     if (d.parts > 1 && d.vectors - (d.parts - 1) * d.part == 1) --d.parts;
   }
   const auto tasks = static_cast<double>(g.images * d.bands * d.parts);
-  d.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kLeastMicroseconds * tasks / total));
+  d.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
 }
 
 void apply_stages(const Depthwise& d, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {

@@ -20,13 +20,15 @@ constexpr std::int64_t kDepthBlock = 2048;
 constexpr std::int64_t kStripBytes = 24 << 10;
 /// Packing: of a piece that a thread takes, and of rows that are read together.
 constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
-constexpr double kTaskMicroseconds = 40, kLeastMicroseconds = 20;
+constexpr double kTaskMicroseconds = 40;
 /// Of B when it is read once.
 constexpr double kBytesPerMicrosecond = 20000;
 /// What lies in L2 from one run to the next.
 constexpr double kNearBytes = 1 << 20;
 /// Start and end of a tile, and moving on to its next segment, per row.
 constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
+/// How much less than oneDNN's products ours gain from several threads, as measured with two.
+constexpr double kSharing = 1.25;
 /// Start of a program of stages.
 constexpr double kStageMicroseconds = 0.035;
 
@@ -289,8 +291,9 @@ double Product::microseconds(Family family) const {
   // Stages run point by point where the rows of C do not follow each other.
   const bool apart = std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
   const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
-  return call +
-         products * (cost_of(family, work * columns) - call + staging +
+  const double shared = threads_here() > 1 ? kSharing : 1;
+  return call + shared * products *
+                    (cost_of(family, work * columns) - call + staging +
                      steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run));
 }
 
@@ -313,7 +316,7 @@ void Product::divide() {
   const bool few_rows = points() <= tiles().rows[1];  // panels are read once, several together
   cut(few_rows ? std::max<std::int64_t>(4, kBlockBytes / panel_bytes / 4 * 4) : kBlockBytes / panel_bytes);
   cut_strips();
-  const auto wanted = std::min(8.0, total_us / kLeastMicroseconds) / together / static_cast<double>(blocks);
+  const auto wanted = std::min(8.0, total_us / kWorthAThread) / together / static_cast<double>(blocks);
   cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
                       static_cast<double>(points()) / std::max(1.0, wanted)));
   const auto have = [&] {
@@ -323,9 +326,10 @@ void Product::divide() {
   const double missing =
       wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);
   if (missing >= 2) cut(static_cast<std::int64_t>(static_cast<double>(block) / missing));
+  rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= kNearBytes;
   tasks = have() * blocks;
   grain = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(kLeastMicroseconds * static_cast<double>(tasks) / (total_us + 1e-9)));
+      1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(tasks) / (total_us + 1e-9)));
 }
 
 Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,

@@ -94,6 +94,9 @@ struct Product {
   std::vector<Strip> strips;
   std::int64_t block = 1, blocks = 1;  ///< panels of a task
   std::vector<std::size_t> chunks;     ///< bounds of the strips of tasks
+  /// Neighbouring tasks share their rows: each thread writes its own lines of C, and finds them in its cache
+  /// afterwards. Else they share panels, because all of B would not stay in L2.
+  bool rows_first = false;
   std::int64_t tasks = 1, grain = 1;
 
  private:

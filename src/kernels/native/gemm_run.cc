@@ -19,15 +19,22 @@ class Task {
  public:
   Task(const Product& product, const Operands& operands, std::int64_t index, StageRun* stages)
       : p_(product), o_(operands), tiles_(tiles()), stages_(stages) {
+    const auto next = [&index](std::int64_t count) {
+      const auto i = index % count;
+      index /= count;
+      return i;
+    };
     const auto chunks = static_cast<std::int64_t>(p_.chunks.size()) - 1;
-    const auto chunk = static_cast<std::size_t>(index % chunks);
-    index /= chunks;
-    first_panel_ = index % p_.blocks * p_.block;
+    std::int64_t chunk = 0, block = 0, group = 0;
+    if (p_.rows_first)
+      block = next(p_.blocks), group = next(p_.groups), chunk = next(chunks);
+    else
+      chunk = next(chunks), block = next(p_.blocks), group = next(p_.groups);
+    first_panel_ = block * p_.block;
     last_panel_ = std::min(first_panel_ + p_.block, p_.panels.count);
-    index /= p_.blocks;
-    first_strip_ = p_.chunks[chunk];
-    last_strip_ = p_.chunks[chunk + 1];
-    start(p_.batches[static_cast<std::size_t>(index / p_.groups)], index % p_.groups);
+    first_strip_ = p_.chunks[static_cast<std::size_t>(chunk)];
+    last_strip_ = p_.chunks[static_cast<std::size_t>(chunk) + 1];
+    start(p_.batches[static_cast<std::size_t>(index)], group);
   }
 
   /// All strips of some panels.

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/cpu.h"
-#include "base/parallel.h"
 #include "base/mapped_file.h"
 #include "kernels/list.h"
 #include "ops/convolution.h"
@@ -160,64 +159,23 @@ bool is_any(const Op& op) {
   return (op.is<T>() || ...);
 }
 
-/// oneDNN divides its work among all threads, however little it is: below this, waking them costs more.
-constexpr double kAloneMicroseconds = 20;
-
-class AloneStep final : public Step {
- public:
-  explicit AloneStep(std::unique_ptr<Step> step) : step_(std::move(step)) {}
-  void bind(const RunArgs& args) override { step_->bind(args); }
-  void run() override {
-    on_one_thread([this](std::int64_t, std::int64_t) { step_->run(); });
-  }
-
- private:
-  std::unique_ptr<Step> step_;
-};
-
-class AloneExecutable final : public Executable {
- public:
-  explicit AloneExecutable(std::unique_ptr<Executable> code) : code_(std::move(code)) {}
-  std::unique_ptr<Step> step() const override { return std::make_unique<AloneStep>(code_->step()); }
-
- private:
-  std::unique_ptr<Executable> code_;
-};
-
-using OfferFunction = void (*)(const NodeView&, Answers&);
-
-/// The same offers; small ones run on the calling thread alone.
-std::function<void(const NodeView&, Answers&)> sized(OfferFunction offer) {
-  return [offer](const NodeView& view, Answers& answers) {
-    const auto first = answers.offers.size();
-    offer(view, answers);
-    for (auto i = first; i < answers.offers.size(); ++i)
-      if (auto& o = answers.offers[i]; o.cost < kAloneMicroseconds)
-        o.make = [make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
-          return std::make_unique<AloneExecutable>(make(context));
-        };
-  };
-}
-
 }  // namespace
 
 void add_onednn_kernels(std::vector<Kernel>& list) {
   using namespace onednn;
-  list.push_back({"onednn", [](const Op& op) { return op.is<Convolution>(); }, sized(offer_convolution)});
+  list.push_back({"onednn", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
   list.push_back(
-      {"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, sized(offer_deconvolution)});
-  list.push_back({"onednn", [](const Op& op) { return op.is<MatMul>(); }, sized(offer_matmul)});
-  list.push_back({"onednn", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, sized(offer_pooling)});
+      {"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, offer_deconvolution});
+  list.push_back({"onednn", [](const Op& op) { return op.is<MatMul>(); }, offer_matmul});
+  list.push_back({"onednn", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, offer_pooling});
   list.push_back({"onednn",
                   [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); },
-                  sized(offer_eltwise)});
+                  offer_eltwise});
+  list.push_back({"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, offer_softmax});
   list.push_back(
-      {"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, sized(offer_softmax)});
-  list.push_back({"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); },
-                  sized(offer_normalization)});
-  list.push_back(
-      {"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, sized(offer_reduction)});
-  list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, sized(offer_resampling)});
+      {"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); }, offer_normalization});
+  list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, offer_reduction});
+  list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
 
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {
