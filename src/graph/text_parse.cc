@@ -261,7 +261,8 @@ class Parser {
   /// What inference relies on.
   void check_node(const OpInfo& info, const std::vector<ValueId>& inputs, std::size_t outputs,
                   const std::vector<Graph>& bodies) {
-    if (info.outputs != kMany && outputs == 0) s_.fail("{} has no outputs, wanted {}", info.name, info.outputs);
+    if (info.outputs != kMany && outputs == 0)
+      s_.fail("{} has no outputs, wanted {}", info.name, info.outputs);
     if (!has(info.traits, Trait::epilogue) || bodies.empty()) return;
     if (bodies.size() != 1 && !has(info.traits, Trait::control_flow))
       s_.fail("{} has {} bodies, wanted one: its epilogue", info.name, bodies.size());

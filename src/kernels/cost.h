@@ -27,7 +27,8 @@ enum class Family : std::uint8_t {
   reference,         ///< the interpreter's evaluation
 };
 
-/// Work that is worth another thread, in microseconds: threads that a request has woken stay awake for a while.
+/// Work that is worth another thread, in microseconds: threads that a request has woken stay awake for a
+/// while.
 inline constexpr double kWorthAThread = 4;
 
 /// call + work / rate + bytes / bandwidth. `work`: multiply-adds or evaluations.

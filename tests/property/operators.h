@@ -22,7 +22,7 @@ void add_movement_families(Families& families);     ///< shapes, joining, cuttin
 void add_norm_families(Families& families);         ///< reductions, normalisations, Softmax, resizing
 void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
 void add_pieces(Families& families);                ///< functions in the pieces that exporters write
-void add_fusions(Families& families);  ///< stages of epilogues, groups, quantise chains, pads
+void add_fusions(Families& families);               ///< stages of epilogues, groups, quantise chains, pads
 void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
 
 const Families& all_families();

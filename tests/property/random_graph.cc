@@ -38,9 +38,9 @@ void add_first_input(GraphBuilder& b) {
 const Families& all_families() {
   static const Families all = [] {
     Families families;
-    for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
-                      add_norm_families, add_special_families, add_binary_families, add_pieces, add_fusions,
-                      add_blocks})
+    for (auto* add :
+         {add_compute_families, add_elementwise_families, add_movement_families, add_norm_families,
+          add_special_families, add_binary_families, add_pieces, add_fusions, add_blocks})
       add(families);
     return families;
   }();

@@ -79,27 +79,16 @@ class Piece {
     const auto lanes = c_.kernels->lanes, vector = channel_ / lanes,
                vectors = (channels_ + lanes - 1) / lanes;
     const std::int64_t point = (image_ * g.out[1] + line) * g.out[2];
-    depthwise::Lines s{};
+    auto s = depthwise::lines_of(g);
     s.first = line;
     s.count = count;
     s.in = buffer_ - begin_ * line_;
-    s.in_height = g.in[1];
-    s.in_width = g.in[2];
     s.in_point = c_.row;
     s.in_line = line_;
     s.weights = c_.window_weights.data<float>().data() + vector * g.taps() * lanes;
     s.bias = c_.window_bias.valid() ? c_.window_bias.data<float>().data() + vector * lanes : nullptr;
-    s.kernel_h = g.kernel[1];
-    s.kernel_w = g.kernel[2];
-    s.stride_h = g.stride[1];
-    s.stride_w = g.stride[2];
-    s.dilation_h = g.dilation[1];
-    s.dilation_w = g.dilation[2];
-    s.top = g.pad[1];
-    s.left = g.pad[2];
     float* out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
     s.out = out;
-    s.out_width = g.out[2];
     s.out_point = c_.out_row;
     s.out_line = g.out[2] * c_.out_row;
     if (c_.after.add)

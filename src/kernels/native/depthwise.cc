@@ -17,7 +17,6 @@ namespace {
 using depthwise::Lines;
 using windows::Geometry;
 
-
 struct Depthwise {
   Geometry g;
   gemm::Epilogue epilogue;
@@ -82,28 +81,17 @@ void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, Stage
                      image = index / d.parts / d.bands;
   const std::int64_t first = part * d.part, end = part + 1 == d.parts ? d.vectors : first + d.part;
   const auto lanes = d.kernels->lanes, channel = channel_of(d, first);
-  Lines s{};
+  auto s = depthwise::lines_of(g);
   s.first = band * d.band;
   s.count = std::min(d.band, g.out[1] - s.first);
   const std::int64_t point = (image * g.out[1] + s.first) * g.out[2];
   s.in = static_cast<const float*>(args.in[0]) + image * g.in_points() * d.in_row + channel;
-  s.in_height = g.in[1];
-  s.in_width = g.in[2];
   s.in_point = d.in_row;
   s.in_line = g.in[2] * d.in_row;
   s.weights = d.weights.data<float>().data() + first * g.taps() * lanes;
   s.bias = d.bias.valid() ? d.bias.data<float>().data() + first * lanes : nullptr;
-  s.kernel_h = g.kernel[1];
-  s.kernel_w = g.kernel[2];
-  s.stride_h = g.stride[1];
-  s.stride_w = g.stride[2];
-  s.dilation_h = g.dilation[1];
-  s.dilation_w = g.dilation[2];
-  s.top = g.pad[1];
-  s.left = g.pad[2];
   float* out = static_cast<float*>(args.out[0]) + point * d.out_row;
   s.out = out + channel;
-  s.out_width = g.out[2];
   s.out_point = d.out_row;
   s.out_line = g.out[2] * d.out_row;
   if (d.epilogue.add)

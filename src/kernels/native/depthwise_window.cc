@@ -16,6 +16,22 @@ Kernel kernel_for(const windows::Geometry& g, const Kernels& k) {
   return k.any;
 }
 
+Lines lines_of(const windows::Geometry& g) {
+  Lines s{};
+  s.in_height = g.in[1];
+  s.in_width = g.in[2];
+  s.out_width = g.out[2];
+  s.kernel_h = g.kernel[1];
+  s.kernel_w = g.kernel[2];
+  s.stride_h = g.stride[1];
+  s.stride_w = g.stride[2];
+  s.dilation_h = g.dilation[1];
+  s.dilation_w = g.dilation[2];
+  s.top = g.pad[1];
+  s.left = g.pad[2];
+  return s;
+}
+
 std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int64_t lanes) {
   return std::max<std::int64_t>(0, std::min(vector * lanes, channels - lanes));
 }

@@ -9,6 +9,9 @@ using Kernel = void (*)(const Lines&);
 /// The one of `kernels` for a window with two spatial axes.
 Kernel kernel_for(const windows::Geometry& g, const Kernels& kernels);
 
+/// The window and the sizes of the picture and of the result; where they lie is the caller's.
+Lines lines_of(const windows::Geometry& g);
+
 /// The first channel of a vector: the last one overlaps the one before when the channels do not fill it.
 std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int64_t lanes);
 

@@ -133,12 +133,13 @@ void fill(Loop* operators, Loop* compare) {
   LAMINA_OPERATOR(bit_not)
   LAMINA_OPERATOR(logical_not)
   LAMINA_OPERATOR(nonzero)
-  LAMINA_OPERATOR(add) LAMINA_OPERATOR(subtract) LAMINA_OPERATOR(multiply) LAMINA_OPERATOR(maximum)
-      LAMINA_OPERATOR(minimum) LAMINA_OPERATOR(squared_difference) LAMINA_OPERATOR(bit_and)
-          LAMINA_OPERATOR(bit_or) LAMINA_OPERATOR(bit_xor) LAMINA_OPERATOR(logical_and)
-              LAMINA_OPERATOR(logical_or) LAMINA_OPERATOR(logical_xor) LAMINA_OPERATOR(clamp)
-                  LAMINA_COMPARE(equal) LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less)
-                      LAMINA_COMPARE(less_equal) LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
+  LAMINA_OPERATOR(add)
+  LAMINA_OPERATOR(subtract) LAMINA_OPERATOR(multiply) LAMINA_OPERATOR(maximum) LAMINA_OPERATOR(minimum)
+      LAMINA_OPERATOR(squared_difference) LAMINA_OPERATOR(bit_and) LAMINA_OPERATOR(bit_or)
+          LAMINA_OPERATOR(bit_xor) LAMINA_OPERATOR(logical_and) LAMINA_OPERATOR(logical_or)
+              LAMINA_OPERATOR(logical_xor) LAMINA_OPERATOR(clamp) LAMINA_COMPARE(equal)
+                  LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less) LAMINA_COMPARE(less_equal)
+                      LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
 #undef LAMINA_OPERATOR
 #undef LAMINA_COMPARE
 }

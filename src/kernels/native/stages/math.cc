@@ -258,9 +258,10 @@ void fill_math_loops(FloatLoops& t) {
   LAMINA_UNARY(atan)
   LAMINA_UNARY(acosh)
   LAMINA_UNARY(asinh)
-  LAMINA_UNARY(atanh) LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid) LAMINA_UNARY(tanh)
-      LAMINA_UNARY(mish) LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf) LAMINA_UNARY(gelu_tanh)
-          LAMINA_UNARY(elu) LAMINA_UNARY(selu) LAMINA_UNARY(swish)
+  LAMINA_UNARY(atanh)
+  LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid) LAMINA_UNARY(tanh) LAMINA_UNARY(mish)
+      LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf) LAMINA_UNARY(gelu_tanh) LAMINA_UNARY(elu)
+          LAMINA_UNARY(selu) LAMINA_UNARY(swish)
 #undef LAMINA_UNARY
               t.binary[static_cast<int>(Binary::power)] = power_loop;
 }
