@@ -46,12 +46,14 @@ class Example {
   Example() = default;
 };
 
+/// Whether any rule of the setting fires on the example's graph.
+bool rewrites(const Example& example, const Setting& setting);
 /// What is wrong when the example is run so; empty when nothing is. Errors that are thrown count.
 std::string problem(const Example& example, const Setting& setting);
 
-/// Which settings a seed tries: all rules and none, one rule alone, all without one, unknown sizes; 1 and 2
+/// Which settings a seed tries: all rules and none, some rules alone, all without one, unknown sizes; 1 and 2
 /// threads.
-std::vector<Setting> some_settings(std::uint64_t seed);
+std::vector<Setting> some_settings(std::uint64_t seed, std::size_t rules_alone);
 std::vector<Setting> every_setting();
 
 }  // namespace lamina::testing

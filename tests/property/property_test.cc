@@ -2,7 +2,8 @@
 ///
 /// A fixed set of seeds runs as a test: LAMINA_SEED moves it, LAMINA_GRAPHS says how many, LAMINA_GRAPH runs
 /// one seed alone, LAMINA_VERBOSE says what they reach. With LAMINA_SOAK_MINUTES, Property.soak goes on with
-/// fresh seeds. Graphs that have failed once are in cases/*.txt.
+/// fresh seeds and every rule alone on each graph (LAMINA_RULES_ALONE=N: N of them). Graphs that have failed
+/// once are in cases/*.txt.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -58,8 +59,18 @@ std::string report(const Example& example, const Setting& setting, const std::st
 
 struct Counts {
   std::size_t graphs = 0, unstable = 0, runs = 0, failures = 0;
-  std::map<std::string, std::size_t> reasons, operators, rules, kernels;
+  std::map<std::string, std::size_t> reasons, operators, rules, kernels, alone;
 };
+
+/// On how many graphs the rule that came least was tried alone.
+std::size_t least_alone(const Counts& counts) {
+  std::size_t least = counts.graphs;
+  for (const auto& rule : all_rules()) {
+    const auto found = counts.alone.find("only " + rule.name);
+    least = std::min(least, found == counts.alone.end() ? 0 : found->second);
+  }
+  return least;
+}
 
 /// What the graph reaches: rules that fire, kernels that run.
 void count_reached(const Example& example, Counts& counts) {
@@ -89,7 +100,12 @@ void print(const Counts& counts) {
   }
 }
 
-void try_graph(std::uint64_t seed, Counts& counts) {
+std::optional<std::uint64_t> number_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10)) : std::nullopt;
+}
+
+void try_graph(std::uint64_t seed, std::size_t rules_alone, Counts& counts) {
   watch(seed);
   const Example example(random_graph(seed), seed);
   ++counts.graphs;
@@ -100,7 +116,11 @@ void try_graph(std::uint64_t seed, Counts& counts) {
     return;
   }
   if (std::getenv("LAMINA_VERBOSE")) count_reached(example, counts);
-  for (const auto& setting : some_settings(seed)) {
+  for (const auto& setting : some_settings(seed, rules_alone)) {
+    if (setting.rules.rfind("only ", 0) == 0) {
+      ++counts.alone[setting.rules];
+      if (!rewrites(example, setting)) continue;  // as with none
+    }
     ++counts.runs;
     const auto found = problem(example, setting);
     if (found.empty()) continue;
@@ -111,11 +131,6 @@ void try_graph(std::uint64_t seed, Counts& counts) {
   ::alarm(0);
 }
 
-std::optional<std::uint64_t> number_of(const char* variable) {
-  const char* text = std::getenv(variable);
-  return text ? std::optional<std::uint64_t>(std::strtoull(text, nullptr, 10)) : std::nullopt;
-}
-
 std::uint64_t first_seed() { return 1000003 * number_of("LAMINA_SEED").value_or(0); }
 
 TEST(Property, random_graphs) {
@@ -124,7 +139,7 @@ TEST(Property, random_graphs) {
   const auto first = alone.value_or(first_seed());
   const auto number = alone ? 1 : number_of("LAMINA_GRAPHS").value_or(1000);
   for (std::uint64_t seed = first; seed < first + number && counts.failures < 10; ++seed)
-    try_graph(seed, counts);
+    try_graph(seed, alone ? all_rules().size() : 1, counts);
   if (alone) return;
   // The generator must not wither: enough graphs count, and they hold enough different operators.
   EXPECT_LT(counts.unstable * 4, counts.graphs);
@@ -167,16 +182,21 @@ TEST(Property, soak) {
   const auto passed = [&] {
     return std::chrono::duration<double, std::ratio<60>>(std::chrono::steady_clock::now() - start).count();
   };
+  const auto rules_alone = number_of("LAMINA_RULES_ALONE").value_or(all_rules().size());
   Counts counts;
   auto seed = first_seed();
   double said = 0;
   const auto say = [&] {
-    fmt::print(stderr, "{:.0f} min: seeds {} to {}: {} graphs, {} of them unstable, {} runs, {} failures\n",
-               passed(), first_seed(), seed, counts.graphs, counts.unstable, counts.runs, counts.failures);
+    fmt::print(
+        stderr,
+        "{:.0f} min: seeds {} to {}: {} graphs, {} of them unstable, {} runs, each rule alone on {} or "
+        "more, {} failures\n",
+        passed(), first_seed(), seed, counts.graphs, counts.unstable, counts.runs, least_alone(counts),
+        counts.failures);
     said = passed();
   };
   for (; passed() < std::strtod(minutes, nullptr) && counts.failures < 20; ++seed) {
-    try_graph(seed, counts);
+    try_graph(seed, rules_alone, counts);
     if (passed() > said + 1) say();
   }
   say();
