@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view kTimes = "\xC3\x97", kArrow = "\xE2\x86\x92";
 /// Bodies with more nodes are not drawn, only counted.
 constexpr std::size_t kDrawnBody = 60;
+/// Of the name of a layer that a stage reads.
+constexpr std::size_t kOperandLength = 24;
 
 std::string joined(const Ints& values, std::string_view separator) {
   return fmt::format("{}", fmt::join(values, separator));
@@ -135,8 +137,15 @@ std::string stage_value(const Tensor& t) {
   return "[" + joined(sizes, kTimes) + "]";
 }
 
-/// Stages of an epilogue: "Clamp 0 6", "Add [64]", "Add input 2".
-std::vector<std::string> stages_of(const Node& n) {
+/// What a stage reads beside the node's own result: a constant's value, or the layer it comes from.
+std::string operand_name(const Graph& g, ValueId v) {
+  if (const auto* t = g.constant(v)) return stage_value(*t);
+  const auto node = g.producer(v);
+  return shortened(node.valid() ? g.label(node) : g.value(v).name, kOperandLength);
+}
+
+/// Stages of an epilogue: "Clamp 0 6", "Add [64]", "Add conv_7".
+std::vector<std::string> stages_of(const Graph& g, const Node& n) {
   std::vector<std::string> out;
   const Graph* body = epilogue(n);
   if (!body) return out;
@@ -147,7 +156,7 @@ std::vector<std::string> stages_of(const Node& n) {
       if (!v.valid()) continue;
       if (const auto* t = body->constant(v)) text += " " + stage_value(*t);
       for (std::size_t p = 1; p < body->inputs().size(); ++p)
-        if (body->inputs()[p] == v) text += fmt::format(" input {}", base_inputs(n) + p - 1);
+        if (body->inputs()[p] == v) text += " " + operand_name(g, n.inputs[base_inputs(n) + p - 1]);
     }
     for (const auto& a : stage.op->changed_attributes())
       if (!is_dull(a)) text += " " + short_text(a.value);
@@ -275,7 +284,7 @@ PictureNode picture_of(const Graph& g, NodeId id) {
   p.title = n.op.name();
   p.name = n.name.empty() && !n.outputs.empty() ? g.value(n.outputs[0]).name : n.name;
   p.lines = attribute_words(g, n);
-  p.stages = stages_of(n);
+  p.stages = stages_of(g, n);
   p.tooltip = tooltip_of(g, id, p.stages);
   for (const auto v : n.outputs) p.ports.push_back(short_type(g.type(v)));
   add_bodies(p, n);
