@@ -52,7 +52,7 @@ std::vector<SourceId> without(const std::vector<SourceId>& all, const std::vecto
 }
 
 /// Puts the parent's nodes into the graph, reading `x`; its result.
-ValueId put_parent(Graph& graph, const Graph& parent, ValueId x) {
+ValueId put_parent(Graph& graph, const Graph& parent, ValueId x, std::vector<NodeId>& added) {
   std::vector<ValueId> map(parent.value_slots());
   map[parent.inputs()[0].index] = x;
   for (const auto id : parent.order()) {
@@ -63,10 +63,11 @@ ValueId put_parent(Graph& graph, const Graph& parent, ValueId x) {
         map[v.index] = graph.add_constant(*parent.constant(v), parent.value(v).name);
       in.push_back(v.valid() ? map[v.index] : ValueId{});
     }
-    const auto copy =
-        graph.add_node(n.op, std::move(in), n.name, static_cast<int>(n.outputs.size()), n.bodies);
-    graph.set_sources(copy, n.sources);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i) map[n.outputs[i].index] = graph.node(copy).outputs[i];
+    added.push_back(
+        graph.add_node(n.op, std::move(in), n.name, static_cast<int>(n.outputs.size()), n.bodies));
+    graph.set_sources(added.back(), n.sources);
+    for (std::size_t i = 0; i < n.outputs.size(); ++i)
+      map[n.outputs[i].index] = graph.node(added.back()).outputs[i];
   }
   return map[parent.results()[0].value.index];
 }
@@ -95,12 +96,12 @@ void ConvolutionDepthwise::evaluate(EvalContext& c) const {
   c.set(0, c.run(alone(*this, types), in).at(0));
 }
 
-ApartNodes take_apart(Graph& graph, NodeId id) {
-  const Node node = graph.node(id);
+std::vector<NodeId> add_convolution_depthwise_parts(Graph& graph, const Node& node) {
   const Graph &epilogue = node.bodies.at(0), &parent = node.bodies.at(1);
+  std::vector<NodeId> parts;
   std::vector<ValueId> in(node.inputs.begin(),
                           node.inputs.begin() + static_cast<std::ptrdiff_t>(base_inputs(node)));
-  in[0] = put_parent(graph, parent, in[0]);
+  in[0] = put_parent(graph, parent, in[0], parts);
   while (!in.back().valid()) in.pop_back();
   std::vector<Graph> bodies;
   if (epilogue.node_count() != 0) bodies.push_back(epilogue);
@@ -108,36 +109,12 @@ ApartNodes take_apart(Graph& graph, NodeId id) {
     in.resize(kConvolutionInputs);
     in.insert(in.end(), node.inputs.begin() + kInputs, node.inputs.end());
   }
-  ApartNodes nodes;
-  nodes.parent = graph.producer(in[0]);
+  const auto before = graph.node(graph.producer(in[0])).sources;
   const auto groups = graph.type(in[1]).shape[0].size();
-  nodes.depthwise = graph.add_node(depthwise_of(*node.op.as<ConvolutionDepthwise>(), groups), std::move(in),
-                                   node.name, -1, std::move(bodies));
-  graph.set_sources(nodes.depthwise, without(node.sources, graph.node(nodes.parent).sources));
-  const auto from = node.outputs[0], to = graph.node(nodes.depthwise).outputs[0];
-  const auto name = graph.value(from).name;
-  graph.replace(from, to);
-  graph.erase(id);
-  graph.set_value_name(to, name);
-  return nodes;
-}
-
-Apart taken_apart(const Graph& graph, NodeId id) {
-  Apart apart;
-  const Node& node = graph.node(id);
-  std::vector<ValueId> in;
-  for (const auto v : node.inputs) {
-    if (!v.valid())
-      in.emplace_back();
-    else if (const auto* constant = graph.constant(v))
-      in.push_back(apart.graph.add_constant(*constant, graph.value(v).name));
-    else
-      in.push_back(apart.graph.add_input(graph.value(v).name, graph.type(v)));
-  }
-  const auto copy = apart.graph.add_node(node.op, std::move(in), node.name, -1, node.bodies);
-  apart.graph.add_result("y", apart.graph.node(copy).outputs[0]);
-  apart.nodes = take_apart(apart.graph, copy);
-  return apart;
+  parts.push_back(graph.add_node(depthwise_of(*node.op.as<ConvolutionDepthwise>(), groups), std::move(in),
+                                 node.name, -1, std::move(bodies)));
+  graph.set_sources(parts.back(), without(node.sources, before));
+  return parts;
 }
 
 void register_convolution_depthwise(Registry& r) { r.add<ConvolutionDepthwise>(); }

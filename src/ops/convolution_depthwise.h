@@ -28,18 +28,8 @@ struct ConvolutionDepthwise : Window {
   void evaluate(EvalContext& c) const;
 };
 
-/// The nodes that a ConvolutionDepthwise was made of.
-struct ApartNodes {
-  NodeId parent, depthwise;
-};
-/// Replaces the node by its parent and a depthwise Convolution, which has the node's name and epilogue.
-ApartNodes take_apart(Graph& graph, NodeId node);
-
-/// A graph of its own with the two; what the node reads is constant or an input there.
-struct Apart {
-  Graph graph;
-  ApartNodes nodes;
-};
-Apart taken_apart(const Graph& graph, NodeId node);
+/// Adds what the node stands for to its graph: its parent's nodes and a depthwise Convolution, which has the
+/// node's name and epilogue. Their ids (ops/apart.h).
+std::vector<NodeId> add_convolution_depthwise_parts(Graph& graph, const Node& node);
 
 }  // namespace lamina

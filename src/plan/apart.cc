@@ -4,7 +4,7 @@
 
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
-#include "ops/convolution_depthwise.h"
+#include "ops/apart.h"
 
 namespace lamina {
 namespace {
@@ -12,10 +12,12 @@ namespace {
 /// Of a tensor that is written whole before it is read: what is beyond these bytes is no more in L2 by then
 /// and costs so many bytes per microsecond besides what kernels say, whose costs are for tensors nearby.
 constexpr double kNearBytes = 1.2e6, kFarRate = 30000;
+/// The same again, of what is in memory by then.
+constexpr double kMemoryBytes = 32e6, kMemoryRate = 20000;
 
 double far_cost(const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  return std::max(0.0, bytes - kNearBytes) / kFarRate;
+  return std::max(0.0, bytes - kNearBytes) / kFarRate + std::max(0.0, bytes - kMemoryBytes) / kMemoryRate;
 }
 
 double reorder(const TensorType& type) { return reorder_cost(type.element, type.shape.sizes()); }
@@ -35,44 +37,97 @@ std::vector<Offer> usable(const NodeView& v) {
   return offers;
 }
 
-/// The node's offer from those of its two: inputs are x, weights, bias, and what the last epilogue reads.
-Offer joined(const Node& node, const Offer& first, const Offer& second, double cost) {
+/// Kernels for the first parts, one for each.
+struct Way {
+  std::vector<Offer> offers;
+  double cost = 0;
+};
+
+/// In which layout the graph's value is wanted, by the first of the parts that reads it.
+Layout layout_of(const Apart& apart, const Way& way, ValueId v) {
+  for (std::size_t n = 0; n < apart.nodes.size(); ++n) {
+    const auto& in = apart.graph.node(apart.nodes[n]).inputs;
+    if (const auto at = std::find(in.begin(), in.end(), v); at != in.end())
+      return way.offers[n].inputs[static_cast<std::size_t>(at - in.begin())];
+  }
+  return Layout::plain;
+}
+
+/// What part `n` costs more because others make or want its operands in another layout.
+double reorders(const Apart& apart, const Way& way, std::size_t n) {
+  double cost = 0;
+  const auto& in = apart.graph.node(apart.nodes[n]).inputs;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!in[i].valid() || apart.graph.constant(in[i])) continue;
+    auto there = layout_of(apart, way, in[i]);
+    for (std::size_t m = 0; m < n; ++m)
+      if (apart.graph.producer(in[i]) == apart.nodes[m]) there = way.offers[m].outputs[0];
+    if (there != way.offers[n].inputs[i]) cost += reorder(apart.graph.type(in[i]));
+  }
+  return cost;
+}
+
+/// All ways to run the parts; of those that agree in layouts only the cheapest.
+std::vector<Way> ways_of(const Apart& apart) {
+  const auto& g = apart.graph;
+  std::vector<Way> ways(1);
+  for (std::size_t n = 0; n < apart.nodes.size(); ++n) {
+    const auto id = apart.nodes[n];
+    const auto& made = g.type(g.node(id).outputs[0]);
+    const double far = n + 1 < apart.nodes.size() ? far_cost(made) : 0;
+    std::vector<Way> longer;
+    for (const auto& offer : usable(NodeView(g, id)))
+      for (auto way : ways) {
+        way.offers.push_back(offer);
+        way.cost += cost_with_stages(g, id, offer) + far + reorders(apart, way, n);
+        const auto same = std::find_if(longer.begin(), longer.end(), [&](const Way& w) {
+          return std::equal(w.offers.begin(), w.offers.end(), way.offers.begin(), same_layouts);
+        });
+        if (same == longer.end())
+          longer.push_back(std::move(way));
+        else if (way.cost < same->cost)
+          *same = std::move(way);
+      }
+    ways = std::move(longer);
+  }
+  return ways;
+}
+
+/// The node's offer: what it reads and makes lies as its parts want it.
+Offer joined(const Graph& graph, const Node& node, const Apart& apart, const Way& way) {
   Offer o;
-  o.label = fmt::format("apart: {} and {}", first.label, second.label);
+  std::string labels;
+  for (const auto& part : way.offers) labels += (labels.empty() ? "" : ", ") + part.label;
+  o.label = "apart: " + labels;
   o.inputs.assign(node.inputs.size(), Layout::plain);
-  o.inputs[0] = first.inputs[0];
-  const auto extras = node.inputs.size() - std::min(node.inputs.size(), base_inputs(node));
-  for (std::size_t i = 0; i < extras; ++i)
-    o.inputs[node.inputs.size() - 1 - i] = second.inputs[second.inputs.size() - 1 - i];
-  o.outputs = second.outputs;
-  o.wide_outputs = second.wide_outputs;
-  o.cost = cost;
+  std::vector<ValueId> met;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto v = node.inputs[i];
+    if (!v.valid() || graph.constant(v)) continue;
+    auto at = static_cast<std::size_t>(std::find(met.begin(), met.end(), v) - met.begin());
+    if (at == met.size()) met.push_back(v);
+    o.inputs[i] = layout_of(apart, way, apart.graph.inputs().at(at));
+  }
+  o.outputs = way.offers.back().outputs;
+  o.wide_outputs = way.offers.back().wide_outputs;
+  o.cost = way.cost;
   return o;
 }
 
 }  // namespace
 
-bool may_come_apart(const Node& node) { return node.op.is<ConvolutionDepthwise>(); }
-
 std::vector<Offer> offers_apart(const Graph& graph, NodeId id) {
   const auto apart = taken_apart(graph, id);
-  const auto& g = apart.graph;
-  const auto [parent, depthwise] = apart.nodes;
-  const auto& between = g.type(g.node(parent).outputs[0]);
-  const auto firsts = usable(NodeView(g, parent)), seconds = usable(NodeView(g, depthwise));
   std::vector<Offer> best;
-  for (const auto& a : firsts)
-    for (const auto& b : seconds) {
-      double cost = cost_with_stages(g, parent, a) + cost_with_stages(g, depthwise, b) + far_cost(between);
-      if (a.outputs[0] != b.inputs[0]) cost += reorder(between);
-      auto offer = joined(graph.node(id), a, b, cost);
-      const auto same =
-          std::find_if(best.begin(), best.end(), [&](const auto& o) { return same_layouts(o, offer); });
-      if (same == best.end())
-        best.push_back(std::move(offer));
-      else if (cost < same->cost)
-        *same = std::move(offer);
-    }
+  for (const auto& way : ways_of(apart)) {
+    auto offer = joined(graph, graph.node(id), apart, way);
+    const auto same =
+        std::find_if(best.begin(), best.end(), [&](const auto& o) { return same_layouts(o, offer); });
+    if (same == best.end())
+      best.push_back(std::move(offer));
+    else if (offer.cost < same->cost)
+      *same = std::move(offer);
+  }
   return best;
 }
 

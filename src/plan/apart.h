@@ -4,10 +4,8 @@
 
 namespace lamina {
 
-/// The node is a ConvolutionDepthwise.
-bool may_come_apart(const Node& node);
-/// Offers that stand for the node's two convolutions as nodes of their own, with the best kernels for each
-/// choice of layouts. They have no `make`: whoever picks one takes the node apart (take_apart).
+/// Offers that stand for the node's parts as nodes of their own (ops/apart.h), with the best kernels for each
+/// choice of layouts. They have no `make`: whoever picks one takes the node apart.
 std::vector<Offer> offers_apart(const Graph& graph, NodeId node);
 
 }  // namespace lamina

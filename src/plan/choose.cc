@@ -8,8 +8,8 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
+#include "ops/apart.h"
 #include "ops/axes.h"
-#include "ops/convolution_depthwise.h"
 #include "ops/movement.h"
 #include "plan/apart.h"
 #include "plan/pbqp.h"
@@ -57,7 +57,7 @@ class Chooser {
     parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
-        if (!may_come_apart(graph_.node(open[i]))) continue;
+        if (!may_come_apart(graph_, graph_.node(open[i]))) continue;
         for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
       }
     });
@@ -164,7 +164,7 @@ class Chooser {
     for (const auto id : nodes_) {
       const auto& offer = answers_.at(id).offers[chosen_.at(id)];
       const auto stages = offer.stages;
-      const bool comes_apart = may_come_apart(graph_.node(id)) && !offer.make;
+      const bool comes_apart = !offer.make && may_come_apart(graph_, graph_.node(id));
       if (!comes_apart && stages >= epilogue_size(graph_.node(id))) {
         nodes.push_back(id);
         continue;
@@ -175,8 +175,7 @@ class Chooser {
         split_epilogue(graph_, id, stages);
       } else {
         const auto why = why_apart(id);
-        const auto parts = take_apart(graph_, id);
-        apart_[parts.parent] = apart_[parts.depthwise] = why;
+        for (const auto part : take_apart(graph_, id)) apart_[part] = why;
       }
       answers_.erase(id);
       for (auto n = slots; n < graph_.node_slots(); ++n) nodes.push_back({n});
@@ -193,11 +192,11 @@ class Chooser {
     const Offer* best = nullptr;
     for (const auto& o : answers.offers)
       if (o.make && !o.last_resort && (!best || cost_here(node, o) < cost_here(node, *best))) best = &o;
-    const auto what = fmt::format("one node with its neighbour ({})", node.op.name());
+    const auto what = fmt::format("one node with its neighbours ({})", node.op.name());
     if (best)
-      return {what, fmt::format("{} is estimated at {:.3g} us, the two apart at {:.3g} us", best->label,
+      return {what, fmt::format("{} is estimated at {:.3g} us, its parts alone at {:.3g} us", best->label,
                                 cost_here(node, *best), cost)};
-    return {what, answers.refusals.empty() ? "no kernel takes both" : answers.refusals[0].reason};
+    return {what, answers.refusals.empty() ? "no kernel takes all of it" : answers.refusals[0].reason};
   }
 
   /// What the offer costs among the other choices, reorders that it alone would need included.

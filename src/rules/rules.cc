@@ -17,6 +17,7 @@ const std::vector<Rule>& all_rules() {
                       add_recognise_gelu,
                       add_recognise_prelu,
                       add_recognise_norms,
+                      add_recognise_attention,
                       add_recognise_shuffles,
                       add_recognise_binary,
                       add_eliminate_transpose,

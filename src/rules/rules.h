@@ -21,6 +21,7 @@ void add_recognise_activations(Rules& rules);
 void add_recognise_gelu(Rules& rules);
 void add_recognise_prelu(Rules& rules);
 void add_recognise_norms(Rules& rules);
+void add_recognise_attention(Rules& rules);
 void add_recognise_shuffles(Rules& rules);
 void add_recognise_binary(Rules& rules);
 void add_eliminate_transpose(Rules& rules);

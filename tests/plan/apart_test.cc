@@ -58,8 +58,8 @@ TEST(Apart, the_cheaper_way_is_taken_and_the_other_one_named) {
     const bool apart = convolutions(*plan) == 2;
     const auto& first = plan->choices.at(0);
     if (apart) {
-      EXPECT_TRUE(says(first, "one node with its neighbour (ConvolutionDepthwise)")) << first.label;
-      EXPECT_TRUE(says(plan->choices.at(1), "us, the two apart at"));
+      EXPECT_TRUE(says(first, "one node with its neighbours (ConvolutionDepthwise)")) << first.label;
+      EXPECT_TRUE(says(plan->choices.at(1), "us, its parts alone at"));
     } else {
       ASSERT_EQ(plan->choices.size(), 1u);
       EXPECT_TRUE(std::any_of(first.lost.begin(), first.lost.end(), [&](const auto& lost) {

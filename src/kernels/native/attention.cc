@@ -19,6 +19,9 @@ namespace {
 
 /// Scores of a block, in floats: with the panels that are read beside it, a part of L2.
 constexpr std::int64_t kBlockFloats = 16384;
+/// Softmax of scores in the cache against that of a tensor; floats of keys and values that are packed per
+/// microsecond.
+constexpr double kNearSoftmax = 1.35, kPackedFloats = 2200;
 /// Floats worth a thread.
 constexpr std::int64_t kGrain = 16384;
 
@@ -229,9 +232,14 @@ double microseconds(const Code& c) {
   const auto scores =
       static_cast<double>(c.q.size()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
   const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
-  return static_cast<double>(c.tasks()) *
-             (c.blocks[0].scores.microseconds() + c.blocks[0].result.microseconds()) +
-         cost_of(Family::vector_math, scores) + cost_of(Family::transpose, packed, 8 * packed);
+  const double call = cost_of(Family::native_gemm, 0);
+  double products = 0;
+  for (const std::size_t i : {0, 1}) {
+    const auto times = static_cast<double>(i == 0 ? c.blocks_of_batch - 1 : 1);
+    products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
+  }
+  return call + static_cast<double>(c.q.size()) * products +
+         cost_of(Family::vector_math, scores / kNearSoftmax) + packed / kPackedFloats;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/conv_depthwise_run.h"
+#include "ops/apart.h"
 #include "ops/convolution_depthwise.h"
 
 namespace lamina {
@@ -247,7 +248,7 @@ Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second,
 
 void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   const auto apart = taken_apart(v.graph(), v.id());
-  const NodeView first(apart.graph, apart.nodes.parent), second(apart.graph, apart.nodes.depthwise);
+  const NodeView first(apart.graph, apart.nodes.front()), second(apart.graph, apart.nodes.back());
   if (const auto verdict = takes(v, first, second, apart.graph); !verdict)
     return answers.refuse("native", "{}", verdict.reason());
   std::string why;

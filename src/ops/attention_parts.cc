@@ -1,0 +1,68 @@
+/// Attention said with other operators.
+#include <cmath>
+
+#include "ops/attention.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/reduction.h"
+
+namespace lamina {
+namespace {
+
+bool has(const Node& n, std::size_t input) { return input < n.inputs.size() && n.inputs[input].valid(); }
+
+/// Nothing when it is computed, or the size of a head is unknown.
+std::optional<double> scale_of(const Graph& g, const Node& n) {
+  if (has(n, 4)) {
+    const auto* scale = g.constant(n.inputs[4]);
+    return scale ? std::optional(to_doubles(*scale).at(0)) : std::nullopt;
+  }
+  const auto& q = g.type(n.inputs[0]).shape;
+  if (!q.ranked() || !q[q.rank() - 1].known()) return std::nullopt;
+  return 1 / std::sqrt(static_cast<double>(q[q.rank() - 1].size()));
+}
+
+TensorType scores_type(const MatMul& op, const TensorType& query, const TensorType& key) {
+  Graph g;
+  return g.type(g.add(op, {g.add_input("q", query), g.add_input("k", key)}));
+}
+
+/// y = scores * scale + mask.
+Graph scores_epilogue(const TensorType& scores, double scale, const TensorType* mask) {
+  Graph body;
+  auto y = body.add_input("scores", scores);
+  if (scale != 1)
+    y = body.add(Multiply{}, {y, body.add_constant(from_doubles(scores.element, {}, {scale}), "scale")});
+  if (mask) y = body.add(Add{}, {y, body.add_input("mask", *mask)});
+  body.add_result("y", y);
+  return body;
+}
+
+}  // namespace
+
+bool has_parts(const Graph& graph, const Node& n) {
+  if (n.op.as<ScaledDotProductAttention>()->causal || !scale_of(graph, n)) return false;
+  return !has(n, 3) || graph.type(n.inputs[3]).element == graph.type(n.inputs[0]).element;
+}
+
+std::vector<NodeId> add_attention_parts(Graph& graph, const Node& n) {
+  MatMul by_keys;
+  by_keys.transpose_b = true;
+  std::vector<ValueId> in{n.inputs[0], n.inputs[1]};
+  const auto* mask = has(n, 3) ? &graph.type(n.inputs[3]) : nullptr;
+  const auto type = scores_type(by_keys, graph.type(in[0]), graph.type(in[1]));
+  std::vector<Graph> bodies;
+  if (auto body = scores_epilogue(type, *scale_of(graph, n), mask); body.node_count() != 0)
+    bodies.push_back(std::move(body));
+  if (mask) {
+    in.resize(MatMul::info.max_inputs);
+    in.push_back(n.inputs[3]);
+  }
+  const auto scores = graph.add_node(by_keys, std::move(in), n.name, -1, std::move(bodies));
+  const auto softmax = graph.add_node(Softmax{-1}, {graph.node(scores).outputs[0]}, n.name);
+  const auto product = graph.add_node(MatMul{}, {graph.node(softmax).outputs[0], n.inputs[2]}, n.name);
+  for (const auto id : {scores, softmax, product}) graph.set_sources(id, n.sources);
+  return {scores, softmax, product};
+}
+
+}  // namespace lamina

@@ -1,0 +1,69 @@
+#include "ops/apart.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "graph/text.h"
+#include "graph/verify.h"
+#include "interpreter/interpreter.h"
+#include "ops/attention.h"
+#include "ops/matmul.h"
+#include "ops/operators.h"
+
+namespace lamina {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+
+TEST(Apart, attention_is_two_products_and_a_softmax) {
+  auto g = parse(R"(graph (q: f32[2,3,5,4], k: f32[1,3,7,4], v: f32[2,3,7,6], m: f32[5,7]) -> (y) {
+  sources {
+    0 "attention" "Softmax"
+  }
+  scale = const f32[] {0.25}
+  y = ScaledDotProductAttention(q, k, v, m, scale) @"attention" from [0]
+}
+)");
+  const auto before = g;
+  const auto parts = take_apart(g, g.order().at(0));
+  EXPECT_EQ(verify(g), Strings{});
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(g.node(parts[0]).bodies.at(0).node_count(), 2u);
+  EXPECT_EQ(g.node(parts[2]).sources, std::vector<SourceId>{SourceId{0}});
+  EXPECT_EQ(g.value(g.results()[0].value).name, "y");
+  const std::vector<Tensor> in{
+      seeded_tensor(ElementType::f32, {2, 3, 5, 4}, 1), seeded_tensor(ElementType::f32, {1, 3, 7, 4}, 2),
+      seeded_tensor(ElementType::f32, {2, 3, 7, 6}, 3), seeded_tensor(ElementType::f32, {5, 7}, 4)};
+  const auto one = interpret(before, in)[0], two = interpret(g, in)[0];
+  ASSERT_EQ(one.shape(), two.shape());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one.data<float>()[i], two.data<float>()[i], 1e-6);
+}
+
+TEST(Apart, attention_whose_parts_are_not_known_stays) {
+  const auto stays = [](const std::string& inputs, const std::string& call) {
+    const auto g = parse("graph (" + inputs + ") -> (y) {\n y = ScaledDotProductAttention(" + call + "\n}\n");
+    return !may_come_apart(g, g.node(g.order().at(0)));
+  };
+  const std::string qkv = "q: f32[5,4], k: f32[7,4], v: f32[7,6]";
+  EXPECT_FALSE(stays(qkv, "q, k, v)"));
+  EXPECT_TRUE(stays(qkv, "q, k, v) causal=true"));
+  EXPECT_TRUE(stays(qkv + ", m: boolean[5,7]", "q, k, v, m)"));
+  EXPECT_TRUE(stays(qkv + ", s: f32[]", "q, k, v, _, s)"));
+  EXPECT_TRUE(stays("q: f32[5,E], k: f32[7,E], v: f32[7,6]", "q, k, v)"));
+}
+
+TEST(Apart, a_graph_of_its_own_has_the_inputs_once) {
+  const auto g = parse(R"(graph (x: f32[5,4]) -> (y) {
+  y = ScaledDotProductAttention(x, x, x)
+}
+)");
+  const auto apart = taken_apart(g, g.order().at(0));
+  EXPECT_EQ(verify(apart.graph), Strings{});
+  EXPECT_EQ(apart.graph.inputs().size(), 1u);
+  EXPECT_EQ(apart.nodes.size(), 3u);
+}
+
+}  // namespace
+}  // namespace lamina
