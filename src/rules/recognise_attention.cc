@@ -25,9 +25,19 @@ bool is_last_axis(std::int64_t axis, const Shape& s) {
   return s.ranked() && (axis == -1 || axis + 1 == static_cast<std::int64_t>(s.rank()));
 }
 
+/// The input of a product with one number, else the value itself.
+ValueId unscaled(const Graph& g, ValueId v) {
+  const auto maker = g.producer(v);
+  if (!maker.valid()) return v;
+  const auto& n = g.node(maker);
+  if (!n.bodies.empty() || !(n.op.is<Multiply>() || n.op.is<Divide>())) return v;
+  if (single_value(g, n.inputs[1])) return n.inputs[0];
+  return n.op.is<Multiply>() && single_value(g, n.inputs[0]) ? n.inputs[1] : v;
+}
+
 /// The keys come as [..., E, S] from a Transpose with a known order, which another Transpose can join.
 bool is_transposed(const Graph& g, ValueId keys) {
-  const auto maker = g.producer(keys);
+  const auto maker = g.producer(unscaled(g, keys));
   return maker.valid() && g.node(maker).op.is<Transpose>() && constant_ints(g, g.node(maker), 1);
 }
 
