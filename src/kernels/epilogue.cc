@@ -157,6 +157,31 @@ bool holds_bytes(const Graph& body) {
 
 }  // namespace
 
+std::optional<Graph> later_stages(const Node& node, std::size_t kept) {
+  const Graph& body = *epilogue(node);
+  const auto order = body.order();
+  const auto crossing = single_crossing(body, order, kept);
+  if (!crossing.valid()) return std::nullopt;
+  Graph rest;
+  std::vector<ValueId> map(body.value_slots());
+  map[crossing.index] = rest.add_input(body.value(crossing).name, body.type(crossing));
+  for (std::size_t p = 1; p < body.inputs().size(); ++p) {
+    const auto v = body.inputs()[p];
+    map[v.index] = rest.add_input(body.value(v).name, body.type(v));
+  }
+  for (std::size_t i = kept; i < order.size(); ++i) {
+    const Node& n = body.node(order[i]);
+    std::vector<ValueId> in;
+    for (auto v : n.inputs) {
+      if (v.valid() && !map[v.index].valid()) map[v.index] = rest.add_constant(*body.constant(v));
+      in.push_back(v.valid() ? map[v.index] : ValueId{});
+    }
+    map[n.outputs[0].index] = rest.add(n.op, in, n.name);
+  }
+  rest.add_result("y", map[body.results()[0].value.index]);
+  return rest;
+}
+
 double stage_cost(const Op& op, std::size_t elements) {
   const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
                     op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();

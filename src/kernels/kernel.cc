@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/list.h"
+#include "kernels/native/later_stages.h"
 
 namespace lamina {
 
@@ -88,6 +89,7 @@ Answers ask_kernels(const NodeView& view) {
   Answers answers;
   for (const auto& kernel : kernels())
     if (kernel.takes(view.node().op)) kernel.offer(view, answers);
+  add_later_stages(view, answers);
   return answers;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cost.h"
+#include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"
 #include "ops/elementwise.h"
 
@@ -94,17 +95,34 @@ std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
 StageProgram::StageProgram(std::unique_ptr<const Code> code) : code_(std::move(code)) {}
 StageProgram::~StageProgram() = default;
 
-std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v, Layout layout,
-                                                              std::string& why) {
-  const Graph* body = epilogue(v.node());
-  if (!body || body->node_count() == 0) return std::make_shared<StageProgram>(std::make_unique<Code>());
-  const auto& base = body->type(body->inputs()[0]);
+namespace {
+
+std::shared_ptr<const StageProgram> of_body(const NodeView& v, const Graph& body, Layout layout,
+                                            std::string& why) {
+  const auto& base = body.type(body.inputs()[0]);
   const Target target{v.out_dims(), layout};
   if (base.shape.sizes() != target.dims) {
     why = fmt::format("the epilogue makes {} of {}", to_string(target.dims), to_string(base.shape));
     return nullptr;
   }
-  return build(v, *body, parameters_of(v, {0, nullptr, true}), target, base_inputs(v.node()), why);
+  return build(v, body, parameters_of(v, {0, nullptr, true}), target, base_inputs(v.node()), why);
+}
+
+}  // namespace
+
+std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v, Layout layout,
+                                                              std::string& why) {
+  const Graph* body = epilogue(v.node());
+  if (!body || body->node_count() == 0) return std::make_shared<StageProgram>(std::make_unique<Code>());
+  return of_body(v, *body, layout, why);
+}
+
+std::shared_ptr<const StageProgram> StageProgram::of_later_stages(const NodeView& v, std::size_t kept,
+                                                                  Layout layout, std::string& why) {
+  const auto body = later_stages(v.node(), kept);
+  if (body) return of_body(v, *body, layout, why);
+  why = fmt::format("after {} stages more than one value is read later", kept);
+  return nullptr;
 }
 
 std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView& v, Layout layout,

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/cpu.h"
-#include "kernels/native/stage_program.h"
 #include "kernels/onednn/onednn.h"
 
 namespace lamina::onednn {
@@ -29,13 +28,6 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
     if (out.dilations[i] != 0) return Verdict::no("dilated pooling");
   }
   return Verdict::yes();
-}
-
-/// Microseconds of the epilogue, which is left to a node behind.
-double cost_of_stages(const NodeView& v, Layout layout) {
-  std::string why;
-  const auto stages = StageProgram::of_epilogue(v, layout, why);
-  return stages ? stages->cost() : 0;
 }
 
 }  // namespace
@@ -82,8 +74,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
     o.cost = cost_of(Family::onednn_pass, 0, 4.0 * static_cast<double>(element_count(x) + element_count(y))) *
-                 (layout == Layout::plain ? 4 : 1) +
-             cost_of_stages(v, layout);
+             (layout == Layout::plain ? 4 : 1);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
