@@ -34,10 +34,42 @@ Verdict operands_fit(const Match& m, const Pattern& host) {
 
 bool is_pooling(const Node& n) { return n.op.is<MaxPool>() || n.op.is<AvgPool>(); }
 
-/// To integers of one scale, or one per index of an axis.
-bool quantises(const Match& m) {
-  const auto* q = m.root_node().op.as<Quantize>();
-  return q && q->block_size == 0 && bits_of(q->destination_type) == 8;
+/// To or from integers of 8 bits, with one scale or one per index of an axis.
+bool steps_to_integers(const Graph& g, const Node& n) {
+  const auto* q = n.op.as<Quantize>();
+  return q && q->block_size == 0 && bits_of(q->destination_type) == 8 && g.type(n.inputs[0]).shape.ranked();
+}
+bool steps_back(const Node& n) {
+  const auto* d = n.op.as<Dequantize>();
+  return d && d->block_size == 0;
+}
+
+/// The epilogue ends in integers.
+bool ends_quantised(const Node& host) {
+  const auto* body = epilogue(host);
+  const auto last = body ? body->producer(body->results()[0].value) : NodeId{};
+  return last.valid() && body->node(last).op.is<Quantize>();
+}
+
+Verdict all_constant(const Match& m, NodeId step) {
+  const auto& node = m.graph().node(step);
+  for (std::size_t i = 1; i < node.inputs.size(); ++i)
+    if (node.inputs[i].valid() && !m.graph().constant(node.inputs[i]))
+      return Verdict::no("{} is not a constant", m.label(node.inputs[i]));
+  return Verdict::yes();
+}
+
+/// Integers stay integers only behind poolings, where nothing is summed up.
+Verdict types_fit(const Match& m, const Pattern& host) {
+  const auto &from = m.type(host), &to = m.graph().type(m.root_node().outputs[0]);
+  const bool pooling = is_pooling(m.node(host));
+  if (!is_float(from.element)) {
+    if (!pooling || !ends_quantised(m.node(host)) || !steps_back(m.root_node()) || !is_float(to.element))
+      return Verdict::no("{} computes with integers", m.label(host));
+  } else if (from.element != to.element && !(pooling && steps_to_integers(m.graph(), m.root_node()))) {
+    return Verdict::no("it changes {} to {}", name_of(from.element), name_of(to.element));
+  }
+  return Verdict::yes();
 }
 
 Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& host) {
@@ -46,19 +78,24 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   const auto ordered = is<Subtract, Divide>(host, constant_only());
   const auto prelu = is<PRelu>(host, any());
   const auto levels = is<FakeQuantize>(host, any(), any(), any(), any());
-  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, prelu, levels}))
+  // What is rounded to integers and comes back at once.
+  const auto rounded = is<Quantize>(host).that(steps_to_integers).used_once();
+  const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
+  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, prelu, levels, rounds}))
       .when([=](const Match& m) -> Verdict {
-        const auto &from = m.type(host), &to = m.graph().type(m.root_node().outputs[0]);
-        if (!is_float(from.element)) return Verdict::no("{} computes with integers", m.label(host));
-        if (from.element != to.element && !(quantises(m) && is_pooling(m.node(host))))
-          return Verdict::no("it changes {} to {}", name_of(from.element), name_of(to.element));
-        return operands_fit(m, host);
+        if (const auto verdict = types_fit(m, host); !verdict) return verdict;
+        if (!m.has(rounds)) return operands_fit(m, host);
+        const auto verdict = all_constant(m, m.id(rounded));
+        return verdict ? all_constant(m, m.root()) : verdict;
       })
       .make([=](Rewrite& r) {
         const Match& m = r.match();
-        const auto running = slot_of(m.root_node(), m.value(host));
-        const auto fused = append_stage(r, m.id(host), m.root(), running);
-        r.replace(r.graph().node(fused).outputs[0]);
+        std::vector<NextStage> stages;
+        if (m.has(rounds))
+          stages = {{m.id(rounded), 0}, {m.root(), 0}};
+        else
+          stages = {{m.root(), slot_of(m.root_node(), m.value(host))}};
+        r.replace(r.graph().node(append_stages(r, m.id(host), stages)).outputs[0]);
       });
 }
 

@@ -122,20 +122,11 @@ Tensor stage_constant(const Graph& graph, const Node& stage, const Tensor& t) {
   return shape.known() && !(shape == Shape::of(t.shape())) ? t.reshaped(shape.sizes()) : t;
 }
 
-}  // namespace
-
-NodeId append_stage(Rewrite& r, NodeId host_id, NodeId stage_id, std::size_t running) {
-  const Graph& graph = r.graph();
-  const Node &host = graph.node(host_id), &stage = graph.node(stage_id);
-  Graph body;
-  if (const auto* old = epilogue(host)) {
-    body = *old;
-  } else {
-    const auto x = body.add_input("result", graph.type(host.outputs[0]));
-    body.add_result("y", x);
-  }
+/// Adds a stage to `body`, behind its result; operands that are no constants go to `inputs` of the host.
+void add_stage(Graph& body, const Graph& graph, const Node& host, const Node& stage, std::size_t running,
+               std::vector<ValueId>& inputs) {
   const auto base = body.results()[0].value;
-  std::vector<ValueId> inputs = host.inputs, operands;
+  std::vector<ValueId> operands;
   for (std::size_t i = 0; i < stage.inputs.size(); ++i) {
     const auto v = stage.inputs[i];
     if (i == running) {
@@ -154,11 +145,31 @@ NodeId append_stage(Rewrite& r, NodeId host_id, NodeId stage_id, std::size_t run
   const auto id = body.add_node(stage.op, operands, stage.name);
   body.set_sources(id, stage.sources);
   body.set_result(0, body.node(id).outputs.at(0));
+}
+
+}  // namespace
+
+NodeId append_stages(Rewrite& r, NodeId host_id, const std::vector<NextStage>& stages) {
+  const Graph& graph = r.graph();
+  const Node& host = graph.node(host_id);
+  Graph body;
+  if (const auto* old = epilogue(host)) {
+    body = *old;
+  } else {
+    const auto x = body.add_input("result", graph.type(host.outputs[0]));
+    body.add_result("y", x);
+  }
+  std::vector<ValueId> inputs = host.inputs;
+  for (const auto& s : stages) add_stage(body, graph, host, graph.node(s.node), s.running, inputs);
   std::vector<Graph> bodies;
   bodies.push_back(std::move(body));
   r.named_after(host_id);
   const int outputs = static_cast<int>(host.outputs.size());
   return r.add_node(Op(host.op), std::move(inputs), outputs, std::move(bodies));
+}
+
+NodeId append_stage(Rewrite& r, NodeId host, NodeId stage, std::size_t running) {
+  return append_stages(r, host, {{stage, running}});
 }
 
 std::size_t slot_of(const Node& node, ValueId value) {

@@ -40,6 +40,12 @@ std::optional<std::size_t> channel_count(const Graph& graph, const Node& host);
 /// A new node: `host` with the element-wise node `stage` behind its epilogue. Input `running` of the stage is
 /// the host's result. Constants move into the body; other operands become extra inputs of the node.
 NodeId append_stage(Rewrite& r, NodeId host, NodeId stage, std::size_t running);
+/// The same for several stages, each behind the one before it.
+struct NextStage {
+  NodeId node;
+  std::size_t running = 0;
+};
+NodeId append_stages(Rewrite& r, NodeId host, const std::vector<NextStage>& stages);
 /// Which input of `node` the value is.
 std::size_t slot_of(const Node& node, ValueId value);
 

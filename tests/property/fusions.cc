@@ -8,12 +8,15 @@
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "ops/shaping.h"
 #include "tests/property/operators.h"
 
 namespace lamina::testing {
 namespace {
 
 using Made = std::optional<ValueId>;
+
+Made pool(GraphBuilder& b, ValueId x);
 
 Made convolve(GraphBuilder& b, ValueId x, std::int64_t out, std::int64_t kernel, bool bias,
               std::int64_t pad) {
@@ -47,11 +50,26 @@ Made quantise(GraphBuilder& b, ValueId x) {
                        : b.add(op, {x, low, high, b.number(-1), b.number(3)});
 }
 
+/// To integers and back.
+Made round_trip(GraphBuilder& b, ValueId x) {
+  const bool by_channel = b.rank(x) > 1 && b.percent(30);
+  const Dims dims = by_channel ? Dims{b.dims(x)[1]} : Dims{};
+  const auto scale = b.floats(dims, 0.1, 0.3);
+  const auto zero = b.constant(Tensor::scalar<std::uint8_t>(100));
+  const bool with_zero = !by_channel && b.percent(70);
+  const auto q =
+      b.add(Quantize{}, with_zero ? std::vector<ValueId>{x, scale, zero} : std::vector<ValueId>{x, scale});
+  if (!q) return q;
+  return b.add(Dequantize{},
+               with_zero ? std::vector<ValueId>{*q, scale, zero} : std::vector<ValueId>{*q, scale});
+}
+
 /// A stage of an epilogue: an activation, arithmetic with anything that broadcasts, a quantise step.
 Made stage(GraphBuilder& b, ValueId x) {
   const auto kind = b.below(100);
-  if (kind < 35) return activate(b, x);
-  if (kind < 45) return quantise(b, x);
+  if (kind < 30) return activate(b, x);
+  if (kind < 40) return quantise(b, x);
+  if (kind < 50) return round_trip(b, x);
   const auto op = b.one_of<Op>({Add{}, Add{}, Subtract{}, Multiply{}, Maximum{}, Minimum{}, Divide{}});
   const auto dims = b.broadcastable(b.dims(x));
   const auto other = op.name() == "Divide" ? b.floats(dims, 0.5, 2) : b.partner(dims);
@@ -75,6 +93,39 @@ void add_product_with_stages(GraphBuilder& b) {
   const auto k = b.dims(*x).back();
   add_stages(b, b.add(MatMul{}, {*x, b.weights({k, b.channels()}, 1.5 / std::sqrt(static_cast<double>(k)))}),
              5);
+}
+
+/// Another order or shape of the same elements.
+Made move(GraphBuilder& b, ValueId x) {
+  const auto rank = static_cast<std::int64_t>(b.rank(x));
+  Ints order(static_cast<std::size_t>(rank));
+  for (std::int64_t i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = (i + 1) % rank;
+  switch (b.below(3)) {
+    case 0:
+      return b.add(Transpose{}, {x, b.ints(order)});
+    case 1:
+      return b.add(Reshape{}, {x, b.ints({-1, b.dims(x)[1]})});
+    default:
+      return b.add(Unsqueeze{}, {x, b.ints({b.below(rank)})});
+  }
+}
+
+/// What follows a movement behind a convolution, product or pooling and is the same before it, or nearly.
+void add_moved_stages(GraphBuilder& b) {
+  const auto x = b.pick_f32(3, 5);
+  if (!x) return;
+  auto y = b.percent(60) ? convolve(b, *x, b.channels(), 1, b.percent(50), 0) : pool(b, *x);
+  for (auto n = b.between(1, 2); n-- > 0 && y;) y = move(b, *y);
+  for (auto n = b.between(1, 3); n-- > 0 && y;) {
+    if (b.percent(40)) {
+      y = stage(b, *y);
+      continue;
+    }
+    const auto number = b.floats(b.percent(30) ? Dims(b.rank(*y) - b.percent(50), 1) : Dims{}, 0.5, 2);
+    const auto op = b.one_of<Op>({Add{}, Subtract{}, Multiply{}, Divide{}, Maximum{}});
+    y = b.percent(70) ? b.add(op, {*y, number}) : b.add(Subtract{}, {number, *y});
+  }
+  if (y && b.percent(20)) move(b, *y);
 }
 
 Made pool(GraphBuilder& b, ValueId x) {
@@ -180,6 +231,7 @@ void add_fusions(Families& families) {
   families.push_back({"convolution with stages", 6, add_convolution_with_stages});
   families.push_back({"product with stages", 3, add_product_with_stages});
   families.push_back({"pooling with stages", 3, add_pooling_with_stages});
+  families.push_back({"moved stages", 3, add_moved_stages});
   families.push_back({"groups", 3, add_groups});
   families.push_back({"power static", 1, add_power_static});
   families.push_back({"quantise chain", 3, add_quantise_chain});

@@ -1,0 +1,111 @@
+/// Activations and arithmetic with one number go before the reshapes and transposes between them and the
+/// convolution, matrix product or pooling whose epilogue then takes them.
+#include <algorithm>
+
+#include "ops/activation.h"
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/pooling.h"
+#include "ops/quantization.h"
+#include "ops/shaping.h"
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+/// Every element arrives once, wherever it goes.
+bool moves_elements(const Graph&, const Node& n) {
+  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>() ||
+         n.op.is<DepthToSpace>() || n.op.is<SpaceToDepth>() || n.op.is<ShuffleChannels>();
+}
+
+bool is_host(const Node& n) {
+  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<BinaryConvolution>() ||
+         n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1);
+}
+
+/// All operands but input `running` are single numbers.
+bool others_are_numbers(const Graph& g, const Node& n, std::size_t running) {
+  for (std::size_t i = 0; i < n.inputs.size(); ++i)
+    if (i != running && n.inputs[i].valid() && !single_value(g, n.inputs[i])) return false;
+  return true;
+}
+
+/// Each element depends on the one in its place alone, wherever that is.
+bool works_anywhere(const Graph& g, const Node& n, std::size_t running) {
+  const bool simple = n.op.has(Trait::unary_elementwise) || n.op.has(Trait::binary_elementwise) ||
+                      n.op.is<PRelu>() || n.op.is<FakeQuantize>();
+  return simple && n.bodies.empty() && n.outputs.size() == 1 && others_are_numbers(g, n, running) &&
+         g.type(n.outputs[0]).element == g.type(n.inputs[running]).element;
+}
+
+/// What makes the moved value: a node that has an epilogue, perhaps behind further movements, and activations
+/// that will follow this one.
+bool comes_from_host(const Graph& g, const Node& movement) {
+  for (auto id = g.producer(movement.inputs[0]); id.valid(); id = g.producer(g.node(id).inputs[0])) {
+    if (is_host(g.node(id))) return true;
+    if (!moves_elements(g, g.node(id)) && !works_anywhere(g, g.node(id), 0)) return false;
+  }
+  return false;
+}
+
+/// Nobody else wants what lies between the host and the movement.
+Verdict read_once(const Match& m, ValueId v) {
+  const Graph& g = m.graph();
+  for (;; v = g.node(g.producer(v)).inputs[0]) {
+    if (g.readers(v) != 1) return Verdict::no("{} is also read by others", m.label(v));
+    if (is_host(g.node(g.producer(v)))) return Verdict::yes();
+  }
+}
+
+/// A number that cannot add axes to what it meets.
+ValueId as_number(Rewrite& r, ValueId v, const Dims& shape) {
+  const Tensor* t = r.graph().constant(v);
+  return t && t->shape() != shape ? r.constant(t->to_aligned().reshaped(shape)) : v;
+}
+
+}  // namespace
+
+void add_raise_activation(Rules& rules) {
+  const auto movement =
+      node("Reshape or Transpose", moves_elements, {any()}).that(comes_from_host).used_once();
+  const auto activation =
+      node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {movement});
+  const auto turned = node("arithmetic",
+                           [](const Graph& g, const Node& n) {
+                             return n.op.has(Trait::binary_elementwise) && works_anywhere(g, n, 1);
+                           },
+                           {constant_only(), movement});
+  rules.push_back(rule("raise-activation",
+                       "Activations behind Reshapes and Transposes go before them, to what has an epilogue",
+                       RuleSet::runtime, either({activation, turned}))
+                      .when([=](const Match& m) -> Verdict {
+                        const auto& from = m.type(movement);
+                        if (!is_float(from.element))
+                          return Verdict::no("{} moves integers", m.label(movement));
+                        if (!from.shape.same(m.graph().type(m.root_node().outputs[0]).shape))
+                          return Verdict::no("it changes the shape {}", to_string(from.shape));
+                        return read_once(m, m.node(movement).inputs[0]);
+                      })
+                      .make([=](Rewrite& r) {
+                        const Match& m = r.match();
+                        const Node root = m.root_node(), moved = m.node(movement);
+                        const auto running = slot_of(root, m.value(movement));
+                        auto inputs = root.inputs;
+                        for (std::size_t i = 0; i < inputs.size(); ++i)
+                          if (i == running)
+                            inputs[i] = moved.inputs[0];
+                          else if (root.op.is<PRelu>())
+                            inputs[i] = as_number(r, inputs[i], {1});
+                          else if (!root.op.has(Trait::unary_elementwise))
+                            inputs[i] = as_number(r, inputs[i], {});
+                        auto movement_inputs = moved.inputs;
+                        movement_inputs[0] = r.add(Op(root.op), std::move(inputs));
+                        r.named_after(movement);
+                        r.replace(r.add(Op(moved.op), std::move(movement_inputs)));
+                      }));
+}
+
+}  // namespace lamina
