@@ -188,6 +188,32 @@ TEST(ConvDepthwise, lines_too_long_for_the_buffer_are_refused_or_right) {
   check({1, 4, 40, 5, 3000, point, three, "{1} = Sigmoid({0})", "", false}, 8);
 }
 
+TEST(ConvDepthwise, long_lines_go_in_columns) {
+  const std::string relu = "{1} = Relu({0})", sigmoid = "{1} = Sigmoid({0})", add = "{1} = Add({0}, z)";
+  const std::string scaled =
+      "{1}s = const f32[{2},1,1] seed(6)\n {1}m = Multiply({0}, {1}s)\n {1} = HSwish({1}m)";
+  for (const auto& c : {Case{1, 3, 130, 9, 500, point, three, relu, relu, false},
+                        Case{1, 3, 64, 11, 701, three, five, scaled, add, false},
+                        Case{2, 5, 48, 7, 900, three_by_two, half, sigmoid, scaled, false},
+                        Case{1, 70, 33, 33, 520, point, three_by_two, relu, "", false}}) {
+    SCOPED_TRACE(text_of(c));
+    check(c, 9);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ConvDepthwise, an_output_too_large_for_caches) {
+  check({1, 1, 96, 160, 530, point, three, "{1} = Relu({0})", "{1} = Relu({0})", false}, 10);
+}
+
+TEST(ConvDepthwise, a_whole_tensor_between) {
+  for (const std::string op : {"Add", "Multiply"}) {
+    check({1, 3, 20, 6, 7, point, three, "{1}c = const f32[1,20,6,7] seed(7)\n {1} = " + op + "({0}, {1}c)",
+           "", false},
+          11);
+  }
+}
+
 TEST(ConvDepthwise, one_dimension) {
   auto g = parse(
       "graph (x: f32[2,6,50]) -> (y) {\n w = const f32[20,6,1] seed(1)\n v = const f32[20,1,5] seed(2)\n t = "

@@ -14,16 +14,21 @@ namespace lamina {
 namespace {
 
 using conv_depthwise::Code;
+using conv_depthwise::Columns;
 using conv_depthwise::Part;
 using gemm::Product;
 using windows::Geometry;
 
 /// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
 constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
+/// Longer lines are cut in columns of so many outputs or more, since some are made twice at each cut.
+constexpr std::int64_t kLeastColumns = 64;
+/// Of x, from which on it comes from farther than L2; of the output, from which on no cache keeps it.
+constexpr double kFarBytes = 4e6, kStreamBytes = 32e6;
 /// Of the lines that are made at a time.
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
-constexpr std::int64_t kGoodLines = 3;
+constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
 constexpr double kTaskMicroseconds = 150;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
@@ -35,48 +40,63 @@ constexpr double kStageMicroseconds = 0.035;
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// `lines` lines of the first convolution, all of one part.
-Product lines_product(const Geometry& g, const convolutions::Source& s, const windows::Run& y,
-                      std::int64_t lines, const gemm::Epilogue& between) {
+Product lines_product(const Code& c, const convolutions::Source& s, const windows::Run& y, std::int64_t lines,
+                      const Columns& columns) {
+  const auto& g = c.first;
   const auto depth = windows::runs_of(g, 0).at(0);
   Product p(g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
   for (const auto& x : windows::runs_of(g, 2)) {
+    const auto first = std::max(x.first, columns.from),
+               end = std::min(x.first + x.count, columns.from + columns.width);
+    if (first >= end) continue;
     gemm::Region region;
-    region.width = x.count;
+    region.width = end - first;
     region.lines = lines;
     region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
     region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
-    region.a_first = x.input * s.point;
+    region.a_first = x.input * s.point + (first - x.first) * region.a_step;
     region.c_step = x.step;
-    region.c_line = g.out[2];
-    region.c_first = x.first;
+    region.c_line = columns.width;
+    region.c_first = first - columns.from;
     p.add_region(region, convolutions::segments_of(g, s, depth, y, x));
   }
+  p.c_row = c.row;
   p.dense_row = g.outputs;
-  p.staged = !between.registers_only();
-  p.finish = between.finish;
+  p.staged = !c.between.registers_only();
+  p.finish = c.between.finish;
   p.divide();
   return p;
 }
 
-std::vector<Part> parts_of(const Code& c, const convolutions::Source& s) {
+std::vector<Part> parts_of(const Code& c, const convolutions::Source& s, const Columns& columns) {
+  const bool by_lines = !c.between.registers_only() && c.columns.size() > 1;  // stages want to know where
   std::vector<Part> parts;
   for (const auto& y : windows::runs_of(c.first, 1)) {
     const bool empty = y.tap_count == 0;
     Part part{y.first, y.count, empty ? 0 : y.input * s.line, empty ? 0 : y.input_step * s.line, {}};
-    part.products.push_back(lines_product(c.first, s, y, 1, c.between));
-    if (c.together() > 1 && y.count >= c.together())
-      part.products.push_back(lines_product(c.first, s, y, c.together(), c.between));
-    for (auto& p : part.products) p.c_row = c.row;
+    part.products.push_back(lines_product(c, s, y, 1, columns));
+    if (c.together() > 1 && y.count >= c.together() && !by_lines)
+      part.products.push_back(lines_product(c, s, y, c.together(), columns));
     parts.push_back(std::move(part));
   }
   return parts;
+}
+
+double in_bytes(const Code& c) {
+  return static_cast<double>(c.first.images * c.first.in_points() * c.first.inputs) * 4;
+}
+
+double out_bytes(const Code& c) {
+  return static_cast<double>(c.second.images * c.second.out_points() * c.second.outputs) * 4;
 }
 
 /// Sets what depends on how x lies.
 void read_from(Code& c, Layout layout, std::int64_t row) {
   const auto s = convolutions::source_of(c.first, layout, row);
   c.in_image = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
-  c.parts = parts_of(c, s);
+  c.in_line = s.plain || in_bytes(c) < kFarBytes ? 0 : s.line;
+  c.in_point = s.point;
+  for (auto& columns : c.columns) columns.parts = parts_of(c, s, columns);
 }
 
 /// Channels of a task's widest block when there are so many blocks.
@@ -88,8 +108,26 @@ std::int64_t widest(const gemm::Panels& panels, std::int64_t block) {
   return most;
 }
 
-std::int64_t good_lines(const Code& c) {
-  return std::min(c.first.out[1], c.extent() - std::min(c.extent(), c.second.stride[1]) + kGoodLines);
+std::int64_t good_lines(const Code& c, std::int64_t lines = kGoodLines) {
+  return std::min(c.first.out[1], c.extent() - std::min(c.extent(), c.second.stride[1]) + lines);
+}
+
+/// Cuts lines in about so many columns.
+void cut_columns(Code& c, std::int64_t count) {
+  const auto& g = c.second;
+  const auto width = g.out[2], each = std::min(width, ceil_div(ceil_div(width, count), 8) * 8);
+  const auto inside = [&](std::int64_t x) { return std::clamp<std::int64_t>(x, 0, c.first.out[2]); };
+  c.columns.clear();
+  c.width = 1;
+  for (std::int64_t first = 0; first < width; first += each) {
+    Columns columns{first, std::min(each, width - first), 0, 1, {}};
+    const auto at = first * g.stride[2] - g.pad[2];
+    columns.from = std::min(inside(at), c.first.out[2] - 1);
+    const auto reach = (columns.count - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
+    columns.width = std::max<std::int64_t>(1, inside(at + reach) - columns.from);
+    c.width = std::max(c.width, columns.width);
+    c.columns.push_back(std::move(columns));
+  }
 }
 
 /// So many blocks of channels, and as many lines at a time as fit.
@@ -97,7 +135,7 @@ void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
   c.block = ceil_div(panels.count, blocks);
   c.blocks = ceil_div(panels.count, c.block);
   c.row = widest(panels, c.block);
-  const auto line_bytes = c.first.out[2] * c.row * 4, height = c.second.out[1];
+  const auto line_bytes = c.width * c.row * 4, height = c.second.out[1];
   c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
   while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
   c.step = ceil_div(height, ceil_div(height, c.step));
@@ -114,7 +152,7 @@ void cut_bands(Code& c, std::int64_t bands) {
   const auto least = [&](std::int64_t share) { return std::max<std::int64_t>(4, share * more / stride); };
   const auto lines = ceil_div(height, bands);
   c.band = std::max(lines, least(12));
-  if (c.first.images * c.blocks * ceil_div(height, c.band) < 2 * c.buffers)
+  if (c.first.images * c.parts() * ceil_div(height, c.band) < 2 * c.buffers)
     c.band = std::max(lines, least(4));
   c.band = std::min(height, ceil_div(c.band, 2) * 2);
   c.bands = ceil_div(height, c.band);
@@ -130,6 +168,9 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
     return good && c.buffer_bytes() <= kMostBufferBytes;
   };
   const auto most = dots ? 1 : panels.count;
+  const auto point_bytes = widest(panels, panels.count) * 4;
+  const auto wide = kBufferBytes / (good_lines(c, kBestLines) * point_bytes * c.second.stride[2]);
+  cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
   cut_blocks(c, panels, 1);
   for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, panels, n);
   c.band = height;
@@ -140,11 +181,14 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
   const auto wanted = static_cast<std::int64_t>(
       std::min(microseconds / kWorthAThread,
                std::max(4.0 * static_cast<double>(c.buffers), microseconds / kTaskMicroseconds)));
-  if (c.tasks() < wanted && c.between.registers_only() && c.after.registers_only() && !dots) {
-    const auto blocks = std::min(ceil_div(wanted, c.first.images), panels.count / 2);  // lines are made once
+  // Blocks make no line twice, but read and write by pieces.
+  const bool far = in_bytes(c) + out_bytes(c) > kFarBytes;
+  if (far && c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.parts()));
+  if (c.tasks() < wanted && c.bands == 1 && c.between.registers_only() && c.after.registers_only() && !dots) {
+    const auto blocks = std::min(ceil_div(wanted, c.tasks() / c.blocks), panels.count / 2);
     if (blocks > c.blocks) cut_blocks(c, panels, blocks);
   }
-  if (c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.blocks));
+  if (c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.parts()));
   c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
   c.buffers = std::min(c.buffers, c.tasks());
 }
@@ -160,26 +204,35 @@ double apart_cost(double in, double out, std::int64_t blocks) {
   return blocks == 1 ? 0 : std::max(0.0, out + in * static_cast<double>(blocks - 1) - kNearBytes) / kRate;
 }
 
+/// What other kernels take for far memory besides their costs, which are for tensors nearby: here x is
+/// fetched ahead, and a large output is not read before it is written.
+double far_gain(const Code& c) {
+  constexpr double kFetchRate = 20000, kStreamRate = 25000;
+  const bool stream = c.stream && c.kernels->lanes == 16;
+  return (c.in_line > 0 ? (in_bytes(c) - kFarBytes) / kFetchRate : 0) +
+         (stream ? out_bytes(c) / kStreamRate : 0);
+}
+
 /// On one thread, without the last epilogue.
 double microseconds_of(const Code& c) {
   const auto family = c.first.pointwise() ? Family::native_gemm : Family::native_direct;
   double lines_us = 0;
-  for (const auto& part : c.parts) {
-    const bool several = part.products.size() > 1;
-    const auto us = part.products.back().microseconds(family) - cost_of(family, 0);
-    lines_us += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
-  }
+  for (const auto& columns : c.columns)
+    for (const auto& part : columns.parts) {
+      const bool several = part.products.size() > 1;
+      const auto us = part.products.back().microseconds(family) - cost_of(family, 0);
+      lines_us += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
+    }
   const auto images = static_cast<double>(c.first.images);
   const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
-               out = static_cast<double>(c.second.out_points() * c.second.outputs) * images * 4,
-               in = static_cast<double>(c.first.in_points() * c.first.inputs) * images * 4;
+               out = out_bytes(c), in = in_bytes(c);
   const auto more = static_cast<double>(std::max<std::int64_t>(0, c.extent() - c.second.stride[1]));
   const auto lines = static_cast<double>(c.first.out[1]);
   const double twice = more * static_cast<double>(c.bands - 1) / lines;  // made twice
   const double steps = static_cast<double>(c.tasks()) * static_cast<double>(ceil_div(c.band, c.step));
   const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
                        std::max(1.0, static_cast<double>(c.capacity) - more);
-  const double moved = turns * more * static_cast<double>(c.first.out[2] * c.row) * 4;
+  const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
   double us = (1 + twice) * kByLines * lines_us * images;
   us += cost_of(family, 0, in) + apart_cost(in, out, c.blocks);
   us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
@@ -187,7 +240,7 @@ double microseconds_of(const Code& c) {
   if (c.between.stages) us += c.between.stages->cost();
   if (c.between.stages && c.blocks > 1)  // point by point
     us += kStageMicroseconds * static_cast<double>(c.blocks * c.first.out_points()) * images;
-  return us;
+  return us - std::min(far_gain(c), us / 4);
 }
 
 Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& apart) {
@@ -209,8 +262,17 @@ Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, 
   return Verdict::yes();
 }
 
+/// Whether the first convolution's epilogue reads nothing at run time: the node has no such inputs.
+bool reads_nothing(const NodeView& first, const gemm::Epilogue& between) {
+  Offer o;
+  between.add_to(o, first, Layout::channels_last);
+  for (std::size_t i = base_inputs(first.node()); i < first.inputs(); ++i)
+    if (std::find(o.consumed.begin(), o.consumed.end(), i) == o.consumed.end()) return false;
+  return true;
+}
+
 void make_weights(Code& c, const Tensor& first, const Tensor& second, bool plain, WeightStore& store) {
-  const auto& p = c.parts[0].products[0];
+  const auto& p = c.columns[0].parts[0].products[0];
   c.weights = convolutions::packed_weights(first, c.first, 1, p, plain, store);
   const auto lanes = c.kernels->lanes;
   c.window_weights = store.packed(second, fmt::format("native_depthwise {}", lanes), [&] {
@@ -238,6 +300,7 @@ Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second,
     if (const auto row = context.output_row()) code.out_row = row;
     if (code.after.add)
       if (const auto row = context.input_row(*code.after.add)) code.add_row = row;
+    code.stream = code.stream && code.out_row % 16 == 0 && code.second.outputs % 16 == 0;
     make_weights(code, w1, w2, layout == Layout::plain, context.weights);
     return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
   };
@@ -255,6 +318,8 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   const auto between = gemm::read_epilogue(first, Layout::channels_last, why);
   const auto after = between ? gemm::read_epilogue(v, Layout::channels_last, why) : std::nullopt;
   if (!after) return answers.refuse("native", "{}", why);
+  if (!reads_nothing(first, *between))
+    return answers.refuse("native", "the first convolution's epilogue reads a whole tensor");
   Code code;
   code.first = windows::geometry_of(first);
   code.second = windows::geometry_of(second);
@@ -271,10 +336,12 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && code.first.inputs > 4) continue;  // k would be scattered
     Code c = code;
+    cut_columns(c, 1);
     read_from(c, layout, 0);  // one line at a time: what tells how to divide
     const auto panels = c.panels();
+    c.stream = out_bytes(c) > kStreamBytes;
     c.bias = gemm::padded_bias(first, 1, panels.columns, panels.padded_columns());
-    divide(c, panels, c.parts[0].products[0].dots, microseconds_of(c));
+    divide(c, panels, c.columns[0].parts[0].products[0].dots, microseconds_of(c));
     read_from(c, layout, 0);
     const auto buffer = c.buffer_bytes();
     if (buffer > kMostBufferBytes) {

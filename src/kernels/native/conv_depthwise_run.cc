@@ -11,17 +11,29 @@
 namespace lamina::conv_depthwise {
 namespace {
 
+constexpr std::int64_t kLine = 64;  // bytes of a cache line
+constexpr std::int64_t kTile = 8;   // outputs of a tile of a line, mostly
+
+/// A thread's work.
 class Piece {
  public:
-  Piece(const Code& code, const RunArgs& args, float* buffer)
-      : c_(code), args_(args), buffer_(buffer), line_(code.first.out[2] * code.row) {
+  Piece(const Code& code, const RunArgs& args, float* buffer) : c_(code), args_(args), buffer_(buffer) {
     if (!c_.between.registers_only()) between_.emplace(*c_.between.stages, nullptr);
     if (!c_.after.registers_only()) after_.emplace(*c_.after.stages, args.in);
+    stream_ = c_.stream && !after_ && reinterpret_cast<std::uintptr_t>(args.out[0]) % kLine == 0;
   }
 
   void run(std::int64_t task) {
-    const auto block = task % c_.blocks, band = task / c_.blocks % c_.bands;
-    image_ = task / c_.blocks / c_.bands;
+    const auto next = [&task](std::int64_t count) {
+      const auto i = task % count;
+      task /= count;
+      return i;
+    };
+    const auto block = next(c_.blocks);
+    columns_ = &c_.columns[static_cast<std::size_t>(next(static_cast<std::int64_t>(c_.columns.size())))];
+    const auto band = next(c_.bands);
+    image_ = task;
+    line_ = columns_->width * c_.row;
     const auto& panels = c_.panels();
     first_panel_ = block * c_.block;
     last_panel_ = std::min(first_panel_ + c_.block, panels.count);
@@ -32,7 +44,7 @@ class Piece {
     for (auto line = band * c_.band; line < last; line += c_.step) {
       const auto count = std::min(c_.step, last - line);
       keep_lines(line, count);
-      run_windows(line, count);
+      run_windows(line, count, std::min(c_.step, last - line - count));
     }
   }
 
@@ -59,14 +71,14 @@ class Piece {
     gemm::Operands o{};
     o.b = c_.weights.data<float>().data();
     o.bias = c_.bias.valid() ? c_.bias.data<float>().data() : nullptr;
-    for (const auto& part : c_.parts) {
+    for (const auto& part : columns_->parts) {
       const auto last = std::min(end, part.first + part.count);
       for (auto i = std::max(begin, part.first); i < last;) {
         const bool several = part.products.size() > 1 && last - i >= c_.together();
         o.a = static_cast<const float*>(args_.in[0]) + image_ * c_.in_image + part.a_first +
               (i - part.first) * part.a_line;
         o.c = buffer_ + (i - begin_) * line_ - channel_;
-        o.first = (image_ * g.out[1] + i) * g.out[2] * g.outputs;
+        o.first = ((image_ * g.out[1] + i) * g.out[2] + columns_->from) * g.outputs;
         gemm::run_panels(part.products[several ? 1 : 0], o, first_panel_, last_panel_,
                          between_ ? &*between_ : nullptr);
         i += several ? c_.together() : 1;
@@ -74,21 +86,23 @@ class Piece {
     }
   }
 
-  void run_windows(std::int64_t line, std::int64_t count) {
+  /// Of output lines [line, line + count); behind them come `coming` lines.
+  void run_windows(std::int64_t line, std::int64_t count, std::int64_t coming) {
     const auto& g = c_.second;
     const auto lanes = c_.kernels->lanes, vector = channel_ / lanes,
                vectors = (channels_ + lanes - 1) / lanes;
-    const std::int64_t point = (image_ * g.out[1] + line) * g.out[2];
+    const std::int64_t point = point_of(line);
     auto s = depthwise::lines_of(g);
     s.first = line;
     s.count = count;
-    s.in = buffer_ - begin_ * line_;
+    s.left -= columns_->first * g.stride[2];
+    s.in = buffer_ - begin_ * line_ - columns_->from * c_.row;
     s.in_point = c_.row;
     s.in_line = line_;
     s.weights = c_.window_weights.data<float>().data() + vector * g.taps() * lanes;
     s.bias = c_.window_bias.valid() ? c_.window_bias.data<float>().data() + vector * lanes : nullptr;
-    float* out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
-    s.out = out;
+    s.out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
+    s.out_width = columns_->count;
     s.out_point = c_.out_row;
     s.out_line = g.out[2] * c_.out_row;
     if (c_.after.add)
@@ -99,28 +113,66 @@ class Piece {
     s.last = depthwise::first_channel(vector + vectors - 1, g.outputs, lanes) - channel_;
     s.channels = g.outputs;
     s.finish = c_.after.finish;
+    s.stream = stream_;
+    auto ahead = lines_ahead(coming * g.stride[1], vectors * count);
+    if (ahead.count > 0) s.ahead = &ahead;
     c_.kernel(s);
-    if (after_) apply_stages(out, point, count * g.out[2]);
+    if (after_) apply_stages(line, count);
   }
 
-  void apply_stages(float* out, std::int64_t point, std::int64_t points) {
+  /// What so many lines between, behind those in the buffer, read of x and lines before them have not read:
+  /// fetched during `vectors` vectors of output lines.
+  depthwise::Ahead lines_ahead(std::int64_t lines, std::int64_t vectors) const {
+    depthwise::Ahead ahead;
+    if (c_.in_line == 0 || lines <= 0) return ahead;
+    const auto& g = c_.first;
+    const auto reach = (g.kernel[1] - 1) * g.dilation[1] - g.pad[1];  // of a line's last tap
+    const auto begin = std::clamp<std::int64_t>((end_ - 1) * g.stride[1] + reach + 1, 0, g.in[1]),
+               end = std::clamp<std::int64_t>((end_ - 1 + lines) * g.stride[1] + reach + 1, 0, g.in[1]);
+    const auto from = std::clamp<std::int64_t>(columns_->from * g.stride[2] - g.pad[2], 0, g.in[2]),
+               width = std::min(columns_->width * g.stride[2], g.in[2] - from);
+    const auto* x = static_cast<const float*>(args_.in[0]) + image_ * c_.in_image;
+    ahead.from = reinterpret_cast<const char*>(x + begin * c_.in_line + from * c_.in_point);
+    ahead.bytes = width * c_.in_point * 4;
+    ahead.stride = c_.in_line * 4;
+    ahead.count = end - begin;
+    const auto tiles = std::max<std::int64_t>(1, vectors * columns_->count / kTile);
+    ahead.each = ahead.count * ahead.bytes / kLine / tiles + 1;
+    return ahead;
+  }
+
+  /// The first of a line's points of the output that the task makes.
+  std::int64_t point_of(std::int64_t line) const {
+    return (image_ * c_.second.out[1] + line) * c_.second.out[2] + columns_->first;
+  }
+
+  void apply_stages(std::int64_t line, std::int64_t count) {
     const auto all = c_.second.outputs;
-    if (c_.out_row == all && channels_ == all) return (*after_)(out, out, point * all, points * all);
-    for (std::int64_t i = 0; i < points; ++i, out += c_.out_row)
-      (*after_)(out, out, (point + i) * all + channel_, channels_);
+    const bool dense = c_.out_row == all && channels_ == all,
+               whole = dense && columns_->count == c_.second.out[2];
+    for (std::int64_t i = 0; i < (whole ? 1 : count); ++i) {
+      const auto point = point_of(line + i), points = whole ? count * columns_->count : columns_->count;
+      float* out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
+      if (dense) {
+        (*after_)(out, out, point * all, points * all);
+        continue;
+      }
+      for (std::int64_t k = 0; k < points; ++k, out += c_.out_row)
+        (*after_)(out, out, (point + k) * all + channel_, channels_);
+    }
   }
 
   const Code& c_;
   const RunArgs& args_;
   float* buffer_;
-  std::int64_t line_;  ///< floats of a line of the buffer
   std::optional<StageRun> between_, after_;
+  bool stream_ = false;
   // Of the task at hand.
+  const Columns* columns_ = nullptr;
+  std::int64_t line_ = 0;  ///< floats of a line of the buffer
   std::int64_t image_ = 0, first_panel_ = 0, last_panel_ = 0, channel_ = 0, channels_ = 0;
   std::int64_t begin_ = 0, end_ = 0;  ///< lines of the tensor between that are in the buffer
 };
-
-constexpr std::int64_t kLine = 64;  // bytes of a cache line
 
 /// Of the calling thread, so that it takes the buffer that is in its cache already.
 std::int64_t thread_number() {

@@ -17,6 +17,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/native/depthwise_lines.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -33,7 +34,8 @@ using gemm::Finish;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr D d;
-constexpr std::int64_t kLanes = hn::MaxLanes(d);
+constexpr std::int64_t kLanes = hn::MaxLanes(d), kCacheLine = 64;
+constexpr bool kWholeLines = kLanes * sizeof(float) == kCacheLine;
 
 /// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
 struct Place {
@@ -74,15 +76,29 @@ HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
-      V v = sums[r][t];
+      V& v = sums[r][t];
       if (p.add) v = hn::Add(v, load<kPart>(p.add + at + r * s.add_line + t * s.add_point, s.channels));
       v = finished(s, v);
-      float* out = p.out + at + r * s.out_line + t * s.out_point;
-      if constexpr (kPart)
-        store_some(v, d, out, s.channels);
-      else
-        hn::StoreU(v, d, out);
     }
+  const auto store = [&](auto put) HWY_ATTR {
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) put(sums[r][t], p.out + at + r * s.out_line + t * s.out_point);
+  };
+  if constexpr (kPart)
+    store([&](V v, float* to) HWY_ATTR { store_some(v, d, to, s.channels); });
+  else if (kWholeLines && s.stream)
+    store([](V v, float* to) HWY_ATTR { hn::Stream(v, d, to); });
+  else
+    store([](V v, float* to) HWY_ATTR { hn::StoreU(v, d, to); });
+}
+
+inline void fetch(depthwise::Ahead& a) {
+  for (std::int64_t i = 0; i < a.each && a.count > 0; ++i) {
+    __builtin_prefetch(a.from + a.at, 0, 2);
+    if ((a.at += kCacheLine) >= a.bytes) a.at = 0, --a.count, a.from += a.stride;
+  }
 }
 
 /// A line of a tile's inputs, `i` taps below its first, multiplied with the taps of all outputs that it is
@@ -125,6 +141,7 @@ void tile(const Lines& s, std::int64_t line, std::int64_t x) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) sums[r][t] = start;
     const float* in = p.in + at;
+    if (s.ahead) fetch(*s.ahead);
     const auto add = [&](int i, std::int64_t step) HWY_ATTR {
       add_line<K, S, R, T, kEnd>(s, p, p.y + i * step, in + i * step * s.in_line, weights, i, sums);
     };
@@ -228,6 +245,7 @@ void run_lines(const Lines& s) {
   for (; line + R <= s.count; line += R) run_line<Window, R>(s, line);
   if constexpr (R > 1)
     for (; line < s.count; ++line) run_line<Window, 1>(s, line);
+  if (kWholeLines && s.stream) hwy::FlushStream();
 }
 
 }  // namespace

@@ -5,6 +5,15 @@
 
 namespace lamina::depthwise {
 
+/// Stretches of memory that are wanted soon: kernels fetch them into L2 while they compute, some cache lines
+/// with each vector of each tile.
+struct Ahead {
+  const char* from = nullptr;
+  std::int64_t bytes = 0, stride = 0, count = 0;  ///< of a stretch, between stretches, stretches
+  std::int64_t at = 0;                            ///< in the stretch at hand
+  std::int64_t each = 1;                          ///< cache lines at a time
+};
+
 struct Lines {
   const float* in;  ///< the picture's first point, at the first channel
   std::int64_t in_height, in_width;
@@ -21,6 +30,10 @@ struct Lines {
   /// before. With fewer channels than lanes, so many are read and written.
   std::int64_t last, channels;
   gemm::Finish finish;
+  /// Outputs go past the caches, so that memory is not read before it is written. Only where all vectors are
+  /// whole cache lines.
+  bool stream = false;
+  Ahead* ahead = nullptr;
 };
 
 struct Kernels {
