@@ -222,7 +222,7 @@ void ConvolutionBackpropData::infer(InferContext& c) const {
 }
 
 void BinaryConvolution::infer(InferContext& c) const {
-  require_number(c, 0, "input");
+  if (c.element(0) != ElementType::boolean) require_number(c, 0, "input");  // true is +1
   require_number(c, 1, "weights");
   const auto rank = common_rank(c);
   const auto& w = c.shape(1);

@@ -8,7 +8,10 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/native/binary_depthwise.h"
+#include "kernels/native/binary_depthwise_lines.h"
 #include "kernels/native/binary_packing.h"
+#include "kernels/native/binary_stages.h"
 #include "kernels/native/gemm_epilogue.h"
 #include "ops/convolution.h"
 
@@ -23,10 +26,11 @@ constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
 struct Binary : Packing {
   gemm::Epilogue epilogue;
-  Tensor packed, start;                               ///< weights and what counts are taken from
-  std::int64_t in_row = 0, out_row = 0, add_row = 0;  ///< floats from point to point
-  std::int64_t chunk = 1, chunks = 1;                 ///< points of a task
-  std::int64_t part = 1, parts = 1;                   ///< panels of a task
+  Tensor packed, start;  ///< weights and what counts are taken from
+  binary::Elements in{}, out{};
+  std::int64_t add_row = 0;            ///< floats from point to point
+  std::int64_t chunk = 1, chunks = 1;  ///< points of a task
+  std::int64_t part = 1, parts = 1;    ///< panels of a task
   std::int64_t grain = 1, pack_grain = 1;
 };
 
@@ -35,9 +39,9 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 double microseconds(const Binary& b) {
   const auto& g = b.g;
   const double points = static_cast<double>(g.images * g.out_points()),
-               moved = 4.0 * static_cast<double>(g.images * g.in_points() * g.inputs) +
-                       4.0 * points * static_cast<double>(g.outputs);
-  const double work = points * static_cast<double>(b.groups() * b.vectors * b.kernels->lanes) *
+               moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
+                                           b.out.bytes(g.images * g.out_points() * g.outputs));
+  const double work = points * static_cast<double>(b.g.groups * b.vectors * b.kernels->lanes) *
                       static_cast<double>(g.taps() * b.units * b.kernels->unit_channels);
   const auto isa = effective_isa();
   const double best = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;  // of a lookup
@@ -54,7 +58,9 @@ void divide(Binary& b) {
     number = ceil_div(count, size);
   };
   const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
-  cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, kMostTogether), b.chunk, b.chunks);
+  const auto most = b.out.booleans ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
+                                   : kMostTogether;  // sums stay in a cache until they are booleans
+  cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, most), b.chunk, b.chunks);
   const auto count = static_cast<std::int64_t>(b.panels.size());
   b.part = count;
   if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kWorthAThread) {
@@ -68,7 +74,7 @@ void divide(Binary& b) {
 }
 
 /// Line `index` of all packed pictures.
-void pack_line(const Binary& b, const float* in, std::uint8_t* to, std::int64_t index) {
+void pack_line(const Binary& b, const std::byte* in, std::uint8_t* to, std::int64_t index) {
   const auto& g = b.g;
   const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
                      image = index / b.padded[1] / b.padded[0];
@@ -80,11 +86,12 @@ void pack_line(const Binary& b, const float* in, std::uint8_t* to, std::int64_t 
   clear(0, left);
   clear(left + count, b.padded[2]);
   binary::Points p{};
-  p.in = in + (((image * g.in[0] + z) * g.in[1] + y) * g.in[2]) * b.in_row;
-  p.step = b.in_row;
+  p.in = in + b.in.bytes(((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row);
+  p.booleans = b.in.booleans;
+  p.step = b.in.row;
   p.count = count;
-  p.groups = b.depthwise ? 1 : g.groups;
-  p.channels = b.depthwise ? g.inputs : b.in_channels();
+  p.groups = g.groups;
+  p.channels = b.in_channels();
   p.out = to + left * b.point;
   p.out_step = b.point;
   b.kernels->pack(p);
@@ -93,29 +100,30 @@ void pack_line(const Binary& b, const float* in, std::uint8_t* to, std::int64_t 
 /// The windows of some points, and what their counts are taken from.
 struct Windows {
   const std::uint8_t* x[kMostTogether];
-  const std::int32_t* start[kMostTogether];
+  const float* start[kMostTogether];
 };
 
 void find_windows(const Binary& b, const std::uint8_t* image, std::int64_t first, std::int64_t count,
                   Windows& w) {
   const auto& out = b.g.out;
-  const auto* start = b.start.data<std::int32_t>().data();
+  const auto* start = b.start.data<float>().data();
   const std::int64_t outputs = b.all_lanes();
   std::int64_t x = first % out[2], y = first / out[2] % out[1], z = first / out[2] / out[1];
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)],
-               &px = b.places[2][static_cast<std::size_t>(x)];
-    w.x[i] = image + pz.offset + py.offset + px.offset;
-    w.start[i] = start + (pz.kind + py.kind + px.kind) * outputs;
-    if (++x == out[2]) {
-      x = 0;
-      if (++y == out[1]) y = 0, ++z;
+  for (std::int64_t i = 0; i < count; x = 0) {
+    const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
+    const auto* line = image + pz.offset + py.offset;
+    const auto* line_start = start + (pz.kind + py.kind) * outputs;
+    for (const auto end = std::min(count, i + out[2] - x); i < end; ++i, ++x) {
+      const auto& px = b.places[2][static_cast<std::size_t>(x)];
+      w.x[i] = line + px.offset;
+      w.start[i] = line_start + px.kind * outputs;
     }
+    if (++y == out[1]) y = 0, ++z;
   }
 }
 
-void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std::int64_t count, float* out,
-               const float* add) {
+void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std::int64_t count,
+               const binary::Sums& sums, const float* add) {
   const std::int64_t lanes = b.kernels->lanes, first = panel.vector * lanes;
   binary::Tile t{};
   t.x_add = panel.group * b.units * b.kernels->unit_bytes;
@@ -124,31 +132,23 @@ void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std:
   t.w = b.packed.data<std::uint8_t>().data() + (panel.group * b.vectors + panel.vector) * t.w_vector;
   t.segments = b.segments.data();
   t.segment_count = static_cast<std::int64_t>(b.segments.size());
-  t.out_step = b.out_row;
+  t.out_step = sums.row();
   t.add_step = b.add_row;
   t.channels = std::min(panel.vectors * lanes, b.outputs() - first);
   t.finish = b.epilogue.finish;
   const auto channel = panel.group * b.outputs() + first;
-  const auto* kernels = b.depthwise                          ? b.kernels->kernels[1]
-                        : b.counted() > binary::kMostCounted ? b.kernels->many
-                                                             : b.kernels->kernels[panel.vectors];
+  const auto* kernels =
+      b.counted() > binary::kMostCounted ? b.kernels->many : b.kernels->kernels[panel.vectors];
   const auto tiles = ceil_div(count, b.kernels->points);
   for (std::int64_t i = 0, at = 0; i < tiles; ++i) {
     const auto points = (count - at) / (tiles - i);
     t.x = windows.x + at;
     t.start = windows.start + at;
-    t.out = out + at * b.out_row + channel;
+    t.out = sums.data() + at * sums.row() + channel;
     t.add = add ? add + at * b.add_row + channel : nullptr;
     kernels[points](t);
     at += points;
   }
-}
-
-void apply_stages(const Binary& b, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {
-  const auto channels = b.g.outputs;
-  if (b.out_row == channels) return stages(out, out, point * channels, points * channels);
-  for (std::int64_t i = 0; i < points; ++i, out += b.out_row)
-    stages(out, out, (point + i) * channels, channels);
 }
 
 void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
@@ -158,18 +158,18 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
                      point = image * b.g.out_points() + first;
   Windows windows;
   find_windows(b, static_cast<const std::uint8_t*>(args.scratch) + image * b.image, first, count, windows);
-  float* out = static_cast<float*>(args.out[0]) + point * b.out_row;
+  const binary::Sums sums(args.out[0], b.out, b.g.outputs, point, count);
   const float* add =
       b.epilogue.add ? static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row : nullptr;
   const auto end = std::min<std::int64_t>((part + 1) * b.part, static_cast<std::int64_t>(b.panels.size()));
   for (auto i = part * b.part; i < end; ++i)
-    run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, out, add);
-  if (stages) apply_stages(b, *stages, out, point, count);
+    run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, sums, add);
+  if (stages) sums.apply(*stages);
 }
 
 void run(const Binary& b, const RunArgs& args) {
   auto* bits = static_cast<std::uint8_t*>(args.scratch);
-  const auto* in = static_cast<const float*>(args.in[0]);
+  const auto* in = static_cast<const std::byte*>(args.in[0]);
   parallel_for(b.g.images * b.padded[0] * b.padded[1], b.pack_grain, [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
   });
@@ -185,12 +185,17 @@ void run(const Binary& b, const RunArgs& args) {
 
 Verdict takes(const NodeView& v) {
   const auto& op = *v.op<BinaryConvolution>();
-  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
-    return Verdict::no("element types other than f32");
+  for (const auto type : {v.element(0), v.out_element()})
+    if (type != ElementType::f32 && type != ElementType::boolean)
+      return Verdict::no("element type {}, wanted f32 or boolean", name_of(type));
   if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
   if (!v.constant(1)) return Verdict::no("weights are not constant");
   if (op.pad_value != -1 && op.pad_value != 0 && op.pad_value != 1)
     return Verdict::no("pad_value is {}, wanted -1, 0 or 1", op.pad_value);
+  const auto w = v.dims(1);
+  if (const auto terms = element_count(w) / std::max<std::size_t>(1, static_cast<std::size_t>(w[0]));
+      terms > static_cast<std::size_t>(binary::kMostExact))
+    return Verdict::no("sums of {} products, exact are at most {}", terms, binary::kMostExact);
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
     return Verdict::no("empty tensors");
   return Verdict::yes();
@@ -198,8 +203,9 @@ Verdict takes(const NodeView& v) {
 
 void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue, const Packing& packing) {
   Binary b{packing, epilogue, {}, {}};
-  b.in_row = b.g.inputs;
-  b.out_row = b.add_row = b.g.outputs;
+  b.in = {v.element(0) == ElementType::boolean, b.g.inputs};
+  b.out = {v.out_element() == ElementType::boolean, b.g.outputs};
+  b.add_row = b.g.outputs;
   divide(b);
   Offer o;
   o.label = fmt::format("native_binary_{}_f32", b.kernels->name);
@@ -212,8 +218,8 @@ void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilo
   o.scratch = b.bytes();
   o.cost += microseconds(b);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.input_row(0)) b.in_row = row;
-    if (const auto row = context.output_row()) b.out_row = row;
+    if (const auto row = context.input_row(0)) b.in.row = row;
+    if (const auto row = context.output_row()) b.out.row = row;
     if (b.epilogue.add)
       if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
     b.start = b.starts(weights);
@@ -233,13 +239,13 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   const auto g = windows::geometry_of(v);
-  const bool each = g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= 255;
-  std::vector<const Kernels*> list{each ? &binary::depthwise_kernels(g.outputs)
-                                        : &binary::lookup_kernels(g.outputs / g.groups)};
-  if (const auto* kernels = binary::popcount_kernels(); kernels && !each) list.push_back(kernels);
+  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
+    return offer_binary_depthwise(v, answers, *epilogue);
+  std::vector<const Kernels*> list{&binary::lookup_kernels(g.outputs / g.groups)};
+  if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
   for (const auto* kernels : list) {
     const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
-    const auto packing = Packing::of(g, *kernels, each, pad_value);
+    const auto packing = Packing::of(g, *kernels, pad_value);
     if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
     offer_with(v, answers, *epilogue, *packing);
   }

@@ -1,4 +1,4 @@
-/// Binary convolution by table lookup, and depthwise; see binary_lines.h.
+/// Binary convolution by table lookup; see binary_lines.h.
 ///
 /// The lookup: 4 signs of a point choose a table of 16 bytes, which is spread over a vector; 4 signs of each
 /// output's weights choose a byte of it. One shuffle and one addition count 4 channels of as many outputs as
@@ -46,9 +46,11 @@ using gemm::Finish;
 using D8 = hn::ScalableTag<std::uint8_t>;
 using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;
+using DU = hn::RebindToUnsigned<DF>;
 constexpr D8 d8;
 constexpr DF df;
 constexpr DI di;
+constexpr DU du;
 using V8 = hn::Vec<D8>;
 constexpr int kLanes = hn::MaxLanes(d8), kFloats = hn::MaxLanes(df);
 
@@ -60,61 +62,92 @@ HWY_INLINE hn::Vec<DF> finished(const Tile& t, hn::Vec<DF> v) {
   return v;
 }
 
-template <class S>
-HWY_INLINE hn::Vec<DI> load_counts(const S* from) {
-  if constexpr (sizeof(S) == 4)
-    return hn::BitCast(di, hn::LoadU(hn::Rebind<std::uint32_t, DI>(), from));
-  else
-    return hn::PromoteTo(di, hn::LoadU(hn::Rebind<S, DI>(), from));
-}
+/// Where the outputs of a point go.
+struct Outputs {
+  const float *start, *add;
+  float* out;
+  Outputs(const Tile& t, int point)
+      : start(t.start[point] + t.start_add),
+        add(t.add ? t.add + point * t.add_step : nullptr),
+        out(t.out + point * t.out_step) {}
+};
 
-/// Stores a vector of outputs of one point, `at` outputs behind the panel's first.
-template <class S>
-HWY_INLINE void store(const Tile& t, int point, std::int64_t at, const S* counts) {
-  const std::int32_t* start = t.start[point] + t.start_add + at;
-  float* out = t.out + point * t.out_step + at;
-  const float* add = t.add ? t.add + point * t.add_step + at : nullptr;
-#pragma GCC unroll 4
-  for (int j = 0; j < kLanes; j += kFloats) {
-    const std::int64_t left = t.channels - at - j;
-    if (left <= 0) return;
-    auto v = hn::ConvertTo(df, hn::Sub(hn::LoadU(di, start + j), hn::ShiftLeft<1>(load_counts(counts + j))));
-    if (left >= kFloats) {
-      if (add) v = hn::Add(v, hn::LoadU(df, add + j));
-      hn::StoreU(finished(t, v), df, out + j);
-    } else {
-      if (add) v = hn::Add(v, load_some(df, add + j, left));
-      store_some(finished(t, v), df, out + j, left);
-    }
+/// Counts of differences times -1/2 of `scale`, `at` outputs behind the panel's first. Plain: nothing is
+/// added or finished, and there are as many outputs as a vector has floats.
+template <bool kPlain>
+HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU> counts, float scale) {
+  const auto numbers = hn::ConvertTo(df, hn::BitCast(di, counts));
+  auto v = hn::MulAdd(numbers, hn::Set(df, scale), hn::LoadU(df, o.start + at));
+  if constexpr (kPlain) return hn::StoreU(v, df, o.out + at);
+  const std::int64_t left = t.channels - at;
+  if (left <= 0) return;
+  if (left >= kFloats) {
+    if (o.add) v = hn::Add(v, hn::LoadU(df, o.add + at));
+    hn::StoreU(finished(t, v), df, o.out + at);
+  } else {
+    if (o.add) v = hn::Add(v, load_some(df, o.add + at, left));
+    store_some(finished(t, v), df, o.out + at, left);
   }
 }
 
-/// Moves counted bytes to wider sums.
-template <class S>
-HWY_INLINE void flush(V8 counted, bool first, S* sums) {
-  const hn::ScalableTag<S> ds;
-  HWY_ALIGN std::uint8_t bytes[kLanes];
-  hn::Store(counted, d8, bytes);
-  constexpr int kStep = hn::MaxLanes(ds);
-#pragma GCC unroll 4
-  for (int j = 0; j < kLanes; j += kStep) {
-    auto v = hn::PromoteTo(ds, hn::Load(hn::Rebind<std::uint8_t, decltype(ds)>(), bytes + j));
-    if (!first) v = hn::Add(v, hn::Load(ds, sums + j));
-    hn::Store(v, ds, sums + j);
+/// Bytes that count: the numbers of each mask are scaled where they lie.
+template <bool kPlain>
+HWY_INLINE void put_bytes(const Tile& t, const Outputs& o, std::int64_t at, V8 bytes) {
+  const auto v = hn::BitCast(du, bytes);
+  put<kPlain>(t, o, at, hn::And(v, hn::Set(du, 0xff)), -2);
+  put<kPlain>(t, o, at + kFloats, hn::And(v, hn::Set(du, 0xff00)), -2.F / 256);
+  put<kPlain>(t, o, at + 2 * kFloats, hn::And(v, hn::Set(du, 0xff0000)), -2.F / 65536);
+  put<kPlain>(t, o, at + 3 * kFloats, hn::ShiftRight<24>(v), -2);
+}
+
+/// Wider sums of the bytes of a vector: words of the even and of the odd ones.
+HWY_INLINE void flush(V8 counted, bool first, std::uint16_t* sums) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  const auto v = hn::BitCast(d, counted);
+  auto even = hn::And(v, hn::Set(d, 0xff)), odd = hn::ShiftRight<8>(v);
+  if (!first) {
+    even = hn::Add(even, hn::Load(d, sums));
+    odd = hn::Add(odd, hn::Load(d, sums + kLanes / 2));
   }
+  hn::Store(even, d, sums);
+  hn::Store(odd, d, sums + kLanes / 2);
+}
+
+HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const std::uint16_t* sums) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  const auto even = hn::BitCast(du, hn::Load(d, sums)), odd = hn::BitCast(du, hn::Load(d, sums + kLanes / 2));
+  const auto mask = hn::Set(du, 0xffff);
+  put<false>(t, o, at, hn::And(even, mask), -2);
+  put<false>(t, o, at + kFloats, hn::And(odd, mask), -2);
+  put<false>(t, o, at + 2 * kFloats, hn::ShiftRight<16>(even), -2);
+  put<false>(t, o, at + 3 * kFloats, hn::ShiftRight<16>(odd), -2);
+}
+
+/// ... and numbers of 32 bits.
+HWY_INLINE void flush(V8 counted, bool first, std::uint32_t* sums) {
+  const auto v = hn::BitCast(du, counted), mask = hn::Set(du, 0xff);
+  const hn::Vec<DU> parts[4] = {hn::And(v, mask), hn::And(hn::ShiftRight<8>(v), mask),
+                                hn::And(hn::ShiftRight<16>(v), mask), hn::ShiftRight<24>(v)};
+  LAMINA_UNROLL
+  for (int k = 0; k < 4; ++k) {
+    auto* to = sums + k * kFloats;
+    hn::Store(first ? parts[k] : hn::Add(parts[k], hn::Load(du, to)), du, to);
+  }
+}
+
+HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const std::uint32_t* sums) {
+  for (int k = 0; k < 4 * kFloats; k += kFloats) put<false>(t, o, at + k, hn::Load(du, sums + k), -2);
 }
 
 /// Of counters that were never full.
-template <int P, int V>
-HWY_INLINE void store_bytes(const Tile& t, const V8 (&counts)[P][V]) {
-  HWY_ALIGN std::uint8_t bytes[P * V * kLanes];
+template <bool kPlain, int P, int V>
+HWY_INLINE void put_all(const Tile& t, const V8 (&counts)[P][V]) {
   LAMINA_UNROLL
   for (int p = 0; p < P; ++p) {
+    const Outputs o(t, p);
     LAMINA_UNROLL
-    for (int v = 0; v < V; ++v) hn::Store(counts[p][v], d8, bytes + (p * V + v) * kLanes);
+    for (int v = 0; v < V; ++v) put_bytes<kPlain>(t, o, v * kLanes, counts[p][v]);
   }
-  for (int p = 0; p < P; ++p)
-    for (int v = 0; v < V; ++v) store(t, p, v * kLanes, bytes + (p * V + v) * kLanes);
 }
 
 /// P points by V vectors of outputs.
@@ -149,85 +182,72 @@ void lookup_tile(const Tile& t) {
         }
       }
     }
-    if (first && s == end) return store_bytes<P, V>(t, counts);
+    if (first && s == end) {
+      const bool plain = !t.add && t.finish.kind == Finish::Kind::none && t.channels >= V * kLanes;
+      return plain ? put_all<true, P, V>(t, counts) : put_all<false, P, V>(t, counts);
+    }
     LAMINA_UNROLL
     for (int p = 0; p < P; ++p) {
       LAMINA_UNROLL
       for (int v = 0; v < V; ++v) flush(counts[p][v], first, sums + (p * V + v) * kLanes);
     }
   }
-  for (int p = 0; p < P; ++p)
-    for (int v = 0; v < V; ++v) store(t, p, v * kLanes, sums + (p * V + v) * kLanes);
+  for (int p = 0; p < P; ++p) {
+    const Outputs o(t, p);
+    for (int v = 0; v < V; ++v) put_sums(t, o, v * kLanes, sums + (p * V + v) * kLanes);
+  }
 }
 
 /// Bits of 4 channels each, times 16, in a byte.
-void pack_lookup(const Points& s) {
-  const auto bytes_of = [](const float* from, std::int64_t n) HWY_ATTR {
-    const auto v = n < kFloats ? load_some(df, from, n) : hn::LoadU(df, from);
-    std::uint8_t bits[8] = {};
+void pack_floats(const float* in, std::int64_t channels, std::uint8_t* out) {
+  const auto bytes_of = [](hn::Vec<DF> v) HWY_ATTR {
+    std::uint8_t bits[kFloats == 16 ? 2 : 1];  // read as wide as they are written
     hn::StoreMaskBits(df, hn::Gt(v, hn::Zero(df)), bits);
-    std::uint32_t b;
-    std::memcpy(&b, bits, sizeof b);
+    std::uint32_t b = bits[0];
+    if constexpr (kFloats == 16) b |= std::uint32_t{bits[1]} << 8;
     b = (b | b << 8) & 0x00ff00ffu;
     b = (b | b << 4) & 0x0f0f0f0fu;
     return b << 4;
   };
-  for (std::int64_t i = 0; i < s.count; ++i) {
-    const float* in = s.in + i * s.step;
-    std::uint8_t* out = s.out + i * s.out_step;
+  std::int64_t c = 0;
+  for (; c + kFloats <= channels; c += kFloats, out += kFloats / 4) {
+    const auto b = bytes_of(hn::LoadU(df, in + c));
+    std::memcpy(out, &b, kFloats / 4);
+  }
+  if (c == channels) return;
+  for (auto b = bytes_of(load_some(df, in + c, channels - c)); c < channels; c += 4, b >>= 8)
+    *out++ = static_cast<std::uint8_t>(b);
+}
+
+/// The same of bytes, 0 or not.
+void pack_booleans(const std::uint8_t* in, std::int64_t channels, std::uint8_t* out) {
+  constexpr hn::Rebind<std::uint8_t, DI> narrow;
+  const auto bytes_of = [&](const std::uint8_t* from) HWY_ATTR {
+    const auto v = hn::BitCast(du, hn::Min(hn::LoadU(d8, from), hn::Set(d8, 1)));
+    const auto low = hn::Or(v, hn::ShiftRight<7>(v));  // of the bytes' bits two are neighbours now
+    const auto all = hn::And(hn::Or(low, hn::ShiftRight<14>(low)), hn::Set(du, 15));
+    return hn::DemoteTo(narrow, hn::BitCast(di, hn::ShiftLeft<4>(all)));
+  };
+  for (; channels >= kLanes; channels -= kLanes, in += kLanes, out += kFloats)
+    hn::StoreU(bytes_of(in), narrow, out);
+  if (channels == 0) return;
+  HWY_ALIGN std::uint8_t some[kLanes] = {}, bytes[kFloats];
+  std::memcpy(some, in, static_cast<std::size_t>(channels));
+  hn::StoreU(bytes_of(some), narrow, bytes);
+  std::memcpy(out, bytes, static_cast<std::size_t>((channels + 3) / 4));
+}
+
+void pack_lookup(const Points& s) {
+  const std::int64_t units = (s.channels + 3) / 4;
+  for (std::int64_t i = 0; i < s.count; ++i)
     for (std::int64_t g = 0; g < s.groups; ++g) {
-      std::int64_t c = 0;
-      for (; c + kFloats <= s.channels; c += kFloats, out += kFloats / 4) {
-        const auto b = bytes_of(in + c, kFloats);
-        std::memcpy(out, &b, kFloats / 4);
-      }
-      if (c < s.channels)
-        for (auto b = bytes_of(in + c, s.channels - c); c < s.channels; c += 4, b >>= 8)
-          *out++ = static_cast<std::uint8_t>(b);
-      in += s.channels;
+      const std::int64_t at = i * s.step + g * s.channels;
+      std::uint8_t* out = s.out + i * s.out_step + g * units;
+      if (s.booleans)
+        pack_booleans(static_cast<const std::uint8_t*>(s.in) + at, s.channels, out);
+      else
+        pack_floats(static_cast<const float*>(s.in) + at, s.channels, out);
     }
-  }
-}
-
-/// P points by all outputs.
-template <int P>
-void depthwise_tile(const Tile& t) {
-  const std::uint8_t* from[P];
-  for (int p = 0; p < P; ++p) from[p] = t.x[p] + t.x_add;
-  for (std::int64_t at = 0; at < t.channels; at += kLanes) {
-    V8 counts[P];
-    LAMINA_UNROLL
-    for (int p = 0; p < P; ++p) counts[p] = hn::Zero(d8);
-    const std::uint8_t* w = t.w + at / kLanes * t.w_vector;
-    for (std::int64_t i = 0; i < t.segment_count; ++i, w += kLanes) {
-      const V8 weights = hn::Load(d8, w);
-      const std::int64_t offset = t.segments[i].offset + at;
-      LAMINA_UNROLL
-      for (int p = 0; p < P; ++p)  // a difference is 255, which is -1
-        counts[p] = hn::Sub(counts[p], hn::Xor(weights, hn::LoadU(d8, from[p] + offset)));
-    }
-    LAMINA_UNROLL
-    for (int p = 0; p < P; ++p) {
-      HWY_ALIGN std::uint8_t bytes[kLanes];
-      hn::Store(counts[p], d8, bytes);
-      store(t, p, at, bytes);
-    }
-  }
-}
-
-void pack_depthwise(const Points& s) {
-  const hn::Rebind<std::int8_t, DI> narrow;
-  for (std::int64_t i = 0; i < s.count; ++i) {
-    const float* in = s.in + i * s.step;
-    std::uint8_t* out = s.out + i * s.out_step;
-    for (std::int64_t c = 0; c < s.channels; c += kFloats) {
-      const auto left = s.channels - c;
-      const auto v = left < kFloats ? load_some(df, in + c, left) : hn::LoadU(df, in + c);
-      const auto mask = hn::RebindMask(di, hn::Gt(v, hn::Zero(df)));
-      hn::StoreU(hn::DemoteTo(narrow, hn::VecFromMask(di, mask)), narrow,
-                 reinterpret_cast<std::int8_t*>(out + c));
-    }
-  }
 }
 
 }  // namespace
@@ -236,6 +256,7 @@ binary::Kernels make_lookup_kernels(const char* name, double speed) {
   using T = std::uint16_t;
   return {name,
           kLanes,
+          kFloats,
           4,
           1,
           63,
@@ -251,20 +272,6 @@ binary::Kernels make_lookup_kernels(const char* name, double speed) {
            lookup_tile<3, 1, std::uint32_t>, lookup_tile<4, 1, std::uint32_t>,
            lookup_tile<5, 1, std::uint32_t>, lookup_tile<6, 1, std::uint32_t>},
           pack_lookup};
-}
-
-binary::Kernels make_depthwise_binary_kernels(const char* name, double speed) {
-  return {name,
-          kLanes,
-          1,
-          1,
-          255,
-          1,
-          4,
-          speed,
-          {{}, {nullptr, depthwise_tile<1>, depthwise_tile<2>, depthwise_tile<3>, depthwise_tile<4>}},
-          {},
-          pack_depthwise};
 }
 
 }  // namespace lamina::HWY_NAMESPACE
@@ -293,13 +300,6 @@ const Kernels& lookup_kernels(std::int64_t outputs) {
                                  N_AVX2::make_lookup_kernels("avx2", 180),
                                  N_AVX3::make_lookup_kernels("avx512", 220)};
   return best(list, outputs);
-}
-
-const Kernels& depthwise_kernels(std::int64_t channels) {
-  static const Kernels list[] = {N_SSE4::make_depthwise_binary_kernels("depthwise_sse41", 30),
-                                 N_AVX2::make_depthwise_binary_kernels("depthwise_avx2", 60),
-                                 N_AVX3::make_depthwise_binary_kernels("depthwise_avx512", 100)};
-  return best(list, channels);
 }
 
 }  // namespace lamina::binary

@@ -1,13 +1,16 @@
 #pragma once
 /// Binary convolution, channels-last: packs signs to bits and counts where they differ from those of the
-/// weights. A difference counts 2: the sum of b products of +1 and -1 is b - 2 * differences.
+/// weights. A difference counts 2: the sum of b products of +1 and -1 is b - 2 * differences. (Depthwise:
+/// binary_depthwise_lines.h.)
 ///
 /// A point's channels are packed in units that a kernel reads at once:
 ///   lookup     4 channels in a byte, times 16: the byte is the place of a table that has, for each of the 16
 ///              signs of 4 weights, how many differ. A vector of bytes holds the weights of as many outputs.
 ///   popcount   32 channels in a word, for processors that count the bits of words (VPOPCNTDQ).
-///   depthwise  1 channel in a byte, 0 or 255: outputs are counted where they lie.
 /// Outside of the picture and in channels that fill up a unit all bits are 0.
+///
+/// Byte k of float j of a vector of bytes is output `k * floats + j`: a mask makes counts of neighbours
+/// numbers of 32 bits, without a shuffle.
 #include <cstdint>
 
 #include "kernels/native/gemm_tiles.h"
@@ -22,12 +25,12 @@ struct Segment {
 
 /// Some points by one panel of outputs.
 struct Tile {
-  const std::uint8_t* const* x;      ///< per point: its window
-  const std::int32_t* const* start;  ///< per point: what the counts are taken from, by output
-  std::int64_t x_add, start_add;     ///< to all of them: the group's bytes, the panel's first output
-  const std::uint8_t* w;             ///< [vector][unit][lane]; of depthwise [vector][tap][lane]
-  std::int64_t w_vector;             ///< bytes of a vector of outputs
-  const Segment* segments;           ///< of depthwise one per tap
+  const std::uint8_t* const* x;   ///< per point: its window
+  const float* const* start;      ///< per point: what the counts are taken from, by output
+  std::int64_t x_add, start_add;  ///< to all of them: the group's bytes, the panel's first output
+  const std::uint8_t* w;          ///< [vector][unit][lane]
+  std::int64_t w_vector;          ///< bytes of a vector of outputs
+  const Segment* segments;
   std::int64_t segment_count;
   float* out;  ///< the first point, at the panel's first output
   std::int64_t out_step;
@@ -37,9 +40,10 @@ struct Tile {
   gemm::Finish finish;
 };
 
-/// Points to pack, `step` floats from each other.
+/// Points to pack, `step` elements from each other: floats, or booleans of a byte.
 struct Points {
-  const float* in;
+  const void* in;
+  bool booleans;
   std::int64_t step, count;
   std::int64_t groups, channels;  ///< channels of a group
   std::uint8_t* out;
@@ -51,26 +55,30 @@ using Kernel = void (*)(const Tile&);
 inline constexpr int kMostPoints = 8, kMostVectors = 4;
 /// Differences that a kernel counts at most, but for those of `many`.
 inline constexpr std::int64_t kMostCounted = 65535;
+/// Products whose sum is exact in f32 with what a border adds to it.
+inline constexpr std::int64_t kMostExact = (1 << 24) / 3;
 
 /// One way to compute, on one instruction set.
 struct Kernels {
   const char* name;
   int lanes;          ///< outputs of a vector
+  int floats;         ///< in a vector
   int unit_channels;  ///< of a packed point
   int unit_bytes;
   std::int64_t most_units;  ///< of all segments up to one that flushes; 0: as many as one likes
   int vectors;              ///< most vectors of a panel
   int points;               ///< most points of a kernel
   double speed;             ///< about how many channels and outputs a cycle
-  Kernel kernels[kMostVectors + 1][kMostPoints + 1];  ///< [vectors][points]; depthwise: [1], any channels
+  Kernel kernels[kMostVectors + 1][kMostPoints + 1];  ///< [vectors][points]
   Kernel many[kMostPoints + 1];                       ///< one vector, more differences than kMostCounted
   void (*pack)(const Points&);
+
+  /// Where an output of a vector lies in it.
+  int lane(int output) const { return output % floats * (lanes / floats) + output / floats; }
 };
 
 /// By lookup, with the vectors of effective_isa() that suit so many outputs.
 const Kernels& lookup_kernels(std::int64_t outputs);
-/// Of convolutions with one input channel per output.
-const Kernels& depthwise_kernels(std::int64_t channels);
 /// By counting words; null when effective_isa() or the processor does not have that.
 const Kernels* popcount_kernels();
 

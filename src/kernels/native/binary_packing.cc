@@ -9,28 +9,6 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// False when there are too many bits.
-bool set_packing(Packing& b) {
-  const auto& g = b.g;
-  for (std::size_t i = 0; i < 3; ++i)
-    b.padded[i] = (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
-  if (b.depthwise) {
-    b.point = ceil_div(g.inputs, b.kernels->lanes) * b.kernels->lanes;
-  } else {
-    b.units = ceil_div(b.in_channels(), b.kernels->unit_channels);
-    b.point = g.groups * b.units * b.kernels->unit_bytes;
-  }
-  double bytes = static_cast<double>(g.images * b.point);
-  for (const auto size : b.padded) bytes *= static_cast<double>(size);
-  const double floats =
-      static_cast<double>(g.images * (g.in_points() * g.inputs + g.out_points() * g.outputs));
-  if (bytes > 1e6 + 256 * floats) return false;
-  b.line = b.padded[2] * b.point;
-  b.plane = b.padded[1] * b.line;
-  b.image = b.padded[0] * b.plane;
-  return true;
-}
-
 /// Taps in the order of the weights; those that follow each other are one, cut where counters are full.
 void set_segments(Packing& b) {
   const auto& g = b.g;
@@ -41,12 +19,12 @@ void set_segments(Packing& b) {
       for (std::int64_t x = 0; x < g.kernel[2]; ++x) {
         const auto offset =
             z * g.dilation[0] * b.plane + y * g.dilation[1] * b.line + x * g.dilation[2] * b.point;
-        if (!b.depthwise && !whole.empty() && whole.back().offset + whole.back().units * bytes == offset)
+        if (!whole.empty() && whole.back().offset + whole.back().units * bytes == offset)
           whole.back().units += b.units;
         else
           whole.push_back({offset, b.units, false});
       }
-  const auto most = b.depthwise || b.kernels->most_units == 0 ? INT64_MAX : b.kernels->most_units;
+  const auto most = b.kernels->most_units == 0 ? INT64_MAX : b.kernels->most_units;
   auto room = most;
   for (auto s : whole)
     while (s.units > 0) {
@@ -61,27 +39,14 @@ void set_segments(Packing& b) {
 
 void set_panels(Packing& b) {
   b.vectors = ceil_div(b.outputs(), b.kernels->lanes);
-  const std::int64_t most = b.depthwise ? b.vectors : b.counted() > kMostCounted ? 1 : b.kernels->vectors;
-  for (std::int64_t group = 0; group < b.groups(); ++group)
+  const std::int64_t most = b.counted() > kMostCounted ? 1 : b.kernels->vectors;
+  for (std::int64_t group = 0; group < b.g.groups; ++group)
     for (std::int64_t v = 0; v < b.vectors; v += most)
       b.panels.push_back({group, v, std::min(most, b.vectors - v)});
 }
 
-/// Of a constant of any type: more than 0.
-std::vector<std::uint8_t> signs_of(const Tensor& weights) {
-  std::vector<std::uint8_t> signs(weights.size());
-  if (weights.element_type() == ElementType::u1) {
-    for (std::size_t i = 0; i < signs.size(); ++i)
-      signs[i] = std::to_integer<unsigned>(weights.raw()[i / 8]) >> (i % 8) & 1;
-    return signs;
-  }
-  const auto values = to_floats(weights);
-  for (std::size_t i = 0; i < signs.size(); ++i) signs[i] = values[i] > 0;
-  return signs;
-}
-
 /// Sums of the weights +1 and -1 of each tap and output: [O][tap].
-std::vector<std::int32_t> tap_sums(const Packing& b, const Tensor& weights) {
+std::vector<std::int32_t> tap_sums(const Picture& b, const Tensor& weights) {
   const auto signs = signs_of(weights);
   const std::int64_t taps = b.g.taps(), channels = b.in_channels();
   std::vector<std::int32_t> sums(static_cast<std::size_t>(b.g.outputs * taps));
@@ -94,7 +59,7 @@ std::vector<std::int32_t> tap_sums(const Packing& b, const Tensor& weights) {
 }
 
 /// Kinds of outputs by which of their taps lie outside; one when it does not matter.
-std::array<std::vector<windows::Run>, 3> kinds_of(const Packing& b) {
+std::array<std::vector<windows::Run>, 3> kinds_of(const Picture& b) {
   std::array<std::vector<windows::Run>, 3> runs;
   for (std::size_t i = 0; i < 3; ++i) {
     if (b.pad_value != -1)
@@ -105,7 +70,7 @@ std::array<std::vector<windows::Run>, 3> kinds_of(const Packing& b) {
   return runs;
 }
 
-void set_places(Packing& b) {
+void set_places(Picture& b) {
   const auto kinds = kinds_of(b);
   const windows::Triple bytes{b.plane, b.line, b.point};
   auto factor = static_cast<std::int64_t>(kinds[1].size() * kinds[2].size());
@@ -123,55 +88,49 @@ void set_places(Packing& b) {
 
 }  // namespace
 
-std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& kernels, bool depthwise,
-                                   int pad_value) {
-  Packing b;
+std::vector<std::uint8_t> signs_of(const Tensor& weights) {
+  std::vector<std::uint8_t> signs(weights.size());
+  if (weights.element_type() == ElementType::u1) {
+    for (std::size_t i = 0; i < signs.size(); ++i)
+      signs[i] = std::to_integer<unsigned>(weights.raw()[i / 8]) >> (i % 8) & 1;
+    return signs;
+  }
+  const auto values = to_floats(weights);
+  for (std::size_t i = 0; i < signs.size(); ++i) signs[i] = values[i] > 0;
+  return signs;
+}
+
+std::optional<Picture> Picture::of(const windows::Geometry& g, int pad_value, std::int64_t point,
+                                   std::int64_t point_bytes) {
+  Picture b;
   b.g = g;
-  b.kernels = &kernels;
-  b.depthwise = depthwise;
   b.pad_value = pad_value;
-  if (!set_packing(b)) return std::nullopt;
-  set_segments(b);
-  set_panels(b);
+  b.point = point;
+  for (std::size_t i = 0; i < 3; ++i)
+    b.padded[i] = (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
+  double bytes = static_cast<double>(g.images * point_bytes);
+  for (const auto size : b.padded) bytes *= static_cast<double>(size);
+  const double floats =
+      static_cast<double>(g.images * (g.in_points() * g.inputs + g.out_points() * g.outputs));
+  if (bytes > 1e6 + 256 * floats) return std::nullopt;
+  b.line = b.padded[2] * b.point;
+  b.plane = b.padded[1] * b.line;
+  b.image = b.padded[0] * b.plane;
   set_places(b);
   return b;
 }
 
-Tensor Packing::weights(const Tensor& weights) const {
-  const Packing& b = *this;
-  const auto signs = signs_of(weights);
-  const std::int64_t lanes = b.kernels->lanes, taps = b.g.taps(), channels = b.in_channels(),
-                     unit_channels = b.kernels->unit_channels, unit_bytes = b.kernels->unit_bytes;
-  Tensor out(ElementType::u8, {b.groups() * b.vectors * b.vector_bytes()});
-  auto* to = out.data<std::uint8_t>().data();
-  for (std::int64_t o = 0; o < b.g.outputs; ++o) {
-    const std::int64_t group = o / b.outputs(), vector = o % b.outputs() / lanes,
-                       lane = o % b.outputs() % lanes;
-    auto* row = to + (group * b.vectors + vector) * b.vector_bytes() + lane * unit_bytes;
-    const auto* from = signs.data() + o * channels * taps;
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t tap = 0; tap < taps; ++tap, ++from) {
-        if (*from == 0) continue;
-        const std::int64_t unit = tap * b.units + c / unit_channels, bit = c % unit_channels;
-        auto& byte = row[unit * lanes * unit_bytes + bit / 8];
-        byte = b.depthwise ? 255 : static_cast<std::uint8_t>(byte | 1u << bit % 8);
-      }
-  }
-  return out;
-}
-
-Tensor Packing::starts(const Tensor& weights) const {
-  const Packing& b = *this;
-  const auto kinds = kinds_of(b);
-  const auto sums = tap_sums(b, weights);
-  const std::int64_t lanes = b.kernels->lanes, outputs = b.groups() * b.vectors * lanes, taps = b.g.taps(),
+Tensor Picture::starts(const Tensor& weights, std::int64_t groups, std::int64_t stride) const {
+  const auto kinds = kinds_of(*this);
+  const auto sums = tap_sums(*this, weights);
+  const std::int64_t each = g.outputs / groups, taps = g.taps(),
                      count = static_cast<std::int64_t>(kinds[0].size() * kinds[1].size() * kinds[2].size());
-  Tensor out(ElementType::i32, {count, outputs});
-  auto* to = out.data<std::int32_t>().data();
+  Tensor out(ElementType::f32, {count, groups * stride});
+  auto* to = out.data<float>().data();
   for (const auto& z : kinds[0])
     for (const auto& y : kinds[1])
       for (const auto& x : kinds[2]) {
-        for (std::int64_t o = 0; o < b.g.outputs; ++o) {
+        for (std::int64_t o = 0; o < g.outputs; ++o) {
           const auto* sum = sums.data() + o * taps;
           std::int64_t outside = 0;
           if (z.tap_count * y.tap_count * x.tap_count < taps) {
@@ -179,13 +138,48 @@ Tensor Packing::starts(const Tensor& weights) const {
             for (auto i = z.first_tap; i < z.first_tap + z.tap_count; ++i)
               for (auto j = y.first_tap; j < y.first_tap + y.tap_count; ++j)
                 for (auto k = x.first_tap; k < x.first_tap + x.tap_count; ++k)
-                  outside -= sum[(i * b.g.kernel[1] + j) * b.g.kernel[2] + k];
+                  outside -= sum[(i * g.kernel[1] + j) * g.kernel[2] + k];
           }
-          to[o / b.outputs() * b.vectors * lanes + o % b.outputs()] =
-              static_cast<std::int32_t>(b.counted() + (b.pad_value + 1) * outside);
+          to[o / each * stride + o % each] = static_cast<float>(counted() + (pad_value + 1) * outside);
         }
-        to += outputs;
+        to += groups * stride;
       }
+  return out;
+}
+
+std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& kernels, int pad_value) {
+  const auto units = ceil_div(g.inputs / g.groups, kernels.unit_channels),
+             point = g.groups * units * kernels.unit_bytes;
+  const auto picture = Picture::of(g, pad_value, point, point);
+  if (!picture) return std::nullopt;
+  Packing b;
+  static_cast<Picture&>(b) = *picture;
+  b.kernels = &kernels;
+  b.units = units;
+  set_segments(b);
+  set_panels(b);
+  return b;
+}
+
+Tensor Packing::weights(const Tensor& weights) const {
+  const auto signs = signs_of(weights);
+  const std::int64_t lanes = kernels->lanes, taps = g.taps(), channels = in_channels(),
+                     unit_channels = kernels->unit_channels, unit_bytes = kernels->unit_bytes;
+  Tensor out(ElementType::u8, {g.groups * vectors * vector_bytes()});
+  auto* to = out.data<std::uint8_t>().data();
+  for (std::int64_t o = 0; o < g.outputs; ++o) {
+    const std::int64_t group = o / outputs(), vector = o % outputs() / lanes,
+                       lane = kernels->lane(static_cast<int>(o % outputs() % lanes));
+    auto* row = to + (group * vectors + vector) * vector_bytes() + lane * unit_bytes;
+    const auto* from = signs.data() + o * channels * taps;
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t tap = 0; tap < taps; ++tap, ++from) {
+        if (*from == 0) continue;
+        const std::int64_t unit = tap * units + c / unit_channels, bit = c % unit_channels;
+        auto& byte = row[unit * lanes * unit_bytes + bit / 8];
+        byte = static_cast<std::uint8_t>(byte | 1u << bit % 8);
+      }
+  }
   return out;
 }
 

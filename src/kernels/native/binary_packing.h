@@ -20,39 +20,51 @@ struct Place {
   std::int64_t offset, kind;
 };
 
-/// Of one node for some kernels.
-struct Packing {
+/// The picture as its windows read it, in points of some bytes.
+struct Picture {
   windows::Geometry g;
-  const Kernels* kernels = nullptr;
-  bool depthwise = false;
   int pad_value = 0;
-  windows::Triple padded{1, 1, 1};                         ///< what windows read, in points
-  std::int64_t units = 1;                                  ///< of a group's channels
-  std::int64_t point = 1, line = 1, plane = 1, image = 1;  ///< packed bytes
-  std::vector<Segment> segments;                           ///< of a window
-  std::int64_t vectors = 1;                                ///< of outputs of a group
-  std::vector<Panel> panels;
+  windows::Triple padded{1, 1, 1};                         ///< points
+  std::int64_t point = 1, line = 1, plane = 1, image = 1;  ///< bytes
   std::array<std::vector<Place>, 3> places;
 
-  /// Nothing when windows reach so far that their bits were larger than all tensors.
-  static std::optional<Packing> of(const windows::Geometry& g, const Kernels& kernels, bool depthwise,
-                                   int pad_value);
+  /// Nothing when windows reach so far that their bits were larger than all tensors. `point_bytes`: of all
+  /// parts in which points are kept.
+  static std::optional<Picture> of(const windows::Geometry& g, int pad_value, std::int64_t point,
+                                   std::int64_t point_bytes);
 
   std::int64_t in_channels() const { return g.inputs / g.groups; }
-  std::int64_t outputs() const { return depthwise ? g.outputs : g.outputs / g.groups; }
-  std::int64_t groups() const { return depthwise ? 1 : g.groups; }  ///< with weights of their own
-  std::int64_t vector_bytes() const {
-    return (depthwise ? g.taps() : g.taps() * units) * kernels->unit_bytes * kernels->lanes;
-  }
-  std::int64_t all_lanes() const { return groups() * vectors * kernels->lanes; }
   std::int64_t counted() const { return g.taps() * in_channels(); }
+  /// What counts are taken from: f32 [kind][group][output], `stride` outputs to a group. The border counts as
+  /// -1; what another pad_value makes of it is added for each kind of output, corner, border or inside.
+  Tensor starts(const Tensor& weights, std::int64_t groups, std::int64_t stride) const;
+};
+
+/// Of one node for some kernels.
+struct Packing : Picture {
+  const Kernels* kernels = nullptr;
+  std::int64_t units = 1;         ///< of a group's channels
+  std::vector<Segment> segments;  ///< of a window
+  std::int64_t vectors = 1;       ///< of outputs of a group
+  std::vector<Panel> panels;
+
+  /// Nothing when windows reach far outside.
+  static std::optional<Packing> of(const windows::Geometry& g, const Kernels& kernels, int pad_value);
+
+  std::int64_t outputs() const { return g.outputs / g.groups; }  ///< of a group
+  std::int64_t vector_bytes() const { return g.taps() * units * kernels->unit_bytes * kernels->lanes; }
+  std::int64_t all_lanes() const { return g.groups * vectors * kernels->lanes; }
   std::size_t bytes() const { return static_cast<std::size_t>(g.images * image) + 64; }
 
-  /// [group][vector][tap][unit][lane] of the kernels' units; of depthwise [vector][tap][lane] bytes.
+  /// [group][vector][tap][unit][lane] of the kernels' units.
   Tensor weights(const Tensor& weights) const;
-  /// What counts are taken from: i32 [kind][group][vector][lane]. The border counts as -1; what another
-  /// pad_value makes of it is added for each kind of output, corner, border or inside.
-  Tensor starts(const Tensor& weights) const;
+  /// What counts are taken from, [kind][group][vector][lane].
+  Tensor starts(const Tensor& weights) const {
+    return Picture::starts(weights, g.groups, vectors * kernels->lanes);
+  }
 };
+
+/// Of a constant of any type, by element: more than 0.
+std::vector<std::uint8_t> signs_of(const Tensor& weights);
 
 }  // namespace lamina::binary

@@ -35,8 +35,8 @@ LAMINA_POPCNT_INLINE __m512 finished(const Finish& f, __m512 v) {
 
 LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m512i counts) {
   const auto mask = some(t.channels - at);
-  const auto start = _mm512_loadu_si512(t.start[point] + t.start_add + at);
-  auto v = _mm512_cvtepi32_ps(_mm512_sub_epi32(start, _mm512_add_epi32(counts, counts)));
+  const auto start = _mm512_loadu_ps(t.start[point] + t.start_add + at);
+  auto v = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(counts), _mm512_set1_ps(2), start);
   if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
   _mm512_mask_storeu_ps(t.out + point * t.out_step + at, mask, finished(t.finish, v));
 }
@@ -81,24 +81,37 @@ LAMINA_POPCNT void tile(const Tile& t) {
   }
 }
 
+LAMINA_POPCNT_INLINE std::uint32_t word_of(const float* in, std::int64_t left) {
+  const auto zero = _mm512_setzero_ps();
+  std::uint32_t word = _mm512_cmp_ps_mask(_mm512_maskz_loadu_ps(some(left), in), zero, _CMP_GT_OQ);
+  if (left > 16) {
+    const auto high = _mm512_maskz_loadu_ps(some(left - 16), in + 16);
+    word |= static_cast<std::uint32_t>(_mm512_cmp_ps_mask(high, zero, _CMP_GT_OQ)) << 16;
+  }
+  return word;
+}
+
+LAMINA_POPCNT_INLINE std::uint32_t word_of(const std::uint8_t* in, std::int64_t left) {
+  const auto mask = left >= 32 ? 0xffffffffu : (1u << left) - 1;
+  const auto v = _mm256_maskz_loadu_epi8(mask, in);
+  return _mm256_test_epi8_mask(v, v);
+}
+
 /// Bits of 32 channels each in a word.
-LAMINA_POPCNT void pack(const Points& s) {
+template <class T>
+LAMINA_POPCNT void pack_words(const Points& s) {
   for (std::int64_t i = 0; i < s.count; ++i) {
-    const float* in = s.in + i * s.step;
+    const T* in = static_cast<const T*>(s.in) + i * s.step;
     std::uint8_t* out = s.out + i * s.out_step;
     for (std::int64_t g = 0; g < s.groups; ++g, in += s.channels)
       for (std::int64_t c = 0; c < s.channels; c += 32, out += 4) {
-        const auto left = s.channels - c;
-        const auto low = _mm512_maskz_loadu_ps(some(left), in + c);
-        std::uint32_t word = _mm512_cmp_ps_mask(low, _mm512_setzero_ps(), _CMP_GT_OQ);
-        if (left > 16) {
-          const auto high = _mm512_maskz_loadu_ps(some(left - 16), in + c + 16);
-          word |= static_cast<std::uint32_t>(_mm512_cmp_ps_mask(high, _mm512_setzero_ps(), _CMP_GT_OQ)) << 16;
-        }
+        const auto word = word_of(in + c, s.channels - c);
         std::memcpy(out, &word, sizeof word);
       }
   }
 }
+
+void pack(const Points& s) { s.booleans ? pack_words<std::uint8_t>(s) : pack_words<float>(s); }
 
 #define LAMINA_TILES(v) \
   { nullptr, tile<1, v>, tile<2, v>, tile<3, v>, tile<4, v>, tile<5, v>, tile<6, v> }
@@ -108,12 +121,13 @@ LAMINA_POPCNT void pack(const Points& s) {
 const Kernels* popcount_kernels() {
   static const Kernels kernels{"vpopcntdq",
                                kLanes,
+                               kLanes,
                                32,
                                4,
                                0,
                                4,
                                6,
-                               300,
+                               390,
                                {{}, LAMINA_TILES(1), LAMINA_TILES(2), LAMINA_TILES(3), LAMINA_TILES(4)},
                                LAMINA_TILES(1),
                                pack};

@@ -1,0 +1,297 @@
+#include "kernels/native/binary_depthwise_lines.h"
+
+#include "base/cpu.h"
+#include "kernels/native/simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/native/binary_depthwise_lines.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/native/vector_part-inl.h"
+
+#ifndef LAMINA_BINARY_NUMBERS
+#define LAMINA_BINARY_NUMBERS
+namespace lamina::binary {
+/// Of numbers of four bits in the lower half of a word.
+constexpr std::uint32_t kMasks[] = {0xf, 0xf0, 0xf00, 0xf000};
+constexpr float kScales[] = {-2, -2.F / 16, -2.F / 256, -2.F / 4096};
+}  // namespace lamina::binary
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using binary::DepthwiseLine;
+using binary::DepthwiseRow;
+using gemm::Finish;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+constexpr DF df;
+constexpr DI di;
+constexpr DU du;
+using VU = hn::Vec<DU>;
+constexpr int kFloats = hn::MaxLanes(df), kBytes = 4 * kFloats;
+
+HWY_INLINE std::uint32_t* words(std::uint8_t* p) { return reinterpret_cast<std::uint32_t*>(p); }
+HWY_INLINE const std::uint32_t* words(const std::uint8_t* p) {
+  return reinterpret_cast<const std::uint32_t*>(p);
+}
+
+/// What is more than 0, of four vectors, as bits of numbers.
+HWY_INLINE VU four_signs(const float* in) {
+  const auto above = [&](int i) HWY_ATTR { return hn::Gt(hn::LoadU(df, in + i * kFloats), hn::Zero(df)); };
+#if HWY_TARGET <= HWY_AVX3
+  const auto bit = [&](int i) HWY_ATTR {
+    return hn::IfThenElseZero(hn::RebindMask(du, above(i)), hn::Set(du, 1u << i));
+  };
+  return hn::Or(hn::Or(bit(0), bit(1)), hn::Or(bit(2), bit(3)));
+#else
+  const auto less = [&](int i) HWY_ATTR { return hn::BitCast(di, hn::VecFromMask(df, above(i))); };  // 0, -1
+  const auto high = hn::Add(hn::ShiftLeft<1>(less(3)), less(2)),
+             low = hn::Add(hn::ShiftLeft<1>(less(1)), less(0));
+  return hn::BitCast(du, hn::Neg(hn::Add(hn::ShiftLeft<2>(high), low)));
+#endif
+}
+
+/// The signs of a point's channels, the last one's first.
+HWY_INLINE VU signs(const float* in, std::int64_t channels, std::int64_t bits) {
+  auto found = hn::Zero(du);
+  const auto add = [&](hn::Vec<DF> v) HWY_ATTR {
+    const auto above = hn::RebindMask(du, hn::Gt(v, hn::Zero(df)));
+    found = hn::Or(hn::Add(found, found), hn::IfThenElseZero(above, hn::Set(du, 1)));
+  };
+  std::int64_t bit = bits - 1;
+  if (bits * kFloats > channels) {
+    add(load_some(df, in + bit * kFloats, channels - bit * kFloats));
+    --bit;
+  }
+  for (; bit % 4 != 3 && bit >= 0; --bit) add(hn::LoadU(df, in + bit * kFloats));
+  for (; bit >= 0; bit -= 4) found = hn::Or(hn::ShiftLeft<4>(found), four_signs(in + (bit - 3) * kFloats));
+  return found;
+}
+
+/// The same of bytes, 0 or not.
+HWY_INLINE VU signs(const std::uint8_t* in, std::int64_t channels, std::int64_t bits) {
+  constexpr hn::Rebind<std::uint8_t, DU> narrow;
+  auto found = hn::Zero(du);
+  const auto add = [&](const std::uint8_t* from) HWY_ATTR {
+    const auto above = hn::Min(hn::PromoteTo(du, hn::LoadU(narrow, from)), hn::Set(du, 1));
+    found = hn::Or(hn::Add(found, found), above);
+  };
+  std::int64_t at = (bits - 1) * kFloats;
+  if (at + kFloats > channels) {
+    HWY_ALIGN std::uint8_t some[kFloats] = {};
+    for (std::int64_t i = at; i < channels; ++i) some[i - at] = in[i];
+    add(some);
+    at -= kFloats;
+  }
+  for (; at >= 0; at -= kFloats) add(in + at);
+  return found;
+}
+
+/// From the right to the left: a vector has what its neighbour has, a slot further.
+template <class T>
+HWY_INLINE void pack_points(const DepthwiseLine& s) {
+  const auto shift = static_cast<int>(s.block.bits);
+  for (std::int64_t i = s.points - 1; i >= 0; --i) {
+    auto* to = words(s.out + i * kBytes);
+    const auto point = i - s.left;
+    auto v = hn::Zero(du);
+    if (point >= 0 && point < s.count)
+      v = signs(static_cast<const T*>(s.in) + point * s.in_step, s.block.channels, s.block.bits);
+    if (s.block.slots > 1 && i + s.stride < s.points)
+      v = hn::Or(v, hn::ShiftLeftSame(hn::Load(du, to + s.stride * kFloats), shift));
+    hn::Store(v, du, to);
+  }
+}
+
+void pack(const DepthwiseLine& s) {
+  if (s.in) return s.booleans ? pack_points<std::uint8_t>(s) : pack_points<float>(s);
+  for (std::int64_t i = 0; i < s.points; ++i) hn::Store(hn::Zero(du), du, words(s.out + i * kBytes));
+}
+
+/// The sum of three bits stays in the first; the other bit of it is returned.
+HWY_INLINE VU add_three(VU& a, VU b, VU c) {
+  const auto differ = hn::Xor(a, b);
+  const auto carry = hn::OrAnd(hn::And(a, b), differ, c);
+  a = hn::Xor(differ, c);
+  return carry;
+}
+
+/// Adds a bit to the planes from number `first` on.
+template <int kPlanes>
+HWY_INLINE void add_bit(VU (&planes)[8], int first, VU bit) {
+  LAMINA_UNROLL
+  for (int k = 0; k < kPlanes; ++k) {
+    if (k < first) continue;
+    const auto carry = hn::And(planes[k], bit);
+    planes[k] = hn::Xor(planes[k], bit);
+    bit = carry;
+  }
+}
+
+/// How many taps differ, as bit planes. kTaps: 1 and a multiple of 8, or 0 for as many as the row says.
+template <int kTaps, int kPlanes>
+HWY_INLINE void count(const DepthwiseRow& r, const std::uint8_t* x, VU (&planes)[8]) {
+  const auto bit = [&](std::int64_t tap) HWY_ATTR {
+    return hn::Xor(hn::Load(du, words(r.w + tap * kBytes)), hn::Load(du, words(x + r.taps[tap])));
+  };
+  const std::int64_t taps = kTaps == 0 ? r.tap_count : kTaps;
+  LAMINA_UNROLL
+  for (int k = 0; k < 8; ++k) planes[k] = hn::Zero(du);
+  planes[0] = bit(0);
+  std::int64_t tap = 1;
+  for (; tap + 8 <= taps; tap += 8) {
+    const auto a = add_three(planes[0], bit(tap), bit(tap + 1)),
+               b = add_three(planes[0], bit(tap + 2), bit(tap + 3)), c = add_three(planes[1], a, b),
+               d = add_three(planes[0], bit(tap + 4), bit(tap + 5)),
+               e = add_three(planes[0], bit(tap + 6), bit(tap + 7)), f = add_three(planes[1], d, e);
+    add_bit<kPlanes>(planes, 3, add_three(planes[2], c, f));
+  }
+  if constexpr (kTaps == 0)
+    for (; tap < taps; ++tap) add_bit<kPlanes>(planes, 0, bit(tap));
+}
+
+template <int kShift>
+HWY_INLINE void swap_bits(VU& a, VU& b, std::uint32_t mask) {
+  const auto t = hn::And(hn::Xor(hn::ShiftRight<kShift>(a), b), hn::Set(du, mask));
+  b = hn::Xor(b, t);
+  a = hn::Xor(a, hn::ShiftLeft<kShift>(t));
+}
+
+/// Four planes as numbers of four bits: number k of word j of vector i has the bits `4 k + i`. To `to` go
+/// these vectors, then they without their first four numbers.
+HWY_INLINE void to_numbers(VU* planes, std::uint32_t* to) {
+  swap_bits<1>(planes[0], planes[1], 0x55555555);
+  swap_bits<1>(planes[2], planes[3], 0x55555555);
+  swap_bits<2>(planes[0], planes[2], 0x33333333);
+  swap_bits<2>(planes[1], planes[3], 0x33333333);
+  LAMINA_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    hn::Store(planes[i], du, to + i * kFloats);
+    hn::Store(hn::ShiftRight<16>(planes[i]), du, to + (4 + i) * kFloats);
+  }
+}
+
+/// The numbers of a bit: where they are, the mask of them, and what makes them whole, times -2.
+struct Place {
+  std::uint64_t at;
+  std::uint32_t mask;
+  float scale;
+};
+HWY_INLINE Place place_of(std::uint64_t bit) {
+  const auto number = bit / 4 % 4;
+  return {(bit / 16 * 4 + bit % 4) * kFloats, binary::kMasks[number], binary::kScales[number]};
+}
+
+template <bool kHigh>
+HWY_INLINE hn::Vec<DF> sum(const std::uint32_t* numbers, VU mask, hn::Vec<DF> scale, const float* start) {
+  const auto counted = [&](const std::uint32_t* from) HWY_ATTR {
+    return hn::ConvertTo(df, hn::BitCast(di, hn::And(hn::Load(du, from), mask)));
+  };
+  auto v = hn::MulAdd(counted(numbers), scale, hn::LoadU(df, start));
+  if constexpr (kHigh) v = hn::MulAdd(counted(numbers + 8 * kFloats), hn::Mul(scale, hn::Set(df, 16)), v);
+  return v;
+}
+
+HWY_INLINE hn::Vec<DF> finished(const Finish& f, hn::Vec<DF> v) {
+  if (f.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
+    return hn::Min(hn::Set(df, f.high), hn::Max(hn::Set(df, f.low), v));
+  if (f.kind == Finish::Kind::leaky)
+    return hn::IfThenElse(hn::Lt(v, hn::Zero(df)), hn::Mul(v, hn::Set(df, f.slope)), v);
+  return v;
+}
+
+/// Output `x`, whose numbers begin at `bit`.
+template <bool kHigh>
+HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, const std::uint32_t* numbers) {
+  const float* start = r.start + r.kinds[x];
+  float* out = r.out + x * r.out_step;
+  const float* add = r.add ? r.add + x * r.add_step : nullptr;
+  for (std::int64_t at = 0; at < r.block.channels; at += kFloats, ++bit) {
+    const auto place = place_of(bit);
+    auto v = sum<kHigh>(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
+    const auto left = r.block.channels - at;
+    if (left >= kFloats) {
+      if (add) v = hn::Add(v, hn::LoadU(df, add + at));
+      hn::StoreU(finished(r.finish, v), df, out + at);
+    } else {
+      if (add) v = hn::Add(v, load_some(df, add + at, left));
+      store_some(finished(r.finish, v), df, out + at, left);
+    }
+  }
+}
+
+/// The same where nothing is added or finished and channels fill four vectors.
+template <bool kHigh>
+HWY_INLINE void put_fours(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
+                          const std::uint32_t* numbers) {
+  const float* start = r.start + r.kinds[x];
+  float* out = r.out + x * r.out_step;
+  for (std::int64_t at = 0; at < r.block.channels; at += 4 * kFloats, bit += 4) {
+    const auto place = place_of(bit);
+    const auto mask = hn::Set(du, place.mask);
+    const auto scale = hn::Set(df, place.scale);
+    LAMINA_UNROLL
+    for (int i = 0; i < 4 * kFloats; i += kFloats)
+      hn::StoreU(sum<kHigh>(numbers + place.at + i, mask, scale, start + at + i), df, out + at + i);
+  }
+}
+
+template <int kTaps, int kPlanes>
+void row(const DepthwiseRow& r) {
+  constexpr bool kHigh = kPlanes > 4;
+  const auto& b = r.block;
+  const bool fours =
+      b.bits % 4 == 0 && b.channels == b.bits * kFloats && !r.add && r.finish.kind == Finish::Kind::none;
+  for (std::int64_t x = 0; x < r.count; x += b.slots) {
+    HWY_ALIGN std::uint32_t numbers[(kHigh ? 16 : 8) * kFloats];
+    VU planes[8];
+    count<kTaps, kPlanes>(r, r.x + x * r.x_step, planes);
+    to_numbers(planes, numbers);
+    if constexpr (kHigh) to_numbers(planes + 4, numbers + 8 * kFloats);
+    const auto end = b.slots < r.count - x ? b.slots : r.count - x;
+    for (std::int64_t s = 0; s < end; ++s) {
+      const auto bit = static_cast<std::uint64_t>(s * b.bits);
+      fours ? put_fours<kHigh>(r, x + s, bit, numbers) : put<kHigh>(r, x + s, bit, numbers);
+    }
+  }
+}
+
+void any_row(const DepthwiseRow& r) {
+  if (r.tap_count == 9) return row<9, 4>(r);
+  if (r.tap_count == 25) return row<25, 5>(r);
+  if (r.tap_count < 16) return row<0, 4>(r);
+  return row<0, 8>(r);
+}
+
+}  // namespace
+
+binary::DepthwiseKernels make_binary_depthwise_kernels(const char* name, double speed) {
+  return {name, kFloats, speed, pack, any_row};
+}
+
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina::binary {
+
+const DepthwiseKernels& depthwise_kernels(std::int64_t channels) {
+  static const DepthwiseKernels list[] = {N_SSE4::make_binary_depthwise_kernels("depthwise_sse41", 100),
+                                          N_AVX2::make_binary_depthwise_kernels("depthwise_avx2", 200),
+                                          N_AVX3::make_binary_depthwise_kernels("depthwise_avx512", 300)};
+  // Narrower vectors where channels leave most of the wide ones' words empty.
+  const DepthwiseKernels* found = list;
+  for (int i = 1; i <= static_cast<int>(effective_isa()); ++i)
+    if (channels > list[i].floats / 2) found = list + i;
+  return *found;
+}
+
+}  // namespace lamina::binary
+#endif
