@@ -15,6 +15,7 @@ struct Case {
   std::int64_t top, left, bottom, right;
   int pad_value;
   std::string epilogue;
+  std::string input = "f32";
 };
 
 std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
@@ -36,13 +37,13 @@ std::string text_of(const Case& c) {
     body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
                        fmt::format(fmt::runtime(c.epilogue), fmt::arg("o", c.outputs)));
   return fmt::format(
-      "graph (x: f32[{},{},{},{}]{}) -> (y) {{\n w = const u1[{},{},{},{}] seed(1)\n y = "
+      "graph (x: {}[{},{},{},{}]{}) -> (y) {{\n w = const u1[{},{},{},{}] seed(1)\n y = "
       "BinaryConvolution(x, "
       "w{}) strides=[{},{}] dilations=[{},{}] pads_begin=[{},{}] pads_end=[{},{}] pad_value={} "
       "groups={}{}\n}}\n",
-      c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs, c.channels / c.groups,
-      c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation, c.dilation, c.top,
-      c.left, c.bottom, c.right, c.pad_value, c.groups, body);
+      c.input, c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs,
+      c.channels / c.groups, c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation,
+      c.dilation, c.top, c.left, c.bottom, c.right, c.pad_value, c.groups, body);
 }
 
 template <class T, std::size_t N>
@@ -63,7 +64,9 @@ Case random_case(SplitMix& random) {
       "t = Add(a, z)\n r = Relu(t)",
       "r = Add(z, a)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[1,{o},1,1] seed(4)\n t = "
-      "Multiply(a, m)\n u = Add(t, n)\n r = Sigmoid(u)"};
+      "Multiply(a, m)\n u = Add(t, n)\n r = Sigmoid(u)",
+      "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{0}}\n t = Multiply(a, m)\n r = Greater(t, n)"};
   while (true) {
     Case c{};
     c.images = random.below(4) == 0 ? 2 : 1;
@@ -95,6 +98,7 @@ Case random_case(SplitMix& random) {
     c.right = pad(c.kernel_w);
     c.pad_value = static_cast<int>(random.below(3)) - 1;
     c.epilogue = pick(random, epilogues);
+    if (random.below(4) == 0) c.input = "boolean";
     if (height_of(c) >= 1 && width_of(c) >= 1) return c;
   }
 }
@@ -114,7 +118,11 @@ TEST(Binary, large_enough_for_threads) {
        {Case{1, 100, 130, 1, 40, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Relu(a)"},
         Case{1, 512, 512, 1, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, ""},
         Case{2, 200, 200, 200, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0, "r = Sigmoid(a)"},
-        Case{1, 256, 96, 1, 30, 30, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, "t = Add(a, z)\n r = Relu(t)"}}) {
+        Case{1, 256, 96, 1, 30, 30, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, "t = Add(a, z)\n r = Relu(t)"},
+        Case{2, 300, 300, 1, 20, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 0,
+             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)", "boolean"},
+        Case{1, 300, 300, 300, 40, 40, 5, 5, 1, 1, 1, 2, 2, 2, 2, 1,
+             "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)", "boolean"}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 3);
   }
@@ -135,6 +143,22 @@ TEST(Binary, one_and_three_dimensions) {
                           pad)),
         2);
   }
+}
+
+TEST(Binary, depthwise_channels_and_taps) {
+  std::uint64_t seed = 0;
+  for (const std::int64_t channels : {2, 4, 8, 9, 24, 32, 63, 64, 128, 130, 192, 256, 257, 300, 512, 700})
+    for (const std::int64_t kernel : {3, 5, 2, 7, 15})
+      for (const std::int64_t stride : {1, 2}) {
+        const Case c{1,          channels,   channels,   channels,
+                     9,          11,         kernel,     kernel,
+                     stride,     stride,     1,          kernel / 2,
+                     kernel / 2, kernel / 2, kernel - 1, static_cast<int>(++seed % 3) - 1,
+                     ""};
+        SCOPED_TRACE(text_of(c));
+        check_all_offers(parse(text_of(c)), seed);
+        if (HasFatalFailure()) return;
+      }
 }
 
 TEST(Binary, sums_of_more_than_16_bits) {
@@ -211,6 +235,32 @@ TEST(Binary, thresholds_that_others_read_and_chains) {
           "z = Convolution(p, w) pads_begin=[1,1] pads_end=[1,1] groups=5\n y = Add(z, q)\n}}\n",
           signs(random, 225), signs(random, 45)),
       1, 2);
+}
+
+TEST(Binary, signs_between_binary_convolutions_are_booleans) {
+  SplitMix random(2);
+  for (const std::int64_t channels : {3, 8, 12, 33, 64}) {
+    const auto text = fmt::format(
+        "graph (x: f32[1,{0},6,7]) -> (y, z) {{\n t = const f32[1,{0},1,1] seed(1)\n c = const f32[] "
+        "{{-1}}\n "
+        "d = const f32[] {{1}}\n s = const f32[{0},1,1] seed(2)\n u = const f32[{0},{0},3,3] {{{1}}}\n v = "
+        "const "
+        "f32[{0},1,3,3] {{{2}}}\n w = const f32[5,{0},1,1] {{{3}}}\n q = FakeQuantize(x, t, t, c, d) "
+        "levels=2\n a "
+        "= Convolution(q, u) pads_begin=[1,1] pads_end=[1,1]\n b = Multiply(a, s)\n p = FakeQuantize(b, t, "
+        "t, "
+        "c, d) levels=2\n e = Convolution(p, v) strides=[2,1] pads_begin=[1,1] pads_end=[1,1] groups={0}\n m "
+        "= "
+        "PRelu(e, s)\n n = FakeQuantize(m, d, d, c, d) levels=2\n y = Convolution(n, w)\n o = Convolution(n, "
+        "v) groups={0}\n z = Relu(o)\n}}\n",
+        channels, signs(random, channels * channels * 9), signs(random, channels * 9),
+        signs(random, channels * 5));
+    expect_same_when_recognised(text, 1, 4);
+    auto g = parse(text);
+    Ledger ledger;
+    optimize(g, {}, ledger);
+    EXPECT_GE(ledger.counts().at("fuse-binary-signs").hits, 1u);
+  }
 }
 
 TEST(Binary, refusals) {

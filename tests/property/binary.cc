@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ops/convolution.h"
+#include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "tests/property/operators.h"
 
@@ -51,13 +52,9 @@ ValueId sign_weights(GraphBuilder& b, const Dims& dims) {
   return b.constant(Tensor::of(dims, values));
 }
 
-void add_binary_convolution(GraphBuilder& b) {
-  const auto x = b.pick_f32(3, 5);
-  if (!x) return;
-  const bool bits = b.percent(40);
-  const auto q = binarised(b, *x, bits);
-  if (!q) return;
-  const auto dims = b.dims(*q);
+/// `q` has two levels: 0 and 1, or others around 0.
+std::optional<ValueId> convolved(GraphBuilder& b, ValueId q, bool bits) {
+  const auto dims = b.dims(q);
   const auto c = dims[1];
   std::int64_t groups = 1, out = b.channels();
   if (b.percent(30))
@@ -73,21 +70,47 @@ void add_binary_convolution(GraphBuilder& b) {
     random_window(b, op, kernel);
     op.groups = groups;
     op.pad_value = static_cast<double>(b.between(-1, 1));
-    b.add(op, {*q, b.constant(seeded_tensor(ElementType::u1, w, static_cast<std::uint64_t>(b.below(1000))))});
-    return;
+    const auto seed = static_cast<std::uint64_t>(b.below(1000));
+    return b.add(op, {q, b.constant(seeded_tensor(ElementType::u1, w, seed))});
   }
   Convolution op;
   random_window(b, op, kernel);
   op.groups = groups;
-  std::vector<ValueId> inputs{*q, sign_weights(b, w)};
+  std::vector<ValueId> inputs{q, sign_weights(b, w)};
   if (b.percent(40)) inputs.push_back(b.floats({out}));
-  b.add(op, inputs);
+  return b.add(op, inputs);
+}
+
+void add_binary_convolution(GraphBuilder& b) {
+  const auto x = b.pick_f32(3, 5);
+  if (!x) return;
+  const bool bits = b.percent(40);
+  if (const auto q = binarised(b, *x, bits)) convolved(b, *q, bits);
+}
+
+/// Layers of a binary network: only signs are read between them, by one or by two.
+void add_binary_layers(GraphBuilder& b) {
+  auto x = b.pick_f32(3, 5);
+  for (auto layers = b.between(2, 3); layers > 0 && x; --layers) {
+    const bool bits = b.percent(40);
+    const auto q = binarised(b, *x, bits);
+    if (!q) return;
+    if (b.percent(25)) convolved(b, *q, bits);
+    x = convolved(b, *q, bits);
+    if (x && b.percent(50)) {
+      Dims each(b.rank(*x), 1);
+      each[1] = b.dims(*x)[1];
+      const auto scaled = b.add(Multiply{}, {*x, b.floats(each)});
+      x = scaled && b.percent(60) ? b.add(Add{}, {*scaled, b.floats(each)}) : scaled;
+    }
+  }
 }
 
 }  // namespace
 
 void add_binary_families(Families& families) {
   families.push_back({"binary convolution", 4, add_binary_convolution});
+  families.push_back({"binary layers", 2, add_binary_layers});
 }
 
 }  // namespace lamina::testing
