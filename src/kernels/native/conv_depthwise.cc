@@ -29,11 +29,14 @@ constexpr double kFarBytes = 4e6, kStreamBytes = 32e6;
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
 constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
-constexpr double kTaskMicroseconds = 150;
+/// Of each thread: then it does not matter much when some have one more.
+constexpr std::int64_t kManyTasks = 4;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
 /// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
 constexpr double kByLines = 1.05;
+/// Products of a thread's own lines do not lose what those lose that several threads share.
+constexpr double kOwnLines = 0.85;
 /// Of a piece of stages besides its work.
 constexpr double kStageMicroseconds = 0.035;
 
@@ -135,7 +138,7 @@ void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
   c.block = ceil_div(panels.count, blocks);
   c.blocks = ceil_div(panels.count, c.block);
   c.row = widest(panels, c.block);
-  const auto line_bytes = c.width * c.row * 4, height = c.second.out[1];
+  const auto line_bytes = c.width * c.row * 4, height = c.band;
   c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
   while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
   c.step = ceil_div(height, ceil_div(height, c.step));
@@ -145,16 +148,12 @@ void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
   c.capacity = std::clamp(lines, c.lines_for(c.step), c.first.out[1]);
 }
 
-/// About so many bands of lines; few where much would be made twice.
-void cut_bands(Code& c, std::int64_t bands) {
+/// About so many bands of lines; each makes at least `share` times the lines that it makes twice.
+void cut_bands(Code& c, std::int64_t bands, std::int64_t share) {
   const auto height = c.second.out[1], stride = c.second.stride[1],
              more = std::max<std::int64_t>(0, c.extent() - stride);
-  const auto least = [&](std::int64_t share) { return std::max<std::int64_t>(4, share * more / stride); };
-  const auto lines = ceil_div(height, bands);
-  c.band = std::max(lines, least(12));
-  if (c.first.images * c.parts() * ceil_div(height, c.band) < 2 * c.buffers)
-    c.band = std::max(lines, least(4));
-  c.band = std::min(height, ceil_div(c.band, 2) * 2);
+  const auto lines = std::max({ceil_div(height, bands), share * more / stride, std::int64_t{4}});
+  c.band = std::min(height, ceil_div(lines, 2) * 2);
   c.bands = ceil_div(height, c.band);
   c.step = std::min(c.step, c.band);
   c.capacity = std::min(c.capacity, c.lines_for(c.band));
@@ -162,7 +161,8 @@ void cut_bands(Code& c, std::int64_t bands) {
 
 /// `microseconds`: of the whole on one thread, roughly.
 void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds) {
-  const auto height = c.second.out[1];
+  c.band = c.second.out[1];
+  c.bands = 1;
   const auto fits = [&] {
     const bool good = c.capacity >= good_lines(c) || !c.between.registers_only();  // stages like whole lines
     return good && c.buffer_bytes() <= kMostBufferBytes;
@@ -173,22 +173,18 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
   cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
   cut_blocks(c, panels, 1);
   for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, panels, n);
-  c.band = height;
-  c.bands = 1;
   c.grain = 1;
   c.buffers = threads_here();
   if (c.buffers == 1) return;
-  const auto wanted = static_cast<std::int64_t>(
-      std::min(microseconds / kWorthAThread,
-               std::max(4.0 * static_cast<double>(c.buffers), microseconds / kTaskMicroseconds)));
-  // Blocks make no line twice, but read and write by pieces.
-  const bool far = in_bytes(c) + out_bytes(c) > kFarBytes;
-  if (far && c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.parts()));
-  if (c.tasks() < wanted && c.bands == 1 && c.between.registers_only() && c.after.registers_only() && !dots) {
-    const auto blocks = std::min(ceil_div(wanted, c.tasks() / c.blocks), panels.count / 2);
+  // Each thread gets one piece of the tasks.
+  const auto wanted = std::min(c.buffers, static_cast<std::int64_t>(microseconds / kWorthAThread));
+  const auto even = [&] { return c.tasks() % wanted == 0 || c.tasks() >= kManyTasks * wanted; };
+  if (wanted > 1 && !even()) cut_bands(c, wanted, 6);
+  if (wanted > 1 && !even() && c.between.registers_only() && c.after.registers_only() && !dots) {
+    const auto blocks = std::min(ceil_div(kManyTasks * wanted, c.tasks() / c.blocks), panels.count / 2);
     if (blocks > c.blocks) cut_blocks(c, panels, blocks);
   }
-  if (c.tasks() < wanted) cut_bands(c, ceil_div(wanted, c.first.images * c.parts()));
+  if (c.tasks() < wanted) cut_bands(c, wanted, 3);
   c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
   c.buffers = std::min(c.buffers, c.tasks());
 }
@@ -233,7 +229,7 @@ double microseconds_of(const Code& c) {
   const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
-  double us = (1 + twice) * kByLines * lines_us * images;
+  double us = (1 + twice) * kByLines * (threads_here() > 1 ? kOwnLines : 1) * lines_us * images;
   us += cost_of(family, 0, in) + apart_cost(in, out, c.blocks);
   us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
   us += move_cost(2 * moved) + kStepMicroseconds * steps;
