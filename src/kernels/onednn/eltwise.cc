@@ -14,9 +14,7 @@ std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
   if (op.is<Subtract>()) return algorithm::binary_sub;
   if (op.is<Multiply>()) return algorithm::binary_mul;
   if (op.is<Divide>()) return algorithm::binary_div;
-  if (op.is<Maximum>()) return algorithm::binary_max;
-  if (op.is<Minimum>()) return algorithm::binary_min;
-  return std::nullopt;
+  return std::nullopt;  // maximum and minimum make a number of NaN
 }
 
 dnnl::primitive_attr user_scratch() {
@@ -28,6 +26,7 @@ dnnl::primitive_attr user_scratch() {
 void offer_unary(const NodeView& v, Answers& answers) {
   const auto e = eltwise_of(v.node().op, [&](std::size_t i) { return v.constant(i); });
   if (!e) return answers.refuse("onednn", "oneDNN has no eltwise for {}", v.node().op.name());
+  if (loses_nan(*e)) return answers.refuse("onednn", "{} makes a number of NaN there", v.node().op.name());
   const auto dims = v.dims(0);
   const Dims flat{static_cast<std::int64_t>(element_count(dims))};  // any dense layout is the same to it
   const auto d = desc(flat, ElementType::f32, Layout::plain);

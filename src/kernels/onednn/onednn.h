@@ -61,6 +61,9 @@ struct Eltwise {
 /// `view_constant(i)` gives the node's constant input i or null.
 std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor*(std::size_t)>& constant);
 
+/// oneDNN makes a number of NaN there, as the instructions for maximum and minimum do.
+bool loses_nan(const Eltwise& e);
+
 /// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a
 /// reference.
 template <class Make>

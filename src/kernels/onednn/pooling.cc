@@ -1,4 +1,4 @@
-/// Maximum and average pooling, f32.
+/// Average pooling, f32.
 #include "ops/pooling.h"
 
 #include <algorithm>
@@ -35,28 +35,26 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
 void offer_pooling(const NodeView& v, Answers& answers) {
   if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
     return answers.refuse("onednn", "element types other than f32");
-  if (v.outputs() != 1) return answers.refuse("onednn", "pooling with indices");
+  if (v.op<MaxPool>()) return answers.refuse("onednn", "its maximum makes a number of NaN");
   if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
   const auto x = v.dims(0), y = v.out_dims();
   if (x.size() < 3 || x.size() > 5) return answers.refuse("onednn", "rank {}", x.size());
   if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
-  const auto* max = v.op<MaxPool>();
-  const auto* avg = v.op<AvgPool>();
+  const auto& avg = *v.op<AvgPool>();
   // Tensors of callers and parts of other tensors may begin at any element.
-  if (avg && effective_isa() == Isa::sse41)
+  if (effective_isa() == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   PoolWindow w;
-  const auto verdict = max ? window(*max, max->kernel, x, y, w) : window(*avg, avg->kernel, x, y, w);
+  const auto verdict = window(avg, avg.kernel, x, y, w);
   if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
-  if (avg && !avg->exclude_pad)
+  if (!avg.exclude_pad)
     for (std::size_t i = 0; i < w.right.size(); ++i) {
-      const auto declared = resolve(*avg, std::vector<Dim>(x.begin() + 2, x.end()), avg->kernel).pads_end[i];
+      const auto declared = resolve(avg, std::vector<Dim>(x.begin() + 2, x.end()), avg.kernel).pads_end[i];
       if (w.right[i] > declared)
         return answers.refuse("onednn", "windows beyond the padding do not count there");
     }
-  const auto algorithm = max                ? dnnl::algorithm::pooling_max
-                         : avg->exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
-                                            : dnnl::algorithm::pooling_avg_include_padding;
+  const auto algorithm = avg.exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
+                                         : dnnl::algorithm::pooling_avg_include_padding;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/cpu.h"
 #include "kernels/epilogue.h"
 #include "kernels/onednn/onednn.h"
 #include "ops/activation.h"
@@ -61,7 +62,19 @@ std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor
   return std::nullopt;
 }
 
+bool loses_nan(const Eltwise& e) {
+  return (e.algorithm == algorithm::eltwise_relu && e.alpha == 0) || e.algorithm == algorithm::eltwise_clip ||
+         e.algorithm == algorithm::eltwise_exp || e.algorithm == algorithm::eltwise_hardsigmoid;
+}
+
 namespace {
+
+/// NaN stays NaN but for ReLU and Clamp, on which too much depends: only where our convolutions are as fast.
+Verdict keeps_nan(const Op& op, const Eltwise& e) {
+  if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && effective_isa() != Isa::sse41))
+    return Verdict::yes();
+  return Verdict::no("{} makes a number of NaN there", op.name());
+}
 
 constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit
 
@@ -129,13 +142,14 @@ class Translator {
     if (body.type(stage.node->outputs[0]).element != ElementType::f32)
       return stop(op.name() + " changes the element type");
     if (stage.running == 0)
-      if (const auto e = eltwise_of(op, constant)) return eltwise(*e);
+      if (const auto e = eltwise_of(op, constant)) return eltwise(op, *e);
     if (op.has(Trait::binary_elementwise)) return binary(stage);
     if (op.is<PRelu>()) return prelu(stage);
     return stop(fmt::format("oneDNN has no post-op for {}", op.name()));
   }
 
-  bool eltwise(const Eltwise& e) {
+  bool eltwise(const Op& op, const Eltwise& e) {
+    if (const auto verdict = keeps_nan(op, e); !verdict) return stop(verdict.reason());
     ops_.append_eltwise(e.algorithm, e.alpha, e.beta);
     return true;
   }
@@ -144,10 +158,11 @@ class Translator {
     const auto& op = stage.node->op;
     if (stage.constant)
       if (const auto c = scalar(stage.constant))
-        if (const auto e = scalar_binary(op, stage.running, *c)) return eltwise(*e);
+        if (const auto e = scalar_binary(op, stage.running, *c)) return eltwise(op, *e);
     const auto algorithm = binary_of(op, stage.running);
     if (!algorithm)
       return stop(fmt::format("oneDNN has no post-op for {} with the value on the right", op.name()));
+    if (op.is<Maximum>() || op.is<Minimum>()) return stop(op.name() + " makes a number of NaN there");
     return operand(
         stage, [&](const Desc& d) { ops_.append_binary(*algorithm, d); }, DNNL_ARG_SRC_1);
   }
