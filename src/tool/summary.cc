@@ -4,27 +4,65 @@
 
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/pooling.h"
+#include "ops/shaping.h"
 
 namespace lamina::tool {
 namespace {
 
 bool is_elementwise(const Node& n) { return n.op.has(Trait::elementwise) || n.op.is<Elementwise>(); }
 
-/// Convolutions of all kinds, those in one node with their depthwise child included, and matrix products.
+/// Convolutions of all kinds, those in one node with their depthwise child included, matrix products, and
+/// poolings.
 bool is_host(const Node& n) {
-  return n.op.is<MatMul>() ||
+  return n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1) ||
          (n.op.has(Trait::epilogue) && n.op.name().find("Convolution") != std::string::npos);
+}
+
+bool moves_elements(const Node& n) {
+  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>();
+}
+
+/// What makes the value; where its elements may be taken before they are moved, what makes these. Invalid
+/// when others read them, too.
+NodeId maker_of(const Graph& g, ValueId v, bool wherever) {
+  while (v.valid() && g.readers(v) == 1) {
+    const auto p = g.producer(v);
+    if (!p.valid() || !wherever || !moves_elements(g.node(p))) return p;
+    v = g.node(p).inputs[0];
+  }
+  return {};
 }
 
 /// The compute node whose epilogue could hold this one, by shape and readers; invalid when there is none.
 NodeId host_of(const Graph& g, const Node& n) {
   for (const auto v : n.inputs) {
-    const auto p = v.valid() ? g.producer(v) : NodeId{};
-    if (p.valid() && is_host(g.node(p)) && g.readers(v) == 1 && is_float(g.type(v).element) &&
+    const auto p = maker_of(g, v, n.op.has(Trait::unary_elementwise));
+    if (p.valid() && is_host(g.node(p)) && is_float(g.type(v).element) &&
         g.type(v).shape.same(g.type(n.outputs[0]).shape))
       return p;
   }
   return {};
+}
+
+/// Why this input of a node leads to no epilogue.
+std::string why_none(const Graph& g, const Node& n, ValueId v) {
+  const auto& name = g.value(v).name;
+  const auto p = g.producer(v);
+  if (!p.valid()) return fmt::format("it reads the input '{}'", name);
+  const auto& from = g.node(p);
+  if (!is_host(from)) return fmt::format("'{}' ({}) has no epilogue", g.label(p), from.op.name());
+  for (const auto& result : g.results())
+    if (result.value == v) return fmt::format("the result of '{}' is an output", g.label(p));
+  if (g.readers(v) > 1) {
+    for (const auto& use : g.value(v).uses)
+      if (g.node(use.node).outputs != n.outputs)
+        return fmt::format("the result of '{}' is also read by '{}'", g.label(p), g.label(use.node));
+    return fmt::format("the result of '{}' is read twice", g.label(p));
+  }
+  if (!is_float(g.type(v).element)) return fmt::format("'{}' computes with integers", g.label(p));
+  return fmt::format("its result of {} is larger than that of '{}', {}",
+                     to_string(g.type(n.outputs[0]).shape), g.label(p), to_string(g.type(v).shape));
 }
 
 void add(std::vector<std::string>& to, std::string text) {
@@ -54,7 +92,11 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fat
   for (const auto s : n.sources)
     if (s.index < fates.size()) lone.layers.push_back(fates[s.index].name);
   const auto host = host_of(g, n);
-  if (!host.valid()) return lone;
+  if (!host.valid()) {
+    for (const auto v : n.inputs)
+      if (v.valid() && !g.constant(v)) add(lone.reasons, why_none(g, n, v));
+    return lone;
+  }
   lone.behind = g.label(host);
   // A node whose epilogue was cut still stands for the layers that went.
   const auto& of_host = g.node(host).sources;

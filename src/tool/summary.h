@@ -10,8 +10,8 @@ struct LoneStep {
   const PlanStep* step = nullptr;
   std::string name, operators;
   std::vector<std::string> layers;  ///< of the file
-  /// The convolution or matrix product whose result it reads, with nothing else reading that and the shape
-  /// unchanged; empty when there is none: then there is nothing to join.
+  /// The convolution, matrix product or pooling whose result it reads, with nothing else reading that and the
+  /// shape unchanged; empty when there is none: then there is nothing to join.
   std::string behind;
   std::vector<std::string> reasons;  ///< a sentence each
   bool cut_off = false;              ///< a rule had joined it; the plan cut it off again
