@@ -1,5 +1,7 @@
 """The shapes on which bench/fusions measures each rule."""
 
+import math
+import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,11 +11,14 @@ from fusion_nets import Build, Net, Value
 @dataclass(frozen=True)
 class Case:
     """A network on which a rule fires. `bound`: the same with what lies between small enough for the cache,
-    and how many of those make one of these."""
+    and how many of those make one of these. `between`: MB of what lies between; `target`: how many times as
+    fast the rule should make it."""
 
     name: str
     build: Build
     bound: tuple[Build, float] | None = None
+    between: float | None = None
+    target: float | None = None
 
 
 # --- fuse-bias, fuse-conv-simple, fuse-fc-activation -------------------------------------------------------
@@ -132,10 +137,23 @@ SUM = (
 # --- fuse-conv-depthwise ---------------------------------------------------------------------------------
 
 
-def _pair(inputs: int, wide: int, height: int, width: int, kernel: int, child: int, stride: int) -> Build:
-    def build(n: Net) -> Value:
-        y = n.clamp(n.per_channel("Add", n.convolution(n.input(1, inputs, height, width), wide, kernel)))
+def _pair(
+    inputs: int, wide: int, height: int, width: int, kernel: int, child: int, stride: int, parts: int = 1
+) -> Build:
+    """`parts` of them, each with an input of its own, below one another in one result. Channels are last
+    outside, as inside, so that nothing but the pairs runs."""
+
+    def pair(n: Net) -> Value:
+        shape = (1, inputs, height, width)
+        x = n.add("Transpose", n.input(1, height, width, inputs), n.integers(0, 3, 1, 2), shape=shape)
+        y = n.clamp(n.per_channel("Add", n.convolution(x, wide, kernel)))
         return n.clamp(n.per_channel("Add", n.convolution(y, wide, child, stride, groups=wide)))
+
+    def build(n: Net) -> Value:
+        pairs = [pair(n) for _ in range(parts)]
+        y = pairs[0] if parts == 1 else n.concat(pairs, 2)
+        shape = (1, *y.shape[2:], wide)
+        return n.add("Transpose", y, n.integers(0, 2, 3, 1), shape=shape)
 
     return build
 
@@ -144,9 +162,37 @@ def _pair_case(inputs: int, wide: int, size: int, kernel: int = 1, child: int = 
     # As many rows as keep the tensor between the two below half a megabyte.
     rows = max(2 * child, min(size, 512 * 1024 // (4 * wide * size)))
     rows -= rows % 2
-    name = f"{kernel}x{kernel}, {inputs} to {wide}, {size}x{size}; {child}x{child}, stride {stride}"
-    bound = (_pair(inputs, wide, rows, size, kernel, child, stride), size / rows)
-    return Case(name, _pair(inputs, wide, size, size, kernel, child, stride), bound)
+    parts = max(1, size // rows)
+    between = 4 * wide * size * size
+    return Case(
+        f"{kernel}x{kernel}, {inputs} to {wide}, {size}x{size}; {child}x{child}, stride {stride}",
+        _pair(inputs, wide, size, size, kernel, child, stride),
+        (_pair(inputs, wide, rows, size, kernel, child, stride, parts), size / (rows * parts)),
+        between / 1e6,
+        1.3 if kernel == 1 and wide >= 2 * inputs and between > L3_BYTES / 2 else None,
+    )
+
+
+def _l3_bytes() -> int:
+    """Of the machine's largest cache, or 32 MiB where it does not say."""
+    file = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    try:
+        return int(file.read_text().strip().removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return 32 << 20
+
+
+L3_BYTES = _l3_bytes()
+
+
+def _large_pair_cases() -> tuple[Case, ...]:
+    """Tensors between that exceed half of the L3 cache, where there is memory for them."""
+    kinds = ((32, 192, 2), (16, 96, 2), (32, 64, 1), (64, 128, 1), (24, 144, 1), (64, 256, 1))
+    memory = pathlib.Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()
+    if not memory or 1024 * int(memory[0]) < 12 * L3_BYTES:
+        return ()
+    sizes = (16 * math.ceil(math.sqrt(L3_BYTES / 2 / (4 * wide)) / 16 + 0.5) for _, wide, _ in kinds)
+    return tuple(_pair_case(i, w, s, stride=t) for (i, w, t), s in zip(kinds, sizes, strict=True))
 
 
 DEPTHWISE = (
@@ -155,9 +201,10 @@ DEPTHWISE = (
     _pair_case(32, 192, 28),
     _pair_case(24, 144, 56, child=5),
     _pair_case(3, 32, 224, kernel=3),
+    _pair_case(64, 128, 56),
     _pair_case(64, 256, 272),
     _pair_case(64, 256, 272, stride=2),
-    _pair_case(32, 256, 384),
+    *_large_pair_cases(),
 )
 
 # --- fuse-pooling-fakequantize ---------------------------------------------------------------------------
@@ -180,6 +227,43 @@ POOLING = (
     Case("average 2x2, 128, 112x112, per channel", _pool("AvgPool", 128, 112, 2, 2, 256, True)),
     Case("average 7x7, 2048, 7x7, 256 levels", _pool("AvgPool", 2048, 7, 7, 7, 256, False)),
     Case("maximum 3x3 stride 2, 64, 112x112, 16 levels", _pool("MaxPool", 64, 112, 3, 2, 16, False)),
+)
+
+
+def _pool_activation(channels: int, size: int) -> Build:
+    def build(n: Net) -> Value:
+        y = n.convolution(n.input(1, channels, size, size), channels, 3)
+        return n.add("Tanh", n.pool("MaxPool", y, 2, 2))
+
+    return build
+
+
+POOLING += (
+    Case("3x3, 64, 56x56, then maximum 2x2, Tanh", _pool_activation(64, 56)),
+    Case("3x3, 16, 64x64, then maximum 2x2, Tanh", _pool_activation(16, 64)),
+)
+
+# --- raise-activation -----------------------------------------------------------------------------------
+
+
+def _head(inputs: int, outputs: int, size: int, kind: str) -> Build:
+    """A detector's head: a convolution whose pixels become rows, then an activation."""
+
+    def build(n: Net) -> Value:
+        y = n.convolution(n.input(1, inputs, size, size), outputs, 3)
+        order = n.integers(0, 2, 3, 1)
+        y = n.add("Transpose", y, order, shape=(1, size, size, outputs))
+        rows = size * size
+        y = n.add("Reshape", y, n.integers(1, -1, outputs), shape=(1, rows, outputs), special_zero="false")
+        return n.scalar("Multiply", n.add(kind, y), 2)
+
+    return build
+
+
+RAISED = (
+    Case("head of 3x3, 64 to 80, 40x40, Sigmoid", _head(64, 80, 40, "Sigmoid")),
+    Case("head of 3x3, 96 to 16, 20x20, Sigmoid", _head(96, 16, 20, "Sigmoid")),
+    Case("head of 3x3, 32 to 32, 80x80, ReLU", _head(32, 32, 80, "ReLU")),
 )
 
 # --- fuse-group-conv -------------------------------------------------------------------------------------

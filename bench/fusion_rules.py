@@ -17,6 +17,7 @@ from fusion_cases import (
     PADS,
     POOL_PADS,
     POOLING,
+    RAISED,
     SIGNS,
     SIMPLE,
     SUM,
@@ -59,6 +60,13 @@ RULES: tuple[RulePage, ...] = (
         FC,
     ),
     RulePage(
+        "raise-activation",
+        "Activations, FakeQuantize and arithmetic with one number behind Reshapes, Transposes and the like go"
+        " before them, where the epilogue of a convolution, matrix product or pooling takes them.",
+        "Something else reads what lies between, or it is an output; an operand is more than one number.",
+        RAISED,
+    ),
+    RulePage(
         "fuse-conv-sum",
         "The sum of a convolution's result and another tensor is taken in the convolution's epilogue.",
         "Something else reads the convolution's result; the shapes are not provably the same.",
@@ -75,14 +83,22 @@ RULES: tuple[RulePage, ...] = (
         "A convolution and the depthwise convolution behind it run as one node: the tensor between is never"
         " written to memory.",
         "Something else reads the tensor between; group, channels and multiplier do not match. The plan does"
-        " it where its cost model says that it is faster. *Bound*: the two apart, on as few rows as keep the"
-        " tensor between in cache.",
+        " it where its cost model says that it is faster. *Bound*: the two apart, on as few rows at a time as"
+        " keep the tensor between in cache, all rows one after the other. Wanted are 80 % of it, or 1.3 times"
+        " where a 1x1 convolution at least doubles the channels and the tensor between exceeds half of the"
+        " processor's last cache.",
         DEPTHWISE,
     ),
     RulePage(
         "fuse-pooling-fakequantize",
-        "A FakeQuantize joins the epilogue of the pooling before it.",
-        "Something else reads the pooling's result; the ranges are neither one value nor one per channel.",
+        "A FakeQuantize, an activation or a scale joins the epilogue of the pooling before it; so does a"
+        " Quantize to 8 bits. An activation behind a maximum could go before it into the convolution there, when"
+        " it never falls (ReLU, Clamp, Sigmoid, Tanh, ...; not Swish, Gelu, Mish, Abs). It stays behind: there"
+        " any activation is right, and it works on the fewer elements that are left, in the pass that writes"
+        " them. Measured on three shapes, with AVX2 and AVX-512, that takes as long as before the maximum (ReLU,"
+        " Clamp: 0.98 to 1.02) or less (Tanh, Sigmoid: 0.83 to 0.96).",
+        "Something else reads the pooling's result; the ranges are neither one value nor one per channel; the"
+        " pooling has a second output, which tells where the maximum was.",
         POOLING,
     ),
     RulePage(
