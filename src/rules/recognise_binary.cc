@@ -327,6 +327,51 @@ Rule signs_are_booleans() {
       });
 }
 
+/// Two levels of which only the sign is asked.
+Rule levels_are_compared() {
+  const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
+             output_high = constant(), zero = constant();
+  const auto quantized =
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
+          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; })
+          .used_once();
+  const auto sign = is<Greater>(quantized, zero);
+  const auto asked = [=](const Match& m) {
+    const auto channels = static_cast<std::size_t>(m.shape(x)[1].size());
+    return questions({per_channel(m.tensor(input_low), channels), per_channel(m.tensor(input_high), channels),
+                      per_channel(m.tensor(output_low), channels),
+                      per_channel(m.tensor(output_high), channels)});
+  };
+  return rule("binarise-by-comparison", "The sign of a FakeQuantize with two levels is a comparison",
+              RuleSet::runtime, sign)
+      .when([=](const Match& m) -> Verdict {
+        const auto& shape = m.shape(x);
+        if (m.type(x).element != ElementType::f32) return Verdict::no("{} is not f32", m.label(x));
+        if (!shape.ranked() || shape.rank() < 2 || !shape[1].known())
+          return Verdict::no("the channels of {} are not known", m.label(x));
+        if (m.tensor(zero).size() != 1 || to_doubles(m.tensor(zero))[0] != 0)
+          return Verdict::no("{} is not 0", m.label(zero));
+        for (const auto& range : {input_low, input_high, output_low, output_high})
+          if (auto v = one_per_channel(m.label(range), m.shape(range), shape, 1); !v) return v;
+        if (auto v = ranges_are_finite(m, input_low, input_high); !v) return v;
+        const auto channels = asked(m);
+        if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
+        if (std::any_of(channels->begin(), channels->end(), [](const Question& q) { return q.inverted; }))
+          return Verdict::no("{} falls", m.label(quantized));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const Match& m = r.match();
+        const auto channels = *asked(m);
+        std::vector<double> thresholds;
+        for (const auto& q : channels) thresholds.push_back(q.threshold);
+        const auto dims = along_axis(m.shape(x).rank(), 1, thresholds.size());
+        r.named_after(quantized);
+        r.replace(
+            r.add(Greater{}, {m.value(x), r.constant(from_doubles(ElementType::f32, dims, thresholds))}));
+      });
+}
+
 /// A BinaryConvolution makes the signs that others want of it.
 Rule make_signs() {
   const auto host = is<BinaryConvolution>().used_once();
@@ -354,6 +399,7 @@ void add_recognise_binary(Rules& rules) {
   rules.push_back(recognise());
   rules.push_back(ask_for_signs());
   rules.push_back(signs_are_booleans());
+  rules.push_back(levels_are_compared());
   rules.push_back(make_signs());
 }
 

@@ -65,6 +65,11 @@ Case random_case(SplitMix& random) {
       "r = Add(z, a)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[1,{o},1,1] seed(4)\n t = "
       "Multiply(a, m)\n u = Add(t, n)\n r = Sigmoid(u)",
+      "m = const f32[1,{o},1,1] seed(3)\n n = const f32[{o},1,1] seed(4)\n k = const f32[1] {{0.25}}\n t = "
+      "Multiply(a, m)\n u = Subtract(n, t)\n p = PRelu(u, k)\n s = Clamp(p) min=-4 max=20\n r = "
+      "Greater(s, k)",
+      "m = const f32[{o},1,1] seed(3)\n t = Sigmoid(a)\n r = Greater(m, t)",
+      "k = const f32[] {{-70000}}\n r = Greater(a, k)",
       "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{0}}\n t = Multiply(a, m)\n r = Greater(t, n)"};
   while (true) {

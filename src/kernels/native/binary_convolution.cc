@@ -12,6 +12,7 @@
 #include "kernels/native/binary_depthwise_lines.h"
 #include "kernels/native/binary_packing.h"
 #include "kernels/native/binary_stages.h"
+#include "kernels/native/binary_thresholds.h"
 #include "kernels/native/gemm_epilogue.h"
 #include "ops/convolution.h"
 
@@ -26,7 +27,8 @@ constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
 struct Binary : Packing {
   gemm::Epilogue epilogue;
-  Tensor packed, start;  ///< weights and what counts are taken from
+  std::optional<binary::Thresholds> thresholds;
+  Tensor packed, start, limit;  ///< weights and what counts are taken from
   binary::Elements in{}, out{};
   std::int64_t add_row = 0;            ///< floats from point to point
   std::int64_t chunk = 1, chunks = 1;  ///< points of a task
@@ -58,8 +60,9 @@ void divide(Binary& b) {
     number = ceil_div(count, size);
   };
   const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
-  const auto most = b.out.booleans ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
-                                   : kMostTogether;  // sums stay in a cache until they are booleans
+  const auto most = b.out.booleans && !b.thresholds
+                        ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
+                        : kMostTogether;  // sums stay in a cache until they are booleans
   cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, most), b.chunk, b.chunks);
   const auto count = static_cast<std::int64_t>(b.panels.size());
   b.part = count;
@@ -101,22 +104,25 @@ void pack_line(const Binary& b, const std::byte* in, std::uint8_t* to, std::int6
 struct Windows {
   const std::uint8_t* x[kMostTogether];
   const float* start[kMostTogether];
+  const std::uint16_t* limit[kMostTogether];
 };
 
 void find_windows(const Binary& b, const std::uint8_t* image, std::int64_t first, std::int64_t count,
                   Windows& w) {
   const auto& out = b.g.out;
   const auto* start = b.start.data<float>().data();
+  const auto* limit = b.thresholds ? b.limit.data<std::uint16_t>().data() : nullptr;
   const std::int64_t outputs = b.all_lanes();
   std::int64_t x = first % out[2], y = first / out[2] % out[1], z = first / out[2] / out[1];
   for (std::int64_t i = 0; i < count; x = 0) {
     const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
     const auto* line = image + pz.offset + py.offset;
-    const auto* line_start = start + (pz.kind + py.kind) * outputs;
+    const auto line_start = (pz.kind + py.kind) * outputs;
     for (const auto end = std::min(count, i + out[2] - x); i < end; ++i, ++x) {
       const auto& px = b.places[2][static_cast<std::size_t>(x)];
       w.x[i] = line + px.offset;
-      w.start[i] = line_start + px.kind * outputs;
+      w.start[i] = start + line_start + px.kind * outputs;
+      if (limit) w.limit[i] = limit + line_start + px.kind * outputs;
     }
     if (++y == out[1]) y = 0, ++z;
   }
@@ -144,7 +150,11 @@ void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std:
     const auto points = (count - at) / (tiles - i);
     t.x = windows.x + at;
     t.start = windows.start + at;
-    t.out = sums.data() + at * sums.row() + channel;
+    t.limit = windows.limit + at;
+    if (b.thresholds)
+      t.signs = sums.signs() + at * sums.row() + channel;
+    else
+      t.out = sums.data() + at * sums.row() + channel;
     t.add = add ? add + at * b.add_row + channel : nullptr;
     kernels[points](t);
     at += points;
@@ -158,7 +168,7 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
                      point = image * b.g.out_points() + first;
   Windows windows;
   find_windows(b, static_cast<const std::uint8_t*>(args.scratch) + image * b.image, first, count, windows);
-  const binary::Sums sums(args.out[0], b.out, b.g.outputs, point, count);
+  const binary::Sums sums(args.out[0], b.out, b.thresholds.has_value(), b.g.outputs, point, count);
   const float* add =
       b.epilogue.add ? static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row : nullptr;
   const auto end = std::min<std::int64_t>((part + 1) * b.part, static_cast<std::int64_t>(b.panels.size()));
@@ -201,8 +211,9 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue, const Packing& packing) {
-  Binary b{packing, epilogue, {}, {}};
+void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue,
+                const std::optional<binary::Thresholds>& thresholds, const Packing& packing) {
+  Binary b{packing, epilogue, thresholds, {}, {}, {}};
   b.in = {v.element(0) == ElementType::boolean, b.g.inputs};
   b.out = {v.out_element() == ElementType::boolean, b.g.outputs};
   b.add_row = b.g.outputs;
@@ -222,10 +233,18 @@ void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilo
     if (const auto row = context.output_row()) b.out.row = row;
     if (b.epilogue.add)
       if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
-    b.start = b.starts(weights);
-    b.packed =
-        context.weights.packed(weights, fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
-                               [&] { return b.weights(weights); });
+    if (b.thresholds) {
+      const auto turned = b.thresholds->turned(weights);  // others may read these weights as they are
+      b.start = b.starts(turned);
+      b.thresholds->take_from(b.start, b.g.outputs, b.outputs(), b.vectors * b.kernels->lanes);
+      b.limit = b.limits(b.start);
+      b.packed = b.weights(turned);
+    } else {
+      b.start = b.starts(weights);
+      b.packed =
+          context.weights.packed(weights, fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
+                                 [&] { return b.weights(weights); });
+    }
     return executable([b](const RunArgs& args) { run(b, args); });
   };
   answers.offers.push_back(std::move(o));
@@ -235,19 +254,22 @@ void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilo
 
 void offer_binary_convolution(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
-  std::string why;
-  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
-  if (!epilogue) return answers.refuse("native", "{}", why);
   const auto g = windows::geometry_of(v);
+  const auto counted = g.taps() * (g.inputs / g.groups);
+  const auto thresholds = counted <= binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
+  std::string why;
+  const auto epilogue = thresholds ? std::optional<gemm::Epilogue>(gemm::Epilogue{})
+                                   : gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
   if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
-    return offer_binary_depthwise(v, answers, *epilogue);
+    return offer_binary_depthwise(v, answers, *epilogue, thresholds);
   std::vector<const Kernels*> list{&binary::lookup_kernels(g.outputs / g.groups)};
   if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
   for (const auto* kernels : list) {
     const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
     const auto packing = Packing::of(g, *kernels, pad_value);
     if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
-    offer_with(v, answers, *epilogue, *packing);
+    offer_with(v, answers, *epilogue, thresholds, *packing);
   }
 }
 

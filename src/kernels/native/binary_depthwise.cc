@@ -22,6 +22,7 @@ using binary::Picture;
 struct Depthwise : Picture {
   const DepthwiseKernels* kernels = nullptr;
   gemm::Epilogue epilogue;
+  std::optional<binary::Thresholds> thresholds;
   std::vector<Block> blocks;
   std::vector<std::int64_t> taps;   ///< bytes behind a window's first
   std::vector<std::int64_t> kinds;  ///< of outputs along a row, in floats
@@ -106,7 +107,7 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0],
                      image = index / g.out[1] / g.out[0], point = index * g.out[2];
   const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
-  const binary::Sums sums(args.out[0], b.out, g.outputs, point, g.out[2]);
+  const binary::Sums sums(args.out[0], b.out, b.thresholds.has_value(), g.outputs, point, g.out[2]);
   binary::DepthwiseRow r{};
   r.x = static_cast<const std::uint8_t*>(args.scratch) + image * b.image + pz.offset + py.offset;
   r.x_step = g.stride[2] * b.point;
@@ -121,7 +122,10 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   for (const auto& block : b.blocks) {
     r.block = block;
     r.start = b.start.data<float>().data() + (pz.kind + py.kind) * b.channels + block.first;
-    r.out = sums.data() + block.first;
+    if (b.thresholds)
+      r.signs = sums.signs() + block.first;
+    else
+      r.out = sums.data() + block.first;
     if (b.epilogue.add)
       r.add = static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row + block.first;
     b.kernels->row(r);
@@ -149,7 +153,8 @@ void run(const Depthwise& b, const RunArgs& args) {
 
 }  // namespace
 
-void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue) {
+void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue,
+                            const std::optional<binary::Thresholds>& thresholds) {
   const auto g = windows::geometry_of(v);
   const auto& kernels = binary::depthwise_kernels(g.outputs);
   auto blocks = blocks_of(g.outputs, kernels.floats);
@@ -160,6 +165,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   static_cast<Picture&>(b) = *picture;
   b.kernels = &kernels;
   b.epilogue = epilogue;
+  b.thresholds = thresholds;
   b.blocks = std::move(blocks);
   b.taps = taps_of(b);
   b.channels = (g.outputs + kernels.floats - 1) / kernels.floats * kernels.floats;
@@ -186,9 +192,16 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
     if (const auto row = context.output_row()) b.out.row = row;
     if (b.epilogue.add)
       if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
-    b.start = b.starts(weights, 1, b.channels);
-    b.packed = context.weights.packed(weights, fmt::format("native_binary {}", b.kernels->name),
-                                      [&] { return packed_weights(b, weights); });
+    if (b.thresholds) {
+      const auto turned = b.thresholds->turned(weights);  // others may read these weights as they are
+      b.start = b.starts(turned, 1, b.channels);
+      b.thresholds->take_from(b.start, b.g.outputs, b.g.outputs, b.channels);
+      b.packed = packed_weights(b, turned);
+    } else {
+      b.start = b.starts(weights, 1, b.channels);
+      b.packed = context.weights.packed(weights, fmt::format("native_binary {}", b.kernels->name),
+                                        [&] { return packed_weights(b, weights); });
+    }
     return executable([b](const RunArgs& args) { run(b, args); });
   };
   answers.offers.push_back(std::move(o));

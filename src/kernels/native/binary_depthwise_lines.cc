@@ -243,6 +243,30 @@ HWY_INLINE void put_fours(const DepthwiseRow& r, std::int64_t x, std::uint64_t b
   }
 }
 
+/// The same as booleans, what is above 0.
+template <bool kHigh>
+HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
+                          const std::uint32_t* numbers) {
+  constexpr hn::Rebind<std::uint8_t, DI> narrow;
+  const float* start = r.start + r.kinds[x];
+  auto* out = r.signs + x * r.out_step;
+  for (std::int64_t at = 0; at < r.block.channels; at += kFloats, ++bit) {
+    const auto place = place_of(bit);
+    const auto v =
+        sum<kHigh>(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
+    const auto above = hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(v, hn::Zero(df))), hn::Set(di, 1));
+    const auto bytes = hn::DemoteTo(narrow, above);
+    const auto left = r.block.channels - at;
+    if (left >= kFloats) {
+      hn::StoreU(bytes, narrow, out + at);
+    } else {
+      HWY_ALIGN std::uint8_t some[kFloats];
+      hn::Store(bytes, narrow, some);
+      for (std::int64_t i = 0; i < left; ++i) out[at + i] = some[i];
+    }
+  }
+}
+
 template <int kTaps, int kPlanes>
 void row(const DepthwiseRow& r) {
   constexpr bool kHigh = kPlanes > 4;
@@ -258,7 +282,12 @@ void row(const DepthwiseRow& r) {
     const auto end = b.slots < r.count - x ? b.slots : r.count - x;
     for (std::int64_t s = 0; s < end; ++s) {
       const auto bit = static_cast<std::uint64_t>(s * b.bits);
-      fours ? put_fours<kHigh>(r, x + s, bit, numbers) : put<kHigh>(r, x + s, bit, numbers);
+      if (r.signs)
+        put_signs<kHigh>(r, x + s, bit, numbers);
+      else if (fours)
+        put_fours<kHigh>(r, x + s, bit, numbers);
+      else
+        put<kHigh>(r, x + s, bit, numbers);
     }
   }
 }

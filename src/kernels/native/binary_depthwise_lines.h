@@ -46,6 +46,7 @@ struct DepthwiseRow {
   const float* add;  ///< added before the finish, or null; lies like out, but for add_step
   std::int64_t add_step;
   gemm::Finish finish;
+  std::uint8_t* signs;  ///< instead of `out`: booleans, what is above 0; as far from each other
 };
 
 struct DepthwiseKernels {

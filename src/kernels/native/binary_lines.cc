@@ -30,6 +30,18 @@ constexpr Tables kTables = [] {
     for (unsigned bits = (i >> 4) ^ (i & 15); bits != 0; bits >>= 1) t.counts[i] += bits & 1;
   return t;
 }();
+/// Byte k of word j of 16 bytes becomes byte j of word k; then words of the same k come together.
+alignas(16) constexpr std::uint8_t kBytesInOrder[] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+template <int kWords>
+struct WordsInOrder {
+  alignas(64) std::int32_t from[kWords];
+  constexpr WordsInOrder() : from{} {
+    for (int q = 0; q < 4; ++q)
+      for (int l = 0; l < kWords / 4; ++l) from[q * (kWords / 4) + l] = 4 * l + q;
+  }
+};
+template <int kWords>
+inline constexpr WordsInOrder<kWords> kWordsInOrder;
 }  // namespace lamina::binary
 #endif
 
@@ -100,6 +112,26 @@ HWY_INLINE void put_bytes(const Tile& t, const Outputs& o, std::int64_t at, V8 b
   put<kPlain>(t, o, at + 3 * kFloats, hn::ShiftRight<24>(v), -2);
 }
 
+/// Booleans of a vector of outputs, from words of the counts of even bytes and of odd ones.
+template <class V16>
+HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, V16 even, V16 odd) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  const std::uint16_t* limit = t.limit[point] + t.start_add + at;
+  const auto one = hn::Set(d, 1);
+  const auto low = hn::Min(hn::SaturatedSub(hn::LoadU(d, limit), even), one),
+             high = hn::Min(hn::SaturatedSub(hn::LoadU(d, limit + kLanes / 2), odd), one);
+  auto v = hn::BitCast(d8, hn::Or(low, hn::ShiftLeft<8>(high)));
+  v = hn::TableLookupBytes(v, hn::LoadDup128(d8, binary::kBytesInOrder));
+  const auto words = hn::SetTableIndices(du, binary::kWordsInOrder<kFloats>.from);
+  v = hn::BitCast(d8, hn::TableLookupLanes(hn::BitCast(du, v), words));
+  auto* out = t.signs + point * t.out_step + at;
+  const std::int64_t left = t.channels - at;
+  if (left >= kLanes) return hn::StoreU(v, d8, out);
+  HWY_ALIGN std::uint8_t bytes[kLanes];
+  hn::Store(v, d8, bytes);
+  for (std::int64_t i = 0; i < left; ++i) out[i] = bytes[i];
+}
+
 /// Wider sums of the bytes of a vector: words of the even and of the odd ones.
 HWY_INLINE void flush(V8 counted, bool first, std::uint16_t* sums) {
   constexpr hn::Repartition<std::uint16_t, D8> d;
@@ -112,6 +144,14 @@ HWY_INLINE void flush(V8 counted, bool first, std::uint16_t* sums) {
   hn::Store(even, d, sums);
   hn::Store(odd, d, sums + kLanes / 2);
 }
+
+HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, const std::uint16_t* sums) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  put_signs(t, point, at, hn::Load(d, sums), hn::Load(d, sums + kLanes / 2));
+}
+
+/// Never asked for: such sums are not compared with limits.
+HWY_INLINE void put_signs(const Tile&, int, std::int64_t, const std::uint32_t*) {}
 
 HWY_INLINE void put_sums(const Tile& t, const Outputs& o, std::int64_t at, const std::uint16_t* sums) {
   constexpr hn::Repartition<std::uint16_t, D8> d;
@@ -150,6 +190,19 @@ HWY_INLINE void put_all(const Tile& t, const V8 (&counts)[P][V]) {
   }
 }
 
+template <int P, int V>
+HWY_INLINE void put_all_signs(const Tile& t, const V8 (&counts)[P][V]) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  LAMINA_UNROLL
+  for (int p = 0; p < P; ++p) {
+    LAMINA_UNROLL
+    for (int v = 0; v < V; ++v) {
+      const auto words = hn::BitCast(d, counts[p][v]);
+      put_signs(t, p, v * kLanes, hn::And(words, hn::Set(d, 0xff)), hn::ShiftRight<8>(words));
+    }
+  }
+}
+
 /// P points by V vectors of outputs.
 template <int P, int V, class S>
 void lookup_tile(const Tile& t) {
@@ -183,6 +236,7 @@ void lookup_tile(const Tile& t) {
       }
     }
     if (first && s == end) {
+      if (t.signs) return put_all_signs<P, V>(t, counts);
       const bool plain = !t.add && t.finish.kind == Finish::Kind::none && t.channels >= V * kLanes;
       return plain ? put_all<true, P, V>(t, counts) : put_all<false, P, V>(t, counts);
     }
@@ -191,6 +245,11 @@ void lookup_tile(const Tile& t) {
       LAMINA_UNROLL
       for (int v = 0; v < V; ++v) flush(counts[p][v], first, sums + (p * V + v) * kLanes);
     }
+  }
+  if (t.signs) {
+    for (int p = 0; p < P; ++p)
+      for (int v = 0; v < V; ++v) put_signs(t, p, v * kLanes, sums + (p * V + v) * kLanes);
+    return;
   }
   for (int p = 0; p < P; ++p) {
     const Outputs o(t, p);

@@ -38,6 +38,10 @@ struct Tile {
   std::int64_t add_step;
   std::int64_t channels;  ///< outputs to store
   gemm::Finish finish;
+  /// Instead of `out`: booleans, what is above 0; as far from each other. Lookup needs to know by point how
+  /// many differences are too many, in the order of its counts (Packing::limits).
+  std::uint8_t* signs;
+  const std::uint16_t* const* limit;
 };
 
 /// Points to pack, `step` elements from each other: floats, or booleans of a byte.

@@ -1,6 +1,7 @@
 #include "kernels/native/binary_packing.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/eval.h"
 
@@ -179,6 +180,19 @@ Tensor Packing::weights(const Tensor& weights) const {
         auto& byte = row[unit * lanes * unit_bytes + bit / 8];
         byte = static_cast<std::uint8_t>(byte | 1u << bit % 8);
       }
+  }
+  return out;
+}
+
+Tensor Packing::limits(const Tensor& starts) const {
+  Tensor out(ElementType::u16, starts.shape());
+  const auto from = starts.data<float>();
+  auto to = out.data<std::uint16_t>();
+  const auto lanes = static_cast<std::size_t>(kernels->lanes);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto lane = static_cast<std::size_t>(kernels->lane(static_cast<int>(i % lanes)));
+    to[i / lanes * lanes + lane % 2 * (lanes / 2) + lane / 2] =
+        static_cast<std::uint16_t>(std::clamp(std::ceil(from[i] / 2), 0.0F, 65535.0F));
   }
   return out;
 }

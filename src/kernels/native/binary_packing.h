@@ -62,6 +62,9 @@ struct Packing : Picture {
   Tensor starts(const Tensor& weights) const {
     return Picture::starts(weights, g.groups, vectors * kernels->lanes);
   }
+  /// The differences with which what starts tell is not above 0 any more, u16, in the order of lanes: those
+  /// of even ones, then those of odd ones of each vector.
+  Tensor limits(const Tensor& starts) const;
 };
 
 /// Of a constant of any type, by element: more than 0.

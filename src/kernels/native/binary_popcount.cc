@@ -37,6 +37,10 @@ LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m51
   const auto mask = some(t.channels - at);
   const auto start = _mm512_loadu_ps(t.start[point] + t.start_add + at);
   auto v = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(counts), _mm512_set1_ps(2), start);
+  if (t.signs) {
+    const auto above = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return _mm_mask_storeu_epi8(t.signs + point * t.out_step + at, mask, _mm_maskz_set1_epi8(above, 1));
+  }
   if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
   _mm512_mask_storeu_ps(t.out + point * t.out_step + at, mask, finished(t.finish, v));
 }

@@ -16,16 +16,19 @@ struct Elements {
 /// Some finished points: sums in the output itself, or in the thread's memory when stages make booleans.
 class Sums {
  public:
-  Sums(void* out, const Elements& elements, std::int64_t channels, std::int64_t first, std::int64_t count)
+  /// `signs`: the kernel makes the booleans itself.
+  Sums(void* out, const Elements& elements, bool signs, std::int64_t channels, std::int64_t first,
+       std::int64_t count)
       : elements_(elements), channels_(channels), first_(first), count_(count) {
     out_ = static_cast<std::byte*>(out) + elements.bytes(first * elements.row);
-    if (!elements.booleans) return;
+    if (!elements.booleans || signs) return;
     thread_local std::vector<float> memory;
     if (memory.size() < static_cast<std::size_t>(count * channels))
       memory.resize(static_cast<std::size_t>(count * channels));
     memory_ = memory.data();
   }
   float* data() const { return memory_ ? memory_ : reinterpret_cast<float*>(out_); }
+  std::uint8_t* signs() const { return reinterpret_cast<std::uint8_t*>(out_); }
   std::int64_t row() const { return memory_ ? channels_ : elements_.row; }
 
   void apply(StageRun& stages) const {

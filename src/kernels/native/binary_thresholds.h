@@ -1,0 +1,25 @@
+#pragma once
+/// Epilogues of binary convolutions that end in a sign: of a sum they ask whether it is above a number.
+#include <optional>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace lamina::binary {
+
+/// By output. Where the epilogue falls, that is asked of the sum by the opposite weights.
+struct Thresholds {
+  std::vector<float> above;  ///< between whole numbers
+  std::vector<bool> opposite;
+
+  /// Weights of u1 or other numbers, some outputs' turned, as u1.
+  Tensor turned(const Tensor& weights) const;
+  /// What sums are taken from, [kind][output] in rows of `stride`, for signs: they are above 0 then.
+  void take_from(Tensor& starts, std::int64_t outputs, std::int64_t group, std::int64_t stride) const;
+};
+
+/// Nothing when the epilogue makes something else than booleans, reads more than constants per output, or
+/// may rise and fall. `counted`: sums are at most so large.
+std::optional<Thresholds> thresholds_of(const NodeView& v, std::int64_t counted);
+
+}  // namespace lamina::binary
