@@ -86,7 +86,8 @@ RULES: tuple[RulePage, ...] = (
         " it where its cost model says that it is faster. *Bound*: the two apart, on as few rows at a time as"
         " keep the tensor between in cache, all rows one after the other. Wanted are 80 % of it, or 1.3 times"
         " where a 1x1 convolution at least doubles the channels and the tensor between exceeds half of the"
-        " processor's last cache.",
+        " processor's last cache. With several threads the bound says little: few rows do not keep them busy."
+        " AVX2 computes half as fast, so that less of the time is memory's.",
         DEPTHWISE,
     ),
     RulePage(
