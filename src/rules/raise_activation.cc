@@ -1,11 +1,12 @@
-/// Activations and arithmetic with one number go before the reshapes and transposes between them and the
-/// convolution, matrix product or pooling whose epilogue then takes them.
+/// Activations and arithmetic with one number go before the reshapes, transposes and joints between them and
+/// the convolutions, matrix products or poolings whose epilogues then take them.
 #include <algorithm>
 
 #include "ops/activation.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/shaping.h"
@@ -66,9 +67,60 @@ ValueId as_number(Rewrite& r, ValueId v, const Dims& shape) {
   return t && t->shape() != shape ? r.constant(t->to_aligned().reshaped(shape)) : v;
 }
 
+/// The node on another value in the place of input `running`.
+ValueId raised(Rewrite& r, const Node& root, std::size_t running, ValueId v) {
+  auto inputs = root.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (i == running)
+      inputs[i] = v;
+    else if (root.op.is<PRelu>())
+      inputs[i] = as_number(r, inputs[i], {1});
+    else if (!root.op.has(Trait::unary_elementwise))
+      inputs[i] = as_number(r, inputs[i], {});
+  return r.add(Op(root.op), std::move(inputs));
+}
+
+/// Joins nothing but results of nodes with epilogues, which nobody else reads.
+bool joins_hosts(const Graph& g, const Node& n) {
+  return n.op.is<Concat>() && std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+           while (v.valid() && g.readers(v) == 1 && g.producer(v).valid()) {
+             const Node& p = g.node(g.producer(v));
+             if (is_host(p)) return true;
+             if (!works_anywhere(g, p, 0)) return false;
+             v = p.inputs[0];
+           }
+           return false;
+         });
+}
+
+void add_over_concat(Rules& rules) {
+  const auto concat = node("Concat", joins_hosts, {}).used_once();
+  const auto activation =
+      node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {concat});
+  rules.push_back(
+      rule("raise-activation-over-concat",
+           "An activation behind a Concat of convolutions or matrix products goes before it, to each of them",
+           RuleSet::runtime, activation)
+          .when([=](const Match& m) -> Verdict {
+            const auto& type = m.type(concat);
+            if (!is_float(type.element)) return Verdict::no("{} joins integers", m.label(concat));
+            if (!type.shape.same(m.graph().type(m.root_node().outputs[0]).shape))
+              return Verdict::no("it changes the shape {}", to_string(type.shape));
+            return Verdict::yes();
+          })
+          .make([=](Rewrite& r) {
+            const Node root = r.match().root_node(), joined = r.match().node(concat);
+            auto parts = joined.inputs;
+            for (auto& part : parts) part = raised(r, root, 0, part);
+            r.named_after(concat);
+            r.replace(r.add(Op(joined.op), std::move(parts)));
+          }));
+}
+
 }  // namespace
 
 void add_raise_activation(Rules& rules) {
+  add_over_concat(rules);
   const auto movement =
       node("Reshape or Transpose", moves_elements, {any()}).that(comes_from_host).used_once();
   const auto activation =
@@ -93,16 +145,8 @@ void add_raise_activation(Rules& rules) {
                         const Match& m = r.match();
                         const Node root = m.root_node(), moved = m.node(movement);
                         const auto running = slot_of(root, m.value(movement));
-                        auto inputs = root.inputs;
-                        for (std::size_t i = 0; i < inputs.size(); ++i)
-                          if (i == running)
-                            inputs[i] = moved.inputs[0];
-                          else if (root.op.is<PRelu>())
-                            inputs[i] = as_number(r, inputs[i], {1});
-                          else if (!root.op.has(Trait::unary_elementwise))
-                            inputs[i] = as_number(r, inputs[i], {});
                         auto movement_inputs = moved.inputs;
-                        movement_inputs[0] = r.add(Op(root.op), std::move(inputs));
+                        movement_inputs[0] = raised(r, root, running, moved.inputs[0]);
                         r.named_after(movement);
                         r.replace(r.add(Op(moved.op), std::move(movement_inputs)));
                       }));

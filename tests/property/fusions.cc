@@ -183,7 +183,8 @@ void add_groups(GraphBuilder& b) {
     if (!y) return;
     joined.push_back(*y);
   }
-  b.add(Concat{odd && b.percent(20) ? 2 : 1}, joined);
+  const auto y = b.add(Concat{odd && b.percent(20) ? 2 : 1}, joined);
+  if (b.percent(50)) add_stages(b, y, 3);
 }
 
 void add_power_static(GraphBuilder& b) {
