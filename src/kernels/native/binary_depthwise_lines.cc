@@ -13,9 +13,11 @@
 #ifndef LAMINA_BINARY_NUMBERS
 #define LAMINA_BINARY_NUMBERS
 namespace lamina::binary {
-/// Of numbers of four bits in the lower half of a word.
-constexpr std::uint32_t kMasks[] = {0xf, 0xf0, 0xf00, 0xf000};
-constexpr float kScales[] = {-2, -2.F / 16, -2.F / 256, -2.F / 4096};
+/// Of numbers of four bits in the lower half of a word, and of eight bits.
+constexpr std::uint32_t kMasks4[] = {0xf, 0xf0, 0xf00, 0xf000},
+                        kMasks8[] = {0xff, 0xff00, 0xff0000, 0xff000000};
+constexpr float kScales4[] = {-2, -2.F / 16, -2.F / 256, -2.F / 4096},
+                kScales8[] = {-2, -2.F / 256, -2.F / 65536, -2.F / 16777216};
 }  // namespace lamina::binary
 #endif
 
@@ -164,17 +166,25 @@ HWY_INLINE void swap_bits(VU& a, VU& b, std::uint32_t mask) {
   a = hn::Xor(a, hn::ShiftLeft<kShift>(t));
 }
 
-/// Four planes as numbers of four bits: number k of word j of vector i has the bits `4 k + i`. To `to` go
-/// these vectors, then they without their first four numbers.
-HWY_INLINE void to_numbers(VU* planes, std::uint32_t* to) {
-  swap_bits<1>(planes[0], planes[1], 0x55555555);
-  swap_bits<1>(planes[2], planes[3], 0x55555555);
-  swap_bits<2>(planes[0], planes[2], 0x33333333);
-  swap_bits<2>(planes[1], planes[3], 0x33333333);
+/// Planes as numbers of kBits bits: number k of word j of vector i has the bits `kBits * k + i`. To `to` go
+/// these vectors; of those of four bits also without their first four numbers, lest the last be a sign.
+template <int kBits>
+HWY_INLINE void to_numbers(VU (&planes)[8], std::uint32_t* to) {
   LAMINA_UNROLL
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kBits; i += 2) swap_bits<1>(planes[i], planes[i + 1], 0x55555555);
+  LAMINA_UNROLL
+  for (int i = 0; i < kBits; i += 4) {
+    swap_bits<2>(planes[i], planes[i + 2], 0x33333333);
+    swap_bits<2>(planes[i + 1], planes[i + 3], 0x33333333);
+  }
+  if constexpr (kBits == 8) {
+    LAMINA_UNROLL
+    for (int i = 0; i < 4; ++i) swap_bits<4>(planes[i], planes[i + 4], 0x0f0f0f0f);
+  }
+  LAMINA_UNROLL
+  for (int i = 0; i < kBits; ++i) {
     hn::Store(planes[i], du, to + i * kFloats);
-    hn::Store(hn::ShiftRight<16>(planes[i]), du, to + (4 + i) * kFloats);
+    if constexpr (kBits == 4) hn::Store(hn::ShiftRight<16>(planes[i]), du, to + (4 + i) * kFloats);
   }
 }
 
@@ -184,19 +194,20 @@ struct Place {
   std::uint32_t mask;
   float scale;
 };
+template <int kBits>
 HWY_INLINE Place place_of(std::uint64_t bit) {
-  const auto number = bit / 4 % 4;
-  return {(bit / 16 * 4 + bit % 4) * kFloats, binary::kMasks[number], binary::kScales[number]};
+  if constexpr (kBits == 4) {
+    const auto number = bit / 4 % 4;
+    return {(bit / 16 * 4 + bit % 4) * kFloats, binary::kMasks4[number], binary::kScales4[number]};
+  } else {
+    const auto number = bit / 8;
+    return {bit % 8 * kFloats, binary::kMasks8[number], binary::kScales8[number]};
+  }
 }
 
-template <bool kHigh>
 HWY_INLINE hn::Vec<DF> sum(const std::uint32_t* numbers, VU mask, hn::Vec<DF> scale, const float* start) {
-  const auto counted = [&](const std::uint32_t* from) HWY_ATTR {
-    return hn::ConvertTo(df, hn::BitCast(di, hn::And(hn::Load(du, from), mask)));
-  };
-  auto v = hn::MulAdd(counted(numbers), scale, hn::LoadU(df, start));
-  if constexpr (kHigh) v = hn::MulAdd(counted(numbers + 8 * kFloats), hn::Mul(scale, hn::Set(df, 16)), v);
-  return v;
+  const auto counted = hn::BitCast(di, hn::And(hn::Load(du, numbers), mask));
+  return hn::MulAdd(hn::ConvertTo(df, counted), scale, hn::LoadU(df, start));
 }
 
 HWY_INLINE hn::Vec<DF> finished(const Finish& f, hn::Vec<DF> v) {
@@ -208,14 +219,14 @@ HWY_INLINE hn::Vec<DF> finished(const Finish& f, hn::Vec<DF> v) {
 }
 
 /// Output `x`, whose numbers begin at `bit`.
-template <bool kHigh>
+template <int kBits>
 HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, const std::uint32_t* numbers) {
   const float* start = r.start + r.kinds[x];
   float* out = r.out + x * r.out_step;
   const float* add = r.add ? r.add + x * r.add_step : nullptr;
   for (std::int64_t at = 0; at < r.block.channels; at += kFloats, ++bit) {
-    const auto place = place_of(bit);
-    auto v = sum<kHigh>(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
+    const auto place = place_of<kBits>(bit);
+    auto v = sum(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
     const auto left = r.block.channels - at;
     if (left >= kFloats) {
       if (add) v = hn::Add(v, hn::LoadU(df, add + at));
@@ -228,32 +239,31 @@ HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, co
 }
 
 /// The same where nothing is added or finished and channels fill four vectors.
-template <bool kHigh>
+template <int kBits>
 HWY_INLINE void put_fours(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
                           const std::uint32_t* numbers) {
   const float* start = r.start + r.kinds[x];
   float* out = r.out + x * r.out_step;
   for (std::int64_t at = 0; at < r.block.channels; at += 4 * kFloats, bit += 4) {
-    const auto place = place_of(bit);
+    const auto place = place_of<kBits>(bit);
     const auto mask = hn::Set(du, place.mask);
     const auto scale = hn::Set(df, place.scale);
     LAMINA_UNROLL
     for (int i = 0; i < 4 * kFloats; i += kFloats)
-      hn::StoreU(sum<kHigh>(numbers + place.at + i, mask, scale, start + at + i), df, out + at + i);
+      hn::StoreU(sum(numbers + place.at + i, mask, scale, start + at + i), df, out + at + i);
   }
 }
 
 /// The same as booleans, what is above 0.
-template <bool kHigh>
+template <int kBits>
 HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
                           const std::uint32_t* numbers) {
   constexpr hn::Rebind<std::uint8_t, DI> narrow;
   const float* start = r.start + r.kinds[x];
   auto* out = r.signs + x * r.out_step;
   for (std::int64_t at = 0; at < r.block.channels; at += kFloats, ++bit) {
-    const auto place = place_of(bit);
-    const auto v =
-        sum<kHigh>(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
+    const auto place = place_of<kBits>(bit);
+    const auto v = sum(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
     const auto above = hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(v, hn::Zero(df))), hn::Set(di, 1));
     const auto bytes = hn::DemoteTo(narrow, above);
     const auto left = r.block.channels - at;
@@ -269,25 +279,24 @@ HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t b
 
 template <int kTaps, int kPlanes>
 void row(const DepthwiseRow& r) {
-  constexpr bool kHigh = kPlanes > 4;
+  constexpr int kBits = kPlanes > 4 ? 8 : 4;
   const auto& b = r.block;
   const bool fours =
       b.bits % 4 == 0 && b.channels == b.bits * kFloats && !r.add && r.finish.kind == Finish::Kind::none;
   for (std::int64_t x = 0; x < r.count; x += b.slots) {
-    HWY_ALIGN std::uint32_t numbers[(kHigh ? 16 : 8) * kFloats];
+    HWY_ALIGN std::uint32_t numbers[8 * kFloats];
     VU planes[8];
     count<kTaps, kPlanes>(r, r.x + x * r.x_step, planes);
-    to_numbers(planes, numbers);
-    if constexpr (kHigh) to_numbers(planes + 4, numbers + 8 * kFloats);
+    to_numbers<kBits>(planes, numbers);
     const auto end = b.slots < r.count - x ? b.slots : r.count - x;
     for (std::int64_t s = 0; s < end; ++s) {
       const auto bit = static_cast<std::uint64_t>(s * b.bits);
       if (r.signs)
-        put_signs<kHigh>(r, x + s, bit, numbers);
+        put_signs<kBits>(r, x + s, bit, numbers);
       else if (fours)
-        put_fours<kHigh>(r, x + s, bit, numbers);
+        put_fours<kBits>(r, x + s, bit, numbers);
       else
-        put<kHigh>(r, x + s, bit, numbers);
+        put<kBits>(r, x + s, bit, numbers);
     }
   }
 }
@@ -296,7 +305,7 @@ void any_row(const DepthwiseRow& r) {
   if (r.tap_count == 9) return row<9, 4>(r);
   if (r.tap_count == 25) return row<25, 5>(r);
   if (r.tap_count < 16) return row<0, 4>(r);
-  return row<0, 8>(r);
+  return row<0, 7>(r);
 }
 
 }  // namespace

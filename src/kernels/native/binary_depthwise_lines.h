@@ -37,7 +37,7 @@ struct DepthwiseRow {
   std::int64_t x_step;        ///< bytes from output to output
   std::int64_t count;         ///< outputs
   const std::int64_t* taps;   ///< bytes behind the window's first
-  std::int64_t tap_count;     ///< at most 255
+  std::int64_t tap_count;     ///< at most kMostDepthwiseTaps
   const std::uint8_t* w;      ///< a vector per tap
   const float* start;         ///< what counts are taken from, by channel of the block,
   const std::int64_t* kinds;  ///< so many floats further, by output
@@ -58,7 +58,7 @@ struct DepthwiseKernels {
   std::int64_t bytes() const { return 4 * floats; }  ///< of a vector
 };
 
-inline constexpr std::int64_t kMostDepthwiseTaps = 255;
+inline constexpr std::int64_t kMostDepthwiseTaps = 127;
 
 /// With the vectors of effective_isa() that suit so many channels.
 const DepthwiseKernels& depthwise_kernels(std::int64_t channels);
