@@ -15,7 +15,7 @@ struct Geometry {
   std::int64_t batch, groups, in_channels, out_channels;  // channels of one group
   Axes in, out, kernel, stride, dilation, pad;
   std::int64_t in_size, out_size, kernel_size;
-  bool empty = false;  ///< no input or no weights: all sums are 0
+  bool no_input = false, no_weights = false;
 };
 
 Axes three(std::span<const std::int64_t> list, std::int64_t fallback) {
@@ -40,9 +40,10 @@ Geometry geometry(const Dims& x, const Dims& w, const Dims& y, std::int64_t grou
   g.dilation = three(win.dilations, 1);
   g.pad = three(win.pads_begin, 0);
   g.out_size = product(g.out);
-  g.empty = element_count(x) == 0 || element_count(w) == 0;
-  g.in_size = g.empty ? 0 : product(g.in);
-  g.kernel_size = g.empty ? 1 : product(g.kernel);
+  g.no_input = element_count(x) == 0;
+  g.no_weights = element_count(w) == 0;
+  g.in_size = g.no_input ? 0 : product(g.in);
+  g.kernel_size = g.no_weights ? 1 : product(g.kernel);
   return g;
 }
 
@@ -99,7 +100,7 @@ std::vector<Sum<S>> convolve(const Geometry& g, const Operands<S>& o) {
   const std::int64_t depth = g.in_channels * g.kernel_size;
   const Pieces rows(g.out_channels, kTileRows), pixels(g.out_size, kTileCols);
   std::vector<T> y(static_cast<std::size_t>(g.batch * g.groups * g.out_channels * g.out_size));
-  if (g.empty) return y;
+  if (g.no_weights) return y;  // windows without input still see what stands outside
   const std::int64_t work = std::max<std::int64_t>(1, rows.size * pixels.size * depth);
   parallel_for(g.batch * g.groups * rows.number * pixels.number, kGrain / work,
                [&](std::int64_t begin, std::int64_t end) {
@@ -152,7 +153,7 @@ std::vector<double> convolve_transposed(const Geometry& g, const S* x, const S* 
   const Pieces channels(g.out_channels, std::max<std::int64_t>(1, kTileRows / g.kernel_size)),
       pixels(g.in_size, kTileCols);
   std::vector<double> y(static_cast<std::size_t>(g.batch * g.groups * g.out_channels * g.out_size));
-  if (g.empty) return y;
+  if (g.no_input || g.no_weights) return y;
   const std::int64_t row_length = g.out_channels * g.kernel_size;  // of one input channel's weights
   const std::int64_t work =
       std::max<std::int64_t>(1, channels.size * g.kernel_size * g.in_size * g.in_channels);

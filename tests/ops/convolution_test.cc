@@ -207,6 +207,12 @@ TEST(BinaryConvolution, counts_signs) {
         {1, 1, 1, 2}, {pad + 1 + 1, 1});
 }
 
+TEST(BinaryConvolution, a_window_beside_an_empty_picture_sees_the_border) {
+  const auto w = of_type(ElementType::u1, {1, 1, 1, 1}, {1});
+  const BinaryConvolution op{{{}, {}, {0, 0}, {1, 2}, AutoPad::explicit_}, BinaryMode::xnor_popcount, -1};
+  expect_values(evaluate(op, {floats({1, 1, 0, 0}, {}), w}), {1, 1, 1, 2}, {-1, -1});
+}
+
 TEST(BinaryConvolution, groups) {
   BinaryConvolution op;
   op.groups = 2;
