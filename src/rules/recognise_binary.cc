@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMostTerms = 1 << 23;  ///< sums of so many +2 and -2 are exact in f32
 
+bool has_two_levels(const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; }
+
 /// What the FakeQuantize gives: -size and size, or 0 and size.
 struct Levels {
   double size = 0;
@@ -90,8 +92,7 @@ Rule recognise() {
   const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
              output_high = constant(), weights = constant();
   const auto quantized =
-      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
-          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; });
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high).that(has_two_levels);
   const auto conv = is<Convolution>(quantized, weights);
   return rule("recognise-binary-convolution",
               "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
@@ -168,9 +169,12 @@ float step_between(float low, float high) {
 }
 
 /// By channel; nothing when the levels are not told by a sign, or rise and fall.
-std::optional<std::vector<Question>> questions(const std::array<std::vector<double>, 4>& ranges) {
+std::optional<std::vector<Question>> questions(const Match& m, const std::array<Pattern, 4>& words,
+                                               std::size_t channels) {
+  std::array<std::vector<double>, 4> ranges;
+  for (std::size_t i = 0; i < 4; ++i) ranges[i] = per_channel(m.tensor(words[i]), channels);
   std::vector<Question> out;
-  for (std::size_t c = 0; c < ranges[0].size(); ++c) {
+  for (std::size_t c = 0; c < channels; ++c) {
     const auto low = static_cast<float>(ranges[0][c]), high = static_cast<float>(ranges[1][c]);
     const bool below = ranges[2][c] > 0, above = ranges[3][c] > 0;
     if (low > high || below == above) return std::nullopt;
@@ -198,16 +202,12 @@ Rule ask_for_signs() {
   const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
              output_high = constant(), weights = constant();
   const auto quantized =
-      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
-          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; })
-          .used_once();
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high).that(has_two_levels).used_once();
   const auto conv = is<BinaryConvolution>(quantized, weights);
   const auto asked = [=](const Match& m) {
     const auto channels =
         static_cast<std::size_t>(m.tensor(weights).shape()[1] * m.op<BinaryConvolution>(conv).groups);
-    return questions({per_channel(m.tensor(input_low), channels), per_channel(m.tensor(input_high), channels),
-                      per_channel(m.tensor(output_low), channels),
-                      per_channel(m.tensor(output_high), channels)});
+    return questions(m, {input_low, input_high, output_low, output_high}, channels);
   };
   return rule("binarise-by-sign",
               "A FakeQuantize with two levels before a BinaryConvolution is a subtraction, or nothing",
@@ -332,15 +332,11 @@ Rule levels_are_compared() {
   const auto x = any(), input_low = constant(), input_high = constant(), output_low = constant(),
              output_high = constant(), zero = constant();
   const auto quantized =
-      is<FakeQuantize>(x, input_low, input_high, output_low, output_high)
-          .that([](const Graph&, const Node& n) { return n.op.as<FakeQuantize>()->levels == 2; })
-          .used_once();
+      is<FakeQuantize>(x, input_low, input_high, output_low, output_high).that(has_two_levels).used_once();
   const auto sign = is<Greater>(quantized, zero);
   const auto asked = [=](const Match& m) {
     const auto channels = static_cast<std::size_t>(m.shape(x)[1].size());
-    return questions({per_channel(m.tensor(input_low), channels), per_channel(m.tensor(input_high), channels),
-                      per_channel(m.tensor(output_low), channels),
-                      per_channel(m.tensor(output_high), channels)});
+    return questions(m, {input_low, input_high, output_low, output_high}, channels);
   };
   return rule("binarise-by-comparison", "The sign of a FakeQuantize with two levels is a comparison",
               RuleSet::runtime, sign)
