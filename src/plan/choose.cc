@@ -12,6 +12,7 @@
 #include "ops/axes.h"
 #include "ops/movement.h"
 #include "plan/apart.h"
+#include "plan/cut.h"
 #include "plan/pbqp.h"
 
 namespace lamina {
@@ -57,6 +58,8 @@ class Chooser {
     parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
+        for (auto& offer : offers_cut(graph_, open[i], found[i].offers))
+          found[i].offers.push_back(std::move(offer));
         if (!may_come_apart(graph_, graph_.node(open[i]))) continue;
         for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
       }
@@ -74,7 +77,7 @@ class Chooser {
 
   /// Stages that an offer leaves to a node of their own: they, and one more pass over the tensor.
   double left_over(const Node& node, const Offer& offer) const {
-    if (offer.stages >= epilogue_size(node)) return 0;
+    if (offer.stages >= epilogue_size(node) || !offer.make) return 0;  // without `make`: counted already
     const auto& type = graph_.type(node.outputs[0]);
     const Graph& body = *epilogue(node);
     const auto order = body.order();
