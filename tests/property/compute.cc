@@ -96,7 +96,7 @@ void add_product_with_constant(GraphBuilder& b) {
   op.transpose_a = dims.size() >= 2 && b.percent(15);
   op.transpose_b = b.percent(40);
   const auto k = op.transpose_a ? dims[dims.size() - 2] : dims.back();
-  const auto n = b.percent(40) ? k : b.channels();
+  const auto n = b.percent(40) && k <= 256 ? k : b.channels();  // a flattened tensor may be long
   Dims w = op.transpose_b ? Dims{n, k} : Dims{k, n};
   if (dims.size() > 2 && b.percent(20))  // weights of their own for each matrix, or ones in front
     w.insert(w.begin(), b.percent(50) ? dims[dims.size() - 3] : 1);
