@@ -76,6 +76,8 @@ Difference difference(const Tensor& got, const Tensor& wanted, bool half) {
 
 std::string to_string(const Difference& d) {
   if (!d.comparable) return "other shape or type";
+  if (d.undecided)
+    return fmt::format("max {:.3g}, {} values a level off where one rounding decides", d.max, d.undecided);
   if (d.limit == 0) return fmt::format("{} values differ", d.mismatches);
   if (d.mismatches) return fmt::format("{} values not finite in one only", d.mismatches);
   return fmt::format("max {:.3g} of {:.3g} allowed, mean {:.2g}", d.max, d.limit, d.mean);

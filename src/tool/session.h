@@ -27,6 +27,7 @@ struct Difference {
   bool within = true;      ///< f32: max <= 1e-4 + 1e-3 * largest (f16: 1e-3 + 1e-2); integers equal
   double max = 0, mean = 0, largest = 0, limit = 0;
   std::size_t mismatches = 0;  ///< integers that differ, values not finite in one only
+  std::size_t undecided = 0;   ///< beyond the limit, but by what one rounding may change (tool/rounding.h)
 };
 /// `half`: the wider rule of half-precision tensors.
 Difference difference(const Tensor& got, const Tensor& wanted, bool half = false);

@@ -1,0 +1,17 @@
+#pragma once
+/// What one rounding may change where a sum is quantised at once.
+#include <optional>
+
+#include "graph/graph.h"
+
+namespace lamina::tool {
+
+/// Operators that round to levels, here or in a body.
+bool quantises(const Graph& graph);
+
+/// For each element of the node's result how far correct kernels may be off: f32 sums in another order differ
+/// by up to 2^-20 of the sum of their terms' magnitudes, and where that crosses the border between two levels
+/// the result is a level off. Nothing for nodes that quantise no sum.
+std::optional<std::vector<double>> undecided(const Graph& graph, NodeId node, const std::vector<Tensor>& in);
+
+}  // namespace lamina::tool
