@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fusion_blocks import ATTENTION, BINARY_LAYERS
 from fusion_cases import (
     AFTER,
     BEFORE,
@@ -130,6 +131,14 @@ RULES: tuple[RulePage, ...] = (
         SIGNS,
     ),
     RulePage(
+        "binarise-once",
+        "Where binary convolutions read what another one makes, or several read the same, the signs are made"
+        " once, as booleans; `fuse-binary-signs` lets the convolution before make them, which compares its"
+        " counts of bits with a threshold per channel where its epilogue only rises.",
+        "Something else than binary convolutions reads the value.",
+        BINARY_LAYERS,
+    ),
+    RulePage(
         "remove-identity",
         "What changes nothing goes: multiplication by 1, addition of 0, powers of 1, reshapes and transposes"
         " that keep everything as it is.",
@@ -162,5 +171,14 @@ RULES: tuple[RulePage, ...] = (
         "The operators that make up a layer normalisation become one.",
         "Axes, exponent or the constants are others.",
         NORMS,
+    ),
+    RulePage(
+        "recognise-attention",
+        "Softmax of a scaled product of queries and keys, plus a mask, times the values, is one node whose"
+        " scores are never written whole. The plan takes it apart where its cost model says that its parts"
+        " are faster.",
+        "The scale is not one number; the mask would make the scores larger; the keys are not transposed;"
+        " something else reads the scores.",
+        ATTENTION,
     ),
 )

@@ -58,8 +58,9 @@ std::vector<NodeId> add_attention_parts(Graph& graph, const Node& n) {
     in.resize(MatMul::info.max_inputs);
     in.push_back(n.inputs[3]);
   }
-  const auto scores = graph.add_node(by_keys, std::move(in), n.name, -1, std::move(bodies));
-  const auto softmax = graph.add_node(Softmax{-1}, {graph.node(scores).outputs[0]}, n.name);
+  const auto named = [&](const std::string& part) { return n.name.empty() ? "" : n.name + part; };
+  const auto scores = graph.add_node(by_keys, std::move(in), named("/scores"), -1, std::move(bodies));
+  const auto softmax = graph.add_node(Softmax{-1}, {graph.node(scores).outputs[0]}, named("/weights"));
   const auto product = graph.add_node(MatMul{}, {graph.node(softmax).outputs[0], n.inputs[2]}, n.name);
   for (const auto id : {scores, softmax, product}) graph.set_sources(id, n.sources);
   return {scores, softmax, product};

@@ -1,0 +1,58 @@
+"""Blocks of several layers on which bench/fusions measures rules: attention, binary layers in a row."""
+
+import math
+
+from fusion_cases import Case
+from fusion_nets import Build, Net, Value
+
+# --- recognise-attention ---------------------------------------------------------------------------------
+
+
+def _product(n: Net, x: Value, y: Value, columns: int, transposed: bool = False) -> Value:
+    data = {"transpose_a": "false", "transpose_b": "true" if transposed else "false"}
+    return n.add("MatMul", x, y, shape=(*x.shape[:-1], columns), **data)
+
+
+def _attention(heads: int, queries: int, keys: int, size: int, mask: bool = False) -> Build:
+    """softmax(q * k^T / sqrt(size) + mask) * v, written out."""
+
+    def build(n: Net) -> Value:
+        q = n.input(1, heads, queries, size)
+        k, v = n.input(1, heads, keys, size), n.input(1, heads, keys, size)
+        y = n.scalar("Multiply", _product(n, q, k, keys, transposed=True), 1 / math.sqrt(size))
+        if mask:
+            y = n.binary("Add", y, n.input(1, 1, 1, keys))
+        return _product(n, n.add("SoftMax", y, axis=3), v, size)
+
+    return build
+
+
+ATTENTION = (
+    Case("8 heads of 64, 512 by 512", _attention(8, 512, 512, 64)),
+    Case("8 heads of 64, 1024 by 1024, mask", _attention(8, 1024, 1024, 64, mask=True)),
+    Case("8 heads of 40, 4096 by 77", _attention(8, 4096, 77, 40)),
+    Case("12 heads of 64, 197 by 197", _attention(12, 197, 197, 64)),
+    Case("12 heads of 64, 1 by 512", _attention(12, 1, 512, 64)),
+)
+
+# --- binarise-once, fuse-binary-signs --------------------------------------------------------------------
+
+
+def _binary_layers(channels: int, size: int, kernel: int, layers: int) -> Build:
+    """Binary convolutions in a row, each with a scale and shift per channel behind it."""
+
+    def build(n: Net) -> Value:
+        y = n.input(1, channels, size, size)
+        for _ in range(layers):
+            y = n.binary_convolution(n.signs(y, -1), channels, kernel)
+            y = n.per_channel("Add", n.per_channel("Multiply", y), low=-1)
+        return y
+
+    return build
+
+
+BINARY_LAYERS = (
+    Case("3 of 3x3, 64, 56x56", _binary_layers(64, 56, 3, 3)),
+    Case("3 of 3x3, 256, 14x14", _binary_layers(256, 14, 3, 3)),
+    Case("3 of 1x1, 256, 28x28", _binary_layers(256, 28, 1, 3)),
+)
