@@ -1,4 +1,6 @@
 /// Attention said with other operators.
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "ops/attention.h"
@@ -38,6 +40,21 @@ Graph scores_epilogue(const TensorType& scores, double scale, const TensorType* 
   return body;
 }
 
+/// Layers of the file before its Softmax made the scores, those behind it the product. Without one, as where
+/// attention was a layer of the file, all three parts come from all of them.
+void share_sources(Graph& graph, const std::vector<SourceId>& all, const std::vector<NodeId>& parts) {
+  const auto softmax = std::find_if(all.begin(), all.end(), [&](SourceId s) {
+    auto type = s.index < graph.sources.size() ? graph.sources[s.index].type : "";
+    for (auto& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return type == "softmax";
+  });
+  const bool known = softmax != all.end() && softmax != all.begin() && softmax + 1 != all.end();
+  const auto first = known ? softmax : all.end(), last = known ? softmax + 1 : all.begin();
+  graph.set_sources(parts[0], {all.begin(), first});
+  graph.set_sources(parts[1], known ? std::vector<SourceId>{*softmax} : all);
+  graph.set_sources(parts[2], {last, all.end()});
+}
+
 }  // namespace
 
 bool has_parts(const Graph& graph, const Node& n) {
@@ -62,8 +79,9 @@ std::vector<NodeId> add_attention_parts(Graph& graph, const Node& n) {
   const auto scores = graph.add_node(by_keys, std::move(in), named("/scores"), -1, std::move(bodies));
   const auto softmax = graph.add_node(Softmax{-1}, {graph.node(scores).outputs[0]}, named("/weights"));
   const auto product = graph.add_node(MatMul{}, {graph.node(softmax).outputs[0], n.inputs[2]}, n.name);
-  for (const auto id : {scores, softmax, product}) graph.set_sources(id, n.sources);
-  return {scores, softmax, product};
+  const std::vector<NodeId> parts{scores, softmax, product};
+  share_sources(graph, n.sources, parts);
+  return parts;
 }
 
 }  // namespace lamina

@@ -10,8 +10,8 @@ import unittest
 
 TOOL = os.environ["LAMINA_TOOL"]
 SHARED = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models"
-# Networks made by ../shared/bench/compare.py --make-classics, when they are there.
-CLASSICS = pathlib.Path(os.environ.get("LAMINA_CLASSICS", "/tmp/classics"))
+# A folder of networks made by ../shared/bench/compare.py --make-classics, when it is said.
+CLASSICS = pathlib.Path(os.environ.get("LAMINA_CLASSICS", os.devnull))
 PACKAGED = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models"
 # Of packages: the names and shapes of their inputs.
 SHAPES = {

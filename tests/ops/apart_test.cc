@@ -20,10 +20,13 @@ Graph parse(const std::string& text) { return parse_graph(text, operators()); }
 TEST(Apart, attention_is_two_products_and_a_softmax) {
   auto g = parse(R"(graph (q: f32[2,3,5,4], k: f32[1,3,7,4], v: f32[2,3,7,6], m: f32[5,7]) -> (y) {
   sources {
-    0 "attention" "Softmax"
+    0 "scores" "MatMul"
+    1 "mask" "Add"
+    2 "softmax" "SoftMax"
+    3 "product" "MatMul"
   }
   scale = const f32[] {0.25}
-  y = ScaledDotProductAttention(q, k, v, m, scale) @"attention" from [0]
+  y = ScaledDotProductAttention(q, k, v, m, scale) @"attention" from [0, 1, 2, 3]
 }
 )");
   const auto before = g;
@@ -31,7 +34,9 @@ TEST(Apart, attention_is_two_products_and_a_softmax) {
   EXPECT_EQ(verify(g), Strings{});
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(g.node(parts[0]).bodies.at(0).node_count(), 2u);
-  EXPECT_EQ(g.node(parts[2]).sources, std::vector<SourceId>{SourceId{0}});
+  EXPECT_EQ(g.node(parts[0]).sources, (std::vector<SourceId>{SourceId{0}, SourceId{1}}));
+  EXPECT_EQ(g.node(parts[1]).sources, std::vector<SourceId>{SourceId{2}});
+  EXPECT_EQ(g.node(parts[2]).sources, std::vector<SourceId>{SourceId{3}});
   EXPECT_EQ(g.value(g.results()[0].value).name, "y");
   const std::vector<Tensor> in{
       seeded_tensor(ElementType::f32, {2, 3, 5, 4}, 1), seeded_tensor(ElementType::f32, {1, 3, 7, 4}, 2),
