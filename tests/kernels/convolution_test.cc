@@ -147,8 +147,8 @@ TEST(Convolution, windows_outside_of_the_picture) {
                    1);
 }
 
-/// Ours keep NaN: with one thread they are chosen on every instruction set. (oneDNN's clip on SSE4.1 makes
-/// the lower bound of it.)
+/// Ours keep NaN: with one thread they are chosen on every instruction set. (oneDNN's ReLU and clip make a
+/// bound of it.)
 TEST(Convolution, not_a_number) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const std::string op : {"Relu(a)", "Clamp(a) min=-1 max=1"}) {
