@@ -68,6 +68,14 @@ void fill_line(T value, T* dst, std::int64_t count) {
   std::fill_n(dst, count, value);
 }
 
+/// Constants of a mapped file may lie at any address.
+template <class T>
+T read(const T* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 /// One line of `count` elements.
 template <class T>
 void line(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride, std::int64_t count) {
@@ -75,11 +83,11 @@ void line(const T* src, std::int64_t src_stride, T* dst, std::int64_t dst_stride
     copy_line(reinterpret_cast<std::byte*>(dst), reinterpret_cast<const std::byte*>(src),
               count * static_cast<std::int64_t>(sizeof(T)));
   } else if (dst_stride == 1 && src_stride == 0) {
-    fill_line(*src, dst, count);
+    fill_line(read(src), dst, count);
   } else if (dst_stride == 1) {
-    for (std::int64_t i = 0; i < count; ++i) dst[i] = src[i * src_stride];
+    for (std::int64_t i = 0; i < count; ++i) dst[i] = read(src + i * src_stride);
   } else {
-    for (std::int64_t i = 0; i < count; ++i) dst[i * dst_stride] = src[i * src_stride];
+    for (std::int64_t i = 0; i < count; ++i) dst[i * dst_stride] = read(src + i * src_stride);
   }
 }
 
@@ -92,7 +100,7 @@ void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_r
     for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
       const auto r1 = std::min(rows, r0 + kTile), c1 = std::min(columns, c0 + kTile);
       for (auto r = r0; r < r1; ++r)
-        for (auto c = c0; c < c1; ++c) dst[r * dst_row + c] = src[c * src_column + r];
+        for (auto c = c0; c < c1; ++c) dst[r * dst_row + c] = read(src + c * src_column + r);
     }
 }
 
@@ -177,7 +185,7 @@ void copy_transposed(const CopyJob& job, std::size_t dense, const T* src, T* dst
 template <int kCount, class T>
 void lines_of(const T* src, std::int64_t src_row, T* dst, std::int64_t dst_row, std::int64_t rows) {
   for (std::int64_t r = 0; r < rows; ++r, src += src_row, dst += dst_row)
-    for (std::int64_t i = 0; i < kCount; ++i) dst[i] = src[i];
+    for (std::int64_t i = 0; i < kCount; ++i) dst[i] = read(src + i);
 }
 
 /// `rows` lines along the last axis of a job.
