@@ -67,15 +67,9 @@ bool is_product(std::string_view implementation) {
          implementation.find("brg") == std::string_view::npos;
 }
 
-double deconvolution_cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
-                          std::int64_t groups) {
-  const double work = multiply_adds(x, w) * filled_lanes(w[1]);
-  if (!is_product(implementation))
-    return cost_of(Family::brgemm_deconv, work,
-                   4.0 * static_cast<double>(element_count(x) + element_count(y)));
-  // A product, then its columns are added up where they belong.
-  const double columns = work / static_cast<double>(x[1] / groups);
-  return cost_of(Family::gemm_conv, work * (groups > 1 ? 8 : 1)) + 6 * move_cost(4 * columns);
+double deconvolution_cost(const Dims& x, const Dims& y, const Dims& w) {
+  return cost_of(Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(w[1]),
+                 4.0 * static_cast<double>(element_count(x) + element_count(y)));
 }
 
 Verdict takes(const NodeView& v) {
@@ -216,15 +210,13 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
-    // With bias they are wrong on small pictures, and their stages make numbers of NaN.
-    if (is_product(pd->impl_info_str()) && (!v.has(2) || v.constant(2))) {
-      answers.refuse("onednn", "{}: a product and sums of columns, wrong now and then where ours is right",
+    if (is_product(pd->impl_info_str())) {
+      answers.refuse("onednn", "{}: wrong on small pictures with bias, and its stages make numbers of NaN",
                      pd->impl_info_str());
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws),
-        deconvolution_cost(pd->impl_info_str(), x, y, w, op.groups)));
+        v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws), deconvolution_cost(x, y, w)));
   }
 }
 
