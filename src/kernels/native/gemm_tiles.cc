@@ -36,6 +36,9 @@ using V = hn::Vec<D>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
 constexpr bool kManyRegisters = kLanes == 16;
+/// k per turn of a kernel's loop: fewer instructions that are not multiply-adds, which count where two
+/// threads share a core.
+constexpr int kUnroll = HWY_TARGET <= HWY_AVX2 ? 4 : 1;
 
 /// What is due after the last k, for all of a kernel's columns: `c` and `add` are where they begin. Only the
 /// first `columns` are stored.
@@ -109,16 +112,73 @@ HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int ve
     }
 }
 
+/// Where a kernel reads: rows 0, 4, 8, ... of A and how far the three behind each are, and a row of B.
+template <int R>
+struct Sources {
+  static constexpr int kBases = (R + 3) / 4;
+  const float* a[kBases];
+  std::int64_t a1, a3;
+  const float* b;
+  std::int64_t b1, b3;  ///< one row of B further on, three
+
+  /// Row m at k + u.
+  HWY_INLINE const float* a_at(int m, int u) const {
+    const float* base = a[m / 4] + u;
+    return m % 4 == 0 ? base : m % 4 == 1 ? base + a1 : m % 4 == 2 ? base + 2 * a1 : base + a3;
+  }
+  HWY_INLINE const float* b_at(int u) const {
+    return u == 0 ? b : u == 1 ? b + b1 : u == 2 ? b + 2 * b1 : b + b3;
+  }
+  /// On to k + U. Compilers would make an address of every row if they saw these additions.
+  template <int U>
+  HWY_INLINE void advance(std::int64_t b_bytes) {
+    asm("add %1, %0" : "+r"(b) : "rm"(b_bytes) : "cc");
+#pragma GCC unroll 4
+    for (int i = 0; i < kBases; ++i) asm("add %1, %0" : "+r"(a[i]) : "i"(U * sizeof(float)) : "cc");
+    asm("" : "+r"(a1), "+r"(a3), "+r"(b1), "+r"(b3));
+  }
+};
+
+/// sum += x * y, in the register of `sum`: compilers would move sums about.
+HWY_INLINE void multiply_add(V x, V y, V& sum) {
+#if HWY_TARGET <= HWY_AVX2
+  asm("vfmadd231ps %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(y.raw));
+#else
+  sum = hn::MulAdd(x, y, sum);
+#endif
+}
+
+/// U values of k: P panels of N vectors, `b_panel` floats apart.
+template <int R, int N, int P, int U>
+HWY_INLINE void multiply(const Sources<R>& from, std::int64_t b_panel, V (&sums)[R][N * P]) {
+#pragma GCC unroll 4
+  for (int u = 0; u < U; ++u) {
+    V row[N * P];
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p)
+#pragma GCC unroll 4
+      for (int v = 0; v < N; ++v) row[p * N + v] = hn::LoadU(d, from.b_at(u) + p * b_panel + v * kLanes);
+#pragma GCC unroll 16
+    for (int m = 0; m < R; ++m) {
+      const V x = hn::Set(d, *from.a_at(m, u));
+#pragma GCC unroll 8
+      for (int v = 0; v < N * P; ++v) multiply_add(x, row[v], sums[m][v]);
+    }
+  }
+}
+
 /// R rows by P panels of N vectors at once.
 template <int R, int N, int P = 1>
 void kernel(const Tile& t) {
-  constexpr int kAll = N * P, kBases = (R + 3) / 4;
+  constexpr int kAll = N * P;
   const Segment *first = t.segments, *last = first + t.segment_count - 1;
-  const float* a[kBases];  // rows 0, 4, 8, ...: moved on from segment to segment and back
+  Sources<R> from;  // moved on from segment to segment and back
 #pragma GCC unroll 4
-  for (int i = 0; i < kBases; ++i) a[i] = t.a + first->a + 4 * i * t.a_step;
-  const std::int64_t step1 = t.a_step, step3 = 3 * t.a_step;
-  const std::int64_t b_bytes = t.b_row * static_cast<std::int64_t>(sizeof(float));
+  for (int i = 0; i < from.kBases; ++i) from.a[i] = t.a + first->a + 4 * i * t.a_step;
+  from.a1 = t.a_step, from.a3 = 3 * t.a_step;
+  from.b1 = t.b_row, from.b3 = 3 * t.b_row;
+  const std::int64_t b_bytes = t.b_row * static_cast<std::int64_t>(sizeof(float)),
+                     b_bytes4 = kUnroll * b_bytes;
   for (std::int64_t set = 0; set < t.repeat; ++set) {
     for (std::int64_t step = 0; step < t.steps; ++step) {
       V sums[R][kAll];
@@ -130,32 +190,20 @@ void kernel(const Tile& t) {
       }
       const float* panel = t.b + step * P * t.b_panel;
       for (const Segment* s = first;; ++s) {
-        const float* b = panel + s->b * t.b_row;
-        for (std::int64_t k = s->length; k > 0; --k) {
-          V row[kAll];
-#pragma GCC unroll 4
-          for (int p = 0; p < P; ++p)
-#pragma GCC unroll 4
-            for (int v = 0; v < N; ++v) row[p * N + v] = hn::LoadU(d, b + p * t.b_panel + v * kLanes);
-          asm("add %1, %0" : "+r"(b) : "m"(b_bytes) : "cc");
-#pragma GCC unroll 16
-          for (int m = 0; m < R; ++m) {
-            const float* from = a[m / 4];
-            const V x = hn::Set(d, m % 4 == 0   ? from[0]
-                                   : m % 4 == 1 ? from[step1]
-                                   : m % 4 == 2 ? from[2 * step1]
-                                                : from[step3]);
-#pragma GCC unroll 8
-            for (int v = 0; v < kAll; ++v) sums[m][v] = hn::MulAdd(x, row[v], sums[m][v]);
-          }
-          // Compilers would make an address of every row if they saw these additions.
-#pragma GCC unroll 4
-          for (int i = 0; i < kBases; ++i) asm("add $4, %0" : "+r"(a[i]) : : "cc");
+        from.b = panel + s->b * t.b_row;
+        std::int64_t k = s->length;
+        for (; k >= kUnroll; k -= kUnroll) {
+          multiply<R, N, P, kUnroll>(from, t.b_panel, sums);
+          from.template advance<kUnroll>(b_bytes4);
+        }
+        for (; k > 0; --k) {
+          multiply<R, N, P, 1>(from, t.b_panel, sums);
+          from.template advance<1>(b_bytes);
         }
         std::int64_t move = (s == last ? first : s + 1)->a - s->a - s->length;
         if (s == last && step + 1 == t.steps) move += t.a_move;
 #pragma GCC unroll 4
-        for (int i = 0; i < kBases; ++i) a[i] += move;
+        for (int i = 0; i < from.kBases; ++i) from.a[i] += move;
         if (s == last) break;
       }
       const std::int64_t column = step * kAll * kLanes, left = t.columns - column;
