@@ -17,7 +17,7 @@ BELOW["graph"] = ["base"]
 BELOW["ops"] = ["graph"] + BELOW["graph"]
 for room in ("interpreter", "rewrite", "formats"):
     BELOW[room] = ["ops"] + BELOW["ops"]
-BELOW["kernels"] = ["interpreter"] + BELOW["interpreter"]  # the reference kernel evaluates as it does
+BELOW["kernels"] = ["interpreter"] + BELOW["interpreter"]  # the reference kernel and thresholds ask it
 BELOW["rules"] = ["rewrite"] + BELOW["rewrite"]
 BELOW["plan"] = ["kernels"] + BELOW["kernels"]
 BELOW["exec"] = ["plan"] + BELOW["plan"]
