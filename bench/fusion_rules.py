@@ -9,7 +9,6 @@ from fusion_cases import (
     BEFORE,
     BIAS,
     CHAINS,
-    DEPTHWISE,
     FC,
     FC_SUM,
     GROUPS,
@@ -24,6 +23,7 @@ from fusion_cases import (
     SUM,
     Case,
 )
+from fusion_pairs import DEPTHWISE
 
 
 @dataclass(frozen=True)
