@@ -18,30 +18,7 @@ inline std::vector<Tensor> run_offers(const Graph& g, NodeId id, const std::vect
   std::vector<Tensor> results;
   for (auto& offer : ask_kernels(NodeView(g, id)).offers) {
     if (!offer.label.starts_with("native_elementwise")) continue;
-    Plan plan;
-    plan.graph = g;
-    plan.threads = 2;
-    PlanStep step;
-    const auto add = [&](ValueId v, Layout layout) {
-      PlanTensor t;
-      t.value = v;
-      t.type = g.type(v);
-      t.layout = layout;
-      t.root = static_cast<std::uint32_t>(plan.tensors.size());
-      plan.tensors.push_back(t);
-      return static_cast<std::uint32_t>(plan.tensors.size() - 1);
-    };
-    const auto& node = g.node(id);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto& c = offer.consumed;
-      const bool absent = !node.inputs[i].valid() || std::find(c.begin(), c.end(), i) != c.end();
-      step.in.push_back(absent ? kNoTensor : add(node.inputs[i], offer.inputs[i]));
-    }
-    step.out.push_back(add(node.outputs[0], offer.outputs[0]));
-    ModelWeights weights;
-    MakeContext context{weights};
-    step.code = offer.make(context);
-    results.push_back(run_single_step(plan, step, in).at(0));
+    results.push_back(run_offer(g, id, offer, in, {.threads = 2}).at(0));
   }
   return results;
 }

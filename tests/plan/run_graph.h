@@ -69,6 +69,43 @@ inline void unalign_constants(Graph& graph) {
   }
 }
 
+/// How run_offer runs one.
+struct OfferRun {
+  int threads = 1;
+  ModelWeights* weights = nullptr;  ///< what several offers share; null: each packs its own
+};
+
+/// The outputs, plain, of one offer for a node, run alone. Inputs: one per input of the node, plain.
+inline std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
+                                     const std::vector<Tensor>& inputs, const OfferRun& options = {}) {
+  Plan plan;
+  plan.threads = options.threads;
+  PlanStep step;
+  step.scratch = offer.scratch;
+  const auto tensor = [&](ValueId v, Layout layout) {
+    PlanTensor t;
+    t.value = v;
+    t.type = graph.type(v);
+    t.layout = layout;
+    t.root = static_cast<std::uint32_t>(plan.tensors.size());
+    plan.tensors.push_back(t);
+    return t.root;
+  };
+  const auto& node = graph.node(id);
+  const auto& consumed = offer.consumed;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool read =
+        node.inputs[i].valid() && std::find(consumed.begin(), consumed.end(), i) == consumed.end();
+    step.in.push_back(read ? tensor(node.inputs[i], offer.inputs[i]) : kNoTensor);
+  }
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    step.out.push_back(tensor(node.outputs[i], offer.outputs[i]));
+  ModelWeights own;
+  MakeContext context{options.weights ? *options.weights : own};
+  step.code = offer.make(context);
+  return run_single_step(plan, step, inputs);
+}
+
 /// Every kernel's every offer for every node of the graph, on the interpreter's inputs; then the whole plan.
 /// Some seeds have constants at odd addresses.
 inline void check_all_offers(Graph graph, std::uint64_t seed) {
@@ -80,34 +117,9 @@ inline void check_all_offers(Graph graph, std::uint64_t seed) {
                         const std::vector<Tensor>& out) {
     for (auto& offer : ask_kernels(NodeView(g, id)).offers) {
       if (offer.is_view || offer.stages < SIZE_MAX) continue;  // partial offers are checked through the plan
-      Plan plan;
-      plan.graph = g;
-      PlanStep step;
-      step.scratch = offer.scratch;
-      const auto tensor = [&](ValueId v, Layout layout) {
-        PlanTensor t;
-        t.value = v;
-        t.type = g.type(v);
-        t.layout = layout;
-        t.place = Place::arena;
-        t.root = static_cast<std::uint32_t>(plan.tensors.size());
-        plan.tensors.push_back(t);
-        return static_cast<std::uint32_t>(plan.tensors.size() - 1);
-      };
-      const auto& node = g.node(id);
-      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        const bool consumed =
-            std::find(offer.consumed.begin(), offer.consumed.end(), i) != offer.consumed.end();
-        step.in.push_back(!node.inputs[i].valid() || consumed ? kNoTensor
-                                                              : tensor(node.inputs[i], offer.inputs[i]));
-      }
-      for (std::size_t i = 0; i < node.outputs.size(); ++i)
-        step.out.push_back(tensor(node.outputs[i], offer.outputs[i]));
-      MakeContext context{weights};
-      step.code = offer.make(context);
-      const auto got = run_single_step(plan, step, in);
+      const auto got = run_offer(g, id, offer, in, {.weights = &weights});
       for (std::size_t i = 0; i < got.size(); ++i)
-        expect_close(got[i], out[i], offer.label + " for " + node.op.name());
+        expect_close(got[i], out[i], offer.label + " for " + g.node(id).op.name());
     }
   };
   const auto wanted = interpret(graph, inputs, observe);
