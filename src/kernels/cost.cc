@@ -1,5 +1,7 @@
 #include "kernels/cost.h"
 
+#include <algorithm>
+
 #include "base/cpu.h"
 
 namespace lamina {
@@ -62,5 +64,10 @@ double cost_of(Family family, double work, double bytes) {
 }
 
 double move_cost(double bytes) { return cost_of(Family::copy, 0, bytes); }
+
+double far_cost(double bytes) {
+  constexpr double kNearBytes = 1.2e6, kFarRate = 30000;  // the rate is per microsecond
+  return std::max(0.0, bytes - kNearBytes) / kFarRate;
+}
 
 }  // namespace lamina

@@ -37,4 +37,8 @@ double cost_of(Family family, double work, double bytes = 0);
 /// Bytes moved by whole lines.
 double move_cost(double bytes);
 
+/// What a tensor of that size costs more when it is written whole before it is read: what kernels say is for
+/// tensors nearby, and what does not fit into L2 is there no more by then.
+double far_cost(double bytes);
+
 }  // namespace lamina

@@ -9,15 +9,13 @@
 namespace lamina {
 namespace {
 
-/// Of a tensor that is written whole before it is read: what is beyond these bytes is no more in L2 by then
-/// and costs so many bytes per microsecond besides what kernels say, whose costs are for tensors nearby.
-constexpr double kNearBytes = 1.2e6, kFarRate = 30000;
-/// The same again, of what is in memory by then.
+/// Of a tensor between parts, what is beyond these bytes is not only far but in memory when it is read, and
+/// costs so many bytes per microsecond besides.
 constexpr double kMemoryBytes = 32e6, kMemoryRate = 20000;
 
-double far_cost(const TensorType& type) {
+double cost_between(const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  return std::max(0.0, bytes - kNearBytes) / kFarRate + std::max(0.0, bytes - kMemoryBytes) / kMemoryRate;
+  return far_cost(bytes) + std::max(0.0, bytes - kMemoryBytes) / kMemoryRate;
 }
 
 double reorder(const TensorType& type) { return reorder_cost(type.element, type.shape.sizes()); }
@@ -74,7 +72,7 @@ std::vector<Way> ways_of(const Apart& apart) {
   for (std::size_t n = 0; n < apart.nodes.size(); ++n) {
     const auto id = apart.nodes[n];
     const auto& made = g.type(g.node(id).outputs[0]);
-    const double far = n + 1 < apart.nodes.size() ? far_cost(made) : 0;
+    const double far = n + 1 < apart.nodes.size() ? cost_between(made) : 0;
     std::vector<Way> longer;
     for (const auto& offer : usable(NodeView(g, id)))
       for (auto way : ways) {

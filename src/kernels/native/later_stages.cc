@@ -14,9 +14,6 @@ namespace {
 
 constexpr double kCyclesOfTask = 30000;  // less is not worth a second thread
 constexpr double kCyclesOfMemory = 1;    // per element, to read and write it
-/// What is beyond these bytes has left L2 before it is read again, and costs so many bytes per microsecond
-/// more.
-constexpr double kNearBytes = 1.2e6, kFarRate = 30000;
 
 /// A kernel and what follows on its output, which may be a slice of a wider tensor's channels.
 struct Work {
@@ -109,7 +106,7 @@ std::vector<std::size_t> read_before(const Node& node, std::size_t kept) {
 
 double pass_cost(const NodeView& v) {
   const double bytes = static_cast<double>(element_count(v.out_dims()) * bits_of(v.out_element())) / 8;
-  return move_cost(2 * bytes) - move_cost(0) + std::max(0.0, bytes - kNearBytes) / kFarRate;
+  return move_cost(2 * bytes) - move_cost(0) + far_cost(bytes);
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
