@@ -21,8 +21,8 @@ struct ScaledDotProductAttention {
 
 /// The mask is one to add, and the scale is known: then add_attention_parts can say it with other operators.
 bool has_parts(const Graph& graph, const Node& attention);
-/// Adds a matrix product (scale and mask in its epilogue), a Softmax and a second product to the node's graph.
-/// Their ids (ops/apart.h).
+/// Adds a matrix product (scale and mask in its epilogue), a Softmax and a second product to the node's
+/// graph. Their ids (ops/apart.h).
 std::vector<NodeId> add_attention_parts(Graph& graph, const Node& attention);
 
 }  // namespace lamina
