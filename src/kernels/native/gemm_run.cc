@@ -51,11 +51,15 @@ class Task {
     start(p_.batches[0], 0);
   }
 
-  void run() {
+  /// `first`: of those that run one after the other on this thread.
+  void run(bool first) {
     for (std::int64_t part = 0; part < p_.depth_blocks; ++part) {
       tile_.accumulate = part > 0;
       tile_.last = part + 1 == p_.depth_blocks;
-      for (auto s = first_strip_; s < last_strip_; ++s) run_strip(p_.strips[s], part);
+      for (auto s = first_strip_; s < last_strip_; ++s) {
+        far_ = s == first_strip_ && (first || s == 0);
+        run_strip(p_.strips[s], part);
+      }
     }
   }
 
@@ -121,25 +125,37 @@ class Task {
                 std::int64_t most) {
     const Panels& panels = p_.panels;
     const auto vectors = panels.vectors(panel), width = vectors * panels.lanes;
-    const auto at_once = tile_.repeat == 1 || steps * together * width * panels.depth <= kSmallB ? steps : 1;
+    const bool near = steps * together * width * panels.depth <= kSmallB;
+    const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
     tile_.b_row = o_.b_row ? o_.b_row : width;
     tile_.b_panel = o_.b_row ? width : width * panels.depth;
     tile_.steps = at_once;
+    tile_.ahead = nullptr;
     for (; steps > 0; steps -= at_once, panel += at_once * together) {
       const auto column = panels.column(panel);
       tile_.columns = std::min(at_once * together * width, panels.columns - column);
       tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
       tile_.b = b_ + (o_.b_row ? column : panels.offset(panel));
       const std::int64_t parts = (rows + most - 1) / most;
+      if (far_ && !near && !o_.b_row) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {
         const std::int64_t count = (rows - first) / (parts - part);
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
         run_tile(count, vectors, together);
+        if (tile_.ahead && at_once == 1)
+          tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move / 4;
         first += count;
       }
     }
+  }
+
+  /// The panels that follow come into L2 in as many shares. Behind the last there is nothing, which harms
+  /// not.
+  void fetch_ahead(std::int64_t shares, std::int64_t columns) {
+    tile_.ahead = tile_.b + columns * p_.panels.depth;
+    tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * 4 / shares);
   }
 
   void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {
@@ -209,6 +225,7 @@ class Task {
   const float* a_first_ = nullptr;
   std::int64_t point_ = 0, point_step_ = 0, point_move_ = 0;  ///< in rows of C
   float dot_bias_[kMostDots];
+  bool far_ = false;  ///< B comes from far for the first time
   Tile tile_;
   StageRun* stages_;
 };
@@ -217,16 +234,16 @@ class Task {
 
 void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
                 StageRun* stages) {
-  Task(product, operands, first, last, stages).run();
+  Task(product, operands, first, last, stages).run(true);
 }
 
 void run(const Product& product, const Operands& operands) {
   parallel_for(product.tasks, product.grain, [&](std::int64_t begin, std::int64_t end) {
     if (operands.stages) {
       StageRun stages(*operands.stages, operands.inputs);
-      for (auto t = begin; t < end; ++t) Task(product, operands, t, &stages).run();
+      for (auto t = begin; t < end; ++t) Task(product, operands, t, &stages).run(t == begin);
     } else {
-      for (auto t = begin; t < end; ++t) Task(product, operands, t, nullptr).run();
+      for (auto t = begin; t < end; ++t) Task(product, operands, t, nullptr).run(t == begin);
     }
   });
 }

@@ -139,6 +139,12 @@ struct Sources {
   }
 };
 
+/// Into L2, where lines come in pairs.
+HWY_INLINE void fetch(const char* from) {
+#pragma GCC unroll 4
+  for (int i = 0; i < (kManyRegisters ? 4 : 2); ++i) __builtin_prefetch(from + i * 128, 0, 2);
+}
+
 /// sum += x * y, in the register of `sum`: compilers would move sums about.
 HWY_INLINE void multiply_add(V x, V y, V& sum) {
 #if HWY_TARGET <= HWY_AVX2
@@ -179,6 +185,7 @@ void kernel(const Tile& t) {
   from.b1 = t.b_row, from.b3 = 3 * t.b_row;
   const std::int64_t b_bytes = t.b_row * static_cast<std::int64_t>(sizeof(float)),
                      b_bytes4 = kUnroll * b_bytes;
+  const char* ahead = reinterpret_cast<const char*>(t.ahead);
   for (std::int64_t set = 0; set < t.repeat; ++set) {
     for (std::int64_t step = 0; step < t.steps; ++step) {
       V sums[R][kAll];
@@ -193,6 +200,10 @@ void kernel(const Tile& t) {
         from.b = panel + s->b * t.b_row;
         std::int64_t k = s->length;
         for (; k >= kUnroll; k -= kUnroll) {
+          if (kUnroll > 1 && ahead) {
+            fetch(ahead);
+            ahead += t.ahead_move;
+          }
           multiply<R, N, P, kUnroll>(from, t.b_panel, sums);
           from.template advance<kUnroll>(b_bytes4);
         }

@@ -30,9 +30,11 @@ struct Tile {
   const Segment* segments;
   std::int64_t segment_count;
   const float* b;
-  std::int64_t b_row;    ///< floats from one row of a panel to the next
-  std::int64_t b_panel;  ///< floats from one panel to the next
-  std::int64_t steps;    ///< panels, or groups of as many as the kernel takes at once
+  std::int64_t b_row;       ///< floats from one row of a panel to the next
+  std::int64_t b_panel;     ///< floats from one panel to the next
+  std::int64_t steps;       ///< panels, or groups of as many as the kernel takes at once
+  const float* ahead;       ///< of B, what is read next and lies in no near cache, or null
+  std::int64_t ahead_move;  ///< bytes of it to fetch per four k
   float* c;
   std::int64_t c_step;
   const float* add;  ///< added before the finish, or null; lies like c, but for add_step
