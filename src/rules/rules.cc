@@ -20,6 +20,7 @@ const std::vector<Rule>& all_rules() {
                       add_recognise_attention,
                       add_recognise_shuffles,
                       add_recognise_binary,
+                      add_binary_signs,
                       add_eliminate_transpose,
                       add_shrink_constants,
                       add_fold_scale,

@@ -1,0 +1,147 @@
+/// Between binary convolutions signs are booleans of a byte, made once: by a comparison, or by the
+/// BinaryConvolution before.
+#include <algorithm>
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "rules/binary_levels.h"
+#include "rules/rules.h"
+
+namespace lamina {
+namespace {
+
+/// It reads signs: nothing else of its input counts.
+bool reads_signs(const Graph& g, const Use& use) {
+  return use.input == 0 && g.node(use.node).op.is<BinaryConvolution>();
+}
+
+/// All readers of a value, of which none is a result of the graph, read signs.
+bool only_signs_are_read(const Graph& g, ValueId v) {
+  const auto& uses = g.value(v).uses;
+  return g.readers(v) == uses.size() &&
+         std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return reads_signs(g, use); });
+}
+
+/// A node that asks whether the value is more than 0.
+bool asks_for_sign(const Graph& g, const Use& use) {
+  const Node& n = g.node(use.node);
+  if (use.input != 0 || !n.op.is<Greater>()) return false;
+  const auto* zero = g.constant(n.inputs[1]);
+  return zero && zero->size() == 1 && to_doubles(*zero)[0] == 0;
+}
+
+/// Who reads signs of a value; nothing when something else of it is read.
+struct SignReaders {
+  std::size_t count = 0;
+  ValueId signs;  ///< booleans that are there already
+};
+std::optional<SignReaders> sign_readers(const Graph& g, ValueId v) {
+  SignReaders found;
+  if (g.readers(v) != g.value(v).uses.size()) return std::nullopt;
+  for (const auto& use : g.value(v).uses) {
+    if (reads_signs(g, use)) {
+      ++found.count;
+    } else if (asks_for_sign(g, use) && only_signs_are_read(g, g.node(use.node).outputs[0])) {
+      found.signs = g.node(use.node).outputs[0];
+      found.count += g.value(found.signs).uses.size();
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found;
+}
+
+/// Bytes instead of floats between binary convolutions, and where several ask the same.
+Rule signs_are_booleans() {
+  const auto conv = is<BinaryConvolution>();
+  return rule("binarise-once", "Signs that BinaryConvolutions ask of one another or together are booleans",
+              RuleSet::runtime, conv)
+      .when([=](const Match& m) -> Verdict {
+        const Graph& g = m.graph();
+        const auto x = m.node(conv).inputs[0];
+        if (g.type(x).element != ElementType::f32)
+          return Verdict::no("{} is {}, wanted f32", m.label(x), name_of(g.type(x).element));
+        const auto readers = sign_readers(g, x);
+        if (!readers) return Verdict::no("more than the sign of {} is read", m.label(x));
+        const auto producer = g.producer(x);
+        if (readers->count < 2 && !(producer.valid() && g.node(producer).op.is<BinaryConvolution>()))
+          return Verdict::no("{} comes from no BinaryConvolution, and its signs are read once", m.label(x));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const Graph& g = r.graph();
+        const Node n = g.node(r.match().id(conv));  // references do not outlive what is added
+        auto signs = sign_readers(g, n.inputs[0])->signs;
+        if (!signs.valid()) {
+          r.named_after_text(g.value(n.inputs[0]).name + "/signs");
+          signs = r.add(Greater{}, {n.inputs[0], r.constant(Tensor::scalar(0.0F))});
+        }
+        auto inputs = n.inputs;
+        inputs[0] = signs;
+        r.named_after(conv);
+        r.replace(r.add(n.op, std::move(inputs), n.bodies));
+      });
+}
+
+/// Two levels of which only the sign is asked.
+Rule levels_are_compared() {
+  const TwoLevels words;
+  const auto quantized = words.quantized.used_once(), zero = constant();
+  const auto sign = is<Greater>(quantized, zero);
+  const auto asked = [=](const Match& m) {
+    return questions(m, words, static_cast<std::size_t>(m.shape(words.x)[1].size()));
+  };
+  return rule("binarise-by-comparison", "The sign of a FakeQuantize with two levels is a comparison",
+              RuleSet::runtime, sign)
+      .when([=](const Match& m) -> Verdict {
+        const auto& x = m.type(words.x);
+        if (x.element != ElementType::f32) return Verdict::no("{} is not f32", m.label(words.x));
+        if (!x.shape.ranked() || x.shape.rank() < 2 || !x.shape[1].known())
+          return Verdict::no("the channels of {} are not known", m.label(words.x));
+        if (m.tensor(zero).size() != 1 || to_doubles(m.tensor(zero))[0] != 0)
+          return Verdict::no("{} is not 0", m.label(zero));
+        if (auto v = ranges_are_by_channel(m, words); !v) return v;
+        const auto channels = asked(m);
+        if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
+        if (std::any_of(channels->begin(), channels->end(), [](const Question& q) { return q.inverted; }))
+          return Verdict::no("{} falls", m.label(quantized));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const Match& m = r.match();
+        const auto thresholds = thresholds_of(*asked(m), m.shape(words.x).rank());
+        r.named_after(quantized);
+        r.replace(r.add(Greater{}, {m.value(words.x), r.constant(thresholds)}));
+      });
+}
+
+/// A BinaryConvolution makes the signs that others want of it.
+Rule make_signs() {
+  const auto host = is<BinaryConvolution>().used_once();
+  const auto signs = is<Greater>(host, constant());
+  return rule("fuse-binary-signs", "Signs that BinaryConvolutions ask for join the BinaryConvolution before",
+              RuleSet::runtime, signs)
+      .when([=](const Match& m) -> Verdict {
+        const Graph& g = m.graph();
+        const Node& stage = m.root_node();
+        if (g.type(stage.inputs[0]).element != ElementType::f32)
+          return Verdict::no("{} computes in {}", m.label(host), name_of(g.type(stage.inputs[0]).element));
+        if (!only_signs_are_read(g, stage.outputs[0]))
+          return Verdict::no("{} is read by others than BinaryConvolutions", m.label(signs));
+        return one_per_channel(m.label(stage.inputs[1]), g.type(stage.inputs[1]).shape, m.shape(host), 1);
+      })
+      .make([=](Rewrite& r) {
+        const auto node = append_stage(r, r.match().id(host), r.match().root(), 0);
+        r.replace(r.graph().node(node).outputs[0]);
+      });
+}
+
+}  // namespace
+
+void add_binary_signs(Rules& rules) {
+  rules.push_back(signs_are_booleans());
+  rules.push_back(levels_are_compared());
+  rules.push_back(make_signs());
+}
+
+}  // namespace lamina
