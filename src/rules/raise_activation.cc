@@ -3,29 +3,14 @@
 #include <algorithm>
 
 #include "ops/activation.h"
-#include "ops/convolution.h"
 #include "ops/elementwise.h"
-#include "ops/matmul.h"
 #include "ops/movement.h"
-#include "ops/pooling.h"
 #include "ops/quantization.h"
-#include "ops/shaping.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
 namespace lamina {
 namespace {
-
-/// Every element arrives once, wherever it goes.
-bool moves_elements(const Graph&, const Node& n) {
-  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>() ||
-         n.op.is<DepthToSpace>() || n.op.is<SpaceToDepth>() || n.op.is<ShuffleChannels>();
-}
-
-bool is_host(const Node& n) {
-  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<BinaryConvolution>() ||
-         n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1);
-}
 
 /// All operands but input `running` are single numbers.
 bool others_are_numbers(const Graph& g, const Node& n, std::size_t running) {
@@ -47,7 +32,7 @@ bool works_anywhere(const Graph& g, const Node& n, std::size_t running) {
 bool comes_from_host(const Graph& g, const Node& movement) {
   for (auto id = g.producer(movement.inputs[0]); id.valid(); id = g.producer(g.node(id).inputs[0])) {
     if (is_host(g.node(id))) return true;
-    if (!moves_elements(g, g.node(id)) && !works_anywhere(g, g.node(id), 0)) return false;
+    if (!moves_elements(g.node(id)) && !works_anywhere(g, g.node(id), 0)) return false;
   }
   return false;
 }
@@ -122,7 +107,9 @@ void add_over_concat(Rules& rules) {
 void add_raise_activation(Rules& rules) {
   add_over_concat(rules);
   const auto movement =
-      node("Reshape or Transpose", moves_elements, {any()}).that(comes_from_host).used_once();
+      node("Reshape or Transpose", [](const Graph&, const Node& n) { return moves_elements(n); }, {any()})
+          .that(comes_from_host)
+          .used_once();
   const auto activation =
       node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {movement});
   const auto turned = node("arithmetic",

@@ -4,7 +4,10 @@
 #include <cstring>
 
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/matmul.h"
+#include "ops/pooling.h"
+#include "ops/shaping.h"
 
 namespace lamina {
 
@@ -18,6 +21,16 @@ bool repeats(const Tensor& t, std::size_t bytes) {
 Tensor first_of(const Tensor& t) { return Tensor::share(t.element_type(), {1}, nullptr, t.raw()); }
 
 }  // namespace
+
+bool is_host(const Node& n) {
+  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<BinaryConvolution>() ||
+         n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1);
+}
+
+bool moves_elements(const Node& n) {
+  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>() ||
+         n.op.is<DepthToSpace>() || n.op.is<SpaceToDepth>() || n.op.is<ShuffleChannels>();
+}
 
 std::optional<double> uniform_value(const Graph& graph, ValueId value) {
   const auto* t = graph.constant(value);

@@ -32,6 +32,11 @@ Dims along_axis(std::size_t rank, std::size_t axis, std::size_t size);
 std::optional<Ints> reshape_pattern(const Shape& shape);
 Tensor ints_tensor(const Ints& values);
 
+/// A convolution, matrix product or pooling, whose epilogue element-wise operators behind it may join.
+bool is_host(const Node& node);
+/// The same elements in another shape or order: each arrives once, wherever it goes.
+bool moves_elements(const Node& node);
+
 /// Axis of the output channels of a convolution (1) or matrix product (the last).
 std::size_t channel_axis(const Graph& graph, const Node& host);
 /// The number of output channels when it is known.

@@ -2,26 +2,17 @@
 
 #include <algorithm>
 
+#include "ops/convolution_depthwise.h"
 #include "ops/elementwise.h"
-#include "ops/matmul.h"
-#include "ops/pooling.h"
-#include "ops/shaping.h"
+#include "rules/support.h"
 
 namespace lamina::tool {
 namespace {
 
 bool is_elementwise(const Node& n) { return n.op.has(Trait::elementwise) || n.op.is<Elementwise>(); }
 
-/// Convolutions of all kinds, those in one node with their depthwise child included, matrix products, and
-/// poolings.
-bool is_host(const Node& n) {
-  return n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1) ||
-         (n.op.has(Trait::epilogue) && n.op.name().find("Convolution") != std::string::npos);
-}
-
-bool moves_elements(const Node& n) {
-  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>();
-}
+/// A host, perhaps in one node with its depthwise child.
+bool could_host(const Node& n) { return is_host(n) || n.op.is<ConvolutionDepthwise>(); }
 
 /// What makes the value; where its elements may be taken before they are moved, what makes these. Invalid
 /// when others read them, too.
@@ -38,7 +29,7 @@ NodeId maker_of(const Graph& g, ValueId v, bool wherever) {
 NodeId host_of(const Graph& g, const Node& n) {
   for (const auto v : n.inputs) {
     const auto p = maker_of(g, v, n.op.has(Trait::unary_elementwise));
-    if (p.valid() && is_host(g.node(p)) && is_float(g.type(v).element) &&
+    if (p.valid() && could_host(g.node(p)) && is_float(g.type(v).element) &&
         g.type(v).shape.same(g.type(n.outputs[0]).shape))
       return p;
   }
@@ -51,7 +42,7 @@ std::string why_none(const Graph& g, const Node& n, ValueId v) {
   const auto p = g.producer(v);
   if (!p.valid()) return fmt::format("it reads the input '{}'", name);
   const auto& from = g.node(p);
-  if (!is_host(from)) return fmt::format("'{}' ({}) has no epilogue", g.label(p), from.op.name());
+  if (!could_host(from)) return fmt::format("'{}' ({}) has no epilogue", g.label(p), from.op.name());
   for (const auto& result : g.results())
     if (result.value == v) return fmt::format("the result of '{}' is an output", g.label(p));
   if (g.readers(v) > 1) {
