@@ -4,11 +4,16 @@
 
 #include <cstring>
 
+#include "kernels/native/bits.h"
+
 namespace lamina {
 namespace {
 
 /// Memory for a tensor of the plan: dense, or in rows apart as the step expects it.
 Tensor memory_for(const PlanTensor& t) {
+  if (t.layout == Layout::channels_last_bits)
+    return Tensor(ElementType::u8,
+                  {static_cast<std::int64_t>(memory_bytes(t.type.element, t.type.shape.sizes(), t.layout))});
   if (t.row == 0) return Tensor(t.type.element, t.type.shape.sizes());
   const auto dims = t.type.shape.sizes();
   const auto pixels = static_cast<std::int64_t>(element_count(dims)) / dims[1];
@@ -34,6 +39,7 @@ Tensor arranged(const PlanTensor& t, const Tensor& plain) {
 }
 
 Tensor plain(const PlanTensor& t, Tensor memory) {
+  if (t.layout == Layout::channels_last_bits) return bits::unpacked(memory, t.type.shape.sizes());
   if (t.row != 0) {
     Tensor dense(t.type.element, t.type.shape.sizes());
     copy_rows(t, dense.raw(), memory.raw(), false);

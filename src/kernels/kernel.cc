@@ -3,13 +3,18 @@
 #include <algorithm>
 
 #include "kernels/list.h"
+#include "kernels/native/bits.h"
 #include "kernels/native/later_stages.h"
 
 namespace lamina {
 
-std::string_view name_of(Layout layout) { return layout == Layout::plain ? "plain" : "channels_last"; }
+std::string_view name_of(Layout layout) {
+  if (layout == Layout::channels_last_bits) return "channels_last_bits";
+  return layout == Layout::plain ? "plain" : "channels_last";
+}
 
 Dims strides_of(const Dims& shape, Layout layout) {
+  LAMINA_CHECK(layout != Layout::channels_last_bits, "bits have no strides");
   const std::size_t rank = shape.size();
   Dims strides(rank, 1);
   std::int64_t step = 1;
@@ -25,6 +30,14 @@ Dims strides_of(const Dims& shape, Layout layout) {
     for (std::size_t axis = rank; axis-- > 0;) take(axis);
   }
   return strides;
+}
+
+std::size_t memory_bytes(ElementType type, const Dims& shape, Layout layout) {
+  const auto elements = element_count(shape);
+  if (layout != Layout::channels_last_bits)
+    return (elements * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  return elements == 0 ? 0 : elements / channels * static_cast<std::size_t>(bits::point_bytes(shape[1]));
 }
 
 bool NodeView::all(ElementType type) const {
@@ -63,6 +76,8 @@ std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run) 
 
 Tensor reordered(const Tensor& tensor, Layout from, Layout to) {
   if (from == to) return tensor;
+  if (to == Layout::channels_last_bits)
+    return bits::packed(from == Layout::plain ? tensor : reordered(tensor, from, Layout::plain));
   Tensor out(tensor.element_type(), tensor.shape());
   const auto code = make_reorder(tensor.element_type(), tensor.shape(), from, to);
   const auto step = code->step();

@@ -11,10 +11,14 @@
 namespace lamina {
 
 /// How a tensor lies in memory. channels_last: N, spatial..., C (rank 3 and more); plain: as the shape says.
-enum class Layout : std::uint8_t { plain, channels_last };
+/// channels_last_bits: booleans as bits, which only some kernels read and write (kernels/native/bits.h);
+/// nothing is copied from it or to it while a plan runs.
+enum class Layout : std::uint8_t { plain, channels_last, channels_last_bits };
 std::string_view name_of(Layout layout);
-/// Strides, in elements, of the logical axes of a dense tensor in that layout.
+/// Strides, in elements, of the logical axes of a dense tensor in that layout; not of bits.
 Dims strides_of(const Dims& shape, Layout layout);
+/// Bytes of a dense tensor in that layout.
+std::size_t memory_bytes(ElementType type, const Dims& shape, Layout layout);
 
 /// A node with everything about it known: static shapes, constants. Valid as long as the graph is.
 class NodeView {
@@ -141,9 +145,9 @@ const std::vector<Kernel>& kernels();
 /// Asks every kernel that takes the node's operator. The reference kernel always offers.
 Answers ask_kernels(const NodeView& view);
 
-/// Copies a dense tensor from one layout to another.
+/// Copies a dense tensor from one layout to another, neither of bits.
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to);
-/// The tensor's bytes in another layout, now.
+/// The tensor's bytes in another layout, now. As bits they are u8; what reads these is bits::unpacked().
 Tensor reordered(const Tensor& tensor, Layout from, Layout to);
 /// Estimated microseconds of that copy on one thread.
 double reorder_cost(ElementType type, const Dims& shape);

@@ -53,8 +53,7 @@ class Builder {
     if (dynamic)
       t.place = Place::dynamic;
     else
-      t.bytes =
-          (element_count(t.type.shape.sizes()) * static_cast<std::size_t>(bits_of(t.type.element)) + 7) / 8;
+      t.bytes = memory_bytes(t.type.element, t.type.shape.sizes(), layout);
     plan_->tensors.push_back(std::move(t));
     return plan_->tensors.back().root;
   }
@@ -90,9 +89,10 @@ class Builder {
     const auto t = add_tensor(v, layout);
     auto& tensor = plan_->tensors[t];
     tensor.place = Place::constant;
-    if (layout != Layout::plain && !same_bytes(source.shape()))
-      tensor.constant = weights_.packed(
-          source, "channels_last", [&] { return reordered(source.to_aligned(), Layout::plain, layout); });
+    if (layout == Layout::channels_last_bits || (layout != Layout::plain && !same_bytes(source.shape())))
+      tensor.constant = weights_.packed(source, std::string(name_of(layout)), [&] {
+        return reordered(source.to_aligned(), Layout::plain, layout);
+      });
     else
       tensor.constant =
           source.aligned() ? source : weights_.packed(source, "aligned", [&] { return source.clone(); });

@@ -28,8 +28,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// In which layouts a value exists; a choice of its own, so that a reorder is paid for once.
-constexpr std::array<std::array<bool, 2>, 3> kStates{{{true, false}, {false, true}, {true, true}}};
+/// In which layouts a value exists; a choice of its own, so that a reorder is paid for once. Bits, the last
+/// state, are not reordered: all that make and read the value take them, or none.
+constexpr std::array<std::array<bool, 3>, 4> kStates{
+    {{true, false, false}, {false, true, false}, {true, true, false}, {false, false, true}}};
 std::size_t index_of(Layout l) { return static_cast<std::size_t>(l); }
 
 /// Chooses for all nodes at once; see docs/architecture.md, "Choosing".
@@ -67,12 +69,36 @@ class Chooser {
     for (std::size_t i = 0; i < open.size(); ++i) answers_.emplace(open[i], std::move(found[i]));
   }
 
-  /// Both layouts are possible, and they differ.
+  /// Several layouts are possible, and they differ.
   bool matters(ValueId v) const {
-    return v.valid() && !graph_.constant(v) && !same_bytes(graph_.type(v).shape.sizes());
+    if (!v.valid() || graph_.constant(v)) return false;
+    const auto& type = graph_.type(v);
+    return !same_bytes(type.shape.sizes()) || (type.element == ElementType::boolean && type.shape.rank() > 2);
   }
   double reorder(ValueId v) const {
-    return reorder_cost(graph_.type(v).element, graph_.type(v).shape.sizes());
+    const auto shape = graph_.type(v).shape.sizes();
+    return same_bytes(shape) ? 0 : reorder_cost(graph_.type(v).element, shape);
+  }
+
+  /// An offer of the node reads or makes bits there.
+  bool takes_bits(NodeId id, std::size_t slot, bool output) const {
+    const auto it = answers_.find(id);
+    return it != answers_.end() &&
+           std::any_of(it->second.offers.begin(), it->second.offers.end(), [&](const Offer& o) {
+             return (output ? o.outputs : o.inputs)[slot] == Layout::channels_last_bits;
+           });
+  }
+  /// All that make and read the value may do so in bits.
+  bool may_be_bits(ValueId v) const {
+    const auto producer = graph_.producer(v);
+    if (graph_.type(v).element != ElementType::boolean || !producer.valid() || graph_.is_result(v))
+      return false;
+    const auto& made = graph_.node(producer).outputs;
+    const auto slot = static_cast<std::size_t>(std::find(made.begin(), made.end(), v) - made.begin());
+    const auto& uses = graph_.value(v).uses;
+    return takes_bits(producer, slot, true) && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+             return takes_bits(use.node, use.input, false);
+           });
   }
 
   /// Stages that an offer leaves to a node of their own: they, and one more pass over the tensor.
@@ -119,18 +145,23 @@ class Chooser {
     if (added) {
       const bool made_here = graph_.producer(v).valid() && answers_.contains(graph_.producer(v));
       const bool plain = !made_here || graph_.is_result(v);  // handed in and out plain
-      it->second = problem.add({0, plain ? kInfinity : 0, reorder(v)});
+      Pbqp::Costs costs{0, plain ? kInfinity : 0, reorder(v)};
+      if (!plain && may_be_bits(v)) costs.push_back(0);
+      it->second = problem.add(std::move(costs));
     }
     return it->second;
   }
 
   void connect(Pbqp& problem, std::size_t variable, NodeId id, ValueId v, bool output, std::size_t slot) {
     const auto& offers = answers_.at(id).offers;
+    const auto other = variable_of(problem, v);
     Pbqp::Costs costs;
     for (const auto& offer : offers)
-      for (const auto& state : kStates)
-        costs.push_back(state[index_of(output ? offer.outputs[slot] : offer.inputs[slot])] ? 0 : kInfinity);
-    problem.connect(variable, variable_of(problem, v), costs);
+      for (std::size_t s = 0; s < problem.alternatives(other); ++s) {
+        const auto layout = output ? offer.outputs[slot] : offer.inputs[slot];
+        costs.push_back(kStates[s][index_of(layout)] ? 0 : kInfinity);
+      }
+    problem.connect(variable, other, costs);
   }
 
   void solve() {

@@ -53,7 +53,7 @@ std::string layout_tag(const TensorType& type, Layout layout) {
   std::string axes;
   for (std::size_t i = 0; i < std::max<std::size_t>(1, type.shape.rank()); ++i)
     axes += static_cast<char>('a' + i);
-  if (layout == Layout::channels_last && axes.size() > 2) {
+  if (layout != Layout::plain && axes.size() > 2) {
     axes.erase(1, 1);
     axes += 'b';
   }
@@ -208,7 +208,8 @@ class Collector {
     std::vector<std::string> precisions, layouts;
     for (const auto t : step.out) {
       if (t == kNoTensor) continue;
-      precisions.emplace_back(name_of(plan.tensors[t].type.element));
+      const bool bits = plan.tensors[t].layout == Layout::channels_last_bits;
+      precisions.emplace_back(name_of(bits ? ElementType::u1 : plan.tensors[t].type.element));
       layouts.push_back(layout_tag(plan.tensors[t].type, plan.tensors[t].layout));
     }
     const auto in = std::find_if(step.in.begin(), step.in.end(), [](auto t) { return t != kNoTensor; });

@@ -130,6 +130,27 @@ TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {
   }
 }
 
+/// Sums of a binary convolution that become booleans, behind stages and by themselves.
+TEST(SteadyState, binary_convolutions) {
+  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  const std::string text =
+      "graph (x: f32[1,40,30,30]) -> (y) {\n u = const u1[50,40,3,3] seed(1)\n v = const u1[50,1,3,3] "
+      "seed(2)\n"
+      " w = const u1[70,50,1,1] seed(3)\n a = BinaryConvolution(x, u) {\n body graph (a: f32[1,50,28,28]) -> "
+      "(r) {\n m = const f32[50,1,1] seed(4)\n t = Sigmoid(a)\n r = Greater(m, t)\n }\n }\n b = "
+      "BinaryConvolution(a, v) groups=50 {\n body graph (a: f32[1,50,26,26]) -> (r) {\n m = const "
+      "f32[50,1,1] "
+      "seed(5)\n t = Abs(a)\n r = Greater(t, m)\n }\n }\n c = BinaryConvolution(b, w) {\n body graph (a: "
+      "f32[1,70,26,26]) -> (r) {\n m = const f32[] {3}\n r = Greater(a, m)\n }\n }\n z = const u1[9,70,1,1] "
+      "seed(6)\n y = BinaryConvolution(c, z)\n}\n";
+  for (const int threads : {1, 2}) {
+    const auto c = counts_of(text, threads);
+    SCOPED_TRACE(fmt::format("{} threads: {}", threads, fmt::join(c.labels, " ")));
+    EXPECT_EQ(c.allocations, 0u);
+    EXPECT_EQ(c.locks, 0u);
+  }
+}
+
 /// What oneDNN itself allocates per call is shown, and bounded so that ours would be seen.
 TEST(SteadyState, onednn_steps_allocate_what_onednn_allocates) {
   if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";

@@ -133,6 +133,78 @@ TEST(Binary, large_enough_for_threads) {
   }
 }
 
+/// Signs that are read and made, in bits too.
+TEST(Binary, signs_of_1_to_130_channels) {
+  const std::string signs = "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)";
+  for (std::int64_t channels = 1; channels <= 130; ++channels) {
+    const int pad_value = static_cast<int>(channels % 3) - 1;
+    const auto outputs = 131 - channels, stride = 1 + channels % 2, image = 1 + channels % 4 / 3;
+    for (const auto& c : {Case{image, channels, outputs, 1, 5, 4, 3, 2, stride, 1, 1, 1, 1, 0, 1, pad_value,
+                               signs, "boolean"},
+                          Case{image, channels, outputs, 1, 4, 5, 1, 1, stride, stride, 1, 0, 0, 0, 0,
+                               pad_value, signs, "boolean"},
+                          Case{image, channels, channels, channels, 5, 7, 3, 3, stride, stride, 1, 1, 1, 1, 1,
+                               pad_value, signs, "boolean"}}) {
+      SCOPED_TRACE(text_of(c));
+      check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(channels));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Binary, signs_of_groups) {
+  std::uint64_t seed = 0;
+  for (const std::int64_t channels : {1, 4, 8, 12, 16, 24, 32, 40, 64, 96})
+    for (const std::int64_t outputs : {1, 5, 8, 16, 24, 40, 64, 72})
+      for (const std::int64_t groups : {2, 3, 5}) {
+        const Case c{1,
+                     channels * groups,
+                     outputs * groups,
+                     groups,
+                     5,
+                     6,
+                     3,
+                     3,
+                     1,
+                     2,
+                     1,
+                     0,
+                     1,
+                     1,
+                     0,
+                     static_cast<int>(++seed % 3) - 1,
+                     "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
+                     "boolean"};
+        SCOPED_TRACE(text_of(c));
+        check_all_offers(parse(text_of(c)), seed);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST(Binary, comparisons_that_make_bits) {
+  const auto offers_bits = [](const Graph& g) {
+    const auto offers = ask_kernels(NodeView(g, g.order().at(0))).offers;
+    return std::any_of(offers.begin(), offers.end(),
+                       [](const Offer& o) { return o.outputs[0] == Layout::channels_last_bits; });
+  };
+  for (std::int64_t channels = 1; channels <= 130; ++channels) {
+    const auto g =
+        parse(fmt::format("graph (x: f32[2,{0},3,5]) -> (y) {{\n t = const f32[{1}] seed(1)\n y = "
+                          "Greater(x, t)\n}}\n",
+                          channels, channels % 5 == 0 ? "" : fmt::format("{},1,1", channels)));
+    SCOPED_TRACE(channels);
+    check_all_offers(g, static_cast<std::uint64_t>(channels));
+    EXPECT_TRUE(offers_bits(g));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_FALSE(
+      offers_bits(parse("graph (x: f32[2,3,4]) -> (y) {\n t = const f32[4] seed(1)\n y = Greater(x, "
+                        "t)\n}\n")));
+  EXPECT_FALSE(
+      offers_bits(parse("graph (x: f32[2,1,4]) -> (y) {\n t = const f32[3,1] seed(1)\n y = Greater(x, "
+                        "t)\n}\n")));
+}
+
 TEST(Binary, one_and_three_dimensions) {
   for (const int pad : {-1, 0, 1}) {
     check_all_offers(

@@ -12,25 +12,21 @@
 #include "kernels/native/binary_depthwise_lines.h"
 #include "kernels/native/binary_packing.h"
 #include "kernels/native/binary_stages.h"
-#include "kernels/native/binary_thresholds.h"
-#include "kernels/native/gemm_epilogue.h"
 #include "ops/convolution.h"
 
 namespace lamina {
 namespace {
 
+using binary::Frame;
 using binary::Kernels;
 using binary::Packing;
 using binary::Panel;
 
 constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
-struct Binary : Packing {
-  gemm::Epilogue epilogue;
-  std::optional<binary::Thresholds> thresholds;
-  Tensor packed, start, limit;  ///< weights and what counts are taken from
-  binary::Elements in{}, out{};
-  std::int64_t add_row = 0;            ///< floats from point to point
+struct Binary : Packing, Frame {
+  Tensor limit{};                      ///< differences with which signs change
+  bool as_it_lies = false;             ///< windows read the input itself
   std::int64_t chunk = 1, chunks = 1;  ///< points of a task
   std::int64_t part = 1, parts = 1;    ///< panels of a task
   std::int64_t grain = 1, pack_grain = 1;
@@ -62,7 +58,7 @@ void divide(Binary& b) {
   const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
   const auto most = b.out.booleans && !b.thresholds
                         ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
-                        : kMostTogether;  // sums stay in a cache until they are booleans
+                        : kMostTogether;  // sums are in a cache until they are booleans
   cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, most), b.chunk, b.chunks);
   const auto count = static_cast<std::int64_t>(b.panels.size());
   b.part = count;
@@ -72,7 +68,7 @@ void divide(Binary& b) {
   }
   const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
   b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
-  const double line_us = static_cast<double>(g.in[2] * g.inputs) / 4000 + 0.01;
+  const double line_us = static_cast<double>(g.in[2] * g.inputs) / (b.in.bits ? 16000 : 4000) + 0.01;
   b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
 }
 
@@ -91,6 +87,7 @@ void pack_line(const Binary& b, const std::byte* in, std::uint8_t* to, std::int6
   binary::Points p{};
   p.in = in + b.in.bytes(((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row);
   p.booleans = b.in.booleans;
+  p.bits = b.in.bits;
   p.step = b.in.row;
   p.count = count;
   p.groups = g.groups;
@@ -142,6 +139,7 @@ void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std:
   t.add_step = b.add_row;
   t.channels = std::min(panel.vectors * lanes, b.outputs() - first);
   t.finish = b.epilogue.finish;
+  t.bits = b.out.bits;
   const auto channel = panel.group * b.outputs() + first;
   const auto* kernels =
       b.counted() > binary::kMostCounted ? b.kernels->many : b.kernels->kernels[panel.vectors];
@@ -152,7 +150,7 @@ void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std:
     t.start = windows.start + at;
     t.limit = windows.limit + at;
     if (b.thresholds)
-      t.signs = sums.signs() + at * sums.row() + channel;
+      t.signs = sums.signs(channel) + at * sums.row();
     else
       t.out = sums.data() + at * sums.row() + channel;
     t.add = add ? add + at * b.add_row + channel : nullptr;
@@ -167,30 +165,26 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
   const std::int64_t first = chunk * b.chunk, count = std::min(b.chunk, b.g.out_points() - first),
                      point = image * b.g.out_points() + first;
   Windows windows;
-  find_windows(b, static_cast<const std::uint8_t*>(args.scratch) + image * b.image, first, count, windows);
-  const binary::Sums sums(args.out[0], b.out, b.thresholds.has_value(), b.g.outputs, point, count);
-  const float* add =
-      b.epilogue.add ? static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row : nullptr;
-  const auto end = std::min<std::int64_t>((part + 1) * b.part, static_cast<std::int64_t>(b.panels.size()));
+  const auto* bits = static_cast<const std::uint8_t*>(b.as_it_lies ? args.in[0] : args.scratch);
+  find_windows(b, bits + image * b.image, first, count, windows);
+  const auto sums = b.sums(args, point, count);
+  const float* add = b.add(args, point);
+  const auto panels = static_cast<std::int64_t>(b.panels.size()), end = std::min((part + 1) * b.part, panels);
   for (auto i = part * b.part; i < end; ++i)
     run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, sums, add);
+  if (end == panels) sums.clear_tails();
   if (stages) sums.apply(*stages);
 }
 
 void run(const Binary& b, const RunArgs& args) {
   auto* bits = static_cast<std::uint8_t*>(args.scratch);
   const auto* in = static_cast<const std::byte*>(args.in[0]);
-  parallel_for(b.g.images * b.padded[0] * b.padded[1], b.pack_grain, [&](auto begin, auto end) {
-    for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
-  });
-  parallel_for(b.g.images * b.chunks * b.parts, b.grain, [&](auto begin, auto end) {
-    if (b.epilogue.registers_only()) {
-      for (auto i = begin; i < end; ++i) run_task(b, args, i, nullptr);
-    } else {
-      StageRun stages(*b.epilogue.stages, args.in);
-      for (auto i = begin; i < end; ++i) run_task(b, args, i, &stages);
-    }
-  });
+  if (!b.as_it_lies)
+    parallel_for(b.g.images * b.padded[0] * b.padded[1], b.pack_grain, [&](auto begin, auto end) {
+      for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
+    });
+  b.run(args, b.g.images * b.chunks * b.parts, b.grain,
+        [&](std::int64_t i, StageRun* stages) { run_task(b, args, i, stages); });
 }
 
 Verdict takes(const NodeView& v) {
@@ -211,40 +205,24 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-void offer_with(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue,
-                const std::optional<binary::Thresholds>& thresholds, const Packing& packing) {
-  Binary b{packing, epilogue, thresholds, {}, {}, {}};
-  b.in = {v.element(0) == ElementType::boolean, b.g.inputs};
-  b.out = {v.out_element() == ElementType::boolean, b.g.outputs};
-  b.add_row = b.g.outputs;
+/// Words of bits lie in memory as these kernels read them, and no window reaches outside.
+bool read_as_they_lie(const Packing& b) {
+  bool inside = b.g.pad == windows::Triple{0, 0, 0};
+  for (std::size_t i = 0; i < 3; ++i) inside &= b.padded[i] <= b.g.in[i];
+  return inside && b.kernels->unit_channels == 32;
+}
+
+void offer_with(const NodeView& v, Answers& answers, Binary b) {
+  b.as_it_lies = b.in.bits && read_as_they_lie(b);
+  if (b.as_it_lies) static_cast<Packing&>(b) = *Packing::of(b.g, *b.kernels, b.pad_value, true);
   divide(b);
-  Offer o;
-  o.label = fmt::format("native_binary_{}_f32", b.kernels->name);
-  epilogue.add_to(o, v, Layout::channels_last);
-  o.inputs[0] = Layout::channels_last;
-  o.consumed.push_back(1);
-  o.wide_inputs.push_back(0);
-  if (epilogue.add) o.wide_inputs.push_back(*epilogue.add);
-  o.wide_outputs.push_back(0);
-  o.scratch = b.bytes();
-  o.cost += microseconds(b);
+  auto o = b.offer(v, b.kernels->name, b.as_it_lies ? 0 : b.bytes(), microseconds(b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.input_row(0)) b.in.row = row;
-    if (const auto row = context.output_row()) b.out.row = row;
-    if (b.epilogue.add)
-      if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
-    if (b.thresholds) {
-      const auto turned = b.thresholds->turned(weights);  // others may read these weights as they are
-      b.start = b.starts(turned);
-      b.thresholds->take_from(b.start, b.g.outputs, b.outputs(), b.vectors * b.kernels->lanes);
-      b.limit = b.limits(b.start);
-      b.packed = b.weights(turned);
-    } else {
-      b.start = b.starts(weights);
-      b.packed =
-          context.weights.packed(weights, fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
-                                 [&] { return b.weights(weights); });
-    }
+    b.make(context, weights,
+           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
+            [&](const Tensor& w) { return b.weights(w); }, [&](const Tensor& w) { return b.starts(w); },
+            b.outputs(), b.vectors * b.kernels->lanes});
+    if (b.thresholds) b.limit = b.limits(b.start);
     return executable([b](const RunArgs& args) { run(b, args); });
   };
   answers.offers.push_back(std::move(o));
@@ -269,7 +247,13 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
     const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
     const auto packing = Packing::of(g, *kernels, pad_value);
     if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
-    offer_with(v, answers, *epilogue, thresholds, *packing);
+    const auto each = std::max<std::int64_t>(8, kernels->unit_channels);  // bits at which a group may begin
+    Binary b{*packing, Frame(v, g, *epilogue, thresholds)};
+    b.for_layouts(g.groups == 1 || packing->in_channels() % each == 0,
+                  g.groups == 1 || packing->outputs() % 8 == 0, [&](bool bits_in, bool bits_out) {
+                    b.lay(g, bits_in, bits_out);
+                    offer_with(v, answers, b);
+                  });
   }
 }
 

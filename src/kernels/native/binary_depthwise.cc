@@ -17,19 +17,15 @@ namespace {
 
 using binary::Block;
 using binary::DepthwiseKernels;
+using binary::Frame;
 using binary::Picture;
 
-struct Depthwise : Picture {
+struct Depthwise : Picture, Frame {
   const DepthwiseKernels* kernels = nullptr;
-  gemm::Epilogue epilogue;
-  std::optional<binary::Thresholds> thresholds;
-  std::vector<Block> blocks;
-  std::vector<std::int64_t> taps;   ///< bytes behind a window's first
-  std::vector<std::int64_t> kinds;  ///< of outputs along a row, in floats
-  std::int64_t channels = 0;        ///< whole vectors of them
-  Tensor packed, start;             ///< weights and what counts are taken from
-  binary::Elements in{}, out{};
-  std::int64_t add_row = 0;                ///< floats from point to point
+  std::vector<Block> blocks = {};
+  std::vector<std::int64_t> taps = {};     ///< bytes behind a window's first
+  std::vector<std::int64_t> kinds = {};    ///< of outputs along a row, in floats
+  std::int64_t channels = 0;               ///< whole vectors of them
   std::int64_t grain = 1, pack_grain = 1;  ///< rows, lines
 
   std::int64_t lines() const { return g.images * padded[0] * padded[1]; }
@@ -87,6 +83,7 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* bits, std:
   const bool inside = y >= 0 && y < g.in[1] && z >= 0 && z < g.in[0];
   binary::DepthwiseLine l{};
   l.booleans = b.in.booleans;
+  l.bits = b.in.bits;
   l.in_step = b.in.row;
   l.left = std::min(g.pad[2], b.padded[2]);
   l.count = std::min(g.in[2], b.padded[2] - l.left);
@@ -107,7 +104,8 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0],
                      image = index / g.out[1] / g.out[0], point = index * g.out[2];
   const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
-  const binary::Sums sums(args.out[0], b.out, b.thresholds.has_value(), g.outputs, point, g.out[2]);
+  const auto sums = b.sums(args, point, g.out[2]);
+  const float* add = b.add(args, point);
   binary::DepthwiseRow r{};
   r.x = static_cast<const std::uint8_t*>(args.scratch) + image * b.image + pz.offset + py.offset;
   r.x_step = g.stride[2] * b.point;
@@ -119,19 +117,20 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   r.out_step = sums.row();
   r.add_step = b.add_row;
   r.finish = b.epilogue.finish;
+  r.bits = b.out.bits;
   for (const auto& block : b.blocks) {
     r.block = block;
     r.start = b.start.data<float>().data() + (pz.kind + py.kind) * b.channels + block.first;
     if (b.thresholds)
-      r.signs = sums.signs() + block.first;
+      r.signs = sums.signs(block.first);
     else
       r.out = sums.data() + block.first;
-    if (b.epilogue.add)
-      r.add = static_cast<const float*>(args.in[*b.epilogue.add]) + point * b.add_row + block.first;
+    r.add = add ? add + block.first : nullptr;
     b.kernels->row(r);
     r.x += b.block_bytes();
     r.w += g.taps() * b.kernels->bytes();
   }
+  sums.clear_tails();
   if (stages) sums.apply(*stages);
 }
 
@@ -141,14 +140,25 @@ void run(const Depthwise& b, const RunArgs& args) {
   parallel_for(b.lines(), b.pack_grain, [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) pack_line(b, in, bits, i);
   });
-  parallel_for(b.g.images * b.g.out[0] * b.g.out[1], b.grain, [&](auto begin, auto end) {
-    if (b.epilogue.registers_only()) {
-      for (auto i = begin; i < end; ++i) run_row(b, args, i, nullptr);
-    } else {
-      StageRun stages(*b.epilogue.stages, args.in);
-      for (auto i = begin; i < end; ++i) run_row(b, args, i, &stages);
-    }
-  });
+  b.run(args, b.g.images * b.g.out[0] * b.g.out[1], b.grain,
+        [&](std::int64_t i, StageRun* stages) { run_row(b, args, i, stages); });
+}
+
+void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
+  const auto& g = b.g;
+  const double total = microseconds(b), rows = static_cast<double>(g.images * g.out[0] * g.out[1]);
+  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * rows / total));
+  const double line_us = static_cast<double>(g.in[2] * g.inputs) / 8000 + 0.01;
+  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
+  auto o = b.offer(v, b.kernels->name, b.blocks.size() * static_cast<std::size_t>(b.block_bytes()), total);
+  o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    b.make(context, weights,
+           {fmt::format("native_binary {}", b.kernels->name),
+            [&](const Tensor& w) { return packed_weights(b, w); },
+            [&](const Tensor& w) { return b.starts(w, 1, b.channels); }, b.g.outputs, b.channels});
+    return executable([b](const RunArgs& args) { run(b, args); });
+  };
+  answers.offers.push_back(std::move(o));
 }
 
 }  // namespace
@@ -161,50 +171,16 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
                                    static_cast<std::int64_t>(blocks.size()) * kernels.bytes());
   if (!picture) return answers.refuse("native", "windows reach far outside of the picture");
-  Depthwise b;
-  static_cast<Picture&>(b) = *picture;
+  Depthwise b{*picture, Frame(v, g, epilogue, thresholds)};
   b.kernels = &kernels;
-  b.epilogue = epilogue;
-  b.thresholds = thresholds;
   b.blocks = std::move(blocks);
   b.taps = taps_of(b);
   b.channels = (g.outputs + kernels.floats - 1) / kernels.floats * kernels.floats;
   for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
-  b.in = {v.element(0) == ElementType::boolean, g.inputs};
-  b.out = {v.out_element() == ElementType::boolean, g.outputs};
-  b.add_row = g.outputs;
-  const double total = microseconds(b), rows = static_cast<double>(g.images * g.out[0] * g.out[1]);
-  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * rows / total));
-  const double line_us = static_cast<double>(g.in[2] * g.inputs) / 8000 + 0.01;
-  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
-  Offer o;
-  o.label = fmt::format("native_binary_{}_f32", kernels.name);
-  epilogue.add_to(o, v, Layout::channels_last);
-  o.inputs[0] = Layout::channels_last;
-  o.consumed.push_back(1);
-  o.wide_inputs.push_back(0);
-  if (epilogue.add) o.wide_inputs.push_back(*epilogue.add);
-  o.wide_outputs.push_back(0);
-  o.scratch = b.blocks.size() * static_cast<std::size_t>(b.block_bytes());
-  o.cost += total;
-  o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.input_row(0)) b.in.row = row;
-    if (const auto row = context.output_row()) b.out.row = row;
-    if (b.epilogue.add)
-      if (const auto row = context.input_row(*b.epilogue.add)) b.add_row = row;
-    if (b.thresholds) {
-      const auto turned = b.thresholds->turned(weights);  // others may read these weights as they are
-      b.start = b.starts(turned, 1, b.channels);
-      b.thresholds->take_from(b.start, b.g.outputs, b.g.outputs, b.channels);
-      b.packed = packed_weights(b, turned);
-    } else {
-      b.start = b.starts(weights, 1, b.channels);
-      b.packed = context.weights.packed(weights, fmt::format("native_binary {}", b.kernels->name),
-                                        [&] { return packed_weights(b, weights); });
-    }
-    return executable([b](const RunArgs& args) { run(b, args); });
-  };
-  answers.offers.push_back(std::move(o));
+  b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {
+    b.lay(g, bits_in, bits_out);
+    offer_with(v, answers, b);
+  });
 }
 
 }  // namespace lamina

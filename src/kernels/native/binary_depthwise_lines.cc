@@ -1,5 +1,7 @@
 #include "kernels/native/binary_depthwise_lines.h"
 
+#include <type_traits>
+
 #include "base/cpu.h"
 #include "kernels/native/simd.h"
 
@@ -96,6 +98,35 @@ HWY_INLINE VU signs(const std::uint8_t* in, std::int64_t channels, std::int64_t 
   return found;
 }
 
+/// Booleans in Layout::channels_last_bits.
+struct Bits {};
+
+HWY_INLINE VU signs_of_bits(const std::uint8_t* in, std::int64_t bits) {
+  auto found = hn::Zero(du);
+  for (std::int64_t bit = bits - 1; bit >= 0; --bit) {
+    std::uint8_t some[8] = {};  // as wide as they are read
+    if constexpr (kFloats == 16) {
+      some[0] = in[2 * bit];
+      some[1] = in[2 * bit + 1];
+    } else if constexpr (kFloats == 8) {
+      some[0] = in[bit];
+    } else {
+      some[0] = static_cast<std::uint8_t>(in[bit / 2] >> (bit % 2 * 4));
+    }
+    found = hn::Or(hn::Add(found, found), hn::IfThenElseZero(hn::LoadMaskBits(du, some), hn::Set(du, 1)));
+  }
+  return found;
+}
+
+/// The signs of a point of that type.
+template <class T>
+HWY_INLINE VU point_signs(const DepthwiseLine& s, std::int64_t point) {
+  if constexpr (std::is_same_v<T, Bits>)
+    return signs_of_bits(static_cast<const std::uint8_t*>(s.in) + point * s.in_step / 8, s.block.bits);
+  else
+    return signs(static_cast<const T*>(s.in) + point * s.in_step, s.block.channels, s.block.bits);
+}
+
 /// From the right to the left: a vector has what its neighbour has, a slot further.
 template <class T>
 HWY_INLINE void pack_points(const DepthwiseLine& s) {
@@ -104,8 +135,7 @@ HWY_INLINE void pack_points(const DepthwiseLine& s) {
     auto* to = words(s.out + i * kBytes);
     const auto point = i - s.left;
     auto v = hn::Zero(du);
-    if (point >= 0 && point < s.count)
-      v = signs(static_cast<const T*>(s.in) + point * s.in_step, s.block.channels, s.block.bits);
+    if (point >= 0 && point < s.count) v = point_signs<T>(s, point);
     if (s.block.slots > 1 && i + s.stride < s.points)
       v = hn::Or(v, hn::ShiftLeftSame(hn::Load(du, to + s.stride * kFloats), shift));
     hn::Store(v, du, to);
@@ -113,6 +143,7 @@ HWY_INLINE void pack_points(const DepthwiseLine& s) {
 }
 
 void pack(const DepthwiseLine& s) {
+  if (s.in && s.bits) return pack_points<Bits>(s);
   if (s.in) return s.booleans ? pack_points<std::uint8_t>(s) : pack_points<float>(s);
   for (std::int64_t i = 0; i < s.points; ++i) hn::Store(hn::Zero(du), du, words(s.out + i * kBytes));
 }
@@ -254,6 +285,21 @@ HWY_INLINE void put_fours(const DepthwiseRow& r, std::int64_t x, std::uint64_t b
   }
 }
 
+/// A mask of a vector of channels, of which `left` are there, as bits behind those of `at` channels.
+HWY_INLINE void put_bits(hn::Mask<DF> mask, std::int64_t left, std::int64_t at, std::uint8_t* out) {
+  std::uint8_t bytes[8] = {};  // as wide as they are written
+  hn::StoreMaskBits(df, mask, bytes);
+  std::uint32_t bits = bytes[0];
+  if constexpr (kFloats == 16) bits |= std::uint32_t{bytes[1]} << 8;
+  if (left < kFloats) bits &= (1u << left) - 1;
+  out += at / 8;
+  if (at % 8 != 0)  // vectors of four
+    *out = static_cast<std::uint8_t>(*out | bits << 4);
+  else
+    *out = static_cast<std::uint8_t>(bits);
+  if (kFloats == 16 && left > 8) out[1] = static_cast<std::uint8_t>(bits >> 8);
+}
+
 /// The same as booleans, what is above 0.
 template <int kBits>
 HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
@@ -264,9 +310,13 @@ HWY_INLINE void put_signs(const DepthwiseRow& r, std::int64_t x, std::uint64_t b
   for (std::int64_t at = 0; at < r.block.channels; at += kFloats, ++bit) {
     const auto place = place_of<kBits>(bit);
     const auto v = sum(numbers + place.at, hn::Set(du, place.mask), hn::Set(df, place.scale), start + at);
+    const auto left = r.block.channels - at;
+    if (r.bits) {
+      put_bits(hn::Gt(v, hn::Zero(df)), left, at, out);
+      continue;
+    }
     const auto above = hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(v, hn::Zero(df))), hn::Set(di, 1));
     const auto bytes = hn::DemoteTo(narrow, above);
-    const auto left = r.block.channels - at;
     if (left >= kFloats) {
       hn::StoreU(bytes, narrow, out + at);
     } else {

@@ -28,6 +28,7 @@ struct DepthwiseLine {
   std::int64_t left, points;    ///< points before the first, and all of the packed line
   std::int64_t stride;          ///< points from output to output
   std::uint8_t* out;            ///< a vector per point
+  bool bits;                    ///< booleans in Layout::channels_last_bits; steps count whole words
 };
 
 /// A row of outputs.
@@ -46,7 +47,8 @@ struct DepthwiseRow {
   const float* add;  ///< added before the finish, or null; lies like out, but for add_step
   std::int64_t add_step;
   gemm::Finish finish;
-  std::uint8_t* signs;  ///< instead of `out`: booleans, what is above 0; as far from each other
+  std::uint8_t* signs;  ///< instead of `out`: booleans, what is above 0; as far from each other, in bytes
+  bool bits;            ///< of the signs
 };
 
 struct DepthwiseKernels {

@@ -112,6 +112,16 @@ HWY_INLINE void put_bytes(const Tile& t, const Outputs& o, std::int64_t at, V8 b
   put<kPlain>(t, o, at + 3 * kFloats, hn::ShiftRight<24>(v), -2);
 }
 
+/// A mask of a vector of outputs, of which `left` are there.
+HWY_INLINE void put_bits(hn::Mask<D8> mask, std::int64_t left, std::uint8_t* out) {
+  std::uint8_t bytes[8];  // as wide as they are written
+  hn::StoreMaskBits(d8, mask, bytes);
+  if (left >= kLanes)
+    std::memcpy(out, bytes, kLanes / 8);
+  else
+    for (std::int64_t i = 0; 8 * i < left; ++i) out[i] = bytes[i];
+}
+
 /// Booleans of a vector of outputs, from words of the counts of even bytes and of odd ones.
 template <class V16>
 HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, V16 even, V16 odd) {
@@ -124,8 +134,9 @@ HWY_INLINE void put_signs(const Tile& t, int point, std::int64_t at, V16 even, V
   v = hn::TableLookupBytes(v, hn::LoadDup128(d8, binary::kBytesInOrder));
   const auto words = hn::SetTableIndices(du, binary::kWordsInOrder<kFloats>.from);
   v = hn::BitCast(d8, hn::TableLookupLanes(hn::BitCast(du, v), words));
-  auto* out = t.signs + point * t.out_step + at;
+  auto* out = t.signs + point * t.out_step + (t.bits ? at / 8 : at);
   const std::int64_t left = t.channels - at;
+  if (t.bits) return put_bits(hn::Ne(v, hn::Zero(d8)), left, out);
   if (left >= kLanes) return hn::StoreU(v, d8, out);
   HWY_ALIGN std::uint8_t bytes[kLanes];
   hn::Store(v, d8, bytes);
@@ -296,8 +307,34 @@ void pack_booleans(const std::uint8_t* in, std::int64_t channels, std::uint8_t* 
   std::memcpy(out, bytes, static_cast<std::size_t>((channels + 3) / 4));
 }
 
+/// The same of bits in bytes; an odd last byte has one half.
+void pack_bits(const std::uint8_t* in, std::int64_t units, std::uint8_t* out) {
+  constexpr hn::Repartition<std::uint16_t, D8> d;
+  constexpr hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const auto halves = [&](hn::Vec<decltype(d)> v) HWY_ATTR {
+    const auto low = hn::And(v, hn::Set(d, 0x0f)), high = hn::And(v, hn::Set(d, 0xf0));
+    return hn::Or(hn::ShiftLeft<4>(low), hn::ShiftLeft<8>(high));
+  };
+  for (; units >= kLanes; units -= kLanes, in += kLanes / 2, out += kLanes)
+    hn::StoreU(hn::BitCast(d8, halves(hn::PromoteTo(d, hn::LoadU(narrow, in)))), d8, out);
+  for (; units >= 2; units -= 2, ++in, out += 2) {
+    out[0] = static_cast<std::uint8_t>(*in << 4);
+    out[1] = *in & 0xf0;
+  }
+  if (units > 0) *out = static_cast<std::uint8_t>(*in << 4);
+}
+
 void pack_lookup(const Points& s) {
   const std::int64_t units = (s.channels + 3) / 4;
+  if (s.bits) {
+    const auto* in = static_cast<const std::uint8_t*>(s.in);
+    if (s.groups * s.channels == s.step && s.out_step == s.step / 4)  // whole words
+      return pack_bits(in, s.count * s.out_step, s.out);
+    for (std::int64_t i = 0; i < s.count; ++i)
+      for (std::int64_t g = 0; g < s.groups; ++g)
+        pack_bits(in + (i * s.step + g * s.channels) / 8, units, s.out + i * s.out_step + g * units);
+    return;
+  }
   for (std::int64_t i = 0; i < s.count; ++i)
     for (std::int64_t g = 0; g < s.groups; ++g) {
       const std::int64_t at = i * s.step + g * s.channels;

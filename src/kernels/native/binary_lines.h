@@ -42,6 +42,7 @@ struct Tile {
   /// many differences are too many, in the order of its counts (Packing::limits).
   std::uint8_t* signs;
   const std::uint16_t* const* limit;
+  bool bits;  ///< of the signs, of which the first begins a byte; the step is of bytes
 };
 
 /// Points to pack, `step` elements from each other: floats, or booleans of a byte.
@@ -52,6 +53,9 @@ struct Points {
   std::int64_t groups, channels;  ///< channels of a group
   std::uint8_t* out;
   std::int64_t out_step;  ///< bytes of a packed point
+  /// Booleans in Layout::channels_last_bits, where steps count whole words. Groups begin with whole bytes or,
+  /// for popcount, words.
+  bool bits;
 };
 
 using Kernel = void (*)(const Tile&);

@@ -102,13 +102,13 @@ std::vector<std::uint8_t> signs_of(const Tensor& weights) {
 }
 
 std::optional<Picture> Picture::of(const windows::Geometry& g, int pad_value, std::int64_t point,
-                                   std::int64_t point_bytes) {
+                                   std::int64_t point_bytes, bool as_it_lies) {
   Picture b;
   b.g = g;
   b.pad_value = pad_value;
   b.point = point;
   for (std::size_t i = 0; i < 3; ++i)
-    b.padded[i] = (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
+    b.padded[i] = as_it_lies ? g.in[i] : (g.out[i] - 1) * g.stride[i] + (g.kernel[i] - 1) * g.dilation[i] + 1;
   double bytes = static_cast<double>(g.images * point_bytes);
   for (const auto size : b.padded) bytes *= static_cast<double>(size);
   const double floats =
@@ -148,10 +148,11 @@ Tensor Picture::starts(const Tensor& weights, std::int64_t groups, std::int64_t 
   return out;
 }
 
-std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& kernels, int pad_value) {
+std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& kernels, int pad_value,
+                                   bool as_it_lies) {
   const auto units = ceil_div(g.inputs / g.groups, kernels.unit_channels),
              point = g.groups * units * kernels.unit_bytes;
-  const auto picture = Picture::of(g, pad_value, point, point);
+  const auto picture = Picture::of(g, pad_value, point, point, as_it_lies);
   if (!picture) return std::nullopt;
   Packing b;
   static_cast<Picture&>(b) = *picture;

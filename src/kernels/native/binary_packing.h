@@ -29,9 +29,9 @@ struct Picture {
   std::array<std::vector<Place>, 3> places;
 
   /// Nothing when windows reach so far that their bits were larger than all tensors. `point_bytes`: of all
-  /// parts in which points are kept.
+  /// parts in which points are kept. `as_it_lies`: no window reaches outside, and no point is left out.
   static std::optional<Picture> of(const windows::Geometry& g, int pad_value, std::int64_t point,
-                                   std::int64_t point_bytes);
+                                   std::int64_t point_bytes, bool as_it_lies = false);
 
   std::int64_t in_channels() const { return g.inputs / g.groups; }
   std::int64_t counted() const { return g.taps() * in_channels(); }
@@ -49,7 +49,8 @@ struct Packing : Picture {
   std::vector<Panel> panels;
 
   /// Nothing when windows reach far outside.
-  static std::optional<Packing> of(const windows::Geometry& g, const Kernels& kernels, int pad_value);
+  static std::optional<Packing> of(const windows::Geometry& g, const Kernels& kernels, int pad_value,
+                                   bool as_it_lies = false);
 
   std::int64_t outputs() const { return g.outputs / g.groups; }  ///< of a group
   std::int64_t vector_bytes() const { return g.taps() * units * kernels->unit_bytes * kernels->lanes; }

@@ -39,6 +39,11 @@ LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m51
   auto v = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(counts), _mm512_set1_ps(2), start);
   if (t.signs) {
     const auto above = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
+    if (t.bits) {
+      const auto bits = static_cast<std::uint16_t>(above & mask);
+      std::memcpy(t.signs + point * t.out_step + at / 8, &bits, t.channels - at > 8 ? 2 : 1);
+      return;
+    }
     return _mm_mask_storeu_epi8(t.signs + point * t.out_step + at, mask, _mm_maskz_set1_epi8(above, 1));
   }
   if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
@@ -115,7 +120,12 @@ LAMINA_POPCNT void pack_words(const Points& s) {
   }
 }
 
-void pack(const Points& s) { s.booleans ? pack_words<std::uint8_t>(s) : pack_words<float>(s); }
+void pack(const Points& s) {
+  if (s.bits)  // the same words
+    std::memcpy(s.out, s.in, static_cast<std::size_t>(s.count * s.out_step));
+  else
+    s.booleans ? pack_words<std::uint8_t>(s) : pack_words<float>(s);
+}
 
 #define LAMINA_TILES(v) \
   { nullptr, tile<1, v>, tile<2, v>, tile<3, v>, tile<4, v>, tile<5, v>, tile<6, v> }

@@ -13,6 +13,7 @@
 
 #include "kernels/native/attention.h"
 #include "kernels/native/binary_convolution.h"
+#include "kernels/native/bits.h"
 #include "kernels/native/conv_depthwise.h"
 #include "kernels/native/convolution.h"
 #include "kernels/native/depthwise.h"
@@ -57,6 +58,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
       {"native", [](const Op& op) { return op.is<ConvolutionDepthwise>(); }, offer_native_conv_depthwise});
   list.push_back(
       {"native", [](const Op& op) { return op.is<BinaryConvolution>(); }, offer_binary_convolution});
+  list.push_back({"native", [](const Op& op) { return op.is<Greater>(); }, bits::offer_comparison});
 }
 
 }  // namespace lamina
