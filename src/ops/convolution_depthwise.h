@@ -8,7 +8,7 @@ namespace lamina {
 /// one convolution with its own epilogue. Outside of the parent's result stand zeros.
 ///
 /// Inputs: x, weights [C, 1, spatial...], bias [C]. Bodies: the epilogue (perhaps without stages), then the
-/// parent: one parameter, x, and one result with C channels, of x's element type.
+/// parent: one parameter, x, and one result with C channels, of the element type of the weights.
 struct ConvolutionDepthwise : Window {
   static constexpr OpInfo info{"ConvolutionDepthwise",
                                2,

@@ -68,8 +68,10 @@ void add_fuse_conv_depthwise(Rules& rules) {
           .when([=](const Match& m) -> Verdict {
             const Graph& g = m.graph();
             const Node &first = m.node(parent), &second = m.root_node();
-            for (const auto v : {first.inputs[0], first.outputs[0], second.outputs[0]})
-              if (g.type(v).element != ElementType::f32)
+            const auto x = first.inputs[0];
+            const bool signs = first.op.is<BinaryConvolution>() && g.type(x).element == ElementType::boolean;
+            for (const auto v : {x, first.outputs[0], second.outputs[0]})
+              if (g.type(v).element != ElementType::f32 && !(signs && v == x))
                 return Verdict::no("{} is {}, wanted f32", m.label(v), name_of(g.type(v).element));
             if (auto verdict = reads_constants(m, first, 1, first.inputs.size(),
                                                "is no constant: only the last of the two may read more");

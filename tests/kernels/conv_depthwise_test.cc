@@ -1,6 +1,9 @@
 /// A convolution and a depthwise one as one node: every offer against the reference over random shapes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "ops/convolution_depthwise.h"
 #include "tests/plan/run_graph.h"
 
@@ -12,11 +15,18 @@ struct Window2D {
   bool bias;
 };
 
+/// Of x, where the first convolution is a binary one.
+struct Signs {
+  std::string element;
+  int pad_value;
+};
+
 struct Case {
   std::int64_t images, inputs, channels, height, width;
   Window2D first, second;
   std::string between, after;  ///< "{0}": what comes in, "{1}": what goes out, "{2}": the channels
   bool whole_numbers;          ///< sums are exact, so that roundings agree
+  std::optional<Signs> signs = {};
 };
 
 std::int64_t size_of(std::int64_t in, const Window2D& w, std::int64_t pads) {
@@ -40,22 +50,27 @@ std::string attributes(const Window2D& w) {
 std::string text_of(const Case& c) {
   const auto h = height_of(c.height, c.first), w = width_of(c.width, c.first);
   const bool added = c.after.find("z") != std::string::npos;
-  std::string text = fmt::format("graph (x: f32[{},{},{},{}]", c.images, c.inputs, c.height, c.width);
+  std::string text = fmt::format("graph (x: {}[{},{},{},{}]", c.signs ? c.signs->element : "f32", c.images,
+                                 c.inputs, c.height, c.width);
   if (added)
     text += fmt::format(", z: f32[{},{},{},{}]", c.images, c.channels, height_of(h, c.second),
                         width_of(w, c.second));
   text += ") -> (y) {\n eight = const f32[] {8}\n";
   std::string x = "x";
-  if (c.whole_numbers) {
+  if (c.whole_numbers && !c.signs) {
     text += " x8 = Multiply(x, eight)\n xr = Round(x8)\n";
     x = "xr";
   }
-  text +=
-      constant(c, "w", fmt::format("[{},{},{},{}]", c.channels, c.inputs, c.first.kernel, c.first.kernel), 1);
+  const auto weights = fmt::format("[{},{},{},{}]", c.channels, c.inputs, c.first.kernel, c.first.kernel);
+  text += c.signs ? fmt::format(" w = const u1{} seed(1)\n", weights) : constant(c, "w", weights, 1);
   text += constant(c, "v", fmt::format("[{},1,{},{}]", c.channels, c.second.kernel, c.second.kernel), 2);
-  if (c.first.bias) text += constant(c, "b", fmt::format("[{}]", c.channels), 3);
+  if (c.first.bias && !c.signs) text += constant(c, "b", fmt::format("[{}]", c.channels), 3);
   if (c.second.bias) text += constant(c, "d", fmt::format("[{}]", c.channels), 4);
-  text += fmt::format(" t = Convolution({}, w{}) {}\n", x, c.first.bias ? ", b" : "", attributes(c.first));
+  if (c.signs)
+    text += fmt::format(" t = BinaryConvolution(x, w) {} pad_value={}\n", attributes(c.first),
+                        c.signs->pad_value);
+  else
+    text += fmt::format(" t = Convolution({}, w{}) {}\n", x, c.first.bias ? ", b" : "", attributes(c.first));
   std::string last = "t";
   const auto append = [&](const std::string& stages, const std::string& out) {
     if (stages.empty()) return;
@@ -80,11 +95,12 @@ Graph graph_of(const Case& c) {
   return parse(text);
 }
 
-bool has_pair(const Graph& g) {
+std::optional<NodeId> pair_in(const Graph& g) {
   for (const auto id : g.order())
-    if (g.node(id).op.is<ConvolutionDepthwise>()) return true;
-  return false;
+    if (g.node(id).op.is<ConvolutionDepthwise>()) return id;
+  return std::nullopt;
 }
+bool has_pair(const Graph& g) { return pair_in(g).has_value(); }
 
 /// By value against the graph as it was, then every offer.
 void check(const Case& c, std::uint64_t seed) {
@@ -222,6 +238,95 @@ TEST(ConvDepthwise, one_dimension) {
   optimize(g, {}, ledger);
   ASSERT_TRUE(has_pair(g));
   check_all_offers(g, 1);
+}
+
+TEST(ConvDepthwise, random_windows_behind_binary_convolutions) {
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    SplitMix random(1000 + seed);
+    auto c = random_case(random);
+    c.signs = Signs{random.below(2) ? "f32" : "boolean", static_cast<int>(random.below(3)) - 1};
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text_of(c)));
+    check(c, seed);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ConvDepthwise, binary_convolutions_with_threads_blocks_and_columns) {
+  const std::string relu = "{1} = Relu({0})", leaky = "{1}k = const f32[] {{0.25}}\n {1} = PRelu({0}, {1}k)",
+                    add = "{1} = Add({0}, z)",
+                    scaled =
+                        "{1}s = const f32[{2},1,1] seed(6)\n {1}m = Multiply({0}, {1}s)\n {1} = "
+                        "HSwish({1}m)";
+  const Signs floats{"f32", 0}, bytes{"boolean", -1}, ones{"boolean", 1};
+  for (const auto& c : {Case{1, 64, 256, 56, 56, point, three, relu, relu, false, floats},
+                        Case{1, 96, 97, 40, 40, three, half, scaled, add, false, bytes},
+                        Case{2, 64, 64, 57, 57, three, five, "", scaled, false, ones},
+                        Case{3, 130, 200, 14, 14, three_by_two, three, leaky, "", false, floats},
+                        Case{1, 256, 1024, 9, 60, point, three, scaled, relu, false, floats},
+                        Case{1, 20, 330, 12, 600, point, three, relu, "", false, bytes},
+                        Case{2, 33, 64, 11, 701, three, five, scaled, add, false, ones},
+                        Case{1, 5, 48, 33, 520, three_by_two, three_by_two, leaky, scaled, false, floats},
+                        Case{1, 7, 96, 160, 530, point, three, relu, relu, false, floats}}) {
+    SCOPED_TRACE(text_of(c));
+    check(c, 12);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ConvDepthwise, binary_sums_of_more_than_16_bits) {
+  check({1, 7300, 35, 5, 4, three, three, "", "", true, Signs{"f32", 0}}, 13);
+}
+
+/// With f32 or booleans, whatever stands outside of the picture and behind the sums.
+TEST(ConvDepthwise, binary_convolutions_have_a_kernel) {
+  for (const std::string element : {"f32", "boolean"})
+    for (const int pad_value : {-1, 0, 1})
+      for (const auto& first : {point, three})
+        for (const auto& second : {three, half, five})
+          for (const std::string stages : {"", "{1} = Relu({0})", "{1} = Sigmoid({0})"}) {
+            auto g = graph_of(
+                {1, 40, 70, 12, 13, first, second, stages, stages, false, Signs{element, pad_value}});
+            Ledger ledger;
+            optimize(g, {}, ledger);
+            const auto pair = pair_in(g);
+            ASSERT_TRUE(pair);
+            const auto offers = ask_kernels(NodeView(g, *pair)).offers;
+            EXPECT_TRUE(std::any_of(offers.begin(), offers.end(), [](const auto& o) {
+              return o.label.starts_with("native_binary_depthwise_");
+            }));
+          }
+}
+
+TEST(ConvDepthwise, signs_that_several_read_are_booleans_before_it) {
+  auto g = parse(
+      "graph (x: f32[1,12,9,9]) -> (y, z) {\n w = const u1[24,12,1,1] seed(1)\n v = const f32[24,1,3,3] "
+      "seed(2)\n u = const u1[8,12,3,3] seed(3)\n a = const f32[12,1,1] seed(4)\n s = Add(x, a)\n t = "
+      "BinaryConvolution(s, w)\n r = Relu(t)\n p = Convolution(r, v) pads_begin=[1,1] pads_end=[1,1] "
+      "groups=24\n y = Abs(p)\n z = BinaryConvolution(s, u)\n}\n");
+  const auto before = g;
+  Ledger ledger;
+  optimize(g, {}, ledger);
+  const auto pair = pair_in(g);
+  ASSERT_TRUE(pair);
+  EXPECT_EQ(g.type(g.node(*pair).inputs[0]).element, ElementType::boolean);
+  const auto inputs = random_inputs(before, 1);
+  expect_close(interpret(g, inputs)[0], interpret(before, inputs)[0], "the rules");
+  check_all_offers(g, 1);
+}
+
+TEST(ConvDepthwise, signs_of_what_is_not_a_number) {
+  auto g = parse(
+      "graph (x: f32[1,40,9,9]) -> (y) {\n w = const u1[24,40,3,3] seed(1)\n v = const f32[24,1,3,3] "
+      "seed(2)\n t = BinaryConvolution(x, w) pads_begin=[1,1] pads_end=[1,1]\n r = Relu(t)\n y = "
+      "Convolution(r, v) pads_begin=[1,1] pads_end=[1,1] groups=24\n}\n");
+  Ledger ledger;
+  optimize(g, {}, ledger);
+  ASSERT_TRUE(has_pair(g));
+  auto inputs = random_inputs(g, 1);
+  const float inf = std::numeric_limits<float>::infinity();
+  const float odd[] = {std::numeric_limits<float>::quiet_NaN(), inf, -inf, 0.0F, -0.0F, 1e-45F};
+  for (std::size_t i = 0; i < 6; ++i) inputs[0].data<float>()[7 * i] = odd[i];
+  expect_close(run_graph(g, inputs).outputs[0], interpret(g, inputs)[0], "odd numbers");
 }
 
 TEST(ConvDepthwise, not_a_number_spreads_as_far_as_the_windows) {

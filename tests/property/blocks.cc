@@ -59,12 +59,35 @@ void add_residual(GraphBuilder& b) {
   if (sum && b.percent(60)) activate(b, *sum);
 }
 
-/// A convolution and a depthwise one behind it, with simple layers; now and then somebody else reads between.
+/// A convolution of the signs of x, which come as numbers or as booleans, perhaps read by another one too.
+Made convolve_signs(GraphBuilder& b, ValueId x, std::int64_t out, std::int64_t kernel) {
+  const auto axes = b.rank(x) - 2;
+  const auto level = b.percent(50) ? b.number(0.1) : b.floats(channel_dims(b, x), -0.2, 0.4);
+  const auto signs = b.percent(50) ? b.add(Greater{}, {x, level})
+                                   : b.add(FakeQuantize{2}, {x, level, level, b.number(-1), b.number(1)});
+  if (!signs) return signs;
+  const auto count = [&](std::int64_t outputs, std::int64_t size) {
+    BinaryConvolution op;
+    op.pad_value = static_cast<double>(b.between(-1, 1));
+    op.strides = Ints(axes, b.one_of<std::int64_t>({1, 1, 2}));
+    op.pads_begin = op.pads_end = Ints(axes, b.percent(70) ? size / 2 : b.between(0, 2));
+    Dims w{outputs, b.dims(x)[1]};
+    w.insert(w.end(), axes, size);
+    const auto seed = static_cast<std::uint64_t>(b.below(1000));
+    return b.add(op, {*signs, b.constant(seeded_tensor(ElementType::u1, w, seed))});
+  };
+  if (b.percent(30)) count(b.channels(), 1);
+  return count(out, kernel);
+}
+
+/// A convolution, perhaps of signs, and a depthwise one behind it, with simple layers; now and then somebody
+/// else reads between.
 void add_convolution_and_depthwise(GraphBuilder& b) {
   const auto x = b.pick_f32(3, 5);
   if (!x) return;
   const auto c = b.channels();
-  auto t = convolve(b, *x, c, b.one_of<std::int64_t>({1, 1, 3}));
+  const auto size = b.one_of<std::int64_t>({1, 1, 3});
+  auto t = b.percent(35) ? convolve_signs(b, *x, c, size) : convolve(b, *x, c, size);
   for (auto n = b.between(0, 2); n-- > 0 && t;)
     t = b.percent(70) ? activate(b, *t) : b.add(Multiply{}, {*t, b.floats({c, 1, 1}, 0.3, 2)});
   if (!t) return;

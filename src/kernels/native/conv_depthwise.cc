@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
@@ -15,16 +14,15 @@ namespace {
 
 using conv_depthwise::Code;
 using conv_depthwise::Columns;
-using conv_depthwise::Part;
-using gemm::Product;
+using conv_depthwise::Parent;
 using windows::Geometry;
 
 /// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
 constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
 /// Longer lines are cut in columns of so many outputs or more, since some are made twice at each cut.
 constexpr std::int64_t kLeastColumns = 64;
-/// Of x, from which on it comes from farther than L2; of the output, from which on no cache keeps it.
-constexpr double kFarBytes = 4e6, kStreamBytes = 32e6;
+/// Of the output, from which on no cache keeps it.
+constexpr double kStreamBytes = 32e6;
 /// Of the lines that are made at a time.
 constexpr std::int64_t kStepBytes = 128 << 10;
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
@@ -33,81 +31,20 @@ constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
 constexpr std::int64_t kManyTasks = 4;
 /// Of a step of a task besides its work.
 constexpr double kStepMicroseconds = 0.3;
-/// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
-constexpr double kByLines = 1.05;
-/// Products of a thread's own lines do not lose what those lose that several threads share.
-constexpr double kOwnLines = 0.85;
 /// Of a piece of stages besides its work.
 constexpr double kStageMicroseconds = 0.035;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// `lines` lines of the first convolution, all of one part.
-Product lines_product(const Code& c, const convolutions::Source& s, const windows::Run& y, std::int64_t lines,
-                      const Columns& columns) {
-  const auto& g = c.first;
-  const auto depth = windows::runs_of(g, 0).at(0);
-  Product p(g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
-  for (const auto& x : windows::runs_of(g, 2)) {
-    const auto first = std::max(x.first, columns.from),
-               end = std::min(x.first + x.count, columns.from + columns.width);
-    if (first >= end) continue;
-    gemm::Region region;
-    region.width = end - first;
-    region.lines = lines;
-    region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
-    region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
-    region.a_first = x.input * s.point + (first - x.first) * region.a_step;
-    region.c_step = x.step;
-    region.c_line = columns.width;
-    region.c_first = first - columns.from;
-    p.add_region(region, convolutions::segments_of(g, s, depth, y, x));
-  }
-  p.c_row = c.row;
-  p.dense_row = g.outputs;
-  p.staged = !c.between.registers_only();
-  p.finish = c.between.finish;
-  p.divide();
-  return p;
-}
-
-std::vector<Part> parts_of(const Code& c, const convolutions::Source& s, const Columns& columns) {
-  const bool by_lines = !c.between.registers_only() && c.columns.size() > 1;  // stages want to know where
-  std::vector<Part> parts;
-  for (const auto& y : windows::runs_of(c.first, 1)) {
-    const bool empty = y.tap_count == 0;
-    Part part{y.first, y.count, empty ? 0 : y.input * s.line, empty ? 0 : y.input_step * s.line, {}};
-    part.products.push_back(lines_product(c, s, y, 1, columns));
-    if (c.together() > 1 && y.count >= c.together() && !by_lines)
-      part.products.push_back(lines_product(c, s, y, c.together(), columns));
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
-double in_bytes(const Code& c) {
-  return static_cast<double>(c.first.images * c.first.in_points() * c.first.inputs) * 4;
-}
-
 double out_bytes(const Code& c) {
   return static_cast<double>(c.second.images * c.second.out_points() * c.second.outputs) * 4;
 }
 
-/// Sets what depends on how x lies.
-void read_from(Code& c, Layout layout, std::int64_t row) {
-  const auto s = convolutions::source_of(c.first, layout, row);
-  c.in_image = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
-  c.in_line = s.plain || in_bytes(c) < kFarBytes ? 0 : s.line;
-  c.in_point = s.point;
-  for (auto& columns : c.columns) columns.parts = parts_of(c, s, columns);
-}
-
-/// Channels of a task's widest block when there are so many blocks.
-std::int64_t widest(const gemm::Panels& panels, std::int64_t block) {
+/// Channels of a task's widest block when there are so many panels in it.
+std::int64_t widest(const Parent& p, std::int64_t block) {
   std::int64_t most = 0;
-  for (std::int64_t i = 0; i < panels.count; i += block)
-    most = std::max(
-        most, std::min(panels.column(std::min(i + block, panels.count)), panels.columns) - panels.column(i));
+  for (std::int64_t i = 0; i < p.panels(); i += block)
+    most = std::max(most, p.channel(std::min(i + block, p.panels())) - p.channel(i));
   return most;
 }
 
@@ -123,7 +60,7 @@ void cut_columns(Code& c, std::int64_t count) {
   c.columns.clear();
   c.width = 1;
   for (std::int64_t first = 0; first < width; first += each) {
-    Columns columns{first, std::min(each, width - first), 0, 1, {}};
+    Columns columns{first, std::min(each, width - first), 0, 1};
     const auto at = first * g.stride[2] - g.pad[2];
     columns.from = std::min(inside(at), c.first.out[2] - 1);
     const auto reach = (columns.count - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
@@ -134,10 +71,11 @@ void cut_columns(Code& c, std::int64_t count) {
 }
 
 /// So many blocks of channels, and as many lines at a time as fit.
-void cut_blocks(Code& c, const gemm::Panels& panels, std::int64_t blocks) {
-  c.block = ceil_div(panels.count, blocks);
-  c.blocks = ceil_div(panels.count, c.block);
-  c.row = widest(panels, c.block);
+void cut_blocks(Code& c, std::int64_t blocks) {
+  const auto panels = c.parent->panels();
+  c.block = ceil_div(panels, blocks);
+  c.blocks = ceil_div(panels, c.block);
+  c.row = widest(*c.parent, c.block);
   const auto line_bytes = c.width * c.row * 4, height = c.band;
   c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
   while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
@@ -160,19 +98,19 @@ void cut_bands(Code& c, std::int64_t bands, std::int64_t share) {
 }
 
 /// `microseconds`: of the whole on one thread, roughly.
-void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds) {
+void divide(Code& c, double microseconds) {
   c.band = c.second.out[1];
   c.bands = 1;
   const auto fits = [&] {
     const bool good = c.capacity >= good_lines(c) || !c.between.registers_only();  // stages like whole lines
     return good && c.buffer_bytes() <= kMostBufferBytes;
   };
-  const auto most = dots ? 1 : panels.count;
-  const auto point_bytes = widest(panels, panels.count) * 4;
+  const auto most = c.parent->panels();
+  const auto point_bytes = c.first.outputs * 4;
   const auto wide = kBufferBytes / (good_lines(c, kBestLines) * point_bytes * c.second.stride[2]);
   cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
-  cut_blocks(c, panels, 1);
-  for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, panels, n);
+  cut_blocks(c, 1);
+  for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, n);
   c.grain = 1;
   c.buffers = threads_here();
   if (c.buffers == 1) return;
@@ -180,9 +118,9 @@ void divide(Code& c, const gemm::Panels& panels, bool dots, double microseconds)
   const auto wanted = std::min(c.buffers, static_cast<std::int64_t>(microseconds / kWorthAThread));
   const auto even = [&] { return c.tasks() % wanted == 0 || c.tasks() >= kManyTasks * wanted; };
   if (wanted > 1 && !even()) cut_bands(c, wanted, 6);
-  if (wanted > 1 && !even() && c.between.registers_only() && c.after.registers_only() && !dots) {
-    const auto blocks = std::min(ceil_div(kManyTasks * wanted, c.tasks() / c.blocks), panels.count / 2);
-    if (blocks > c.blocks) cut_blocks(c, panels, blocks);
+  if (wanted > 1 && !even() && c.between.registers_only() && c.after.registers_only()) {
+    const auto blocks = std::min(ceil_div(kManyTasks * wanted, c.tasks() / c.blocks), most / 2);
+    if (blocks > c.blocks) cut_blocks(c, blocks);
   }
   if (c.tasks() < wanted) cut_bands(c, wanted, 3);
   c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
@@ -205,23 +143,14 @@ double apart_cost(double in, double out, std::int64_t blocks) {
 double far_gain(const Code& c) {
   constexpr double kFetchRate = 20000, kStreamRate = 25000;
   const bool stream = c.stream && c.kernels->lanes == 16;
-  return (c.in_line > 0 ? (in_bytes(c) - kFarBytes) / kFetchRate : 0) +
-         (stream ? out_bytes(c) / kStreamRate : 0);
+  return c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0);
 }
 
 /// On one thread, without the last epilogue.
 double microseconds_of(const Code& c) {
-  const auto family = c.first.pointwise() ? Family::native_gemm : Family::native_direct;
-  double lines_us = 0;
-  for (const auto& columns : c.columns)
-    for (const auto& part : columns.parts) {
-      const bool several = part.products.size() > 1;
-      const auto us = part.products.back().microseconds(family) - cost_of(family, 0);
-      lines_us += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
-    }
   const auto images = static_cast<double>(c.first.images);
   const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
-               out = out_bytes(c), in = in_bytes(c);
+               out = out_bytes(c);
   const auto more = static_cast<double>(std::max<std::int64_t>(0, c.extent() - c.second.stride[1]));
   const auto lines = static_cast<double>(c.first.out[1]);
   const double twice = more * static_cast<double>(c.bands - 1) / lines;  // made twice
@@ -229,8 +158,7 @@ double microseconds_of(const Code& c) {
   const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
-  double us = (1 + twice) * kByLines * (threads_here() > 1 ? kOwnLines : 1) * lines_us * images;
-  us += cost_of(family, 0, in) + apart_cost(in, out, c.blocks);
+  double us = c.parent->microseconds(c, 1 + twice) + apart_cost(c.parent->read_bytes(), out, c.blocks);
   us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
   us += move_cost(2 * moved) + kStepMicroseconds * steps;
   if (c.between.stages) us += c.between.stages->cost();
@@ -240,15 +168,10 @@ double microseconds_of(const Code& c) {
 }
 
 Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& apart) {
-  if (!first.op<Convolution>()) return Verdict::no("a {} before", first.node().op.name());
   if (apart.node_count() != 2 || first.node().inputs[0] != apart.inputs().at(0))
     return Verdict::no("{} nodes before, wanted one", apart.node_count() - 1);
-  if (!v.all(ElementType::f32) || !first.all(ElementType::f32))
-    return Verdict::no("element types other than f32");
+  if (!second.all(ElementType::f32)) return Verdict::no("element types other than f32");
   if (v.rank(0) > 4) return Verdict::no("three spatial axes");
-  if (first.op<Convolution>()->groups != 1)
-    return Verdict::no("{} groups in the first convolution", first.op<Convolution>()->groups);
-  if (first.has(3) || first.has(4)) return Verdict::no("zero points");
   for (const auto* part : {&first, &second}) {
     if (!part->constant(1)) return Verdict::no("weights are not constant");
     if (part->has(2) && !part->constant(2)) return Verdict::no("bias is not constant");
@@ -267,20 +190,10 @@ bool reads_nothing(const NodeView& first, const gemm::Epilogue& between) {
   return true;
 }
 
-void make_weights(Code& c, const Tensor& first, const Tensor& second, bool plain, WeightStore& store) {
-  const auto& p = c.columns[0].parts[0].products[0];
-  c.weights = convolutions::packed_weights(first, c.first, 1, p, plain, store);
-  const auto lanes = c.kernels->lanes;
-  c.window_weights = store.packed(second, fmt::format("native_depthwise {}", lanes), [&] {
-    return depthwise::by_vectors(aligned_once(second).data<float>().data(), c.second.taps(), c.second.outputs,
-                                 lanes);
-  });
-}
-
-Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second, Code code, Layout layout) {
+Offer offer_of(const NodeView& v, const NodeView& second, Code code) {
   Offer o;
-  o.label = fmt::format("native_{}_depthwise_{}_f32", code.first.pointwise() ? "1x1" : "direct",
-                        name_of(effective_isa()));
+  o.label = code.parent->label();
+  const auto layout = code.parent->layout();
   code.after.add_to(o, v, Layout::channels_last);
   o.inputs[0] = layout;
   o.consumed.push_back(1);
@@ -290,17 +203,29 @@ Offer offer_of(const NodeView& v, const NodeView& first, const NodeView& second,
   o.wide_outputs.push_back(0);
   o.cost += microseconds_of(code);
   o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
-  o.make = [code = std::move(code), layout, w1 = *first.constant(1),
-            w2 = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.input_row(0)) read_from(code, layout, row);
+  o.make = [code = std::move(code),
+            w = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     if (const auto row = context.output_row()) code.out_row = row;
     if (code.after.add)
       if (const auto row = context.input_row(*code.after.add)) code.add_row = row;
     code.stream = code.stream && code.out_row % 16 == 0 && code.second.outputs % 16 == 0;
-    make_weights(code, w1, w2, layout == Layout::plain, context.weights);
+    code.parent = code.parent->made(code, context);
+    const auto lanes = code.kernels->lanes;
+    code.window_weights = context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&] {
+      return depthwise::by_vectors(aligned_once(w).data<float>().data(), code.second.taps(),
+                                   code.second.outputs, lanes);
+    });
     return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
   };
   return o;
+}
+
+/// All ways to make the tensor between, or none and a sentence in `why`.
+conv_depthwise::Parents parents_of(const NodeView& first, std::string& why) {
+  if (first.op<Convolution>()) return conv_depthwise::product_parents(first, why);
+  if (first.op<BinaryConvolution>()) return conv_depthwise::binary_parents(first, why);
+  why = fmt::format("a {} before", first.node().op.name());
+  return {};
 }
 
 }  // namespace
@@ -329,23 +254,23 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
     code.window_bias =
         depthwise::by_vectors(bias.data(), 1, code.second.outputs, code.kernels->lanes, bias.size() == 1);
   }
-  for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    if (layout == Layout::plain && code.first.inputs > 4) continue;  // k would be scattered
+  const auto parents = parents_of(first, why);
+  if (parents.empty()) return answers.refuse("native", "{}", why);
+  for (const auto& parent : parents) {
     Code c = code;
-    cut_columns(c, 1);
-    read_from(c, layout, 0);  // one line at a time: what tells how to divide
-    const auto panels = c.panels();
+    c.parent = parent;
     c.stream = out_bytes(c) > kStreamBytes;
-    c.bias = gemm::padded_bias(first, 1, panels.columns, panels.padded_columns());
-    divide(c, panels, c.columns[0].parts[0].products[0].dots, microseconds_of(c));
-    read_from(c, layout, 0);
+    cut_columns(c, 1);
+    parent->divide(c);  // one line at a time: what tells how to divide
+    divide(c, microseconds_of(c));
+    parent->divide(c);
     const auto buffer = c.buffer_bytes();
     if (buffer > kMostBufferBytes) {
       answers.refuse("native", "{} lines between take {} KiB, wanted at most {}", c.capacity, buffer >> 10,
                      kMostBufferBytes >> 10);
       continue;
     }
-    answers.offers.push_back(offer_of(v, first, second, std::move(c), layout));
+    answers.offers.push_back(offer_of(v, second, std::move(c)));
   }
 }
 

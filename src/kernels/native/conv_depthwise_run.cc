@@ -17,7 +17,8 @@ constexpr std::int64_t kTile = 8;   // outputs of a tile of a line, mostly
 /// A thread's work.
 class Piece {
  public:
-  Piece(const Code& code, const RunArgs& args, float* buffer) : c_(code), args_(args), buffer_(buffer) {
+  Piece(const Code& code, const RunArgs& args, float* buffer)
+      : c_(code), parent_(*code.parent), args_(args), buffer_(buffer) {
     if (!c_.between.registers_only()) between_.emplace(*c_.between.stages, nullptr);
     if (!c_.after.registers_only()) after_.emplace(*c_.after.stages, args.in);
     stream_ = c_.stream && !after_ && reinterpret_cast<std::uintptr_t>(args.out[0]) % kLine == 0;
@@ -30,15 +31,15 @@ class Piece {
       return i;
     };
     const auto block = next(c_.blocks);
-    columns_ = &c_.columns[static_cast<std::size_t>(next(static_cast<std::int64_t>(c_.columns.size())))];
+    column_ = static_cast<std::size_t>(next(static_cast<std::int64_t>(c_.columns.size())));
+    columns_ = &c_.columns[column_];
     const auto band = next(c_.bands);
     image_ = task;
     line_ = columns_->width * c_.row;
-    const auto& panels = c_.panels();
     first_panel_ = block * c_.block;
-    last_panel_ = std::min(first_panel_ + c_.block, panels.count);
-    channel_ = panels.column(first_panel_);
-    channels_ = std::min(panels.column(last_panel_), panels.columns) - channel_;
+    last_panel_ = std::min(first_panel_ + c_.block, parent_.panels());
+    channel_ = parent_.channel(first_panel_);
+    channels_ = parent_.channel(last_panel_) - channel_;
     begin_ = end_ = 0;
     const auto last = std::min((band + 1) * c_.band, c_.second.out[1]);
     for (auto line = band * c_.band; line < last; line += c_.step) {
@@ -63,27 +64,14 @@ class Piece {
       begin_ = begin;
     }
     end_ = std::max(begin + kept, end);
-    make_lines(begin + kept, end);
+    if (begin + kept < end)
+      parent_.make_lines(c_, lines_between(begin + kept, end), between_ ? &*between_ : nullptr);
   }
 
-  void make_lines(std::int64_t begin, std::int64_t end) {
-    const auto& g = c_.first;
-    gemm::Operands o{};
-    o.b = c_.weights.data<float>().data();
-    o.bias = c_.bias.valid() ? c_.bias.data<float>().data() : nullptr;
-    for (const auto& part : columns_->parts) {
-      const auto last = std::min(end, part.first + part.count);
-      for (auto i = std::max(begin, part.first); i < last;) {
-        const bool several = part.products.size() > 1 && last - i >= c_.together();
-        o.a = static_cast<const float*>(args_.in[0]) + image_ * c_.in_image + part.a_first +
-              (i - part.first) * part.a_line;
-        o.c = buffer_ + (i - begin_) * line_ - channel_;
-        o.first = ((image_ * g.out[1] + i) * g.out[2] + columns_->from) * g.outputs;
-        gemm::run_panels(part.products[several ? 1 : 0], o, first_panel_, last_panel_,
-                         between_ ? &*between_ : nullptr);
-        i += several ? c_.together() : 1;
-      }
-    }
+  Wanted lines_between(std::int64_t begin, std::int64_t end) const {
+    return {args_,        args_.scratch, image_,
+            begin,        end,           column_,
+            first_panel_, last_panel_,   buffer_ + (begin - begin_) * line_};
   }
 
   /// Of output lines [line, line + count); behind them come `coming` lines.
@@ -114,31 +102,14 @@ class Piece {
     s.channels = g.outputs;
     s.finish = c_.after.finish;
     s.stream = stream_;
-    auto ahead = lines_ahead(coming * g.stride[1], vectors * count);
-    if (ahead.count > 0) s.ahead = &ahead;
+    auto ahead = parent_.ahead(c_, lines_between(end_, end_ + coming * g.stride[1]));
+    if (ahead.count > 0) {
+      const auto tiles = std::max<std::int64_t>(1, vectors * count * columns_->count / kTile);
+      ahead.each = ahead.count * ahead.bytes / kLine / tiles + 1;
+      s.ahead = &ahead;
+    }
     c_.kernel(s);
     if (after_) apply_stages(line, count);
-  }
-
-  /// What so many lines between, behind those in the buffer, read of x and lines before them have not read:
-  /// fetched during `vectors` vectors of output lines.
-  depthwise::Ahead lines_ahead(std::int64_t lines, std::int64_t vectors) const {
-    depthwise::Ahead ahead;
-    if (c_.in_line == 0 || lines <= 0) return ahead;
-    const auto& g = c_.first;
-    const auto reach = (g.kernel[1] - 1) * g.dilation[1] - g.pad[1];  // of a line's last tap
-    const auto begin = std::clamp<std::int64_t>((end_ - 1) * g.stride[1] + reach + 1, 0, g.in[1]),
-               end = std::clamp<std::int64_t>((end_ - 1 + lines) * g.stride[1] + reach + 1, 0, g.in[1]);
-    const auto from = std::clamp<std::int64_t>(columns_->from * g.stride[2] - g.pad[2], 0, g.in[2]),
-               width = std::min(columns_->width * g.stride[2], g.in[2] - from);
-    const auto* x = static_cast<const float*>(args_.in[0]) + image_ * c_.in_image;
-    ahead.from = reinterpret_cast<const char*>(x + begin * c_.in_line + from * c_.in_point);
-    ahead.bytes = width * c_.in_point * 4;
-    ahead.stride = c_.in_line * 4;
-    ahead.count = end - begin;
-    const auto tiles = std::max<std::int64_t>(1, vectors * columns_->count / kTile);
-    ahead.each = ahead.count * ahead.bytes / kLine / tiles + 1;
-    return ahead;
   }
 
   /// The first of a line's points of the output that the task makes.
@@ -163,11 +134,13 @@ class Piece {
   }
 
   const Code& c_;
+  const Parent& parent_;
   const RunArgs& args_;
   float* buffer_;
   std::optional<StageRun> between_, after_;
   bool stream_ = false;
   // Of the task at hand.
+  std::size_t column_ = 0;
   const Columns* columns_ = nullptr;
   std::int64_t line_ = 0;  ///< floats of a line of the buffer
   std::int64_t image_ = 0, first_panel_ = 0, last_panel_ = 0, channel_ = 0, channels_ = 0;
@@ -181,14 +154,16 @@ std::int64_t thread_number() {
   return number;
 }
 
+/// The parent's own scratch memory comes first, whole cache lines of it.
+std::int64_t parent_bytes(const Code& code) {
+  return (code.parent->scratch_bytes() + kLine - 1) / kLine * kLine;
+}
+
 /// Buffers in the scratch memory, each for one thread at a time.
 class Buffers {
  public:
-  Buffers(const Code& code, void* scratch)
-      : count_(code.buffers),
-        bytes_(code.buffer_bytes()),
-        flags_(static_cast<std::byte*>(scratch)),
-        first_(flags_ + count_ * kLine) {
+  Buffers(const Code& code, std::byte* scratch)
+      : count_(code.buffers), bytes_(code.buffer_bytes()), flags_(scratch), first_(flags_ + count_ * kLine) {
     for (std::int64_t i = 0; i < count_; ++i) new (flags_ + i * kLine) std::atomic_flag();
   }
   /// One that nobody uses: there are as many as threads, unless the arena is another one now.
@@ -209,10 +184,13 @@ class Buffers {
 
 }  // namespace
 
-std::int64_t scratch_bytes(const Code& code) { return code.buffers * (kLine + code.buffer_bytes()); }
+std::int64_t scratch_bytes(const Code& code) {
+  return parent_bytes(code) + code.buffers * (kLine + code.buffer_bytes());
+}
 
 void run(const Code& code, const RunArgs& args) {
-  const Buffers buffers(code, args.scratch);
+  code.parent->prepare(args, args.scratch);
+  const Buffers buffers(code, static_cast<std::byte*>(args.scratch) + parent_bytes(code));
   parallel_for(code.tasks(), code.grain, [&](std::int64_t begin, std::int64_t end) {
     const auto buffer = buffers.take();
     Piece piece(code, args, buffers[buffer]);

@@ -1,43 +1,37 @@
 #pragma once
 /// Convolution and depthwise convolution line by line, channels-last; conv_depthwise.cc makes the offers.
 ///
-///     x  --product-->  some lines of the tensor between, some channels  --window-->  lines of y
+///     x  --parent-->  some lines of the tensor between, some channels  --window-->  lines of y
 ///
 /// A task makes a band of output lines, of some columns when lines are long, for a block of channels, `step`
 /// lines at a time. When the buffer is full, lines that the next step reads too are moved to its front.
 /// Where x is far from the cache, it is fetched for the next step while windows are computed.
-#include "kernels/native/convolution_source.h"
+#include <vector>
+
+#include "kernels/native/conv_depthwise_parent.h"
 #include "kernels/native/depthwise_window.h"
 #include "kernels/native/gemm_epilogue.h"
 
 namespace lamina::conv_depthwise {
 
-/// Lines of the tensor between whose windows have the same taps inside.
-struct Part {
-  std::int64_t first, count;
-  std::int64_t a_first, a_line;         ///< floats: of the first line's input, and from line to line
-  std::vector<gemm::Product> products;  ///< of one line; perhaps of Code::together() lines
-};
-
 /// Columns of the output, and those that they need of the tensor between.
 struct Columns {
   std::int64_t first, count;
   std::int64_t from, width;
-  std::vector<Part> parts;
 };
 
 struct Code {
   windows::Geometry first, second;  ///< of the convolution, of the depthwise one
   gemm::Epilogue between, after;
+  std::shared_ptr<const Parent> parent;
   const depthwise::Kernels* kernels = nullptr;
   depthwise::Kernel kernel = nullptr;
   std::vector<Columns> columns;
-  Tensor weights, bias, window_weights, window_bias;
-  std::int64_t in_image = 0, out_row = 0, add_row = 0;  ///< floats: of an image of x; from point to point
-  std::int64_t in_line = 0, in_point = 0;               ///< the same of x to fetch it ahead; 0: do not
-  bool stream = false;                                  ///< the output is too large for any cache
+  Tensor window_weights, window_bias;
+  std::int64_t out_row = 0, add_row = 0;  ///< floats from point to point
+  bool stream = false;                    ///< the output is too large for any cache
   // How the work is divided:
-  std::int64_t block = 1, blocks = 1;  ///< panels of the product in a task
+  std::int64_t block = 1, blocks = 1;  ///< panels of the parent in a task
   std::int64_t row = 0;                ///< floats from point to point of the buffer
   std::int64_t width = 1;              ///< points of its lines, at most
   std::int64_t step = 1;               ///< output lines at a time
@@ -46,7 +40,6 @@ struct Code {
   std::int64_t grain = 1;              ///< tasks worth a thread
   std::int64_t buffers = 1;            ///< for tasks that run at the same time
 
-  const gemm::Panels& panels() const { return columns[0].parts[0].products[0].panels; }
   /// Lines between that the windows of one output line span.
   std::int64_t extent() const { return (second.kernel[1] - 1) * second.dilation[1] + 1; }
   std::int64_t together() const { return std::min(step * second.stride[1], first.out[1]); }
