@@ -1,6 +1,7 @@
-"""Blocks of several layers on which bench/fusions measures rules: attention, binary layers in a row."""
+"""Blocks of layers on which bench/fusions measures rules: attention, binary layers in a row, branches."""
 
 import math
+from collections.abc import Sequence
 
 from fusion_cases import Case
 from fusion_nets import Build, Net, Value
@@ -55,4 +56,25 @@ BINARY_LAYERS = (
     Case("3 of 3x3, 64, 56x56", _binary_layers(64, 56, 3, 3)),
     Case("3 of 3x3, 256, 14x14", _binary_layers(256, 14, 3, 3)),
     Case("3 of 1x1, 256, 28x28", _binary_layers(256, 28, 1, 3)),
+)
+
+# --- raise-activation-over-concat -----------------------------------------------------------------------
+
+
+def _branches(inputs: int, outputs: Sequence[int], size: int, kind: str) -> Build:
+    """Convolutions of the same picture, joined along the channels, then an activation."""
+
+    def build(n: Net) -> Value:
+        x = n.input(1, inputs, size, size)
+        kernels = (1, 3, 5, 1)
+        parts = [n.convolution(x, count, kernel) for count, kernel in zip(outputs, kernels, strict=False)]
+        return n.add(kind, n.concat(parts, 1))
+
+    return build
+
+
+BRANCHES = (
+    Case("1x1 to 64, 3x3 to 64, of 16, 55x55, ReLU", _branches(16, (64, 64), 55, "ReLU")),
+    Case("1x1 to 64, 3x3 to 128, 5x5 to 32, of 64, 28x28, Tanh", _branches(64, (64, 128, 32), 28, "Tanh")),
+    Case("1x1 to 256, 3x3 to 256, of 64, 13x13, Sigmoid", _branches(64, (256, 256), 13, "Sigmoid")),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fusion_blocks import ATTENTION, BINARY_LAYERS
+from fusion_blocks import ATTENTION, BINARY_LAYERS, BRANCHES
 from fusion_cases import (
     AFTER,
     BEFORE,
@@ -66,6 +66,14 @@ RULES: tuple[RulePage, ...] = (
         " before them, where the epilogue of a convolution, matrix product or pooling takes them.",
         "Something else reads what lies between, or it is an output; an operand is more than one number.",
         RAISED,
+    ),
+    RulePage(
+        "raise-activation-over-concat",
+        "An activation behind a Concat of convolutions or matrix products goes before it, into the epilogue of"
+        " each of them.",
+        "One of the joined values is no result of a convolution or matrix product, or is read by others too;"
+        " the activation has an operand per channel; integers.",
+        BRANCHES,
     ),
     RulePage(
         "fuse-conv-sum",
@@ -136,6 +144,21 @@ RULES: tuple[RulePage, ...] = (
         " once, as booleans; `fuse-binary-signs` lets the convolution before make them, which compares its"
         " counts of bits with a threshold per channel where its epilogue only rises.",
         "Something else than binary convolutions reads the value.",
+        BINARY_LAYERS,
+    ),
+    RulePage(
+        "fuse-binary-signs",
+        "The binary convolution before makes the signs that the next one reads.",
+        "Something else than binary convolutions reads the signs; they are compared with something else than"
+        " one value per channel.",
+        BINARY_LAYERS,
+    ),
+    RulePage(
+        "binarise-by-sign",
+        "A FakeQuantize with two levels before a binary convolution is a subtraction, or nothing: the"
+        " convolution asks for the sign itself.",
+        "The levels do not differ in sign; the ranges are no finite numbers; it falls in some channels only"
+        " and the picture's border is not 0.",
         BINARY_LAYERS,
     ),
     RulePage(
