@@ -291,9 +291,13 @@ TEST(ConvDepthwise, binary_convolutions_have_a_kernel) {
             const auto pair = pair_in(g);
             ASSERT_TRUE(pair);
             const auto offers = ask_kernels(NodeView(g, *pair)).offers;
-            EXPECT_TRUE(std::any_of(offers.begin(), offers.end(), [](const auto& o) {
-              return o.label.starts_with("native_binary_depthwise_");
-            }));
+            const auto offered = [&](Layout layout) {
+              return std::any_of(offers.begin(), offers.end(), [&](const auto& o) {
+                return o.label.starts_with("native_binary_depthwise_") && o.inputs[0] == layout;
+              });
+            };
+            EXPECT_TRUE(offered(Layout::channels_last));
+            EXPECT_EQ(offered(Layout::channels_last_bits), element == "boolean");
           }
 }
 

@@ -1,5 +1,5 @@
-/// The parent of a depthwise convolution as a binary one: the pictures are packed to bits first
-/// (binary_packing.h); lines are counted from them (binary_lines.h) when windows want them.
+/// The parent of a depthwise convolution as a binary one: the pictures are packed to bits first, where they
+/// do not lie so (binary_packing.h); lines are counted from them (binary_lines.h) when windows want them.
 #include <algorithm>
 #include <cstring>
 
@@ -8,6 +8,7 @@
 #include "kernels/cost.h"
 #include "kernels/native/binary_packing.h"
 #include "kernels/native/binary_stages.h"
+#include "kernels/native/bits.h"
 #include "kernels/native/conv_depthwise_run.h"
 #include "ops/convolution.h"
 
@@ -24,22 +25,31 @@ struct Windows {
   const float* start[kMostTogether];
 };
 
+/// Words of bits lie in memory as these kernels read them, and no window reaches outside.
+bool read_as_they_lie(const binary::Packing& b) {
+  bool inside = b.g.pad == windows::Triple{0, 0, 0};
+  for (std::size_t i = 0; i < 3; ++i) inside &= b.padded[i] <= b.g.in[i];
+  return inside && b.kernels->unit_channels == 32;
+}
+
 class BinaryParent final : public Parent {
  public:
-  BinaryParent(const NodeView& first, const binary::Packing& bits)
-      : bits_(bits), source_(*first.constant(1)) {
-    in_ = {first.element(0) == ElementType::boolean, bits.g.inputs};
-    segment_count_ = static_cast<std::int64_t>(bits.segments.size());
+  /// `in`: how the elements of x lie.
+  BinaryParent(const NodeView& first, const binary::Packing& bits, const binary::Elements& in)
+      : bits_(bits), source_(*first.constant(1)), in_(in) {
+    as_it_lies_ = in.bits && read_as_they_lie(bits);
+    if (as_it_lies_) bits_ = *binary::Packing::of(bits.g, *bits.kernels, bits.pad_value, true);
+    segment_count_ = static_cast<std::int64_t>(bits_.segments.size());
     // So many vectors at once; without room for counts of 16 bits one after the other.
-    together_ = bits.counted() > binary::kMostCounted ? 1 : bits.kernels->vectors;
-    const double line_us = static_cast<double>(bits.g.in[2] * bits.g.inputs) / 4000 + 0.01;
-    grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
+    together_ = bits_.counted() > binary::kMostCounted ? 1 : bits_.kernels->vectors;
+    const double line_us = static_cast<double>(bits_.g.in[2] * bits_.g.inputs) / (in.bits ? 16000 : 4000);
+    grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / (line_us + 0.01)));
   }
 
   std::string label() const override {
     return fmt::format("native_binary_depthwise_{}_f32", bits_.kernels->name);
   }
-  Layout layout() const override { return Layout::channels_last; }
+  Layout layout() const override { return in_.layout(); }
   std::int64_t panels() const override { return bits_.vectors; }
   std::int64_t channel(std::int64_t panel) const override {
     return std::min(panel * bits_.kernels->lanes, bits_.g.outputs);
@@ -70,9 +80,12 @@ class BinaryParent final : public Parent {
     return made;
   }
 
-  std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(bits_.bytes()); }
+  std::int64_t scratch_bytes() const override {
+    return as_it_lies_ ? 0 : static_cast<std::int64_t>(bits_.bytes());
+  }
 
   void prepare(const RunArgs& args, void* scratch) const override {
+    if (as_it_lies_) return;
     const auto* in = static_cast<const std::byte*>(args.in[0]);
     auto* to = static_cast<std::uint8_t*>(scratch);
     parallel_for(bits_.g.images * bits_.padded[1], grain_, [&](std::int64_t begin, std::int64_t end) {
@@ -112,6 +125,7 @@ class BinaryParent final : public Parent {
     binary::Points p{};
     p.in = in + in_.bytes((image * g.in[1] + y) * g.in[2] * in_.row);
     p.booleans = in_.booleans;
+    p.bits = in_.bits;
     p.step = in_.row;
     p.count = count;
     p.groups = 1;
@@ -125,7 +139,8 @@ class BinaryParent final : public Parent {
   void find_windows(const Code& c, const Wanted& w, std::int64_t first, std::int64_t count,
                     Windows& windows) const {
     const auto& columns = c.columns[w.columns];
-    const auto* image = static_cast<const std::uint8_t*>(w.scratch) + w.image * bits_.image;
+    const auto* bits = static_cast<const std::uint8_t*>(as_it_lies_ ? w.args.in[0] : w.scratch);
+    const auto* image = bits + w.image * bits_.image;
     const auto* start = start_.data<float>().data();
     const auto outputs = bits_.all_lanes();
     auto x = columns.from + first % columns.width, y = w.begin + first / columns.width;
@@ -183,6 +198,7 @@ class BinaryParent final : public Parent {
   binary::Packing bits_;
   Tensor source_, weights_, start_;
   binary::Elements in_;
+  bool as_it_lies_ = false;  ///< windows read x itself
   std::int64_t segment_count_ = 0, together_ = 1;
   std::int64_t grain_ = 1;  ///< lines to pack
 };
@@ -202,12 +218,14 @@ Parents binary_parents(const NodeView& first, std::string& why) {
   else if (g.taps() * g.inputs > binary::kMostExact)
     why = fmt::format("sums of {} products, exact are at most {}", g.taps() * g.inputs, binary::kMostExact);
   if (!why.empty()) return {};
+  std::vector<binary::Elements> layouts{{x == ElementType::boolean, g.inputs}};
+  if (x == ElementType::boolean) layouts.push_back({true, 8 * bits::point_bytes(g.inputs), true});
   std::vector<const binary::Kernels*> list{&binary::lookup_kernels(g.outputs)};
   if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
   Parents parents;
   for (const auto* kernels : list)
     if (const auto bits = binary::Packing::of(g, *kernels, static_cast<int>(op.pad_value)))
-      parents.push_back(std::make_shared<BinaryParent>(first, *bits));
+      for (const auto& in : layouts) parents.push_back(std::make_shared<BinaryParent>(first, *bits, in));
   if (parents.empty()) why = "windows reach far outside of the picture";
   return parents;
 }
