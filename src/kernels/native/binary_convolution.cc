@@ -184,7 +184,9 @@ void run(const Binary& b, const RunArgs& args) {
       for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
     });
   b.run(args, b.g.images * b.chunks * b.parts, b.grain,
-        [&](std::int64_t i, StageRun* stages) { run_task(b, args, i, stages); });
+        [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
+          for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
+        });
 }
 
 Verdict takes(const NodeView& v) {

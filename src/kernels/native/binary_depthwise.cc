@@ -1,5 +1,5 @@
-/// The picture is packed to bits by lines first, then outputs are computed by rows
-/// (binary_depthwise_lines.h).
+/// Lines of the picture are packed to bits when the first row of outputs wants them
+/// (binary_depthwise_lines.h). A thread keeps those that its windows reach, one per line modulo their number.
 #include "kernels/native/binary_depthwise.h"
 
 #include <algorithm>
@@ -23,13 +23,21 @@ using binary::Picture;
 struct Depthwise : Picture, Frame {
   const DepthwiseKernels* kernels = nullptr;
   std::vector<Block> blocks = {};
-  std::vector<std::int64_t> taps = {};     ///< bytes behind a window's first
-  std::vector<std::int64_t> kinds = {};    ///< of outputs along a row, in floats
-  std::int64_t channels = 0;               ///< whole vectors of them
-  std::int64_t grain = 1, pack_grain = 1;  ///< rows, lines
+  std::vector<std::int64_t> kinds = {};  ///< of outputs along a row, in floats
+  std::int64_t channels = 0;             ///< whole vectors of them
+  std::int64_t reach = 1;                ///< lines of a plane that a window reaches, holes included
+  std::int64_t rows = 1, tasks = 1;      ///< rows of a task
+  std::int64_t line_bytes = 0;           ///< of a packed line
 
-  std::int64_t lines() const { return g.images * padded[0] * padded[1]; }
-  std::int64_t block_bytes() const { return lines() * line; }
+  /// A vector for each tap of a line, not for each point.
+  bool by_tap(const Block& block) const {
+    return block.slots >= 8 && g.kernel[2] <= block.slots * g.stride[2];
+  }
+  std::int64_t vectors(const Block& block) const {
+    return by_tap(block) ? (g.out[2] + block.slots - 1) / block.slots * g.kernel[2] : padded[2];
+  }
+  std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
+  std::int64_t kept_bytes() const { return static_cast<std::int64_t>(blocks.size()) * block_bytes(); }
 };
 
 std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
@@ -56,16 +64,6 @@ Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
   return out;
 }
 
-std::vector<std::int64_t> taps_of(const Picture& b) {
-  std::vector<std::int64_t> taps;
-  for (std::int64_t z = 0; z < b.g.kernel[0]; ++z)
-    for (std::int64_t y = 0; y < b.g.kernel[1]; ++y)
-      for (std::int64_t x = 0; x < b.g.kernel[2]; ++x)
-        taps.push_back(z * b.g.dilation[0] * b.plane + y * b.g.dilation[1] * b.line +
-                       x * b.g.dilation[2] * b.point);
-  return taps;
-}
-
 double microseconds(const Depthwise& b) {
   const auto& g = b.g;
   const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
@@ -75,11 +73,13 @@ double microseconds(const Depthwise& b) {
   return cost_of(Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
 }
 
-/// Line `index` of all packed pictures.
-void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* bits, std::int64_t index) {
+/// Line y of plane z of a packed picture, for the windows' plane `tap`.
+void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std::int64_t image,
+               std::int64_t tap, std::int64_t z, std::int64_t y) {
   const auto& g = b.g;
-  const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
-                     image = index / b.padded[1] / b.padded[0];
+  const auto slot = tap * b.reach + y % b.reach;
+  z -= g.pad[0];
+  y -= g.pad[1];
   const bool inside = y >= 0 && y < g.in[1] && z >= 0 && z < g.in[0];
   binary::DepthwiseLine l{};
   l.booleans = b.in.booleans;
@@ -89,9 +89,12 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* bits, std:
   l.count = std::min(g.in[2], b.padded[2] - l.left);
   l.points = b.padded[2];
   l.stride = g.stride[2];
-  l.out = bits + index * b.line;
+  l.outputs = g.out[2];
+  l.dilation = g.dilation[2];
+  l.out = kept + slot * b.line_bytes;
   for (const auto& block : b.blocks) {
     l.block = block;
+    l.taps = b.by_tap(block) ? g.kernel[2] : 0;
     const auto first = ((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row + block.first;
     l.in = inside ? in + b.in.bytes(first) : nullptr;
     b.kernels->pack(l);
@@ -99,18 +102,30 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* bits, std:
   }
 }
 
-void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
+/// Bytes of the kept lines at which the taps of a row's first window lie.
+void find_taps(const Depthwise& b, std::int64_t y, bool by_tap, std::int64_t* taps) {
   const auto& g = b.g;
-  const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0],
-                     image = index / g.out[1] / g.out[0], point = index * g.out[2];
+  const auto step = by_tap ? b.kernels->bytes() : g.dilation[2] * b.point;
+  for (std::int64_t i = 0; i < g.kernel[0]; ++i)
+    for (std::int64_t j = 0; j < g.kernel[1]; ++j)
+      for (std::int64_t k = 0; k < g.kernel[2]; ++k) {
+        const auto slot = i * b.reach + (y * g.stride[1] + j * g.dilation[1]) % b.reach;
+        *taps++ = slot * b.line_bytes + k * step;
+      }
+}
+
+void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, std::int64_t index,
+             StageRun* stages) {
+  const auto& g = b.g;
+  const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0], point = index * g.out[2];
+  std::int64_t taps[binary::kMostDepthwiseTaps];
   const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
   const auto sums = b.sums(args, point, g.out[2]);
   const float* add = b.add(args, point);
   binary::DepthwiseRow r{};
-  r.x = static_cast<const std::uint8_t*>(args.scratch) + image * b.image + pz.offset + py.offset;
-  r.x_step = g.stride[2] * b.point;
+  r.x = kept;
   r.count = g.out[2];
-  r.taps = b.taps.data();
+  r.taps = taps;
   r.tap_count = g.taps();
   r.w = reinterpret_cast<const std::uint8_t*>(b.packed.raw());
   r.kinds = b.kinds.data();
@@ -120,6 +135,8 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   r.bits = b.out.bits;
   for (const auto& block : b.blocks) {
     r.block = block;
+    find_taps(b, y, b.by_tap(block), taps);
+    r.x_step = b.by_tap(block) ? g.kernel[2] * b.kernels->bytes() : block.slots * g.stride[2] * b.point;
     r.start = b.start.data<float>().data() + (pz.kind + py.kind) * b.channels + block.first;
     if (b.thresholds)
       r.signs = sums.signs(block.first);
@@ -134,23 +151,39 @@ void run_row(const Depthwise& b, const RunArgs& args, std::int64_t index, StageR
   if (stages) sums.apply(*stages);
 }
 
-void run(const Depthwise& b, const RunArgs& args) {
-  auto* bits = static_cast<std::uint8_t*>(args.scratch);
+/// All rows of some tasks, from lines that are kept at the first task's place.
+void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t begin, std::int64_t end,
+              StageRun* stages) {
+  const auto& g = b.g;
   const auto* in = static_cast<const std::byte*>(args.in[0]);
-  parallel_for(b.lines(), b.pack_grain, [&](auto begin, auto end) {
-    for (auto i = begin; i < end; ++i) pack_line(b, in, bits, i);
+  auto* kept = static_cast<std::uint8_t*>(args.scratch) + begin * b.kept_bytes();
+  const auto first = begin * b.rows, last = std::min(end * b.rows, g.images * g.out[0] * g.out[1]);
+  std::int64_t packed = 0;  // lines of the planes
+  for (auto row = first; row < last; ++row) {
+    const std::int64_t y = row % g.out[1] * g.stride[1], z = row / g.out[1] % g.out[0] * g.stride[0],
+                       image = row / g.out[1] / g.out[0];
+    if (y == 0) packed = 0;
+    for (packed = std::max(packed, y); packed < y + b.reach; ++packed)
+      for (std::int64_t tap = 0; tap < g.kernel[0]; ++tap)
+        pack_line(b, in, kept, image, tap, z + tap * g.dilation[0], packed);
+    run_row(b, args, kept, row, stages);
+  }
+}
+
+void run(const Depthwise& b, const RunArgs& args) {
+  b.run(args, b.tasks, 1, [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
+    run_rows(b, args, begin, end, stages);
   });
-  b.run(args, b.g.images * b.g.out[0] * b.g.out[1], b.grain,
-        [&](std::int64_t i, StageRun* stages) { run_row(b, args, i, stages); });
 }
 
 void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
   const auto& g = b.g;
-  const double total = microseconds(b), rows = static_cast<double>(g.images * g.out[0] * g.out[1]);
-  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * rows / total));
-  const double line_us = static_cast<double>(g.in[2] * g.inputs) / 8000 + 0.01;
-  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
-  auto o = b.offer(v, b.kernels->name, b.blocks.size() * static_cast<std::size_t>(b.block_bytes()), total);
+  const double total = microseconds(b);
+  const auto rows = g.images * g.out[0] * g.out[1];
+  b.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(total / kWorthAThread), 1, rows);
+  b.rows = (rows + b.tasks - 1) / b.tasks;
+  b.tasks = (rows + b.rows - 1) / b.rows;
+  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.tasks * b.kept_bytes()), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {}", b.kernels->name),
@@ -174,7 +207,9 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   Depthwise b{*picture, Frame(v, g, epilogue, thresholds)};
   b.kernels = &kernels;
   b.blocks = std::move(blocks);
-  b.taps = taps_of(b);
+  b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;
+  for (const auto& block : b.blocks)
+    b.line_bytes = std::max(b.line_bytes, b.vectors(block) * kernels.bytes());
   b.channels = (g.outputs + kernels.floats - 1) / kernels.floats * kernels.floats;
   for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
   b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {

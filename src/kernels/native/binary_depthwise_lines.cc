@@ -15,6 +15,13 @@
 #ifndef LAMINA_BINARY_NUMBERS
 #define LAMINA_BINARY_NUMBERS
 namespace lamina::binary {
+constexpr struct Bits32 {
+  std::uint32_t of[32];
+  constexpr Bits32() : of{} {
+    for (int i = 0; i < 32; ++i) of[i] = 1u << i;
+  }
+  constexpr const std::uint32_t& operator[](std::int64_t i) const { return of[i]; }
+} kBits;
 /// Of numbers of four bits in the lower half of a word, and of eight bits.
 constexpr std::uint32_t kMasks4[] = {0xf, 0xf0, 0xf00, 0xf000},
                         kMasks8[] = {0xff, 0xff00, 0xff0000, 0xff000000};
@@ -142,7 +149,103 @@ HWY_INLINE void pack_points(const DepthwiseLine& s) {
   }
 }
 
+/// The signs of a vector of channels.
+HWY_INLINE hn::Mask<DU> mask_of(const float* in) {
+  return hn::RebindMask(du, hn::Gt(hn::LoadU(df, in), hn::Zero(df)));
+}
+HWY_INLINE hn::Mask<DU> mask_of(const std::uint8_t* in) {
+  constexpr hn::Rebind<std::uint8_t, DU> narrow;
+  return hn::Ne(hn::PromoteTo(du, hn::LoadU(narrow, in)), hn::Zero(du));
+}
+
+/// The same of those that are left.
+HWY_INLINE hn::Mask<DU> mask_of(const float* in, std::int64_t left) {
+  return hn::RebindMask(du, hn::Gt(load_some(df, in, left), hn::Zero(df)));
+}
+HWY_INLINE hn::Mask<DU> mask_of(const std::uint8_t* in, std::int64_t left) {
+  HWY_ALIGN std::uint8_t some[kFloats] = {};
+  for (std::int64_t i = 0; i < left; ++i) some[i] = in[i];
+  return mask_of(some);
+}
+
+HWY_INLINE VU with_bit(VU v, hn::Mask<DU> mask, std::int64_t bit) {
+  const auto one = hn::Set(du, binary::kBits[bit]);
+#if HWY_TARGET <= HWY_AVX3
+  return hn::IfThenElse(mask, hn::Or(v, one), v);
+#else
+  return hn::Or(v, hn::And(hn::VecFromMask(du, mask), one));
+#endif
+}
+
+/// Adds the signs of a point at the bits from `bit` on. kVectors: of its channels, which fill them; or 0.
+template <class T, int kVectors>
+HWY_INLINE VU with_point(VU v, const DepthwiseLine& s, std::int64_t point, std::int64_t bit) {
+  if (point < 0 || point >= s.count) return v;
+  if constexpr (std::is_same_v<T, Bits>) {
+    const auto* in = static_cast<const std::uint8_t*>(s.in) + point * s.in_step / 8;
+    return hn::Or(v, hn::ShiftLeftSame(signs_of_bits(in, s.block.bits), static_cast<int>(bit)));
+  } else {
+    const T* in = static_cast<const T*>(s.in) + point * s.in_step;
+#if HWY_TARGET > HWY_AVX3
+    if constexpr (std::is_same_v<T, float> && kVectors % 4 == 0 && kVectors > 0) {
+      auto found = four_signs(in);
+      if (kVectors == 8) found = hn::Or(found, hn::ShiftLeft<4>(four_signs(in + 4 * kFloats)));
+      return hn::Or(v, hn::ShiftLeftSame(found, static_cast<int>(bit)));
+    }
+#endif
+    if constexpr (kVectors > 0) {
+      LAMINA_UNROLL
+      for (int i = 0; i < kVectors; ++i) v = with_bit(v, mask_of(in + i * kFloats), bit + i);
+    } else {
+      const auto whole = s.block.channels / kFloats, left = s.block.channels % kFloats;
+      for (std::int64_t i = 0; i < whole; ++i) v = with_bit(v, mask_of(in + i * kFloats), bit + i);
+      if (left != 0) v = with_bit(v, mask_of(in + whole * kFloats, left), bit + whole);
+    }
+    return v;
+  }
+}
+
+/// For each tap of a line, the vectors of all outputs. What a tap reads, the one a stride before has read for
+/// the next slot, but for the last.
+template <class T, int kVectors>
+void pack_taps(const DepthwiseLine& s) {
+  const auto& b = s.block;
+  auto* to = words(s.out);
+  for (std::int64_t first = 0; first < s.outputs; first += b.slots) {
+    const auto last = (b.slots < s.outputs - first ? b.slots : s.outputs - first) - 1;
+    for (std::int64_t tap = 0; tap < s.taps; ++tap, to += kFloats) {
+      const auto point = first * s.stride + tap * s.dilation - s.left;
+      auto v = hn::Zero(du);
+      if (s.dilation == 1 && tap >= s.stride)
+        v = hn::ShiftRightSame(hn::Load(du, to - s.stride * kFloats), static_cast<int>(b.bits));
+      else
+        for (std::int64_t slot = 0; slot < last; ++slot)
+          v = with_point<T, kVectors>(v, s, point + slot * s.stride, slot * b.bits);
+      hn::Store(with_point<T, kVectors>(v, s, point + last * s.stride, last * b.bits), du, to);
+    }
+  }
+}
+
+template <class T>
+void pack_taps_of(const DepthwiseLine& s) {
+  const auto vectors = s.block.channels % kFloats == 0 ? s.block.bits : 0;
+  if (vectors == 1) return pack_taps<T, 1>(s);
+  if (vectors == 2) return pack_taps<T, 2>(s);
+  if (vectors == 4) return pack_taps<T, 4>(s);
+  if (vectors == 8) return pack_taps<T, 8>(s);
+  return pack_taps<T, 0>(s);
+}
+
 void pack(const DepthwiseLine& s) {
+  if (s.taps != 0) {
+    if (!s.in) {
+      const auto vectors = (s.outputs + s.block.slots - 1) / s.block.slots * s.taps;
+      for (std::int64_t i = 0; i < vectors; ++i) hn::Store(hn::Zero(du), du, words(s.out + i * kBytes));
+      return;
+    }
+    if (s.bits) return pack_taps<Bits, 0>(s);
+    return s.booleans ? pack_taps_of<std::uint8_t>(s) : pack_taps_of<float>(s);
+  }
   if (s.in && s.bits) return pack_points<Bits>(s);
   if (s.in) return s.booleans ? pack_points<std::uint8_t>(s) : pack_points<float>(s);
   for (std::int64_t i = 0; i < s.points; ++i) hn::Store(hn::Zero(du), du, words(s.out + i * kBytes));
@@ -269,18 +372,19 @@ HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, co
   }
 }
 
-/// The same where nothing is added or finished and channels fill four vectors.
-template <int kBits>
-HWY_INLINE void put_fours(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
+/// The same where nothing is added or finished and channels fill vectors, kVectors of which (1, 2 or 4) have
+/// the same mask.
+template <int kBits, int kVectors>
+HWY_INLINE void put_plain(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit,
                           const std::uint32_t* numbers) {
   const float* start = r.start + r.kinds[x];
   float* out = r.out + x * r.out_step;
-  for (std::int64_t at = 0; at < r.block.channels; at += 4 * kFloats, bit += 4) {
+  for (std::int64_t at = 0; at < r.block.channels; at += kVectors * kFloats, bit += kVectors) {
     const auto place = place_of<kBits>(bit);
     const auto mask = hn::Set(du, place.mask);
     const auto scale = hn::Set(df, place.scale);
     LAMINA_UNROLL
-    for (int i = 0; i < 4 * kFloats; i += kFloats)
+    for (int i = 0; i < kVectors * kFloats; i += kFloats)
       hn::StoreU(sum(numbers + place.at + i, mask, scale, start + at + i), df, out + at + i);
   }
 }
@@ -331,12 +435,13 @@ template <int kTaps, int kPlanes>
 void row(const DepthwiseRow& r) {
   constexpr int kBits = kPlanes > 4 ? 8 : 4;
   const auto& b = r.block;
-  const bool fours =
-      b.bits % 4 == 0 && b.channels == b.bits * kFloats && !r.add && r.finish.kind == Finish::Kind::none;
-  for (std::int64_t x = 0; x < r.count; x += b.slots) {
+  const bool plain = b.channels == b.bits * kFloats && !r.add && r.finish.kind == Finish::Kind::none,
+             fours = plain && b.bits % 4 == 0, twos = plain && b.bits == 2, ones = plain && b.bits == 1;
+  const std::uint8_t* from = r.x;
+  for (std::int64_t x = 0; x < r.count; x += b.slots, from += r.x_step) {
     HWY_ALIGN std::uint32_t numbers[8 * kFloats];
     VU planes[8];
-    count<kTaps, kPlanes>(r, r.x + x * r.x_step, planes);
+    count<kTaps, kPlanes>(r, from, planes);
     to_numbers<kBits>(planes, numbers);
     const auto end = b.slots < r.count - x ? b.slots : r.count - x;
     for (std::int64_t s = 0; s < end; ++s) {
@@ -344,7 +449,11 @@ void row(const DepthwiseRow& r) {
       if (r.signs)
         put_signs<kBits>(r, x + s, bit, numbers);
       else if (fours)
-        put_fours<kBits>(r, x + s, bit, numbers);
+        put_plain<kBits, 4>(r, x + s, bit, numbers);
+      else if (twos)
+        put_plain<kBits, 2>(r, x + s, bit, numbers);
+      else if (ones)
+        put_plain<kBits, 1>(r, x + s, bit, numbers);
       else
         put<kBits>(r, x + s, bit, numbers);
     }

@@ -5,7 +5,9 @@
 /// A vector of F words of 32 bits holds, of a block of channels, bit `b` of word `j` for channel `b * F + j`.
 /// A block of few channels leaves bits free: they hold points to the right, one per slot, so that a vector
 /// has windows of several outputs at once. Slot s begins at bit `s * bits` and is the point `s * stride`
-/// further; what is left of a word tells nothing. Outside of the picture all bits are 0.
+/// further; what is left of a word tells nothing. Outside of the picture all bits are 0. Of blocks with many
+/// slots only those vectors are packed at which windows begin: for each `slots` outputs one per tap of a
+/// line.
 #include <cstdint>
 
 #include "kernels/native/gemm_tiles.h"
@@ -27,15 +29,17 @@ struct DepthwiseLine {
   std::int64_t in_step, count;  ///< elements from point to point; points
   std::int64_t left, points;    ///< points before the first, and all of the packed line
   std::int64_t stride;          ///< points from output to output
-  std::uint8_t* out;            ///< a vector per point
-  bool bits;                    ///< booleans in Layout::channels_last_bits; steps count whole words
+  /// Of a line of windows: 0 for a vector per point, else for each `slots` of these outputs one per tap.
+  std::int64_t taps, outputs, dilation;
+  std::uint8_t* out;
+  bool bits;  ///< booleans in Layout::channels_last_bits; steps count whole words
 };
 
 /// A row of outputs.
 struct DepthwiseRow {
   Block block;
   const std::uint8_t* x;      ///< window of the first output
-  std::int64_t x_step;        ///< bytes from output to output
+  std::int64_t x_step;        ///< bytes from a vector of outputs to the next
   std::int64_t count;         ///< outputs
   const std::int64_t* taps;   ///< bytes behind the window's first
   std::int64_t tap_count;     ///< at most kMostDepthwiseTaps
