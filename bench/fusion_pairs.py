@@ -8,15 +8,24 @@ from fusion_nets import Build, Net, Value
 
 
 def _pair(
-    inputs: int, wide: int, height: int, width: int, kernel: int, child: int, stride: int, parts: int = 1
+    inputs: int,
+    wide: int,
+    height: int,
+    width: int,
+    kernel: int,
+    child: int,
+    stride: int,
+    parts: int = 1,
+    binary: bool = False,
 ) -> Build:
     """`parts` of them, each with an input of its own, below one another in one result. Channels are last
-    outside, as inside, so that nothing but the pairs runs."""
+    outside, as inside, so that nothing but the pairs runs. `binary`: of signs, and weights of -1 and 1."""
 
     def pair(n: Net) -> Value:
         shape = (1, inputs, height, width)
         x = n.add("Transpose", n.input(1, height, width, inputs), n.integers(0, 3, 1, 2), shape=shape)
-        y = n.clamp(n.per_channel("Add", n.convolution(x, wide, kernel)))
+        x = n.signs(x, -1) if binary else x
+        y = n.clamp(n.per_channel("Add", n.convolution(x, wide, kernel, signs=binary)))
         return n.clamp(n.per_channel("Add", n.convolution(y, wide, child, stride, groups=wide)))
 
     def build(n: Net) -> Value:
@@ -28,16 +37,19 @@ def _pair(
     return build
 
 
-def _pair_case(inputs: int, wide: int, size: int, kernel: int = 1, child: int = 3, stride: int = 1) -> Case:
+def _pair_case(
+    inputs: int, wide: int, size: int, kernel: int = 1, child: int = 3, stride: int = 1, binary: bool = False
+) -> Case:
     # As many rows as keep the tensor between the two below half a megabyte.
     rows = max(2 * child, min(size, 512 * 1024 // (4 * wide * size)))
     rows -= rows % 2
     parts = max(1, size // rows)
     between = 4 * wide * size * size
     return Case(
-        f"{kernel}x{kernel}, {inputs} to {wide}, {size}x{size}; {child}x{child}, stride {stride}",
-        _pair(inputs, wide, size, size, kernel, child, stride),
-        (_pair(inputs, wide, rows, size, kernel, child, stride, parts), size / (rows * parts)),
+        f"{'binary ' * binary}{kernel}x{kernel}, {inputs} to {wide}, {size}x{size}; {child}x{child},"
+        f" stride {stride}",
+        _pair(inputs, wide, size, size, kernel, child, stride, binary=binary),
+        (_pair(inputs, wide, rows, size, kernel, child, stride, parts, binary), size / (rows * parts)),
         between / 1e6,
         1.3 if kernel == 1 and wide >= 2 * inputs and between > L3_BYTES / 2 else None,
     )
@@ -62,5 +74,8 @@ DEPTHWISE = (
     _pair_case(64, 128, 56),
     _pair_case(64, 256, 272),
     _pair_case(64, 256, 272, stride=2),
+    _pair_case(64, 256, 56, binary=True),
+    _pair_case(64, 64, 112, kernel=3, binary=True),
+    _pair_case(64, 256, 272, binary=True),
     *_large_pair_cases(),
 )
