@@ -39,15 +39,31 @@ LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m51
   auto v = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(counts), _mm512_set1_ps(2), start);
   if (t.signs) {
     const auto above = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
-    if (t.bits) {
-      const auto bits = static_cast<std::uint16_t>(above & mask);
-      std::memcpy(t.signs + point * t.out_step + at / 8, &bits, t.channels - at > 8 ? 2 : 1);
-      return;
-    }
     return _mm_mask_storeu_epi8(t.signs + point * t.out_step + at, mask, _mm_maskz_set1_epi8(above, 1));
   }
   if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
   _mm512_mask_storeu_ps(t.out + point * t.out_step + at, mask, finished(t.finish, v));
+}
+
+/// The signs of a point's outputs as bits.
+template <int V>
+LAMINA_POPCNT_INLINE void store_bits(const Tile& t, int point, const __m512i (&counts)[V]) {
+  const float* start = t.start[point] + t.start_add;
+  std::uint64_t bits = 0;
+  LAMINA_UNROLL
+  for (int v = 0; v < V; ++v) {
+    const auto x = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(counts[v]), _mm512_set1_ps(2),
+                                    _mm512_loadu_ps(start + v * kLanes));
+    const std::uint64_t above = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ);
+    bits |= above << (v * kLanes);
+  }
+  auto* out = t.signs + point * t.out_step;
+  if (t.channels >= V * kLanes) {
+    std::memcpy(out, &bits, V * kLanes / 8);
+    return;
+  }
+  bits &= (std::uint64_t{1} << t.channels) - 1;
+  for (std::int64_t c = 0; c < t.channels; c += 8) *out++ = static_cast<std::uint8_t>(bits >> c);
 }
 
 /// P points by V vectors of outputs.
@@ -81,6 +97,11 @@ LAMINA_POPCNT void tile(const Tile& t) {
         }
       }
     }
+  }
+  if (t.bits) {
+    LAMINA_UNROLL
+    for (int p = 0; p < P; ++p) store_bits<V>(t, p, counts[p]);
+    return;
   }
   LAMINA_UNROLL
   for (int p = 0; p < P; ++p) {
