@@ -10,8 +10,8 @@ from fusion_nets import Build, Net, Value
 
 
 def _product(n: Net, x: Value, y: Value, columns: int, transposed: bool = False) -> Value:
-    data = {"transpose_a": "false", "transpose_b": "true" if transposed else "false"}
-    return n.add("MatMul", x, y, shape=(*x.shape[:-1], columns), **data)
+    shape = (*x.shape[:-1], columns)
+    return n.add("MatMul", x, y, shape=shape, transpose_a="false", transpose_b=str(transposed).lower())
 
 
 def _attention(heads: int, queries: int, keys: int, size: int, mask: bool = False) -> Build:

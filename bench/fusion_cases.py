@@ -160,14 +160,6 @@ def _pool(
     return build
 
 
-POOLING = (
-    Case("average 3x3, 64, 56x56, 256 levels", _pool("AvgPool", 64, 56, 3, 1, 256, False)),
-    Case("average 2x2, 128, 112x112, per channel", _pool("AvgPool", 128, 112, 2, 2, 256, True)),
-    Case("average 7x7, 2048, 7x7, 256 levels", _pool("AvgPool", 2048, 7, 7, 7, 256, False)),
-    Case("maximum 3x3 stride 2, 64, 112x112, 16 levels", _pool("MaxPool", 64, 112, 3, 2, 16, False)),
-)
-
-
 def _pool_activation(channels: int, size: int) -> Build:
     def build(n: Net) -> Value:
         y = n.convolution(n.input(1, channels, size, size), channels, 3)
@@ -176,7 +168,11 @@ def _pool_activation(channels: int, size: int) -> Build:
     return build
 
 
-POOLING += (
+POOLING = (
+    Case("average 3x3, 64, 56x56, 256 levels", _pool("AvgPool", 64, 56, 3, 1, 256, False)),
+    Case("average 2x2, 128, 112x112, per channel", _pool("AvgPool", 128, 112, 2, 2, 256, True)),
+    Case("average 7x7, 2048, 7x7, 256 levels", _pool("AvgPool", 2048, 7, 7, 7, 256, False)),
+    Case("maximum 3x3 stride 2, 64, 112x112, 16 levels", _pool("MaxPool", 64, 112, 3, 2, 16, False)),
     Case("3x3, 64, 56x56, then maximum 2x2, Tanh", _pool_activation(64, 56)),
     Case("3x3, 16, 64x64, then maximum 2x2, Tanh", _pool_activation(16, 64)),
 )
