@@ -43,8 +43,10 @@ def chart(data: Json) -> str:
 
     title = "Speed against the better of " + " and ".join(PEERS.values())
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-        f'height="{height}" font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+            f'height="{height}" font-family="sans-serif" font-size="12">'
+        ),
         bar(0, 0, WIDTH, height, "#ffffff"),
         text(14, 22, title, 'font-size="15" font-weight="bold" fill="#222"'),
     ]
