@@ -238,6 +238,39 @@ TEST(Binary, depthwise_channels_and_taps) {
       }
 }
 
+/// Few channels: vectors hold several outputs.
+TEST(Binary, depthwise_rows_of_several_vectors) {
+  std::uint64_t seed = 0;
+  for (const std::int64_t channels : {2, 3, 8, 16, 17, 32, 40, 64, 128})
+    for (const std::int64_t kernel : {2, 3, 5})
+      for (const std::int64_t stride : {1, 2, 3})
+        for (const std::int64_t dilation : {1, 2})
+          for (const std::string input : {"f32", "boolean"}) {
+            const bool signs = ++seed % 3 == 0;
+            const Case c{1,
+                         channels,
+                         channels,
+                         channels,
+                         11,
+                         75,
+                         kernel,
+                         kernel,
+                         stride,
+                         stride,
+                         dilation,
+                         1,
+                         kernel / 2,
+                         1,
+                         kernel - 1,
+                         static_cast<int>(seed % 3) - 1,
+                         signs ? "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)" : "",
+                         input};
+            SCOPED_TRACE(text_of(c));
+            check_all_offers(parse(text_of(c)), seed);
+            if (HasFatalFailure()) return;
+          }
+}
+
 TEST(Binary, sums_of_more_than_16_bits) {
   check_all_offers(parse("graph (x: f32[1,16400,3,3]) -> (y) {\n w = const u1[35,16400,3,3] fill(1)\n y = "
                          "BinaryConvolution(x, w) pads_begin=[1,0] pad_value=-1\n}\n"),

@@ -41,7 +41,6 @@ constexpr DU du;
 using VU = hn::Vec<DU>;
 constexpr int kFloats = hn::MaxLanes(df), kBytes = 4 * kFloats;
 
-HWY_INLINE std::uint32_t* words(std::uint8_t* p) { return reinterpret_cast<std::uint32_t*>(p); }
 HWY_INLINE const std::uint32_t* words(const std::uint8_t* p) {
   return reinterpret_cast<const std::uint32_t*>(p);
 }
