@@ -95,6 +95,11 @@ LayerRow row_of(const Plan& plan, const PlanStep& step) {
     const auto& node = plan.graph.node(step.node);
     row.op = operators_of(node);
     row.work = work_of(plan.graph, node);
+    for (const auto* tensors : {&step.in, &step.out})
+      for (const auto t : *tensors)  // bits, of which the graph does not know
+        if (t != kNoTensor && plan.tensors[t].layout == Layout::channels_last_bits)
+          row.work.bytes -= static_cast<double>(element_count(plan.tensors[t].type.shape.sizes())) -
+                            static_cast<double>(plan.tensors[t].bytes);
   } else {
     row.op = step.kind == PlanStep::Kind::reorder ? "(reorder)" : "(copy)";
     row.work = moved(plan, step);
