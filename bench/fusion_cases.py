@@ -334,12 +334,12 @@ POOL_PADS = tuple(
 )
 
 
-def _sign_weights(channels: int, size: int, kernel: int) -> Build:
+def _sign_weights(channels: int, size: int, kernel: int, stride: int = 1, groups: int = 1) -> Build:
     """A convolution in f32 of -1 and 1 by -1 and 1."""
 
     def build(n: Net) -> Value:
         x = n.signs(n.input(1, channels, size, size), -1)
-        return n.relu(n.convolution(x, channels, kernel, signs=True))
+        return n.relu(n.convolution(x, channels, kernel, stride, groups, signs=True))
 
     return build
 
@@ -347,4 +347,7 @@ def _sign_weights(channels: int, size: int, kernel: int) -> Build:
 SIGNS = tuple(
     Case(f"{k}x{k}, {c} to {c}, {s}x{s}", _sign_weights(c, s, k))
     for c, s, k in ((128, 28, 3), (256, 14, 3), (512, 14, 1))
+) + tuple(
+    Case(f"{k}x{k} depthwise stride {t}, {c}, {s}x{s}", _sign_weights(c, s, k, t, c))
+    for c, s, k, t in ((32, 112, 3, 2), (64, 28, 3, 2), (128, 56, 3, 2), (128, 56, 3, 1), (64, 56, 5, 1))
 )
