@@ -3,10 +3,7 @@
 #include "kernels/native/binary_convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/binary_depthwise.h"
 #include "kernels/native/binary_depthwise_lines.h"
@@ -26,24 +23,18 @@ constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
 struct Binary : Packing, Frame {
   Tensor limit{};                      ///< differences with which signs change
-  bool as_it_lies = false;             ///< windows read the input itself
   std::int64_t chunk = 1, chunks = 1;  ///< points of a task
   std::int64_t part = 1, parts = 1;    ///< panels of a task
-  std::int64_t grain = 1, pack_grain = 1;
+  std::int64_t grain = 1;
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 double microseconds(const Binary& b) {
   const auto& g = b.g;
-  const double points = static_cast<double>(g.images * g.out_points()),
-               moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
+  const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
                                            b.out.bytes(g.images * g.out_points() * g.outputs));
-  const double work = points * static_cast<double>(b.g.groups * b.vectors * b.kernels->lanes) *
-                      static_cast<double>(g.taps() * b.units * b.kernels->unit_channels);
-  const auto isa = effective_isa();
-  const double best = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;  // of a lookup
-  return cost_of(Family::native_binary, work * best / b.kernels->speed, moved);
+  return cost_of(Family::native_binary, b.work(), moved);
 }
 
 /// Cuts the work: points that share weights in a cache, then panels.
@@ -68,33 +59,6 @@ void divide(Binary& b) {
   }
   const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
   b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
-  const double line_us = static_cast<double>(g.in[2] * g.inputs) / (b.in.bits ? 16000 : 4000) + 0.01;
-  b.pack_grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
-}
-
-/// Line `index` of all packed pictures.
-void pack_line(const Binary& b, const std::byte* in, std::uint8_t* to, std::int64_t index) {
-  const auto& g = b.g;
-  const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
-                     image = index / b.padded[1] / b.padded[0];
-  const auto clear = [&](std::int64_t from, std::int64_t end) {
-    if (from < end) std::memset(to + from * b.point, 0, static_cast<std::size_t>((end - from) * b.point));
-  };
-  if (y < 0 || y >= g.in[1] || z < 0 || z >= g.in[0]) return clear(0, b.padded[2]);
-  const auto left = std::min(g.pad[2], b.padded[2]), count = std::min(g.in[2], b.padded[2] - left);
-  clear(0, left);
-  clear(left + count, b.padded[2]);
-  binary::Points p{};
-  p.in = in + b.in.bytes(((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row);
-  p.booleans = b.in.booleans;
-  p.bits = b.in.bits;
-  p.step = b.in.row;
-  p.count = count;
-  p.groups = g.groups;
-  p.channels = b.in_channels();
-  p.out = to + left * b.point;
-  p.out_step = b.point;
-  b.kernels->pack(p);
 }
 
 /// The windows of some points, and what their counts are taken from.
@@ -165,8 +129,7 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
   const std::int64_t first = chunk * b.chunk, count = std::min(b.chunk, b.g.out_points() - first),
                      point = image * b.g.out_points() + first;
   Windows windows;
-  const auto* bits = static_cast<const std::uint8_t*>(b.as_it_lies ? args.in[0] : args.scratch);
-  find_windows(b, bits + image * b.image, first, count, windows);
+  find_windows(b, b.source(args.in[0], args.scratch) + image * b.image, first, count, windows);
   const auto sums = b.sums(args, point, count);
   const float* add = b.add(args, point);
   const auto panels = static_cast<std::int64_t>(b.panels.size()), end = std::min((part + 1) * b.part, panels);
@@ -177,12 +140,7 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
 }
 
 void run(const Binary& b, const RunArgs& args) {
-  auto* bits = static_cast<std::uint8_t*>(args.scratch);
-  const auto* in = static_cast<const std::byte*>(args.in[0]);
-  if (!b.as_it_lies)
-    parallel_for(b.g.images * b.padded[0] * b.padded[1], b.pack_grain, [&](auto begin, auto end) {
-      for (auto i = begin; i < end; ++i) pack_line(b, in, bits + i * b.line, i);
-    });
+  b.pack(b.in, args.in[0], args.scratch);
   b.run(args, b.g.images * b.chunks * b.parts, b.grain,
         [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
           for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
@@ -207,18 +165,10 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-/// Words of bits lie in memory as these kernels read them, and no window reaches outside.
-bool read_as_they_lie(const Packing& b) {
-  bool inside = b.g.pad == windows::Triple{0, 0, 0};
-  for (std::size_t i = 0; i < 3; ++i) inside &= b.padded[i] <= b.g.in[i];
-  return inside && b.kernels->unit_channels == 32;
-}
-
 void offer_with(const NodeView& v, Answers& answers, Binary b) {
-  b.as_it_lies = b.in.bits && read_as_they_lie(b);
-  if (b.as_it_lies) static_cast<Packing&>(b) = *Packing::of(b.g, *b.kernels, b.pad_value, true);
+  static_cast<Packing&>(b) = b.reading(b.in);
   divide(b);
-  auto o = b.offer(v, b.kernels->name, b.as_it_lies ? 0 : b.bytes(), microseconds(b));
+  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), microseconds(b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),

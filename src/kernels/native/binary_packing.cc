@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
 #include "ops/eval.h"
 
 namespace lamina::binary {
@@ -87,6 +91,32 @@ void set_places(Picture& b) {
   }
 }
 
+/// Line `index` of all packed pictures.
+void pack_line(const Packing& b, const Elements& in, const std::byte* from, std::uint8_t* to,
+               std::int64_t index) {
+  const auto& g = b.g;
+  const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
+                     image = index / b.padded[1] / b.padded[0];
+  const auto clear = [&](std::int64_t begin, std::int64_t end) {
+    if (begin < end) std::memset(to + begin * b.point, 0, static_cast<std::size_t>((end - begin) * b.point));
+  };
+  if (y < 0 || y >= g.in[1] || z < 0 || z >= g.in[0]) return clear(0, b.padded[2]);
+  const auto left = std::min(g.pad[2], b.padded[2]), count = std::min(g.in[2], b.padded[2] - left);
+  clear(0, left);
+  clear(left + count, b.padded[2]);
+  Points p{};
+  p.in = from + in.bytes(((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * in.row);
+  p.booleans = in.booleans;
+  p.bits = in.bits;
+  p.step = in.row;
+  p.count = count;
+  p.groups = g.groups;
+  p.channels = b.in_channels();
+  p.out = to + left * b.point;
+  p.out_step = b.point;
+  b.kernels->pack(p);
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> signs_of(const Tensor& weights) {
@@ -161,6 +191,34 @@ std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& ke
   set_segments(b);
   set_panels(b);
   return b;
+}
+
+Packing Packing::reading(const Elements& in) const {
+  bool inside = in.bits && kernels->unit_channels == 32 && g.pad == windows::Triple{0, 0, 0};
+  for (std::size_t i = 0; i < 3; ++i) inside &= padded[i] <= g.in[i];
+  if (!inside) return *this;
+  auto b = *of(g, *kernels, pad_value, true);
+  b.as_it_lies = true;
+  return b;
+}
+
+void Packing::pack(const Elements& in, const void* from, void* scratch) const {
+  if (as_it_lies) return;
+  const double line_us = static_cast<double>(g.in[2] * g.inputs) / (in.bits ? 16000 : 4000) + 0.01;
+  const auto grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
+  parallel_for(g.images * padded[0] * padded[1], grain, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i)
+      pack_line(*this, in, static_cast<const std::byte*>(from),
+                static_cast<std::uint8_t*>(scratch) + i * line, i);
+  });
+}
+
+double Packing::work() const {
+  const auto pairs = static_cast<double>(g.images * g.out_points() * all_lanes()) *
+                     static_cast<double>(g.taps() * units * kernels->unit_channels);
+  const auto isa = effective_isa();
+  const double lookup = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;
+  return pairs * lookup / kernels->speed;
 }
 
 Tensor Packing::weights(const Tensor& weights) const {

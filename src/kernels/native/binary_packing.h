@@ -10,6 +10,17 @@
 
 namespace lamina::binary {
 
+/// Elements that follow each other in a channels-last tensor: floats, booleans of a byte, or bits.
+struct Elements {
+  bool booleans = false;
+  std::int64_t row = 0;  ///< from point to point
+  bool bits = false;     ///< of the booleans; a row has whole words
+  std::int64_t bytes(std::int64_t elements) const {
+    return bits ? elements / 8 : booleans ? elements : 4 * elements;
+  }
+  Layout layout() const { return bits ? Layout::channels_last_bits : Layout::channels_last; }
+};
+
 /// Vectors of outputs that a kernel computes together.
 struct Panel {
   std::int64_t group, vector, vectors;
@@ -47,6 +58,7 @@ struct Packing : Picture {
   std::vector<Segment> segments;  ///< of a window
   std::int64_t vectors = 1;       ///< of outputs of a group
   std::vector<Panel> panels;
+  bool as_it_lies = false;  ///< windows read the input itself
 
   /// Nothing when windows reach far outside.
   static std::optional<Packing> of(const windows::Geometry& g, const Kernels& kernels, int pad_value,
@@ -55,7 +67,20 @@ struct Packing : Picture {
   std::int64_t outputs() const { return g.outputs / g.groups; }  ///< of a group
   std::int64_t vector_bytes() const { return g.taps() * units * kernels->unit_bytes * kernels->lanes; }
   std::int64_t all_lanes() const { return g.groups * vectors * kernels->lanes; }
+  /// The same for an input that lies so: bits are read in place where they lie as windows want them.
+  Packing reading(const Elements& in) const;
+  /// Of the packed picture, and as much as kernels read behind it.
   std::size_t bytes() const { return static_cast<std::size_t>(g.images * image) + 64; }
+  /// Of them those that pack() fills.
+  std::size_t scratch_bytes() const { return as_it_lies ? 0 : bytes(); }
+  /// Packs the pictures, if need be, on the threads of the current arena.
+  void pack(const Elements& in, const void* from, void* scratch) const;
+  /// What windows read.
+  const std::uint8_t* source(const void* from, const void* scratch) const {
+    return static_cast<const std::uint8_t*>(as_it_lies ? from : scratch);
+  }
+  /// For the cost table: pairs of bits, as many as a lookup would count in the same time.
+  double work() const;
 
   /// [group][vector][tap][unit][lane] of the kernels' units.
   Tensor weights(const Tensor& weights) const;

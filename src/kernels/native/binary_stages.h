@@ -6,23 +6,13 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/native/binary_packing.h"
 #include "kernels/native/binary_thresholds.h"
 #include "kernels/native/gemm_epilogue.h"
 #include "kernels/native/stage_program.h"
 #include "kernels/native/window.h"
 
 namespace lamina::binary {
-
-/// Elements that follow each other in a channels-last tensor: floats, booleans of a byte, or bits.
-struct Elements {
-  bool booleans = false;
-  std::int64_t row = 0;  ///< from point to point
-  bool bits = false;     ///< of the booleans; a row has whole words
-  std::int64_t bytes(std::int64_t elements) const {
-    return bits ? elements / 8 : booleans ? elements : 4 * elements;
-  }
-  Layout layout() const { return bits ? Layout::channels_last_bits : Layout::channels_last; }
-};
 
 /// Some finished points: sums in the output itself, or in memory of their own when stages make booleans.
 class Sums {

@@ -1,10 +1,7 @@
 /// The parent of a depthwise convolution as a binary one: the pictures are packed to bits first, where they
 /// do not lie so (binary_packing.h); lines are counted from them (binary_lines.h) when windows want them.
 #include <algorithm>
-#include <cstring>
 
-#include "base/cpu.h"
-#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/binary_packing.h"
 #include "kernels/native/binary_stages.h"
@@ -25,25 +22,14 @@ struct Windows {
   const float* start[kMostTogether];
 };
 
-/// Words of bits lie in memory as these kernels read them, and no window reaches outside.
-bool read_as_they_lie(const binary::Packing& b) {
-  bool inside = b.g.pad == windows::Triple{0, 0, 0};
-  for (std::size_t i = 0; i < 3; ++i) inside &= b.padded[i] <= b.g.in[i];
-  return inside && b.kernels->unit_channels == 32;
-}
-
 class BinaryParent final : public Parent {
  public:
   /// `in`: how the elements of x lie.
   BinaryParent(const NodeView& first, const binary::Packing& bits, const binary::Elements& in)
-      : bits_(bits), source_(*first.constant(1)), in_(in) {
-    as_it_lies_ = in.bits && read_as_they_lie(bits);
-    if (as_it_lies_) bits_ = *binary::Packing::of(bits.g, *bits.kernels, bits.pad_value, true);
+      : bits_(bits.reading(in)), source_(*first.constant(1)), in_(in) {
     segment_count_ = static_cast<std::int64_t>(bits_.segments.size());
     // So many vectors at once; without room for counts of 16 bits one after the other.
     together_ = bits_.counted() > binary::kMostCounted ? 1 : bits_.kernels->vectors;
-    const double line_us = static_cast<double>(bits_.g.in[2] * bits_.g.inputs) / (in.bits ? 16000 : 4000);
-    grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / (line_us + 0.01)));
   }
 
   std::string label() const override {
@@ -62,12 +48,8 @@ class BinaryParent final : public Parent {
     const double points = static_cast<double>(g.images * g.out_points()),
                  in = static_cast<double>(in_.bytes(g.images * g.in_points() * g.inputs)),
                  out = 4 * points * static_cast<double>(g.outputs);
-    const double work = points * static_cast<double>(bits_.vectors * bits_.kernels->lanes) *
-                        static_cast<double>(g.taps() * bits_.units * bits_.kernels->unit_channels);
     // As of a BinaryConvolution of its own: that its sums stay near does not make them cheaper to write.
-    const auto isa = effective_isa();
-    const double best = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;  // of a lookup
-    return cost_of(Family::native_binary, share * work * best / bits_.kernels->speed, in + share * out);
+    return cost_of(Family::native_binary, share * bits_.work(), in + share * out);
   }
   double read_bytes() const override { return static_cast<double>(bits_.bytes()); }
 
@@ -80,18 +62,9 @@ class BinaryParent final : public Parent {
     return made;
   }
 
-  std::int64_t scratch_bytes() const override {
-    return as_it_lies_ ? 0 : static_cast<std::int64_t>(bits_.bytes());
-  }
+  std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(bits_.scratch_bytes()); }
 
-  void prepare(const RunArgs& args, void* scratch) const override {
-    if (as_it_lies_) return;
-    const auto* in = static_cast<const std::byte*>(args.in[0]);
-    auto* to = static_cast<std::uint8_t*>(scratch);
-    parallel_for(bits_.g.images * bits_.padded[1], grain_, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) pack_line(in, to + i * bits_.line, i);
-    });
-  }
+  void prepare(const RunArgs& args, void* scratch) const override { bits_.pack(in_, args.in[0], scratch); }
 
   void make_lines(const Code& c, const Wanted& w, StageRun* stages) const override {
     const auto count = (w.end - w.begin) * c.columns[w.columns].width,
@@ -110,37 +83,11 @@ class BinaryParent final : public Parent {
   }
 
  private:
-  /// Line `index` of all packed pictures.
-  void pack_line(const std::byte* in, std::uint8_t* to, std::int64_t index) const {
-    const auto& g = bits_.g;
-    const auto y = index % bits_.padded[1] - g.pad[1], image = index / bits_.padded[1];
-    const auto clear = [&](std::int64_t from, std::int64_t end) {
-      if (from < end)
-        std::memset(to + from * bits_.point, 0, static_cast<std::size_t>((end - from) * bits_.point));
-    };
-    if (y < 0 || y >= g.in[1]) return clear(0, bits_.padded[2]);
-    const auto left = std::min(g.pad[2], bits_.padded[2]), count = std::min(g.in[2], bits_.padded[2] - left);
-    clear(0, left);
-    clear(left + count, bits_.padded[2]);
-    binary::Points p{};
-    p.in = in + in_.bytes((image * g.in[1] + y) * g.in[2] * in_.row);
-    p.booleans = in_.booleans;
-    p.bits = in_.bits;
-    p.step = in_.row;
-    p.count = count;
-    p.groups = 1;
-    p.channels = g.inputs;
-    p.out = to + left * bits_.point;
-    p.out_step = bits_.point;
-    bits_.kernels->pack(p);
-  }
-
   /// Of `count` points of the wanted lines.
   void find_windows(const Code& c, const Wanted& w, std::int64_t first, std::int64_t count,
                     Windows& windows) const {
     const auto& columns = c.columns[w.columns];
-    const auto* bits = static_cast<const std::uint8_t*>(as_it_lies_ ? w.args.in[0] : w.scratch);
-    const auto* image = bits + w.image * bits_.image;
+    const auto* image = bits_.source(w.args.in[0], w.scratch) + w.image * bits_.image;
     const auto* start = start_.data<float>().data();
     const auto outputs = bits_.all_lanes();
     auto x = columns.from + first % columns.width, y = w.begin + first / columns.width;
@@ -198,9 +145,7 @@ class BinaryParent final : public Parent {
   binary::Packing bits_;
   Tensor source_, weights_, start_;
   binary::Elements in_;
-  bool as_it_lies_ = false;  ///< windows read x itself
   std::int64_t segment_count_ = 0, together_ = 1;
-  std::int64_t grain_ = 1;  ///< lines to pack
 };
 
 }  // namespace
