@@ -10,8 +10,10 @@ TEST(Softmax, axes_and_sizes) {
   std::uint64_t seed = 0;
   for (const std::string kind : {"Softmax", "LogSoftmax"})
     for (const std::string shape :
-         {"1", "7", "5,2", "37,3", "4,8", "33,9", "3,16", "70,2", "35,3", "67,4", "2,57", "1,1000", "2,3,5",
-          "2,17,4", "1,5,7,9", "2,16,3,20", "1,21,1,1", "2,3,1,4,33"})
+         {"1",      "7",     "5,2",    "37,3",    "4,8",       "33,9",     "3,16",
+          "3,15",   "3,31",  "2,32",   "3,49",    "2,64",      "3,77",     "3,97",
+          "2,113",  "3,128", "3,129",  "70,2",    "35,3",      "67,4",     "2,57",
+          "1,1000", "2,3,5", "2,17,4", "1,5,7,9", "2,16,3,20", "1,21,1,1", "2,3,1,4,33"})
       for (int axis = 0; axis < static_cast<int>(std::count(shape.begin(), shape.end(), ',')) + 1; ++axis) {
         SCOPED_TRACE(kind + " " + shape);
         check_all_offers(
@@ -31,6 +33,24 @@ TEST(Softmax, extremes) {
                                          "-1000, -1001, -1002, -1003, -1004, -1005}}\n"
                                          " y = {}(b) axis={}\n}}\n",
                                          kind, axis)),
+                       1);
+    }
+}
+
+/// The same in lines of one to nine vectors, of which some are whole.
+TEST(Softmax, extremes_in_long_lines) {
+  for (const std::string kind : {"Softmax", "LogSoftmax"})
+    for (const int size : {7, 15, 16, 20, 32, 33, 77, 112, 128, 140}) {
+      SCOPED_TRACE(fmt::format("{} {}", kind, size));
+      std::string values;
+      for (const std::string special : {"-inf", "nan", "inf", "-1000", "1000"})
+        for (const int at : {0, size / 2, size - 1, -1})
+          for (int i = 0; i < size; ++i)
+            values +=
+                (values.empty() ? "" : ", ") + (i == at || at < 0 ? special : std::to_string(i % 13 - 6));
+      check_all_offers(parse(fmt::format("graph (x: f32[1]) -> (y) {{\n b = const f32[20,{}] {{{}}}\n"
+                                         " y = {}(b) axis=1\n}}\n",
+                                         size, values, kind)),
                        1);
     }
 }

@@ -84,6 +84,20 @@ TEST_P(NotANumber, alone) {
   check_not_a_number(fmt::format("graph (a: f32[1,16,6,6]) -> (b) {{ {} }}", GetParam()));
 }
 
+TEST(NotANumberAlong, other_operators) {
+  for (const std::string op :
+       {"Softmax(x) axis=1", "Softmax(x) axis=-1", "LogSoftmax(x) axis=1", "LogSoftmax(x) axis=-1",
+        "LRN(x, one) size=3", "LayerNormalization(x, scale) axis=-1", "MVN(x, axes)",
+        "NormalizeL2(x, axes) eps=0.001", "ReduceMean(x, axes)", "ReduceSum(x, axes)", "ReduceMax(x, axes)",
+        "ReduceMin(x, axes)", "ReduceL2(x, axes)", "ReduceMean(x, last)", "ReduceSum(x, last)",
+        "ReduceMax(x, last)", "ReduceMin(x, last)", "MaxPool(x) kernel=[3,3]", "AvgPool(x) kernel=[3,3]"})
+    check_not_a_number(
+        "graph (x: f32[1,16,6,6]) -> (y) {\n one = const i64[1] {1}\n"
+        " axes = const i64[2] {2, 3}\n last = const i64[1] {3}\n"
+        " scale = const f32[6] seed(2)\n y = " +
+        op + "\n}\n");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, NotANumber,
                          ::testing::Values("b = Relu(a)", "b = Clamp(a) min=-0.25 max=0.25", "b = Sigmoid(a)",
                                            "b = Tanh(a)", "b = Elu(a) alpha=1", "b = Abs(a)", "b = Sqrt(a)",

@@ -49,8 +49,8 @@ HWY_INLINE V exponentials(const float* x, float* out, std::int64_t size, V most)
   V a = hn::Zero(d), b = a;
   std::int64_t i = 0;
   for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
-    const V e0 = vm::exp_of(d, hn::Sub(hn::LoadU(d, x + i), most));
-    const V e1 = vm::exp_of(d, hn::Sub(hn::LoadU(d, x + i + kLanes), most));
+    const V e0 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i), most));
+    const V e1 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i + kLanes), most));
     if (out) {
       hn::StoreU(e0, d, out + i);
       hn::StoreU(e1, d, out + i + kLanes);
@@ -60,15 +60,46 @@ HWY_INLINE V exponentials(const float* x, float* out, std::int64_t size, V most)
   }
   for (; i < size; i += kLanes) {
     const auto n = size - i < kLanes ? size - i : kLanes;
-    const V e = vm::exp_of(d, hn::Sub(load_some(d, x + i, n), most));
+    const V e = vm::exp_below(d, hn::Sub(load_some(d, x + i, n), most));
     if (out) store_some(e, d, out + i, n);
     a = hn::Add(a, hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(n)), e));
   }
   return hn::SumOfLanes(d, hn::Add(a, b));
 }
 
+/// Lines of so many vectors stay in registers from the first pass to the last (of 32 or 16 of them).
+constexpr std::int64_t kNearVectors = kLanes >= 16 ? 8 : 4;
+
+/// Lines of kCount vectors, of which the last may be a part of one: its other lanes are -infinity and add 0.
+template <int kCount>
+void near_lines(const SoftmaxJob& job, std::int64_t begin, std::int64_t end, std::int64_t count) {
+  if constexpr (kCount < kNearVectors)
+    if (kCount < count) return near_lines<kCount + 1>(job, begin, end, count);
+  constexpr std::int64_t last = kCount - 1;
+  const auto rest = job.size - last * kLanes;
+  const auto there = hn::FirstN(d, static_cast<std::size_t>(rest));
+  for (std::int64_t line = begin; line < end; ++line) {
+    const float* x = job.in + line * job.size;
+    float* y = job.out + line * job.size;
+    V v[kCount];
+    for (std::int64_t k = 0; k < last; ++k) v[k] = hn::LoadU(d, x + k * kLanes);
+    v[last] = hn::IfThenElse(there, load_some(d, x + last * kLanes, rest), lowest());
+    V most = v[0];
+    for (std::int64_t k = 1; k < kCount; ++k) most = hn::Max(most, v[k]);
+    most = hn::MaxOfLanes(d, most);
+    for (auto& e : v) e = vm::exp_below(d, hn::Sub(e, most));
+    V sum = v[0];
+    for (std::int64_t k = 1; k < kCount; ++k) sum = hn::Add(sum, v[k]);
+    const V factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
+    for (std::int64_t k = 0; k < last; ++k) hn::StoreU(hn::Mul(v[k], factor), d, y + k * kLanes);
+    store_some(hn::Mul(v[last], factor), d, y + last * kLanes, rest);
+  }
+}
+
 void lines(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) {
   const auto size = job.size;
+  if (!job.log && size <= kNearVectors * kLanes)
+    return near_lines<1>(job, begin, end, (size + kLanes - 1) / kLanes);
   for (std::int64_t line = begin; line < end; ++line) {
     const float* x = job.in + line * size;
     float* y = job.out + line * size;
@@ -91,7 +122,7 @@ HWY_INLINE void vectors(std::int64_t size, bool log, Io& io) {
   for (std::int64_t k = 0; k < size; ++k) most = hn::Max(most, io.input(k));
   V sum = hn::Zero(d);
   for (std::int64_t k = 0; k < size; ++k) {
-    const V e = vm::exp_of(d, hn::Sub(io.input(k), most));
+    const V e = vm::exp_below(d, hn::Sub(io.input(k), most));
     if (!log) io(e, k);
     sum = hn::Add(sum, e);
   }

@@ -75,6 +75,15 @@ HWY_INLINE V exp_of(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, least), scaled(d, e.part, e.whole));
 }
 
+/// e^x for x <= 0 or NaN, in fewer instructions.
+template <class D, class V>
+HWY_INLINE V exp_below(D d, V x) {
+  const V least = hn::Set(d, -87.0f);
+  const auto e = reduced_exp(d, hn::Max(least, x));
+  const V scale = whole_power(d, e.whole);
+  return hn::IfThenZeroElse(hn::Lt(x, least), hn::MulAdd(e.part, scale, scale));
+}
+
 /// e^x - 1 without cancellation, for x <= 88.
 template <class D, class V>
 HWY_INLINE V expm1_of(D d, V x) {

@@ -1,4 +1,4 @@
-/// Softmax, layer normalisation, LRN, reductions and resampling, f32.
+/// Layer normalisation, LRN, reductions and resampling, f32.
 #include <algorithm>
 
 #include "kernels/onednn/onednn.h"
@@ -48,27 +48,6 @@ double bytes(const NodeView& v) {
 }
 
 }  // namespace
-
-void offer_softmax(const NodeView& v, Answers& answers) {
-  if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
-  const auto x = v.dims(0);
-  if (x.empty() || x.size() > 6) return answers.refuse("onednn", "rank {}", x.size());
-  const bool log = v.op<LogSoftmax>() != nullptr;
-  const auto axis = normalize_axis(log ? v.op<LogSoftmax>()->axis : v.op<Softmax>()->axis, x.size(), "axis");
-  for (const auto layout : {Layout::plain, Layout::channels_last}) {
-    if (layout == Layout::channels_last && x.size() < 3) continue;
-    const auto d = desc(x, ElementType::f32, layout);
-    const auto pd = try_create(answers, fmt::format("softmax {}", name_of(layout)), [&] {
-      return dnnl::softmax_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference,
-          log ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate, d, d,
-          static_cast<int>(axis), user_scratch());
-    });
-    if (pd)
-      answers.offers.push_back(
-          simple_offer<dnnl::softmax_forward>(v, *pd, layout, 3 * cost_of(Family::onednn_pass, 0, bytes(v))));
-  }
-}
 
 void offer_normalization(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());

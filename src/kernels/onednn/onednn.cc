@@ -171,7 +171,6 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
   list.push_back({"onednn",
                   [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); },
                   offer_eltwise});
-  list.push_back({"onednn", [](const Op& op) { return is_any<Softmax, LogSoftmax>(op); }, offer_softmax});
   list.push_back(
       {"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); }, offer_normalization});
   list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, offer_reduction});

@@ -86,7 +86,6 @@ void offer_deconvolution(const NodeView& v, Answers& answers);
 void offer_matmul(const NodeView& v, Answers& answers);
 void offer_pooling(const NodeView& v, Answers& answers);
 void offer_eltwise(const NodeView& v, Answers& answers);
-void offer_softmax(const NodeView& v, Answers& answers);
 void offer_normalization(const NodeView& v, Answers& answers);
 void offer_reduction(const NodeView& v, Answers& answers);
 void offer_resampling(const NodeView& v, Answers& answers);
