@@ -67,6 +67,10 @@ bool is_product(std::string_view implementation) {
          implementation.find("brg") == std::string_view::npos;
 }
 
+bool one_point(const Dims& x) {
+  return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
+}
+
 double deconvolution_cost(const Dims& x, const Dims& y, const Dims& w) {
   return cost_of(Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(w[1]),
                  4.0 * static_cast<double>(element_count(x) + element_count(y)));
@@ -165,6 +169,11 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
+    if (layout == Layout::plain && is_product(pd->impl_info_str()) && one_point(x)) {
+      answers.refuse("onednn", "{}: takes a plain picture of one point for a channels-last one",
+                     pd->impl_info_str());
+      continue;
+    }
     answers.offers.push_back(
         offer_of<dnnl::convolution_forward>(v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
                                             cost(pd->impl_info_str(), x, y, w, op.groups)));
