@@ -20,6 +20,7 @@ struct PlanClock {
 
 struct ProgramOptions {
   int threads = 1;
+  std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
   /// Plans kept per program, and bytes that they may take; the least recently used goes first.
   std::size_t cached_plans = 8;
   std::size_t cached_bytes = std::size_t{256} << 20;

@@ -14,10 +14,11 @@ namespace {
 
 class Builder {
  public:
-  Builder(Graph graph, WeightStore& weights, int threads) : weights_(weights) {
+  Builder(Graph graph, WeightStore& weights, const PlanOptions& options)
+      : any_kernels_(options.any_kernels), weights_(weights) {
     plan_ = std::make_shared<Plan>();
     plan_->graph = std::move(graph);
-    plan_->threads = threads;
+    plan_->threads = options.threads;
   }
 
   std::shared_ptr<Plan> build() {
@@ -30,7 +31,7 @@ class Builder {
     RestGraph rest;
     const bool has_rest = !parts.waiting.empty() || !parts.dynamic.empty();
     if (has_rest) rest = rest_of(g, parts);
-    auto picked = choose(g, fixed, plan_->choices);
+    auto picked = choose(g, fixed, plan_->choices, any_kernels_);
     parts_ = find_parts(g, picked);
     add_inputs();
     add_outputs(picked);
@@ -345,6 +346,7 @@ class Builder {
   }
 
   std::shared_ptr<Plan> plan_;
+  std::uint64_t any_kernels_;
   WeightStore& weights_;
   struct ToMake {
     std::size_t step;
@@ -359,9 +361,9 @@ class Builder {
 
 }  // namespace
 
-std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, int threads) {
+std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOptions& options) {
   require_supported(graph);
-  return Builder(std::move(graph), weights, threads).build();
+  return Builder(std::move(graph), weights, options).build();
 }
 
 }  // namespace lamina

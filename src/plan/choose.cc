@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "ops/apart.h"
@@ -37,7 +39,8 @@ std::size_t index_of(Layout l) { return static_cast<std::size_t>(l); }
 /// Chooses for all nodes at once; see docs/architecture.md, "Choosing".
 class Chooser {
  public:
-  Chooser(Graph& graph, const std::vector<NodeId>& nodes) : graph_(graph), nodes_(nodes) {}
+  Chooser(Graph& graph, const std::vector<NodeId>& nodes, std::uint64_t any_kernels)
+      : graph_(graph), nodes_(nodes), any_kernels_(any_kernels) {}
 
   std::vector<Picked> run(std::vector<Choice>& choices) {
     do {
@@ -62,11 +65,18 @@ class Chooser {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
         for (auto& offer : offers_cut(graph_, open[i], found[i].offers))
           found[i].offers.push_back(std::move(offer));
-        if (!may_come_apart(graph_, graph_.node(open[i]))) continue;
-        for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
+        if (may_come_apart(graph_, graph_.node(open[i])))
+          for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
+        if (any_kernels_ != 0) stir(open[i], found[i].offers);
       }
     });
     for (std::size_t i = 0; i < open.size(); ++i) answers_.emplace(open[i], std::move(found[i]));
+  }
+
+  /// Costs times 2^-10 to 2^10.
+  void stir(NodeId id, std::vector<Offer>& offers) const {
+    SplitMix random(any_kernels_ + 1000003ull * id.index);
+    for (auto& offer : offers) offer.cost *= std::exp2(10.0 * random.uniform());
   }
 
   /// Several layouts are possible, and they differ.
@@ -266,6 +276,7 @@ class Chooser {
 
   Graph& graph_;
   std::vector<NodeId> nodes_;  // in the order of execution
+  std::uint64_t any_kernels_;
   std::map<NodeId, Answers> answers_;
   std::map<NodeId, std::size_t> chosen_;      // index of the offer
   std::map<NodeId, Answers::Refusal> apart_;  // why parts of a node are not one
@@ -275,8 +286,9 @@ class Chooser {
 
 }  // namespace
 
-std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::vector<Choice>& choices) {
-  return Chooser(graph, nodes).run(choices);
+std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::vector<Choice>& choices,
+                           std::uint64_t any_kernels) {
+  return Chooser(graph, nodes, any_kernels).run(choices);
 }
 
 }  // namespace lamina

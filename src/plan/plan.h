@@ -91,9 +91,15 @@ struct Plan {
 /// Forgets the data of the graph's large constants (their type and shape stay), so that their memory can go.
 void forget_weights(Graph& graph);
 
+struct PlanOptions {
+  int threads = 1;
+  /// For tests: other than 0, costs are multiplied by random factors, so that any kernel may be chosen.
+  std::uint64_t any_kernels = 0;
+};
+
 /// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws
 /// Error(unsupported) naming all operators that nothing can run.
-std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, int threads);
+std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOptions& options = {});
 
 /// Throws Error(unsupported) that lists every unsupported operator of the graph with its nodes.
 void require_supported(const Graph& graph);

@@ -22,7 +22,7 @@ Graph pair_of(const std::string& x, const std::string& w, const std::string& v, 
 
 std::shared_ptr<Plan> plan_of(const Graph& g) {
   ModelWeights weights;
-  return make_plan(g, weights, 1);
+  return make_plan(g, weights);
 }
 
 std::size_t convolutions(const Plan& plan) {

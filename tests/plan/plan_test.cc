@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "plan/memory.h"
 #include "plan/segment.h"
 #include "tests/plan/run_graph.h"
@@ -118,6 +120,21 @@ TEST(Plan, unsupported_operators_are_all_named) {
     for (const char* part : {"unsupported: ", "Foo", "Bar", "\"one\"", "\"two\""})
       EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
   }
+}
+
+/// What random graphs rely on to run kernels that are not the fastest here.
+TEST(Plan, any_kernels) {
+  const auto graph = parse(
+      "graph (x: f32[1,16,9,9]) -> (y) {\n w = const f32[16,16,1,1] seed(1)\n a = Convolution(x, w)\n"
+      " b = Relu(a)\n y = Softmax(b) axis=1\n}\n");
+  std::set<std::string> ways;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    ModelWeights weights;
+    std::string way;
+    for (const auto& step : make_plan(graph, weights, {.any_kernels = seed})->steps) way += step.label + " ";
+    ways.insert(way);
+  }
+  EXPECT_GE(ways.size(), 4u);
 }
 
 }  // namespace

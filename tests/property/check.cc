@@ -152,10 +152,11 @@ std::string blame(const Graph& optimized, const Runner& runner, const Example::R
 }
 
 std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOptions& rewriting,
-                                        const Setting& setting) {
+                                        const Setting& setting, std::uint64_t seed) {
   ProgramOptions options;
   options.threads = setting.threads;
   options.keep_weights = !setting.ahead;
+  if (setting.any_kernels) options.any_kernels = 1 + seed;
   auto again = rewriting;
   if (again.stop_after >= 0) again.stop_after = 0;
   options.rewrite = [again](Graph& g) {
@@ -192,14 +193,14 @@ std::string run_problem(const Example& example, const Setting& setting) {
   optimize(graph, options, ledger);
   if (auto found = text_problem(graph); !found.empty()) return found;
 
-  const auto program = compiled(graph, options, setting);
+  const auto program = compiled(graph, options, setting, example.seed());
   Runner runner(program);
   const auto& runs = example.runs();
   const auto because = [&](const Example::Run& run) {
     if (!setting.ahead) return blame(graph, runner, run);
     Setting kept = setting;  // the plan that is looked into needs its weights
     kept.ahead = false;
-    Runner other(compiled(graph, options, kept));
+    Runner other(compiled(graph, options, kept, example.seed()));
     const auto found = run_once(other, run, 0, "");
     return found.empty() ? "\nonly when weights are forgotten" : blame(graph, other, run);
   };
@@ -233,8 +234,8 @@ bool rewrites(const Example& example, const Setting& setting) {
 }
 
 std::string to_string(const Setting& s) {
-  return fmt::format("rules: {}; threads: {}{}", s.rules, s.threads,
-                     s.unknown_sizes ? "; unknown sizes" : "");
+  return fmt::format("rules: {}; threads: {}{}{}", s.rules, s.threads,
+                     s.unknown_sizes ? "; unknown sizes" : "", s.any_kernels ? "; any kernels" : "");
 }
 
 Example::Example(Graph graph, std::uint64_t seed) : graph_(std::move(graph)), seed_(seed) {
@@ -329,7 +330,9 @@ std::vector<Setting> some_settings(std::uint64_t seed, std::size_t rules_alone) 
                            {"none", 3 - threads, false, false},
                            {"without " + rules[random.below(rules.size())].name, 3 - threads, false, false},
                            {"first " + std::to_string(random.below(12)), threads, false, false},
-                           {"all", 3 - threads, true, seed % 4 == 1}};
+                           {"all", 3 - threads, true, seed % 4 == 1},
+                           {"all", threads, false, seed % 2 == 1, true},
+                           {"none", threads, false, seed % 2 == 1, true}};
   for (std::size_t i = 0; i < std::min(rules_alone, rules.size()); ++i)
     all.push_back({"only " + rules[(some + i) % rules.size()].name, threads, false, seed % 2 == 1});
   return all;

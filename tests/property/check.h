@@ -16,6 +16,7 @@ struct Setting {
   int threads = 1;
   bool unknown_sizes = false;  ///< some sizes of the inputs are names when the graph is compiled
   bool ahead = false;          ///< planned before the first run, weights forgotten once they are packed
+  bool any_kernels = false;    ///< not the fastest ones
 };
 std::string to_string(const Setting& setting);
 
