@@ -84,7 +84,7 @@ TEST_P(NotANumber, alone) {
   check_not_a_number(fmt::format("graph (a: f32[1,16,6,6]) -> (b) {{ {} }}", GetParam()));
 }
 
-TEST(NotANumberAlong, other_operators) {
+TEST(NotANumberElsewhere, other_operators) {
   for (const std::string op :
        {"Softmax(x) axis=1", "Softmax(x) axis=-1", "LogSoftmax(x) axis=1", "LogSoftmax(x) axis=-1",
         "LRN(x, one) size=3", "LayerNormalization(x, scale) axis=-1", "MVN(x, axes)",
