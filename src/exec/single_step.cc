@@ -48,6 +48,16 @@ Tensor plain(const PlanTensor& t, Tensor memory) {
   return reordered(memory, t.layout, Layout::plain);
 }
 
+/// The same values `shift` elements behind an aligned address.
+Tensor shifted(const Tensor& t, std::size_t shift) {
+  const auto bytes = shift * static_cast<std::size_t>(bits_of(t.element_type()) / 8);
+  if (bytes == 0) return t;
+  const auto memory =
+      std::make_shared<Tensor>(ElementType::u8, Dims{static_cast<std::int64_t>(bytes + t.bytes())});
+  std::memcpy(memory->raw() + bytes, t.raw(), t.bytes());
+  return Tensor::share(t.element_type(), t.shape(), memory, memory->raw() + bytes);
+}
+
 /// Parts of a Concat that other steps wrote are there before the step runs.
 void write_parts(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs, Tensor& whole) {
   const auto& out = plan.tensors[step.out[0]];
@@ -71,8 +81,8 @@ void write_parts(const Plan& plan, const PlanStep& step, const std::vector<Tenso
 
 }  // namespace
 
-std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
-                                    const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs,
+                                    std::size_t shift) {
   if (!step.code) return {};
   std::vector<Tensor> in, out, results;
   tbb::task_arena arena(plan.threads);
@@ -84,12 +94,12 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step,
         in.emplace_back();
       } else {
         const auto& t = plan.tensors[step.in[i]];
-        in.push_back(t.place == Place::constant ? t.constant : arranged(t, inputs.at(i)));
+        in.push_back(t.place == Place::constant ? t.constant : shifted(arranged(t, inputs.at(i)), shift));
       }
       in_pointers.push_back(in.back().raw());
     }
     for (const auto t : step.out) {
-      out.push_back(memory_for(plan.tensors[t]));
+      out.push_back(shifted(memory_for(plan.tensors[t]), shift));
       out_pointers.push_back(out.back().raw());
     }
     if (step.kind == PlanStep::Kind::kernel && out.size() == 1) write_parts(plan, step, inputs, out[0]);

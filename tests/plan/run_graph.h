@@ -74,6 +74,7 @@ inline void unalign_constants(Graph& graph) {
 struct OfferRun {
   int threads = 1;
   ModelWeights* weights = nullptr;  ///< what several offers share; null: each packs its own
+  std::size_t shift = 0;            ///< as run_single_step has it
 };
 
 /// The outputs, plain, of one offer for a node, run alone. Inputs: one per input of the node, plain.
@@ -104,22 +105,23 @@ inline std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer&
   ModelWeights own;
   MakeContext context{options.weights ? *options.weights : own};
   step.code = offer.make(context);
-  return run_single_step(plan, step, inputs);
+  return run_single_step(plan, step, inputs, options.shift);
 }
 
 /// Every kernel's every offer for every node of the graph, on the interpreter's inputs; then the whole plan.
-/// Some seeds have constants at odd addresses.
+/// Some seeds have constants at odd addresses, some have inputs and outputs that are no more than floats.
 inline void check_all_offers(Graph graph, std::uint64_t seed) {
   if (seed % 4 == 3) unalign_constants(graph);
   const auto inputs = random_inputs(graph, seed);
   ModelWeights weights;
+  const std::size_t shift = seed % 3;
   InterpreterOptions observe;
   observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
                         const std::vector<Tensor>& out) {
     for (auto& offer : ask_kernels(NodeView(g, id)).offers) {
       // Partial offers are checked through the plan.
       if (offer.is_view || offer.stages < epilogue_size(g.node(id))) continue;
-      const auto got = run_offer(g, id, offer, in, {.weights = &weights});
+      const auto got = run_offer(g, id, offer, in, {.weights = &weights, .shift = shift});
       for (std::size_t i = 0; i < got.size(); ++i)
         expect_close(got[i], out[i], offer.label + " for " + g.node(id).op.name());
     }

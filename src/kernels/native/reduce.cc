@@ -1,26 +1,27 @@
 /// Reductions over any axes, f32, plain and channels-last.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/native/reduce_loops.h"
 #include "kernels/native/strided.h"
 #include "ops/reduction.h"
 
 namespace lamina {
 namespace {
 
-enum class Kind { sum, mean, max, min, prod, l1, l2 };
+/// Microseconds for what a line costs beside reading it.
+constexpr double kLineCost = 0.01;
 
-std::optional<Kind> kind_of(const Op& op) {
-  if (op.is<ReduceSum>()) return Kind::sum;
-  if (op.is<ReduceMean>()) return Kind::mean;
-  if (op.is<ReduceMax>()) return Kind::max;
-  if (op.is<ReduceMin>()) return Kind::min;
-  if (op.is<ReduceProd>()) return Kind::prod;
-  if (op.is<ReduceL1>()) return Kind::l1;
-  if (op.is<ReduceL2>()) return Kind::l2;
+std::optional<ReduceKind> kind_of(const Op& op) {
+  if (op.is<ReduceSum>()) return ReduceKind::sum;
+  if (op.is<ReduceMean>()) return ReduceKind::mean;
+  if (op.is<ReduceMax>()) return ReduceKind::max;
+  if (op.is<ReduceMin>()) return ReduceKind::min;
+  if (op.is<ReduceProd>()) return ReduceKind::prod;
+  if (op.is<ReduceL1>()) return ReduceKind::l1;
+  if (op.is<ReduceL2>()) return ReduceKind::l2;
   return std::nullopt;
 }
 
@@ -55,65 +56,6 @@ Runs runs_of(const Dims& x, const std::vector<bool>& flags, Layout layout) {
   return s;
 }
 
-double start(Kind kind) {
-  switch (kind) {
-    case Kind::max:
-      return -std::numeric_limits<double>::infinity();
-    case Kind::min:
-      return std::numeric_limits<double>::infinity();
-    case Kind::prod:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
-void accumulate(Kind kind, double& a, double v) {
-  switch (kind) {
-    case Kind::sum:
-    case Kind::mean:
-      a += v;
-      return;
-    case Kind::max:
-      a = std::isnan(v) || v > a ? v : a;
-      return;
-    case Kind::min:
-      a = std::isnan(v) || v < a ? v : a;
-      return;
-    case Kind::prod:
-      a *= v;
-      return;
-    case Kind::l1:
-      a += std::fabs(v);
-      return;
-    case Kind::l2:
-      a += v * v;
-      return;
-  }
-}
-
-float finish(Kind kind, double a, std::int64_t count) {
-  if (kind == Kind::mean) return static_cast<float>(a / static_cast<double>(count));
-  return static_cast<float>(kind == Kind::l2 ? std::sqrt(a) : a);
-}
-
-/// A row of doubles, one kind at a time so that the loop has no switch.
-template <Kind kind>
-void accumulate_row(double* a, const float* in, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) accumulate(kind, a[j], in[j]);
-}
-template <Kind kind>
-double accumulate_line(const float* in, std::int64_t count, std::int64_t stride) {
-  double a[4] = {start(kind), start(kind), start(kind), start(kind)};
-  std::int64_t j = 0;
-  for (; j + 4 <= count; j += 4)
-    for (std::int64_t k = 0; k < 4; ++k) accumulate(kind, a[k], in[(j + k) * stride]);
-  for (; j < count; ++j) accumulate(kind, a[0], in[j * stride]);
-  if (kind == Kind::l1 || kind == Kind::l2) return a[0] + a[1] + a[2] + a[3];  // already absolute or squared
-  for (int k = 1; k < 4; ++k) accumulate(kind, a[0], a[k]);
-  return a[0];
-}
-
 /// Offsets of all combinations of the given runs.
 std::vector<std::int64_t> offsets(const std::vector<Run>& runs) {
   std::vector<std::int64_t> out{0};
@@ -133,63 +75,28 @@ struct Work {
   std::int64_t reduced;
 };
 
-template <Kind kind>
-void run(const Work& w, const float* in, float* out) {
-  constexpr std::int64_t kRow = 256;
-  const auto groups = static_cast<std::int64_t>(w.outer.size());
-  const auto per_group = static_cast<std::int64_t>(w.inner.size()) * w.last.size;
-  if (w.last.reduced) {
-    parallel_for(groups, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, per_group)),
-                 [&](std::int64_t b, std::int64_t e) {
-                   for (auto g = b; g < e; ++g) {
-                     double a = start(kind);
-                     for (const auto i : w.inner) {
-                       const double part = accumulate_line<kind>(
-                           in + w.outer[static_cast<std::size_t>(g)] + i, w.last.size, w.last.stride);
-                       if constexpr (kind == Kind::l1 || kind == Kind::l2)
-                         a += part;
-                       else
-                         accumulate(kind, a, part);
-                     }
-                     out[g] = finish(kind, a, w.reduced);
-                   }
-                 });
-    return;
-  }
-  const auto pieces = (w.last.size + kRow - 1) / kRow;
-  const auto work = static_cast<std::int64_t>(w.inner.size()) * std::min(w.last.size, kRow);
-  parallel_for(groups * pieces, std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, work)),
-               [&](std::int64_t b, std::int64_t e) {
-                 double a[kRow];
-                 for (auto p = b; p < e; ++p) {
-                   const auto g = p / pieces, from = p % pieces * kRow,
-                              count = std::min(kRow, w.last.size - from);
-                   std::fill_n(a, count, start(kind));
-                   for (const auto i : w.inner)
-                     accumulate_row<kind>(a, in + w.outer[static_cast<std::size_t>(g)] + i + from, count);
-                   for (std::int64_t j = 0; j < count; ++j)
-                     out[g * w.last.size + from + j] = finish(kind, a[j], w.reduced);
-                 }
-               });
-}
-
-void run(Kind kind, const Work& w, const float* in, float* out) {
-  switch (kind) {
-    case Kind::sum:
-      return run<Kind::sum>(w, in, out);
-    case Kind::mean:
-      return run<Kind::mean>(w, in, out);
-    case Kind::max:
-      return run<Kind::max>(w, in, out);
-    case Kind::min:
-      return run<Kind::min>(w, in, out);
-    case Kind::prod:
-      return run<Kind::prod>(w, in, out);
-    case Kind::l1:
-      return run<Kind::l1>(w, in, out);
-    case Kind::l2:
-      return run<Kind::l2>(w, in, out);
-  }
+void run(ReduceKind kind, const Work& w, const float* in, float* out) {
+  constexpr std::int64_t kPiece = 256, kGrain = 16384;
+  const auto& loops = reduce_loops(kind);
+  const auto groups = static_cast<std::int64_t>(w.outer.size()), size = w.last.size;
+  const auto lines_of = [&](std::int64_t group, std::int64_t from) {
+    return ReduceLines{in + w.outer[static_cast<std::size_t>(group)] + from, w.inner.data(),
+                       static_cast<std::int64_t>(w.inner.size()), static_cast<double>(w.reduced)};
+  };
+  const auto grain = [&](std::int64_t width) {
+    return std::max<std::int64_t>(1, kGrain / (static_cast<std::int64_t>(w.inner.size()) * width));
+  };
+  if (w.last.reduced)
+    return parallel_for(groups, grain(size), [&](std::int64_t begin, std::int64_t end) {
+      for (auto g = begin; g < end; ++g) out[g] = loops.lines(lines_of(g, 0), size);
+    });
+  const auto pieces = (size + kPiece - 1) / kPiece;
+  parallel_for(groups * pieces, grain(std::min(size, kPiece)), [&](std::int64_t begin, std::int64_t end) {
+    for (auto p = begin; p < end; ++p) {
+      const auto g = p / pieces, from = p % pieces * kPiece;
+      loops.columns(lines_of(g, from), std::min(kPiece, size - from), out + g * size + from);
+    }
+  });
 }
 
 Work work_of(const Runs& s) {
@@ -220,13 +127,15 @@ void offer_reduce(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && (x.size() < 3 || v.out_dims().size() != x.size())) continue;
     Offer o;
-    o.label = "native_reduce_f32";
+    o.label = fmt::format("native_reduce_{}_f32", name_of(effective_isa()));
     o.inputs = {layout, Layout::plain};
     o.outputs = {layout};
     o.consumed = {1};
     o.stages = 0;
-    o.cost = 4 * move_cost(4.0 * static_cast<double>(element_count(x)));
-    o.make = [kind = *kind, w = work_of(runs_of(x, flags, layout))](MakeContext&) {
+    auto w = work_of(runs_of(x, flags, layout));
+    o.cost = 2 * move_cost(4.0 * static_cast<double>(element_count(x)));
+    if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.size());
+    o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));
       });

@@ -173,7 +173,7 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
                   offer_eltwise});
   list.push_back(
       {"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); }, offer_normalization});
-  list.push_back({"onednn", [](const Op& op) { return is_any<ReduceMean, ReduceSum>(op); }, offer_reduction});
+  list.push_back({"onednn", [](const Op& op) { return op.is<ReduceMean>(); }, offer_mean});
   list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
 

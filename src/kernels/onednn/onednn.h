@@ -87,7 +87,7 @@ void offer_matmul(const NodeView& v, Answers& answers);
 void offer_pooling(const NodeView& v, Answers& answers);
 void offer_eltwise(const NodeView& v, Answers& answers);
 void offer_normalization(const NodeView& v, Answers& answers);
-void offer_reduction(const NodeView& v, Answers& answers);
+void offer_mean(const NodeView& v, Answers& answers);
 void offer_resampling(const NodeView& v, Answers& answers);
 
 }  // namespace lamina::onednn
