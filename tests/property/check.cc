@@ -342,7 +342,9 @@ std::vector<Setting> every_setting() {
   std::vector<Setting> all;
   for (const int threads : {1, 2})
     for (const bool unknown : {false, true})
-      for (const std::string rules : {"all", "none"}) all.push_back({rules, threads, unknown, threads == 2});
+      for (const std::string rules : {"all", "none"})
+        for (const bool any_kernels : {false, true})
+          all.push_back({rules, threads, unknown, threads == 2, any_kernels});
   for (const auto& r : all_rules()) {
     all.push_back({"only " + r.name, 1, false, false});
     all.push_back({"without " + r.name, 2, false, false});
