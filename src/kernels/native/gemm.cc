@@ -27,6 +27,8 @@ constexpr double kBytesPerMicrosecond = 20000;
 constexpr double kNearBytes = 1 << 20;
 /// Start and end of a tile, and moving on to its next segment, per row.
 constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
+/// Of several products of one row, each.
+constexpr double kProductMicroseconds = 0.1;
 /// How much less than oneDNN's products ours gain from several threads, as measured with two.
 constexpr double kSharing = 1.25;
 /// Start of a program of stages.
@@ -267,7 +269,8 @@ double Product::microseconds(Family family) const {
   const auto b_floats = static_cast<double>(packed_floats()) * products;
   if (points() == 1) {  // B is read once: memory decides, or L2
     const double share = b_floats * sizeof(float) < kNearBytes ? 0.2 : 0.9;
-    return call + share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
+    return call + kProductMicroseconds * (products - 1) +
+           share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
   }
   double work = 0, tiles_run = 0, segments_run = 0;
   const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
@@ -286,10 +289,11 @@ double Product::microseconds(Family family) const {
   }
   // Lanes are summed at the end of dots, for each of their columns.
   const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
-  const double sums = dots ? 0.002 * static_cast<double>(panels.columns) : 0;
+  const double sums = dots ? 0.0008 * static_cast<double>(panels.columns) : 0;
   const double steps = dots ? 1 : static_cast<double>(panels.count);
-  // Stages run point by point where the rows of C do not follow each other.
-  const bool apart = std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
+  // Stages run point by point where the rows of C do not follow each other, or hold a group only.
+  const bool apart =
+      groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
   const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
   const double shared = threads_here() > 1 ? kSharing : 1;
   return call + shared * products *

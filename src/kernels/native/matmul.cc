@@ -243,6 +243,15 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
   return m;
 }
 
+/// Microseconds for what packing B row by row costs beside moving it.
+double pack_cost(const Matrices& m) {
+  const auto& s = m.shape;
+  if (m.right != Matrices::Right::pack && !m.has_tail) return 0;
+  const std::int64_t width = 2 * gemm::tiles().lanes,
+                     panels = m.has_tail ? 1 : (s.columns + width - 1) / width;
+  return 0.006 * static_cast<double>(s.b_count * s.depth * panels);
+}
+
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
   const auto& s = m.shape;
   return store.packed(
@@ -276,7 +285,7 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   m.epilogue.add_to(o, v, Layout::plain);
   o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float);
   o.cost += m.main.microseconds() + (m.has_tail ? m.tail.microseconds() : 0) +
-            move_cost(4.0 * static_cast<double>(m.scratch)) - move_cost(0);
+            move_cost(4.0 * static_cast<double>(m.scratch)) - move_cost(0) + pack_cost(m);
   if (m.right == Matrices::Right::packed) o.consumed.push_back(1);
   if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();

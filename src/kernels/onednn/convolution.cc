@@ -37,19 +37,16 @@ double multiply_adds(const Dims& y, const Dims& w) {
   return n;
 }
 
-/// How many times as many channels are computed, in whole vectors.
-double filled_lanes(std::int64_t count) {
-  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
-  const auto channels = static_cast<double>(count);
-  return std::ceil(channels / lanes) * lanes / channels;
+/// Output channels that are computed together, of weights [O, I/g, ...].
+std::int64_t channels_together(const Dims& w, std::int64_t groups) {
+  return groups > 1 && w[1] == 1 && w[0] == groups ? w[0] : w[0] / groups;
 }
 
 /// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
 double cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
             std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
-  const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
-  const double filled = filled_lanes(depthwise ? groups : w[0] / groups);
+  const double filled = filled_lanes(channels_together(w, groups));
   const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
   const double bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
   if (is("1x1")) return cost_of(Family::brgemm_1x1, work, bytes);
@@ -71,9 +68,22 @@ bool one_point(const Dims& x) {
   return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
 }
 
-double deconvolution_cost(const Dims& x, const Dims& y, const Dims& w) {
-  return cost_of(Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(w[1]),
-                 4.0 * static_cast<double>(element_count(x) + element_count(y)));
+double deconvolution_cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
+                          std::int64_t groups) {
+  const double cost = cost_of(Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(w[1]),
+                              4.0 * static_cast<double>(element_count(x) + element_count(y)));
+  const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
+  // A gradient of a convolution: it starts slowly, and even more so for each group.
+  if (implementation.find("conv:any") == std::string_view::npos || depthwise) return cost;
+  return 10 + 25 * static_cast<double>(groups - 1) + 2.5 * cost;
+}
+
+/// With AVX2, weights of a few channels are read through a mask that runs into pages of others: up to 200
+/// times as slow as it should be.
+Verdict wide_enough(std::string_view implementation, std::int64_t channels) {
+  if (effective_isa() == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
+    return Verdict::no("{}: {} output channels of a group, wanted 4 with AVX2", implementation, channels);
+  return Verdict::yes();
 }
 
 Verdict takes(const NodeView& v) {
@@ -86,10 +96,10 @@ Verdict takes(const NodeView& v) {
   return Verdict::yes();
 }
 
-/// Fills what both kinds of convolution share of an offer.
+/// Fills what both kinds of convolution share of an offer. `together`: output channels of a group.
 template <class Primitive, class Pd>
-Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, const Desc& source_weights,
-               double cost) {
+Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
+               const Desc& source_weights, double cost) {
   Offer o;
   o.label = label(pd.impl_info_str(), ElementType::f32);
   o.inputs.assign(v.inputs(), Layout::plain);
@@ -101,7 +111,10 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, PostOps post, con
     if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);
   o.stages = post.stages;
   o.scratch = pd.scratchpad_desc().get_size();
-  o.cost = cost + post.cost;
+  // Behind products stages run element by element.
+  o.cost = cost + post.cost * (is_product(pd.impl_info_str())    ? 12
+                               : layout == Layout::channels_last ? filled_lanes(together)
+                                                                 : 1);
   const Tensor weights = *v.constant(1);
   const bool bias = v.has(2);
   o.make = [=, args = std::move(post.args)](MakeContext& context) mutable {
@@ -169,14 +182,19 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
+    const auto together = channels_together(w, op.groups);
+    if (const auto verdict = wide_enough(pd->impl_info_str(), together); !verdict) {
+      answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
     if (layout == Layout::plain && is_product(pd->impl_info_str()) && one_point(x)) {
       answers.refuse("onednn", "{}: takes a plain picture of one point for a channels-last one",
                      pd->impl_info_str());
       continue;
     }
-    answers.offers.push_back(
-        offer_of<dnnl::convolution_forward>(v, *pd, layout, post, desc(wg, ElementType::f32, Layout::plain),
-                                            cost(pd->impl_info_str(), x, y, w, op.groups)));
+    answers.offers.push_back(offer_of<dnnl::convolution_forward>(
+        v, *pd, layout, together, post, desc(wg, ElementType::f32, Layout::plain),
+        cost(pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 
@@ -224,8 +242,14 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
                      pd->impl_info_str());
       continue;
     }
+    const auto together = w[1] == 1 && w[0] == op.groups ? w[0] : w[1];  // [I, O/g, ...]
+    if (const auto verdict = wide_enough(pd->impl_info_str(), together); !verdict) {
+      answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, post, Desc(wg, dnnl::memory::data_type::f32, ws), deconvolution_cost(x, y, w)));
+        v, *pd, layout, together, post, Desc(wg, dnnl::memory::data_type::f32, ws),
+        deconvolution_cost(pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 

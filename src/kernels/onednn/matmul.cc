@@ -97,9 +97,16 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   const double k = static_cast<double>(oa.dims[rank - 1]);
-  o.cost = cost_of(oa.dims[rank - 2] == 1 ? Family::matmul_row : Family::brgemm_matmul,
-                   static_cast<double>(element_count(y)) * k) +
+  const bool one_row = oa.dims[rank - 2] == 1;
+  const double filled = one_row ? 1 : filled_lanes(ob.dims[rank - 1]);
+  o.cost = cost_of(one_row ? Family::matmul_row : Family::brgemm_matmul,
+                   static_cast<double>(element_count(y)) * k * filled) +
            post.cost;
+  if (o.label.starts_with("gemm")) {  // one product after the other, and each starts anew
+    const auto products =
+        element_count(full_y.dims) / static_cast<std::size_t>(full_y.dims[rank - 1] * full_y.dims[rank - 2]);
+    o.cost += (one_row ? 0.2 : 0.6) * static_cast<double>(products - 1);
+  }
   if (pack_weights) o.consumed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {

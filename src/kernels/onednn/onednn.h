@@ -53,6 +53,9 @@ struct PostOps {
 /// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
 
+/// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
+double filled_lanes(std::int64_t count);
+
 /// Sets eltwise post-op of a unary operator; nothing when oneDNN has none like it.
 struct Eltwise {
   dnnl::algorithm algorithm;

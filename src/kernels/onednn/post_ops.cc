@@ -1,5 +1,6 @@
 /// Epilogue stages as oneDNN post-ops.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/cpu.h"
@@ -231,6 +232,12 @@ class Translator {
 };
 
 }  // namespace
+
+double filled_lanes(std::int64_t count) {
+  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
+  const auto channels = static_cast<double>(count);
+  return std::ceil(channels / lanes) * lanes / channels;
+}
 
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis) {
   return Translator(view, out, layout, channel_axis).run();
