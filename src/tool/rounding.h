@@ -10,8 +10,9 @@ namespace lamina::tool {
 bool quantises(const Graph& graph);
 
 /// For each element of the node's result how far correct kernels may be off: f32 sums in another order differ
-/// by up to 2^-20 of the sum of their terms' magnitudes, and where that crosses the border between two levels
-/// the result is a level off. Nothing for nodes that quantise no sum.
+/// by up to 2^-20 of the sum of their terms' magnitudes, functions behind them by 2^-20 of what they give,
+/// and where that crosses the border between two levels the result is a level off. Nothing for nodes that
+/// quantise no sum, or only sums of integers, which are exact.
 std::optional<std::vector<double>> undecided(const Graph& graph, NodeId node, const std::vector<Tensor>& in);
 
 }  // namespace lamina::tool

@@ -65,6 +65,46 @@ TEST(Rounding, reaches_through_the_convolution_behind) {
   EXPECT_NEAR((*radius)[0], 3, 1e-3);  // -3 * (2 or 3) + 10 * 3
 }
 
+/// What lies between two roundings is rounded too: -1 passes exactly, Gelu of it is -0.158655 within 2^-20.
+TEST(Rounding, a_function_at_the_border_of_two_levels_is_undecided) {
+  const auto radius = radius_of(R"(graph (x: f32[1,1,1,3], w: f32[1,1,1,1]) -> (y) {
+  y = Convolution(x, w) {
+    body graph (r: f32[1,1,1,3]) -> (q) {
+      low = const f32[] {-8}
+      high = const f32[] {7}
+      t = FakeQuantize(r, low, high, low, high) levels=16
+      g = Gelu(t)
+      below = const f32[] {-2.53848404}
+      above = const f32[] {2.22117354}
+      q = FakeQuantize(g, below, above, below, above) levels=16
+    }
+  }
+}
+)",
+                                {floats({1, 1, 1, 3}, {-1, -2, 1.25f}), floats({1, 1, 1, 1}, {1})});
+  ASSERT_TRUE(radius);
+  EXPECT_NEAR((*radius)[0], 0.317311, 1e-5);  // 0 or -1 level
+  EXPECT_EQ((*radius)[1], 0);
+  EXPECT_EQ((*radius)[2], 0);
+}
+
+TEST(Rounding, sums_of_integers_are_exact) {
+  Tensor a(ElementType::i16, {1, 1});
+  a.data<std::int16_t>()[0] = 30000;
+  EXPECT_FALSE(radius_of(R"(graph (a: i16[1,1], b: i16[1,1]) -> (y) {
+  y = MatMul(a, b) {
+    body graph (r: i32[1,1]) -> (q) {
+      f = Convert(r) destination_type=f32
+      low = const f32[] {0}
+      high = const f32[] {3.6e9}
+      q = FakeQuantize(f, low, high, low, high) levels=3
+    }
+  }
+}
+)",
+                         {a, a}));
+}
+
 TEST(Rounding, nothing_is_undecided_where_nothing_is_rounded) {
   EXPECT_FALSE(radius_of("graph (x: f32[1,2,1,3], w: f32[1,2,1,1]) -> (y) {\n y = Convolution(x, w)\n}\n",
                          {floats({1, 2, 1, 3}, {1, 1, 1, 1.5f, 1.25f, 2}), floats({1, 2, 1, 1}, {1, 1})}));
