@@ -2,6 +2,7 @@
 /// What stands behind the public CompiledModel.
 #include <mutex>
 
+#include "base/denormals.h"
 #include "exec/program.h"
 #include "lamina/model.h"
 #include "rewrite/ledger.h"
@@ -29,18 +30,24 @@ class Compiled {
   /// Options::profile only.
   std::vector<Ledger> late_ledgers() const;
   /// What happened to the model's precision, a sentence each; empty when nothing did.
-  const std::vector<std::string>& precision_notes() const { return precision_notes_; }
+  std::vector<std::string> precision_notes() const;
+  /// Half-precision tensors of the model are computed in f32.
+  bool widened() const { return widened_; }
 
   Request request() const;
   /// A request from the pool, given back when the pointer dies.
   std::shared_ptr<Request> pooled() const;
 
  private:
+  Denormals denormals() const;
+
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
   Graph original_;
   Ledger ledger_;
   std::vector<std::string> precision_notes_;
+  bool widened_ = false;
+  Denormals denormals_;  ///< of operands; those of weights are known when they are packed
   std::shared_ptr<const Program> program_;
   struct Late {
     std::mutex mutex;

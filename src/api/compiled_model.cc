@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "rules/flush_denormals.h"
 #include "rules/optimize.h"
 #include "rules/widen_half.h"
 
@@ -46,6 +47,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (options.max_isa != "native") limit_isa(options.max_isa);
   effective_isa();  // fixes it for the process
   precision_notes_ = widen_half(original_);
+  widened_ = !precision_notes_.empty();
   if (options.precision == Precision::bf16)
     precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
   for (const auto& note : precision_notes_) log.warning("{}", note);
@@ -55,6 +57,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   optimize(graph, rewriting, ledger_);
   for (const auto& [rule, count] : ledger_.counts())
     if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
+  denormals_ = flush_denormals(graph);
   if (options.threads < 0) fail(ErrorCode::bad_option, "threads {}: wanted 0 or more", options.threads);
   ProgramOptions program;
   program.threads = options.threads > 0 ? options.threads : available_threads();
@@ -77,7 +80,19 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
       std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
   ready->plan_ahead();
   program_ = ready;
+  if (const auto found = denormals()) log.log(LogLevel::info, "{}", to_string(found));
   if (!options.keep_weights) forget_weights(original_);
+}
+
+Denormals Compiled::denormals() const {
+  auto sum = denormals_;
+  return sum += program_->denormals();
+}
+
+std::vector<std::string> Compiled::precision_notes() const {
+  auto notes = precision_notes_;
+  if (const auto found = denormals()) notes.push_back(to_string(found));
+  return notes;
 }
 
 std::vector<Ledger> Compiled::late_ledgers() const {

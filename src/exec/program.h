@@ -48,6 +48,8 @@ class Program {
     return 1e-9 * static_cast<double>(options_.clock->planning) - packing_seconds();
   }
   double packing_seconds() const { return weights_->packing_seconds(); }
+  /// What was denormal in the weights that have been packed.
+  Denormals denormals() const { return weights_->denormals(); }
 
   /// Plans belong to the values of this input, not only to its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }

@@ -81,9 +81,12 @@ std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run);
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
-  /// The packing of `source` under `key` (kernel and packing format); made on first use.
-  virtual Tensor packed(const Tensor& source, const std::string& key,
-                        const std::function<Tensor()>& make) = 0;
+  using Make = std::function<Tensor(const Tensor& source)>;
+  /// The packing of `source` under `key` (kernel and packing format); made on first use, of the source
+  /// without its denormal numbers. `make` may give back what it gets: such weights are used as they lie.
+  virtual Tensor packed(const Tensor& source, const std::string& key, const Make& make) = 0;
+  /// The same for constants that are no weights: all their numbers stay.
+  virtual Tensor moved(const Tensor& source, const std::string& key, const Make& make) = 0;
 };
 
 /// What the plan has decided about the tensors of a node when its kernel is made.

@@ -91,12 +91,13 @@ class Builder {
     auto& tensor = plan_->tensors[t];
     tensor.place = Place::constant;
     if (layout == Layout::channels_last_bits || (layout != Layout::plain && !same_bytes(source.shape())))
-      tensor.constant = weights_.packed(source, std::string(name_of(layout)), [&] {
-        return reordered(source.to_aligned(), Layout::plain, layout);
+      tensor.constant = weights_.moved(source, std::string(name_of(layout)), [&](const Tensor& t) {
+        return reordered(t.to_aligned(), Layout::plain, layout);
       });
     else
-      tensor.constant =
-          source.aligned() ? source : weights_.packed(source, "aligned", [&] { return source.clone(); });
+      tensor.constant = source.aligned()
+                            ? source
+                            : weights_.moved(source, "aligned", [&](const Tensor& t) { return t.clone(); });
     return t;
   }
 

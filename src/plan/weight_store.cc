@@ -12,8 +12,19 @@ Tensor shared(const std::shared_ptr<const Tensor>& packed) {
 
 }  // namespace
 
-Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
-                            const std::function<Tensor()>& make) {
+Tensor ModelWeights::packed(const Tensor& source, const std::string& key, const Make& make) {
+  return moved(source, key, [&](const Tensor& t) {
+    Denormals found;
+    const auto clean = without_denormals(t, found);
+    if (found) {
+      std::lock_guard lock(mutex_);
+      denormals_[t.raw()] = found;
+    }
+    return make(clean);
+  });
+}
+
+Tensor ModelWeights::moved(const Tensor& source, const std::string& key, const Make& make) {
   const std::pair<const void*, std::string> at{
       source.raw(), fmt::format("{} {} {}", key, name_of(source.element_type()), to_string(source.shape()))};
   {
@@ -22,12 +33,13 @@ Tensor ModelWeights::packed(const Tensor& source, const std::string& key,
       if (const auto there = it->second.packed.lock()) return shared(there);
   }
   // Outside the lock: packing may run in parallel.
-  auto made = std::make_shared<const Tensor>(make_timed(make));
-  drop_mapped_pages(source.raw(), source.bytes());
+  auto made = std::make_shared<const Tensor>(make_timed(source, make));
+  const bool as_it_lies = made->raw() == source.raw();
+  if (!as_it_lies) drop_mapped_pages(source.raw(), source.bytes());
   std::lock_guard lock(mutex_);
   auto& entry = entries_[at];
   if (const auto there = entry.packed.lock()) return shared(there);  // another was quicker
-  entry = {source, made};
+  entry = {source, as_it_lies, made};
   if (entries_.size() >= sweep_at_) sweep();
   return shared(made);
 }
@@ -37,7 +49,7 @@ void ModelWeights::sweep() {
   sweep_at_ = 2 * entries_.size() + 64;
 }
 
-Tensor ModelWeights::make_timed(const std::function<Tensor()>& make) {
+Tensor ModelWeights::make_timed(const Tensor& source, const Make& make) {
   {
     std::lock_guard lock(mutex_);
     if (packing_++ == 0) packing_since_ = Clock::now();
@@ -47,7 +59,14 @@ Tensor ModelWeights::make_timed(const std::function<Tensor()>& make) {
     if (--packing_ == 0) packed_for_ += Clock::now() - packing_since_;
   };
   const std::unique_ptr<void, decltype(end)> at_end(this, end);  // even when it throws
-  return make();
+  return make(source);
+}
+
+Denormals ModelWeights::denormals() const {
+  std::lock_guard lock(mutex_);
+  Denormals sum;
+  for (const auto& [source, found] : denormals_) sum += found;
+  return sum;
 }
 
 double ModelWeights::packing_seconds() const {
@@ -64,7 +83,7 @@ std::size_t ModelWeights::bytes() const {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;
   for (const auto& [key, entry] : entries_)
-    if (const auto packed = entry.packed.lock()) sum += packed->bytes();
+    if (const auto packed = entry.packed.lock(); packed && !entry.as_it_lies) sum += packed->bytes();
   return sum;
 }
 

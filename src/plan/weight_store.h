@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/denormals.h"
 #include "kernels/kernel.h"
 
 namespace lamina {
@@ -12,7 +13,10 @@ namespace lamina {
 /// must not pile up.
 class ModelWeights final : public WeightStore {
  public:
-  Tensor packed(const Tensor& source, const std::string& key, const std::function<Tensor()>& make) override;
+  Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
+  Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
+  /// What was denormal in all that was packed.
+  Denormals denormals() const;
   std::size_t bytes() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;
@@ -22,16 +26,18 @@ class ModelWeights final : public WeightStore {
  private:
   struct Entry {
     Tensor source;  // kept so that its address stays taken
+    bool as_it_lies = false;
     std::weak_ptr<const Tensor> packed;
   };
   void sweep();
   using Clock = std::chrono::steady_clock;
-  Tensor make_timed(const std::function<Tensor()>& make);
+  Tensor make_timed(const Tensor& source, const Make& make);
 
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
-  std::size_t sweep_at_ = 64;  // entries
-  int packing_ = 0;            // how many at this moment
+  std::size_t sweep_at_ = 64;                   // entries
+  std::map<const void*, Denormals> denormals_;  // by source
+  int packing_ = 0;                             // how many at this moment
   Clock::time_point packing_since_;
   Clock::duration packed_for_{};
 };

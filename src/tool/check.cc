@@ -160,7 +160,7 @@ int run(const CheckOptions& o) {
   }
   // Whole networks amplify what one rounding changes.
   const bool quantised = quantises(s.impl().original()),
-             half = is_half(s.model.outputs()) || !s.impl().precision_notes().empty();
+             half = is_half(s.model.outputs()) || s.impl().widened();
   const auto expected = o.expect.empty() ? NpzFile{} : read_npz(o.expect);
   const auto& ports = s.model.outputs();
   for (std::size_t i = 0; i < ports.size(); ++i) {

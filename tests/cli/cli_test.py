@@ -19,7 +19,7 @@ MUTATIONS = int(os.environ.get("LAMINA_MUTATIONS", "60"))
 
 
 def lamina(*arguments: object, text: str | None = None, cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120, input=text, cwd=cwd)
+    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120, input=text, cwd=cwd)
 
 
 class Base(unittest.TestCase):

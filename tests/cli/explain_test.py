@@ -2,19 +2,17 @@
 
 import json
 import os
-import pathlib
 import subprocess
-import tempfile
 import unittest
 
-from sample_models import ALL, DYNAMIC, LARGE, SMALL, with_inputs
+from sample_models import ALL, DYNAMIC, FADED, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
 FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
 
 
 def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=300)
 
 
 class Base(unittest.TestCase):
@@ -131,6 +129,13 @@ class Explain(Base):
     def test_exempt_layers_are_their_own(self) -> None:
         layers = {layer["name"]: layer for layer in self.document("explain", SMALL, "--no-run", "--exempt", "ReLU32")["layers"]}
         self.assertEqual(layers["ReLU32"]["fate"], "runs")
+
+    def test_denormal_numbers_are_told(self) -> None:
+        said = "197 of 224 numbers in 2 constants are denormal (below 1.18e-38) and count as 0"
+        self.assertEqual(self.document("explain", FADED, "--no-run")["precision"], [said])
+        self.assertIn(f"precision: {said}", lamina("explain", FADED).stdout)
+        self.assertEqual(lamina("check", FADED).returncode, 0)
+        self.assertEqual(self.document("explain", SMALL, "--no-run")["precision"], [])
 
     def test_wrong_use(self) -> None:
         self.refused(2, "explain", SMALL, "--seconds", "-1")

@@ -16,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def lamina(*arguments: object, cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, errors="replace", timeout=120, cwd=cwd)
+    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, errors="replace", timeout=120, cwd=cwd)
 
 
 def titles(svg: pathlib.Path, inner: bool = True) -> list[str]:

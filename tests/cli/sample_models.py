@@ -92,10 +92,20 @@ def _upscaler() -> pathlib.Path:
     return n.save("upscaler.onnx", "picture", ["batch", 1, "height", "width"], n.add("DepthToSpace", "shuffle", x, blocksize=3))
 
 
+def _faded() -> pathlib.Path:
+    """A convolution whose weights and biases have faded to denormal numbers, in all but its first channel."""
+    n = _Network()
+    weights = [n.weight("w1", 1, 3, 3, 3), n.weight("w2", 7, 3, 3, 3, scale=1e-40)]
+    n.add("Concat", "weights", *weights, axis=0)
+    n.add("Conv", "conv", "x", "weights_out", n.weight("b", 8, scale=1e-40), kernel_shape=[3, 3])
+    return n.save("faded.onnx", "x", [1, 3, 16, 16], "conv_out")
+
+
 SMALL = _digits()
 LARGE = _mobile()
 DYNAMIC = _upscaler()
 CONTROL_FLOW = FETCHED / "silero_vad_16k_op15.onnx"
+FADED = _faded()
 ALL = [SMALL, LARGE, DYNAMIC, CONTROL_FLOW, *sorted(SHARED.glob("*.onnx"))]
 
 

@@ -51,7 +51,7 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
     if (const auto row = context.input_row(*epilogue.add)) add_row = row;
   if (!thresholds) {
     start = packer.starts(weights);
-    packed = context.weights.packed(weights, packer.key, [&] { return packer.weights(weights); });
+    packed = context.weights.packed(weights, packer.key, [&](const Tensor& w) { return packer.weights(w); });
     return;
   }
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are

@@ -211,10 +211,11 @@ Offer offer_of(const NodeView& v, const NodeView& second, Code code) {
     code.stream = code.stream && code.out_row % 16 == 0 && code.second.outputs % 16 == 0;
     code.parent = code.parent->made(code, context);
     const auto lanes = code.kernels->lanes;
-    code.window_weights = context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&] {
-      return depthwise::by_vectors(aligned_once(w).data<float>().data(), code.second.taps(),
-                                   code.second.outputs, lanes);
-    });
+    code.window_weights =
+        context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&](const Tensor& weights) {
+          return depthwise::by_vectors(aligned_once(weights).data<float>().data(), code.second.taps(),
+                                       code.second.outputs, lanes);
+        });
     return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
   };
   return o;

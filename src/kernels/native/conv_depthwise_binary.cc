@@ -58,7 +58,7 @@ class BinaryParent final : public Parent {
     if (const auto row = context.input_row(0)) made->in_.row = row;
     made->start_ = bits_.starts(source_);
     made->weights_ = context.weights.packed(source_, fmt::format("native_binary {} 1", bits_.kernels->name),
-                                            [&] { return bits_.weights(source_); });
+                                            [&](const Tensor& w) { return bits_.weights(w); });
     return made;
   }
 

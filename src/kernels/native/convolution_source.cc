@@ -77,12 +77,12 @@ Tensor packed_weights(const Tensor& source, const Geometry& g, std::int64_t tap_
                       bool plain, WeightStore& store) {
   const auto key = fmt::format("native_convolution {} {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups,
                                g.transposed ? tap_columns : 0);
-  return store.packed(source, key, [&] {
+  return store.packed(source, key, [&](const Tensor& clean) {
     const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
-    const std::byte* w = source.raw();
+    const std::byte* w = clean.raw();
     std::vector<float> reordered;
     if (g.transposed || (!plain && g.taps() > 1 && channels > 1)) {
-      reordered = taps_first(aligned_once(source).data<float>().data(), g, tap_columns);
+      reordered = taps_first(aligned_once(clean).data<float>().data(), g, tap_columns);
       w = reinterpret_cast<const std::byte*>(reordered.data());
     }
     Tensor out(ElementType::f32, {g.groups * p.packed_floats()});

@@ -166,10 +166,11 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
     if (const auto row = context.output_row()) d.out_row = row;
     if (d.epilogue.add)
       if (const auto row = context.input_row(*d.epilogue.add)) d.add_row = row;
-    d.weights = context.weights.packed(weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&] {
-      return depthwise::by_vectors(aligned_once(weights).data<float>().data(), d.g.taps(), d.g.outputs,
-                                   d.kernels->lanes);
-    });
+    d.weights = context.weights.packed(
+        weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&](const Tensor& w) {
+          return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,
+                                       d.kernels->lanes);
+        });
     return executable([d](const RunArgs& args) { run(d, args); });
   };
   answers.offers.push_back(std::move(o));

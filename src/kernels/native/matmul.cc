@@ -255,12 +255,13 @@ double pack_cost(const Matrices& m) {
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
   const auto& s = m.shape;
   return store.packed(
-      source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b), [&] {
+      source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b),
+      [&](const Tensor& clean) {
         Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
         const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
         for (std::int64_t i = 0; i < s.b_count; ++i)
           m.main.pack_constant(
-              source.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns), row, column,
+              clean.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns), row, column,
               out.data<float>().data() + i * m.main.packed_floats());
         return out;
       });

@@ -150,7 +150,9 @@ RecurrentWeights pack(const Constants& c, RecurrentCell cell, const RecurrentSiz
   const auto panels = [&](const Tensor& source, std::int64_t depth, std::int64_t first, std::int64_t count) {
     const auto key = fmt::format("recurrent {} from {} of {} gates, {} lanes, {}x{}x{}", count, first,
                                  s.gates, s.lanes, s.directions, s.hidden, depth);
-    return store.packed(source, key, [&] { return packed_panels(source, s, s.gates, depth, first, count); });
+    return store.packed(source, key, [&](const Tensor& clean) {
+      return packed_panels(clean, s, s.gates, depth, first, count);
+    });
   };
   RecurrentWeights out;
   out.w = panels(c.w, s.input, 0, s.gates);

@@ -133,14 +133,14 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
 
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
             const std::string& key) {
-  if (from == to && source.aligned()) return source;
+  if (from == to && source.aligned()) return context.weights.packed(source, "as it lies", std::identity());
   // Equal descriptors share a packing; the source's count, too: a matrix may be read transposed and as it is.
   const std::string full =
       fmt::format("{} {} {}", key, fmt::join(from.get_dims(), ","), fmt::join(from.get_strides(), ",")) +
       fmt::format(" {} {} {} {}", fmt::join(to.get_strides(), ","), to.get_size(),
                   fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
-  return context.weights.packed(source, full, [&] {
-    const auto aligned = aligned_once(source);
+  return context.weights.packed(source, full, [&](const Tensor& clean) {
+    const auto aligned = aligned_once(clean);
     Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
     dnnl::memory in(from, engine(), const_cast<std::byte*>(aligned.raw())), out(to, engine(), packed.raw());
     dnnl::stream stream(engine());

@@ -9,8 +9,8 @@ namespace {
 
 void arrange(View& view, Layout layout, WeightStore* weights) {
   const auto source = view.constant;
-  const auto make = [&] { return reordered(source, Layout::plain, layout); };
-  view.constant = weights && view.shares ? weights->packed(source, "channels_last", make) : make();
+  const auto make = [&](const Tensor& t) { return reordered(t, Layout::plain, layout); };
+  view.constant = weights && view.shares ? weights->moved(source, "channels_last", make) : make(source);
   view.reorders = false;
 }
 
