@@ -13,9 +13,8 @@ namespace lamina {
 namespace {
 
 constexpr std::uint32_t kMagnitude = 0x7fffffff, kLeastNormal = 0x00800000;
-constexpr std::size_t kPiece = 1 << 16;  // elements
-
-constexpr std::size_t kChunk = 64;  // of a size that compilers make vector code for
+constexpr std::size_t kPiece = 1 << 16;  // elements that one thread looks at
+constexpr std::size_t kChunk = 64;       // a fixed number, so that compilers make vector code
 
 bool is_denormal(std::uint32_t bits) { return (bits & kMagnitude) - 1 < kLeastNormal - 1; }
 
