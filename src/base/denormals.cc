@@ -1,5 +1,7 @@
 #include "base/denormals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
