@@ -131,7 +131,8 @@ TEST(Plan, any_kernels) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     ModelWeights weights;
     std::string way;
-    for (const auto& step : make_plan(graph, weights, {.any_kernels = seed})->steps) way += step.label + " ";
+    const auto plan = make_plan(graph, weights, {.any_kernels = seed});
+    for (const auto& step : plan->steps) way += step.label + " ";
     ways.insert(way);
   }
   EXPECT_GE(ways.size(), 4u);
