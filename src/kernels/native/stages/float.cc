@@ -198,31 +198,55 @@ void fake_quantize_loop(const LoopArgs& a) {
 }  // namespace
 
 void fill_float_loops(FloatLoops& t) {
-#define LAMINA_ENTRY(TABLE, ENUM, NAME) t.TABLE[static_cast<int>(ENUM::NAME)] = NAME##_loop;
+#define LAMINA_ENTRY(TABLE, ENUM, NAME) t.TABLE[static_cast<int>(ENUM::NAME)] = NAME##_loop
 #define LAMINA_UNARY(NAME) LAMINA_ENTRY(unary, Unary, NAME)
 #define LAMINA_BINARY(NAME) LAMINA_ENTRY(binary, Binary, NAME)
 #define LAMINA_COMPARE(NAME) LAMINA_ENTRY(compare, Compare, NAME)
 #define LAMINA_TEST(NAME) LAMINA_ENTRY(test, Test, NAME)
-  LAMINA_UNARY(copy)
-  LAMINA_UNARY(abs)
-  LAMINA_UNARY(negative)
-  LAMINA_UNARY(sign)
-  LAMINA_UNARY(ceiling)
-  LAMINA_UNARY(floor)
-  LAMINA_UNARY(round_even)
-  LAMINA_UNARY(round_away)
-  LAMINA_UNARY(sqrt)
-  LAMINA_UNARY(relu) LAMINA_UNARY(hswish) LAMINA_UNARY(hsigmoid) LAMINA_UNARY(softsign) LAMINA_UNARY(square)
-      LAMINA_UNARY(cube) LAMINA_UNARY(reciprocal) LAMINA_UNARY(power_half) LAMINA_UNARY(power_minus_half)
-          LAMINA_UNARY(round_f16) LAMINA_UNARY(round_bf16) LAMINA_UNARY(clamp) LAMINA_UNARY(hard_sigmoid)
-              LAMINA_UNARY(power_integer) LAMINA_BINARY(add) LAMINA_BINARY(subtract) LAMINA_BINARY(multiply)
-                  LAMINA_BINARY(divide) LAMINA_BINARY(maximum) LAMINA_BINARY(minimum)
-                      LAMINA_BINARY(squared_difference) LAMINA_BINARY(prelu) LAMINA_COMPARE(equal)
-                          LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less) LAMINA_COMPARE(less_equal)
-                              LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal) LAMINA_TEST(nan)
-                                  LAMINA_TEST(finite) LAMINA_TEST(infinite) LAMINA_TEST(positive_infinite)
-                                      LAMINA_TEST(negative_infinite) LAMINA_TEST(none)
-                                          t.fake_quantize = fake_quantize_loop;
+  LAMINA_UNARY(copy);
+  LAMINA_UNARY(abs);
+  LAMINA_UNARY(negative);
+  LAMINA_UNARY(sign);
+  LAMINA_UNARY(ceiling);
+  LAMINA_UNARY(floor);
+  LAMINA_UNARY(round_even);
+  LAMINA_UNARY(round_away);
+  LAMINA_UNARY(sqrt);
+  LAMINA_UNARY(relu);
+  LAMINA_UNARY(hswish);
+  LAMINA_UNARY(hsigmoid);
+  LAMINA_UNARY(softsign);
+  LAMINA_UNARY(square);
+  LAMINA_UNARY(cube);
+  LAMINA_UNARY(reciprocal);
+  LAMINA_UNARY(power_half);
+  LAMINA_UNARY(power_minus_half);
+  LAMINA_UNARY(round_f16);
+  LAMINA_UNARY(round_bf16);
+  LAMINA_UNARY(clamp);
+  LAMINA_UNARY(hard_sigmoid);
+  LAMINA_UNARY(power_integer);
+  LAMINA_BINARY(add);
+  LAMINA_BINARY(subtract);
+  LAMINA_BINARY(multiply);
+  LAMINA_BINARY(divide);
+  LAMINA_BINARY(maximum);
+  LAMINA_BINARY(minimum);
+  LAMINA_BINARY(squared_difference);
+  LAMINA_BINARY(prelu);
+  LAMINA_COMPARE(equal);
+  LAMINA_COMPARE(not_equal);
+  LAMINA_COMPARE(less);
+  LAMINA_COMPARE(less_equal);
+  LAMINA_COMPARE(greater);
+  LAMINA_COMPARE(greater_equal);
+  LAMINA_TEST(nan);
+  LAMINA_TEST(finite);
+  LAMINA_TEST(infinite);
+  LAMINA_TEST(positive_infinite);
+  LAMINA_TEST(negative_infinite);
+  LAMINA_TEST(none);
+  t.fake_quantize = fake_quantize_loop;
 #undef LAMINA_UNARY
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARE

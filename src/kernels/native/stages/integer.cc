@@ -123,23 +123,35 @@ struct Operators {
 
 template <class T>
 void fill(Loop* operators, Loop* compare) {
-#define LAMINA_OPERATOR(NAME) operators[static_cast<int>(Integer::NAME)] = Operators<T>::NAME;
-#define LAMINA_COMPARE(NAME) compare[static_cast<int>(Compare::NAME)] = Operators<T>::NAME;
-  LAMINA_OPERATOR(copy)
-  LAMINA_OPERATOR(negative)
-  LAMINA_OPERATOR(abs)
-  LAMINA_OPERATOR(sign)
-  LAMINA_OPERATOR(relu)
-  LAMINA_OPERATOR(bit_not)
-  LAMINA_OPERATOR(logical_not)
-  LAMINA_OPERATOR(nonzero)
-  LAMINA_OPERATOR(add)
-  LAMINA_OPERATOR(subtract) LAMINA_OPERATOR(multiply) LAMINA_OPERATOR(maximum) LAMINA_OPERATOR(minimum)
-      LAMINA_OPERATOR(squared_difference) LAMINA_OPERATOR(bit_and) LAMINA_OPERATOR(bit_or)
-          LAMINA_OPERATOR(bit_xor) LAMINA_OPERATOR(logical_and) LAMINA_OPERATOR(logical_or)
-              LAMINA_OPERATOR(logical_xor) LAMINA_OPERATOR(clamp) LAMINA_COMPARE(equal)
-                  LAMINA_COMPARE(not_equal) LAMINA_COMPARE(less) LAMINA_COMPARE(less_equal)
-                      LAMINA_COMPARE(greater) LAMINA_COMPARE(greater_equal)
+#define LAMINA_OPERATOR(NAME) operators[static_cast<int>(Integer::NAME)] = Operators<T>::NAME
+#define LAMINA_COMPARE(NAME) compare[static_cast<int>(Compare::NAME)] = Operators<T>::NAME
+  LAMINA_OPERATOR(copy);
+  LAMINA_OPERATOR(negative);
+  LAMINA_OPERATOR(abs);
+  LAMINA_OPERATOR(sign);
+  LAMINA_OPERATOR(relu);
+  LAMINA_OPERATOR(bit_not);
+  LAMINA_OPERATOR(logical_not);
+  LAMINA_OPERATOR(nonzero);
+  LAMINA_OPERATOR(add);
+  LAMINA_OPERATOR(subtract);
+  LAMINA_OPERATOR(multiply);
+  LAMINA_OPERATOR(maximum);
+  LAMINA_OPERATOR(minimum);
+  LAMINA_OPERATOR(squared_difference);
+  LAMINA_OPERATOR(bit_and);
+  LAMINA_OPERATOR(bit_or);
+  LAMINA_OPERATOR(bit_xor);
+  LAMINA_OPERATOR(logical_and);
+  LAMINA_OPERATOR(logical_or);
+  LAMINA_OPERATOR(logical_xor);
+  LAMINA_OPERATOR(clamp);
+  LAMINA_COMPARE(equal);
+  LAMINA_COMPARE(not_equal);
+  LAMINA_COMPARE(less);
+  LAMINA_COMPARE(less_equal);
+  LAMINA_COMPARE(greater);
+  LAMINA_COMPARE(greater_equal);
 #undef LAMINA_OPERATOR
 #undef LAMINA_COMPARE
 }

@@ -247,23 +247,31 @@ void power_loop(const LoopArgs& args) {
 }  // namespace
 
 void fill_math_loops(FloatLoops& t) {
-#define LAMINA_UNARY(NAME) t.unary[static_cast<int>(Unary::NAME)] = NAME##_loop;
-  LAMINA_UNARY(exp)
-  LAMINA_UNARY(log)
-  LAMINA_UNARY(erf)
-  LAMINA_UNARY(sin)
-  LAMINA_UNARY(cos)
-  LAMINA_UNARY(acos)
-  LAMINA_UNARY(asin)
-  LAMINA_UNARY(atan)
-  LAMINA_UNARY(acosh)
-  LAMINA_UNARY(asinh)
-  LAMINA_UNARY(atanh)
-  LAMINA_UNARY(sinh) LAMINA_UNARY(cosh) LAMINA_UNARY(sigmoid) LAMINA_UNARY(tanh) LAMINA_UNARY(mish)
-      LAMINA_UNARY(softplus) LAMINA_UNARY(gelu_erf) LAMINA_UNARY(gelu_tanh) LAMINA_UNARY(elu)
-          LAMINA_UNARY(selu) LAMINA_UNARY(swish)
+#define LAMINA_UNARY(NAME) t.unary[static_cast<int>(Unary::NAME)] = NAME##_loop
+  LAMINA_UNARY(exp);
+  LAMINA_UNARY(log);
+  LAMINA_UNARY(erf);
+  LAMINA_UNARY(sin);
+  LAMINA_UNARY(cos);
+  LAMINA_UNARY(acos);
+  LAMINA_UNARY(asin);
+  LAMINA_UNARY(atan);
+  LAMINA_UNARY(acosh);
+  LAMINA_UNARY(asinh);
+  LAMINA_UNARY(atanh);
+  LAMINA_UNARY(sinh);
+  LAMINA_UNARY(cosh);
+  LAMINA_UNARY(sigmoid);
+  LAMINA_UNARY(tanh);
+  LAMINA_UNARY(mish);
+  LAMINA_UNARY(softplus);
+  LAMINA_UNARY(gelu_erf);
+  LAMINA_UNARY(gelu_tanh);
+  LAMINA_UNARY(elu);
+  LAMINA_UNARY(selu);
+  LAMINA_UNARY(swish);
 #undef LAMINA_UNARY
-              t.binary[static_cast<int>(Binary::power)] = power_loop;
+  t.binary[static_cast<int>(Binary::power)] = power_loop;
 }
 
 }  // namespace lamina::HWY_NAMESPACE
