@@ -1,9 +1,9 @@
 # The rooms of src/. Each is a static library lamina_NAME of all its .cc files, and links rooms below it only.
 
-# lamina_room(NAME [FAST] [OWN_HEADER file] BELOW rooms... USES libraries...): FAST optimises more, for rooms that
-# compute; OWN_HEADER is precompiled instead of the shared header
+# lamina_room(NAME [OWN_HEADER file] BELOW rooms... USES libraries...): OWN_HEADER is precompiled instead of the shared
+# header
 function(lamina_room room)
-  cmake_parse_arguments(arg "FAST" "OWN_HEADER" "BELOW;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "OWN_HEADER" "BELOW;USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/src/tool/main\\.cc$")
   list(TRANSFORM arg_BELOW PREPEND lamina_)
@@ -14,18 +14,23 @@ function(lamina_room room)
   endif()
   add_library(lamina_${room} STATIC ${sources})
   target_link_libraries(lamina_${room} PUBLIC ${arg_BELOW} ${arg_USES})
-  if(arg_FAST)
-    # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
-    target_compile_options(lamina_${room} PRIVATE
-      $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  endif()
   if(arg_OWN_HEADER AND NOT LAMINA_SANITIZE)
     target_precompile_headers(lamina_${room} PRIVATE ${arg_OWN_HEADER})
   else()
     lamina_share_header(lamina_${room})
   endif()
+  lamina_hot_units(${sources})
   lamina_isa_units(${sources})
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
+endfunction()
+
+# Units whose loops a run spends its time in, by file name, get all optimisations; the others would only compile longer.
+function(lamina_hot_units)
+  list(FILTER ARGN INCLUDE REGEX
+       "/kernels/native/(stages/(convert|float|integer|math|words|generic|run)|[a-z_]+_(loops|lines|steps|tiles|dots|copies|packing|popcount|run))\\.cc$")
+  # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
+    $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endfunction()
 
 # The precompiled header is made once, by lamina_headers, for all that are compiled with the same flags.
