@@ -1,6 +1,7 @@
 #include "ops/shaping.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "graph/op_model.h"
 #include "ops/axes.h"
@@ -73,8 +74,8 @@ void Reshape::infer(InferContext& c) const {
   const auto pattern = c.dims(1);
   if (!pattern) return c.set(0, element, shape_of_length(length));
   std::vector<Dim> out, others;
-  std::optional<std::size_t>
-      open;  // the dimension to be found: the -1, or else the only one nothing is known of
+  constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+  std::size_t open = kNone;  // the dimension to be found: the -1, or else the only one nothing is known of
   bool marked = false;
   for (std::size_t i = 0; i < pattern->size(); ++i) {
     Dim d = (*pattern)[i];
@@ -99,15 +100,15 @@ void Reshape::infer(InferContext& c) const {
       ++loose;
     }
   }
-  if (!marked && loose != 1) open.reset();
-  if (x.ranked() && open) {
+  if (!marked && loose != 1) open = kNone;
+  if (x.ranked() && open != kNone) {
     for (std::size_t i = 0; i < out.size(); ++i)
-      if (i != *open) others.push_back(out[i]);
+      if (i != open) others.push_back(out[i]);
     const Dim found = rest_of(c, x.dims(), others);
     const bool better = marked || found.known() || !found.name().empty();
-    if (better) out[*open] = found;
-  } else if (open && marked) {
-    out[*open] = Dim();
+    if (better) out[open] = found;
+  } else if (open != kNone && marked) {
+    out[open] = Dim();
   }
   Shape shape(std::move(out));
   if (x.ranked()) {
