@@ -1,9 +1,8 @@
 # The rooms of src/. Each is a static library lamina_NAME of all its .cc files, and links rooms below it only.
 
-# lamina_room(NAME [OWN_HEADER file] BELOW rooms... USES libraries...): OWN_HEADER is precompiled instead of the shared
-# header
+# lamina_room(NAME BELOW rooms... USES libraries...)
 function(lamina_room room)
-  cmake_parse_arguments(arg "" "OWN_HEADER" "BELOW;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "BELOW;USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/src/tool/main\\.cc$")
   list(TRANSFORM arg_BELOW PREPEND lamina_)
@@ -14,11 +13,7 @@ function(lamina_room room)
   endif()
   add_library(lamina_${room} STATIC ${sources})
   target_link_libraries(lamina_${room} PUBLIC ${arg_BELOW} ${arg_USES})
-  if(arg_OWN_HEADER AND NOT LAMINA_SANITIZE)
-    target_precompile_headers(lamina_${room} PRIVATE ${arg_OWN_HEADER})
-  else()
-    lamina_share_header(lamina_${room})
-  endif()
+  lamina_share_header(lamina_${room})
   lamina_hot_units(${sources})
   lamina_isa_units(${sources})
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})

@@ -1,5 +1,8 @@
 #include "tool/arguments.h"
 
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 

@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "tool/common.h"
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace lamina::tool {
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -284,40 +285,29 @@ int run_benchmark(BenchmarkOptions& o) {
   return 0;
 }
 
-Verb setup_benchmark(CLI::App& app) {
+Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
-  add_model(app, o->common);
-  add_input_options(app, o->inputs);
-  app.add_option("--hint", o->hint, "latency or throughput")
-      ->check(CLI::IsMember({"latency", "throughput", "tput", "cumulative_throughput", "none"}))
-      ->type_name("HINT");
-  app.add_option("--seconds", o->seconds, "How long to measure")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->type_name("S");
-  app.add_option("--iterations", o->iterations, "Measure that many inferences instead")
-      ->check(CLI::Range(1, 100000000))
-      ->type_name("N");
-  app.add_option("--requests", o->requests, "Requests in flight")->check(CLI::Range(1, 1024))->type_name("N");
-  app.add_option("--streams", o->streams, "Requests that run at once, each on its share of the threads")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
-  app.add_option("--batch", o->batch, "Batch size of all inputs")
-      ->check(CLI::Range(1, 65536))
-      ->type_name("N");
-  app.add_flag("--pc", o->pc, "Layer by layer (also -pc)");
-  app.add_option("--top", o->top, "Only the slowest layers; goes with --pc")
-      ->check(CLI::Range(1, 1000000))
-      ->type_name("K");
-  app.add_flag("--interactive", o->interactive, "Obey lines on standard input");
-  app.add_option("--runtime-graph", o->runtime_graph,
-                 "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens")
-      ->type_name("FILE.xml");
-  app.add_option("--device", o->device, "")->group("");
+  add_model(options, o->common);
+  add_input_options(options, o->inputs);
+  options.choice("--hint", o->hint, {"latency", "throughput", "tput", "cumulative_throughput", "none"},
+                 "HINT", "latency or throughput");
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure");
+  options.number("--iterations", o->iterations, 1L, 100000000L, "N", "Measure that many inferences instead");
+  options.number("--requests", o->requests, 1, 1024, "N", "Requests in flight");
+  options.number("--streams", o->streams, 1, 1024, "N",
+                 "Requests that run at once, each on its share of the threads");
+  options.number("--batch", o->batch, 1, 65536, "N", "Batch size of all inputs");
+  options.flag("--pc", o->pc, "Layer by layer (also -pc)");
+  options.number("--top", o->top, 1, 1000000, "K", "Only the slowest layers; goes with --pc");
+  options.flag("--interactive", o->interactive, "Obey lines on standard input");
+  options.text("--runtime-graph", o->runtime_graph, "FILE.xml",
+               "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
+  options.text("--device", o->device, "D", "").hidden();
   for (const char* accepted : {"--api", "--infer-precision", "--report-type", "--report-folder",
                                "--json-stats", "--benchmark-app-shape"})
-    app.add_option(accepted, o->ignored[accepted], "")->group("");
-  add_compile_options(app, o->common);
-  add_json(app, o->common);
+    options.text(accepted, o->ignored[accepted], "VALUE", "").hidden();
+  add_compile_options(options, o->common);
+  add_json(options, o->common);
   return [o] { return run_benchmark(*o); };
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/npz.h"
@@ -196,16 +197,15 @@ int run(const CheckOptions& o) {
 
 }  // namespace
 
-Verb setup_check(CLI::App& app) {
+Verb setup_check(OptionSet& options) {
   auto o = std::make_shared<CheckOptions>();
-  add_model(app, o->common);
-  add_input_options(app, o->inputs);
-  app.add_option("--expect", o->expect, "Stored outputs, by name or as out0, out1, ...")
-      ->type_name("FILE.npz");
-  app.add_flag("--per-layer", o->per_layer, "Print every layer");
-  app.add_flag("--bisect", o->bisect, "Name the first rewrite that changes the result");
-  add_compile_options(app, o->common);
-  add_json(app, o->common);
+  add_model(options, o->common);
+  add_input_options(options, o->inputs);
+  options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
+  options.flag("--per-layer", o->per_layer, "Print every layer");
+  options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result");
+  add_compile_options(options, o->common);
+  add_json(options, o->common);
   return [o] { return run(*o); };
 }
 

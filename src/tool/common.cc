@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/atomic_file.h"
@@ -60,40 +61,31 @@ std::vector<std::pair<std::string, Dims>> Common::shapes() const {
   return out;
 }
 
-void add_model(CLI::App& app, Common& c) {
-  app.add_option("model", c.model, "ONNX model or OpenVINO IR (.xml)")->required()->type_name("MODEL");
+void add_model(OptionSet& options, Common& c) {
+  options.text("model", c.model, "MODEL", "ONNX model or OpenVINO IR (.xml)").required();
 }
 
-void add_compile_options(CLI::App& app, Common& c) {
-  app.add_option("--set", c.set, "Configuration KEY=VALUE")->type_name("KEY=VALUE")->allow_extra_args(false);
-  app.add_option("--threads", c.threads, "Threads of one request; 0: what the machine allows")
-      ->check(CLI::Range(0, 1024))
-      ->type_name("N");
-  app.add_option("--precision", c.precision, "model, f32 or bf16 (int8: as model)")
-      ->check(CLI::IsMember({"model", "f32", "bf16", "int8"}))
-      ->type_name("P");
-  app.add_option("--disable", c.disable, "Optimisations to leave out, or all")
-      ->delimiter(',')
-      ->type_name("RULE[,RULE]")
-      ->allow_extra_args(false);
-  app.add_option("--exempt", c.exempt, "Nodes that no optimisation touches")
-      ->delimiter(',')
-      ->type_name("NAME_OR_REGEX[,...]")
-      ->allow_extra_args(false);
-  app.add_option("--shape", c.shape, "Shape of an input")
-      ->type_name("NAME=1,3,224,224")
-      ->allow_extra_args(false);
-  app.add_option("--max-isa", c.max_isa, "sse41, avx2, avx512 or native")
-      ->check(CLI::IsMember({"sse41", "avx2", "avx512", "native"}))
-      ->type_name("ISA");
-  app.add_option("--log-level", c.log_level, "error, warning, info or debug")
-      ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
-      ->type_name("LEVEL");
-  app.add_flag("--quiet", c.quiet, "Print results only where they were asked for");
+void add_shape(OptionSet& options, Common& c) {
+  options.list("--shape", c.shape, "NAME=1,3,224,224", "Shape of an input");
 }
 
-void add_json(CLI::App& app, Common& c) {
-  app.add_option("--json", c.json, "Write one JSON document (-: standard output)")->type_name("FILE");
+void add_compile_options(OptionSet& options, Common& c) {
+  options.list("--set", c.set, "KEY=VALUE", "Configuration KEY=VALUE");
+  options.number("--threads", c.threads, 0, 1024, "N", "Threads of one request; 0: what the machine allows");
+  options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
+                 "model, f32 or bf16 (int8: as model)");
+  options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
+  options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]", "Nodes that no optimisation touches", ',');
+  add_shape(options, c);
+  options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
+                 "sse41, avx2, avx512 or native");
+  options.choice("--log-level", c.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
+                 "error, warning, info or debug");
+  options.flag("--quiet", c.quiet, "Print results only where they were asked for");
+}
+
+void add_json(OptionSet& options, Common& c) {
+  options.text("--json", c.json, "FILE", "Write one JSON document (-: standard output)");
 }
 
 void write_json(const Common& c, const nlohmann::json& document) {

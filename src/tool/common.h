@@ -2,24 +2,16 @@
 /// What the verbs of the command share.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "lamina/lamina.h"
+#include "tool/options.h"
 
 namespace lamina::tool {
-
-/// A verb adds its options to its sub-command and returns what to run; the result is the exit status.
-using Verb = std::function<int()>;
-struct VerbRow {
-  const char* name;
-  const char* doc;
-  const char* example;
-  Verb (*setup)(CLI::App& app);
-};
-const std::vector<VerbRow>& verbs();
 
 /// Options that every verb which compiles has.
 struct Common {
@@ -38,9 +30,10 @@ struct Common {
     if (!quiet && json != "-") fmt::print("{}\n", fmt::format(text, std::forward<A>(args)...));
   }
 };
-void add_model(CLI::App& app, Common& common);
-void add_compile_options(CLI::App& app, Common& common);
-void add_json(CLI::App& app, Common& common);
+void add_model(OptionSet& options, Common& common);
+void add_shape(OptionSet& options, Common& common);
+void add_compile_options(OptionSet& options, Common& common);
+void add_json(OptionSet& options, Common& common);
 
 /// Writes the document where --json says; nothing when it says nothing.
 void write_json(const Common& common, const nlohmann::json& document);

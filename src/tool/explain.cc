@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "rewrite/driver.h"
@@ -372,23 +373,18 @@ int run(const ExplainOptions& o) {
 
 }  // namespace
 
-Verb setup_explain(CLI::App& app) {
+Verb setup_explain(OptionSet& options) {
   auto o = std::make_shared<ExplainOptions>();
-  add_model(app, o->common);
-  add_input_options(app, o->inputs);
-  auto* node = app.add_option("--node", o->node, "All about one layer")->type_name("NAME");
-  app.add_option("--why", o->why, "What one rule did or refused at one layer")
-      ->expected(2)
-      ->type_name("RULE NODE")
-      ->excludes(node);
-  app.add_flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
-      ->excludes(node);
-  app.add_flag("--no-run", o->no_run, "Only plan: no times");
-  app.add_option("--seconds", o->seconds, "How long to measure")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->type_name("S");
-  add_compile_options(app, o->common);
-  add_json(app, o->common);
+  add_model(options, o->common);
+  add_input_options(options, o->inputs);
+  const auto node = options.text("--node", o->node, "NAME", "All about one layer");
+  options.words("--why", o->why, 2, "RULE NODE", "What one rule did or refused at one layer").excludes(node);
+  options.flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
+      .excludes(node);
+  options.flag("--no-run", o->no_run, "Only plan: no times");
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure");
+  add_compile_options(options, o->common);
+  add_json(options, o->common);
   return [o] { return run(*o); };
 }
 

@@ -141,29 +141,22 @@ int run(const GraphOptions& o) {
 
 }  // namespace
 
-Verb setup_graph(CLI::App& app) {
+Verb setup_graph(OptionSet& options) {
   auto o = std::make_shared<GraphOptions>();
-  add_model(app, o->common);
-  auto* stage =
-      app.add_option(
-             "--stage", o->stage,
-             "original: as in the file; optimized: after all optimisations; runtime: as it runs, with times")
-          ->check(CLI::IsMember({"original", "optimized", "runtime"}))
-          ->type_name("STAGE");
-  app.add_flag("--compare", o->compare, "Original and optimized side by side, in matching colours");
-  app.add_option("-o,--output", o->output, "What to write: .svg, .html (with search and zoom) or .dot")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--seconds", o->seconds, "How long to measure for the stage runtime")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->type_name("S");
-  app.add_option("--columns", o->columns, "Columns of long graphs; 0: as many as fit a page")
-      ->check(CLI::Range(0, 100))
-      ->type_name("N");
-  add_input_options(app, o->inputs);
-  add_compile_options(app, o->common);
+  add_model(options, o->common);
+  const auto stage = options.choice(
+      "--stage", o->stage, {"original", "optimized", "runtime"}, "STAGE",
+      "original: as in the file; optimized: after all optimisations; runtime: as it runs, with times");
+  options.flag("--compare", o->compare, "Original and optimized side by side, in matching colours");
+  options.text("-o,--output", o->output, "FILE", "What to write: .svg, .html (with search and zoom) or .dot")
+      .required();
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure for the stage runtime");
+  options.number("--columns", o->columns, std::size_t{0}, std::size_t{100}, "N",
+                 "Columns of long graphs; 0: as many as fit a page");
+  add_input_options(options, o->inputs);
+  add_compile_options(options, o->common);
   return [o, stage] {
-    o->stage_given = stage->count() > 0;
+    o->stage_given = stage.given();
     return run(*o);
   };
 }

@@ -12,23 +12,14 @@
 
 namespace lamina::tool {
 
-void add_input_options(CLI::App& app, InputOptions& o) {
-  app.add_option("--input", o.input, "A file for one input: .npy, .npz, raw .bin or a picture")
-      ->type_name("[NAME=]FILE")
-      ->allow_extra_args(false);
-  app.add_option("--inputs", o.inputs, "Inputs by name, or as in0, in1, ...")->type_name("FILE.npz");
-  app.add_option("--mean", o.mean, "Subtracted from the pixels of pictures")
-      ->delimiter(',')
-      ->type_name("R[,G,B]")
-      ->allow_extra_args(false);
-  app.add_option("--scale", o.scale, "Pixels of pictures are divided by it")
-      ->delimiter(',')
-      ->type_name("R[,G,B]")
-      ->allow_extra_args(false);
-  app.add_option("--layout", o.layout, "Where pictures have their channels")
-      ->check(CLI::IsMember({"auto", "nchw", "nhwc"}))
-      ->type_name("LAYOUT");
-  app.add_option("--seed", o.seed, "Of the values of inputs that were not given")->type_name("N");
+void add_input_options(OptionSet& options, InputOptions& o) {
+  options.list("--input", o.input, "[NAME=]FILE", "A file for one input: .npy, .npz, raw .bin or a picture");
+  options.text("--inputs", o.inputs, "FILE.npz", "Inputs by name, or as in0, in1, ...");
+  options.list("--mean", o.mean, "R[,G,B]", "Subtracted from the pixels of pictures", ',');
+  options.list("--scale", o.scale, "R[,G,B]", "Pixels of pictures are divided by it", ',');
+  options.choice("--layout", o.layout, {"auto", "nchw", "nhwc"}, "LAYOUT",
+                 "Where pictures have their channels");
+  options.number("--seed", o.seed, 0u, ~0u, "N", "Of the values of inputs that were not given");
 }
 
 const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& name,

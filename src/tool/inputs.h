@@ -14,7 +14,7 @@ struct InputOptions {
   std::string layout = "auto";      ///< of pictures: nchw, nhwc, auto
   unsigned seed = 0;
 };
-void add_input_options(CLI::App& app, InputOptions& o);
+void add_input_options(OptionSet& options, InputOptions& o);
 
 /// One tensor per input of the model. `notes`: what was made up, a sentence each.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,

@@ -1,6 +1,7 @@
 /// lamina inspect: what is in a model, without reading its weights.
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "api/loaded_model.h"
@@ -103,14 +104,12 @@ int run(const Common& c) {
 
 }  // namespace
 
-Verb setup_inspect(CLI::App& app) {
+Verb setup_inspect(OptionSet& options) {
   auto c = std::make_shared<Common>();
-  add_model(app, *c);
-  app.add_option("--shape", c->shape, "Shape of an input")
-      ->type_name("NAME=1,3,224,224")
-      ->allow_extra_args(false);
-  app.add_flag("--quiet", c->quiet, "Nothing but the JSON");
-  add_json(app, *c);
+  add_model(options, *c);
+  add_shape(options, *c);
+  options.flag("--quiet", c->quiet, "Nothing but the JSON");
+  add_json(options, *c);
   return [c] { return run(*c); };
 }
 

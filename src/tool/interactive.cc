@@ -1,5 +1,6 @@
 /// lamina benchmark --interactive: obeys lines, answers in JSON.
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"

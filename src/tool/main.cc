@@ -1,10 +1,12 @@
 /// The lamina command.
-#include <iostream>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "rewrite/driver.h"
 #include "tool/arguments.h"
-#include "tool/common.h"
+#include "tool/verb_list.h"
 
 namespace {
 
@@ -29,7 +31,8 @@ int main(int argc, char** argv) {
   for (const auto& row : verbs()) {
     auto* sub = app.add_subcommand(row.name, row.doc);
     sub->footer(fmt::format("Example:\n  {}", row.example));
-    actions.emplace_back(sub, row.setup(*sub));
+    OptionSet options(*sub);
+    actions.emplace_back(sub, row.setup(options));
   }
   app.footer("lamina VERB --help says more. Exit status: 0 yes, 1 no, 2 wrong command line.");
   auto words = canonical_arguments(argc, argv);

@@ -1,5 +1,6 @@
 /// lamina ops: the supported operators.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "formats/supported.h"
@@ -78,12 +79,11 @@ int run(const OpsOptions& o) {
 
 }  // namespace
 
-Verb setup_ops(CLI::App& app) {
+Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
-  app.add_option("--format", o->format, "text, onnx, ir or markdown")
-      ->check(CLI::IsMember({"text", "onnx", "ir", "markdown"}))
-      ->type_name("FORMAT");
-  add_json(app, o->common);
+  options.choice("--format", o->format, {"text", "onnx", "ir", "markdown"}, "FORMAT",
+                 "text, onnx, ir or markdown");
+  add_json(options, o->common);
   return [o] { return run(*o); };
 }
 

@@ -1,6 +1,7 @@
 /// lamina run: one inference.
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/error.h"
@@ -105,17 +106,17 @@ int run(const RunOptions& o) {
 
 }  // namespace
 
-Verb setup_run(CLI::App& app) {
+Verb setup_run(OptionSet& options) {
   auto o = std::make_shared<RunOptions>();
-  add_model(app, o->common);
-  add_input_options(app, o->inputs);
-  app.add_option("--output", o->output, "Stores the outputs")->type_name("FILE.npz");
-  app.add_flag("--by-position", o->by_position, "Outputs are called out0, out1, ... in the file");
-  app.add_flag("--reference", o->reference,
+  add_model(options, o->common);
+  add_input_options(options, o->inputs);
+  options.text("--output", o->output, "FILE.npz", "Stores the outputs");
+  options.flag("--by-position", o->by_position, "Outputs are called out0, out1, ... in the file");
+  options.flag("--reference", o->reference,
                "Run the model as it is in the file by the (slow) reference interpreter");
-  app.add_option("--top", o->top, "Best classes to print")->check(CLI::Range(0, 1000))->type_name("K");
-  add_compile_options(app, o->common);
-  add_json(app, o->common);
+  options.number("--top", o->top, 0, 1000, "K", "Best classes to print");
+  add_compile_options(options, o->common);
+  add_json(options, o->common);
   return [o] { return run(*o); };
 }
 

@@ -2,6 +2,7 @@
 #include <tbb/version.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/cpu.h"
@@ -45,11 +46,11 @@ int run(const Common& c, bool verbose) {
 
 }  // namespace
 
-Verb setup_version(CLI::App& app) {
+Verb setup_version(OptionSet& options) {
   auto c = std::make_shared<Common>();
   auto verbose = std::make_shared<bool>(false);
-  app.add_flag("--verbose", *verbose, "Libraries, processor, limits");
-  add_json(app, *c);
+  options.flag("--verbose", *verbose, "Libraries, processor, limits");
+  add_json(options, *c);
   return [=] { return run(*c, *verbose); };
 }
 

@@ -1,0 +1,71 @@
+#include "tool/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace lamina::tool {
+
+OptionHandle OptionHandle::required() {
+  option_->required();
+  return *this;
+}
+
+OptionHandle OptionHandle::excludes(OptionHandle other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+OptionHandle OptionHandle::hidden() {
+  option_->group("");
+  return *this;
+}
+
+bool OptionHandle::given() const { return option_->count() > 0; }
+
+OptionHandle OptionSet::flag(const std::string& names, bool& value, const std::string& doc) {
+  return OptionHandle(verb_.add_flag(names, value, doc));
+}
+
+OptionHandle OptionSet::text(const std::string& names, std::string& value, const std::string& type,
+                             const std::string& doc) {
+  return OptionHandle(verb_.add_option(names, value, doc)->type_name(type));
+}
+
+OptionHandle OptionSet::choice(const std::string& names, std::string& value,
+                               const std::vector<std::string>& words, const std::string& type,
+                               const std::string& doc) {
+  return OptionHandle(verb_.add_option(names, value, doc)->check(CLI::IsMember(words))->type_name(type));
+}
+
+template <class T>
+OptionHandle OptionSet::number(const std::string& names, T& value, T least, T most, const std::string& type,
+                               const std::string& doc) {
+  return OptionHandle(verb_.add_option(names, value, doc)->check(CLI::Range(least, most))->type_name(type));
+}
+template OptionHandle OptionSet::number(const std::string&, int&, int, int, const std::string&,
+                                        const std::string&);
+template OptionHandle OptionSet::number(const std::string&, long&, long, long, const std::string&,
+                                        const std::string&);
+template OptionHandle OptionSet::number(const std::string&, unsigned&, unsigned, unsigned, const std::string&,
+                                        const std::string&);
+template OptionHandle OptionSet::number(const std::string&, std::size_t&, std::size_t, std::size_t,
+                                        const std::string&, const std::string&);
+template OptionHandle OptionSet::number(const std::string&, double&, double, double, const std::string&,
+                                        const std::string&);
+
+template <class T>
+OptionHandle OptionSet::list(const std::string& names, std::vector<T>& values, const std::string& type,
+                             const std::string& doc, char delimiter) {
+  return OptionHandle(
+      verb_.add_option(names, values, doc)->delimiter(delimiter)->type_name(type)->allow_extra_args(false));
+}
+template OptionHandle OptionSet::list(const std::string&, std::vector<std::string>&, const std::string&,
+                                      const std::string&, char);
+template OptionHandle OptionSet::list(const std::string&, std::vector<double>&, const std::string&,
+                                      const std::string&, char);
+
+OptionHandle OptionSet::words(const std::string& names, std::vector<std::string>& values, int count,
+                              const std::string& type, const std::string& doc) {
+  return OptionHandle(verb_.add_option(names, values, doc)->expected(count)->type_name(type));
+}
+
+}  // namespace lamina::tool
