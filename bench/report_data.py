@@ -1,4 +1,4 @@
-"""The data of bench/report: what is kept of compare.py's results, how it is written and how it is read."""
+"""The data of bench/report: what is kept of bench/compare's results, how it is written and how it is read."""
 
 import json
 import math

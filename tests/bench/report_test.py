@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 
 REPORT = pathlib.Path(__file__).resolve().parents[2] / "bench/report"
 
-# Takes compare.py's options and writes what it would: lamina takes 2, OpenVINO 3, ONNX Runtime fails on b.
+# Takes bench/compare's options and writes what it would: lamina takes 2, OpenVINO 3, ONNX Runtime fails on b.
 COMPARE = textwrap.dedent("""
     import json, pathlib, sys
     words = sys.argv[1:]
@@ -70,7 +70,7 @@ class Report(unittest.TestCase):
     def test_says_what_it_needs(self) -> None:
         done = self.run_report(self.at / "a.onnx", "--compare", self.at / "nowhere.py")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("say with --compare where compare.py is", done.stderr)
+        self.assertIn("say with --compare what measures", done.stderr)
         done = self.run_report()
         self.assertIn("name models to measure", done.stderr)
 
