@@ -3,8 +3,9 @@
 ///
 /// An operator is a struct with fields. It declares `static constexpr OpInfo info`, names its fields once in
 /// `template <class V> void visit(V& v) { v("strides", strides); ... }`, and has `infer(InferContext&) const`
-/// and `evaluate(EvalContext&) const`. Printing, parsing, equality, hashing and file writing derive from
-/// visit(). Register it with Registry::add<T>() in its family's file (src/ops).
+/// and `evaluate(EvalContext&) const`. One that Transposes may go past has `permute(PermuteContext&) const`,
+/// too (graph/permute.h). Printing, parsing, equality, hashing and file writing derive from visit(). Register
+/// it with Registry::add<T>() in its family's file (src/ops).
 #include <array>
 #include <functional>
 #include <map>
@@ -24,6 +25,7 @@ namespace lamina {
 class Graph;
 class InferContext;
 class EvalContext;
+class PermuteContext;
 
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<double>;
@@ -66,6 +68,8 @@ struct OpInfo {
   int outputs = 1;     ///< kMany: as many as the node has
   Trait traits = Trait::none;
   std::string_view doc = "";  ///< one line
+  /// The first of OpenVINO's operation sets that has it, by this name; 0: none, IR files cannot name it.
+  int opset = 0;
 };
 
 /// Names of an enumeration's values, in order: specialise with
@@ -89,6 +93,8 @@ class AnyOp {
   virtual void evaluate(EvalContext&) const = 0;
   /// A name of the moment, for operators whose name is data (Opaque).
   virtual std::string display_name() const { return std::string(info().name); }
+  /// Says how the operator looks with its axes permuted (graph/permute.h), or why it cannot be said.
+  virtual Verdict permute(PermuteContext&) const = 0;
 };
 
 /// An operator with its attributes: an immutable value, cheap to copy.

@@ -118,6 +118,12 @@ class OpModel final : public AnyOp {
   std::unique_ptr<AnyOp> copy() const override { return std::make_unique<OpModel>(op_); }
   void infer(InferContext& c) const override { op_.infer(c); }
   void evaluate(EvalContext& c) const override { op_.evaluate(c); }
+  Verdict permute(PermuteContext& c) const override {
+    if constexpr (requires { op_.permute(c); })
+      return op_.permute(c);
+    else
+      return Verdict::no("{} is bound to the order of its axes", T::info.name);
+  }
   std::string display_name() const override {
     if constexpr (requires { op_.display_name(); })
       return op_.display_name();

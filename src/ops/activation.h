@@ -4,6 +4,17 @@
 
 namespace lamina {
 
+template <>
+inline constexpr int opset_of<scalar::HSigmoid> = 5;
+template <>
+inline constexpr int opset_of<scalar::HSwish> = 4;
+template <>
+inline constexpr int opset_of<scalar::Mish> = 4;
+template <>
+inline constexpr int opset_of<scalar::SoftPlus> = 4;
+template <>
+inline constexpr int opset_of<scalar::SoftSign> = 9;
+
 using HSigmoid = Unary<scalar::HSigmoid>;
 using HSwish = Unary<scalar::HSwish>;
 using Mish = Unary<scalar::Mish>;
@@ -15,8 +26,8 @@ using Tanh = Unary<scalar::Tanh>;
 
 /// Elu(x).
 struct Elu {
-  static constexpr OpInfo info{
-      "Elu", 1, 1, 1, Trait::unary_elementwise, "x, or alpha * (exp(x) - 1) below 0"};
+  static constexpr OpInfo info{"Elu", 1, 1, 1, Trait::unary_elementwise, "x, or alpha * (exp(x) - 1) below 0",
+                               1};
   double alpha = 1;
   template <class V>
   void visit(V& v) {
@@ -24,29 +35,33 @@ struct Elu {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Selu(x, alpha, lambda): parameters of one element each.
 struct Selu {
   static constexpr OpInfo info{
-      "Selu", 3, 3, 1, Trait::unary_elementwise, "lambda * (x, or alpha * (exp(x) - 1) below 0)"};
+      "Selu", 3, 3, 1, Trait::unary_elementwise, "lambda * (x, or alpha * (exp(x) - 1) below 0)", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// HardSigmoid(x, alpha, beta): parameters of one element each.
 struct HardSigmoid {
   static constexpr OpInfo info{
-      "HardSigmoid", 3, 3, 1, Trait::unary_elementwise, "min(max(alpha * x + beta, 0), 1)"};
+      "HardSigmoid", 3, 3, 1, Trait::unary_elementwise, "min(max(alpha * x + beta, 0), 1)", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Swish(x, beta?): beta of one element, 1 when absent.
 struct Swish {
-  static constexpr OpInfo info{"Swish", 1, 2, 1, Trait::unary_elementwise, "x * sigmoid(beta * x)"};
+  static constexpr OpInfo info{"Swish", 1, 2, 1, Trait::unary_elementwise, "x * sigmoid(beta * x)", 4};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 enum class GeluMode : std::uint8_t { erf, tanh };
@@ -56,7 +71,7 @@ inline constexpr std::array enum_names<GeluMode> = {std::string_view("erf"), std
 /// Gelu(x).
 struct Gelu {
   static constexpr OpInfo info{
-      "Gelu", 1, 1, 1, Trait::unary_elementwise, "x * (normal distribution function of x)"};
+      "Gelu", 1, 1, 1, Trait::unary_elementwise, "x * (normal distribution function of x)", 2};
   GeluMode approximation_mode = GeluMode::erf;
   template <class V>
   void visit(V& v) {
@@ -64,12 +79,13 @@ struct Gelu {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Clamp(x). On integers the bounds are ceil(min) and floor(max).
 struct Clamp {
   static constexpr OpInfo info{
-      "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::monotone, "min(max(x, min), max)"};
+      "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::monotone, "min(max(x, min), max)", 1};
   double min = 0;
   double max = 0;
   template <class V>
@@ -79,6 +95,7 @@ struct Clamp {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// PowerStatic(x): the Power of old IRs, whose operands are attributes. Each step is rounded to x's type; a
@@ -97,14 +114,16 @@ struct PowerStatic {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// PRelu(x, slope). A slope of rank 1 whose length is x's size along axis 1 (or 1) lies along axis 1 (along
 /// axis 0 when x has rank 1); any other slope broadcasts to x as in numpy.
 struct PRelu {
-  static constexpr OpInfo info{"PRelu", 2, 2, 1, Trait::nary_elementwise, "x, or slope * x below 0"};
+  static constexpr OpInfo info{"PRelu", 2, 2, 1, Trait::nary_elementwise, "x, or slope * x below 0", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// PRelu's slope as a shape that broadcasts to x as in numpy: [C] becomes [C,1,1] for x of rank 4.

@@ -8,8 +8,8 @@ namespace lamina {
 /// mask? (boolean: true takes part; else added; broadcasts to [...,L,S]), scale? (one number, default
 /// 1/sqrt(E)). Leading dims broadcast. causal: row l sees the columns up to l, and the mask is not read.
 struct ScaledDotProductAttention {
-  static constexpr OpInfo info{"ScaledDotProductAttention",          3, 5, 1, Trait::none,
-                               "softmax(q * k^T * scale + mask) * v"};
+  static constexpr OpInfo info{"ScaledDotProductAttention",           3, 5, 1, Trait::none,
+                               "softmax(q * k^T * scale + mask) * v", 13};
   bool causal = false;
   template <class V>
   void visit(V& v) {

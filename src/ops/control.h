@@ -11,7 +11,7 @@ namespace lamina {
 /// Bodies: [then, else]; the parameters of EACH are all captured values in order (unused ones stay unused),
 /// the results of each are the node's outputs in order.
 struct If {
-  static constexpr OpInfo info{"If", 1, kMany, kMany, Trait::control_flow, "Runs one of two bodies"};
+  static constexpr OpInfo info{"If", 1, kMany, kMany, Trait::control_flow, "Runs one of two bodies", 8};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -43,7 +43,8 @@ struct If {
 /// start 0, end -1 is all; stride < 0: start -1, end 0 is all, backwards); empty lists are these defaults. A
 /// stride is part_size or -part_size.
 struct Loop {
-  static constexpr OpInfo info{"Loop", 2, kMany, kMany, Trait::control_flow, "Runs a body again and again"};
+  static constexpr OpInfo info{"Loop", 2, kMany, kMany, Trait::control_flow, "Runs a body again and again",
+                               5};
   std::int64_t carried = 0, last = 0;
   Ints slice_axes, slice_starts, slice_ends, slice_strides, slice_part_sizes;
   Ints concat_axes,
@@ -67,7 +68,7 @@ struct Loop {
 /// Reads a variable. Without state of its own (one request, one run) that is the initial value. Inputs:
 /// initial value (optional: zeros of variable_shape).
 struct ReadValue {
-  static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable"};
+  static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable", 3};
   std::string variable_id;
   Shape variable_shape;
   ElementType variable_type = ElementType::undefined;
@@ -83,7 +84,7 @@ struct ReadValue {
 
 /// Writes a variable and passes the value through. Inputs: value.
 struct Assign {
-  static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable"};
+  static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable", 3};
   std::string variable_id;
   template <class V>
   void visit(V& v) {

@@ -22,7 +22,7 @@ struct Window {
 /// Integer operands accumulate exactly and give i32. Zero points: scalars, w_zero_point also [O].
 struct Convolution : Window {
   static constexpr OpInfo info{
-      "Convolution", 2, 5, 1, Trait::epilogue, "Convolution, any number of groups, 1D to 3D"};
+      "Convolution", 2, 5, 1, Trait::epilogue, "Convolution, any number of groups, 1D to 3D", 1};
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
@@ -40,7 +40,8 @@ struct Convolution : Window {
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
 /// spatial...]. Input 3 gives the output's spatial sizes.
 struct ConvolutionBackpropData : Window {
-  static constexpr OpInfo info{"ConvolutionBackpropData", 2, 4, 1, Trait::epilogue, "Transposed convolution"};
+  static constexpr OpInfo info{"ConvolutionBackpropData", 2, 4, 1, Trait::epilogue,
+                               "Transposed convolution",  1};
   Ints output_padding;
   std::int64_t groups = 1;
   template <class V>
@@ -64,7 +65,7 @@ inline constexpr std::array enum_names<BinaryMode> = {std::string_view("xnor-pop
 /// Input and weights are read as -1 (0 or less) and +1 (more than 0); weights are u1 [O, I/groups,
 /// spatial...], low bit first. Outside the picture stands pad_value (-1: contributes -1, 0: nothing, 1: +1).
 struct BinaryConvolution : Window {
-  static constexpr OpInfo info{"BinaryConvolution", 2, 2, 1, Trait::epilogue, "Convolution of +1 and -1"};
+  static constexpr OpInfo info{"BinaryConvolution", 2, 2, 1, Trait::epilogue, "Convolution of +1 and -1", 1};
   BinaryMode mode = BinaryMode::xnor_popcount;
   double pad_value = 0;
   std::int64_t groups = 1;

@@ -1,6 +1,7 @@
 #pragma once
 /// Element-wise arithmetic, comparisons and logic. Two inputs broadcast as in numpy and have equal element
 /// types.
+#include "graph/permute.h"
 #include "ops/eval.h"
 #include "ops/scalar.h"
 
@@ -26,20 +27,44 @@ void evaluate_binary(EvalContext& c, BinaryFunction f);
 /// Throws unless the element type is one of those; undefined types pass.
 void require_takes(const InferContext& c, std::size_t input, Takes takes);
 
+/// OpInfo::opset of y = F(...).
+template <class F>
+inline constexpr int opset_of = 1;
+template <>
+inline constexpr int opset_of<scalar::Acosh> = 4;
+template <>
+inline constexpr int opset_of<scalar::Asinh> = 4;
+template <>
+inline constexpr int opset_of<scalar::Atanh> = 4;
+template <>
+inline constexpr int opset_of<scalar::BitwiseAnd> = 13;
+template <>
+inline constexpr int opset_of<scalar::BitwiseLeftShift> = 15;
+template <>
+inline constexpr int opset_of<scalar::BitwiseNot> = 13;
+template <>
+inline constexpr int opset_of<scalar::BitwiseOr> = 13;
+template <>
+inline constexpr int opset_of<scalar::BitwiseRightShift> = 15;
+template <>
+inline constexpr int opset_of<scalar::BitwiseXor> = 13;
+
 /// y = F(x), one input.
 template <class F>
 struct Unary {
-  static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc};
+  static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc, opset_of<F>};
   void infer(InferContext& c) const { infer_unary(c, F::takes); }
   void evaluate(EvalContext& c) const { evaluate_unary(c, UnaryFunction{F::real, F::integer}); }
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// y = F(a, b); comparisons give boolean.
 template <class F>
 struct Binary {
-  static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc};
+  static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc, opset_of<F>};
   void infer(InferContext& c) const { infer_binary(c, F::takes, F::compares); }
   void evaluate(EvalContext& c) const { evaluate_binary(c, BinaryFunction{F::real, F::integer}); }
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 using Abs = Unary<scalar::Abs>;
@@ -91,7 +116,7 @@ using Subtract = Binary<scalar::Subtract>;
 
 /// a / b. Integers: floored when m_pythondiv, else truncated; 0 for a divisor of 0.
 struct Divide {
-  static constexpr OpInfo info{"Divide", 2, 2, 1, Trait::binary_elementwise, "a / b"};
+  static constexpr OpInfo info{"Divide", 2, 2, 1, Trait::binary_elementwise, "a / b", 1};
   bool m_pythondiv = true;
   template <class V>
   void visit(V& v) {
@@ -99,6 +124,7 @@ struct Divide {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 enum class RoundMode : std::uint8_t { half_to_even, half_away_from_zero };
@@ -108,8 +134,8 @@ inline constexpr std::array enum_names<RoundMode> = {std::string_view("half_to_e
 
 /// Round(x).
 struct Round {
-  static constexpr OpInfo info{"Round",          1, 1, 1, Trait::unary_elementwise | Trait::monotone,
-                               "Nearest integer"};
+  static constexpr OpInfo info{"Round",           1, 1, 1, Trait::unary_elementwise | Trait::monotone,
+                               "Nearest integer", 5};
   RoundMode mode = RoundMode::half_to_even;
   template <class V>
   void visit(V& v) {
@@ -117,26 +143,30 @@ struct Round {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsNaN(x), boolean.
 struct IsNaN {
-  static constexpr OpInfo info{"IsNaN", 1, 1, 1, Trait::unary_elementwise, "True for NaN"};
+  static constexpr OpInfo info{"IsNaN", 1, 1, 1, Trait::unary_elementwise, "True for NaN", 10};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsFinite(x), boolean.
 struct IsFinite {
-  static constexpr OpInfo info{"IsFinite", 1, 1, 1, Trait::unary_elementwise, "False for NaN and infinities"};
+  static constexpr OpInfo info{"IsFinite", 1, 1, 1, Trait::unary_elementwise, "False for NaN and infinities",
+                               10};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsInf(x), boolean.
 struct IsInf {
   static constexpr OpInfo info{
-      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for the infinities that are asked for"};
+      "IsInf", 1, 1, 1, Trait::unary_elementwise, "True for the infinities that are asked for", 10};
   bool detect_negative = true;
   bool detect_positive = true;
   template <class V>
@@ -146,20 +176,22 @@ struct IsInf {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Select(condition boolean, then, else); all three broadcast.
 struct Select {
   static constexpr OpInfo info{
-      "Select", 3, 3, 1, Trait::nary_elementwise, "then where the condition holds, else elsewhere"};
+      "Select", 3, 3, 1, Trait::nary_elementwise, "then where the condition holds, else elsewhere", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Convert(x). Float to integer truncates towards zero and saturates; integers wrap.
 struct Convert {
   static constexpr OpInfo info{
-      "Convert", 1, 1, 1, Trait::unary_elementwise, "The same numbers in another element type"};
+      "Convert", 1, 1, 1, Trait::unary_elementwise, "The same numbers in another element type", 1};
   ElementType destination_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -167,14 +199,16 @@ struct Convert {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// ConvertLike(x, like): Convert to the element type of `like`.
 struct ConvertLike {
   static constexpr OpInfo info{
-      "ConvertLike", 2, 2, 1, Trait::unary_elementwise, "Convert to the other input's element type"};
+      "ConvertLike", 2, 2, 1, Trait::unary_elementwise, "Convert to the other input's element type", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Elementwise(x): x itself, the base of a body of element-wise operators that run as one (rule

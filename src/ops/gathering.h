@@ -8,7 +8,7 @@ namespace lamina {
 /// y = data taken at `indices` along an axis: data[0..axis), indices[batch_dims..), data(axis..). Inputs:
 /// data, indices, axis.
 struct Gather {
-  static constexpr OpInfo info{"Gather", 3, 3, 1, Trait::none, "Takes slices along one axis by index"};
+  static constexpr OpInfo info{"Gather", 3, 3, 1, Trait::none, "Takes slices along one axis by index", 1};
   std::int64_t batch_dims = 0;
   template <class V>
   void visit(V& v) {
@@ -16,12 +16,13 @@ struct Gather {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// y[i,j,k] = data[index[i,j,k], j, k] (axis 0). Inputs: data, indices of the same rank.
 struct GatherElements {
   static constexpr OpInfo info{
-      "GatherElements", 2, 2, 1, Trait::none, "Takes single elements along one axis by index"};
+      "GatherElements", 2, 2, 1, Trait::none, "Takes single elements along one axis by index", 6};
   std::int64_t axis = 0;
   template <class V>
   void visit(V& v) {
@@ -34,7 +35,7 @@ struct GatherElements {
 /// The last axis of the indices addresses the first axes (after the batch) of the data. Inputs: data,
 /// indices.
 struct GatherND {
-  static constexpr OpInfo info{"GatherND", 2, 2, 1, Trait::none, "Takes slices by tuples of indices"};
+  static constexpr OpInfo info{"GatherND", 2, 2, 1, Trait::none, "Takes slices by tuples of indices", 5};
   std::int64_t batch_dims = 0;
   template <class V>
   void visit(V& v) {
@@ -48,7 +49,7 @@ struct GatherND {
 /// (one element).
 struct GatherTree {
   static constexpr OpInfo info{
-      "GatherTree", 4, 4, 1, Trait::none, "Follows the parents of beams back through time"};
+      "GatherTree", 4, 4, 1, Trait::none, "Follows the parents of beams back through time", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -56,7 +57,7 @@ struct GatherTree {
 /// data with slices along an axis replaced. Inputs: data, indices, updates, axis.
 struct ScatterUpdate {
   static constexpr OpInfo info{
-      "ScatterUpdate", 4, 4, 1, Trait::none, "Replaces slices along one axis by index"};
+      "ScatterUpdate", 4, 4, 1, Trait::none, "Replaces slices along one axis by index", 3};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -71,7 +72,7 @@ inline constexpr std::array enum_names<ElementsReduction> = {
 /// axis.
 struct ScatterElementsUpdate {
   static constexpr OpInfo info{
-      "ScatterElementsUpdate", 4, 4, 1, Trait::none, "Writes single elements along one axis by index"};
+      "ScatterElementsUpdate", 4, 4, 1, Trait::none, "Writes single elements along one axis by index", 3};
   ElementsReduction reduction = ElementsReduction::none;
   bool use_init_val = true;  ///< the data's own element takes part in the reduction
   template <class V>
@@ -91,7 +92,8 @@ inline constexpr std::array enum_names<SlicesReduction> = {std::string_view("non
 
 /// y = data; y[indices[i,:], ...] = updates[i, ...]. Inputs: data, indices, updates.
 struct ScatterNDUpdate {
-  static constexpr OpInfo info{"ScatterNDUpdate", 3, 3, 1, Trait::none, "Writes slices by tuples of indices"};
+  static constexpr OpInfo info{
+      "ScatterNDUpdate", 3, 3, 1, Trait::none, "Writes slices by tuples of indices", 3};
   SlicesReduction reduction = SlicesReduction::none;
   template <class V>
   void visit(V& v) {

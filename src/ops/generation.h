@@ -7,7 +7,7 @@ namespace lamina {
 
 /// start, start + step, ... before stop. Inputs: start, stop, step (one element each).
 struct Range {
-  static constexpr OpInfo info{"Range", 3, 3, 1, Trait::data_dependent, "Numbers at equal steps"};
+  static constexpr OpInfo info{"Range", 3, 3, 1, Trait::data_dependent, "Numbers at equal steps", 1};
   ElementType output_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -25,8 +25,8 @@ inline constexpr std::array enum_names<NegativeIndices> = {std::string_view("ign
 /// A new axis of `depth`, on_value at each index and off_value elsewhere; indices outside give off_value
 /// only. Inputs: indices, depth (one element), on_value, off_value.
 struct OneHot {
-  static constexpr OpInfo info{"OneHot", 4,           4,
-                               1,        Trait::none, "Indices as rows with one element switched on"};
+  static constexpr OpInfo info{"OneHot", 4, 4, 1, Trait::none, "Indices as rows with one element switched on",
+                               1};
   std::int64_t axis = -1;  ///< of the output
   NegativeIndices negative_indices_mode = NegativeIndices::ignore_negative;
   template <class V>
@@ -40,7 +40,7 @@ struct OneHot {
 
 /// Running sums along an axis. Inputs: x, axis (one element, optional: 0).
 struct CumSum {
-  static constexpr OpInfo info{"CumSum", 1, 2, 1, Trait::none, "Running sums along an axis"};
+  static constexpr OpInfo info{"CumSum", 1, 2, 1, Trait::none, "Running sums along an axis", 3};
   bool exclusive = false, reverse = false;
   template <class V>
   void visit(V& v) {
@@ -49,11 +49,12 @@ struct CumSum {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// Ones on a diagonal. Inputs: rows, columns, diagonal index (positive: above), batch shape (optional).
 struct Eye {
-  static constexpr OpInfo info{"Eye", 3, 4, 1, Trait::none, "Ones on a diagonal, else zeros"};
+  static constexpr OpInfo info{"Eye", 3, 4, 1, Trait::none, "Ones on a diagonal, else zeros", 9};
   ElementType output_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -77,8 +78,8 @@ struct Trilu {
 
 /// Uniform in [min, max); the same seeds give the same numbers. Inputs: shape, min, max (one element each).
 struct RandomUniform {
-  static constexpr OpInfo info{"RandomUniform",         3, 3, 1, Trait::impure | Trait::data_dependent,
-                               "Uniform random numbers"};
+  static constexpr OpInfo info{"RandomUniform",          3, 3, 1, Trait::impure | Trait::data_dependent,
+                               "Uniform random numbers", 8};
   ElementType output_type = ElementType::f32;
   std::int64_t global_seed = 0, op_seed = 0;
   template <class V>
@@ -110,7 +111,7 @@ struct RandomNormal {
 
 /// Einstein summation, with ellipsis, repeated letters and an implicit output. Inputs: one per term.
 struct Einsum {
-  static constexpr OpInfo info{"Einsum", 1, kMany, 1, Trait::none, "Sums of products over named axes"};
+  static constexpr OpInfo info{"Einsum", 1, kMany, 1, Trait::none, "Sums of products over named axes", 7};
   std::string equation;
   template <class V>
   void visit(V& v) {
@@ -133,7 +134,7 @@ inline constexpr std::array enum_names<SamplePadding> = {
 /// 2 or 3 coordinates, the last axis first (x, y, z).
 struct GridSample {
   static constexpr OpInfo info{
-      "GridSample", 2, 2, 1, Trait::none, "Samples a picture at the places of a grid"};
+      "GridSample", 2, 2, 1, Trait::none, "Samples a picture at the places of a grid", 9};
   bool align_corners = false;
   SampleMode mode = SampleMode::bilinear;
   SamplePadding padding_mode = SamplePadding::zeros;
@@ -150,15 +151,16 @@ struct GridSample {
 /// Fourier transform of complex numbers [..., 2]; axes do not count the last one. Inputs: x, axes, signal
 /// size (optional, -1 keeps). Signals are cut or padded with zeros to the size.
 struct DFT {
-  static constexpr OpInfo info{"DFT", 2, 3, 1, Trait::none, "Discrete Fourier transform, complex to complex"};
+  static constexpr OpInfo info{"DFT", 2, 3, 1, Trait::none, "Discrete Fourier transform, complex to complex",
+                               7};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
 
 /// Inverse of DFT, divided by the number of elements.
 struct IDFT {
-  static constexpr OpInfo info{"IDFT", 2,           3,
-                               1,      Trait::none, "Inverse discrete Fourier transform, complex to complex"};
+  static constexpr OpInfo info{
+      "IDFT", 2, 3, 1, Trait::none, "Inverse discrete Fourier transform, complex to complex", 7};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -166,15 +168,16 @@ struct IDFT {
 /// Fourier transform of real numbers: the last of the axes keeps n/2 + 1 values. Inputs as DFT, x without the
 /// axis of 2.
 struct RDFT {
-  static constexpr OpInfo info{"RDFT", 2, 3, 1, Trait::none, "Discrete Fourier transform, real to complex"};
+  static constexpr OpInfo info{"RDFT", 2, 3, 1, Trait::none, "Discrete Fourier transform, real to complex",
+                               9};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
 
 /// Inverse of RDFT: complex [..., 2] to real; the last of the axes gets its signal size, or 2(n - 1).
 struct IRDFT {
-  static constexpr OpInfo info{"IRDFT", 2,           3,
-                               1,       Trait::none, "Inverse discrete Fourier transform, complex to real"};
+  static constexpr OpInfo info{
+      "IRDFT", 2, 3, 1, Trait::none, "Inverse discrete Fourier transform, complex to real", 9};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -183,7 +186,8 @@ struct IRDFT {
 /// size, frame step (one element each). Output [N, frames, size/2 + 1, 2], or frames and frequencies
 /// exchanged.
 struct STFT {
-  static constexpr OpInfo info{"STFT", 4, 4, 1, Trait::none, "Short-time Fourier transform of real signals"};
+  static constexpr OpInfo info{"STFT", 4, 4, 1, Trait::none, "Short-time Fourier transform of real signals",
+                               15};
   bool transpose_frames = false;  ///< frequencies before frames
   template <class V>
   void visit(V& v) {

@@ -12,7 +12,7 @@ namespace lamina {
 /// give i32, wider integers their own type; both accumulate exactly and wrap.
 struct MatMul {
   static constexpr OpInfo info{
-      "MatMul", 2, 5, 1, Trait::epilogue, "Matrix product with numpy's batch rules, optional bias"};
+      "MatMul", 2, 5, 1, Trait::epilogue, "Matrix product with numpy's batch rules, optional bias", 1};
   bool transpose_a = false;
   bool transpose_b = false;
   template <class V>

@@ -6,7 +6,7 @@ namespace lamina {
 
 /// Concat(x0, x1, ...): joined along axis.
 struct Concat {
-  static constexpr OpInfo info{"Concat", 1, kMany, 1, Trait::none, "Joins tensors along an axis"};
+  static constexpr OpInfo info{"Concat", 1, kMany, 1, Trait::none, "Joins tensors along an axis", 1};
   std::int64_t axis = 0;
   template <class V>
   void visit(V& v) {
@@ -14,11 +14,12 @@ struct Concat {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// Split(x, axis) -> num_splits equal parts.
 struct Split {
-  static constexpr OpInfo info{"Split", 2, 2, kMany, Trait::none, "Cuts into equal parts along an axis"};
+  static constexpr OpInfo info{"Split", 2, 2, kMany, Trait::none, "Cuts into equal parts along an axis", 1};
   std::int64_t num_splits = 1;
   template <class V>
   void visit(V& v) {
@@ -31,7 +32,7 @@ struct Split {
 /// VariadicSplit(x, axis, lengths) -> one part per length; one length may be -1 (what is left).
 struct VariadicSplit {
   static constexpr OpInfo info{
-      "VariadicSplit", 3, 3, kMany, Trait::none, "Cuts into parts of given lengths along an axis"};
+      "VariadicSplit", 3, 3, kMany, Trait::none, "Cuts into parts of given lengths along an axis", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -40,9 +41,10 @@ struct VariadicSplit {
 /// Negative bounds count from the end, bounds beyond the ends are clamped; without axes the first ones are
 /// meant.
 struct Slice {
-  static constexpr OpInfo info{"Slice", 4, 5, 1, Trait::none, "Every step-th element between two bounds"};
+  static constexpr OpInfo info{"Slice", 4, 5, 1, Trait::none, "Every step-th element between two bounds", 8};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// StridedSlice(x, begin, end, strides?). Masks have one element per element of begin (missing ones are 0):
@@ -50,7 +52,7 @@ struct Slice {
 /// dimension of 1; shrink_axis_mask 1: takes the element at begin, whatever begin_mask says, and drops the
 /// dimension; ellipsis_mask 1 (once): stands for all dimensions not spoken of.
 struct StridedSlice {
-  static constexpr OpInfo info{"StridedSlice", 3, 4, 1, Trait::none, "Slice with masks"};
+  static constexpr OpInfo info{"StridedSlice", 3, 4, 1, Trait::none, "Slice with masks", 1};
   Ints begin_mask{}, end_mask{}, new_axis_mask{}, shrink_axis_mask{}, ellipsis_mask{};
   template <class V>
   void visit(V& v) {
@@ -73,7 +75,7 @@ inline constexpr std::array enum_names<PadMode> = {std::string_view("constant"),
 /// Pad(x, pads_begin, pads_end, value?): one pad per axis, negative ones crop. value has x's type, 0 when
 /// absent.
 struct Pad {
-  static constexpr OpInfo info{"Pad", 3, 4, 1, Trait::none, "Extends (or crops) at the borders"};
+  static constexpr OpInfo info{"Pad", 3, 4, 1, Trait::none, "Extends (or crops) at the borders", 1};
   PadMode pad_mode = PadMode::constant;
   template <class V>
   void visit(V& v) {
@@ -81,20 +83,22 @@ struct Pad {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// Roll(x, shift, axes): element i moves to i + shift, around the end. Shifts of one axis add up.
 struct Roll {
-  static constexpr OpInfo info{"Roll", 3, 3, 1, Trait::none, "Moves elements along axes, around the end"};
+  static constexpr OpInfo info{"Roll", 3, 3, 1, Trait::none, "Moves elements along axes, around the end", 7};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// ReverseSequence(x, lengths): per index b of batch_axis the first lengths[b] elements along seq_axis are
 /// reversed.
 struct ReverseSequence {
   static constexpr OpInfo info{
-      "ReverseSequence", 2, 2, 1, Trait::none, "Reverses sequences of several lengths"};
+      "ReverseSequence", 2, 2, 1, Trait::none, "Reverses sequences of several lengths", 1};
   std::int64_t batch_axis = 0;
   std::int64_t seq_axis = 1;
   template <class V>
@@ -108,9 +112,10 @@ struct ReverseSequence {
 
 /// Identity(x).
 struct Identity {
-  static constexpr OpInfo info{"Identity", 1, 1, 1, Trait::keeps_values, "The input itself"};
+  static constexpr OpInfo info{"Identity", 1, 1, 1, Trait::keeps_values, "The input itself", 16};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 }  // namespace lamina

@@ -12,7 +12,8 @@ struct BatchNormInference {
                                5,
                                1,
                                Trait::none,
-                               "(x - mean) / sqrt(variance + epsilon) * gamma + beta by channel"};
+                               "(x - mean) / sqrt(variance + epsilon) * gamma + beta by channel",
+                               1};
   double epsilon = 1e-5;
   template <class V>
   void visit(V& v) {
@@ -25,7 +26,7 @@ struct BatchNormInference {
 /// y = x / (bias + alpha / size^n * sum of x^2 over a window of `size` along each of the n axes)^beta.
 /// Inputs: x, axes.
 struct LRN {
-  static constexpr OpInfo info{"LRN", 2, 2, 1, Trait::none, "Local response normalisation"};
+  static constexpr OpInfo info{"LRN", 2, 2, 1, Trait::none, "Local response normalisation", 1};
   double alpha = 1e-4;
   double beta = 0.75;
   double bias = 1;
@@ -49,7 +50,7 @@ inline constexpr std::array enum_names<MvnEpsMode> = {std::string_view("inside_s
 /// y = (x - mean) / sqrt(variance + eps) over the axes, or / (sqrt(variance) + eps). Population variance.
 /// Inputs: x, axes.
 struct MVN {
-  static constexpr OpInfo info{"MVN", 2, 2, 1, Trait::epilogue, "Mean-variance normalisation"};
+  static constexpr OpInfo info{"MVN", 2, 2, 1, Trait::epilogue, "Mean-variance normalisation", 1};
   bool normalize_variance = true;
   double eps = 1e-9;
   MvnEpsMode eps_mode = MvnEpsMode::inside_sqrt;
@@ -70,7 +71,7 @@ inline constexpr std::array enum_names<L2EpsMode> = {std::string_view("add"), st
 /// y = x / sqrt(sum of x^2 over the axes + eps), or / sqrt(max(sum, eps)). No axes: every element by itself.
 /// Inputs: x, axes.
 struct NormalizeL2 {
-  static constexpr OpInfo info{"NormalizeL2", 2, 2, 1, Trait::epilogue, "x / sqrt(sum of squares)"};
+  static constexpr OpInfo info{"NormalizeL2", 2, 2, 1, Trait::epilogue, "x / sqrt(sum of squares)", 1};
   double eps = 1e-10;
   L2EpsMode eps_mode = L2EpsMode::add;
   template <class V>
@@ -118,7 +119,7 @@ struct RMSNormalization {
 /// Inputs: x [N,C,...], scale [C], bias [C].
 struct GroupNormalization {
   static constexpr OpInfo info{
-      "GroupNormalization", 3, 3, 1, Trait::none, "Normalisation over groups of channels"};
+      "GroupNormalization", 3, 3, 1, Trait::none, "Normalisation over groups of channels", 12};
   std::int64_t num_groups = 1;
   double epsilon = 1e-5;
   template <class V>
@@ -132,7 +133,7 @@ struct GroupNormalization {
 
 /// y = x / sqrt(sum of x^2 over axis 1 + bias). Input: x.
 struct GRN {
-  static constexpr OpInfo info{"GRN", 1, 1, 1, Trait::none, "x / sqrt(sum of squares by channel + bias)"};
+  static constexpr OpInfo info{"GRN", 1, 1, 1, Trait::none, "x / sqrt(sum of squares by channel + bias)", 1};
   double bias = 1;
   template <class V>
   void visit(V& v) {

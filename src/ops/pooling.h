@@ -15,7 +15,7 @@ inline constexpr std::array enum_names<RoundingType> = {std::string_view("floor"
 /// flattened over the dims from `axis` on (storage_order 1: the spatial part column by column, as in ONNX).
 struct MaxPool : Window {
   static constexpr OpInfo info{
-      "MaxPool", 1, 1, 1, Trait::epilogue, "Maximum over windows, optionally with indices"};
+      "MaxPool", 1, 1, 1, Trait::epilogue, "Maximum over windows, optionally with indices", 1};
   Ints kernel;
   RoundingType rounding_type = RoundingType::floor;
   ElementType index_element_type = ElementType::i64;
@@ -41,7 +41,7 @@ struct MaxPool : Window {
 /// Mean of each window. Input: x. The divisor counts the positions inside the picture (exclude_pad) or inside
 /// the padded frame; a window with none gives 0.
 struct AvgPool : Window {
-  static constexpr OpInfo info{"AvgPool", 1, 1, 1, Trait::epilogue, "Mean over windows"};
+  static constexpr OpInfo info{"AvgPool", 1, 1, 1, Trait::epilogue, "Mean over windows", 1};
   Ints kernel;
   bool exclude_pad = false;
   RoundingType rounding_type = RoundingType::floor;
@@ -64,7 +64,7 @@ struct AvgPool : Window {
 /// ceil((i+1)*in/out).
 struct AdaptiveAvgPool {
   static constexpr OpInfo info{
-      "AdaptiveAvgPool", 2, 2, 1, Trait::none, "Mean over windows that fit a given output size"};
+      "AdaptiveAvgPool", 2, 2, 1, Trait::none, "Mean over windows that fit a given output size", 8};
   template <class V>
   void visit(V&) {}
   void infer(InferContext& c) const;
@@ -74,7 +74,7 @@ struct AdaptiveAvgPool {
 /// As AdaptiveAvgPool. Output 1: positions of the maxima, flattened over the spatial dims.
 struct AdaptiveMaxPool {
   static constexpr OpInfo info{
-      "AdaptiveMaxPool", 2, 2, 2, Trait::none, "Maximum over windows that fit a given output size"};
+      "AdaptiveMaxPool", 2, 2, 2, Trait::none, "Maximum over windows that fit a given output size", 8};
   ElementType index_element_type = ElementType::i64;
   template <class V>
   void visit(V& v) {

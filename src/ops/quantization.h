@@ -1,5 +1,6 @@
 #pragma once
 /// Quantisation: simulated (FakeQuantize) and to integers.
+#include "graph/permute.h"
 #include "ops/eval.h"
 
 namespace lamina {
@@ -7,8 +8,13 @@ namespace lamina {
 /// FakeQuantize(x, input_low, input_high, output_low, output_high); the four ranges broadcast to x.
 /// The expression is in ops/fake_quantize.h.
 struct FakeQuantize {
-  static constexpr OpInfo info{
-      "FakeQuantize", 5, 5, 1, Trait::nary_elementwise, "Rounds to evenly spaced levels between two bounds"};
+  static constexpr OpInfo info{"FakeQuantize",
+                               5,
+                               5,
+                               1,
+                               Trait::nary_elementwise,
+                               "Rounds to evenly spaced levels between two bounds",
+                               1};
   std::int64_t levels = 256;
   template <class V>
   void visit(V& v) {
@@ -16,6 +22,7 @@ struct FakeQuantize {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Quantize(x, scale, zero_point?): saturate(round_half_even(x / scale) + zero_point), computed in f32.
@@ -35,6 +42,7 @@ struct Quantize {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// Dequantize(x, scale, zero_point?): (x - zero_point) * scale in f32, given in the element type of scale.
@@ -51,6 +59,7 @@ struct Dequantize {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// DynamicQuantize(x) -> y u8, scale f32, zero_point u8: the range of x, widened to contain 0, on 0..255.

@@ -14,29 +14,30 @@ struct Reduction {
     v("keep_dims", keep_dims);
   }
   void infer(InferContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
-#define LAMINA_REDUCTION(Name, doc)                                     \
-  struct Name : Reduction {                                             \
-    static constexpr OpInfo info{#Name, 2, 2, 1, Trait::epilogue, doc}; \
-    void evaluate(EvalContext& c) const;                                \
+#define LAMINA_REDUCTION(Name, doc, opset)                                     \
+  struct Name : Reduction {                                                    \
+    static constexpr OpInfo info{#Name, 2, 2, 1, Trait::epilogue, doc, opset}; \
+    void evaluate(EvalContext& c) const;                                       \
   };
 
-LAMINA_REDUCTION(ReduceSum, "Sum over axes")
-LAMINA_REDUCTION(ReduceMean, "Mean over axes")
-LAMINA_REDUCTION(ReduceMax, "Maximum over axes")
-LAMINA_REDUCTION(ReduceMin, "Minimum over axes")
-LAMINA_REDUCTION(ReduceProd, "Product over axes")
-LAMINA_REDUCTION(ReduceL1, "Sum of absolute values over axes")
-LAMINA_REDUCTION(ReduceL2, "Square root of the sum of squares over axes")
-LAMINA_REDUCTION(ReduceLogicalAnd, "Logical and over axes")
-LAMINA_REDUCTION(ReduceLogicalOr, "Logical or over axes")
+LAMINA_REDUCTION(ReduceSum, "Sum over axes", 1)
+LAMINA_REDUCTION(ReduceMean, "Mean over axes", 1)
+LAMINA_REDUCTION(ReduceMax, "Maximum over axes", 1)
+LAMINA_REDUCTION(ReduceMin, "Minimum over axes", 1)
+LAMINA_REDUCTION(ReduceProd, "Product over axes", 1)
+LAMINA_REDUCTION(ReduceL1, "Sum of absolute values over axes", 4)
+LAMINA_REDUCTION(ReduceL2, "Square root of the sum of squares over axes", 4)
+LAMINA_REDUCTION(ReduceLogicalAnd, "Logical and over axes", 1)
+LAMINA_REDUCTION(ReduceLogicalOr, "Logical or over axes", 1)
 
 #undef LAMINA_REDUCTION
 
 /// exp(x) / sum of exp(x) along one axis. Input: x.
 struct Softmax {
-  static constexpr OpInfo info{"Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis"};
+  static constexpr OpInfo info{"Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis", 1};
   std::int64_t axis = 1;
   template <class V>
   void visit(V& v) {
@@ -44,11 +45,12 @@ struct Softmax {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// log(Softmax(x)). Input: x.
 struct LogSoftmax {
-  static constexpr OpInfo info{"LogSoftmax", 1, 1, 1, Trait::none, "Logarithm of Softmax"};
+  static constexpr OpInfo info{"LogSoftmax", 1, 1, 1, Trait::none, "Logarithm of Softmax", 5};
   std::int64_t axis = 1;
   template <class V>
   void visit(V& v) {
@@ -56,6 +58,7 @@ struct LogSoftmax {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 }  // namespace lamina

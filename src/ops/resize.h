@@ -53,7 +53,7 @@ inline constexpr std::array enum_names<NearestMode> = {
 /// gives extrapolation_value.
 struct Interpolate {
   static constexpr OpInfo info{
-      "Interpolate", 2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic"};
+      "Interpolate", 2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic", 1};
   InterpolateMode mode = InterpolateMode::nearest;
   ShapeCalculationMode shape_calculation_mode = ShapeCalculationMode::sizes;
   CoordinateMode coordinate_transformation_mode = CoordinateMode::half_pixel;

@@ -51,20 +51,6 @@ Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>&
   return floor_div(unknown * Dim(above), below);
 }
 
-/// Order input of Transpose; nothing when it is not known.
-std::optional<std::vector<std::size_t>> order_of(const InferContext& c, std::size_t rank) {
-  std::vector<std::size_t> order(rank);
-  for (std::size_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
-  if (!c.has(1)) return order;
-  const Dim length = require_list(c, 1, "order");
-  if (length.is(0)) return order;
-  c.require(length.fits(0) || length.fits(static_cast<std::int64_t>(rank)),
-            "order has {} elements, the input has rank {}", to_string(length), rank);
-  const auto given = c.ints(1);
-  if (!given) return std::nullopt;
-  return checked_axes(c, *given, rank, "order");
-}
-
 }  // namespace
 
 void Reshape::infer(InferContext& c) const {
@@ -159,28 +145,47 @@ void Unsqueeze::infer(InferContext& c) const {
 
 void Unsqueeze::evaluate(EvalContext& c) const { c.set(0, c.in(0).reshaped(c.out_dims())); }
 
+namespace {
+
+/// Each of 0, 1, ... once.
+void require_permutation(const InferContext& c, const Ints& order) {
+  std::vector<bool> seen(order.size(), false);
+  for (auto axis : order) {
+    c.require(axis >= 0 && axis < std::ssize(order), "order has {}, wanted 0 to {}", axis,
+              std::ssize(order) - 1);
+    c.require(!seen[static_cast<std::size_t>(axis)], "order has {} twice", axis);
+    seen[static_cast<std::size_t>(axis)] = true;
+  }
+}
+
+}  // namespace
+
+Ints transpose_order(Ints given, std::size_t rank) {
+  if (given.empty())
+    for (std::size_t i = rank; i-- > 0;) given.push_back(static_cast<std::int64_t>(i));
+  return given;
+}
+
 void Transpose::infer(InferContext& c) const {
   const auto element = c.element(0);
   const Shape& x = c.shape(0);
-  if (!x.ranked()) {
-    const Dim length = c.has(1) ? require_list(c, 1, "order") : Dim();
-    return c.set(0, element, length.is(0) ? Shape() : shape_of_length(length));
-  }
-  const auto order = order_of(c, x.rank());
-  if (!order) return c.set(0, element, Shape::of_rank(x.rank()));
+  const Dim length = c.has(1) ? require_list(c, 1, "order") : Dim(0);
+  const auto given = c.has(1) ? c.ints(1) : Ints();
+  if (given) require_permutation(c, *given);
+  if (!x.ranked()) return c.set(0, element, length.is(0) ? Shape() : shape_of_length(length));
+  const auto rank = static_cast<std::int64_t>(x.rank());
+  c.require(length.fits(0) || length.fits(rank), "order has {} elements, the input has rank {}",
+            to_string(length), rank);
+  if (!given && !length.is(0)) return c.set(0, element, Shape::of_rank(x.rank()));
   std::vector<Dim> out;
-  for (auto axis : *order) out.push_back(x[axis]);
+  for (auto axis : transpose_order(given.value_or(Ints()), x.rank()))
+    out.push_back(x[static_cast<std::size_t>(axis)]);
   c.set(0, element, Shape(std::move(out)));
 }
 
 void Transpose::evaluate(EvalContext& c) const {
-  const auto rank = c.dims(0).size();
-  std::vector<std::size_t> order;
-  if (c.has(1)) {
-    for (auto axis : c.ints(1)) order.push_back(normalize_axis(axis, rank, "order"));
-  }
-  for (std::size_t i = order.size(); i < rank; ++i) order.push_back(rank - 1 - i);
-  c.set(0, transposed(c.in(0), c.dims(0), order, c.out_dims()));
+  const auto order = transpose_order(c.has(1) ? c.ints(1) : Ints(), c.dims(0).size());
+  c.set(0, transposed(c.in(0), c.dims(0), {order.begin(), order.end()}, c.out_dims()));
 }
 
 void ShapeOf::infer(InferContext& c) const {
@@ -209,6 +214,8 @@ Shape broadcast_explicit(const InferContext& c, const Shape& x, const std::vecto
   const auto given = c.ints(2);
   if (!given) return out;
   const auto axes = checked_axes(c, *given, target.size(), "axes");
+  c.require(std::is_sorted(axes.begin(), axes.end()), "axes {} do not grow: a Broadcast does not transpose",
+            to_string(*given));
   if (!x.ranked()) return out;
   c.require(axes.size() == x.rank(), "axes has {} elements, the input has rank {}", axes.size(), x.rank());
   for (std::size_t i = 0; i < axes.size(); ++i) out[axes[i]] = broadcast_dim(c, x[i], target[axes[i]]);

@@ -7,7 +7,7 @@ namespace lamina {
 /// Reshape(x, pattern): one -1 stands for what is left; with special_zero a 0 keeps x's size at that place.
 struct Reshape {
   static constexpr OpInfo info{
-      "Reshape", 2, 2, 1, Trait::keeps_values, "The same elements under another shape"};
+      "Reshape", 2, 2, 1, Trait::keeps_values, "The same elements under another shape", 1};
   bool special_zero = false;
   template <class V>
   void visit(V& v) {
@@ -19,7 +19,7 @@ struct Reshape {
 
 /// Squeeze(x, axes?): without axes every dimension of 1 goes. allow_axis_skip leaves axes that are not 1.
 struct Squeeze {
-  static constexpr OpInfo info{"Squeeze", 1, 2, 1, Trait::keeps_values, "Removes dimensions of 1"};
+  static constexpr OpInfo info{"Squeeze", 1, 2, 1, Trait::keeps_values, "Removes dimensions of 1", 1};
   bool allow_axis_skip = false;
   template <class V>
   void visit(V& v) {
@@ -31,22 +31,26 @@ struct Squeeze {
 
 /// Unsqueeze(x, axes): axes count in the output's shape.
 struct Unsqueeze {
-  static constexpr OpInfo info{"Unsqueeze", 2, 2, 1, Trait::keeps_values, "Inserts dimensions of 1"};
+  static constexpr OpInfo info{"Unsqueeze", 2, 2, 1, Trait::keeps_values, "Inserts dimensions of 1", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
 
 /// Transpose(x, order?): output axis i is input axis order[i]; without an order (or with an empty one)
-/// reversed.
+/// reversed. Negative axes are refused, as ONNX and OpenVINO do.
 struct Transpose {
-  static constexpr OpInfo info{"Transpose", 1, 2, 1, Trait::none, "Permutes the axes"};
+  static constexpr OpInfo info{"Transpose", 1, 2, 1, Trait::none, "Permutes the axes", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
 
+/// What a Transpose of `rank` axes does: the order given, or the reversed axes where that is empty. Inference
+/// has checked that it is a permutation.
+Ints transpose_order(Ints given, std::size_t rank);
+
 /// ShapeOf(x): the sizes as a tensor of i64 or i32.
 struct ShapeOf {
-  static constexpr OpInfo info{"ShapeOf", 1, 1, 1, Trait::none, "The shape as a tensor"};
+  static constexpr OpInfo info{"ShapeOf", 1, 1, 1, Trait::none, "The shape as a tensor", 1};
   ElementType output_type = ElementType::i64;
   template <class V>
   void visit(V& v) {
@@ -64,7 +68,7 @@ inline constexpr std::array enum_names<BroadcastMode> = {
 /// Broadcast(x, target_shape, axes?): numpy: x grows to target; bidirectional: both grow; explicit: dimension
 /// i of x is dimension axes[i] of the output.
 struct Broadcast {
-  static constexpr OpInfo info{"Broadcast", 2, 3, 1, Trait::none, "Repeats along dimensions of 1"};
+  static constexpr OpInfo info{"Broadcast", 2, 3, 1, Trait::none, "Repeats along dimensions of 1", 1};
   BroadcastMode mode = BroadcastMode::numpy;
   template <class V>
   void visit(V& v) {
@@ -76,9 +80,10 @@ struct Broadcast {
 
 /// Tile(x, repeats): the shorter of shape and repeats is extended by ones in front.
 struct Tile {
-  static constexpr OpInfo info{"Tile", 2, 2, 1, Trait::none, "Repeats the whole tensor along axes"};
+  static constexpr OpInfo info{"Tile", 2, 2, 1, Trait::none, "Repeats the whole tensor along axes", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 enum class DepthMode : std::uint8_t { blocks_first, depth_first };
@@ -88,7 +93,8 @@ inline constexpr std::array enum_names<DepthMode> = {std::string_view("blocks_fi
 
 /// DepthToSpace(x [N, C * block_size^k, D1..Dk]) -> [N, C, D1 * block_size, ...]
 struct DepthToSpace {
-  static constexpr OpInfo info{"DepthToSpace", 1, 1, 1, Trait::none, "Moves channels into blocks of space"};
+  static constexpr OpInfo info{
+      "DepthToSpace", 1, 1, 1, Trait::none, "Moves channels into blocks of space", 1};
   DepthMode mode = DepthMode::blocks_first;
   std::int64_t block_size = 1;
   template <class V>
@@ -102,7 +108,8 @@ struct DepthToSpace {
 
 /// SpaceToDepth(x [N, C, D1 * block_size, ...]) -> [N, C * block_size^k, D1..Dk]
 struct SpaceToDepth {
-  static constexpr OpInfo info{"SpaceToDepth", 1, 1, 1, Trait::none, "Moves blocks of space into channels"};
+  static constexpr OpInfo info{
+      "SpaceToDepth", 1, 1, 1, Trait::none, "Moves blocks of space into channels", 1};
   DepthMode mode = DepthMode::blocks_first;
   std::int64_t block_size = 1;
   template <class V>
@@ -116,7 +123,7 @@ struct SpaceToDepth {
 
 /// ShuffleChannels(x): the axis as [group, size / group], transposed.
 struct ShuffleChannels {
-  static constexpr OpInfo info{"ShuffleChannels", 1, 1, 1, Trait::none, "Interleaves groups of channels"};
+  static constexpr OpInfo info{"ShuffleChannels", 1, 1, 1, Trait::none, "Interleaves groups of channels", 1};
   std::int64_t axis = 1;
   std::int64_t group = 1;
   template <class V>
@@ -126,12 +133,13 @@ struct ShuffleChannels {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// BatchToSpace(x, block_shape, crops_begin, crops_end): one element per axis, block_shape[0] is 1.
 struct BatchToSpace {
   static constexpr OpInfo info{
-      "BatchToSpace", 4, 4, 1, Trait::none, "Moves the batch into blocks of space, then crops"};
+      "BatchToSpace", 4, 4, 1, Trait::none, "Moves the batch into blocks of space, then crops", 2};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -139,7 +147,7 @@ struct BatchToSpace {
 /// SpaceToBatch(x, block_shape, pads_begin, pads_end): one element per axis, block_shape[0] is 1.
 struct SpaceToBatch {
   static constexpr OpInfo info{
-      "SpaceToBatch", 4, 4, 1, Trait::none, "Pads, then moves blocks of space into the batch"};
+      "SpaceToBatch", 4, 4, 1, Trait::none, "Pads, then moves blocks of space into the batch", 2};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

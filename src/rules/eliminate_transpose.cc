@@ -1,8 +1,9 @@
-/// Transposes that cancel around element-wise operators, or that a matrix product can do by itself.
+/// Transposes that cancel around operators that can do without them (graph/permute.h), or that a matrix
+/// product can do by itself.
 #include <algorithm>
 #include <numeric>
 
-#include "ops/elementwise.h"
+#include "graph/permute.h"
 #include "ops/matmul.h"
 #include "ops/shaping.h"
 #include "rules/rules.h"
@@ -11,12 +12,7 @@
 namespace lamina {
 namespace {
 
-std::optional<Ints> order_of(const Graph& g, const Node& n) {
-  auto order = constant_ints(g, n, 1);
-  return order && !order->empty() ? order : std::nullopt;
-}
-
-bool has_order(const Graph& g, const Node& n) { return order_of(g, n).has_value(); }
+bool has_order(const Graph& g, const Node& n) { return transpose_order(g, n).has_value(); }
 
 Ints inverse(const Ints& order) {
   Ints out(order.size());
@@ -25,10 +21,12 @@ Ints inverse(const Ints& order) {
   return out;
 }
 
-/// A constant that meets a tensor transposed by `order`, as it meets the tensor itself.
-Tensor moved_back(const Tensor& t, const Ints& order) {
-  Dims dims(order.size() - t.rank(), 1);
-  dims.insert(dims.end(), t.shape().begin(), t.shape().end());
+/// A constant that meets a tensor transposed by `order`, as it meets the tensor itself. `seen`: the shape
+/// under which the operator sees it.
+Tensor moved_back(const Tensor& t, const Shape& seen, const Ints& order) {
+  const Dims own = seen.known() ? seen.sizes() : t.shape();
+  Dims dims(order.size() - own.size(), 1);
+  dims.insert(dims.end(), own.begin(), own.end());
   Node node;
   node.op = Transpose{};
   node.inputs.resize(2);
@@ -36,97 +34,237 @@ Tensor moved_back(const Tensor& t, const Ints& order) {
   return evaluate_node(node, {t.to_aligned().reshaped(dims), ints_tensor(inverse(order))}, {}).at(0);
 }
 
-/// Which input of an element-wise node the transposed value comes in by; all others must be constants.
-std::optional<std::size_t> only_variable(const Graph& g, const Node& n) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-    if (!n.inputs[i].valid() || g.constant(n.inputs[i])) continue;
-    if (found) return std::nullopt;
-    found = i;
+bool all_ones(const Shape& s) { return s.known() && s.count().is(1); }
+
+/// The Transpose by `order` that gives the value, or an invalid id.
+NodeId transposed_by(const Graph& g, ValueId v, const Ints& order) {
+  const auto maker = g.producer(v);
+  const bool is = maker.valid() && g.node(maker).op.is<Transpose>();
+  return is && transpose_order(g, g.node(maker)) == order ? maker : NodeId();
+}
+
+/// Operand i of a node that is to work on what Transposes by `order` read can be had without work.
+Verdict can_move_back(const Match& m, const Node& n, std::size_t i, const PermutedInput& how,
+                      const Ints& order) {
+  const Graph& g = m.graph();
+  const auto v = n.inputs[i];
+  if (how.kind != PermutedInput::Kind::permuted || !v.valid()) return Verdict::yes();
+  if (g.constant(v) || all_ones(g.type(v).shape) || transposed_by(g, v, order).valid()) return Verdict::yes();
+  return Verdict::no("{} is no constant and is not transposed alike", m.label(v));
+}
+
+ValueId moved_back(Rewrite& r, ValueId v, const PermutedInput& how, const Ints& order) {
+  const Graph& g = r.graph();
+  if (how.kind == PermutedInput::Kind::replaced) return r.constant(how.value);
+  if (how.kind == PermutedInput::Kind::same || !v.valid()) return v;
+  if (const auto maker = transposed_by(g, v, order); maker.valid()) {
+    r.absorb(maker);
+    return g.node(maker).inputs[0];
   }
-  return found;
+  const Tensor* t = g.constant(v);
+  return t && t->size() != 1 ? r.constant(moved_back(*t, how.shape, order)) : v;
 }
 
+/// The node without the Transposes by `order` before it: is there such a node?
+struct Moved {
+  Verdict verdict;
+  Permuted made;
+};
+Moved without_transposes(const Match& m, NodeId id, const Ints& order) {
+  const Node& n = m.graph().node(id);
+  auto [verdict, made] = permuted(m.graph(), n, order);
+  if (!verdict)
+    return {Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason()), {}};
+  for (std::size_t i = 1; i < n.inputs.size() && verdict; ++i)
+    verdict = can_move_back(m, n, i, made.inputs[i], order);
+  return {std::move(verdict), std::move(made)};
+}
+
+/// Adds it; `x` is its input 0.
+ValueId add_moved(Rewrite& r, NodeId id, const Permuted& made, ValueId x, const Ints& order) {
+  auto inputs = r.graph().node(id).inputs;
+  inputs.resize(made.inputs.size());
+  inputs[0] = x;
+  for (std::size_t i = 1; i < inputs.size(); ++i) inputs[i] = moved_back(r, inputs[i], made.inputs[i], order);
+  r.named_after(id);
+  return r.add(Op(made.op), std::move(inputs));
+}
+
+/// Gives one result and says of itself how it looks with its axes permuted.
 bool is_link(const Graph& g, const Node& n) {
-  return n.bodies.empty() && n.outputs.size() == 1 && only_variable(g, n) == std::size_t{0} &&
-         (n.op.has(Trait::unary_elementwise) || n.op.has(Trait::binary_elementwise));
+  if (!n.bodies.empty() || n.outputs.size() != 1 || n.inputs.empty() || !n.inputs[0].valid()) return false;
+  if (n.op.has(Trait::elementwise)) return true;
+  const auto& x = g.type(n.inputs[0]).shape;
+  if (!x.ranked()) return false;
+  Ints same(x.rank());
+  std::iota(same.begin(), same.end(), 0);
+  return bool(permuted(g, n, same).verdict);
 }
 
-/// Transpose -> element-wise operators -> the inverse Transpose.
+/// A Transpose and the operators behind it, each of which reads the one before.
+struct Run {
+  ValueId x;
+  Ints order;                 ///< of the Transpose
+  std::vector<NodeId> nodes;  ///< from the Transpose on
+};
+
+/// The run without its Transpose: how the axes of its result lie then, or why that cannot be.
+struct WithoutTranspose {
+  Verdict verdict = Verdict::yes();
+  Ints order;
+};
+WithoutTranspose without_transpose(const Match& m, const Run& run) {
+  WithoutTranspose out{Verdict::yes(), run.order};
+  for (std::size_t i = 0; i < run.nodes.size() && out.verdict; ++i) {
+    const auto y = m.graph().node(run.nodes[i]).outputs[0];
+    if (i + 1 < run.nodes.size()) out.verdict = read_only_by(m.graph(), y, run.nodes[i + 1]);
+    if (!out.verdict) break;
+    auto moved = without_transposes(m, run.nodes[i], out.order);
+    out.verdict = std::move(moved.verdict);
+    if (out.verdict) out.order = moved.made.outputs[0];
+  }
+  return out;
+}
+
+ValueId add_without_transpose(Rewrite& r, const Run& run) {
+  ValueId running = run.x;
+  Ints order = run.order;
+  for (auto id : run.nodes) {
+    const auto made = without_transposes(r.match(), id, order).made;
+    running = add_moved(r, id, made, running, order);
+    order = made.outputs[0];
+  }
+  return running;
+}
+
+Run run_of(const Match& m, const Pattern& x, const Pattern& first, const Pattern& links) {
+  auto nodes = m.links(links);
+  std::reverse(nodes.begin(), nodes.end());
+  return {m.value(x), *transpose_order(m.graph(), m.node(first)), std::move(nodes)};
+}
+
+/// Transpose -> operators -> the inverse Transpose.
 void add_pair(Rules& rules) {
   const auto x = any();
-  const auto first = is<Transpose>(x, constant()).that(has_order);
-  const auto links = chain(with_trait(Trait::elementwise, "element-wise operator", {}).that(is_link), first);
-  const auto last = is<Transpose>(links, constant()).that(has_order);
+  const auto first = is<Transpose>(x).that(has_order);
+  const auto links = chain(node("operator", is_link, {}), first);
+  const auto last = is<Transpose>(links).that(has_order);
   rules.push_back(rule("cancel-transposes",
-                       "Drops two Transposes with only element-wise operators between them",
+                       "Drops two Transposes when what lies between them works on the axes as they were",
                        RuleSet::portable, last)
                       .when([=](const Match& m) -> Verdict {
                         const Graph& g = m.graph();
-                        const auto order = *order_of(g, m.node(first));
-                        if (*order_of(g, m.root_node()) != inverse(order))
+                        const auto run = run_of(m, x, first, links);
+                        if (!run.nodes.empty())
+                          if (auto v = read_only_by(g, g.node(run.nodes.back()).outputs[0], m.root()); !v)
+                            return v;
+                        const auto end = without_transpose(m, run);
+                        if (!end.verdict) return end.verdict;
+                        if (*transpose_order(g, m.root_node()) != inverse(end.order))
                           return Verdict::no("{} does not undo {}", m.label(last), m.label(first));
-                        ValueId running = m.root_node().inputs[0];
-                        NodeId reader = m.root();
-                        for (auto link : m.links(links)) {
-                          if (auto v = read_only_by(g, running, reader); !v) return v;
-                          const Node& n = g.node(link);
-                          if (n.op.has(Trait::binary_elementwise))
-                            if (auto v = does_not_grow(m.label(n.inputs[1]), g.type(n.inputs[1]).shape,
-                                                       g.type(n.inputs[0]).shape);
-                                !v)
-                              return v;
-                          running = n.inputs[0];
-                          reader = link;
-                        }
                         return Verdict::yes();
                       })
                       .make([=](Rewrite& r) {
-                        const Match& m = r.match();
-                        const auto order = *order_of(r.graph(), m.node(first));
-                        ValueId running = m.value(x);
-                        auto list = m.links(links);
-                        std::reverse(list.begin(), list.end());
-                        for (auto link : list) {
-                          const Node n = r.graph().node(link);
-                          auto inputs = n.inputs;
-                          inputs[0] = running;
-                          if (n.op.has(Trait::binary_elementwise))
-                            if (const auto& t = *r.graph().constant(inputs[1]); t.size() != 1)
-                              inputs[1] = r.constant(moved_back(t, order));
-                          r.named_after(link);
-                          running = r.add(Op(n.op), std::move(inputs));
-                        }
-                        if (list.empty()) r.note("undoes '" + r.graph().label(m.id(first)) + "'");
-                        r.replace(running);
+                        const auto run = run_of(r.match(), x, first, links);
+                        if (run.nodes.empty())
+                          r.note("undoes '" + r.graph().label(r.match().id(first)) + "'");
+                        r.replace(add_without_transpose(r, run));
                       }));
 }
 
-/// The same Transpose on both operands goes behind the operator.
-void add_operands(Rules& rules) {
-  const auto a = any(), b = any();
-  const auto left = is<Transpose>(a, constant()).that(has_order).used_once();
-  const auto right = is<Transpose>(b, constant()).that(has_order).used_once();
-  const auto root = with_trait(Trait::binary_elementwise, "element-wise operator", {left, right});
-  rules.push_back(rule("join-operand-transposes", "Transposes the result once instead of both operands",
+/// Axes go or become 1, and those that stay may then lie as they did before the Transpose.
+bool reduces(const Graph& g, const Node& n) {
+  if (n.op.has(Trait::elementwise) || !is_link(g, n)) return false;
+  const auto &x = g.type(n.inputs[0]).shape, &y = g.type(n.outputs[0]).shape;
+  if (!x.ranked() || !y.ranked() || y.rank() != x.rank()) return x.ranked() && y.rank() < x.rank();
+  for (std::size_t i = 0; i < x.rank(); ++i)
+    if (y[i].is(1) && !x[i].is(1)) return true;
+  return false;
+}
+
+/// Axes longer than 1 keep their order.
+bool moves_ones_only(const Shape& shape, const Ints& order) {
+  std::int64_t last = -1;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    if (shape[k].is(1)) continue;
+    if (order[k] < last) return false;
+    last = order[k];
+  }
+  return true;
+}
+
+/// Transpose -> operators -> a reduction of the axes that change places.
+void add_before_reduction(Rules& rules) {
+  const auto x = any();
+  const auto first = is<Transpose>(x).that(has_order).used_once();
+  const auto links = chain(node("operator", is_link, {}), first);
+  const auto root = node("reduction", reduces, {links});
+  const auto whole = [=](const Match& m) {
+    auto run = run_of(m, x, first, links);
+    run.nodes.push_back(m.root());
+    return run;
+  };
+  rules.push_back(rule("drop-transpose-before-reduction",
+                       "Drops a Transpose when the axes that it moves are reduced behind it",
                        RuleSet::portable, root)
                       .when([=](const Match& m) -> Verdict {
-                        if (*order_of(m.graph(), m.node(left)) != *order_of(m.graph(), m.node(right)))
-                          return Verdict::no("{} and {} have different orders", m.label(left),
-                                             m.label(right));
+                        const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
+                        const auto end = without_transpose(m, whole(m));
+                        if (!end.verdict) return end.verdict;
+                        if (!moves_ones_only(shape, end.order) || !reshape_pattern(shape))
+                          return Verdict::no("the axes that stay change places in {}", m.label(first));
                         return Verdict::yes();
                       })
                       .make([=](Rewrite& r) {
+                        const auto& shape = r.graph().type(r.match().root_node().outputs[0]).shape;
+                        const auto pattern = *reshape_pattern(shape);
+                        const auto y = add_without_transpose(r, whole(r.match()));
+                        r.replace(r.add(Reshape{}, {y, r.constant(ints_tensor(pattern))}));
+                      }));
+}
+
+/// Reads two or more Transposes, and nothing else but constants.
+bool joins_transposes(const Graph& g, const Node& n) {
+  std::size_t count = 0;
+  for (auto v : n.inputs) {
+    if (!v.valid() || g.constant(v)) continue;
+    const auto maker = g.producer(v);
+    if (!maker.valid() || !g.node(maker).op.is<Transpose>() || !has_order(g, g.node(maker))) return false;
+    ++count;
+  }
+  return count > 1 && is_link(g, n);
+}
+
+/// The same Transpose on all operands goes behind the operator.
+void add_operands(Rules& rules) {
+  const auto x = any();
+  const auto left = is<Transpose>(x).that(has_order).used_once();
+  const auto root = node("operator", joins_transposes, {left});
+  rules.push_back(rule("join-operand-transposes", "Transposes the result once instead of all operands",
+                       RuleSet::portable, root)
+                      .when([=](const Match& m) -> Verdict {
+                        const Graph& g = m.graph();
+                        const auto order = *transpose_order(g, m.node(left));
+                        for (auto v : m.root_node().inputs) {
+                          if (!v.valid() || g.constant(v)) continue;
+                          if (!transposed_by(g, v, order).valid())
+                            return Verdict::no("{} and {} have different orders", m.label(left), m.label(v));
+                          if (auto read = read_only_by(g, v, m.root()); !read) return read;
+                        }
+                        return without_transposes(m, m.root(), order).verdict;
+                      })
+                      .make([=](Rewrite& r) {
                         const Match& m = r.match();
-                        const auto order = *order_of(r.graph(), m.node(left));
-                        const auto y = r.add(Op(m.root_node().op), {m.value(a), m.value(b)});
+                        const auto order = *transpose_order(r.graph(), m.node(left));
+                        const auto made = without_transposes(m, m.root(), order).made;
+                        const auto y = add_moved(r, m.root(), made, m.value(x), order);
                         r.named_after(left);
-                        r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(order))}));
+                        r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(made.outputs[0]))}));
                       }));
 }
 
 bool swaps_last_two(const Graph& g, const Node& n) {
-  auto order = order_of(g, n);
+  auto order = transpose_order(g, n);
   if (!order || order->size() < 2) return false;
   std::swap(order->end()[-1], order->end()[-2]);
   return std::is_sorted(order->begin(), order->end());
@@ -135,7 +273,7 @@ bool swaps_last_two(const Graph& g, const Node& n) {
 void add_into_matmul(Rules& rules) {
   for (const bool second : {false, true}) {
     const auto x = any();
-    const auto transpose = is<Transpose>(x, constant()).that(swaps_last_two).used_once();
+    const auto transpose = is<Transpose>(x).that(swaps_last_two).used_once();
     const auto root = second ? is<MatMul>(any(), transpose) : is<MatMul>(transpose, any());
     rules.push_back(rule(second ? "fuse-transpose-into-matmul-b" : "fuse-transpose-into-matmul-a",
                          second ? "MatMul transposes its second operand itself"
@@ -163,6 +301,7 @@ void add_into_matmul(Rules& rules) {
 
 void add_eliminate_transpose(Rules& rules) {
   add_pair(rules);
+  add_before_reduction(rules);
   add_operands(rules);
   add_into_matmul(rules);
 }

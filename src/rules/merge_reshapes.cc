@@ -14,21 +14,8 @@ Pattern reshaping(Patterns inputs) {
   });
 }
 
-/// The order of a Transpose, one number per axis.
-std::optional<Ints> order_of(const Graph& g, const Node& n) {
-  const auto& shape = g.type(n.inputs[0]).shape;
-  if (has_input(n, 1)) {
-    auto order = constant_ints(g, n, 1);
-    if (!order || !order->empty()) return order;
-  }
-  if (!shape.ranked()) return std::nullopt;
-  Ints order;
-  for (std::size_t i = shape.rank(); i > 0; --i) order.push_back(static_cast<std::int64_t>(i - 1));
-  return order;
-}
-
 Verdict order_known(const Match& m, const Pattern& transpose) {
-  return order_of(m.graph(), m.node(transpose))
+  return transpose_order(m.graph(), m.node(transpose))
              ? Verdict::yes()
              : Verdict::no("the order of {} is not a constant", m.label(transpose));
 }
@@ -36,12 +23,12 @@ Verdict order_known(const Match& m, const Pattern& transpose) {
 /// Axes that are longer than 1 keep their order: no element moves in memory.
 bool moves_ones_only(const Graph& g, const Node& n) {
   const auto& shape = g.type(n.inputs[0]).shape;
-  const auto order = order_of(g, n);
-  if (!shape.ranked() || !order || order->size() != shape.rank()) return false;
+  const auto order = transpose_order(g, n);
+  if (!order) return false;
   if (std::is_sorted(order->begin(), order->end())) return false;  // that is an identity
   std::int64_t last = -1;
   for (auto axis : *order) {
-    if (shape[normalize_axis(axis, shape.rank(), "axis")].is(1)) continue;
+    if (shape[static_cast<std::size_t>(axis)].is(1)) continue;
     if (axis < last) return false;
     last = axis;
   }
@@ -76,8 +63,8 @@ void add_merge_reshapes(Rules& rules) {
                         return order_known(m, outer);
                       })
                       .make([=](Rewrite& r) {
-                        const auto first = *order_of(r.graph(), r.match().node(inner));
-                        auto order = *order_of(r.graph(), r.match().node(outer));
+                        const auto first = *transpose_order(r.graph(), r.match().node(inner));
+                        auto order = *transpose_order(r.graph(), r.match().node(outer));
                         for (auto& axis : order) axis = first.at(static_cast<std::size_t>(axis));
                         r.replace(r.add(Transpose{}, {r.match().value(y), r.constant(ints_tensor(order))}));
                       })

@@ -38,7 +38,7 @@ ValueId unscaled(const Graph& g, ValueId v) {
 /// The keys come as [..., E, S] from a Transpose with a known order, which another Transpose can join.
 bool is_transposed(const Graph& g, ValueId keys) {
   const auto maker = g.producer(unscaled(g, keys));
-  return maker.valid() && g.node(maker).op.is<Transpose>() && constant_ints(g, g.node(maker), 1);
+  return maker.valid() && g.node(maker).op.is<Transpose>() && transpose_order(g, g.node(maker));
 }
 
 /// Changes the last two axes.

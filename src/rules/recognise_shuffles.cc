@@ -17,7 +17,7 @@ struct Shapes {
 std::optional<Shapes> shapes_of(const Match& m, const Pattern& x, const Pattern& split,
                                 const Pattern& turned) {
   const auto& g = m.graph();
-  const auto order = constant_ints(g, m.node(turned), 1);
+  const auto order = transpose_order(g, m.node(turned));
   const Shapes s{m.shape(x), m.shape(split), g.type(m.root_node().outputs[0]).shape, order.value_or(Ints())};
   if (!order || !s.from.ranked() || !s.middle.ranked() || !s.to.ranked() || order->size() != s.middle.rank())
     return std::nullopt;

@@ -116,9 +116,9 @@ bool keeps_every_element(const Graph& g, const Node& n) {
   if (n.op.has(Trait::keeps_values)) return same_shape_of_same_count(in, out);
   if (n.op.is<Broadcast>() || n.op.is<Tile>()) return in.same(out);
   if (n.op.is<Transpose>()) {
-    if (!has_input(n, 1)) return in.ranked() && in.rank() < 2;
-    const auto order = constant_ints(g, n, 1);
-    return order && !order->empty() && std::is_sorted(order->begin(), order->end());
+    if (const auto order = transpose_order(g, n)) return std::is_sorted(order->begin(), order->end());
+    const auto given = constant_ints(g, n, 1);  // of a rank that is not known
+    return given && !given->empty() && std::is_sorted(given->begin(), given->end());
   }
   if (n.op.is<Pad>()) return all_equal(constant_ints(g, n, 1), 0) && all_equal(constant_ints(g, n, 2), 0);
   if (n.op.is<Slice>()) return all_equal(constant_ints(g, n, 3), 1) && in.same(out);

@@ -56,6 +56,13 @@ std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::siz
   return to_ints(*t);
 }
 
+std::optional<Ints> transpose_order(const Graph& graph, const Node& n) {
+  const auto& shape = graph.type(n.inputs[0]).shape;
+  const auto given = has_input(n, 1) ? constant_ints(graph, n, 1) : Ints();
+  if (!given || !shape.ranked()) return std::nullopt;
+  return transpose_order(*given, shape.rank());
+}
+
 Verdict does_not_grow(const std::string& label, const Shape& operand, const Shape& target) {
   if (operand.ranked() && operand.rank() == 0) return Verdict::yes();
   if (!operand.ranked() || !target.ranked() || operand.rank() > target.rank())

@@ -15,6 +15,8 @@ std::optional<double> single_value(const Graph& graph, ValueId value);
 /// A constant integer operand's elements.
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input);
 bool has_input(const Node& node, std::size_t input);
+/// The order of a Transpose, one number per axis of what it reads; nothing where it or the rank is not known.
+std::optional<Ints> transpose_order(const Graph& graph, const Node& transpose);
 
 /// An operand that broadcasts to `target` without making it larger: provably, whatever unknown sizes turn out
 /// to be.

@@ -92,7 +92,10 @@ TEST(Transpose, Infers) {
   EXPECT_EQ(infer(Transpose{}, {f32({n, 3}), TensorType{ElementType::i64, {2}}}), "f32[?,?]");
   EXPECT_EQ(infer(Transpose{}, {f32(Shape()), ints({1, 0})}), "f32[?,?]");
   EXPECT_ERROR(infer(Transpose{}, {f32({n, 3}), ints({0, 0})}), "twice");
-  EXPECT_ERROR(infer(Transpose{}, {f32({n, 3}), ints({0, 2})}), "order is 2");
+  EXPECT_ERROR(infer(Transpose{}, {f32({n, 3}), ints({0, 2})}), "order has 2, wanted 0 to 1");
+  EXPECT_ERROR(infer(Transpose{}, {f32({n, 3}), ints({0, -1})}), "order has -1, wanted 0 to 1");
+  EXPECT_ERROR(infer(Transpose{}, {f32(Shape()), ints({-1, -2})}), "order has -1");
+  EXPECT_ERROR(evaluate(Transpose{}, {counting({2, 3}), ints({-1, 0})}), "order has -1");
   EXPECT_ERROR(infer(Transpose{}, {f32({n, 3}), ints({0})}), "rank 2");
 }
 
@@ -125,6 +128,7 @@ TEST(Broadcast, Infers) {
   EXPECT_EQ(infer(Broadcast{}, {f32({n, 1}), ints({5, 3, 7})}), "f32[5,3,7]");
   EXPECT_EQ(infer(Broadcast{}, {f32({n, 1}), TensorType{ElementType::i64, {3}}}), "f32[?,?,?]");
   const Broadcast both{.mode = BroadcastMode::bidirectional}, mapped{.mode = BroadcastMode::explicit_};
+  EXPECT_ERROR(infer(mapped, {f32({3, 3}), ints({3, 3}), ints({1, 0})}), "does not transpose");
   EXPECT_EQ(infer(both, {f32({n, 1}), ints({1, 7})}), "f32[N,7]");
   EXPECT_EQ(infer(both, {f32({n, 1}), TensorType{ElementType::i64, {3}}}), "f32[?,?,?]");
   EXPECT_ERROR(infer(Broadcast{}, {f32({2}), ints({3})}), "does not broadcast");

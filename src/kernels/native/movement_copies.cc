@@ -42,18 +42,12 @@ class Translator {
   }
 
   Verdict transpose() {
-    const auto x = v_.dims(0);
-    Ints order;
-    if (v_.has(1)) {
-      const auto given = ints(1);
-      if (!given) return Verdict::no("the order is not constant");
-      order = *given;
-    }
-    if (order.empty())
-      for (std::size_t i = x.size(); i-- > 0;) order.push_back(static_cast<std::int64_t>(i));
+    const auto given = v_.has(1) ? ints(1) : Ints();
+    if (!given) return Verdict::no("the order is not constant");
     const auto from = in_strides();
     Dims src;
-    for (auto a : order) src.push_back(from[normalize_axis(a, x.size(), "order")]);
+    for (auto axis : transpose_order(*given, v_.dims(0).size()))
+      src.push_back(from[static_cast<std::size_t>(axis)]);
     add(v_.out_dims(), src, out_strides());
     return Verdict::yes();
   }

@@ -32,9 +32,7 @@ void offer_transpose(const NodeView& v, Answers& answers) {
   const auto x = v.dims(0), y = v.out_dims();
   const auto* order = v.constant(1);
   if ((v.has(1) && !order) || bits_of(v.element(0)) < 8) return;
-  Ints axes = order ? to_ints(*order) : Ints();
-  if (axes.empty())
-    for (std::size_t i = x.size(); i-- > 0;) axes.push_back(static_cast<std::int64_t>(i));
+  const auto axes = transpose_order(order ? to_ints(*order) : Ints(), x.size());
   bool any = false;
   for (const auto in : kLayouts)
     for (const auto out : kLayouts) {
