@@ -1,11 +1,9 @@
 #include "formats/supported.h"
 
 #include <algorithm>
-#include <set>
 
 #include "formats/ir/converters.h"
 #include "formats/onnx/call.h"
-#include "ops/operators.h"
 
 namespace lamina {
 
@@ -20,17 +18,13 @@ std::vector<std::string> supported_onnx() {
   return out;
 }
 
-std::vector<std::string> supported_ir() {
-  std::set<std::string> out;
-  // Own operators that no IR has a word for.
-  const std::set<std::string> ours{"DynamicQuantize", "Quantize",           "Dequantize",
-                                   "Opaque",          "LayerNormalization", "RMSNormalization"};
-  for (const auto& name : operators().names())
-    if (!ours.contains(name)) out.insert(name);
-  for (const char* name :
-       {"Parameter", "Result", "Const", "GroupConvolution", "GroupConvolutionBackpropData", "TensorIterator"})
-    out.insert(name);
-  return {out.begin(), out.end()};
+std::vector<SupportedLayer> supported_ir() {
+  std::vector<SupportedLayer> out;
+  for (const auto& [key, layer] : ir::layer_types()) out.push_back({layer.name, layer.opset});
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.type < b.type; });
+  return out;
 }
+
+int newest_ir_opset() { return ir::kNewestOpset; }
 
 }  // namespace lamina

@@ -7,7 +7,13 @@ namespace lamina {
 
 /// ONNX operators, sorted; those of other domains as "com.microsoft:QGemm".
 std::vector<std::string> supported_onnx();
-/// Layer types of OpenVINO IR 10 and 11, sorted.
-std::vector<std::string> supported_ir();
+/// A layer type of OpenVINO IR 10 and 11, and the first operation set that has it.
+struct SupportedLayer {
+  std::string type;
+  int opset = 1;
+};
+/// Sorted by type. Each is also read in all later sets, up to newest_ir_opset().
+std::vector<SupportedLayer> supported_ir();
+int newest_ir_opset();
 
 }  // namespace lamina

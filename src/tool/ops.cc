@@ -1,7 +1,7 @@
 /// lamina ops: the supported operators.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "formats/supported.h"
 #include "kernels/kernel.h"
@@ -34,7 +34,6 @@ std::vector<std::string> kernel_names(const Op& op) {
 
 struct Row {
   std::string name, doc, kernels;
-  std::vector<std::string> onnx, ir;
 };
 
 std::vector<Row> rows() {
@@ -42,23 +41,30 @@ std::vector<Row> rows() {
   for (const auto& name : operators().names()) {
     const auto* prototype = operators().find(name);
     const Op op{std::shared_ptr<const AnyOp>(prototype->copy())};
-    out.push_back({name,
-                   std::string(prototype->info().doc),
-                   fmt::format("{}", fmt::join(kernel_names(op), ", ")),
-                   {},
-                   {}});
+    out.push_back(
+        {name, std::string(prototype->info().doc), fmt::format("{}", fmt::join(kernel_names(op), ", "))});
   }
+  return out;
+}
+
+/// Layer types of IR by the operation set that brought them.
+std::map<int, std::vector<std::string>> ir_by_opset() {
+  std::map<int, std::vector<std::string>> out;
+  for (const auto& layer : supported_ir()) out[layer.opset].push_back(layer.type);
   return out;
 }
 
 int run(const OpsOptions& o) {
   nlohmann::json j{
-      {"operators", nlohmann::json::array()}, {"onnx", supported_onnx()}, {"ir", supported_ir()}};
+      {"operators", nlohmann::json::array()}, {"onnx", supported_onnx()}, {"ir", nlohmann::json::array()}};
+  for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
   const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
-  if (o.format == "onnx" || o.format == "ir") {
-    for (const auto& name : o.format == "onnx" ? supported_onnx() : supported_ir()) o.common.say("{}", name);
+  if (o.format == "onnx") {
+    for (const auto& name : supported_onnx()) o.common.say("{}", name);
+  } else if (o.format == "ir") {
+    for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
   } else if (o.format == "markdown") {
     o.common.say(
         "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
@@ -68,7 +74,14 @@ int run(const OpsOptions& o) {
     for (const auto& r : list)
       o.common.say("| {} | {} | {} |", r.name, cell(r.doc), r.kernels.empty() ? "reference" : r.kernels);
     o.common.say("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", "));
-    o.common.say("\n## OpenVINO IR 10 and 11\n\n{}", fmt::join(supported_ir(), ", "));
+    o.common.say(
+        "\n## OpenVINO IR 10 and 11\n\nLayers by the operation set that brought them; each is read in all "
+        "later "
+        "sets, too, up to opset{}. A layer that names an older\nset, or a set that is not known, is not "
+        "supported, as one of an unknown type.\n\n| since | layers |\n| --- | --- |",
+        newest_ir_opset());
+    for (const auto& [opset, types] : ir_by_opset())
+      o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
   } else {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);

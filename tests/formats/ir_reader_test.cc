@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "graph/verify.h"
+#include "ops/operators.h"
 #include "tests/formats/ir_text.h"
 
 namespace lamina::testing {
@@ -212,6 +213,31 @@ TEST(IrReader, ListsUnsupportedLayersAndStillReads) {
   EXPECT_EQ(loaded.unsupported[3].type, "Const");
   EXPECT_EQ(loaded.unsupported[3].reason, "element type nf4");
   EXPECT_EQ(verify(loaded.graph), Strings());
+}
+
+TEST(IrReader, KnowsLayersByTypeAndOperationSet) {
+  const auto unsupported = [](const std::string& type, const std::string& version) {
+    IrText ir;
+    const int x = ir.parameter("x", "1,2,4,4");
+    ir.result({ir.layer(type, version, "", {{x}})});
+    const auto loaded = read(ir);
+    EXPECT_EQ(verify(loaded.graph), Strings()) << type;
+    return loaded.unsupported.empty() ? std::string("read") : loaded.unsupported[0].reason;
+  };
+  EXPECT_EQ(unsupported("SoftSign", "opset9"), "read");
+  EXPECT_EQ(unsupported("SoftSign", "opset16"), "read");
+  EXPECT_EQ(unsupported("SoftSign", "opset8"), "opset8, it is known from opset9 on");
+  EXPECT_EQ(unsupported("softsign", "opset1"), "opset1, it is known from opset9 on");
+  EXPECT_EQ(unsupported("SoftSign", "opset17"), "opset17, known are 1 to 16");
+  EXPECT_EQ(unsupported("SoftSign", "opset0"), "version \"opset0\"");
+  EXPECT_EQ(unsupported("Identity", "opset15"), "opset15, it is known from opset16 on");
+  std::size_t own = 0;
+  for (const auto& name : operators().names()) {
+    if (operators().find(name)->info().opset != 0) continue;
+    ++own;
+    for (const auto* version : {"opset1", "opset16"}) EXPECT_EQ(unsupported(name, version), "") << name;
+  }
+  EXPECT_GE(own, 10U);  // ConvolutionDepthwise, Elementwise, PowerStatic, ...
 }
 
 TEST(IrReader, SubtractsTheMeansOfVersion10) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "formats/ir/text.h"
 #include "ops/operators.h"
@@ -10,29 +9,20 @@
 namespace lamina::ir {
 namespace {
 
-constexpr int kNewestOpset = 16;
-
-/// Operators of lamina that are in no operation set of OpenVINO.
-constexpr std::array<std::string_view, 8> kNotInIr = {"DynamicQuantize", "Dequantize", "LayerNormalization",
-                                                      "Opaque",          "Quantize",   "RMSNormalization",
-                                                      "RandomNormal",    "Trilu"};
+/// Layers that are no operators of lamina.
+constexpr std::array<std::string_view, 8> kFurther = {"Const",
+                                                      "GroupConvolution",
+                                                      "GroupConvolutionBackpropData",
+                                                      "Parameter",
+                                                      "Result",
+                                                      "Reverse",
+                                                      "TensorIterator",
+                                                      "Xor"};
 
 /// Marked `extension` or `experimental`, but of the ordinary sets.
 bool is_adopted(const std::string& type) {
   return type == "grucell" || type == "rnncell" || type == "proposal" ||
          type.starts_with("experimentaldetectron");
-}
-
-/// lamina's name of a layer type, found without regard to case; empty when there is none.
-std::string_view operator_name(const std::string& type) {
-  static const auto names = [] {
-    std::map<std::string, std::string, std::less<>> out;
-    for (const auto& name : operators().names())
-      if (std::find(kNotInIr.begin(), kNotInIr.end(), name) == kNotInIr.end()) out.emplace(lower(name), name);
-    return out;
-  }();
-  const auto it = names.find(type);
-  return it == names.end() ? std::string_view() : it->second;
 }
 
 /// PaddlePaddle's broadcasting lays input 1 along the axes of input 0 from `axis` on, without its trailing
@@ -73,18 +63,32 @@ std::vector<ValueId> broadcast_inputs(LayerContext& c) {
 
 }  // namespace
 
+const std::map<std::string, LayerType, std::less<>>& layer_types() {
+  static const auto all = [] {
+    std::map<std::string, LayerType, std::less<>> out;
+    for (const auto& name : operators().names())
+      if (const int opset = operators().find(name)->info().opset; opset != 0)
+        out.emplace(lower(name), LayerType{name, opset});
+    for (const auto name : kFurther) out.emplace(lower(name), LayerType{std::string(name), 1});
+    return out;
+  }();
+  return all;
+}
+
 void convert(LayerContext& c) {
   const Layer& layer = c.layer();
   const std::string type = lower(layer.type);
+  const auto known = layer_types().find(type);
   if (layer.opset == 0 && !is_adopted(type))
     throw NotSupported{fmt::format("version \"{}\"", layer.version.substr(0, 80))};
   if (layer.opset > kNewestOpset)
     throw NotSupported{fmt::format("opset{}, known are 1 to {}", layer.opset, kNewestOpset)};
+  if (known == layer_types().end()) throw NotSupported{};
+  if (const int first = known->second.opset; layer.opset != 0 && layer.opset < first)
+    throw NotSupported{fmt::format("opset{}, it is known from opset{} on", layer.opset, first)};
   for (const auto find : {window_converter, special_converter, control_converter})
     if (const Converter converter = find(type)) return converter(c);
-  const auto name = operator_name(type);
-  if (name.empty()) throw NotSupported{};
-  Op op = c.op(name);
+  Op op = c.op(known->second.name);
   c.finish(std::move(op), c.has("auto_broadcast") ? broadcast_inputs(c) : c.all_inputs());
 }
 

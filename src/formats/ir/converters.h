@@ -1,5 +1,7 @@
 #pragma once
 /// Layers to operators.
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "formats/ir/layer_context.h"
@@ -8,7 +10,17 @@ namespace lamina::ir {
 
 using Converter = void (*)(LayerContext&);
 
-/// Converts a layer: by its special converter, else by the operator of the same name. Throws NotSupported.
+/// A type of layer as OpenVINO calls it, and the first operation set that has it.
+struct LayerType {
+  std::string name;
+  int opset = 1;
+};
+constexpr int kNewestOpset = 16;
+/// All that are read, by the name in lower case: files do not agree on case.
+const std::map<std::string, LayerType, std::less<>>& layer_types();
+
+/// Converts a layer: by its special converter, else by the operator of the same name. Throws NotSupported for
+/// types that are not in layer_types(), and in operation sets that do not have them.
 void convert(LayerContext& c);
 
 /// Type in lower case -> converter, null for none. One function per file of converters.
