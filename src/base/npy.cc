@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/limits.h"
 #include "base/mapped_file.h"
 #include "base/numbers.h"
 
@@ -144,17 +145,10 @@ class HeaderParser {
 
 /// Size of the data in bytes; throws when there can be no such array.
 std::uint64_t data_bytes(const Header& header, std::string_view where) {
-  std::uint64_t count = static_cast<std::uint64_t>(bits_of(header.type)) / 8;
-  bool overflow = false, empty = false;
-  for (const auto d : header.shape) {
-    if (d == 0)
-      empty = true;
-    else
-      overflow |= __builtin_mul_overflow(count, static_cast<std::uint64_t>(d), &count);
-  }
-  if (overflow || count > (1ull << 46))
+  const auto extent = extent_of(header.shape);
+  if (!extent || header.shape.size() > Limits::kRank)
     fail(ErrorCode::bad_file, "{}: an array of shape {} is too large", where, fmt::join(header.shape, "x"));
-  return empty ? 0 : count;
+  return element_count(header.shape) * static_cast<std::uint64_t>(bits_of(header.type)) / 8;
 }
 
 void swap_bytes(Tensor& t) {

@@ -7,9 +7,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 namespace lamina {
 namespace {
@@ -45,10 +45,7 @@ std::size_t alignment_of(ElementType type) {
 }
 
 std::size_t byte_count(ElementType type, std::size_t count) {
-  const auto bits = static_cast<std::size_t>(row(type).bits);
-  if (bits != 0 && count > (std::numeric_limits<std::size_t>::max() - 7) / bits)
-    fail(ErrorCode::bad_input, "tensor of {} elements of type {} is too large", count, row(type).name);
-  return (count * bits + 7) / 8;
+  return (count * static_cast<std::size_t>(row(type).bits) + 7) / 8;
 }
 
 /// No tensor can be larger than the machine's memory; a model that wants one is damaged.
@@ -106,24 +103,35 @@ bool is_integer(ElementType type) { return row(type).kind == 's' || row(type).ki
 bool is_signed(ElementType type) { return row(type).kind == 's' || row(type).kind == 'f'; }
 
 std::size_t element_count(std::span<const std::int64_t> shape) {
-  std::uint64_t count = 1;
-  bool zero = false;
-  for (auto d : shape) {
+  if (shape.size() > Limits::kRank)
+    fail(ErrorCode::bad_input, "a shape of {} dimensions, wanted at most {}", shape.size(), Limits::kRank);
+  for (auto d : shape)
     if (d < 0) fail(ErrorCode::bad_input, "shape has the dimension {}, wanted 0 or more", d);
-    if (d == 0) {
-      zero = true;
-    } else if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(d), &count) || count > (1ull << 62)) {
-      fail(ErrorCode::bad_input, "shape [{}] has more than 2^62 elements", fmt::join(shape, ","));
-    }
-  }
-  return zero ? 0 : static_cast<std::size_t>(count);
+  const auto extent = extent_of(shape);
+  if (!extent)
+    fail(ErrorCode::bad_input, "shape [{}] has more than 2^{} elements beside its zeros",
+         fmt::join(shape, ","), Limits::kElementBits);
+  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  return empty ? 0 : static_cast<std::size_t>(*extent);
 }
 
+namespace {
+
+/// Number of elements. An empty tensor, too, has no dimensions that the machine's memory could not hold.
+std::size_t checked_count(ElementType type, const Dims& shape) {
+  const auto count = element_count(shape);
+  const auto whole = byte_count(type, static_cast<std::size_t>(*extent_of(shape)));
+  if (whole > memory_limit())
+    fail(ErrorCode::bad_input, "a tensor {}[{}] of {} bytes{} is more than this machine's memory",
+         name_of(type), fmt::join(shape, ","), whole, count == 0 ? " beside its zeros" : "");
+  return count;
+}
+
+}  // namespace
+
 Tensor::Tensor(ElementType type, Dims shape)
-    : type_(type), shape_(std::move(shape)), size_(element_count(shape_)) {
+    : type_(type), shape_(std::move(shape)), size_(checked_count(type, shape_)) {
   const std::size_t count = bytes();
-  if (count > memory_limit())
-    fail(ErrorCode::bad_input, "a tensor of {} bytes is more than this machine's memory", count);
   owner_ = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
   if (!owner_) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
 }
@@ -131,7 +139,7 @@ Tensor::Tensor(ElementType type, Dims shape)
 Tensor Tensor::wrap(ElementType type, Dims shape, void* data) {
   Tensor t;
   t.type_ = type;
-  t.size_ = element_count(shape);
+  t.size_ = checked_count(type, shape);
   t.shape_ = std::move(shape);
   t.data_ = static_cast<std::byte*>(data);
   return t;

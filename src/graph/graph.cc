@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "graph/infer.h"
+#include "graph/limits.h"
 
 namespace lamina {
 
@@ -43,6 +44,8 @@ ValueId Graph::new_value(const std::string& name, ValueKind kind, TensorType typ
 }
 
 ValueId Graph::add_input(const std::string& name, TensorType type) {
+  if (const auto wrong = beyond_limits(type.shape); !wrong.empty())
+    fail(ErrorCode::bad_file, "input \"{}\" {}", name, wrong);
   const auto id = new_value(name, ValueKind::input, std::move(type));
   inputs_.push_back(id);
   return id;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "graph/limits.h"
+
 namespace lamina {
 
 InferContext::InferContext(const Graph& graph, const Node& node) : graph_(&graph), node_(node) {
@@ -57,6 +59,11 @@ std::optional<std::vector<Dim>> InferContext::dims(std::size_t i) const {
   return dims_of_value(*graph_, node_.inputs[i]);
 }
 
+void InferContext::set(std::size_t output, TensorType type) {
+  if (const auto wrong = beyond_limits(type.shape); !wrong.empty()) fail("output {} {}", output, wrong);
+  out_.at(output) = std::move(type);
+}
+
 void InferContext::fail_text(const std::string& text) const { throw Error(ErrorCode::bad_file, text); }
 
 namespace {
@@ -96,8 +103,11 @@ Ints to_ints(const Tensor& tensor) {
       return read_as<std::int16_t>(tensor);
     case ElementType::i8:
       return read_as<std::int8_t>(tensor);
-    case ElementType::u64:
-      return read_as<std::uint64_t>(tensor);
+    case ElementType::u64: {
+      auto out = read_as<std::uint64_t>(tensor);
+      for (auto& v : out) v = v < 0 ? INT64_MAX : v;
+      return out;
+    }
     case ElementType::u32:
       return read_as<std::uint32_t>(tensor);
     case ElementType::u16:

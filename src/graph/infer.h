@@ -28,7 +28,8 @@ class InferContext {
   std::optional<std::vector<Dim>> dims(std::size_t i) const;
 
   std::size_t outputs() const { return out_.size(); }
-  void set(std::size_t output, TensorType type) { out_.at(output) = std::move(type); }
+  /// Throws where the shape is beyond the limits (base/limits.h).
+  void set(std::size_t output, TensorType type);
   void set(std::size_t output, ElementType element, Shape shape) { set(output, {element, std::move(shape)}); }
   std::vector<TensorType>& result() { return out_; }
 
@@ -60,7 +61,8 @@ class InferContext {
 /// when it is not such a value. (src/graph/shape_values.cc)
 std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value);
 
-/// The elements of an integer tensor (any integer type or boolean; unaligned is fine).
+/// The elements of an integer tensor (any integer type or boolean; unaligned is fine) as sizes, axes or
+/// indices: u64 beyond the range of i64 saturates. For arithmetic: to_numbers() (ops/eval.h).
 Ints to_ints(const Tensor& tensor);
 
 }  // namespace lamina

@@ -36,7 +36,7 @@ class Follower {
     if (op == "Gather") return gather(n, input(0), input(1));
     if (op == "Slice") return slice(n, depth);
     if (op == "Add" || op == "Subtract" || op == "Multiply" || op == "Divide")
-      return arithmetic(op, input(0), input(1));
+      return in_range(v, arithmetic(op, input(0), input(1)));
     return std::nullopt;
   }
 
@@ -44,7 +44,23 @@ class Follower {
   static Known constant(const Tensor& t) {
     if (!is_integer(t.element_type()) || t.rank() > 1 || t.size() > kMostElements) return std::nullopt;
     const auto values = to_ints(t);
+    if (std::find(values.begin(), values.end(), INT64_MAX) != values.end()) return std::nullopt;  // no size
     return std::vector<Dim>(values.begin(), values.end());
+  }
+
+  /// What the value's own type may have cut off is not known: sums that wrapped, or a size in a byte. Sizes
+  /// without an upper bound are taken to fit 32 bits and more.
+  Known in_range(ValueId v, Known values) const {
+    const auto type = graph_.type(v).element;
+    if (!values || !is_integer(type)) return std::nullopt;
+    const int bits = std::min(bits_of(type) - (is_signed(type) ? 1 : 0), 63);
+    const auto most = bits == 63 ? INT64_MAX - 1 : (std::int64_t{1} << bits) - 1;
+    const auto least = is_signed(type) ? -most - 1 : 0;
+    for (const auto& d : *values) {
+      const bool open = !d.known() && d.high() == Dim::kUnbounded && bits >= 31;
+      if (d.low() < least || d.low() > most || (!open && d.high() > most)) return std::nullopt;
+    }
+    return values;
   }
 
   Known shape_of(ValueId v) const {
@@ -55,9 +71,8 @@ class Follower {
 
   /// Only values of rank 0 and 1 are followed.
   Known same_elements(ValueId v, Known from) const {
-    const auto& type = graph_.type(v);
-    if (!from || !is_integer(type.element)) return std::nullopt;
-    return type.shape.ranked() && type.shape.rank() > 1 ? std::nullopt : from;
+    const auto& shape = graph_.type(v).shape;
+    return shape.ranked() && shape.rank() > 1 ? std::nullopt : in_range(v, from);
   }
 
   Known concat(const Node& n, int depth) {

@@ -66,14 +66,12 @@ void Clamp::infer(InferContext& c) const {
 }
 
 void Clamp::evaluate(EvalContext& c) const {
-  const auto element = c.in(0).element_type();
-  if (is_float(element)) return evaluate_unary(c, [this](double x) { return scalar::clamp(x, min, max); });
-  const auto [least, most] = integer_range(element);
-  const auto low = std::clamp(scalar::rounded(std::ceil(min)), least, most);
-  const auto high = std::clamp(scalar::rounded(std::floor(max)), least, most);
-  auto values = c.ints(0);
-  for (auto& x : values) x = x < low ? low : (x > high ? high : x);
-  c.store(0, values);
+  with_number_type(c.in(0).element_type(), [&]<class T>() {
+    auto values = c.numbers<T>(0);
+    const auto [low, high] = bounds<T>(c.in(0).element_type());
+    for (auto& x : values) x = x < low ? low : (x > high ? high : x);
+    c.store(0, values);
+  });
 }
 
 void PowerStatic::infer(InferContext& c) const { infer_unary(c, Takes::floats); }
@@ -113,20 +111,17 @@ void PRelu::evaluate(EvalContext& c) const {
   const auto slope_dims = prelu_slope_shape(Shape::of(dims), Shape::of(c.dims(1))).sizes();
   const auto strides = broadcast_strides(slope_dims, dims);
   const std::int64_t step = dims.empty() ? 0 : strides.back();
-  const auto apply = [&](auto values, const auto& slopes, auto multiply) {
+  with_number_type(c.in(0).element_type(), [&]<class T>() {
+    auto values = c.numbers<T>(0);
+    const auto slopes = c.numbers<T>(1);
     for_each_row<1>(dims, {strides}, [&](std::int64_t first, const auto& at, std::int64_t count) {
       for (std::int64_t i = 0; i < count; ++i) {
         auto& x = values[static_cast<std::size_t>(first + i)];
-        if (x < 0) x = multiply(x, slopes[static_cast<std::size_t>(at[0] + i * step)]);
+        x = scalar::prelu(x, slopes[static_cast<std::size_t>(at[0] + i * step)]);
       }
     });
     c.store(0, values);
-  };
-  if (is_float(c.in(0).element_type())) {
-    apply(c.doubles(0), c.doubles(1), [](double x, double s) { return x * s; });
-  } else {
-    apply(c.ints(0), c.ints(1), scalar::wrap_mul);
-  }
+  });
 }
 
 void register_activation(Registry& r) {

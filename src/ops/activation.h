@@ -1,5 +1,7 @@
 #pragma once
 /// Activation functions. Scalar formulas are in ops/scalar.h.
+#include <algorithm>
+
 #include "ops/elementwise.h"
 
 namespace lamina {
@@ -82,7 +84,7 @@ struct Gelu {
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
-/// Clamp(x). On integers the bounds are ceil(min) and floor(max).
+/// Clamp(x). On integers the bounds are ceil(min) and floor(max), within the type.
 struct Clamp {
   static constexpr OpInfo info{
       "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::monotone, "min(max(x, min), max)", 1};
@@ -92,6 +94,17 @@ struct Clamp {
   void visit(V& v) {
     v("min", min);
     v("max", max);
+  }
+  /// The bounds on elements of a type; T as with_number_type() says.
+  template <class T>
+  std::pair<T, T> bounds(ElementType type) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return {min, max};
+    } else {
+      const auto [least, most] = integer_range<T>(type);
+      return {std::clamp(scalar::rounded<T>(std::ceil(min)), least, most),
+              std::clamp(scalar::rounded<T>(std::floor(max)), least, most)};
+    }
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -187,7 +187,6 @@ void SpaceToBatch::evaluate(EvalContext& c) const {
   const Dims &x = c.dims(0), &out = c.out_dims();
   const Ints block = c.ints(1), begin = c.ints(2);
   const std::size_t rank = x.size();
-  if (c.out().size() == 0) return;
   const auto bytes = element_bytes(c.out_element(0));
   // Per output: batch = (blocks, N), position p along axis i reads x at p * block + offset of its block -
   // pad.

@@ -149,6 +149,7 @@ struct Axes {
   }
   /// Offsets of every position, row-major.
   std::vector<std::array<std::int64_t, 2>> offsets() const {
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return {};  // however many the others make
     std::vector<std::array<std::int64_t, 2>> out{{0, 0}};
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       std::vector<std::array<std::int64_t, 2>> next;
@@ -234,7 +235,6 @@ void Einsum::infer(InferContext& c) const {
 }
 
 void Einsum::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
   const InferContext types(c.node(), inputs);
@@ -244,10 +244,9 @@ void Einsum::evaluate(EvalContext& c) const {
   } else {
     const auto sums =
         evaluate_einsum<std::uint64_t>(c, *bound, [&](std::size_t i) {  // unsigned, so that sums wrap
-          const auto v = c.ints(i);
-          return std::vector<std::uint64_t>(v.begin(), v.end());
+          return c.numbers<std::uint64_t>(i);
         });
-    c.store(0, Ints(sums.begin(), sums.end()));
+    c.store(0, sums);
   }
 }
 

@@ -91,11 +91,8 @@ void infer_unary(InferContext& c, Takes kind) {
 }
 
 void evaluate_unary(EvalContext& c, UnaryFunction f) {
-  if (is_float(c.in(0).element_type())) {
-    c.store(0, mapped(c.doubles(0), f.real));
-  } else {
-    c.store(0, mapped(c.ints(0), f.integer));
-  }
+  with_number_type(c.in(0).element_type(),
+                   [&]<class T>() { c.store(0, mapped(c.numbers<T>(0), f.of<T>())); });
 }
 
 void evaluate_unary(EvalContext& c, const std::function<double(double)>& f) {
@@ -110,26 +107,24 @@ void infer_binary(InferContext& c, Takes kind, bool compares) {
 }
 
 void evaluate_binary(EvalContext& c, BinaryFunction f) {
-  if (is_float(c.in(0).element_type())) {
-    combine(c, c.doubles(0), c.doubles(1), f.real);
-  } else {
-    combine(c, c.ints(0), c.ints(1), f.integer);
-  }
+  with_number_type(c.in(0).element_type(),
+                   [&]<class T>() { combine(c, c.numbers<T>(0), c.numbers<T>(1), f.of<T>()); });
 }
 
 void Divide::infer(InferContext& c) const { infer_binary(c, Takes::numbers, false); }
 
 void Divide::evaluate(EvalContext& c) const {
   constexpr auto real = [](double a, double b) { return a / b; };
-  evaluate_binary(c, {real, m_pythondiv ? scalar::floored_div : scalar::truncated_div});
+  evaluate_binary(
+      c, {real, integer_quotient<std::int64_t>(m_pythondiv), integer_quotient<std::uint64_t>(m_pythondiv)});
 }
 
 void Round::infer(InferContext& c) const { infer_unary(c, Takes::numbers); }
 
 void Round::evaluate(EvalContext& c) const {
-  constexpr auto same = [](std::int64_t x) { return x; };
-  evaluate_unary(c,
-                 {mode == RoundMode::half_to_even ? scalar::round_half_even : scalar::round_half_away, same});
+  const bool even = mode == RoundMode::half_to_even;
+  evaluate_unary(c, {even ? scalar::round_half_even : scalar::round_half_away,
+                     [](std::int64_t x) { return x; }, [](std::uint64_t x) { return x; }});
 }
 
 void IsNaN::infer(InferContext& c) const { infer_test(c); }

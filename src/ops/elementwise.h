@@ -7,21 +7,36 @@
 
 namespace lamina {
 
-/// Functions of one element, for floats and for integers.
-struct UnaryFunction {
-  double (*real)(double);
-  std::int64_t (*integer)(std::int64_t);
+/// One function of elements, for each of the types that they are computed in (ops/scalar.h).
+template <template <class> class Function>
+struct Typed {
+  Function<double> real;
+  Function<std::int64_t> integer;
+  Function<std::uint64_t> unsigned_integer;
+  template <class T>
+  Function<T> of() const {
+    if constexpr (std::is_same_v<T, double>) return real;
+    if constexpr (std::is_same_v<T, std::int64_t>) return integer;
+    if constexpr (std::is_same_v<T, std::uint64_t>) return unsigned_integer;
+  }
 };
-struct BinaryFunction {
-  double (*real)(double, double);
-  std::int64_t (*integer)(std::int64_t, std::int64_t);
-};
+template <class T>
+using OneElement = T (*)(T);
+template <class T>
+using TwoElements = T (*)(T, T);
+using UnaryFunction = Typed<OneElement>;
+using BinaryFunction = Typed<TwoElements>;
 
 /// Output = type and shape of input 0.
 void infer_unary(InferContext& c, Takes takes);
 void evaluate_unary(EvalContext& c, UnaryFunction f);
-/// As evaluate_unary for functions with parameters.
+/// As evaluate_unary for functions of real numbers with parameters.
 void evaluate_unary(EvalContext& c, const std::function<double(double)>& f);
+/// The quotient of integers as Divide has it.
+template <class T>
+TwoElements<T> integer_quotient(bool floors) {
+  return floors ? scalar::floored_div<T> : scalar::truncated_div<T>;
+}
 void infer_binary(InferContext& c, Takes takes, bool compares);
 void evaluate_binary(EvalContext& c, BinaryFunction f);
 /// Throws unless the element type is one of those; undefined types pass.
@@ -54,7 +69,7 @@ template <class F>
 struct Unary {
   static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc, opset_of<F>};
   void infer(InferContext& c) const { infer_unary(c, F::takes); }
-  void evaluate(EvalContext& c) const { evaluate_unary(c, UnaryFunction{F::real, F::integer}); }
+  void evaluate(EvalContext& c) const { evaluate_unary(c, UnaryFunction{F::real, F::integer, F::integer}); }
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
@@ -63,7 +78,7 @@ template <class F>
 struct Binary {
   static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc, opset_of<F>};
   void infer(InferContext& c) const { infer_binary(c, F::takes, F::compares); }
-  void evaluate(EvalContext& c) const { evaluate_binary(c, BinaryFunction{F::real, F::integer}); }
+  void evaluate(EvalContext& c) const { evaluate_binary(c, BinaryFunction{F::real, F::integer, F::integer}); }
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
@@ -188,7 +203,7 @@ struct Select {
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
-/// Convert(x). Float to integer truncates towards zero and saturates; integers wrap.
+/// Convert(x). Float to integer truncates towards zero and saturates, also to i4 and u4; integers wrap.
 struct Convert {
   static constexpr OpInfo info{
       "Convert", 1, 1, 1, Trait::unary_elementwise, "The same numbers in another element type", 1};

@@ -1,5 +1,6 @@
 #include "ops/eval.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -8,14 +9,6 @@
 
 namespace lamina {
 namespace {
-
-template <class T>
-double number(T v) {
-  if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
-    return to_float(v);
-  else
-    return static_cast<double>(v);
-}
 
 template <class To, class From>
 To cast(From v) {
@@ -71,21 +64,21 @@ auto with_type(ElementType type, F&& f) {
 
 bool packed(ElementType type) { return bits_of(type) < 8; }
 
+/// Elements of whole bytes, wherever they lie.
 template <class To>
-std::vector<To> numbers(const Tensor& t) {
-  if (packed(t.element_type()) || t.element_type() == ElementType::boolean) {
-    const auto ints = to_ints(t);
-    return std::vector<To>(ints.begin(), ints.end());
-  }
+std::vector<To> read(const Tensor& t) {
   std::vector<To> out(t.size());
   with_type(t.element_type(), [&]<class T>() {
+    using Memory = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      T v;
+      Memory v;
       std::memcpy(&v, t.raw() + i * sizeof(T), sizeof(T));
-      if constexpr (std::is_same_v<To, double>)
-        out[i] = number(v);
+      if constexpr (std::is_same_v<T, bool>)
+        out[i] = static_cast<To>(v != 0);
+      else if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
+        out[i] = cast<To>(to_float(v));
       else
-        out[i] = static_cast<To>(number(v));
+        out[i] = cast<To>(v);
     }
   });
   return out;
@@ -105,7 +98,11 @@ void write(Tensor& out, const std::vector<From>& values) {
   LAMINA_CHECK(values.size() == out.size(), "{} values for {} elements", values.size(), out.size());
   if (packed(out.element_type())) {
     Ints ints(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) ints[i] = cast<std::int64_t>(values[i]);
+    const auto [low, high] = integer_range<std::int64_t>(out.element_type());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ints[i] = cast<std::int64_t>(values[i]);
+      if constexpr (std::is_floating_point_v<From>) ints[i] = std::clamp(ints[i], low, high);
+    }
     return write_packed(out, ints);
   }
   with_type(out.element_type(), [&]<class T>() {
@@ -114,38 +111,43 @@ void write(Tensor& out, const std::vector<From>& values) {
   });
 }
 
-Ints whole_numbers(const Tensor& t) {
-  if (!is_float(t.element_type())) return to_ints(t);
-  Ints out(t.size());
-  const auto values = to_doubles(t);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = cast<std::int64_t>(values[i]);
-  return out;
-}
-
 }  // namespace
 
-std::vector<double> to_doubles(const Tensor& tensor) { return numbers<double>(tensor); }
-std::vector<float> to_floats(const Tensor& tensor) { return numbers<float>(tensor); }
+template <class T>
+std::vector<T> to_numbers(const Tensor& tensor) {
+  if (!packed(tensor.element_type())) return read<T>(tensor);
+  const auto ints = to_ints(tensor);
+  return std::vector<T>(ints.begin(), ints.end());
+}
+template std::vector<double> to_numbers(const Tensor&);
+template std::vector<float> to_numbers(const Tensor&);
+template std::vector<std::int64_t> to_numbers(const Tensor&);
+template std::vector<std::uint64_t> to_numbers(const Tensor&);
 
-Tensor from_doubles(ElementType type, const Dims& shape, const std::vector<double>& values) {
+std::vector<double> to_doubles(const Tensor& tensor) { return to_numbers<double>(tensor); }
+std::vector<float> to_floats(const Tensor& tensor) { return to_numbers<float>(tensor); }
+
+template <class T>
+Tensor from_numbers(ElementType type, const Dims& shape, const std::vector<T>& values) {
   Tensor out(type, shape);
   write(out, values);
   return out;
 }
+template Tensor from_numbers(ElementType, const Dims&, const std::vector<double>&);
+template Tensor from_numbers(ElementType, const Dims&, const std::vector<std::int64_t>&);
+template Tensor from_numbers(ElementType, const Dims&, const std::vector<std::uint64_t>&);
 
+Tensor from_doubles(ElementType type, const Dims& shape, const std::vector<double>& values) {
+  return from_numbers(type, shape, values);
+}
 Tensor from_ints(ElementType type, const Dims& shape, const Ints& values) {
-  Tensor out(type, shape);
-  write(out, values);
-  return out;
+  return from_numbers(type, shape, values);
 }
 
 Tensor convert(const Tensor& tensor, ElementType type) {
   if (tensor.element_type() == type) return tensor;
   Tensor out(type, tensor.shape());
-  if (is_float(tensor.element_type()))
-    write(out, to_doubles(tensor));
-  else
-    write(out, to_ints(tensor));
+  with_number_type(tensor.element_type(), [&]<class T>() { write(out, to_numbers<T>(tensor)); });
   return out;
 }
 
@@ -160,14 +162,30 @@ EvalContext::EvalContext(const Node& node, const std::vector<Tensor>& inputs, Ru
       out_[i] = Tensor(out_types_[i].element, out_types_[i].shape.sizes());
 }
 
+bool EvalContext::nothing_to_compute() const {
+  if (out_.empty() || node_.op.has(Trait::impure)) return false;
+  return std::all_of(out_.begin(), out_.end(), [](const Tensor& t) { return t.valid() && t.size() == 0; });
+}
+
 const Tensor& EvalContext::in(std::size_t i) const {
   if (!has(i)) fail(ErrorCode::bad_input, "input {} is missing", i);
   return inputs_[i];
 }
 
+template <class T>
+std::vector<T> EvalContext::numbers(std::size_t i) const {
+  return to_numbers<T>(in(i));
+}
+template std::vector<double> EvalContext::numbers(std::size_t) const;
+template std::vector<float> EvalContext::numbers(std::size_t) const;
+template std::vector<std::int64_t> EvalContext::numbers(std::size_t) const;
+template std::vector<std::uint64_t> EvalContext::numbers(std::size_t) const;
+
 std::vector<double> EvalContext::doubles(std::size_t i) const { return to_doubles(in(i)); }
 std::vector<float> EvalContext::floats(std::size_t i) const { return to_floats(in(i)); }
-Ints EvalContext::ints(std::size_t i) const { return whole_numbers(in(i)); }
+Ints EvalContext::ints(std::size_t i) const {
+  return is_float(in(i).element_type()) ? numbers<std::int64_t>(i) : to_ints(in(i));
+}
 
 Tensor& EvalContext::out(std::size_t i) {
   LAMINA_CHECK(out_.at(i).valid(), "output {} of {} has no shape yet", i, node_.op.name());
@@ -181,6 +199,7 @@ Tensor& EvalContext::allocate(std::size_t i, const Dims& shape) {
 void EvalContext::store(std::size_t i, const std::vector<double>& values) { write(out(i), values); }
 void EvalContext::store(std::size_t i, const std::vector<float>& values) { write(out(i), values); }
 void EvalContext::store(std::size_t i, const Ints& values) { write(out(i), values); }
+void EvalContext::store(std::size_t i, const std::vector<std::uint64_t>& values) { write(out(i), values); }
 
 std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs,
                                   const RunBody& run_body) {
@@ -189,7 +208,7 @@ std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& i
     if (t.valid()) t = t.to_aligned();
   const auto base = base_inputs(node);
   EvalContext context(node, aligned, run_body);
-  node.op->evaluate(context);
+  if (!context.nothing_to_compute()) node.op->evaluate(context);
   auto results = std::move(context.results());
   if (const Graph* body = epilogue(node)) {
     std::vector<Tensor> parameters{results.at(0)};

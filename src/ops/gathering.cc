@@ -88,7 +88,6 @@ void Gather::infer(InferContext& c) const {
 }
 
 void Gather::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto axis = normalize_axis(c.ints(2).at(0), data.size(), "axis");
   const auto batch = static_cast<std::size_t>(
@@ -101,8 +100,9 @@ void Gather::evaluate(EvalContext& c) const {
   for (std::int64_t b = 0; b < batches; ++b)
     for (std::int64_t o = 0; o < outer; ++o)
       for (std::int64_t i = 0; i < count; ++i, to += inner) {
-        const auto index = checked_index(indices[static_cast<std::size_t>(b * count + i)], size);
-        mover.copy(to, ((b * outer + o) * size + index) * inner, inner);
+        const auto given = indices[static_cast<std::size_t>(b * count + i)];
+        if (out_of_range == OutOfRange::zeros && (given < -size || given >= size)) continue;
+        mover.copy(to, ((b * outer + o) * size + checked_index(given, size)) * inner, inner);
       }
   mover.finish();
 }
@@ -160,7 +160,6 @@ void GatherND::infer(InferContext& c) const {
 }
 
 void GatherND::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto batch = static_cast<std::size_t>(batch_dims), depth = static_cast<std::size_t>(shape.back());
   const auto batches = volume(data, 0, batch), tuples = volume(shape, batch, shape.size() - 1);
@@ -196,30 +195,32 @@ void GatherTree::infer(InferContext& c) const {
 
 void GatherTree::evaluate(EvalContext& c) const {
   const auto& dims = c.dims(0);
-  const auto steps = c.doubles(0);
   const auto parents = c.ints(1), lengths = c.ints(2);
-  const double end = c.doubles(3).at(0);
-  std::vector<double> out(steps.size(), end);
-  for (std::int64_t b = 0; b < dims[1]; ++b)
-    for (std::int64_t beam = 0; beam < dims[2]; ++beam) {
-      const auto place = [&](std::int64_t t, std::int64_t k) {
-        return static_cast<std::size_t>((t * dims[1] + b) * dims[2] + k);
-      };
-      const auto length = std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, dims[0]);
-      auto from = beam;
-      for (auto t = length; t-- > 0;) {
-        if (from < 0 || from >= dims[2])
-          fail(ErrorCode::bad_input, "parent {} is not one of {} beams", from, dims[2]);
-        out[place(t, beam)] = steps[place(t, from)];
-        from = parents[place(t, from)];
+  with_number_type(c.in(0).element_type(), [&]<class T>() {
+    const auto steps = c.numbers<T>(0);
+    const T end = c.numbers<T>(3).at(0);
+    std::vector<T> out(steps.size(), end);
+    for (std::int64_t b = 0; b < dims[1]; ++b)
+      for (std::int64_t beam = 0; beam < dims[2]; ++beam) {
+        const auto place = [&](std::int64_t t, std::int64_t k) {
+          return static_cast<std::size_t>((t * dims[1] + b) * dims[2] + k);
+        };
+        const auto length = std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, dims[0]);
+        auto from = beam;
+        for (auto t = length; t-- > 0;) {
+          if (from < 0 || from >= dims[2])
+            fail(ErrorCode::bad_input, "parent {} is not one of {} beams", from, dims[2]);
+          out[place(t, beam)] = steps[place(t, from)];
+          from = parents[place(t, from)];
+        }
+        bool finished = false;
+        for (std::int64_t t = 0; t < length; ++t) {
+          if (finished) out[place(t, beam)] = end;
+          finished = finished || out[place(t, beam)] == end;
+        }
       }
-      bool finished = false;
-      for (std::int64_t t = 0; t < length; ++t) {
-        if (finished) out[place(t, beam)] = end;
-        finished = finished || out[place(t, beam)] == end;
-      }
-    }
-  c.store(0, out);
+    c.store(0, out);
+  });
 }
 
 void register_gathering(Registry& r) {

@@ -1,18 +1,25 @@
 #pragma once
 /// Reading and writing elements at places given by indices. Negative indices count from the end; an index
-/// outside its axis is an error (bad_input) when it is met.
+/// outside its axis is an error (bad_input) when it is met, where the operator does not say otherwise.
 #include "ops/eval.h"
 
 namespace lamina {
+
+/// What an index outside of its axis gives: slices of zeros (OpenVINO) or an error (ONNX).
+enum class OutOfRange : std::uint8_t { zeros, error };
+template <>
+inline constexpr std::array enum_names<OutOfRange> = {std::string_view("zeros"), std::string_view("error")};
 
 /// y = data taken at `indices` along an axis: data[0..axis), indices[batch_dims..), data(axis..). Inputs:
 /// data, indices, axis.
 struct Gather {
   static constexpr OpInfo info{"Gather", 3, 3, 1, Trait::none, "Takes slices along one axis by index", 1};
   std::int64_t batch_dims = 0;
+  OutOfRange out_of_range = OutOfRange::zeros;
   template <class V>
   void visit(V& v) {
     v("batch_dims", batch_dims);
+    v("out_of_range", out_of_range);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

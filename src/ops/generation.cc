@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/limits.h"
 #include "graph/op_model.h"
 #include "ops/access.h"
 #include "ops/operators.h"
@@ -16,32 +17,31 @@ using namespace access;
 
 namespace {
 
-constexpr double kMostElements = 0x1p62;
-
 /// Number of values of start, start + step, ... before stop.
 std::int64_t range_count(double start, double stop, double step) {
   const double count = std::ceil((stop - start) / step);
-  if (!(step != 0) || !std::isfinite(count) || count > kMostElements)
+  if (!(step != 0) || !std::isfinite(count) || count > static_cast<double>(Limits::kElements))
     fail(ErrorCode::bad_input, "a range from {} to {} in steps of {} has no end", start, stop, step);
   return count > 0 ? static_cast<std::int64_t>(count) : 0;
 }
 
-std::int64_t range_count(std::int64_t start, std::int64_t stop, std::int64_t step) {
-  if (step == 0) fail(ErrorCode::bad_input, "a range from {} to {} in steps of 0 has no end", start, stop);
+/// Holds every i64 and every u64.
+__extension__ using Wide = __int128;
+
+std::int64_t range_count(Wide start, Wide stop, Wide step) {
+  if (step == 0) fail(ErrorCode::bad_input, "a range in steps of 0 has no end");
   if (step > 0 ? start >= stop : start <= stop) return 0;
-  const auto u = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
-  const auto distance = step > 0 ? u(stop) - u(start) : u(start) - u(stop);
-  const auto stride = step > 0 ? u(step) : std::uint64_t{0} - u(step);
-  const auto count = (distance - 1) / stride + 1;
-  if (count > u(std::numeric_limits<std::int64_t>::max() / 8))
-    fail(ErrorCode::bad_input, "a range from {} to {} in steps of {} is too long", start, stop, step);
+  const Wide count = step > 0 ? (stop - start - 1) / step + 1 : (start - stop - 1) / -step + 1;
+  if (count > Limits::kElements)
+    fail(ErrorCode::bad_input, "a range of {} and more values is too long",
+         static_cast<std::int64_t>(Limits::kElements));
   return static_cast<std::int64_t>(count);
 }
 
-std::int64_t known_whole(const Tensor& t) {
-  return is_float(t.element_type())
-             ? static_cast<std::int64_t>(to_doubles(convert(t, ElementType::i64)).at(0))
-             : to_ints(t).at(0);
+/// The first element; floats truncate.
+Wide whole_number(const Tensor& t) {
+  if (t.element_type() == ElementType::u64) return to_numbers<std::uint64_t>(t).at(0);
+  return to_numbers<std::int64_t>(t).at(0);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void Range::infer(InferContext& c) const {
     c.require(start->size() == 1 && stop->size() == 1 && step->size() == 1,
               "start, stop or step has no element");
     const auto count = is_integer(output_type)
-                           ? range_count(known_whole(*start), known_whole(*stop), known_whole(*step))
+                           ? range_count(whole_number(*start), whole_number(*stop), whole_number(*step))
                            : range_count(to_doubles(*start)[0], to_doubles(*stop)[0], to_doubles(*step)[0]);
     return c.set(0, output_type, Shape{Dim(count)});
   }
@@ -71,10 +71,10 @@ void Range::infer(InferContext& c) const {
 void Range::evaluate(EvalContext& c) const {
   const auto count = c.out().size();
   if (is_integer(output_type)) {
-    const auto start = static_cast<std::uint64_t>(c.ints(0)[0]),
-               step = static_cast<std::uint64_t>(c.ints(2)[0]);
-    Ints out(count);
-    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::int64_t>(start + i * step);
+    const auto start = static_cast<std::uint64_t>(whole_number(c.in(0))),
+               step = static_cast<std::uint64_t>(whole_number(c.in(2)));
+    std::vector<std::uint64_t> out(count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = start + i * step;
     return c.store(0, out);
   }
   const double start = c.doubles(0)[0], step = c.doubles(2)[0];
@@ -151,16 +151,13 @@ std::vector<T> running_sums(const std::vector<T>& x, std::int64_t size, std::int
 }  // namespace
 
 void CumSum::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto& dims = c.dims(0);
   const auto axis = normalize_axis(c.has(1) ? c.ints(1).at(0) : 0, dims.size(), "axis");
   const auto inner = volume(dims, axis + 1, dims.size());
   if (is_float(c.in(0).element_type()))
     return c.store(0, running_sums(c.doubles(0), dims[axis], inner, exclusive, reverse));
-  const auto x = c.ints(0);  // unsigned, so that sums wrap
-  const auto sums =
-      running_sums(std::vector<std::uint64_t>(x.begin(), x.end()), dims[axis], inner, exclusive, reverse);
-  c.store(0, Ints(sums.begin(), sums.end()));
+  // Unsigned, so that sums wrap.
+  c.store(0, running_sums(c.numbers<std::uint64_t>(0), dims[axis], inner, exclusive, reverse));
 }
 
 void Eye::infer(InferContext& c) const {
@@ -273,11 +270,13 @@ void RandomUniform::infer(InferContext& c) const { infer_random(c, output_type);
 void RandomUniform::evaluate(EvalContext& c) const {
   Random random(c.node(), global_seed, op_seed);
   if (is_integer(output_type)) {
-    const auto low = c.ints(1).at(0), high = c.ints(2).at(0);
-    if (high <= low) fail(ErrorCode::bad_input, "random numbers from {} to {}, wanted min < max", low, high);
-    Ints out(c.out().size());
-    const auto span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-    for (auto& v : out) v = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + random.bits() % span);
+    const Wide low = whole_number(c.in(1)), high = whole_number(c.in(2));
+    if (high <= low || high - low > std::numeric_limits<std::uint64_t>::max())
+      fail(ErrorCode::bad_input, "random integers from {} to {}, wanted min < max", static_cast<double>(low),
+           static_cast<double>(high));
+    std::vector<std::uint64_t> out(c.out().size());
+    const auto span = static_cast<std::uint64_t>(high - low);
+    for (auto& v : out) v = static_cast<std::uint64_t>(low) + random.bits() % span;
     return c.store(0, out);
   }
   const double low = c.doubles(1).at(0), high = c.doubles(2).at(0);

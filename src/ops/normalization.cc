@@ -132,7 +132,6 @@ void BatchNormInference::infer(InferContext& c) const {
 }
 
 void BatchNormInference::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   const auto gamma = c.doubles(1), beta = c.doubles(2), mean = c.doubles(3), variance = c.doubles(4);
   const std::size_t channels = gamma.size(),
@@ -150,7 +149,6 @@ void LRN::infer(InferContext& c) const {
 }
 
 void LRN::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   auto sums = x;
   for (auto& v : sums) v *= v;
@@ -168,7 +166,6 @@ void LRN::evaluate(EvalContext& c) const {
 void MVN::infer(InferContext& c) const { infer_axes(c); }
 
 void MVN::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   normalize_groups(groups_of(c.dims(0), axis_flags(c, 1, c.dims(0).size())), x, [&](double variance) {
     if (!normalize_variance) return 1.0;
@@ -180,7 +177,6 @@ void MVN::evaluate(EvalContext& c) const {
 void NormalizeL2::infer(InferContext& c) const { infer_axes(c); }
 
 void NormalizeL2::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   scale_groups(groups_of(c.dims(0), axis_flags(c, 1, c.dims(0).size())), x, [&](double sum) {
     return std::sqrt(eps_mode == L2EpsMode::add ? sum + eps : std::max(sum, eps));
@@ -201,7 +197,6 @@ void LayerNormalization::infer(InferContext& c) const {
 }
 
 void LayerNormalization::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   const auto& shape = c.dims(0);
   normalize_groups(groups_of(shape, last_axes(shape.size(), axis)), x,
@@ -227,7 +222,6 @@ void RMSNormalization::infer(InferContext& c) const {
 }
 
 void RMSNormalization::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   const auto groups = groups_of(c.dims(0), last_axes(c.dims(0).size(), axis));
   const auto n = static_cast<double>(groups.members.size());
@@ -249,7 +243,6 @@ void GroupNormalization::infer(InferContext& c) const {
 }
 
 void GroupNormalization::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   const auto& shape = c.dims(0);
   const Dims grouped{shape[0] * num_groups, static_cast<std::int64_t>(x.size()) / (shape[0] * num_groups)};
@@ -267,7 +260,6 @@ void GRN::infer(InferContext& c) const {
 }
 
 void GRN::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   std::vector<bool> channels(c.dims(0).size());
   channels[1] = true;

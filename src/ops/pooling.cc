@@ -1,5 +1,6 @@
 #include "ops/pooling.h"
 
+#include <cmath>
 #include <limits>
 
 #include "base/parallel.h"
@@ -134,7 +135,8 @@ Maxima<S> maxima(const Windows& w, const std::vector<S>& x, S lowest) {
     auto& best = m.values[static_cast<std::size_t>(o)];
     auto& where = m.positions[static_cast<std::size_t>(o)];
     for_each_position(w.in, rz, ry, rx, [&](std::int64_t at) {
-      if (where < 0 || from[at] > best) {
+      const bool nan_first = std::isnan(from[at]) && !std::isnan(best);
+      if (where < 0 || from[at] > best || nan_first) {
         best = from[at];
         where = at;
       }
@@ -160,16 +162,16 @@ double lowest_number(ElementType element) {
 /// Writes the maxima; returns their positions.
 Ints store_maxima(EvalContext& c, const Windows& w) {
   const auto element = c.out_element(0);
-  if (is_float(element)) {
-    auto m = maxima<double>(w, c.doubles(0), lowest_number(element));
+  return with_number_type(element, [&]<class T>() {
+    T lowest{};
+    if constexpr (std::is_same_v<T, double>)
+      lowest = lowest_number(element);
+    else
+      lowest = integer_range<T>(element).first;
+    auto m = maxima<T>(w, c.numbers<T>(0), lowest);
     c.store(0, m.values);
     return std::move(m.positions);
-  }
-  const auto lowest =
-      is_signed(element) ? static_cast<std::int64_t>(~std::uint64_t{0} << (bits_of(element) - 1)) : 0;
-  auto m = maxima<std::int64_t>(w, c.ints(0), lowest);
-  c.store(0, m.values);
-  return std::move(m.positions);
+  });
 }
 
 /// Position in a plane, counted column by column over its last two axes.
@@ -178,20 +180,38 @@ std::int64_t column_major(std::int64_t at, const Axes& in) {
   return (x * in[1] + y) * in[0] + z;
 }
 
-std::vector<double> means(const Windows& w, const std::vector<double>& x, bool exclude_pad) {
-  std::vector<double> out(static_cast<std::size_t>(w.planes * w.out[0] * w.out[1] * w.out[2]));
+/// Sums of 64-bit integers that cannot overflow.
+__extension__ using Wide = __int128;
+
+double mean_of(double sum, std::int64_t count) { return sum / static_cast<double>(count); }
+/// Rounded to the nearest, halves to even.
+Wide mean_of(Wide sum, std::int64_t count) {
+  const Wide quotient = sum / count, rest = sum % count, twice = 2 * (rest < 0 ? -rest : rest);
+  const bool away = twice > count || (twice == count && quotient % 2 != 0);
+  return quotient + (away ? (sum < 0 ? -1 : 1) : 0);
+}
+
+template <class T>
+std::vector<T> means(const Windows& w, const std::vector<T>& x, bool exclude_pad) {
+  using Sum = std::conditional_t<std::is_same_v<T, double>, double, Wide>;
+  std::vector<T> out(static_cast<std::size_t>(w.planes * w.out[0] * w.out[1] * w.out[2]));
   const std::int64_t plane = w.in[0] * w.in[1] * w.in[2];
   for_each_window(w, [&](std::int64_t p, std::int64_t o, const Range& rz, const Range& ry, const Range& rx) {
-    double sum = 0;
+    Sum sum = 0;
     std::int64_t count = 0;
     for_each_position(w.in, rz, ry, rx, [&](std::int64_t at) {
       sum += x[static_cast<std::size_t>(p * plane + at)];
       ++count;
     });
     if (!exclude_pad) count = rz.framed * ry.framed * rx.framed;
-    out[static_cast<std::size_t>(o)] = count == 0 ? 0 : sum / static_cast<double>(count);
+    out[static_cast<std::size_t>(o)] = count == 0 ? T{0} : static_cast<T>(mean_of(sum, count));
   });
   return out;
+}
+
+void store_means(EvalContext& c, const Windows& w, bool exclude_pad) {
+  with_number_type(c.in(0).element_type(),
+                   [&]<class T>() { c.store(0, means(w, c.numbers<T>(0), exclude_pad)); });
 }
 
 Shape adaptive_shape(const InferContext& c) {
@@ -239,7 +259,6 @@ void MaxPool::infer(InferContext& c) const {
 }
 
 void MaxPool::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto& x = c.dims(0);
   const auto w = windows_of(x, c.out_dims(), *this, kernel);
   auto positions = store_maxima(c, w);
@@ -261,8 +280,7 @@ void AvgPool::infer(InferContext& c) const {
 }
 
 void AvgPool::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
-  c.store(0, means(windows_of(c.dims(0), c.out_dims(), *this, kernel), c.doubles(0), exclude_pad));
+  store_means(c, windows_of(c.dims(0), c.out_dims(), *this, kernel), exclude_pad);
 }
 
 void AdaptiveAvgPool::infer(InferContext& c) const {
@@ -271,8 +289,7 @@ void AdaptiveAvgPool::infer(InferContext& c) const {
 }
 
 void AdaptiveAvgPool::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
-  c.store(0, means(adaptive_windows(c.dims(0), c.out_dims()), c.doubles(0), true));
+  store_means(c, adaptive_windows(c.dims(0), c.out_dims()), true);
 }
 
 void AdaptiveMaxPool::infer(InferContext& c) const {
@@ -284,7 +301,6 @@ void AdaptiveMaxPool::infer(InferContext& c) const {
 }
 
 void AdaptiveMaxPool::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto positions = store_maxima(c, adaptive_windows(c.dims(0), c.out_dims()));
   if (c.outputs() > 1) c.store(1, positions);
 }

@@ -10,7 +10,8 @@ template <>
 inline constexpr std::array enum_names<RoundingType> = {std::string_view("floor"), std::string_view("ceil"),
                                                         std::string_view("ceil_torch")};
 
-/// Largest element of each window; a window without elements gives the type's lowest finite value.
+/// Largest element of each window, NaN where there is one; a window without elements gives the type's lowest
+/// finite value.
 /// Input: x. Output 0: values. Output 1, when the node has two: the position of the first largest element,
 /// flattened over the dims from `axis` on (storage_order 1: the spatial part column by column, as in ONNX).
 struct MaxPool : Window {
@@ -39,7 +40,8 @@ struct MaxPool : Window {
 };
 
 /// Mean of each window. Input: x. The divisor counts the positions inside the picture (exclude_pad) or inside
-/// the padded frame; a window with none gives 0.
+/// the padded frame; a window with none gives 0. Means of integers are rounded to the nearest, halves to
+/// even.
 struct AvgPool : Window {
   static constexpr OpInfo info{"AvgPool", 1, 1, 1, Trait::epilogue, "Mean over windows", 1};
   Ints kernel;

@@ -22,9 +22,7 @@ class Elements {
       data_ = c.in(i).data<S>().data();
       return;
     }
-    if constexpr (std::is_same_v<S, float>) owned_ = c.floats(i);
-    if constexpr (std::is_same_v<S, double>) owned_ = c.doubles(i);
-    if constexpr (std::is_same_v<S, std::int64_t>) owned_ = c.ints(i);
+    owned_ = c.numbers<S>(i);
     data_ = owned_.data();
   }
   explicit Elements(std::vector<S> values) : owned_(std::move(values)), data_(owned_.data()) {}

@@ -125,17 +125,31 @@ void Quantize::infer(InferContext& c) const {
 
 void Quantize::evaluate(EvalContext& c) const {
   const auto x = c.floats(0), scale = c.floats(1);
-  const Ints zero = c.has(2) ? c.ints(2) : Ints(scale.size(), 0);
-  const auto [low, high] = integer_range(destination_type);
   const ParameterIndex parameter(c, axis, block_size);
-  Ints out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto p = parameter(i);
-    const double level = static_cast<double>(std::nearbyintf(x[i] / scale[p])) + static_cast<double>(zero[p]);
-    out[i] = std::clamp(scalar::rounded(level), low, high);
-  }
-  c.store(0, out);
+  with_number_type(destination_type, [&]<class T>() {
+    if constexpr (!std::is_floating_point_v<T>) {
+      const auto zero = c.has(2) ? c.numbers<T>(2) : std::vector<T>(scale.size(), 0);
+      const auto [low, high] = integer_range<T>(destination_type);
+      std::vector<T> out(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto p = parameter(i);
+        const auto level =
+            static_cast<double>(std::nearbyintf(x[i] / scale[p])) + static_cast<double>(zero[p]);
+        out[i] = std::clamp(scalar::rounded<T>(level), low, high);
+      }
+      c.store(0, out);
+    }
+  });
 }
+
+namespace {
+
+float difference(std::int64_t x, std::int64_t zero) { return static_cast<float>(scalar::wrap_sub(x, zero)); }
+float difference(std::uint64_t x, std::uint64_t zero) {
+  return x < zero ? -static_cast<float>(zero - x) : static_cast<float>(x - zero);
+}
+
+}  // namespace
 
 void Dequantize::infer(InferContext& c) const {
   const auto e = c.element(0);
@@ -150,16 +164,20 @@ void Dequantize::infer(InferContext& c) const {
 }
 
 void Dequantize::evaluate(EvalContext& c) const {
-  const Ints x = c.ints(0);
   const auto scale = c.floats(1);
-  const Ints zero = c.has(2) ? c.ints(2) : Ints(scale.size(), 0);
   const ParameterIndex parameter(c, axis, block_size);
-  std::vector<float> out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto p = parameter(i);
-    out[i] = static_cast<float>(scalar::wrap_sub(x[i], zero[p])) * scale[p];
-  }
-  c.store(0, out);
+  with_number_type(c.in(0).element_type(), [&]<class T>() {
+    if constexpr (!std::is_floating_point_v<T>) {
+      const auto x = c.numbers<T>(0);
+      const auto zero = c.has(2) ? c.numbers<T>(2) : std::vector<T>(scale.size(), 0);
+      std::vector<float> out(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto p = parameter(i);
+        out[i] = difference(x[i], zero[p]) * scale[p];
+      }
+      c.store(0, out);
+    }
+  });
 }
 
 void DynamicQuantize::infer(InferContext& c) const {

@@ -126,7 +126,6 @@ RecurrentTask task_of(const EvalContext& c, const Recurrent& op, const Inputs& i
 }
 
 void store_cell(EvalContext& c, const RecurrentResult& r) {
-  if (c.out().size() == 0) return;
   c.store(0, r.h);
   if (c.outputs() > 1) c.store(1, r.c);
 }

@@ -43,36 +43,46 @@ std::vector<S> fold(const Plan& p, const std::vector<S>& x, S start, const Step&
   return out;
 }
 
-/// The reduction of floats in double, of integers and booleans exactly.
-template <class Real, class Int, class RealEnd, class IntEnd>
-void reduce(EvalContext& c, double real_start, Real real, RealEnd real_end, std::int64_t int_start,
-            Int integer, IntEnd int_end) {
-  if (c.out().size() == 0) return;
-  const auto p = plan(c);
-  if (is_float(c.in(0).element_type()))
-    c.store(0, fold(p, c.doubles(0), real_start, real, real_end));
-  else
-    c.store(0, fold(p, c.ints(0), int_start, integer, int_end));
+template <class T, class Step, class Finish>
+void reduce_as(EvalContext& c, T start, const Step& step, const Finish& finish) {
+  if (c.in(0).size() == 0)  // whatever its other dimensions are
+    return c.store(0, std::vector<T>(c.out().size(), finish(start, std::int64_t{0})));
+  c.store(0, fold<T>(plan(c), c.numbers<T>(0), start, step, finish));
 }
 
-template <class Real, class Int>
-void reduce(EvalContext& c, double real_start, Real real, std::int64_t int_start, Int integer) {
-  const auto same = [](auto sum, std::int64_t) { return sum; };
-  reduce(c, real_start, real, same, int_start, integer, same);
+/// Reduces in the type T that the elements are computed in: integers exactly. start(T{}) is the neutral
+/// element, step(accumulator, element) folds, finish(accumulator, count) ends.
+template <class Start, class Step, class Finish>
+void reduce(EvalContext& c, const Start& start, const Step& step, const Finish& finish) {
+  with_number_type(c.in(0).element_type(),
+                   [&]<class T>() { reduce_as<T>(c, static_cast<T>(start(T{})), step, finish); });
 }
+
+template <class Start, class Step>
+void reduce(EvalContext& c, const Start& start, const Step& step) {
+  reduce(c, start, step, [](auto sum, std::int64_t) { return sum; });
+}
+
+/// The scalar operator F as a step.
+template <class F>
+struct StepOf {
+  double operator()(double a, double b) const { return F::real(a, b); }
+  template <scalar::Whole T>
+  T operator()(T a, T b) const {
+    return F::integer(a, b);
+  }
+};
+
+/// The neutral element, for every type the same.
+template <int kValue>
+struct Always {
+  template <class T>
+  T operator()(T) const {
+    return kValue;
+  }
+};
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::int64_t smallest(ElementType e) {
-  return is_signed(e) ? static_cast<std::int64_t>(~std::uint64_t{0} << (bits_of(e) - 1)) : 0;
-}
-
-std::int64_t largest(ElementType e) {
-  if (e == ElementType::boolean) return 1;
-  return is_signed(e) || e == ElementType::u64
-             ? ~smallest(is_signed(e) ? e : ElementType::i64)
-             : static_cast<std::int64_t>(~(~std::uint64_t{0} << bits_of(e)));
-}
 
 /// Runs f(first, stride, length) for every line along an axis, lines in parallel.
 template <class F>
@@ -122,61 +132,65 @@ void Reduction::infer(InferContext& c) const {
   c.set(0, e, Shape::of_rank(x.rank() - static_cast<std::size_t>(count.size())));
 }
 
-void ReduceSum::evaluate(EvalContext& c) const {
-  reduce(
-      c, 0, [](double s, double x) { return s + x; }, 0, scalar::wrap_add);
-}
+void ReduceSum::evaluate(EvalContext& c) const { reduce(c, Always<0>(), StepOf<scalar::Add>()); }
 
 void ReduceMean::evaluate(EvalContext& c) const {
-  reduce(
-      c, 0, [](double s, double x) { return s + x; },
-      [](double s, std::int64_t n) { return s / static_cast<double>(n); }, 0, scalar::wrap_add,
-      scalar::truncated_div);
+  reduce(c, Always<0>(), StepOf<scalar::Add>(), [](auto sum, std::int64_t count) {
+    if constexpr (std::is_same_v<decltype(sum), double>)
+      return sum / static_cast<double>(count);
+    else
+      return scalar::truncated_div(sum, static_cast<decltype(sum)>(count));
+  });
 }
 
 void ReduceMax::evaluate(EvalContext& c) const {
-  reduce(c, -kInfinity, scalar::maximum, smallest(c.out_element(0)),
-         [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  const auto lowest = [&]<class T>(T) -> T {
+    if constexpr (std::is_same_v<T, double>)
+      return -kInfinity;
+    else
+      return integer_range<T>(c.out_element(0)).first;
+  };
+  reduce(c, lowest, StepOf<scalar::Maximum>());
 }
 
 void ReduceMin::evaluate(EvalContext& c) const {
-  reduce(c, kInfinity, scalar::minimum, largest(c.out_element(0)),
-         [](std::int64_t a, std::int64_t b) { return std::min(a, b); });
+  const auto highest = [&]<class T>(T) -> T {
+    if constexpr (std::is_same_v<T, double>)
+      return kInfinity;
+    else
+      return integer_range<T>(c.out_element(0)).second;
+  };
+  reduce(c, highest, StepOf<scalar::Minimum>());
 }
 
-void ReduceProd::evaluate(EvalContext& c) const {
-  reduce(
-      c, 1, [](double s, double x) { return s * x; }, 1, scalar::wrap_mul);
-}
+void ReduceProd::evaluate(EvalContext& c) const { reduce(c, Always<1>(), StepOf<scalar::Multiply>()); }
 
 void ReduceL1::evaluate(EvalContext& c) const {
-  reduce(
-      c, 0, [](double s, double x) { return s + std::fabs(x); }, 0,
-      [](std::int64_t s, std::int64_t x) { return scalar::wrap_add(s, x < 0 ? scalar::wrap_sub(0, x) : x); });
+  reduce(c, Always<0>(), []<class T>(T sum, T x) -> T {
+    if constexpr (std::is_same_v<T, double>)
+      return sum + std::fabs(x);
+    else
+      return scalar::wrap_add(sum, scalar::magnitude(x));
+  });
 }
 
 void ReduceL2::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const auto squares = [](double s, double x) { return s + x * x; };
-  c.store(0, fold(plan(c), c.doubles(0), 0.0, squares, [](double s, std::int64_t) { return std::sqrt(s); }));
+  const auto root = [](double s, std::int64_t) { return std::sqrt(s); };
+  reduce_as<double>(c, 0.0, squares, root);
 }
 
 void ReduceLogicalAnd::evaluate(EvalContext& c) const {
-  reduce(
-      c, 1, [](double s, double x) { return double(s != 0 && x != 0); }, 1,
-      [](std::int64_t s, std::int64_t x) { return std::int64_t(s != 0 && x != 0); });
+  reduce(c, Always<1>(), []<class T>(T all, T x) -> T { return all != 0 && x != 0; });
 }
 
 void ReduceLogicalOr::evaluate(EvalContext& c) const {
-  reduce(
-      c, 0, [](double s, double x) { return double(s != 0 || x != 0); }, 0,
-      [](std::int64_t s, std::int64_t x) { return std::int64_t(s != 0 || x != 0); });
+  reduce(c, Always<0>(), []<class T>(T any, T x) -> T { return any != 0 || x != 0; });
 }
 
 void Softmax::infer(InferContext& c) const { infer_along_axis(c, axis); }
 
 void Softmax::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   for_each_line(c.dims(0), normalize_axis(axis, c.dims(0).size(), "axis"),
                 [&](std::int64_t first, std::int64_t stride, std::int64_t length) {
@@ -192,7 +206,6 @@ void Softmax::evaluate(EvalContext& c) const {
 void LogSoftmax::infer(InferContext& c) const { infer_along_axis(c, axis); }
 
 void LogSoftmax::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   auto x = c.doubles(0);
   for_each_line(c.dims(0), normalize_axis(axis, c.dims(0).size(), "axis"),
                 [&](std::int64_t first, std::int64_t stride, std::int64_t length) {

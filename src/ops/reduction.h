@@ -5,8 +5,8 @@
 namespace lamina {
 
 /// What the reductions share. Inputs: x, axes (none: every element by itself). An empty set gives the neutral
-/// element, its mean NaN (0 for integers). Integers accumulate exactly and wrap; their mean truncates towards
-/// zero.
+/// element, its mean NaN (0 for integers). Integers accumulate in 64 bits and wrap; their mean, and their
+/// ReduceL2, which is computed in double, truncate towards zero.
 struct Reduction {
   bool keep_dims = false;
   template <class V>

@@ -332,7 +332,6 @@ void Interpolate::infer(InferContext& c) const {
 }
 
 void Interpolate::evaluate(EvalContext& c) const {
-  if (c.out().size() == 0) return;
   const bool pil = mode == InterpolateMode::bilinear_pillow || mode == InterpolateMode::bicubic_pillow;
   const bool whole = !is_float(c.out_element(0));
   Picture p{c.doubles(0), c.dims(0)};
@@ -346,11 +345,13 @@ void Interpolate::evaluate(EvalContext& c) const {
     if (unchanged(a, all[i])) continue;
     p = resize_axis(p, i, a, all[i]);
     if (pil && whole)  // Pillow rounds after each axis
-      for (auto& v : p.values) v = std::nearbyint(v);
+      for (auto& v : p.values) v = std::round(v);
   }
   if (coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize)
     for (std::size_t i = 0; i < axes.size(); ++i)
       if (axes[i]) extrapolate(p, i, all[i], extrapolation_value);
+  if (whole && mode == InterpolateMode::linear)
+    for (auto& v : p.values) v = std::round(v);
   c.store(0, p.values);
 }
 

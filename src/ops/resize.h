@@ -50,7 +50,8 @@ inline constexpr std::array enum_names<NearestMode> = {
 /// with zeros. `linear` is OpenVINO's triangle filter, `linear_onnx` ONNX's; antialias widens the filters of
 /// linear, linear_onnx and cubic when shrinking. With exclude_outside, weights outside the picture are
 /// dropped instead of read at its border (linear_onnx and cubic). Outside the picture tf_crop_and_resize
-/// gives extrapolation_value.
+/// gives extrapolation_value. On integers `linear` and Pillow's modes round to the nearest, halves away from
+/// zero; linear_onnx and cubic truncate.
 struct Interpolate {
   static constexpr OpInfo info{
       "Interpolate", 2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic", 1};

@@ -1,12 +1,18 @@
 #pragma once
 /// What the element-wise operators do to one element: the one place where their meaning is written down.
 ///
-/// Each operator is a struct with a name, a line of documentation, traits, the element types it takes, and
-/// `real(double...)` and, where it differs, `integer(int64...)`. Results are rounded to the element type
-/// once.
+/// Elements are computed as doubles (all floats), as Uint (u64) or as Int (every other integer type and
+/// boolean). Each operator is a struct with a name, a line of documentation, traits, the element types it
+/// takes, `real(Real...)` and two functions `integer`, of Int and of Uint.
+///
+/// Rounding: floats are rounded to the element type once. Sums, differences, products, powers and shifts of
+/// integers wrap to the type's bits. Division says itself whether it floors or truncates, and gives 0 for a
+/// divisor of 0, as its remainder does. Functions of real numbers (LAMINA_REAL) on integers are computed in
+/// double, rounded to the nearest integer, halves to even, and saturated to Int or Uint; NaN gives 0.
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "graph/op.h"
 
@@ -19,36 +25,104 @@ namespace scalar {
 
 using Real = double;
 using Int = std::int64_t;
+using Uint = std::uint64_t;
+
+template <class T>
+concept Whole = std::is_same_v<T, Int> || std::is_same_v<T, Uint>;
+
+template <Whole T>
+constexpr bool negative(T x) {
+  if constexpr (std::is_signed_v<T>) return x < 0;
+  return false;
+}
+
+/// Nearest integer, halves to even, saturated; NaN becomes 0.
+template <Whole T>
+inline T rounded(Real x) {
+  constexpr Real end = std::is_signed_v<T> ? 0x1p63 : 0x1p64;
+  if (std::isnan(x)) return 0;
+  if (x >= end) return std::numeric_limits<T>::max();
+  return x <= (std::is_signed_v<T> ? -end : Real(0)) ? std::numeric_limits<T>::min()
+                                                     : static_cast<T>(std::nearbyint(x));
+}
 
 // Integer arithmetic that wraps instead of overflowing.
-constexpr Int wrap_add(Int a, Int b) {
-  return static_cast<Int>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+template <Whole T>
+constexpr T wrap_add(T a, T b) {
+  return static_cast<T>(static_cast<Uint>(a) + static_cast<Uint>(b));
 }
-constexpr Int wrap_sub(Int a, Int b) {
-  return static_cast<Int>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+template <Whole T>
+constexpr T wrap_sub(T a, T b) {
+  return static_cast<T>(static_cast<Uint>(a) - static_cast<Uint>(b));
 }
-constexpr Int wrap_mul(Int a, Int b) {
-  return static_cast<Int>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+template <Whole T>
+constexpr T wrap_mul(T a, T b) {
+  return static_cast<T>(static_cast<Uint>(a) * static_cast<Uint>(b));
+}
+template <Whole T>
+constexpr T wrap_negate(T x) {
+  return wrap_sub(T{0}, x);
+}
+template <Whole T>
+constexpr T magnitude(T x) {
+  return negative(x) ? wrap_negate(x) : x;
+}
+template <Whole T>
+constexpr T sign(T x) {
+  return negative(x) ? static_cast<T>(-1) : static_cast<T>(x != 0);
+}
+/// -1 as a divisor: Int's smallest number has no quotient by it.
+template <Whole T>
+constexpr bool minus_one(T x) {
+  return negative(x) && x == static_cast<T>(-1);
 }
 /// C's division; 0 for a divisor of 0.
-constexpr Int truncated_div(Int a, Int b) { return b == 0 ? 0 : (b == -1 ? wrap_sub(0, a) : a / b); }
+template <Whole T>
+constexpr T truncated_div(T a, T b) {
+  return b == 0 ? T{0} : (minus_one(b) ? wrap_negate(a) : a / b);
+}
+template <Whole T>
+constexpr T truncated_mod(T a, T b) {
+  return b == 0 || minus_one(b) ? T{0} : a % b;
+}
 /// Rounded towards minus infinity; 0 for a divisor of 0.
-constexpr Int floored_div(Int a, Int b) {
-  const Int q = truncated_div(a, b);
-  return b != 0 && b != -1 && a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q;
+template <Whole T>
+constexpr T floored_div(T a, T b) {
+  const T q = truncated_div(a, b);
+  return truncated_mod(a, b) != 0 && negative(a) != negative(b) ? q - 1 : q;
 }
-constexpr Int truncated_mod(Int a, Int b) { return b == 0 || b == -1 ? 0 : a % b; }
-constexpr Int floored_mod(Int a, Int b) {
-  const Int r = truncated_mod(a, b);
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+template <Whole T>
+constexpr T floored_mod(T a, T b) {
+  const T r = truncated_mod(a, b);
+  return r != 0 && negative(r) != negative(b) ? r + b : r;
 }
-constexpr Int power(Int base, Int exponent) {
-  if (exponent < 0) return base == 1 ? 1 : (base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0);
-  Int result = 1;
+template <Whole T>
+constexpr T power(T base, T exponent) {
+  if (negative(exponent)) return base == 1 ? 1 : (minus_one(base) ? (exponent % 2 == 0 ? 1 : base) : 0);
+  T result = 1;
   for (; exponent > 0; exponent >>= 1, base = wrap_mul(base, base))
     if (exponent & 1) result = wrap_mul(result, base);
   return result;
 }
+/// Shifts by less than 0 give 0, by 64 and more what is left then.
+template <Whole T>
+constexpr T shifted_left(T a, T b) {
+  return negative(b) || b > 63 ? T{0} : static_cast<T>(static_cast<Uint>(a) << b);
+}
+template <Whole T>
+constexpr T shifted_right(T a, T b) {
+  if (negative(b)) return 0;
+  return b > 63 ? (negative(a) ? static_cast<T>(-1) : T{0}) : a >> b;
+}
+template <Whole T>
+constexpr T squared_difference(T a, T b) {
+  return wrap_mul(wrap_sub(a, b), wrap_sub(a, b));
+}
+template <Whole T>
+constexpr T prelu(T x, T slope) {
+  return negative(x) ? wrap_mul(x, slope) : x;
+}
+
 inline Real floored_mod(Real a, Real b) {
   const Real r = std::fmod(a, b);
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
@@ -74,57 +148,47 @@ inline Real gelu_tanh(Real x) {
 }
 
 // One line per operator. LAMINA_REAL: computed in double for every element type (integers are rounded);
-// LAMINA_BOTH: with an expression for integers of its own.
-#define LAMINA_REAL(NAME, TAKES, TRAITS, DOC, REAL)                           \
-  struct NAME {                                                               \
-    static constexpr std::string_view name = #NAME;                           \
-    static constexpr std::string_view doc = DOC;                              \
-    static constexpr Trait traits = TRAITS;                                   \
-    static constexpr Takes takes = Takes::TAKES;                              \
-    static Real real(Real x) { return REAL; }                                 \
-    static Int integer(Int x) { return rounded(real(static_cast<Real>(x))); } \
+// LAMINA_BOTH: with an expression of its own for integers, Int and Uint.
+#define LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)     \
+  static constexpr std::string_view name = #NAME; \
+  static constexpr std::string_view doc = DOC;    \
+  static constexpr Trait traits = TRAITS;         \
+  static constexpr Takes takes = Takes::TAKES;
+#define LAMINA_REAL(NAME, TAKES, TRAITS, DOC, REAL)                                   \
+  struct NAME {                                                                       \
+    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                                             \
+    static Real real(Real x) { return REAL; }                                         \
+    static Int integer(Int x) { return rounded<Int>(real(static_cast<Real>(x))); }    \
+    static Uint integer(Uint x) { return rounded<Uint>(real(static_cast<Real>(x))); } \
   };
-#define LAMINA_BOTH(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)       \
-  struct NAME {                                                    \
-    static constexpr std::string_view name = #NAME;                \
-    static constexpr std::string_view doc = DOC;                   \
-    static constexpr Trait traits = TRAITS;                        \
-    static constexpr Takes takes = Takes::TAKES;                   \
-    static Real real([[maybe_unused]] Real x) { return REAL; }     \
-    static Int integer([[maybe_unused]] Int x) { return INTEGER; } \
+#define LAMINA_BOTH(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)         \
+  struct NAME {                                                      \
+    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                            \
+    static Real real([[maybe_unused]] Real x) { return REAL; }       \
+    static Int integer([[maybe_unused]] Int x) { return INTEGER; }   \
+    static Uint integer([[maybe_unused]] Uint x) { return INTEGER; } \
   };
 #define LAMINA_BINARY(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)                          \
   struct NAME {                                                                         \
-    static constexpr std::string_view name = #NAME;                                     \
-    static constexpr std::string_view doc = DOC;                                        \
-    static constexpr Trait traits = TRAITS;                                             \
-    static constexpr Takes takes = Takes::TAKES;                                        \
+    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                                               \
     static constexpr bool compares = false;                                             \
     static Real real([[maybe_unused]] Real a, [[maybe_unused]] Real b) { return REAL; } \
     static Int integer(Int a, Int b) { return INTEGER; }                                \
+    static Uint integer(Uint a, Uint b) { return INTEGER; }                             \
   };
 #define LAMINA_COMPARISON(NAME, TAKES, TRAITS, DOC, EXPRESSION) \
   struct NAME {                                                 \
-    static constexpr std::string_view name = #NAME;             \
-    static constexpr std::string_view doc = DOC;                \
-    static constexpr Trait traits = TRAITS;                     \
-    static constexpr Takes takes = Takes::TAKES;                \
+    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                       \
     static constexpr bool compares = true;                      \
     static Real real(Real a, Real b) { return EXPRESSION; }     \
     static Int integer(Int a, Int b) { return EXPRESSION; }     \
+    static Uint integer(Uint a, Uint b) { return EXPRESSION; }  \
   };
 
-/// Nearest integer, saturated; NaN becomes 0.
-inline Int rounded(Real x) {
-  if (std::isnan(x)) return 0;
-  if (x >= 0x1p63) return std::numeric_limits<Int>::max();
-  return x < -0x1p63 ? std::numeric_limits<Int>::min() : static_cast<Int>(std::nearbyint(x));
-}
-
 // clang-format off
-LAMINA_BOTH(Abs, numbers, Trait::none, "|x|", std::fabs(x), x < 0 ? wrap_sub(0, x) : x)
-LAMINA_BOTH(Negative, numbers, Trait::none, "-x", -x, wrap_sub(0, x))
-LAMINA_BOTH(Sign, numbers, Trait::monotone, "-1, 0 or 1", std::isnan(x) ? x : Real((x > 0) - (x < 0)), (x > 0) - (x < 0))
+LAMINA_BOTH(Abs, numbers, Trait::none, "|x|", std::fabs(x), magnitude(x))
+LAMINA_BOTH(Negative, numbers, Trait::none, "-x", -x, wrap_negate(x))
+LAMINA_BOTH(Sign, numbers, Trait::monotone, "-1, 0 or 1", std::isnan(x) ? x : Real((x > 0) - (x < 0)), sign(x))
 LAMINA_BOTH(Ceiling, numbers, Trait::monotone, "Smallest integer not below x", std::ceil(x), x)
 LAMINA_BOTH(Floor, numbers, Trait::monotone, "Largest integer not above x", std::floor(x), x)
 LAMINA_REAL(Acos, numbers, Trait::none, "Inverse cosine", std::acos(x))
@@ -144,7 +208,7 @@ LAMINA_REAL(Sqrt, numbers, Trait::none, "Square root", std::sqrt(x))
 LAMINA_REAL(Tan, numbers, Trait::none, "Tangent", std::tan(x))
 LAMINA_BOTH(LogicalNot, booleans, Trait::none, "True where x is false", Real(x == 0), x == 0)
 LAMINA_BOTH(BitwiseNot, integers, Trait::none, "Every bit flipped", Real(x == 0), ~x)
-LAMINA_BOTH(Relu, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, x < 0 ? 0 : x)
+LAMINA_BOTH(Relu, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, negative(x) ? 0 : x)
 LAMINA_REAL(Sigmoid, numbers, Trait::monotone, "1 / (1 + exp(-x))", sigmoid(x))
 LAMINA_REAL(Tanh, numbers, Trait::monotone, "Hyperbolic tangent", std::tanh(x))
 LAMINA_REAL(HSwish, floats, Trait::none, "x * min(max(x + 3, 0), 6) / 6", x * clamp(x + 3, 0, 6) / 6)
@@ -161,15 +225,15 @@ LAMINA_BINARY(Minimum, numbers, Trait::commutative, "The smaller one; NaN when o
 LAMINA_BINARY(Power, numbers, Trait::none, "a to the power of b", std::pow(a, b), power(a, b))
 LAMINA_BINARY(Mod, numbers, Trait::none, "Remainder with the sign of a", std::fmod(a, b), truncated_mod(a, b))
 LAMINA_BINARY(FloorMod, numbers, Trait::none, "Remainder with the sign of b", floored_mod(a, b), floored_mod(a, b))
-LAMINA_BINARY(SquaredDifference, numbers, Trait::commutative, "(a - b)^2", (a - b) * (a - b), wrap_mul(wrap_sub(a, b), wrap_sub(a, b)))
+LAMINA_BINARY(SquaredDifference, numbers, Trait::commutative, "(a - b)^2", (a - b) * (a - b), squared_difference(a, b))
 LAMINA_BINARY(LogicalAnd, booleans, Trait::commutative, "a and b", Real(a != 0 && b != 0), a != 0 && b != 0)
 LAMINA_BINARY(LogicalOr, booleans, Trait::commutative, "a or b", Real(a != 0 || b != 0), a != 0 || b != 0)
 LAMINA_BINARY(LogicalXor, booleans, Trait::commutative, "Exactly one of a and b", Real((a != 0) != (b != 0)), (a != 0) != (b != 0))
 LAMINA_BINARY(BitwiseAnd, integers, Trait::commutative, "Bits set in both", 0, a & b)
 LAMINA_BINARY(BitwiseOr, integers, Trait::commutative, "Bits set in one or both", 0, a | b)
 LAMINA_BINARY(BitwiseXor, integers, Trait::commutative, "Bits set in exactly one", 0, a ^ b)
-LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", 0, b < 0 || b > 63 ? 0 : static_cast<Int>(static_cast<std::uint64_t>(a) << b))
-LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", 0, b < 0 ? 0 : a >> (b > 63 ? 63 : b))
+LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", 0, shifted_left(a, b))
+LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", 0, shifted_right(a, b))
 LAMINA_COMPARISON(Equal, anything, Trait::commutative, "a == b", a == b)
 LAMINA_COMPARISON(NotEqual, anything, Trait::commutative, "a != b", a != b)
 LAMINA_COMPARISON(Less, anything, Trait::none, "a < b", a < b)
@@ -178,6 +242,7 @@ LAMINA_COMPARISON(Greater, anything, Trait::none, "a > b", a > b)
 LAMINA_COMPARISON(GreaterEqual, anything, Trait::none, "a >= b", a >= b)
 // clang-format on
 
+#undef LAMINA_HEAD
 #undef LAMINA_REAL
 #undef LAMINA_BOTH
 #undef LAMINA_BINARY

@@ -3,6 +3,7 @@
 
 #include "ops/access.h"
 #include "ops/gathering.h"
+#include "ops/scalar.h"
 
 namespace lamina {
 
@@ -17,25 +18,22 @@ std::byte* copy_data(EvalContext& c) {
   return c.out().raw();
 }
 
-std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+/// What a pair becomes, by the scalar operator of that name.
+template <class F, class T>
+T combined(T old, T update) {
+  if constexpr (std::is_same_v<T, double>)
+    return F::real(old, update);
+  else
+    return F::integer(old, update);
 }
-std::int64_t wrapping_multiply(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-}
-std::int64_t wrapping_subtract(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-}
-double wrapping_add(double a, double b) { return a + b; }
-double wrapping_multiply(double a, double b) { return a * b; }
-double wrapping_subtract(double a, double b) { return a - b; }
 
+/// Of integers towards minus infinity.
 template <class T>
 T mean(T sum, std::int64_t count) {
-  if constexpr (std::is_same_v<T, double>) return sum / static_cast<double>(count);
-  const auto whole = static_cast<std::int64_t>(sum);  // towards minus infinity
-  const auto quotient = whole / count;
-  return static_cast<T>(quotient - (whole % count != 0 && whole < 0 ? 1 : 0));
+  if constexpr (std::is_same_v<T, double>)
+    return sum / static_cast<double>(count);
+  else
+    return scalar::floored_div(sum, static_cast<T>(count));
 }
 
 template <class T>
@@ -43,13 +41,13 @@ T reduced(ElementsReduction how, T old, T update) {
   switch (how) {
     case ElementsReduction::sum:
     case ElementsReduction::mean:
-      return wrapping_add(old, update);
+      return combined<scalar::Add>(old, update);
     case ElementsReduction::prod:
-      return wrapping_multiply(old, update);
+      return combined<scalar::Multiply>(old, update);
     case ElementsReduction::min:
-      return std::min(old, update);
+      return combined<scalar::Minimum>(old, update);
     case ElementsReduction::max:
-      return std::max(old, update);
+      return combined<scalar::Maximum>(old, update);
     default:
       return update;
   }
@@ -59,33 +57,28 @@ template <class T>
 T reduced(SlicesReduction how, T old, T update) {
   switch (how) {
     case SlicesReduction::sum:
-      return wrapping_add(old, update);
+      return combined<scalar::Add>(old, update);
     case SlicesReduction::sub:
-      return wrapping_subtract(old, update);
+      return combined<scalar::Subtract>(old, update);
     case SlicesReduction::prod:
-      return wrapping_multiply(old, update);
+      return combined<scalar::Multiply>(old, update);
     case SlicesReduction::min:
-      return std::min(old, update);
+      return combined<scalar::Minimum>(old, update);
     case SlicesReduction::max:
-      return std::max(old, update);
+      return combined<scalar::Maximum>(old, update);
     default:
       return update;
   }
 }
 
-/// Calls body with a vector of doubles for floats, of integers for all other types, and stores what it
-/// leaves.
+/// Calls body with the numbers of data and updates, and stores what it leaves.
 template <class F>
 void on_numbers(EvalContext& c, const F& body) {
-  if (is_float(c.in(0).element_type())) {
-    auto values = c.doubles(0);
-    body(values, c.doubles(2));
+  with_number_type(c.in(0).element_type(), [&]<class T>() {
+    auto values = c.numbers<T>(0);
+    body(values, c.numbers<T>(2));
     c.store(0, values);
-  } else {
-    auto values = c.ints(0);
-    body(values, c.ints(2));
-    c.store(0, values);
-  }
+  });
 }
 
 void require_same_element(const InferContext& c) {

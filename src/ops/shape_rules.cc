@@ -109,6 +109,8 @@ Dim window_count(const Dim& in, std::int64_t kernel, std::int64_t stride, std::i
 Dim same_count(const Dim& in, std::int64_t stride) { return floor_div(in + Dim(stride - 1), stride); }
 
 std::vector<std::int64_t> offsets_along(const Dims& shape, const std::vector<bool>& selected) {
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (selected[axis] && shape[axis] == 0) return {};  // however many the others make
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int64_t> strides(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
@@ -124,6 +126,7 @@ std::vector<std::int64_t> offsets_along(const Dims& shape, const std::vector<boo
 }
 
 std::vector<std::int64_t> broadcast_offsets(const Dims& from, const Dims& to) {
+  if (std::find(to.begin(), to.end(), 0) != to.end()) return {};
   std::vector<std::int64_t> offsets{0};
   for (std::size_t axis = 0; axis < to.size(); ++axis) {
     const auto missing = to.size() - from.size();

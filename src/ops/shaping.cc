@@ -295,7 +295,6 @@ void Tile::evaluate(EvalContext& c) const {
   const Dims& out = c.out_dims();
   Dims from(out.size(), 1);
   std::copy_backward(c.dims(0).begin(), c.dims(0).end(), from.end());
-  if (c.out().size() == 0) return;
   // Every axis is seen as [repeats, size] with a stride of 0 for the repeats.
   const auto dense = dense_strides(from);
   Dims walked;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "graph/op_model.h"
 #include "ops/access.h"
@@ -29,13 +30,10 @@ int compared(T a, T b) {
   return a < b ? -1 : (b < a ? 1 : 0);
 }
 
-/// Calls body with the input's elements: doubles for floats, else integers.
+/// Calls body with the input's elements, in the type that they are computed in.
 template <class F>
 void with_numbers(EvalContext& c, std::size_t input, const F& body) {
-  if (is_float(c.in(input).element_type()))
-    body(c.doubles(input));
-  else
-    body(c.ints(input));
+  with_number_type(c.in(input).element_type(), [&]<class T>() { body(c.numbers<T>(input)); });
 }
 
 /// The indices of the k best of one row, in the order wanted.
@@ -51,7 +49,6 @@ Ints best_of_row(std::int64_t size, std::int64_t k, TopKSort sort, const Less& b
 
 template <class T>
 void top_k(EvalContext& c, const TopK& op, const std::vector<T>& x) {
-  if (c.out(0).size() == 0) return;
   const auto& dims = c.dims(0);
   const auto axis = normalize_axis(op.axis, dims.size(), "axis");
   const auto size = dims[axis], k = c.out_dims(0)[axis], inner = volume(dims, axis + 1, dims.size());
@@ -145,8 +142,10 @@ struct Distinct {
 
 /// Equal items become one; numbered ascending, or by their first occurrence.
 template <class T>
-Distinct distinct(const std::vector<T>& x, const Items& items, bool sorted) {
+Distinct distinct(const std::vector<T>& x, const Items& items, bool sorted, bool wants_inverse) {
   const auto parts = items.outer * items.inner;
+  if (parts == 0 && items.count > 0)  // slices without elements are equal
+    return {{0}, Ints(wants_inverse ? static_cast<std::size_t>(items.count) : 0, 0), {items.count}};
   const auto order_of = [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t p = 0; p < parts; ++p)
       if (const int c = compared(items.at(x, a, p), items.at(x, b, p)); c != 0) return c;
@@ -192,7 +191,7 @@ void unique(EvalContext& c, const std::vector<T>& x, bool sorted) {
     items = {volume(dims, 0, axis), dims[axis], volume(dims, axis + 1, dims.size())};
     shape = dims;
   }
-  const auto groups = distinct(x, items, sorted);
+  const auto groups = distinct(x, items, sorted, c.outputs() > 2);
   shape[axis] = static_cast<std::int64_t>(groups.first.size());
   const Items target{items.outer, shape[axis], items.inner};
   std::vector<T> values(groups.first.size() * static_cast<std::size_t>(items.outer * items.inner));
@@ -259,20 +258,47 @@ void SearchSorted::infer(InferContext& c) const {
               to_string(values), i);
 }
 
+namespace {
+
+/// Calls body with both inputs' elements, integers exactly; with doubles when one of them holds floats.
+template <class F>
+void with_both(EvalContext& c, std::size_t a, std::size_t b, const F& body) {
+  if (is_float(c.in(a).element_type()) != is_float(c.in(b).element_type()))
+    return body(c.doubles(a), c.doubles(b));
+  with_numbers(c, a, [&](const auto& left) {
+    with_numbers(c, b, [&](const auto& right) {
+      using A = typename std::decay_t<decltype(left)>::value_type;
+      using B = typename std::decay_t<decltype(right)>::value_type;
+      if constexpr (std::is_floating_point_v<A> == std::is_floating_point_v<B>) body(left, right);
+    });
+  });
+}
+
+/// Where x belongs in a sorted row: before its equals, or after them.
+template <class T, class X>
+std::int64_t place_in(const T* row, std::size_t size, X x, bool after) {
+  const auto less = [](auto a, auto b) {
+    if constexpr (std::is_floating_point_v<T>)
+      return a < b;
+    else
+      return std::cmp_less(a, b);
+  };
+  return (after ? std::upper_bound(row, row + size, x, less) : std::lower_bound(row, row + size, x, less)) -
+         row;
+}
+
+}  // namespace
+
 void SearchSorted::evaluate(EvalContext& c) const {
   const auto &rows = c.dims(0), &shape = c.dims(1);
   const auto size = static_cast<std::size_t>(rows.back());
   const auto per_row = static_cast<std::size_t>(rows.size() == 1 || shape.empty() ? 0 : shape.back());
-  const auto sorted = c.doubles(0), values = c.doubles(1);
-  Ints out(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto row = sorted.begin() + static_cast<std::ptrdiff_t>(per_row == 0 ? 0 : i / per_row * size);
-    const auto end = row + static_cast<std::ptrdiff_t>(size);
-    const auto place =
-        right_mode ? std::upper_bound(row, end, values[i]) : std::lower_bound(row, end, values[i]);
-    out[i] = place - row;
-  }
-  c.store(0, out);
+  with_both(c, 0, 1, [&](const auto& sorted, const auto& values) {
+    Ints out(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      out[i] = place_in(sorted.data() + (per_row == 0 ? 0 : i / per_row * size), size, values[i], right_mode);
+    c.store(0, out);
+  });
 }
 
 void Bucketize::infer(InferContext& c) const {
@@ -282,14 +308,12 @@ void Bucketize::infer(InferContext& c) const {
 }
 
 void Bucketize::evaluate(EvalContext& c) const {
-  const auto x = c.doubles(0), bounds = c.doubles(1);
-  Ints out(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto place = with_right_bound ? std::lower_bound(bounds.begin(), bounds.end(), x[i])
-                                        : std::upper_bound(bounds.begin(), bounds.end(), x[i]);
-    out[i] = place - bounds.begin();
-  }
-  c.store(0, out);
+  with_both(c, 0, 1, [&](const auto& x, const auto& bounds) {
+    Ints out(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i)
+      out[i] = place_in(bounds.data(), bounds.size(), x[i], !with_right_bound);
+    c.store(0, out);
+  });
 }
 
 void register_sorting(Registry& r) {

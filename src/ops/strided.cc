@@ -31,14 +31,6 @@ std::size_t element_bytes(ElementType type) {
   return static_cast<std::size_t>(bits_of(type)) / 8;
 }
 
-std::pair<std::int64_t, std::int64_t> integer_range(ElementType type) {
-  const int bits = bits_of(type);
-  if (type == ElementType::boolean) return {0, 1};
-  if (!is_signed(type)) return {0, bits == 64 ? INT64_MAX : (std::int64_t{1} << bits) - 1};
-  return bits == 64 ? std::pair(INT64_MIN, INT64_MAX)
-                    : std::pair(-(std::int64_t{1} << (bits - 1)), (std::int64_t{1} << (bits - 1)) - 1);
-}
-
 namespace {
 
 template <class T>

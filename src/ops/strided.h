@@ -14,8 +14,6 @@ Ints dense_strides(const Dims& dims);
 Ints broadcast_strides(const Dims& from, const Dims& to);
 /// Bytes of one element; throws Error for packed types.
 std::size_t element_bytes(ElementType type);
-/// Smallest and largest value of an integer type, within i64.
-std::pair<std::int64_t, std::int64_t> integer_range(ElementType type);
 
 /// Writes `dims` elements densely to `out`, reading in + offset + sum of index * stride (all in elements).
 void copy_strided(std::byte* out, const Dims& dims, const std::byte* in, std::int64_t offset,

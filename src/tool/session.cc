@@ -48,11 +48,13 @@ Difference difference(const Tensor& got, const Tensor& wanted, bool half) {
     return d;
   }
   if (!is_float(wanted.element_type())) {
-    const auto a = to_ints(got), b = to_ints(wanted);
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      d.mismatches += a[i] != b[i];
-      d.max = std::max(d.max, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-    }
+    with_number_type(wanted.element_type(), [&]<class T>() {
+      const auto a = to_numbers<T>(got), b = to_numbers<T>(wanted);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        d.mismatches += a[i] != b[i];
+        d.max = std::max(d.max, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+      }
+    });
     d.within = d.mismatches == 0;
     return d;
   }

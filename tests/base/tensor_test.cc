@@ -123,6 +123,29 @@ TEST(Tensor, ReshapedKeepsData) {
   EXPECT_THROW(t.reshaped({7}), Error);
 }
 
+TEST(Tensor, LimitsCountDimensionsBesideZeros) {
+  const auto refusal = [](const Dims& shape) -> std::string {
+    try {
+      Tensor::wrap(ElementType::f64, shape, nullptr);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::bad_input);
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({0, 1 << 20, 3}), "");
+  EXPECT_EQ(refusal({2, 0, std::int64_t{1} << 40}),
+            "shape [2,0,1099511627776] has more than 2^40 elements beside its zeros");
+  EXPECT_EQ(refusal({std::int64_t{1} << 32, std::int64_t{1} << 32, 0}),
+            "shape [4294967296,4294967296,0] has more than 2^40 elements beside its zeros");
+  EXPECT_EQ(refusal({INT64_MAX, INT64_MAX}).substr(0, 6), "shape ");
+  EXPECT_EQ(refusal(Dims(64, 1)), "");
+  EXPECT_EQ(refusal(Dims(65, 1)), "a shape of 65 dimensions, wanted at most 64");
+  EXPECT_EQ(refusal({0, -1}), "shape has the dimension -1, wanted 0 or more");
+  EXPECT_NE(refusal({0, std::int64_t{1} << 40}).find("beside its zeros is more than this machine's memory"),
+            std::string::npos);
+}
+
 TEST(Tensor, ValuesMustFitTheShape) { EXPECT_THROW(Tensor::of<float>({3}, std::vector<float>{1, 2}), Error); }
 
 }  // namespace

@@ -55,6 +55,13 @@ TEST(OnnxOperators, PReluSlopesBroadcastFromTheEnd) {
   EXPECT_EQ(values(run_node("PRelu", {x, floats({1}, {2})})), (List{-2, -2, -2, -2}));
 }
 
+TEST(OnnxOperators, GatherOutsideOfTheAxisIsAnError) {
+  const auto x = floats({3}, {1, 2, 3});
+  EXPECT_EQ(values(run_node("Gather", {x, Tensor::of<std::int64_t>({1}, Longs{-1})})), (List{3}));
+  EXPECT_THROW(run_node("Gather", {x, Tensor::of<std::int64_t>({1}, Longs{3})}), Error);
+  EXPECT_THROW(run_node("Gather", {x, Tensor::of<std::int64_t>({1}, Longs{-4})}), Error);
+}
+
 TEST(OnnxOperators, GemmScalesAndTransposes) {
   const auto a = floats({2, 1}, {1, 2}), b = floats({1, 2}, {3, 4}), c = floats({2}, {10, 20});
   EXPECT_EQ(values(run_node("Gemm", {a, b, c})), (List{13, 24, 16, 28}));

@@ -33,11 +33,22 @@ TEST(Gather, takes_nothing_from_nothing) {
   EXPECT_EQ(evaluate(Gather{}, {counting({0, 4}), ints({}), kZero}).shape(), (Dims{0, 4}));
 }
 
-TEST(Gather, refuses_indices_outside) {
-  EXPECT_ERROR(evaluate(Gather{}, {counting({3}), ints({3}), kZero}),
+TEST(Gather, indices_outside_give_zeros_or_an_error) {
+  // The last example of Gather-8's specification.
+  expect_values(evaluate(Gather{}, {floats({1, 2, 3, 4, 5}), ints({3, 10, -20}), kZero}), {3}, {4, 0, 0});
+  expect_values(evaluate(Gather{}, {counting({0, 1}), ints({0}), kZero}), {1, 1}, {0});
+  expect_values(evaluate(Gather{}, {of_type(ElementType::u4, {2}, {7, 9}), ints({2, 1, -3}), kZero}), {3},
+                {0, 9, 0});
+  expect_values(
+      evaluate(Gather{1}, {counting({2, 2}), of_type(ElementType::i64, {2, 2}, {1, 2, -3, 0}), ints({1})}),
+      {2, 2}, {1, 0, 0, 2});
+  const auto far = Tensor::of({1}, std::vector<std::uint64_t>{UINT64_MAX});  // not -1
+  expect_values(evaluate(Gather{}, {counting({3}), far, kZero}), {1}, {0});
+  const Gather strict{0, OutOfRange::error};
+  EXPECT_ERROR(evaluate(strict, {counting({3}), ints({3}), kZero}),
                "index 3 is outside of an axis with 3 elements");
-  EXPECT_ERROR(evaluate(Gather{}, {counting({3}), ints({-4}), kZero}), "index -4");
-  EXPECT_ERROR(evaluate(Gather{}, {counting({0, 1}), ints({0}), kZero}), "index 0");
+  EXPECT_ERROR(evaluate(strict, {counting({3}), ints({-4}), kZero}), "index -4");
+  EXPECT_ERROR(evaluate(strict, {counting({0, 1}), ints({0}), kZero}), "index 0");
 }
 
 TEST(Gather, infers_unknown_shapes) {

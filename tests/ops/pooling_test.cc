@@ -77,6 +77,21 @@ TEST(MaxPool, integers_keep_their_type) {
   EXPECT_EQ(to_ints(y), (Ints{-5, -100}));
 }
 
+TEST(MaxPool, keeps_what_is_not_a_number) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto y = evaluate_all(max_pool({3}, {1}), {floats({1, 1, 6}, {1, nan, 3, nan, 5, 2})}, 2);
+  expect_values(y[0], {1, 1, 4}, {nan, nan, nan, nan});
+  EXPECT_EQ(to_ints(y[1]), (Ints{1, 1, 3, 3}));  // the first of them
+  expect_values(evaluate(AdaptiveMaxPool{}, {floats({1, 1, 4}, {1, nan, 3, 4}), ints({2})}), {1, 1, 2},
+                {nan, 4});
+}
+
+TEST(MaxPool, large_numbers_without_sign) {
+  const auto x = Tensor::of({1, 1, 4}, std::vector<std::uint64_t>{1, UINT64_MAX, 1ull << 63, 5});
+  EXPECT_EQ(to_numbers<std::uint64_t>(evaluate(max_pool({2}, {2}), {x})),
+            (std::vector<std::uint64_t>{UINT64_MAX, 1ull << 63}));
+}
+
 TEST(MaxPool, shapes) {
   EXPECT_EQ(infer(max_pool({2, 2}, {2, 2}), {f32({dim("N"), dim("C"), 9, 8})}), "f32[N,C,4,4]");
   EXPECT_EQ(infer(max_pool({3, 3}, {1, 1}, {1, 1}), {f32({1, 3, dim("H"), dim("W")})}), "f32[1,3,H,W]");
@@ -103,6 +118,27 @@ TEST(AvgPool, padding_counts_or_not) {
                 {0, 0.25, 0.5, 0.75});
   // A window in the padding alone.
   expect_values(evaluate(avg_pool({1}, {1}, {1}, true), {floats({1, 1, 1}, {5})}), {1, 1, 3}, {0, 5, 0});
+}
+
+TEST(AvgPool, means_of_integers_round_to_the_nearest_even) {
+  const auto mean = [](ElementType type, const Ints& values) {
+    const auto y = evaluate(avg_pool({2}, {2}, {}, false),
+                            {of_type(type, {1, 1, static_cast<std::int64_t>(values.size())}, values)});
+    return to_ints(y);
+  };
+  EXPECT_EQ(mean(ElementType::u8, {1, 2, 2, 3, 255, 255}), (Ints{2, 2, 255}));
+  EXPECT_EQ(mean(ElementType::i8, {-1, -2, -2, -3, 1, 0, -128, -128}), (Ints{-2, -2, 0, -128}));
+  EXPECT_EQ(mean(ElementType::i64, {INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN}),
+            (Ints{INT64_MAX, INT64_MIN}));
+  const auto thirds =
+      evaluate(avg_pool({3}, {3}, {}, false), {of_type(ElementType::i32, {1, 1, 3}, {1, 2, 2})});
+  EXPECT_EQ(to_ints(thirds), (Ints{2}));
+  const auto large = Tensor::of({1, 1, 2}, std::vector<std::uint64_t>{UINT64_MAX, UINT64_MAX - 2});
+  EXPECT_EQ(to_numbers<std::uint64_t>(evaluate(avg_pool({2}, {2}, {}, false), {large})),
+            (std::vector<std::uint64_t>{UINT64_MAX - 1}));
+  EXPECT_EQ(
+      to_ints(evaluate(AdaptiveAvgPool{}, {of_type(ElementType::i32, {1, 1, 4}, {1, 2, 3, 4}), ints({2})})),
+      (Ints{2, 4}));
 }
 
 TEST(AdaptivePool, windows_fit_the_output) {

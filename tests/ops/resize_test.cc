@@ -106,6 +106,18 @@ TEST(Interpolate, scales_and_sizes) {
   expect_values(evaluate(op, {floats({3}, {1, 2, 3}), floats({1.6f})}), {4}, {1, 1, 2, 2});
 }
 
+TEST(Interpolate, linear_on_integers_rounds) {
+  // Positions 0.25, 0.75 between neighbours: 0.75 * 3 + 0.25 * 5 = 3.5, away from zero.
+  const auto linear = make(InterpolateMode::linear, CoordinateMode::half_pixel);
+  const auto of = [&](const Interpolate& op, const Ints& values) {
+    return to_ints(evaluate(
+        op, {of_type(ElementType::i8, {static_cast<std::int64_t>(values.size())}, values), ints({4})}));
+  };
+  EXPECT_EQ(of(linear, {3, 5}), (Ints{3, 4, 5, 5}));
+  EXPECT_EQ(of(linear, {-3, -5}), (Ints{-3, -4, -5, -5}));
+  EXPECT_EQ(of(make(InterpolateMode::linear_onnx, CoordinateMode::half_pixel), {3, 5}), (Ints{3, 3, 4, 5}));
+}
+
 TEST(Interpolate, crop_and_resize) {
   auto op = make(InterpolateMode::linear_onnx, CoordinateMode::tf_crop_and_resize);
   op.extrapolation_value = -7;

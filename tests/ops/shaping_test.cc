@@ -1,6 +1,7 @@
 #include "ops/shaping.h"
 
 #include "op_testing.h"
+#include "ops/elementwise.h"
 
 namespace lamina::testing {
 namespace {
@@ -32,6 +33,23 @@ TEST(Reshape, FollowsShapeArithmetic) {
   const auto flat = g.add(Reshape{}, {x, shape});
   EXPECT_EQ(to_string(g.type(flat)), "f32[N,2]");
   EXPECT_EQ(to_string(g.type(shape)), "i64[2]");
+}
+
+TEST(ShapeArithmetic, KnowsNothingOfWhatItsTypeCutsOff) {
+  Graph g;
+  const auto x = g.add_input("x", f32({300, 4, dim("N")}));
+  const auto shape = g.add(ShapeOf{}, {x});
+  const auto as = [&](ElementType type) { return dims_of_value(g, g.add(Convert{type}, {shape})); };
+  EXPECT_EQ(as(ElementType::i32).value(), (std::vector<Dim>{300, 4, dim("N")}));
+  EXPECT_FALSE(as(ElementType::u8).has_value());  // 300 becomes 44
+  const auto far = g.add_constant(ints({std::int64_t{1} << 62})), four = g.add_constant(ints({4}));
+  EXPECT_FALSE(dims_of_value(g, g.add(Multiply{}, {far, four})).has_value());
+  EXPECT_EQ(dims_of_value(g, g.add(Add{}, {four, four})).value(), std::vector<Dim>{8});
+  const auto u32 = [&](std::int64_t v) { return g.add_constant(of_type(ElementType::u32, {1}, {v})); };
+  EXPECT_FALSE(dims_of_value(g, g.add(Subtract{}, {u32(3), u32(5)})).has_value());  // wraps
+  EXPECT_EQ(dims_of_value(g, g.add(Subtract{}, {u32(5), u32(3)})).value(), std::vector<Dim>{2});
+  const auto most = g.add_constant(Tensor::of({1}, std::vector<std::uint64_t>{UINT64_MAX}));
+  EXPECT_FALSE(dims_of_value(g, most).has_value());
 }
 
 TEST(Reshape, RefusesWhatDoesNotFit) {

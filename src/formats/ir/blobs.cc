@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "formats/ir/text.h"
+#include "graph/limits.h"
 
 namespace lamina::ir {
 namespace {
@@ -62,8 +63,7 @@ Tensor Blobs::constant(const XmlFile& xml, const Layer& layer, BitOrder order) {
   const auto shape = parse_shape(shape_text);
   if (!shape || !shape->known())
     xml.fail(layer.data, "{} has the shape \"{}\", wanted sizes", what, shape_text.substr(0, 80));
-  if (!countable(*shape) || shape->rank() > 32)
-    xml.fail(layer.data, "{} has the impossible shape {}", what, to_string(*shape));
+  if (const auto wrong = beyond_limits(*shape); !wrong.empty()) xml.fail(layer.data, "{} {}", what, wrong);
   const Dims dims = shape->sizes();
   const std::size_t count = element_count(dims);
   const auto offset = xml.integer(layer.data, "offset"), size = xml.integer(layer.data, "size");

@@ -4,6 +4,7 @@
 
 #include "formats/ir/converters.h"
 #include "formats/ir/text.h"
+#include "graph/limits.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 
@@ -63,8 +64,8 @@ TensorType parameter_type(const Reading& reading, const Layer& layer) {
              type.substr(0, 80));
   const auto shape = parse_shape(dims);
   if (!shape) xml.fail(layer.data, "parameter '{}' has the shape \"{}\"", layer.name, dims.substr(0, 80));
-  if (!countable(*shape) || (shape->ranked() && shape->rank() > 32))
-    xml.fail(layer.data, "parameter '{}' has the impossible shape {}", layer.name, to_string(*shape));
+  if (const auto wrong = beyond_limits(*shape); !wrong.empty())
+    xml.fail(layer.data, "parameter '{}' {}", layer.name, wrong);
   return {reading.widened(*element), *shape};
 }
 
@@ -153,7 +154,8 @@ void GraphBuilder::make_opaque(std::uint32_t index, const std::string& reason) {
   for (std::size_t i = 0; i < layer.outputs.size(); ++i) {
     values_[index][i] = outputs[i];
     const Port& port = layer.outputs[i];
-    if (countable(port.shape)) graph_.set_type(outputs[i], {reading_.widened(port.element), port.shape});
+    if (beyond_limits(port.shape).empty())
+      graph_.set_type(outputs[i], {reading_.widened(port.element), port.shape});
   }
 }
 

@@ -5,12 +5,13 @@
 #include <queue>
 #include <unordered_set>
 
+#include "base/limits.h"
 #include "formats/ir/text.h"
 
 namespace lamina::ir {
 namespace {
 
-constexpr std::size_t kMaxLayers = 1000000, kMaxDims = 32, kMaxName = 65536;
+constexpr std::size_t kMaxLayers = 1000000, kMaxDims = Limits::kRank, kMaxName = 65536;
 
 /// (layer, port id) -> index of the port.
 struct PortKey {

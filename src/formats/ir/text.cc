@@ -155,17 +155,4 @@ std::optional<Shape> parse_shape(std::string_view text) {
   return Shape(*dims);
 }
 
-bool countable(const Shape& shape) {
-  constexpr std::int64_t kLimit = std::int64_t{1} << 62;
-  if (!shape.ranked()) return true;
-  std::int64_t product = 1;
-  for (const Dim& dim : shape.dims()) {
-    const std::int64_t size =
-        std::max<std::int64_t>(dim.low(), 1);  // empty dimensions do not excuse the others
-    if (size > (kLimit - 1) / product) return false;
-    product *= size;
-  }
-  return true;
-}
-
 }  // namespace lamina::ir

@@ -32,7 +32,4 @@ bool is_foreign_element_type(std::string_view text);
 /// "?,3,1..10,..7,-1", brackets optional; "..." is unknown rank.
 std::optional<Shape> parse_shape(std::string_view text);
 
-/// False when the known dimensions multiply to 2^62 or more.
-bool countable(const Shape& shape);
-
 }  // namespace lamina::ir

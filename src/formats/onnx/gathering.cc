@@ -7,7 +7,7 @@ namespace lamina::onnx {
 namespace {
 
 Values convert_gather(Call& c) {
-  return {c.add(Gather{}, {c.in(0), c.in(1), c.int_constant(c.i("axis", 0))})};
+  return {c.add(Gather{0, OutOfRange::error}, {c.in(0), c.in(1), c.int_constant(c.i("axis", 0))})};
 }
 
 Values convert_gather_elements(Call& c) {

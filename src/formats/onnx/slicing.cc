@@ -169,7 +169,7 @@ Values convert_compress(Call& c) {
   const auto chosen = squeeze(c, c.add(NonZero{}, {c.in(1)}), {0});
   const bool flat = !c.has_attribute("axis");
   const auto x = flat ? reshape(c, c.in(0), Ints{-1}) : c.in(0);
-  return {c.add(Gather{}, {x, chosen, c.int_constant(flat ? 0 : c.i("axis", 0))})};
+  return {c.add(Gather{0, OutOfRange::error}, {x, chosen, c.int_constant(flat ? 0 : c.i("axis", 0))})};
 }
 
 Values convert_reverse_sequence(Call& c) {

@@ -16,7 +16,6 @@ namespace {
 std::size_t byte_count(const Dims& dims, ElementType type) {
   const auto count = element_count(dims);
   const auto bits = static_cast<std::size_t>(bits_of(type));
-  if (count > (std::size_t{1} << 56)) fail(ErrorCode::bad_file, "has {} elements, which is too many", count);
   return (count * bits + 7) / 8;
 }
 

@@ -43,14 +43,14 @@ std::int64_t product(const Dims& dims, std::size_t from, std::size_t to) {
 /// Slices of data[batch][outer][size][inner] by indices[batch][count]; inner in bytes.
 struct Slices {
   std::int64_t batch, outer, size, inner, count;
-  bool wide;
+  bool wide, zeros;
 
   std::int64_t total() const { return batch * outer * count; }
-  /// Slice t of the output, in its order.
+  /// Where slice t of the output, in its order, comes from; below 0 where index() is.
   template <class Index>
   std::int64_t source(std::int64_t t, const Index& index) const {
-    const auto i = t % count, rest = t / count;
-    return (rest * size + index(rest / outer * count + i)) * inner;
+    const auto i = t % count, rest = t / count, at = index(rest / outer * count + i);
+    return at < 0 ? at : (rest * size + at) * inner;
   }
 };
 
@@ -58,14 +58,19 @@ void run(const Slices& s, const RunArgs& args) {
   const auto* data = static_cast<const std::byte*>(args.in[0]);
   auto* out = static_cast<std::byte*>(args.out[0]);
   const Indices indices(args.in[1], s.wide);
-  parallel_for(
-      s.total(), std::max<std::int64_t>(1, 131072 / (s.inner + 16)),
-      [&](std::int64_t begin, std::int64_t end) {
-        for (auto t = begin; t < end; ++t)
-          copy_bytes(out + t * s.inner,
-                     data + s.source(t, [&](std::int64_t i) { return indices.within(i, s.size, "Gather"); }),
-                     s.inner);
-      });
+  const auto index = [&](std::int64_t i) {
+    return s.zeros ? indices.found(i, s.size) : indices.within(i, s.size, "Gather");
+  };
+  parallel_for(s.total(), std::max<std::int64_t>(1, 131072 / (s.inner + 16)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto t = begin; t < end; ++t) {
+                   const auto from = s.source(t, index);
+                   if (from < 0)
+                     std::memset(out + t * s.inner, 0, static_cast<std::size_t>(s.inner));
+                   else
+                     copy_bytes(out + t * s.inner, data + from, s.inner);
+                 }
+               });
 }
 
 Offer offer_of(const NodeView& v, std::string label) {
@@ -91,7 +96,7 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
       valid = index >= -s.size && index < s.size;
       return index < 0 ? index + s.size : index;
     });
-    if (!valid) return std::nullopt;  // the error belongs to the run
+    if (!valid) return std::nullopt;  // the error, or the zeros, belong to the run
     runs.add(t * s.inner, from, s.inner);
     if (runs.size() > kMostRuns) return std::nullopt;
   }
@@ -129,6 +134,7 @@ void offer_gather_slices(const NodeView& v, const Gather& op, Answers& answers) 
   s.inner = product(x, axis + 1, x.size()) * static_cast<std::int64_t>(whole_bytes(v.element(0)));
   s.count = product(indices, batch, indices.size());
   s.wide = v.element(1) == ElementType::i64;
+  s.zeros = op.out_of_range == OutOfRange::zeros;
   offer_slices(v, s, answers);
 }
 

@@ -17,6 +17,11 @@ class Indices {
   std::int64_t within(std::int64_t i, std::int64_t size, std::string_view op) const {
     return checked((*this)[i], size, op);
   }
+  /// The same, but -1 outside of the axis.
+  std::int64_t found(std::int64_t i, std::int64_t size) const {
+    const auto index = (*this)[i];
+    return index < -size || index >= size ? -1 : (index < 0 ? index + size : index);
+  }
   static std::int64_t checked(std::int64_t index, std::int64_t size, std::string_view op) {
     if (index < -size || index >= size)
       fail(ErrorCode::bad_input, "{}: index {} for an axis of {}", op, index, size);

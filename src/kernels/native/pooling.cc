@@ -24,18 +24,15 @@ Three spatial(const Dims& x) {
 
 PoolRange clipped(std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t in,
                   std::int64_t frame_end) {
-  std::int64_t begin = first, inside = 0, framed = 0;
-  for (std::int64_t k = 0; k < count; ++k) {
-    const auto at = first + k * step;
-    framed += at < frame_end;
-    if (at < 0 || at >= in) continue;
-    if (inside++ == 0) begin = at;
-  }
+  const auto before = [&](std::int64_t limit) {  // positions before it
+    return limit <= first ? 0 : std::min(count, (limit - first + step - 1) / step);
+  };
+  const auto skipped = before(0), inside = before(in) - skipped;
   PoolRange r;
-  r.begin = static_cast<std::int32_t>(begin);
+  r.begin = static_cast<std::int32_t>(inside > 0 ? first + skipped * step : first);
   r.count = static_cast<std::int32_t>(inside);
   r.step = static_cast<std::int32_t>(step);
-  r.framed = static_cast<std::int32_t>(framed);
+  r.framed = static_cast<std::int32_t>(before(frame_end));
   return r;
 }
 

@@ -1,6 +1,8 @@
 /// Poolings in vector code; see pooling_loops.h.
 #include "kernels/native/pooling_loops.h"
 
+#include <type_traits>
+
 #include "kernels/native/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,8 +16,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The larger of two, the first of them unless the new one is larger: NaN stays when it came first, and is
-/// never larger. On x86 the vector form keeps its second operand when one is NaN.
+/// The larger of two; of numbers only, in vectors.
 struct Largest {
   static constexpr bool kMean = false;
   template <class V>
@@ -24,7 +25,19 @@ struct Largest {
   }
   template <class T>
   static HWY_INLINE T add_one(T best, T x) {
-    return x > best ? x : best;
+    return x > best || is_nan(x) ? x : best;
+  }
+  template <class T>
+  static HWY_INLINE bool is_nan(T x) {
+    if constexpr (std::is_floating_point_v<T>) return __builtin_isnan(x);
+    return false;
+  }
+};
+/// The larger of two, NaN when one is.
+struct LargestOrNaN {
+  template <class V>
+  static HWY_INLINE V add(V best, V x) {
+    return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Gt(x, best)), x, best);
   }
 };
 struct Sum {
@@ -77,21 +90,43 @@ HWY_INLINE bool too_large(const PoolRow& r) {
   return static_cast<std::int64_t>(r.z.count) * r.y.count > Positions::kMost;
 }
 
-/// best[k] over the positions of a window: load(offset, k).
-template <class Op, int kCount, class V, class Load>
-HWY_INLINE void reduce(const Positions& p, V (&best)[kCount], const Load& load) {
+/// add(load(offset, k), k) over the positions of a window.
+template <int kCount, class Load, class Add>
+HWY_INLINE void visit(const Positions& p, const Load& load, const Add& add) {
   if (p.run_count == 1) {
     for (std::int64_t i = 0; i < p.runs; ++i) {
       LAMINA_UNROLL
-      for (int k = 0; k < kCount; ++k) best[k] = Op::add(best[k], load(p.offsets[i], k));
+      for (int k = 0; k < kCount; ++k) add(load(p.offsets[i], k), k);
     }
     return;
   }
   for (std::int64_t i = 0; i < p.runs; ++i)
     for (std::int64_t at = 0; at < p.run_count; ++at) {
       LAMINA_UNROLL
-      for (int k = 0; k < kCount; ++k) best[k] = Op::add(best[k], load(p.offsets[i] + at * p.run_step, k));
+      for (int k = 0; k < kCount; ++k) add(load(p.offsets[i] + at * p.run_step, k), k);
     }
+}
+
+/// best[k] over the positions of a window: load(offset, k).
+template <class Op, int kCount, class D, class V, class Load>
+HWY_INLINE void reduce(D d, const Positions& p, V (&best)[kCount], const Load& load) {
+  if constexpr (Op::kMean || !hwy::IsFloat<hn::TFromD<D>>()) {
+    visit<kCount>(p, load, [&](V x, int k) HWY_ATTR { best[k] = Op::add(best[k], x); });
+  } else {
+    // A sum is NaN where an element is: cheaper than asking each of them.
+    V sums[(kCount + 1) / 2];
+    for (auto& s : sums) s = hn::Zero(d);
+    visit<kCount>(p, load, [&](V x, int k) HWY_ATTR {
+      best[k] = Op::add(best[k], x);
+      sums[k / 2] = hn::Add(sums[k / 2], x);
+    });
+    V all = sums[0];
+    LAMINA_UNROLL
+    for (int k = 1; k < (kCount + 1) / 2; ++k) all = hn::Add(all, sums[k]);
+    if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(all)))) return;
+    for (int k = 0; k < kCount; ++k) best[k] = load(0, k);
+    visit<kCount>(p, load, [&](V x, int k) HWY_ATTR { best[k] = LargestOrNaN::add(best[k], x); });
+  }
 }
 
 /// Windows that are the same but for their place: `pixels` of them, the first at `in`.
@@ -111,7 +146,7 @@ HWY_INLINE void block(D d, const Positions& p, const Same& same, const T* in, T*
   };
   LAMINA_UNROLL
   for (int k = 0; k < kPixels * kVectors; ++k) best[k] = Op::kMean ? hn::Zero(d) : load(0, k);
-  reduce<Op>(p, best, load);
+  reduce<Op>(d, p, best, load);
   LAMINA_UNROLL
   for (int k = 0; k < kPixels * kVectors; ++k) {
     if constexpr (Op::kMean) best[k] = hn::Mul(best[k], hn::Set(d, same.factor));
@@ -216,7 +251,7 @@ HWY_INLINE std::int64_t whole_line(D d, const PoolRow& r, const Positions& p, co
     };
     V best[1];
     best[0] = Op::kMean ? hn::Zero(d) : load(0, 0);
-    reduce<Op>(p, best, load);
+    reduce<Op>(d, p, best, load);
     if constexpr (Op::kMean) best[0] = hn::Mul(best[0], hn::Set(d, factor));
     hn::StoreU(best[0], d, out + o);
     o += kLanes;

@@ -1,7 +1,9 @@
 #include "kernels/native/pooling_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "base/parallel.h"
 
@@ -120,6 +122,12 @@ class RowRun {
 // Element by element: other types, and indices.
 
 template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
+
+template <class T>
 void run_planes(const Code& c, const RunArgs& args) {
   const auto plane = c.in[0] * c.in[1] * c.in[2], outputs = c.out[0] * c.out[1] * c.out[2];
   const auto planes = c.batch * c.channels;
@@ -131,7 +139,7 @@ void run_planes(const Code& c, const RunArgs& args) {
       for (std::int64_t j = 0; j < y.count; ++j) {
         auto at = ((z.begin + k * z.step) * c.in[1] + y.begin + j * y.step) * c.in[2] + x.begin;
         for (std::int64_t i = 0; i < x.count; ++i, at += x.step)
-          if (where < 0 || in[at] > best) best = in[at], where = at;
+          if (where < 0 || in[at] > best || (is_nan(in[at]) && !is_nan(best))) best = in[at], where = at;
       }
     return std::max<std::int64_t>(where, 0);
   };

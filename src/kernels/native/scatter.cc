@@ -1,6 +1,7 @@
 /// ScatterUpdate, ScatterNDUpdate and ScatterElementsUpdate: a copy of the data, then moves of bytes, or
 /// sums, products, minima and maxima of f32, i32 and i64.
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/cost.h"
 #include "kernels/native/indices.h"
@@ -58,6 +59,13 @@ void replace(const Code& c, const RunArgs& args, const void* indices) {
 }
 
 template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
+
+/// NaN stays.
+template <class T>
 T joined(How how, T old, T update) {
   using Wrapping = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>;
   using U = typename Wrapping::type;  // integers wrap
@@ -70,9 +78,9 @@ T joined(How how, T old, T update) {
     case How::prod:
       return static_cast<T>(a * b);
     case How::min:
-      return std::min(old, update);
+      return is_nan(old) || old < update ? old : update;
     case How::max:
-      return std::max(old, update);
+      return is_nan(old) || old > update ? old : update;
     case How::replace:
       break;
   }

@@ -163,8 +163,9 @@ void boolean_to_f32(const LoopArgs& a) {
     return hn::IfThenZeroElse(hn::RebindMask(D(), hn::Eq(numbers, hn::Zero(I()))), set(1));
   });
 }
-void i64_to_f32(const LoopArgs& a) {  // vector code where the instruction set has it
-  const auto* x = static_cast<const std::int64_t*>(a.in[0]);
+template <class T>
+void long_to_f32(const LoopArgs& a) {  // vector code where the instruction set has it
+  const auto* x = static_cast<const T*>(a.in[0]);
   auto* out = static_cast<float*>(a.out);
   for (std::int64_t i = 0; i < a.count; ++i) out[i] = static_cast<float>(x[i]);
 }
@@ -183,8 +184,8 @@ void fill_convert_loops(ConvertLoops& t) {
   t.f32_to[at(ElementType::boolean)] = f32_to_boolean;
   t.to_f32[at(ElementType::f16)] = f16_to_f32;
   t.to_f32[at(ElementType::bf16)] = bf16_to_f32;
-  t.to_f32[at(ElementType::i64)] = i64_to_f32;
-  t.to_f32[at(ElementType::u64)] = i64_to_f32;
+  t.to_f32[at(ElementType::i64)] = long_to_f32<std::int64_t>;
+  t.to_f32[at(ElementType::u64)] = long_to_f32<std::uint64_t>;
   t.to_f32[at(ElementType::i32)] = i32_to_f32;
   t.to_f32[at(ElementType::i16)] = small_to_f32<std::int16_t>;
   t.to_f32[at(ElementType::u16)] = small_to_f32<std::uint16_t>;

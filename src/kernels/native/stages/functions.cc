@@ -63,14 +63,16 @@ template <class F>
 bool find_unary(const Op& op, Functions& out) {
   if (!op.is<lamina::Unary<F>>()) return false;
   out.real1 = address(F::real);
-  out.integer1 = address(F::integer);
+  out.integer1 = address<std::int64_t(std::int64_t)>(F::integer);
+  out.unsigned1 = address<std::uint64_t(std::uint64_t)>(F::integer);
   return true;
 }
 template <class F>
 bool find_binary(const Op& op, Functions& out) {
   if (!op.is<lamina::Binary<F>>()) return false;
   out.real2 = address(F::real);
-  out.integer2 = address(F::integer);
+  out.integer2 = address<std::int64_t(std::int64_t, std::int64_t)>(F::integer);
+  out.unsigned2 = address<std::uint64_t(std::uint64_t, std::uint64_t)>(F::integer);
   return true;
 }
 
@@ -90,14 +92,12 @@ double is_infinite(double x) { return std::isinf(x) ? 1 : 0; }
 double is_positive_infinite(double x) { return std::isinf(x) && x > 0 ? 1 : 0; }
 double is_negative_infinite(double x) { return std::isinf(x) && x < 0 ? 1 : 0; }
 double never(double) { return 0; }
-std::int64_t integer_prelu(std::int64_t x, std::int64_t slope) {
-  return x < 0 ? scalar::wrap_mul(x, slope) : x;
-}
 
 bool find_with_parameters(const Op& op, Functions& out) {
   if (const auto* d = op.as<Divide>()) {
     out.real2 = address(divide);
-    out.integer2 = address(d->m_pythondiv ? &scalar::floored_div : &scalar::truncated_div);
+    out.integer2 = address(integer_quotient<std::int64_t>(d->m_pythondiv));
+    out.unsigned2 = address(integer_quotient<std::uint64_t>(d->m_pythondiv));
   } else if (const auto* r = op.as<Round>()) {
     out.real1 =
         address(r->mode == RoundMode::half_to_even ? scalar::round_half_even : scalar::round_half_away);
@@ -114,8 +114,9 @@ bool find_with_parameters(const Op& op, Functions& out) {
   } else if (op.is<Clamp>()) {
     out.real3 = address(scalar::clamp);
   } else if (op.is<PRelu>()) {
-    out.real2 = address(scalar::prelu);
-    out.integer2 = address(integer_prelu);
+    out.real2 = address<double(double, double)>(scalar::prelu);
+    out.integer2 = address(scalar::prelu<std::int64_t>);
+    out.unsigned2 = address(scalar::prelu<std::uint64_t>);
   } else {
     return false;
   }

@@ -18,10 +18,19 @@ std::optional<Integer> integer_operator(const Op& op);
 /// Parameters that are attributes, in the order of the loop's operands.
 std::vector<double> parameters_of(const Op& op);
 
-/// The operator's functions as the reference has them, by number of operands: double (*)(double...) and
-/// std::int64_t (*)(std::int64_t...).
+/// The operator's functions as the reference has them, by number of operands: double (*)(double...),
+/// std::int64_t (*)(std::int64_t...) and, on u64, std::uint64_t (*)(std::uint64_t...).
 struct Functions {
-  const void *real1 = nullptr, *real2 = nullptr, *real3 = nullptr, *integer1 = nullptr, *integer2 = nullptr;
+  const void *real1 = nullptr, *real2 = nullptr, *real3 = nullptr;
+  const void *integer1 = nullptr, *integer2 = nullptr;
+  const void *unsigned1 = nullptr, *unsigned2 = nullptr;
+  /// Of integers of a type; null when there is none.
+  const void* whole(ElementType type, std::size_t operands) const {
+    const bool u64 = type == ElementType::u64;
+    return operands == 1   ? (u64 ? unsigned1 : integer1)
+           : operands == 2 ? (u64 ? unsigned2 : integer2)
+                           : nullptr;
+  }
 };
 std::optional<Functions> real_functions(const Op& op);
 const void* test_function(Test test);

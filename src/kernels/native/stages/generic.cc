@@ -50,8 +50,6 @@ To converted(From v) {
     if (v <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (v >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
     return static_cast<To>(v);
-  } else if constexpr (std::is_same_v<From, std::uint64_t>) {
-    return static_cast<To>(static_cast<std::int64_t>(v));
   } else {
     return static_cast<To>(v);
   }
@@ -136,7 +134,8 @@ Loop integer_map(ElementType type, int operands) {
     if constexpr (std::is_floating_point_v<T>)
       return nullptr;
     else
-      return map_of<std::int64_t, Memory>(operands);
+      return map_of<std::conditional_t<std::is_same_v<T, std::uint64_t>, std::uint64_t, std::int64_t>,
+                    Memory>(operands);
   });
 }
 

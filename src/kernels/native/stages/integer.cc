@@ -63,6 +63,10 @@ template <>
 struct Wide<std::int64_t> {
   using type = std::uint64_t;
 };
+template <>
+struct Wide<std::uint64_t> {
+  using type = std::uint64_t;
+};
 
 template <class T>
 struct Operators {
@@ -212,6 +216,7 @@ void fill_integer_loops(IntegerLoops& t) {
   fill<std::int32_t>(t.operators[4], t.compare[4]);
   fill<std::uint32_t>(t.operators[5], t.compare[5]);
   fill<std::int64_t>(t.operators[6], t.compare[6]);
+  fill<std::uint64_t>(t.operators[7], t.compare[7]);
   t.select[0] = select_loop<std::uint8_t>;
   t.select[1] = select_loop<std::uint16_t>;
   t.select[3] = select_loop<std::uint64_t>;
@@ -255,8 +260,9 @@ int integer_index(ElementType type) {
     case ElementType::u32:
       return 5;
     case ElementType::i64:
-    case ElementType::u64:
       return 6;
+    case ElementType::u64:
+      return 7;
     default:
       return -1;
   }

@@ -94,7 +94,7 @@ enum class Test : std::uint8_t {
   count
 };
 
-/// Integer operators on i8, u8, i16, u16, i32, u32 or i64, in the type itself; booleans are u8.
+/// Integer operators in the type itself; booleans are u8.
 enum class Integer : std::uint8_t {
   copy,
   negative,
@@ -132,18 +132,18 @@ struct FloatLoops {
 const FloatLoops& float_loops();
 
 /// Integer types by index; see integer_index().
-inline constexpr int kIntegerTypes = 7;
+inline constexpr int kIntegerTypes = 8;
 struct IntegerLoops {
   Loop operators[kIntegerTypes][static_cast<int>(Integer::count)];
   Loop compare[kIntegerTypes][static_cast<int>(Compare::count)];
   Loop select[4];  ///< by bytes of an element: 1, 2, 4, 8; in[0] is the condition
 };
 const IntegerLoops& integer_loops();
-/// 0..6, u64 as i64 and boolean as u8; -1 for other types.
+/// 0..7, boolean as u8; -1 for other types.
 int integer_index(ElementType type);
 
 /// The conversion between two whole-byte types. Floats to integers truncate and saturate, NaN becomes 0;
-/// integers wrap; u64 is read as i64, as everywhere in lamina. Null when the types are carried alike.
+/// integers wrap. Null when the types are the same.
 Loop convert_loop(ElementType from, ElementType to);
 /// The conversions that have vector code; null for others.
 struct ConvertLoops {
@@ -151,8 +151,8 @@ struct ConvertLoops {
 };
 const ConvertLoops& convert_loops();
 
-/// Loops that call `function` per element: double (*)(double...) on f32 or f64, and std::int64_t
-/// (*)(std::int64_t...) on integers. `operands` is 1 to 3.
+/// Loops that call `function` per element: double (*)(double...) on f32 or f64, std::uint64_t
+/// (*)(std::uint64_t...) on u64, std::int64_t (*)(std::int64_t...) on other integers. `operands` is 1 to 3.
 Loop real_map(ElementType type, int operands);
 Loop integer_map(ElementType type, int operands);
 /// f64 comparisons through double (*)(double, double).

@@ -74,6 +74,7 @@ int Lowering::lower_quantize(const Node& n, const Quantize& q) {
 int Lowering::lower_dequantize(const Node& n, const Dequantize& q) {
   if (q.block_size > 0) return refuse("blocked scales");
   const auto type = body_.type(n.inputs[0]).element, to = carrier(body_.type(n.outputs[0]).element);
+  if (type == ElementType::u64) return refuse("Dequantize of u64");
   // Differences of types of up to 16 bits are exact in f32, others wrap in i64.
   const auto difference = bits_of(type) <= 16 ? ElementType::f32 : ElementType::i64;
   const auto x0 = read(n.inputs[0]), s0 = read_parameter(n, 1, q.axis);
@@ -186,13 +187,11 @@ int Lowering::lower_integer(const Node& n, ElementType type) {
     return operation(integer_loops().compare[integer_index(type)][static_cast<int>(*c)], *in, 1, 0.2);
   if (op.is<Round>()) return in->at(0);
   if (const auto* clamp = op.as<Clamp>()) {
-    const auto [least, most] = integer_range(type);
-    const auto bound = [&](double v) {
-      return static_cast<double>(std::clamp(scalar::rounded(v), least, most));
-    };
-    // Bounds beyond 2^53 do not survive as numbers of a Clamp either.
-    in->push_back(number(bound(std::ceil(clamp->min)), type));
-    in->push_back(number(bound(std::floor(clamp->max)), type));
+    with_number_type(type, [&]<class T>() {
+      const auto [low, high] = clamp->bounds<T>(type);
+      in->push_back(constant(from_numbers<T>(type, {}, {low})));
+      in->push_back(constant(from_numbers<T>(type, {}, {high})));
+    });
     return integer(Integer::clamp, type, *in);
   }
   if (const auto t = test_of(op)) {
@@ -201,10 +200,7 @@ int Lowering::lower_integer(const Node& n, ElementType type) {
   }
   if (const auto i = integer_operator(op)) return integer(*i, type, *in);
   const auto f = real_functions(op);
-  const void* function = !f                ? nullptr
-                         : in->size() == 1 ? f->integer1
-                         : in->size() == 2 ? f->integer2
-                                           : nullptr;
+  const void* function = f ? f->whole(type, in->size()) : nullptr;
   if (!function) return refuse(fmt::format("no loop for {} of {}", op.name(), name_of(type)));
   return map(function, type, *in);
 }

@@ -58,10 +58,11 @@ class Lowering {
   }
 
   /// One number as an operand.
-  int number(double v, ElementType type = ElementType::f32) {
+  int number(double v, ElementType type = ElementType::f32) { return constant(from_doubles(type, {}, {v})); }
+  int constant(Tensor scalar) {
     View view;
-    view.constant = from_doubles(type, {}, {v});
-    view.bytes = bytes_of(type);
+    view.bytes = bytes_of(scalar.element_type());
+    view.constant = std::move(scalar);
     view.axis_strides.assign(target_.dims.size(), 0);
     return add(std::move(view));
   }
