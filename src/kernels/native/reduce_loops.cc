@@ -190,10 +190,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const ReduceLoops& reduce_loops(ReduceKind kind) {
-  static const auto table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const auto table = kMakeTable.best()();
   return table[static_cast<std::size_t>(kind)];
 }
 
