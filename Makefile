@@ -40,9 +40,11 @@ clang: ## build with clang 16 and run the tests
 	@$(call cmake,clang)
 	@ctest --preset clang -j $(JOBS)
 
-isa: test ## the tests of kernels, plans, the API and random graphs, limited to each instruction set in turn
+isa: test ## tests and models limited to each instruction set in turn, and on processors that qemu-user emulates
 	@for isa in sse41 avx2 avx512; do echo "== $$isa"; \
 	  LAMINA_TEST_ISA=$$isa ctest --preset release -R '^(kernels|plan|exec|api|property|models)$$' || exit 1; done
+	@scripts/bootstrap --isa
+	@.deps/py/bin/python3 tests/emulated.py build/release
 
 soak: ## random graphs with fresh seeds against the interpreter, on all cores, SOAK_MINUTES=10
 	@scripts/bootstrap --test-models

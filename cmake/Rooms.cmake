@@ -15,7 +15,6 @@ function(lamina_room room)
   target_link_libraries(lamina_${room} PUBLIC ${arg_BELOW} ${arg_USES})
   lamina_share_header(lamina_${room})
   lamina_hot_units(${sources})
-  lamina_isa_units(${sources})
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
 endfunction()
 
@@ -33,21 +32,4 @@ function(lamina_share_header target)
   if(NOT LAMINA_SANITIZE) # with them, the header takes longer to load than it saves
     target_precompile_headers(${target} REUSE_FROM lamina_headers)
   endif()
-endfunction()
-
-# Units of one instruction set, by file name: softmax.avx512.cc is compiled with the flags of avx512.
-set(LAMINA_ISA_avx2 -mavx2 -mfma -mf16c -mbmi2)
-set(LAMINA_ISA_avx2vnni ${LAMINA_ISA_avx2} -mavxvnni)
-set(LAMINA_ISA_avx512 ${LAMINA_ISA_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
-set(LAMINA_ISA_vnni ${LAMINA_ISA_avx512} -mavx512vnni)
-set(LAMINA_ISA_bf16 ${LAMINA_ISA_vnni} -mavx512bf16)
-set(LAMINA_ISA_amx ${LAMINA_ISA_bf16} -mamx-tile -mamx-int8 -mamx-bf16)
-function(lamina_isa_units)
-  foreach(source IN LISTS ARGN)
-    if(source MATCHES "\\.(avx2|avx2vnni|avx512|vnni|bf16|amx)\\.cc$")
-      # Without the shared header: nothing inline may be common to units of different instruction sets.
-      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${LAMINA_ISA_${CMAKE_MATCH_1}};-O3"
-                                  SKIP_PRECOMPILE_HEADERS ON)
-    endif()
-  endforeach()
 endfunction()

@@ -23,7 +23,8 @@ struct Options {
   /// Nodes that no optimisation touches: names or regular expressions.
   std::vector<std::string> exempt = {};
   /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
-  /// another limit afterwards throws Error(bad_option).
+  /// another limit afterwards throws Error(bad_option), and so does one below what oneDNN runs where the
+  /// process has used it before.
   std::string max_isa = "native";
   /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
   long stop_after = -1;

@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "kernels/onednn_isa.h"
 #include "rules/flush_denormals.h"
 #include "rules/optimize.h"
 #include "rules/widen_half.h"
@@ -44,8 +45,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     : model_(std::move(model)), options_(options), original_(model_->loaded().graph) {
   require_model_supported(*model_);
   const Logger log(options.log, LogLevel::debug);
-  if (options.max_isa != "native") limit_isa(options.max_isa);
+  if (options.max_isa != "native") limit_isa(options.max_isa, limit_onednn);
   effective_isa();  // fixes it for the process
+  if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
   precision_notes_ = widen_half(original_);
   widened_ = !precision_notes_.empty();
   if (options.precision == Precision::bf16)

@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/cpu_features.h"
 #include "base/error.h"
 
 namespace lamina {
@@ -87,6 +88,15 @@ std::optional<double> cgroup_quota(const std::string& root) {
   return least;
 }
 
+/// What x86-64-v2 has and this does not: "sse4_2, popcnt".
+std::string lacking(Features features) {
+  std::string out;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i)
+    if (const auto f = static_cast<Feature>(i); needed_by(Isa::sse41).without(features).has(f))
+      out += (out.empty() ? "" : ", ") + std::string(name_of(f));
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(Isa isa) {
@@ -94,16 +104,10 @@ std::string_view name_of(Isa isa) {
 }
 
 Isa native_isa() {
-  static const Isa isa = [] {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-      return Isa::avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
-    return Isa::sse41;
-  }();
-  return isa;
+  const auto features = cpu_features();
+  const auto isa = highest_isa(features);
+  if (!isa) fail(ErrorCode::unsupported, "this processor lacks {}: wanted x86-64-v2", lacking(features));
+  return *isa;
 }
 
 Isa effective_isa() {
@@ -113,7 +117,7 @@ Isa effective_isa() {
   return l.limit ? std::min(*l.limit, native_isa()) : native_isa();
 }
 
-void limit_isa(std::string_view name) {
+void limit_isa(std::string_view name, const std::function<void(Isa)>& before) {
   const auto isa = isa_named(name);
   if (!isa) fail(ErrorCode::bad_option, "max isa \"{}\": wanted sse41, avx2, avx512 or native", name);
   auto& l = the_limit();
@@ -122,6 +126,7 @@ void limit_isa(std::string_view name) {
   if (l.fixed && std::min(*isa, native_isa()) != now)
     fail(ErrorCode::bad_option, "max isa \"{}\": this process already compiled a model for {}", name,
          name_of(now));
+  if (before) before(std::min(*isa, native_isa()));
   l.limit = *isa;
 }
 
@@ -140,19 +145,9 @@ std::string processor_name() {
 
 std::string processor_features() {
   std::string out;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return out;
-  const auto add = [&](bool yes, const char* text) {
-    if (yes) out += (out.empty() ? "" : " ") + std::string(text);
-  };
-  add(c >> 11 & 1, "avx512_vnni");
-  add(d >> 22 & 1, "amx_bf16");
-  add(d >> 25 & 1, "amx_int8");
-  add(d >> 23 & 1, "avx512_fp16");
-  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
-    add(a >> 5 & 1, "avx512_bf16");
-    add(a >> 4 & 1, "avx_vnni");
-  }
+  for (const auto f : {Feature::avx512_vnni, Feature::amx_bf16, Feature::amx_int8, Feature::avx512_fp16,
+                       Feature::avx512_bf16, Feature::avx_vnni})
+    if (cpu_features().has(f)) out += (out.empty() ? "" : " ") + std::string(name_of(f));
   return out;
 }
 

@@ -1,16 +1,19 @@
 #pragma once
 /// The processor: instruction sets that kernels distinguish, and how many threads a process may use.
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace lamina {
 
-/// Ordered: each contains those before it. avx512 means F, BW, CD, DQ and VL.
+/// Ordered: each contains those before it. What each stands for is in cpu_features.h: sse41 is x86-64-v2,
+/// avx2 also has FMA, F16C, BMI1 and BMI2, avx512 means F, BW, CD, DQ and VL.
 enum class Isa { sse41, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
 
-/// What this processor (and its operating system) can do.
+/// The highest that this processor (and its operating system) has in full. Throws Error(unsupported) below
+/// x86-64-v2.
 Isa native_isa();
 
 /// The instruction set that kernels may use: the lower of native_isa() and the limit. Reading it fixes the
@@ -18,12 +21,13 @@ Isa native_isa();
 Isa effective_isa();
 
 /// Limits kernels, oneDNN's included, for the whole process. `name`: sse41, avx2, avx512 or native. Throws
-/// Error(bad_option) on another name, or when a different limit is already fixed.
-void limit_isa(std::string_view name);
+/// Error(bad_option) on another name, or when a different limit is already fixed. `before` gets the limit
+/// when it is allowed and not yet in force; what it throws keeps the limit away.
+void limit_isa(std::string_view name, const std::function<void(Isa)>& before = {});
 
 /// The processor's model name, e.g. "AMD EPYC 9654".
 std::string processor_name();
-/// Extra features worth showing ("vnni bf16 amx"), space-separated.
+/// Extra features worth showing ("avx512_vnni amx_int8"), space-separated.
 std::string processor_features();
 
 /// Threads worth using: the smallest of the affinity mask and the cgroup quota (v1, v2, rounded up); at

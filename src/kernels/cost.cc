@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
+#include "kernels/onednn_isa.h"
 
 namespace lamina {
 namespace {
@@ -43,8 +43,14 @@ constexpr Row kTable[] = {
     {5.0, {50, 1000}, {50, 1000}, {50, 1000}},                  // reference
 };
 
-const Rates& rates(const Row& row) {
-  switch (effective_isa()) {
+/// oneDNN may run another instruction set than our kernels do.
+Isa isa_of(Family family) {
+  const bool onednn = family <= Family::brgemm_matmul || family == Family::onednn_pass;
+  return onednn ? onednn_isa() : effective_isa();
+}
+
+const Rates& rates(const Row& row, Isa isa) {
+  switch (isa) {
     case Isa::avx512:
       return row.avx512;
     case Isa::avx2:
@@ -59,7 +65,7 @@ const Rates& rates(const Row& row) {
 
 double cost_of(Family family, double work, double bytes) {
   const Row& row = kTable[static_cast<std::size_t>(family)];
-  const Rates& r = rates(row);
+  const Rates& r = rates(row, isa_of(family));
   return row.call + work / r.work + bytes / r.bytes;
 }
 

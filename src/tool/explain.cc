@@ -348,7 +348,9 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
 int run(const ExplainOptions& o) {
   auto options = o.common.options();
   options.profile = true;
-  Session s(o.common, o.inputs, options);
+  auto inputs = o.inputs;
+  inputs.only_shapes = o.no_run;
+  Session s(o.common, inputs, options);
   for (const auto& note : s.notes)
     if (!o.common.quiet && !o.no_run) fmt::print(stderr, "lamina: {}\n", note);
   const auto all = find(o, s);

@@ -13,6 +13,7 @@ struct InputOptions {
   std::vector<double> mean, scale;  ///< of pictures, per channel or one: (pixel - mean) / scale
   std::string layout = "auto";      ///< of pictures: nchw, nhwc, auto
   unsigned seed = 0;
+  bool only_shapes = false;  ///< inputs that were not given have no memory: for plans that do not run
 };
 void add_input_options(OptionSet& options, InputOptions& o);
 

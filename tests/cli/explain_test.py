@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from sample_models import ALL, DYNAMIC, FADED, LARGE, SMALL, with_inputs
+from sample_models import ALL, DYNAMIC, FADED, FETCHED, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
 FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
@@ -47,6 +47,12 @@ class Explain(Base):
                         self.assertIn(layer["into"], running)
                     if layer["fate"] == "removed":
                         self.assertEqual(layer["nodes"], [])
+
+    def test_planning_takes_no_memory_for_inputs(self) -> None:
+        """A million pictures would take 110 GB."""
+        model = FETCHED / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
+        few, many = (self.document("explain", model, "--no-run", "--shape", f"x={n},3,48,192")["layers"] for n in (1, 1000000))
+        self.assertEqual([layer["name"] for layer in many], [layer["name"] for layer in few])
 
     def test_layers_are_those_of_the_file(self) -> None:
         fates = [layer["fate"] for layer in self.document("explain", SMALL, "--no-run")["layers"]]

@@ -10,9 +10,9 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/gemm.h"
+#include "kernels/native/positions.h"
 #include "kernels/native/softmax_loops.h"
 #include "ops/attention.h"
-#include "ops/shape_rules.h"
 
 namespace lamina {
 namespace {
@@ -37,13 +37,13 @@ struct Block {
 struct Mask {
   enum class Kind : std::uint8_t { none, floats, spread, boolean } kind = Kind::none;
   std::int64_t rows = 0, width = 0;  ///< as it comes; spread: one value per row, or one in all
-  std::vector<std::int64_t> first;   ///< by batch: the row for query 0
+  Dims strides;                      ///< rows from one matrix of scores to the next, by axis of the batch
   std::int64_t step = 0;             ///< rows from one query to the next: 0 or 1
 };
 
 struct Code {
   std::int64_t rows = 0, columns = 0, size = 0, width = 0;
-  std::vector<std::int64_t> q, k, v;  ///< by batch: which matrix
+  Positions<4> batch;  ///< which matrix of queries, of keys and of values; the row of the mask for query 0
   std::int64_t k_count = 1, v_count = 1;
   bool causal = false, has_scale = false;
   std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
@@ -54,7 +54,7 @@ struct Code {
   std::int64_t k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0, scores_row = 0,
                scratch = 0;
 
-  std::int64_t tasks() const { return static_cast<std::int64_t>(q.size()) * blocks_of_batch; }
+  std::int64_t tasks() const { return batch.count() * blocks_of_batch; }
 };
 
 Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
@@ -67,7 +67,8 @@ gemm::Product product(std::int64_t rows, std::int64_t depth, std::int64_t column
   return p;
 }
 
-Mask mask_of(const NodeView& v, const Dims& batch, std::int64_t rows, std::int64_t columns) {
+/// `rank`: of the batch.
+Mask mask_of(const NodeView& v, std::size_t rank, std::int64_t columns) {
   Mask m;
   if (!v.has(3)) return m;
   Dims dims = v.dims(3);
@@ -79,10 +80,8 @@ Mask mask_of(const NodeView& v, const Dims& batch, std::int64_t rows, std::int64
                                                 : Mask::Kind::spread;
   dims.pop_back();
   m.step = dims.back() == 1 ? 0 : 1;
-  Dims all = batch;
-  all.push_back(rows);
-  const auto at = broadcast_offsets(dims, all);
-  for (std::size_t b = 0; b < at.size(); b += static_cast<std::size_t>(rows)) m.first.push_back(at[b]);
+  m.strides = broadcast_strides(dims, rank + 1);
+  m.strides.pop_back();
   return m;
 }
 
@@ -93,12 +92,15 @@ Code code_of(const NodeView& v) {
   c.rows = q[q.size() - 2], c.columns = k[k.size() - 2], c.size = q.back(), c.width = values.back();
   c.causal = v.op<ScaledDotProductAttention>()->causal;
   c.has_scale = v.has(4);
-  c.q = broadcast_offsets(leading(q), batch);
-  c.k = broadcast_offsets(leading(k), batch);
-  c.v = broadcast_offsets(leading(values), batch);
   c.k_count = static_cast<std::int64_t>(element_count(leading(k)));
   c.v_count = static_cast<std::int64_t>(element_count(leading(values)));
-  if (!c.causal) c.mask = mask_of(v, batch, c.rows, c.columns);
+  const auto rank = batch.size();
+  if (!c.causal) c.mask = mask_of(v, rank, c.columns);
+  c.mask.strides.resize(rank, 0);
+  const auto q_strides = broadcast_strides(leading(q), rank), k_strides = broadcast_strides(leading(k), rank),
+             v_strides = broadcast_strides(leading(values), rank);
+  for (std::size_t i = 0; i < rank; ++i)
+    c.batch.add(batch[i], {q_strides[i], k_strides[i], v_strides[i], c.mask.strides[i]});
 
   const std::int64_t least = 2 * gemm::tiles().rows[2];
   const auto most = std::max(least, kBlockFloats / c.columns);
@@ -188,15 +190,16 @@ class Run {
   }
 
   void run_block(std::int64_t slot, std::int64_t task) const {
-    const auto batch = static_cast<std::size_t>(task / c_.blocks_of_batch);
+    const auto batch = task / c_.blocks_of_batch;
+    const auto [q, k, v, mask] = c_.batch[batch];
     const auto index = task % c_.blocks_of_batch, first = index * c_.block_rows;
     const Block& block = c_.blocks[index + 1 == c_.blocks_of_batch ? 1 : 0];
     float* scores = scratch_ + c_.scores_at + slot * c_.scores_row;
     gemm::Operands o{};
-    o.a = q_ + (c_.q[batch] * c_.rows + first) * c_.size;
-    o.b = scratch_ + c_.k_at + c_.k[batch] * c_.k_row;
+    o.a = q_ + (q * c_.rows + first) * c_.size;
+    o.b = scratch_ + c_.k_at + k * c_.k_row;
     o.c = scores;
-    if (mask_) o.add = mask_ + (c_.mask.first[batch] + first * c_.mask.step) * c_.columns;
+    if (mask_) o.add = mask_ + (mask + first * c_.mask.step) * c_.columns;
     gemm::run(block.scores, o);
     if (c_.causal)
       for (std::int64_t r = 0; r < block.rows; ++r)
@@ -206,8 +209,8 @@ class Run {
     softmax(scores, block.rows);
     o = {};
     o.a = scores;
-    o.b = scratch_ + c_.v_at + c_.v[batch] * c_.v_row;
-    o.c = out_ + (static_cast<std::int64_t>(batch) * c_.rows + first) * c_.width;
+    o.b = scratch_ + c_.v_at + v * c_.v_row;
+    o.c = out_ + (batch * c_.rows + first) * c_.width;
     gemm::run(block.result, o);
   }
 
@@ -230,7 +233,7 @@ class Run {
 
 double microseconds(const Code& c) {
   const auto scores =
-      static_cast<double>(c.q.size()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
+      static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
   const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
   const double call = cost_of(Family::native_gemm, 0);
   double products = 0;
@@ -238,7 +241,7 @@ double microseconds(const Code& c) {
     const auto times = static_cast<double>(i == 0 ? c.blocks_of_batch - 1 : 1);
     products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
   }
-  return call + static_cast<double>(c.q.size()) * products +
+  return call + static_cast<double>(c.batch.count()) * products +
          cost_of(Family::vector_math, scores / kNearSoftmax) + packed / kPackedFloats;
 }
 

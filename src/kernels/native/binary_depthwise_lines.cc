@@ -263,8 +263,11 @@ void any_row(const DepthwiseRow& r) {
 
 }  // namespace
 
-binary::DepthwiseKernels make_binary_depthwise_kernels(const char* name, double speed) {
-  return {name, kFloats, speed, pack_binary_depthwise, any_row};
+binary::DepthwiseKernels make_binary_depthwise_kernels() {
+  constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
+  constexpr const char* kNames[] = {"depthwise_sse41", "depthwise_avx2", "depthwise_avx512"};
+  constexpr double kSpeeds[] = {100, 200, 300};
+  return {kNames[kIsa], kFloats, kSpeeds[kIsa], pack_binary_depthwise, any_row};
 }
 
 }  // namespace lamina::HWY_NAMESPACE
@@ -273,14 +276,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lamina::binary {
 
+constexpr auto kMakeBinaryDepthwiseKernels = LAMINA_PER_ISA(make_binary_depthwise_kernels);
+
 const DepthwiseKernels& depthwise_kernels(std::int64_t channels) {
-  static const DepthwiseKernels list[] = {N_SSE4::make_binary_depthwise_kernels("depthwise_sse41", 100),
-                                          N_AVX2::make_binary_depthwise_kernels("depthwise_avx2", 200),
-                                          N_AVX3::make_binary_depthwise_kernels("depthwise_avx512", 300)};
+  static const auto list = kMakeBinaryDepthwiseKernels.all();
   // Narrower vectors where channels leave most of the wide ones' words empty.
-  const DepthwiseKernels* found = list;
+  const DepthwiseKernels* found = list.data();
   for (int i = 1; i <= static_cast<int>(effective_isa()); ++i)
-    if (channels > list[i].floats / 2) found = list + i;
+    if (channels > list[i].floats / 2) found = list.data() + i;
   return *found;
 }
 

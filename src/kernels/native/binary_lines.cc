@@ -321,9 +321,12 @@ void pack_lookup(const Points& s) {
 
 }  // namespace
 
-binary::Kernels make_lookup_kernels(const char* name, double speed) {
+binary::Kernels make_lookup_kernels() {
   using T = std::uint16_t;
-  return {name,
+  constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
+  constexpr const char* kNames[] = {"sse41", "avx2", "avx512"};
+  constexpr double kSpeeds[] = {80, 180, 220};
+  return {kNames[kIsa],
           kLanes,
           kFloats,
           4,
@@ -331,7 +334,7 @@ binary::Kernels make_lookup_kernels(const char* name, double speed) {
           63,
           2,
           6,
-          speed,
+          kSpeeds[kIsa],
           {{},
            {nullptr, lookup_tile<1, 1, T>, lookup_tile<2, 1, T>, lookup_tile<3, 1, T>, lookup_tile<4, 1, T>,
             lookup_tile<5, 1, T>, lookup_tile<6, 1, T>},
@@ -350,6 +353,8 @@ HWY_AFTER_NAMESPACE();
 namespace lamina::binary {
 namespace {
 
+constexpr auto kMakeLookupKernels = LAMINA_PER_ISA(make_lookup_kernels);
+
 /// Those of the narrower vectors too, which few outputs fill: the fastest for so many.
 const Kernels& best(const Kernels* list, std::int64_t outputs) {
   const auto cost = [&](const Kernels& k) {
@@ -365,10 +370,8 @@ const Kernels& best(const Kernels* list, std::int64_t outputs) {
 }  // namespace
 
 const Kernels& lookup_kernels(std::int64_t outputs) {
-  static const Kernels list[] = {N_SSE4::make_lookup_kernels("sse41", 80),
-                                 N_AVX2::make_lookup_kernels("avx2", 180),
-                                 N_AVX3::make_lookup_kernels("avx512", 220)};
-  return best(list, outputs);
+  static const auto list = kMakeLookupKernels.all();
+  return best(list.data(), outputs);
 }
 
 }  // namespace lamina::binary

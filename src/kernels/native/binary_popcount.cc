@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cpu.h"
+#include "base/cpu_features.h"
 #include "kernels/native/binary_lines.h"
 #include "kernels/native/simd.h"
 
@@ -13,6 +13,7 @@
 #define LAMINA_POPCNT_INLINE LAMINA_POPCNT inline __attribute__((always_inline))
 
 namespace lamina::binary {
+namespace N_VPOPCNTDQ {  // named as Highway names its own: only tables lead into such namespaces
 namespace {
 
 using gemm::Finish;
@@ -141,7 +142,7 @@ LAMINA_POPCNT void pack_words(const Points& s) {
   }
 }
 
-void pack(const Points& s) {
+LAMINA_POPCNT void pack(const Points& s) {
   if (s.bits)  // the same words
     std::memcpy(s.out, s.in, static_cast<std::size_t>(s.count * s.out_step));
   else
@@ -151,23 +152,25 @@ void pack(const Points& s) {
 #define LAMINA_TILES(v) \
   { nullptr, tile<1, v>, tile<2, v>, tile<3, v>, tile<4, v>, tile<5, v>, tile<6, v> }
 
+constexpr Kernels kKernels{"vpopcntdq",
+                           kLanes,
+                           kLanes,
+                           32,
+                           4,
+                           0,
+                           4,
+                           6,
+                           390,
+                           {{}, LAMINA_TILES(1), LAMINA_TILES(2), LAMINA_TILES(3), LAMINA_TILES(4)},
+                           LAMINA_TILES(1),
+                           pack};
+
 }  // namespace
+}  // namespace N_VPOPCNTDQ
 
 const Kernels* popcount_kernels() {
-  static const Kernels kernels{"vpopcntdq",
-                               kLanes,
-                               kLanes,
-                               32,
-                               4,
-                               0,
-                               4,
-                               6,
-                               390,
-                               {{}, LAMINA_TILES(1), LAMINA_TILES(2), LAMINA_TILES(3), LAMINA_TILES(4)},
-                               LAMINA_TILES(1),
-                               pack};
-  static const bool known = __builtin_cpu_supports("avx512vpopcntdq");
-  return known && effective_isa() == Isa::avx512 ? &kernels : nullptr;
+  const bool known = effective_isa() == Isa::avx512 && cpu_features().has(Feature::avx512_vpopcntdq);
+  return known ? &N_VPOPCNTDQ::kKernels : nullptr;
 }
 
 }  // namespace lamina::binary

@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "base/cpu.h"
 #include "kernels/native/bits.h"
 #include "kernels/native/simd.h"
 
@@ -58,10 +57,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lamina::bits {
 
+constexpr auto kMakeCompareLine = LAMINA_PER_ISA(make_compare_line);
+
 Compare compare() {
-  static const Compare list[] = {N_SSE4::make_compare_line(), N_AVX2::make_compare_line(),
-                                 N_AVX3::make_compare_line()};
-  return list[static_cast<int>(effective_isa())];
+  static const Compare best = kMakeCompareLine.best()();
+  return best;
 }
 
 }  // namespace lamina::bits

@@ -1,9 +1,7 @@
 #include "kernels/native/conv_depthwise_run.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <new>
 #include <optional>
 
 #include "base/parallel.h"
@@ -14,7 +12,7 @@ namespace {
 constexpr std::int64_t kLine = 64;  // bytes of a cache line
 constexpr std::int64_t kTile = 8;   // outputs of a tile of a line, mostly
 
-/// A thread's work.
+/// Tasks one after the other.
 class Piece {
  public:
   Piece(const Code& code, const RunArgs& args, float* buffer)
@@ -147,55 +145,29 @@ class Piece {
   std::int64_t begin_ = 0, end_ = 0;  ///< lines of the tensor between that are in the buffer
 };
 
-/// Of the calling thread, so that it takes the buffer that is in its cache already.
-std::int64_t thread_number() {
-  static std::atomic<std::int64_t> next{0};
-  thread_local const std::int64_t number = next.fetch_add(1, std::memory_order_relaxed);
-  return number;
-}
-
 /// The parent's own scratch memory comes first, whole cache lines of it.
 std::int64_t parent_bytes(const Code& code) {
   return (code.parent->scratch_bytes() + kLine - 1) / kLine * kLine;
 }
 
-/// Buffers in the scratch memory, each for one thread at a time.
-class Buffers {
- public:
-  Buffers(const Code& code, std::byte* scratch)
-      : count_(code.buffers), bytes_(code.buffer_bytes()), flags_(scratch), first_(flags_ + count_ * kLine) {
-    for (std::int64_t i = 0; i < count_; ++i) new (flags_ + i * kLine) std::atomic_flag();
-  }
-  /// One that nobody uses: there are as many as threads, unless the arena is another one now.
-  std::int64_t take() const {
-    for (auto i = thread_number() % count_;; i = (i + 1) % count_)
-      if (!flag(i).test_and_set(std::memory_order_acquire)) return i;
-  }
-  void give(std::int64_t i) const { flag(i).clear(std::memory_order_release); }
-  float* operator[](std::int64_t i) const { return reinterpret_cast<float*>(first_ + i * bytes_); }
-
- private:
-  std::atomic_flag& flag(std::int64_t i) const {
-    return *std::launder(reinterpret_cast<std::atomic_flag*>(flags_ + i * kLine));
-  }
-  std::int64_t count_, bytes_;
-  std::byte *flags_, *first_;
-};
-
 }  // namespace
 
 std::int64_t scratch_bytes(const Code& code) {
-  return parent_bytes(code) + code.buffers * (kLine + code.buffer_bytes());
+  return parent_bytes(code) + code.buffers * code.buffer_bytes();
 }
 
 void run(const Code& code, const RunArgs& args) {
-  code.parent->prepare(args, args.scratch);
-  const Buffers buffers(code, static_cast<std::byte*>(args.scratch) + parent_bytes(code));
-  parallel_for(code.tasks(), code.grain, [&](std::int64_t begin, std::int64_t end) {
-    const auto buffer = buffers.take();
-    Piece piece(code, args, buffers[buffer]);
-    for (auto t = begin; t < end; ++t) piece.run(t);
-    buffers.give(buffer);
+  auto* const scratch = static_cast<std::byte*>(args.scratch);
+  code.parent->prepare(args, scratch);
+  // A buffer belongs to a share of the tasks and not to a thread: any arena may run this.
+  const auto tasks = code.tasks(),
+             shares = std::clamp<std::int64_t>((tasks + code.grain - 1) / code.grain, 1, code.buffers);
+  parallel_for(shares, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto share = begin; share < end; ++share) {
+      auto* const buffer = scratch + parent_bytes(code) + share * code.buffer_bytes();
+      Piece piece(code, args, reinterpret_cast<float*>(buffer));
+      for (auto t = tasks * share / shares; t < tasks * (share + 1) / shares; ++t) piece.run(t);
+    }
   });
 }
 

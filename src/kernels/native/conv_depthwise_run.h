@@ -38,7 +38,7 @@ struct Code {
   std::int64_t capacity = 1;           ///< lines of the buffer
   std::int64_t band = 1, bands = 1;    ///< output lines of a task
   std::int64_t grain = 1;              ///< tasks worth a thread
-  std::int64_t buffers = 1;            ///< for tasks that run at the same time
+  std::int64_t buffers = 1;            ///< of lines: shares of the tasks, at most, that run at the same time
 
   /// Lines between that the windows of one output line span.
   std::int64_t extent() const { return (second.kernel[1] - 1) * second.dilation[1] + 1; }

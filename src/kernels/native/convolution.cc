@@ -47,10 +47,7 @@ Product product_of(const Geometry& g, const Source& s, bool staged) {
           region.c_first = ((z.first + i * z.step) * g.out[1] + y.first) * g.out[2] + x.first;
           p.add_region(region, segments_of(g, s, z, y, x));
         }
-  p.batches.clear();
-  for (std::int64_t n = 0; n < g.images; ++n)
-    p.batches.push_back(
-        {n * (s.plain ? g.inputs * g.in_points() : g.in_points() * s.point), 0, n * g.out_points()});
+  p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
   p.c_row = p.add_row = p.dense_row = g.outputs;
   p.staged = staged;
   p.divide();

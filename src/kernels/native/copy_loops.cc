@@ -150,10 +150,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const CopyLoops& copy_loops() {
-  static const CopyLoops table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const CopyLoops table = kMakeTable.best()();
   return table;
 }
 

@@ -269,12 +269,14 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
+constexpr auto kMakeDepthwiseKernels = LAMINA_PER_ISA(make_depthwise_kernels);
+
 const depthwise::Kernels& depthwise::kernels_for(std::int64_t channels) {
   // Narrow pictures take the vectors of a lesser instruction set, which they fill.
-  static const Kernels four = N_SSE4::make_depthwise_kernels(), eight = N_AVX2::make_depthwise_kernels(),
-                       sixteen = N_AVX3::make_depthwise_kernels();
-  if (effective_isa() == Isa::avx512 && channels >= 16) return sixteen;
-  return effective_isa() >= Isa::avx2 && channels >= 8 ? eight : four;
+  static const auto list = kMakeDepthwiseKernels.all();
+  std::size_t i = static_cast<std::size_t>(effective_isa());
+  while (i > 0 && channels < list[i].lanes) --i;
+  return list[i];
 }
 }  // namespace lamina
 #endif

@@ -9,6 +9,11 @@
 #include "kernels/native/strided.h"
 
 namespace lamina {
+namespace {
+
+constexpr std::int64_t kGrainBytes = 131072;  // less than this is not worth a second thread
+
+}  // namespace
 
 Verdict takes_indices(const NodeView& v, std::size_t input) {
   const auto type = v.element(input);
@@ -17,17 +22,28 @@ Verdict takes_indices(const NodeView& v, std::size_t input) {
 }
 
 void ByteRuns::run(const std::byte* from, std::byte* to, bool on_threads) const {
-  const auto copy = [&](std::int64_t begin, std::int64_t end) {
+  const auto count = static_cast<std::int64_t>(runs_.size());
+  const auto copy = [&](std::int64_t time, std::int64_t begin, std::int64_t end) {
+    auto* const there = to + time * to_step_;
+    const auto* const here = from + time * from_step_;
     for (auto i = begin; i < end; ++i) {
       const auto& r = runs_[static_cast<std::size_t>(i)];
-      copy_bytes(to + r.to, from + r.from, r.bytes);
+      copy_bytes(there + r.to, here + r.from, r.bytes);
     }
   };
-  const auto count = static_cast<std::int64_t>(runs_.size());
-  if (!on_threads || count == 0) return copy(0, count);
+  if (count == 0) return;
   std::int64_t total = 0;
   for (const auto& r : runs_) total += r.bytes + 16;
-  parallel_for(count, std::max<std::int64_t>(1, count * 131072 / total), copy);
+  if (on_threads && times_ < count) {
+    for (std::int64_t time = 0; time < times_; ++time)
+      parallel_for(count, std::max<std::int64_t>(1, count * kGrainBytes / total),
+                   [&](std::int64_t begin, std::int64_t end) { copy(time, begin, end); });
+    return;
+  }
+  parallel_for(times_, on_threads ? std::max<std::int64_t>(1, kGrainBytes / total) : times_,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto time = begin; time < end; ++time) copy(time, 0, count);
+               });
 }
 
 namespace {
@@ -86,10 +102,12 @@ Offer offer_of(const NodeView& v, std::string label) {
 
 /// Copies known beforehand, when the indices are constant and valid.
 std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
-  if (!indices || s.total() > (std::int64_t{1} << 22)) return std::nullopt;
+  // Without a batch of their own, the same indices serve all outer slices.
+  const auto each = s.batch == 1 ? s.count : s.total();
+  if (!indices || each > (std::int64_t{1} << 22)) return std::nullopt;
   const auto list = to_ints(*indices);
   ByteRuns runs;
-  for (std::int64_t t = 0; t < s.total(); ++t) {
+  for (std::int64_t t = 0; t < each; ++t) {
     bool valid = true;
     const auto from = s.source(t, [&](std::int64_t i) {
       const auto index = list[static_cast<std::size_t>(i)];
@@ -100,6 +118,7 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
     runs.add(t * s.inner, from, s.inner);
     if (runs.size() > kMostRuns) return std::nullopt;
   }
+  if (s.batch == 1) runs.repeat(s.outer, s.count * s.inner, s.size * s.inner);
   return runs;
 }
 
@@ -109,7 +128,7 @@ void offer_slices(const NodeView& v, const Slices& s, Answers& answers) {
   if (auto runs = known_runs(s, v.constant(1))) {
     o.consumed.push_back(1);
     o.cost = std::min(o.cost, cost_of(Family::copy, 0, 2.0 * static_cast<double>(s.total() * s.inner)) +
-                                  static_cast<double>(runs->size()) / 200);
+                                  static_cast<double>(runs->count()) / 200);
     o.make = [runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([runs](const RunArgs& args) {
         runs->run(static_cast<const std::byte*>(args.in[0]), static_cast<std::byte*>(args.out[0]), true);

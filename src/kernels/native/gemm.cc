@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/mapped_file.h"
@@ -21,6 +22,8 @@ constexpr std::int64_t kStripBytes = 24 << 10;
 /// Packing: of a piece that a thread takes, and of rows that are read together.
 constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
 constexpr double kTaskMicroseconds = 40;
+/// Of tasks, however much there is to do.
+constexpr std::int64_t kMostChunks = 4096;
 /// Of B when it is read once.
 constexpr double kBytesPerMicrosecond = 20000;
 /// What lies in L2 from one run to the next.
@@ -198,53 +201,34 @@ void Product::add_region(Region region, const std::vector<Segment>& list) {
   regions.push_back(region);
 }
 
-void Product::cut_region(std::size_t index, std::int64_t most_repeats) {
-  const Region& r = regions[index];
-  const bool down = r.width < 6 && r.lines > r.width;  // rows of A along the longer side
-  const auto length = down ? r.lines : r.width, others = down ? r.width : r.lines;
-  const auto rows = best_rows(length), sets = length / rows, rest = length % rows;
-  // `along` counts in the direction of the rows, `across` in the other one.
-  const auto add = [&](std::int64_t across, std::int64_t along, std::int64_t count, std::int64_t repeat,
-                       std::int64_t across_move, std::int64_t along_move) {
-    for (std::int64_t i = 0; i < repeat; i += most_repeats) {
-      const auto at_across = across + i * across_move, at_along = along + i * along_move;
-      const auto n = std::min(most_repeats, repeat - i);
-      if (down)
-        strips.push_back({index, true, at_along, at_across, count, n, along_move, across_move});
-      else
-        strips.push_back({index, false, at_across, at_along, count, n, across_move, along_move});
-    }
-  };
-  // Set after set of a line when there are several, else line after line.
-  const auto together = std::max<std::int64_t>(1, most_repeats / sets);
-  for (std::int64_t i = 0; i < others; i += together) {
-    const auto end = std::min(i + together, others);
-    if (sets == 1)
-      add(i, 0, rows, end - i, 1, 0);
-    else
-      for (auto k = i; k < end; ++k) add(k, 0, rows, sets, 0, rows);
-    if (rest != 0) add(i, sets * rows, rest, end - i, 1, 0);
-  }
-}
-
 void Product::cut_strips() {
-  strips.clear();
+  strips = {};
   const auto most = static_cast<std::int64_t>(tiles().rows[1]);
   auto repeats = kStripBytes / (4 * most * std::max<std::int64_t>(1, panels.depth));
   if (staged)
     repeats =
         std::min(repeats, kStripBytes / (4 * most * std::min(block * 2 * panels.lanes, panels.columns)));
-  for (std::size_t i = 0; i < regions.size(); ++i) cut_region(i, std::clamp<std::int64_t>(repeats, 1, 64));
+  for (const auto& r : regions) strips.add(Cut(r, best_rows, std::clamp<std::int64_t>(repeats, 1, 64)));
 }
 
 void Product::cut_chunks(double rows) {
   chunks = {0};
-  double sum = 0;
-  for (std::size_t s = 0; s < strips.size(); ++s) {
-    sum += static_cast<double>(strips[s].rows * strips[s].repeat);
-    if (sum >= rows && s + 1 < strips.size()) chunks.push_back(s + 1), sum = 0;
+  const auto end = strips.count();
+  if (end > kMostChunks) {  // not looked at one by one
+    const auto pieces = std::min(static_cast<double>(points()) / rows, static_cast<double>(kMostChunks));
+    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(pieces));
+    for (std::int64_t i = 1; i < count; ++i)
+      if (const auto bound = strips.bound(i, count); bound > chunks.back()) chunks.push_back(bound);
+  } else if (end > 0) {
+    StripWalk walk(strips, 0);
+    double sum = 0;
+    for (std::int64_t s = 1; s < end; ++s) {
+      const auto strip = walk.next();
+      sum += static_cast<double>(strip.rows * strip.repeat);
+      if (sum >= rows) chunks.push_back(s), sum = 0;
+    }
   }
-  chunks.push_back(strips.size());
+  chunks.push_back(end);
 }
 
 std::int64_t Product::points() const {
@@ -258,14 +242,14 @@ double Product::multiply_adds() const {
   for (const auto& r : regions)
     for (auto s = cuts[r.cut]; s < cuts[r.cut + static_cast<std::size_t>(depth_blocks)]; ++s)
       sum += static_cast<double>(segments[s].length * r.width * r.lines);
-  return sum * static_cast<double>(panels.columns * groups) * static_cast<double>(batches.size());
+  return sum * static_cast<double>(panels.columns * groups) * static_cast<double>(batches.count());
 }
 
 /// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
 /// costs.
 double Product::microseconds(Family family) const {
   const double call = cost_of(family, 0),
-               products = static_cast<double>(groups) * static_cast<double>(batches.size());
+               products = static_cast<double>(groups) * static_cast<double>(batches.count());
   const auto b_floats = static_cast<double>(packed_floats()) * products;
   if (points() == 1) {  // B is read once: memory decides, or L2
     const double share = b_floats * sizeof(float) < kNearBytes ? 0.2 : 0.9;
@@ -274,18 +258,22 @@ double Product::microseconds(Family family) const {
   }
   double work = 0, tiles_run = 0, segments_run = 0;
   const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
-  for (const auto& s : strips) {
-    const auto cut = regions[s.region].cut;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto cut = regions[i].cut;
     const auto from = cuts[cut], to = cuts[cut + static_cast<std::size_t>(depth_blocks)];
     std::int64_t depth = 0;
-    for (auto i = from; i < to; ++i)
-      depth += dots ? ceil_div(segments[i].length, panels.lanes) : segments[i].length;
-    const auto parts = ceil_div(s.rows, most);
-    // Few rows leave multiply-adds waiting for each other, unless there are panels to take at once.
-    const auto rows = panels.count > 1 ? s.rows : std::max<std::int64_t>(s.rows, 4);
-    work += static_cast<double>(s.repeat * rows * depth);
-    tiles_run += static_cast<double>(s.repeat * (s.rows + parts) * depth_blocks);
-    segments_run += static_cast<double>(s.repeat * (s.rows + parts)) * static_cast<double>(to - from);
+    for (auto s = from; s < to; ++s)
+      depth += dots ? ceil_div(segments[s].length, panels.lanes) : segments[s].length;
+    const auto& c = strips.cuts()[i];
+    for (const auto& [set_rows, sets] : {std::pair{c.rows, c.sets * c.others}, std::pair{c.rest, c.others}}) {
+      if (set_rows == 0) continue;
+      const auto parts = ceil_div(set_rows, most);
+      // Few rows leave multiply-adds waiting for each other, unless there are panels to take at once.
+      const auto rows = panels.count > 1 ? set_rows : std::max<std::int64_t>(set_rows, 4);
+      work += static_cast<double>(sets * rows * depth);
+      tiles_run += static_cast<double>(sets * (set_rows + parts) * depth_blocks);
+      segments_run += static_cast<double>(sets * (set_rows + parts)) * static_cast<double>(to - from);
+    }
   }
   // Lanes are summed at the end of dots, for each of their columns.
   const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
@@ -304,7 +292,7 @@ double Product::microseconds(Family family) const {
 void Product::divide() {
   const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * 4);
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
-  const double together = static_cast<double>(groups) * static_cast<double>(batches.size());
+  const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
   const double row_us =
       multiply_adds() / rate() * static_cast<double>(panels.padded_columns()) /
       static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
@@ -323,9 +311,7 @@ void Product::divide() {
   const auto wanted = std::min(8.0, total_us / kWorthAThread) / together / static_cast<double>(blocks);
   cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
                       static_cast<double>(points()) / std::max(1.0, wanted)));
-  const auto have = [&] {
-    return static_cast<std::int64_t>(chunks.size() - 1) * groups * static_cast<std::int64_t>(batches.size());
-  };
+  const auto have = [&] { return static_cast<std::int64_t>(chunks.size() - 1) * groups * batches.count(); };
   // Few rows although there is work for threads: cut the columns.
   const double missing =
       wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "kernels/cost.h"
+#include "kernels/native/gemm_strips.h"
 #include "kernels/native/gemm_tiles.h"
+#include "kernels/native/positions.h"
 
 namespace lamina {
 class StageProgram;
@@ -31,27 +33,6 @@ struct Panels {
   std::int64_t floats() const { return offset(count); }
 };
 Panels panels_of(std::int64_t columns, std::int64_t depth);
-
-/// Rows of A and C that share their segments: points of a rectangle, numbered line by line.
-struct Region {
-  std::int64_t width = 1, lines = 1;                 ///< points in a line; lines
-  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< floats: of point 0, between lines, in a line
-  std::int64_t c_first = 0, c_line = 0, c_step = 1;  ///< the same of C, in its rows
-  std::size_t cut = 0;                               ///< first of its Product::cuts
-};
-
-/// `repeat` sets of `rows` points of a region, side by side (`down`: one below the other), the first set from
-/// (line, column) on, each of the others so many lines and columns behind the one before.
-struct Strip {
-  std::size_t region;
-  bool down;
-  std::int64_t line, column, rows, repeat, line_move, column_move;
-};
-
-/// Where one of several products of equal shape lies: A and B in floats, C in rows.
-struct Batch {
-  std::int64_t a = 0, b = 0, c = 0;
-};
 
 /// Everything about a product but the data. With few columns, B is packed as one list of k per column and
 /// vectors run along k (gemm_dots.h).
@@ -79,7 +60,7 @@ struct Product {
   bool dots = false;
   std::vector<Segment> segments;
   std::vector<Region> regions;
-  std::vector<Batch> batches{Batch{}};
+  Positions<3> batches;  ///< products of equal shape: where their A and B lie, in floats, and C, in rows
   /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
   /// its B follows that of group g - 1.
   std::int64_t groups = 1, a_group = 0;
@@ -91,16 +72,15 @@ struct Product {
   // Set by add_region() and divide().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
   std::vector<std::size_t> cuts;  ///< depth_blocks + 1 bounds in `segments` per region
-  std::vector<Strip> strips;
+  Strips strips;
   std::int64_t block = 1, blocks = 1;  ///< panels of a task
-  std::vector<std::size_t> chunks;     ///< bounds of the strips of tasks
+  std::vector<std::int64_t> chunks;    ///< bounds of the strips of tasks
   /// Neighbouring tasks share their rows: each thread writes its own lines of C, and finds them in its cache
   /// afterwards. Else they share panels, because all of B would not stay in L2.
   bool rows_first = false;
   std::int64_t tasks = 1, grain = 1;
 
  private:
-  void cut_region(std::size_t region, std::int64_t most_repeats);
   void cut_strips();
   void cut_chunks(double rows);
 };

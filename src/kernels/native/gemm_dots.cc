@@ -159,9 +159,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_dots);
+constexpr auto kMakeDots = LAMINA_PER_ISA(make_dots);
 const gemm::Dots& gemm::dots() {
-  static const Dots all = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_dots)());
+  static const Dots all = kMakeDots.best()();
   return all;
 }
 }  // namespace lamina

@@ -34,7 +34,7 @@ class Task {
     last_panel_ = std::min(first_panel_ + p_.block, p_.panels.count);
     first_strip_ = p_.chunks[static_cast<std::size_t>(chunk)];
     last_strip_ = p_.chunks[static_cast<std::size_t>(chunk) + 1];
-    start(p_.batches[static_cast<std::size_t>(index)], group);
+    start(p_.batches[index], group);
   }
 
   /// All strips of some panels.
@@ -46,7 +46,7 @@ class Task {
         first_panel_(first_panel),
         last_panel_(last_panel),
         first_strip_(0),
-        last_strip_(p_.strips.size()),
+        last_strip_(p_.strips.count()),
         stages_(stages) {
     start(p_.batches[0], 0);
   }
@@ -56,18 +56,19 @@ class Task {
     for (std::int64_t part = 0; part < p_.depth_blocks; ++part) {
       tile_.accumulate = part > 0;
       tile_.last = part + 1 == p_.depth_blocks;
+      StripWalk walk(p_.strips, first_strip_);
       for (auto s = first_strip_; s < last_strip_; ++s) {
         far_ = s == first_strip_ && (first || s == 0);
-        run_strip(p_.strips[s], part);
+        run_strip(walk.next(), part);
       }
     }
   }
 
  private:
-  void start(const Batch& batch, std::int64_t group) {
-    a_ = o_.a + batch.a + group * p_.a_group;
-    b_ = o_.b + batch.b + group * p_.packed_floats();
-    row_ = batch.c;
+  void start(const Positions<3>::Offsets& batch, std::int64_t group) {
+    a_ = o_.a + batch[0] + group * p_.a_group;
+    b_ = o_.b + batch[1] + group * p_.packed_floats();
+    row_ = batch[2];
     column_ = group * p_.panels.columns;
     bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
     tile_.finish = p_.finish;
@@ -218,7 +219,7 @@ class Task {
   const Operands& o_;
   const Tiles& tiles_;
   std::int64_t first_panel_, last_panel_;
-  std::size_t first_strip_, last_strip_;
+  std::int64_t first_strip_, last_strip_;
   const float *a_, *b_, *bias_;
   std::int64_t row_, column_;
   // Of the strip at hand.

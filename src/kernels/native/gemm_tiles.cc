@@ -338,9 +338,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_gemm_tiles);
+constexpr auto kMakeGemmTiles = LAMINA_PER_ISA(make_gemm_tiles);
 const gemm::Tiles& gemm::tiles() {
-  static const Tiles all = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_gemm_tiles)());
+  static const Tiles all = kMakeGemmTiles.best()();
   return all;
 }
 }  // namespace lamina

@@ -51,12 +51,20 @@ class ByteRuns {
     else
       runs_.push_back({to, from, bytes});
   }
+  /// The whole list so many times, each so many bytes further.
+  void repeat(std::int64_t times, std::int64_t to_step, std::int64_t from_step) {
+    times_ = times, to_step_ = to_step, from_step_ = from_step;
+  }
+  /// In the list.
   std::size_t size() const { return runs_.size(); }
+  /// In all.
+  std::int64_t count() const { return times_ * static_cast<std::int64_t>(runs_.size()); }
   /// On threads where they pay; runs must not overlap then.
   void run(const std::byte* from, std::byte* to, bool on_threads) const;
 
  private:
   std::vector<ByteRun> runs_;
+  std::int64_t times_ = 1, to_step_ = 0, from_step_ = 0;
 };
 
 /// Copies few bytes without a call.

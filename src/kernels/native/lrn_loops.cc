@@ -117,10 +117,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const LrnLoops& lrn_loops() {
-  static const LrnLoops table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const LrnLoops table = kMakeTable.best()();
   return table;
 }
 

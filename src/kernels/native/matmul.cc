@@ -16,11 +16,14 @@ namespace {
 using gemm::Epilogue;
 using gemm::Product;
 
-/// A product of the node as matrices: rows x depth by depth x columns, once per entry of `a` and `b`.
+/// A product of the node as matrices: rows x depth by depth x columns, for each position of `batch`.
 struct Shape2 {
   std::int64_t rows = 1, depth = 1, columns = 1;
   bool transpose_a = false, transpose_b = false;
-  std::vector<std::int64_t> a, b;  ///< which matrix of each operand a product takes
+  struct Axis {
+    std::int64_t size, a, b;  ///< products; matrices of each operand from one to the next
+  };
+  std::vector<Axis> batch;
   std::int64_t a_count = 1, b_count = 1;
 };
 
@@ -41,26 +44,20 @@ Shape2 shape_of(const NodeView& v) {
   s.a_count = static_cast<std::int64_t>(element_count(a));
   s.b_count = static_cast<std::int64_t>(element_count(b));
   const std::size_t rank = std::max(a.size(), b.size());
+  const auto a_strides = broadcast_strides(a, rank), b_strides = broadcast_strides(b, rank);
   a.insert(a.begin(), rank - a.size(), 1);
   b.insert(b.begin(), rank - b.size(), 1);
-  s.a = {0};
-  s.b = {0};
+  std::int64_t products = 1;
   for (std::size_t i = 0; i < rank; ++i) {  // numpy's rules: unit dims repeat
     const auto size = std::max(a[i], b[i]);
-    std::vector<std::int64_t> next_a, next_b;
-    for (std::size_t at = 0; at < s.a.size(); ++at)
-      for (std::int64_t j = 0; j < size; ++j) {
-        next_a.push_back(s.a[at] * a[i] + (a[i] == 1 ? 0 : j));
-        next_b.push_back(s.b[at] * b[i] + (b[i] == 1 ? 0 : j));
-      }
-    s.a = std::move(next_a);
-    s.b = std::move(next_b);
+    products *= size;
+    s.batch.push_back({size, a_strides[i], b_strides[i]});
   }
   // One right matrix for all: their rows are one matrix.
-  if (s.b_count == 1 && !s.transpose_a && s.a_count == static_cast<std::int64_t>(s.a.size())) {
+  if (s.b_count == 1 && !s.transpose_a && s.a_count == products) {
     s.rows *= s.a_count;
     s.a_count = 1;
-    s.a = s.b = {0};
+    s.batch.clear();
   }
   return s;
 }
@@ -86,11 +83,13 @@ std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
 Product product_of(const Shape2& s, std::int64_t columns, std::int64_t a_row, bool b_in_place, bool staged) {
   auto p = gemm::plain_product(s.rows, s.depth, columns, a_row, s.columns);
   if (b_in_place && !s.transpose_b) p.dots = false;
-  p.batches.clear();
-  for (std::size_t i = 0; i < s.a.size(); ++i)
-    p.batches.push_back({s.a[i] * s.rows * a_row,
-                         s.b[i] * (b_in_place ? s.depth * s.columns : p.packed_floats()),
-                         static_cast<std::int64_t>(i) * s.rows});
+  const auto a_matrix = s.rows * a_row, b_matrix = b_in_place ? s.depth * s.columns : p.packed_floats();
+  auto c_rows = s.rows;
+  for (const auto& axis : s.batch) c_rows *= axis.size;
+  for (const auto& axis : s.batch) {
+    c_rows /= axis.size;
+    p.batches.add(axis.size, {axis.a * a_matrix, axis.b * b_matrix, c_rows});
+  }
   p.staged = staged;
   p.divide();
   return p;

@@ -286,10 +286,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const NormalizeLoops& normalize_loops() {
-  static const NormalizeLoops table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const NormalizeLoops table = kMakeTable.best()();
   return table;
 }
 

@@ -77,12 +77,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 namespace {
 
 const PeakTable& table() {
-  static const PeakTable t = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const PeakTable t = kMakeTable.best()();
   return t;
 }
 

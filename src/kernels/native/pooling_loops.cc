@@ -301,10 +301,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const PoolLoops& pool_loops() {
-  static const PoolLoops table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const PoolLoops table = kMakeTable.best()();
   return table;
 }
 

@@ -299,10 +299,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const RecurrentTable& recurrent_table() {
-  static const RecurrentTable table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const RecurrentTable table = kMakeTable.best()();
   return table;
 }
 

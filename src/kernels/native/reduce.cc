@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/native/positions.h"
 #include "kernels/native/reduce_loops.h"
 #include "kernels/native/strided.h"
 #include "ops/reduction.h"
@@ -56,21 +57,10 @@ Runs runs_of(const Dims& x, const std::vector<bool>& flags, Layout layout) {
   return s;
 }
 
-/// Offsets of all combinations of the given runs.
-std::vector<std::int64_t> offsets(const std::vector<Run>& runs) {
-  std::vector<std::int64_t> out{0};
-  for (const auto& r : runs) {
-    std::vector<std::int64_t> next;
-    next.reserve(out.size() * static_cast<std::size_t>(r.size));
-    for (const auto o : out)
-      for (std::int64_t i = 0; i < r.size; ++i) next.push_back(o + i * r.stride);
-    out = std::move(next);
-  }
-  return out;
-}
-
 struct Work {
-  std::vector<std::int64_t> outer, inner;  ///< offsets of kept and of reduced positions, without the last run
+  Positions<1> outer;             ///< kept positions, without the last run
+  std::vector<ReduceAxis> inner;  ///< reduced axes, without it
+  std::int64_t inner_count = 1;
   Run last;
   std::int64_t reduced;
 };
@@ -78,13 +68,13 @@ struct Work {
 void run(ReduceKind kind, const Work& w, const float* in, float* out) {
   constexpr std::int64_t kPiece = 256, kGrain = 16384;
   const auto& loops = reduce_loops(kind);
-  const auto groups = static_cast<std::int64_t>(w.outer.size()), size = w.last.size;
+  const auto groups = w.outer.count(), size = w.last.size;
   const auto lines_of = [&](std::int64_t group, std::int64_t from) {
-    return ReduceLines{in + w.outer[static_cast<std::size_t>(group)] + from, w.inner.data(),
-                       static_cast<std::int64_t>(w.inner.size()), static_cast<double>(w.reduced)};
+    return ReduceLines{in + w.outer[group][0] + from, w.inner.data(), static_cast<int>(w.inner.size()),
+                       w.inner_count, static_cast<double>(w.reduced)};
   };
   const auto grain = [&](std::int64_t width) {
-    return std::max<std::int64_t>(1, kGrain / (static_cast<std::int64_t>(w.inner.size()) * width));
+    return std::max<std::int64_t>(1, kGrain / (w.inner_count * width));
   };
   if (w.last.reduced)
     return parallel_for(groups, grain(size), [&](std::int64_t begin, std::int64_t end) {
@@ -101,13 +91,16 @@ void run(ReduceKind kind, const Work& w, const float* in, float* out) {
 
 Work work_of(const Runs& s) {
   Work w;
-  std::vector<Run> kept, reduced;
   auto runs = s.runs;
   w.last = runs.empty() ? Run{1, 1, true} : runs.back();
   if (!runs.empty()) runs.pop_back();
-  for (const auto& r : runs) (r.reduced ? reduced : kept).push_back(r);
-  w.outer = offsets(kept);
-  w.inner = offsets(reduced);
+  for (const auto& r : runs)
+    if (r.reduced) {
+      w.inner.push_back({r.size, r.stride});
+      w.inner_count *= r.size;
+    } else {
+      w.outer.add(r.size, {r.stride});
+    }
   w.reduced = s.reduced;
   return w;
 }
@@ -133,8 +126,10 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     o.consumed = {1};
     o.stages = 0;
     auto w = work_of(runs_of(x, flags, layout));
+    if (w.inner.size() > kMostReduceAxes)
+      return answers.refuse("native", "{} reduced axes apart from each other", w.inner.size());
     o.cost = 2 * move_cost(4.0 * static_cast<double>(element_count(x)));
-    if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.size());
+    if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.count());
     o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));

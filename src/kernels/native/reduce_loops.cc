@@ -111,6 +111,31 @@ HWY_INLINE double merged_lanes(V<kind> a) {
   return all;
 }
 
+/// Walks the lines of a job.
+class Lines {
+ public:
+  HWY_INLINE explicit Lines(const ReduceLines& job) : x_(job.in), axes_(job.axes), last_(job.rank - 1) {
+    for (int a = 0; a <= last_; ++a) at_[a] = 0;
+  }
+  /// This one; then moves on.
+  HWY_INLINE const float* next() {
+    const float* x = x_;
+    for (int a = last_; a >= 0; --a) {
+      x_ += axes_[a].stride;
+      if (++at_[a] < axes_[a].size) break;
+      x_ -= axes_[a].stride * axes_[a].size;
+      at_[a] = 0;
+    }
+    return x;
+  }
+
+ private:
+  const float* x_;
+  const ReduceAxis* axes_;
+  int last_;
+  std::int64_t at_[kMostReduceAxes];
+};
+
 template <Kind kind>
 float lines(const ReduceLines& job, std::int64_t size) {
   constexpr Tag<kind> d;
@@ -125,9 +150,11 @@ float lines(const ReduceLines& job, std::int64_t size) {
     for (auto& v : a) v = none;
     pending = 0;
   };
-  for (std::int64_t k = 0; k < job.count; ++k)
+  Lines walk(job);
+  for (std::int64_t k = 0; k < job.count; ++k) {
+    const float* line = walk.next();
     for (std::int64_t from = 0; from < size; from += kElements) {
-      const float* x = job.in + job.starts[k] + from;
+      const float* x = line + from;
       const auto n = size - from < kElements ? size - from : kElements;
       std::int64_t i = 0;
       for (; i + kMany * lanes <= n; i += kMany * lanes)
@@ -139,6 +166,7 @@ float lines(const ReduceLines& job, std::int64_t size) {
         a[1] = step<kind>(a[1], load<kind>(x + i, n - i));
       if ((pending += n) >= kElements) flush();
     }
+  }
   if (pending > 0) flush();
   return finish<kind>(total, job.divisor);
 }
@@ -151,12 +179,13 @@ HWY_INLINE void column_block(const ReduceLines& job, std::int64_t from, float* o
   double totals[kCount * lanes];
   HWY_ALIGN hn::TFromD<Tag<kind>> part[kCount * lanes];
   for (auto& t : totals) t = neutral<kind>();
+  Lines walk(job);
   for (std::int64_t first = 0; first < job.count; first += kLines) {
     const auto end = job.count - first < kLines ? job.count : first + kLines;
     V<kind> a[kCount];
     for (auto& v : a) v = hn::Set(d, neutral<kind>());
     for (auto k = first; k < end; ++k) {
-      const float* x = job.in + job.starts[k] + from;
+      const float* x = walk.next() + from;
       for (std::int64_t u = 0; u < kCount; ++u)
         a[u] = step<kind>(a[u], rest < lanes ? load<kind>(x, rest) : load<kind>(x + u * lanes));
     }
@@ -190,10 +219,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const ReduceLoops& reduce_loops(ReduceKind kind) {
-  static const auto table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const auto table = kMakeTable.best()();
   return table[static_cast<std::size_t>(kind)];
 }
 

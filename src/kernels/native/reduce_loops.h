@@ -6,10 +6,17 @@ namespace lamina {
 
 enum class ReduceKind : std::uint8_t { sum, mean, max, min, prod, l1, l2 };
 
-/// What one output, or one line of outputs, is made of: `count` lines that begin at in + starts[k].
+struct ReduceAxis {
+  std::int64_t size, stride;  ///< floats
+};
+inline constexpr std::size_t kMostReduceAxes = 16;
+
+/// What one output, or one line of outputs, is made of: `count` lines, one at each position of the axes (the
+/// last runs fastest), the first at `in`.
 struct ReduceLines {
   const float* in = nullptr;
-  const std::int64_t* starts = nullptr;
+  const ReduceAxis* axes = nullptr;
+  int rank = 0;
   std::int64_t count = 0;
   double divisor = 1;  ///< of the mean
 };

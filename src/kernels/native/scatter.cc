@@ -181,7 +181,9 @@ Verdict describe(const NodeView& v, Code& c) {
 
 /// Replacements known beforehand, when the indices are constant and valid.
 std::optional<ByteRuns> known_runs(const Code& c, const Tensor* indices) {
-  if (!indices || c.how != How::replace || c.pieces > (std::int64_t{1} << 22)) return std::nullopt;
+  // The same indices may serve all outer slices.
+  const auto each = c.index_count > 0 ? c.index_count : c.pieces;
+  if (!indices || c.how != How::replace || each > (std::int64_t{1} << 22)) return std::nullopt;
   const auto list = to_ints(*indices);
   ByteRuns runs;
   bool valid = true;
@@ -190,12 +192,13 @@ std::optional<ByteRuns> known_runs(const Code& c, const Tensor* indices) {
     valid = valid && i >= -size && i < size;
     return i < 0 ? i + size : i;
   };
-  for (std::int64_t i = 0; i < c.pieces; ++i) {
+  for (std::int64_t i = 0; i < each; ++i) {
     const auto to = c.target(i, index) * c.bytes;
     if (!valid) return std::nullopt;  // the error belongs to the run
     runs.add(to, i * c.inner * c.bytes, c.inner * c.bytes);
     if (runs.size() > kMostRuns) return std::nullopt;
   }
+  if (c.index_count > 0) runs.repeat(c.pieces / each, c.own_strides[0] * c.bytes, each * c.inner * c.bytes);
   return runs;
 }
 
@@ -228,7 +231,7 @@ void offer_scattering(const NodeView& v, Answers& answers) {
   const auto moved = static_cast<double>(code.data_bytes + 2 * code.pieces * code.inner * code.bytes);
   if (auto runs = known_runs(code, v.constant(1))) {
     o.consumed.push_back(1);
-    o.cost = cost_of(Family::copy, 0, moved) + static_cast<double>(runs->size()) / 200;
+    o.cost = cost_of(Family::copy, 0, moved) + static_cast<double>(runs->count()) / 200;
     o.make = [code, runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([code, runs](const RunArgs& args) {
         copy_data(code, args);

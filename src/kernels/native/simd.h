@@ -12,9 +12,9 @@
 ///     HWY_AFTER_NAMESPACE();
 ///     #if HWY_ONCE
 ///     namespace lamina {
-///     HWY_EXPORT(make_table);
+///     constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 ///     const Table& table() {
-///       static const Table t = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+///       static const Table t = kMakeTable.best()();
 ///       return t;
 ///     }
 ///     }
@@ -22,6 +22,13 @@
 ///
 /// Targets are SSE4, AVX2 and AVX3, which stand for sse41, avx2 and avx512. Nothing of the standard library
 /// may be instantiated between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE: raw pointers and counts only.
+/// Even a function that only fills a table is code of its instruction set: what makes tables is chosen by
+/// PerIsa, too, and nothing else names functions of a target (tests/kernels/isa_test.py looks at the
+/// objects).
+#include <array>
+#include <type_traits>
+
+#include "base/cpu.h"
 
 /// Before a loop over a few vectors in an array: unrolled in time for the array to become registers (g++ 12
 /// otherwise leaves it in memory).
@@ -33,7 +40,34 @@
 
 namespace lamina {
 
-/// Limits Highway's choice to effective_isa(); call before the first dispatch of a unit.
-void use_effective_isa();
+/// A function that is compiled for each instruction set; those above effective_isa() are never called.
+template <class F>
+class PerIsa {
+ public:
+  constexpr PerIsa(F* sse41, F* avx2, F* avx512) : list_{sse41, avx2, avx512} {}
+
+  /// Of effective_isa().
+  F* best() const { return at(static_cast<std::size_t>(effective_isa())); }
+
+  /// What those up to effective_isa() give, by number: narrower vectors are there, too, for few channels.
+  auto all() const {
+    std::array<std::invoke_result_t<F*>, 3> results{};
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(effective_isa()); ++i) results[i] = at(i)();
+    return results;
+  }
+
+ private:
+  F* at(std::size_t i) const {
+    F* function = list_[i];
+    asm("" : "+r"(function));  // unknown to compilers, which else call or move such code directly
+    return function;
+  }
+
+  F* list_[3];
+};
 
 }  // namespace lamina
+
+/// Where a unit is compiled last, in the namespace around HWY_NAMESPACE.
+#define LAMINA_PER_ISA(NAME) \
+  ::lamina::PerIsa { N_SSE4::NAME, N_AVX2::NAME, N_AVX3::NAME }

@@ -230,10 +230,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(make_table);
+constexpr auto kMakeTable = LAMINA_PER_ISA(make_table);
 
 const SoftmaxTable& softmax_table() {
-  static const SoftmaxTable table = (use_effective_isa(), HWY_DYNAMIC_DISPATCH(make_table)());
+  static const SoftmaxTable table = kMakeTable.best()();
   return table;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/cpu.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/onednn_isa.h"
 
 namespace lamina::onednn {
 namespace {
@@ -81,7 +81,7 @@ double deconvolution_cost(std::string_view implementation, const Dims& x, const 
 /// With AVX2, weights of a few channels are read through a mask that runs into pages of others: up to 200
 /// times as slow as it should be.
 Verdict wide_enough(std::string_view implementation, std::int64_t channels) {
-  if (effective_isa() == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
+  if (onednn_isa() == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
     return Verdict::no("{}: {} output channels of a group, wanted 4 with AVX2", implementation, channels);
   return Verdict::yes();
 }

@@ -1,8 +1,8 @@
 /// Layer normalisation, LRN, means over pictures and resampling, f32.
 #include <algorithm>
 
-#include "base/cpu.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/onednn_isa.h"
 #include "ops/normalization.h"
 #include "ops/reduction.h"
 #include "ops/resize.h"
@@ -112,7 +112,7 @@ void offer_mean(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto x = v.dims(0);
   const auto* axes = v.constant(1);
-  if (effective_isa() == Isa::sse41)
+  if (onednn_isa() == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   if (!axes || x.size() < 3 || x.size() > 5)
     return answers.refuse("onednn", "mean over axes that are not all spatial ones");

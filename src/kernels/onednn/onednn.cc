@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "base/cpu.h"
 #include "base/mapped_file.h"
 #include "kernels/list.h"
+#include "kernels/onednn_isa.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
@@ -17,17 +17,7 @@ namespace onednn {
 
 dnnl::engine& engine() {
   static dnnl::engine engine = [] {
-    // oneDNN takes a limit only before its first primitive; ours is fixed by effective_isa().
-    switch (effective_isa()) {
-      case Isa::sse41:
-        dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
-        break;
-      case Isa::avx2:
-        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
-        break;
-      case Isa::avx512:
-        break;
-    }
+    onednn_isa();  // limits it before its first primitive
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
   return engine;

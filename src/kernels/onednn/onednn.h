@@ -11,7 +11,7 @@ namespace lamina::onednn {
 
 using Desc = dnnl::memory::desc;
 
-/// The engine of the process. The first call limits oneDNN to effective_isa().
+/// The engine of the process. The first call limits oneDNN (kernels/onednn_isa.h).
 dnnl::engine& engine();
 
 std::optional<dnnl::memory::data_type> type_of(ElementType type);

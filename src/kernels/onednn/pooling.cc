@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/cpu.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/onednn_isa.h"
 
 namespace lamina::onednn {
 namespace {
@@ -42,7 +42,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
   const auto& avg = *v.op<AvgPool>();
   // Tensors of callers and parts of other tensors may begin at any element.
-  if (effective_isa() == Isa::sse41)
+  if (onednn_isa() == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   PoolWindow w;
   const auto verdict = window(avg, avg.kernel, x, y, w);

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/cpu.h"
 #include "kernels/epilogue.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/onednn_isa.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 
@@ -72,7 +72,7 @@ namespace {
 
 /// NaN stays NaN but for ReLU and Clamp, on which too much depends: only where our convolutions are as fast.
 Verdict keeps_nan(const Op& op, const Eltwise& e) {
-  if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && effective_isa() != Isa::sse41))
+  if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && onednn_isa() != Isa::sse41))
     return Verdict::yes();
   return Verdict::no("{} makes a number of NaN there", op.name());
 }
@@ -234,7 +234,7 @@ class Translator {
 }  // namespace
 
 double filled_lanes(std::int64_t count) {
-  const double lanes = effective_isa() == Isa::avx512 ? 16 : effective_isa() == Isa::avx2 ? 8 : 4;
+  const double lanes = onednn_isa() == Isa::avx512 ? 16 : onednn_isa() == Isa::avx2 ? 8 : 4;
   const auto channels = static_cast<double>(count);
   return std::ceil(channels / lanes) * lanes / channels;
 }

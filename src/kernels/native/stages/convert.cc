@@ -199,15 +199,14 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(fill_convert_loops);
+constexpr auto kFillConvertLoops = LAMINA_PER_ISA(fill_convert_loops);
 
 namespace stages {
 
 const ConvertLoops& convert_loops() {
   static const ConvertLoops table = [] {
-    use_effective_isa();
     ConvertLoops t{};
-    HWY_DYNAMIC_DISPATCH(fill_convert_loops)(t);
+    kFillConvertLoops.best()(t);
     return t;
   }();
   return table;

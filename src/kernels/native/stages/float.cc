@@ -259,7 +259,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(fill_float_loops);
+constexpr auto kFillFloatLoops = LAMINA_PER_ISA(fill_float_loops);
 
 namespace stages {
 
@@ -267,9 +267,8 @@ void fill_math_loops(FloatLoops& table);  // math.cc
 
 const FloatLoops& float_loops() {
   static const FloatLoops table = [] {
-    use_effective_isa();
     FloatLoops t{};
-    HWY_DYNAMIC_DISPATCH(fill_float_loops)(t);
+    kFillFloatLoops.best()(t);
     fill_math_loops(t);
     return t;
   }();

@@ -227,7 +227,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(fill_integer_loops);
+constexpr auto kFillIntegerLoops = LAMINA_PER_ISA(fill_integer_loops);
 
 namespace stages {
 
@@ -235,9 +235,8 @@ void fill_word_loops(IntegerLoops& table);  // words.cc
 
 const IntegerLoops& integer_loops() {
   static const IntegerLoops table = [] {
-    use_effective_isa();
     IntegerLoops t{};
-    HWY_DYNAMIC_DISPATCH(fill_integer_loops)(t);
+    kFillIntegerLoops.best()(t);
     fill_word_loops(t);
     return t;
   }();

@@ -279,12 +279,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(fill_math_loops);
+constexpr auto kFillMathLoops = LAMINA_PER_ISA(fill_math_loops);
 
 namespace stages {
 
 void fill_math_loops(FloatLoops& table);
-void fill_math_loops(FloatLoops& table) { HWY_DYNAMIC_DISPATCH(fill_math_loops)(table); }
+void fill_math_loops(FloatLoops& table) { kFillMathLoops.best()(table); }
 
 }  // namespace stages
 }  // namespace lamina

@@ -107,13 +107,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-HWY_EXPORT(fill_word_loops);
+constexpr auto kFillWordLoops = LAMINA_PER_ISA(fill_word_loops);
 
 namespace stages {
 
 void fill_word_loops(IntegerLoops& table);
 void fill_word_loops(IntegerLoops& table) {
-  HWY_DYNAMIC_DISPATCH(fill_word_loops)(table, integer_index(ElementType::i32));
+  kFillWordLoops.best()(table, integer_index(ElementType::i32));
 }
 
 }  // namespace stages

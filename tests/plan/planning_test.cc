@@ -1,0 +1,126 @@
+/// What planning takes depends on the graph, not on how large the batch is.
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "tests/plan/run_graph.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LAMINA_COUNTS 0  // their own allocator stands in the way
+#else
+#define LAMINA_COUNTS 1
+#endif
+
+namespace {
+std::atomic<std::size_t> allocated{0};
+}  // namespace
+
+#if LAMINA_COUNTS
+// glibc's functions behind the ones that this program replaces.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t bytes) {
+  allocated += bytes;
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t count, std::size_t bytes) {
+  allocated += count * bytes;
+  return __libc_calloc(count, bytes);
+}
+void* realloc(void* old, std::size_t bytes) {
+  allocated += bytes;
+  return __libc_realloc(old, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  allocated += bytes;
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+  allocated += bytes;
+  *out = __libc_memalign(alignment, bytes);
+  return *out ? 0 : ENOMEM;
+}
+}
+#endif
+
+namespace lamina::testing {
+namespace {
+
+/// N stands for the batch.
+const char* const kGraphs[] = {
+    "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,3,3] seed(1)\n y = Convolution(x, w) "
+    "pads_begin=[1,1] pads_end=[1,1]\n}\n",
+    "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,1,1] seed(1)\n y = Convolution(x, w)\n}\n",
+    "graph (x: f32[N,3,8,8]) -> (y) {\n w = const f32[24,3,3,3] seed(1)\n y = Convolution(x, w)\n}\n",
+    "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[16,1,3,3] seed(1)\n y = Convolution(x, w) "
+    "groups=16\n}\n",
+    "graph (x: f32[N,16,5,5]) -> (y) {\n w = const f32[16,8,2,2] seed(1)\n y = ConvolutionBackpropData(x, w) "
+    "strides=[2,2]\n}\n",
+    "graph (x: f32[N,16,12,12]) -> (y) {\n v = const f32[32,1,3,3] seed(1)\n y = ConvolutionDepthwise(x, v) "
+    "{\n body graph (r: f32[N,32,10,10]) -> (r) {\n }\n body graph (x: f32[N,16,12,12]) -> (t) {\n w = const "
+    "f32[32,16,1,1] seed(2)\n t = Convolution(x, w)\n }\n }\n}\n",
+    "graph (x: f32[N,40,8,8]) -> (y) {\n w = const u1[50,40,3,3] seed(1)\n y = BinaryConvolution(x, w)\n}\n",
+    "graph (x: f32[N,40]) -> (y) {\n w = const f32[40,30] seed(1)\n y = MatMul(x, w)\n}\n",
+    "graph (x: f32[N,700]) -> (y) {\n w = const f32[700,30] seed(1)\n y = MatMul(x, w)\n}\n",
+    "graph (a: f32[N,3,7,9], b: f32[N,1,9,5]) -> (y) {\n y = MatMul(a, b)\n}\n",
+    "graph (q: f32[N,2,7,8], k: f32[N,2,9,8], v: f32[N,2,9,8], m: f32[N,1,1,9]) -> (y) {\n y = "
+    "ScaledDotProductAttention(q, k, v, m)\n}\n",
+    "graph (x: f32[N,8,7]) -> (y) {\n a = const i64[1] {1}\n y = ReduceSum(x, a)\n}\n",
+    "graph (x: f32[N,8,7]) -> (y) {\n a = const i64[1] {2}\n y = ReduceMax(x, a)\n}\n",
+    "graph (x: f32[N,8,7]) -> (y) {\n a = const i64[2] {0,2}\n y = ReduceMean(x, a)\n}\n",
+    "graph (x: f32[N,8,6,6]) -> (y) {\n a = const i64[2] {2,3}\n y = ReduceMean(x, a) keep_dims=true\n}\n",
+    "graph (x: f32[N,8,6,6]) -> (y) {\n y = MaxPool(x) kernel=[2,2] strides=[2,2]\n}\n",
+    "graph (x: f32[N,8,6,6]) -> (y) {\n y = AvgPool(x) kernel=[3,3] exclude-pad=true\n}\n",
+    "graph (x: f32[N,8,6,6]) -> (y) {\n s = const i64[2] {9,11}\n a = const i64[2] {2,3}\n y = "
+    "Interpolate(x, "
+    "s, a) mode=linear_onnx shape_calculation_mode=sizes\n}\n",
+    "graph (x: f32[N,9]) -> (y) {\n y = Softmax(x) axis=1\n}\n",
+    "graph (x: f32[N,9,16]) -> (y) {\n a = const i64[1] {2}\n y = MVN(x, a)\n}\n",
+    "graph (x: f32[N,9,16]) -> (y) {\n p = const i64[3] {2,0,1}\n y = Transpose(x, p)\n}\n",
+    "graph (x: f32[N,9,16]) -> (y) {\n i = const i64[3] {7,0,4}\n a = const i64[] {1}\n y = Gather(x, i, "
+    "a)\n}\n",
+    "graph (x: f32[N,9], u: f32[N,2]) -> (y) {\n i = const i64[2] {7,0}\n a = const i64[] {1}\n y = "
+    "ScatterUpdate(x, i, u, a)\n}\n",
+    "graph (x: f32[N,9], z: f32[N,1]) -> (y) {\n t = Add(x, z)\n y = Sigmoid(t)\n}\n",
+    "graph (x: f32[N,9]) -> (v, i) {\n k = const i64[] {3}\n v, i = TopK(x, k) axis=1\n}\n",
+    "graph (x: f32[N,9], z: f32[N,4]) -> (y) {\n y = Concat(x, z) axis=1\n}\n",
+    "graph (x: f32[N,5,24], h: f32[N,1,32], c: f32[N,1,32], l: i32[N]) -> (y, p, q) {\n w = const "
+    "f32[1,128,24] seed(1)\n r = const f32[1,128,32] seed(2)\n b = const f32[1,128] seed(3)\n y, p, q = "
+    "LSTMSequence(x, h, c, l, w, r, b) hidden_size=32\n}\n",
+};
+
+std::string with_batch(std::string text, const std::string& batch) {
+  for (std::size_t at; (at = text.find("[N")) != std::string::npos;) text.replace(at + 1, 1, batch);
+  return text;
+}
+
+/// Bytes that are asked for to offer kernels, choose, and make a plan.
+std::size_t bytes_of_planning(const std::string& text) {
+  const auto graph = parse(text);
+  tbb::task_arena arena(2);
+  const auto before = allocated.load();
+  arena.execute([&] {
+    ModelWeights weights;
+    make_plan(graph, weights, {.threads = 2});
+  });
+  return allocated - before;
+}
+
+TEST(Planning, takes_as_much_memory_for_a_million_as_for_one) {
+  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  for (const std::string text : kGraphs) {
+    SCOPED_TRACE(text);
+    const auto one = with_batch(text, "1"), million = with_batch(text, "1000000");
+    bytes_of_planning(one);  // what stays for ever
+    const auto few = bytes_of_planning(one), many = bytes_of_planning(million);
+    EXPECT_LE(many, few + few / 2 + (1 << 20)) << "for a million, " << few << " bytes for one";
+  }
+}
+
+}  // namespace
+}  // namespace lamina::testing
