@@ -1,7 +1,7 @@
 #pragma once
 /// The one exception of the public interface.
 #include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "lamina/export.h"
 
@@ -9,17 +9,23 @@ namespace lamina {
 
 /// What kind of thing went wrong; the text says what was found, where, and what was wanted.
 enum class ErrorCode {
-  bad_file,     ///< a model or data file is missing, damaged or not what it claims to be
-  bad_input,    ///< a tensor's name, type or shape does not fit the model
-  bad_option,   ///< an option's name or value is not known
-  unsupported,  ///< the model uses operators that lamina does not have (all are named)
-  internal,     ///< an invariant of lamina's own is broken: a bug
+  bad_file,       ///< a model or data file is missing, damaged or not what it claims to be
+  bad_input,      ///< a tensor, its name, type, shape or memory is not what was wanted
+  bad_option,     ///< an option's name or value is not known
+  unsupported,    ///< the model uses operators that lamina does not have (their types are named)
+  bad_call,       ///< the object cannot do this now: moved from, busy in another thread, not run yet
+  out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
+  internal,       ///< an invariant of lamina's own is broken: a bug
 };
 
-/// Thrown by every function of lamina that fails. what() is one line.
+/// Thrown by every function of lamina that fails; nothing else is. what() is one line of at most 300
+/// characters without control characters: long names inside are shortened, with their length.
 class LAMINA_API Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  Error(ErrorCode code, std::string_view text);
+  Error(const Error&) noexcept = default;
+  Error& operator=(const Error&) noexcept = default;
+  ~Error() override;
   ErrorCode code() const noexcept { return code_; }
 
  private:

@@ -1,8 +1,13 @@
 #pragma once
-/// Models, compiled models and requests: read, compile, run.
+/// Models, compiled models and requests: read, compile, run. docs/api.md tells more, with pieces of code.
+#include <cstddef>
+#include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lamina/export.h"
@@ -13,7 +18,7 @@ namespace lamina {
 
 class LoadedModel;  // internal
 class Compiled;     // internal
-class Runner;       // internal
+struct Inside;      // internal
 
 /// An input or output of a model.
 struct Port {
@@ -26,26 +31,49 @@ struct Port {
 
 /// "f32[1,3,height,width]"
 LAMINA_API std::string to_string(const Port& port);
+/// "image: f32[1,3,height,width]"
+LAMINA_API std::ostream& operator<<(std::ostream& out, const Port& port);
 
-/// A model as read from a file: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are
-/// cheap. Weights stay in the mapped file. Thread-safe.
-class LAMINA_API Model {
+/// The parts of a model that lies in memory.
+struct ModelBytes {
+  std::span<const std::byte> model;         ///< an ONNX model, or the text of an IR's .xml
+  std::span<const std::byte> weights = {};  ///< of an IR: its .bin
+  /// Of an ONNX model: its external data, by the location that the tensors give.
+  std::map<std::string, std::span<const std::byte>> external_data = {};
+  /// Keeps all of these bytes as they are. With an owner they are read where they lie, and it is kept for as
+  /// long as anything needs them; without one they are copied, and need not outlive the call.
+  std::shared_ptr<const void> owner = {};
+  std::string name = "model in memory";  ///< what errors call it
+};
+
+/// A model as read: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are cheap. Weights
+/// stay in the mapped file. Thread-safe.
+class Model {
  public:
   /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
   /// read.
-  explicit Model(const std::string& path);
-  const std::vector<Port>& inputs() const;
-  const std::vector<Port>& outputs() const;
-  /// Texts that the file's maker left in it, by key (ONNX: metadata_props); empty for IR.
-  const std::map<std::string, std::string>& metadata() const;
+  LAMINA_API explicit Model(const std::string& path);
+  /// Reads a model from memory. Files are never looked for: what the model keeps elsewhere and is not among
+  /// the bytes is Error(bad_file).
+  LAMINA_API static Model from_memory(const ModelBytes& bytes);
+
+  LAMINA_API const std::vector<Port>& inputs() const;
+  LAMINA_API const std::vector<Port>& outputs() const;
+  /// The index of the input or output of that name; nothing when there is none.
+  LAMINA_API std::optional<std::size_t> find_input(std::string_view name) const;
+  LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
+  /// Texts that the file's maker left in it, by key (ONNX: metadata_props; IR: rt_info).
+  LAMINA_API const std::map<std::string, std::string>& metadata() const;
   /// "ONNX" or "OpenVINO IR"
-  const std::string& format() const;
-  /// One text per unsupported operator type, with the names of its nodes; compile() refuses when there are
-  /// any.
-  const std::vector<std::string>& unsupported() const;
-  std::shared_ptr<const LoadedModel> share() const;  ///< internal
+  LAMINA_API const std::string& format() const;
+  /// What the reader found odd but could read, a line each.
+  LAMINA_API const std::vector<std::string>& warnings() const;
+  /// One line per unsupported operator type, with its nodes; compiling refuses when there are any.
+  LAMINA_API const std::vector<std::string>& unsupported() const;
 
  private:
+  friend struct Inside;
+  explicit Model(std::shared_ptr<const LoadedModel> impl) noexcept : impl_(std::move(impl)) {}
   std::shared_ptr<const LoadedModel> impl_;
 };
 
@@ -64,59 +92,72 @@ struct Fusion {
 
 class CompiledModel;
 
-/// Runs a compiled model on memory of its own. Use one request per thread: a request runs one inference at a
-/// time. A request keeps its compiled model alive.
-class LAMINA_API Request {
+/// Runs a compiled model on memory of its own, one inference at a time: use one request per thread. A call
+/// while another thread changes or runs the request throws Error(bad_call). A request keeps its compiled
+/// model alive.
+class Request {
  public:
-  Request(Request&&) noexcept;
-  Request& operator=(Request&&) noexcept;
-  ~Request();
+  LAMINA_API Request(Request&&) noexcept;
+  LAMINA_API Request& operator=(Request&&) noexcept;
+  LAMINA_API ~Request();
 
-  /// The tensor is shared, not copied; it must stay unchanged during run(). Throws Error(bad_input) when
-  /// there is no such input, or when type or shape do not fit it.
-  void set_input(std::size_t index, Tensor tensor);
-  void set_input(const std::string& name, Tensor tensor);
-  /// Gives memory for an output (used when type and shape fit; otherwise the request's own).
-  void set_output(std::size_t index, Tensor tensor);
+  /// The tensor is shared, not copied, and only read; it must stay unchanged during run(). An empty tensor
+  /// lets go of the one before. Throws Error(bad_input) when there is no such input, or when type or shape do
+  /// not fit it.
+  LAMINA_API void set_input(std::size_t index, Tensor tensor);
+  LAMINA_API void set_input(std::string_view name, Tensor tensor);
+  /// Gives memory for an output; an empty tensor: the request's own again. Throws Error(bad_input) when the
+  /// tensor does not fit the output or is read-only. What depends on the inputs' shapes is found by run(),
+  /// which throws it: a shape that differs, memory that overlaps that of another output or of an input.
+  LAMINA_API void set_output(std::size_t index, Tensor tensor);
+  LAMINA_API void set_output(std::string_view name, Tensor tensor);
   /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is
-  /// missing.
-  void run();
-  /// Result of the last run; overwritten by the next (clone() keeps it).
-  const Tensor& output(std::size_t index) const;
-  const Tensor& output(const std::string& name) const;
+  /// missing or the model cannot run on these shapes. After an error there are no outputs until a run
+  /// succeeds.
+  LAMINA_API void run();
+  /// Result of the last run; overwritten by the next (clone() keeps it). Throws Error(bad_call) when nothing
+  /// has run yet.
+  LAMINA_API const Tensor& output(std::size_t index) const;
+  LAMINA_API const Tensor& output(std::string_view name) const;
   /// Layer by layer, when Options::profile is set.
-  std::vector<LayerTime> layer_times() const;
+  LAMINA_API std::vector<LayerTime> layer_times() const;
   /// Bytes of this request's memory for tensors.
-  std::size_t memory() const;
-  const Runner& runner() const;  ///< internal
+  LAMINA_API std::size_t memory() const;
 
  private:
   friend class Compiled;
+  friend struct Inside;
   class State;
-  explicit Request(std::unique_ptr<State> state);
+  explicit Request(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
 
 /// A model made ready for this processor. Immutable; copies are cheap; thread-safe.
-class LAMINA_API CompiledModel {
+class CompiledModel {
  public:
-  /// Throws Error(unsupported) that names every unsupported operator, Error(bad_option) for unknown rule
-  /// names.
-  explicit CompiledModel(const Model& model, const Options& options = {});
-  const std::vector<Port>& inputs() const;
-  const std::vector<Port>& outputs() const;
-  Request create_request() const;
-  /// Convenience: one inference on a request from a pool inside. Inputs in the model's order.
-  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
-  Tensor operator()(const Tensor& input) const { return (*this)(std::vector<Tensor>{input}).at(0); }
+  /// Throws Error(unsupported) that names the unsupported operator types, Error(bad_option) for an unknown
+  /// rule's name or a value out of range.
+  LAMINA_API explicit CompiledModel(const Model& model, const Options& options = {});
+  LAMINA_API const std::vector<Port>& inputs() const;
+  LAMINA_API const std::vector<Port>& outputs() const;
+  LAMINA_API std::optional<std::size_t> find_input(std::string_view name) const;
+  LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
+  /// The outputs for inputs of these shapes (in the model's order), found without running: -1 is left where a
+  /// size depends on values. Throws Error(bad_input) when the model cannot run on them.
+  LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
+  LAMINA_API Request create_request() const;
+  /// Convenience: one inference on a request from a pool inside, which keeps neither inputs nor results.
+  /// Inputs in the model's order.
+  LAMINA_API std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  LAMINA_API Tensor operator()(const Tensor& input) const;
   /// How often each optimisation fired.
-  std::vector<Fusion> fusions() const;
-  int threads() const;
+  LAMINA_API std::vector<Fusion> fusions() const;
+  LAMINA_API int threads() const;
   /// Bytes of packed weights so far.
-  std::size_t weight_memory() const;
-  std::shared_ptr<const Compiled> share() const;  ///< internal
+  LAMINA_API std::size_t weight_memory() const;
 
  private:
+  friend struct Inside;
   std::shared_ptr<const Compiled> impl_;
 };
 

@@ -10,12 +10,15 @@
 
 namespace lamina {
 
-/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32:
-/// everything in f32, quantise steps literally.
+/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32: f32 for
+/// every floating-point value, quantise steps literally: what model does so far, too, and the log says so.
+/// bf16: without effect until there are kernels for it; the log says so.
 enum class Precision { model, f32, bf16 };
 
 struct Options {
-  /// Threads of one request; 0: as many as the affinity mask and the container's limits allow.
+  /// Threads of one request, at most 1024; 0: as many as the affinity mask, the container's limits and the
+  /// oneTBB arena that compiles allow. A request that runs inside an arena of as many threads uses that one,
+  /// else one of its own; a limit set by tbb::global_control holds for both.
   int threads = 0;
   Precision precision = Precision::model;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.

@@ -2,11 +2,14 @@
 /// Element types and tensors: n-dimensional arrays in row-major order.
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "lamina/export.h"
@@ -34,13 +37,15 @@ enum class ElementType : std::uint8_t {
   undefined,  ///< not known
 };
 
-LAMINA_API std::string_view name_of(ElementType type);
+LAMINA_API std::string_view name_of(ElementType type) noexcept;
 /// The type with that name ("f32", "boolean", ...); nothing when there is none.
-LAMINA_API std::optional<ElementType> element_type_named(std::string_view name);
-LAMINA_API int bits_of(ElementType type);
-LAMINA_API bool is_float(ElementType type);
-LAMINA_API bool is_integer(ElementType type);  ///< signed or unsigned, not boolean
-LAMINA_API bool is_signed(ElementType type);
+LAMINA_API std::optional<ElementType> element_type_named(std::string_view name) noexcept;
+LAMINA_API int bits_of(ElementType type) noexcept;
+LAMINA_API bool is_float(ElementType type) noexcept;
+LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, not boolean
+LAMINA_API bool is_signed(ElementType type) noexcept;
+/// "f32"
+LAMINA_API std::ostream& operator<<(std::ostream& out, ElementType type);
 
 /// Half precision numbers, kept as bits.
 struct f16_t {
@@ -50,111 +55,153 @@ struct bf16_t {
   std::uint16_t bits;
 };
 
+namespace detail {
+template <class T, class... Of>
+inline constexpr bool one_of = (std::is_same_v<T, Of> || ...);
+
 template <class T>
-inline constexpr ElementType element_type_of = ElementType::undefined;
-template <>
-inline constexpr ElementType element_type_of<float> = ElementType::f32;
-template <>
-inline constexpr ElementType element_type_of<double> = ElementType::f64;
-template <>
-inline constexpr ElementType element_type_of<f16_t> = ElementType::f16;
-template <>
-inline constexpr ElementType element_type_of<bf16_t> = ElementType::bf16;
-template <>
-inline constexpr ElementType element_type_of<std::int64_t> = ElementType::i64;
-template <>
-inline constexpr ElementType element_type_of<std::int32_t> = ElementType::i32;
-template <>
-inline constexpr ElementType element_type_of<std::int16_t> = ElementType::i16;
-template <>
-inline constexpr ElementType element_type_of<std::int8_t> = ElementType::i8;
-template <>
-inline constexpr ElementType element_type_of<std::uint64_t> = ElementType::u64;
-template <>
-inline constexpr ElementType element_type_of<std::uint32_t> = ElementType::u32;
-template <>
-inline constexpr ElementType element_type_of<std::uint16_t> = ElementType::u16;
-template <>
-inline constexpr ElementType element_type_of<std::uint8_t> = ElementType::u8;
-template <>
-inline constexpr ElementType element_type_of<bool> = ElementType::boolean;
+constexpr ElementType element_type() {
+  if constexpr (one_of<T, float>) return ElementType::f32;
+  if constexpr (one_of<T, double>) return ElementType::f64;
+  if constexpr (one_of<T, f16_t>) return ElementType::f16;
+  if constexpr (one_of<T, bf16_t>) return ElementType::bf16;
+  if constexpr (one_of<T, bool>) return ElementType::boolean;
+  if constexpr (one_of<T, signed char>) return ElementType::i8;
+  if constexpr (one_of<T, unsigned char>) return ElementType::u8;
+  if constexpr (one_of<T, short, int, long, long long>)
+    return sizeof(T) == 2 ? ElementType::i16 : sizeof(T) == 4 ? ElementType::i32 : ElementType::i64;
+  if constexpr (one_of<T, unsigned short, unsigned, unsigned long, unsigned long long>)
+    return sizeof(T) == 2 ? ElementType::u16 : sizeof(T) == 4 ? ElementType::u32 : ElementType::u64;
+  return ElementType::undefined;
+}
+}  // namespace detail
+
+/// The element type of C++'s T; undefined where there is none (char, which may be signed or not; pointers).
+/// Integers go by size: long and long long are i64 alike.
+template <class T>
+inline constexpr ElementType element_type_of = detail::element_type<std::remove_cv_t<T>>();
+/// Types that elements of a tensor have in C++.
+template <class T>
+concept Element = element_type_of<T>
+!= ElementType::undefined;
 
 using Dims = std::vector<std::int64_t>;
 
 /// An array with an element type and a shape, row-major and dense. Copies share the data (like a shared
-/// pointer); clone() makes a separate one. Reading from several threads is safe, writing is not.
-class LAMINA_API Tensor {
+/// pointer); clone() makes a separate one; a tensor that was moved from holds none. Reading from several
+/// threads is safe, writing is not.
+/// Functions throw Error(bad_input) for types, shapes and pointers that do not fit, Error(out_of_memory) when
+/// there is no memory.
+class Tensor {
  public:
   Tensor() = default;  ///< no tensor: valid() is false
-  Tensor(ElementType type,
-         Dims shape);  ///< owned memory, 64-byte aligned, zeroed. Throws on impossible shapes
-  /// Uses the caller's memory, which must outlive every copy of the tensor. Nothing is copied.
-  static Tensor wrap(ElementType type, Dims shape, void* data);
-  template <class T>
+  /// Owned memory, 64-byte aligned, zeroed.
+  LAMINA_API Tensor(ElementType type, Dims shape);
+  LAMINA_API Tensor(const Tensor& other);
+  LAMINA_API Tensor& operator=(const Tensor& other);
+  Tensor(Tensor&& other) noexcept
+      : type_(std::exchange(other.type_, ElementType::undefined)),
+        read_only_(std::exchange(other.read_only_, false)),
+        shape_(std::exchange(other.shape_, {})),
+        size_(std::exchange(other.size_, 0)),
+        data_(std::exchange(other.data_, nullptr)),
+        owner_(std::move(other.owner_)) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    Tensor taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Tensor() = default;
+
+  /// Uses the caller's memory of bytes() bytes, which must outlive every copy of the tensor. Nothing is
+  /// copied. Null is fine for shapes without elements only.
+  LAMINA_API static Tensor wrap(ElementType type, Dims shape, void* data);
+  template <Element T>
   static Tensor wrap(Dims shape, T* data) {
     return wrap(element_type_of<T>, std::move(shape), data);
   }
-  /// Shares memory that `owner` keeps alive; read-only by agreement (constants of mapped files).
-  static Tensor share(ElementType type, Dims shape, std::shared_ptr<const void> owner, const void* data);
-  /// Copies values into an owned tensor.
-  template <class T>
-  static Tensor of(Dims shape, std::span<const T> values) {
-    Tensor t(element_type_of<T>, std::move(shape));
-    t.fill_from(values.data(), values.size_bytes());
-    return t;
+  /// The same for memory that may only be read: good as an input, refused as memory for an output.
+  LAMINA_API static Tensor wrap(ElementType type, Dims shape, const void* data);
+  template <Element T>
+  static Tensor wrap(Dims shape, const T* data) {
+    return wrap(element_type_of<T>, std::move(shape), static_cast<const void*>(data));
   }
-  template <class T>
+  /// Shares memory that `owner` keeps alive, read-only as above.
+  LAMINA_API static Tensor share(ElementType type, Dims shape, std::shared_ptr<const void> owner,
+                                 const void* data);
+  /// Copies values into an owned tensor.
+  template <Element T>
+  static Tensor of(Dims shape, std::span<const T> values) {
+    return copied(element_type_of<T>, std::move(shape), values.data(), values.size());
+  }
+  template <Element T>
   static Tensor of(Dims shape, const std::vector<T>& values) {
     return of(std::move(shape), std::span<const T>(values));
   }
-  template <class T>
+  template <Element T>
   static Tensor scalar(T value) {
     return of(Dims{}, std::span<const T>(&value, 1));
   }
 
-  bool valid() const { return type_ != ElementType::undefined; }
-  ElementType element_type() const { return type_; }
-  const Dims& shape() const { return shape_; }
-  std::size_t rank() const { return shape_.size(); }
-  std::size_t size() const { return size_; }  ///< number of elements
-  std::size_t bytes() const;                  ///< ceil(size * bits / 8)
+  bool valid() const noexcept { return type_ != ElementType::undefined; }
+  ElementType element_type() const noexcept { return type_; }
+  const Dims& shape() const noexcept { return shape_; }
+  std::size_t rank() const noexcept { return shape_.size(); }
+  std::size_t size() const noexcept { return size_; }  ///< number of elements
+  LAMINA_API std::size_t bytes() const noexcept;       ///< ceil(size * bits / 8)
+  /// Wrapped around const memory, or shared: whoever has the tensor must not write through it.
+  bool read_only() const noexcept { return read_only_; }
 
-  const std::byte* raw() const { return data_; }
-  std::byte* raw() { return data_; }
+  const std::byte* raw() const noexcept { return data_; }
+  std::byte* raw() noexcept { return data_; }
   /// True when the address suits the element type (constants of files need not be aligned).
-  bool aligned() const;
+  LAMINA_API bool aligned() const noexcept;
   /// This tensor when aligned, else an aligned copy.
-  Tensor to_aligned() const;
+  LAMINA_API Tensor to_aligned() const;
   /// Typed views; throw when T is not the element type or the data is not aligned.
-  template <class T>
+  template <Element T>
   std::span<const T> data() const {
     check_view(element_type_of<T>);
     return {reinterpret_cast<const T*>(data_), size_};
   }
-  template <class T>
+  template <Element T>
   std::span<T> data() {
     check_view(element_type_of<T>);
     return {reinterpret_cast<T*>(data_), size_};
   }
 
-  Tensor clone() const;
+  LAMINA_API Tensor clone() const;
   /// The same data under another shape of equal size.
-  Tensor reshaped(Dims shape) const;
+  LAMINA_API Tensor reshaped(Dims shape) const;
   /// Same type, shape and bytes.
-  bool same_as(const Tensor& other) const;
+  LAMINA_API bool same_as(const Tensor& other) const noexcept;
 
  private:
-  void check_view(ElementType wanted) const;
-  void fill_from(const void* from, std::size_t bytes);
+  friend Tensor shape_only(ElementType type, Dims shape);  // internal
+  LAMINA_API static Tensor copied(ElementType type, Dims shape, const void* values, std::size_t count);
+  LAMINA_API void check_view(ElementType wanted) const;
+  void swap(Tensor& other) noexcept {
+    std::swap(type_, other.type_);
+    std::swap(read_only_, other.read_only_);
+    shape_.swap(other.shape_);
+    std::swap(size_, other.size_);
+    std::swap(data_, other.data_);
+    owner_.swap(other.owner_);
+  }
 
   ElementType type_ = ElementType::undefined;
+  bool read_only_ = false;
   Dims shape_;
   std::size_t size_ = 0;
   std::byte* data_ = nullptr;
   std::shared_ptr<const void> owner_;
 };
 
-/// Number of elements of a shape; throws when a dimension is negative or the product overflows.
+/// "f32[2,3] {0, 0.5, 1, 1.5, 2, 2.5}": the first values only where there are many; "no tensor" without one.
+LAMINA_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+/// Number of elements of a shape; throws Error(bad_input) when a dimension is negative or the product
+/// overflows.
 LAMINA_API std::size_t element_count(std::span<const std::int64_t> shape);
 
 }  // namespace lamina

@@ -33,9 +33,11 @@ class Compiled {
   std::vector<std::string> precision_notes() const;
   /// Half-precision tensors of the model are computed in f32.
   bool widened() const { return widened_; }
+  /// The outputs for inputs of these shapes, -1 where a size depends on values.
+  std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
 
   Request request() const;
-  /// A request from the pool, given back when the pointer dies.
+  /// A request from the pool, given back without its inputs when the pointer dies.
   std::shared_ptr<Request> pooled() const;
 
  private:
@@ -43,6 +45,7 @@ class Compiled {
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
+  OptimizeOptions late_rewriting_;  ///< of graphs whose shapes have become known
   Graph original_;
   Ledger ledger_;
   std::vector<std::string> precision_notes_;
@@ -57,6 +60,7 @@ class Compiled {
   struct Pool {
     std::mutex mutex;
     std::vector<std::unique_ptr<Request>> idle;
+    void put(std::unique_ptr<Request> request) noexcept;
   };
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
 };

@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <map>
 
-#include "api/compiled.h"
-#include "api/loaded_model.h"
+#include "api/inside.h"
+#include "api/on_shapes.h"
+#include "api/request_state.h"
 #include "base/cpu.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
 #include "rules/flush_denormals.h"
 #include "rules/optimize.h"
@@ -20,11 +24,22 @@ void drop_pages(const Graph& graph) {
     if (const auto* constant = graph.constant({v})) drop_mapped_pages(constant->raw(), constant->bytes());
 }
 
-void require_model_supported(const LoadedModel& model) {
-  if (model.unsupported().empty()) return;
-  std::string text;
-  for (const auto& u : model.unsupported()) text += (text.empty() ? "" : "; ") + u;
-  fail(ErrorCode::unsupported, "{}: unsupported: {}", model.path(), text);
+/// What Options::set refuses is refused here, too.
+Options checked(const Options& o) {
+  if (o.threads < 0 || o.threads > kMostThreads)
+    fail(ErrorCode::bad_option, "threads {}: wanted 0 to {}", o.threads, kMostThreads);
+  if (o.cached_plans < 1 || o.cached_plans > 1000)
+    fail(ErrorCode::bad_option, "cached_plans {}: wanted 1 to 1000", o.cached_plans);
+  if (o.precision != Precision::model && o.precision != Precision::f32 && o.precision != Precision::bf16)
+    fail(ErrorCode::bad_option, "precision {}: wanted model, f32 or bf16", static_cast<int>(o.precision));
+  return o;
+}
+
+/// What the option does to the model; the notes of reading half precision come before.
+void add_note(std::vector<std::string>& notes, Precision precision) {
+  if (precision == Precision::bf16) notes.push_back("bf16 is not used yet: everything runs in f32");
+  if (precision == Precision::f32)
+    notes.push_back("f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
 }
 
 }  // namespace
@@ -42,17 +57,20 @@ OptimizeOptions optimize_options(const Options& options) {
 }
 
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options)
-    : model_(std::move(model)), options_(options), original_(model_->loaded().graph) {
-  require_model_supported(*model_);
+    : model_(std::move(model)), options_(checked(options)), original_(model_->loaded().graph) {
+  model_->require_supported();
   const Logger log(options.log, LogLevel::debug);
   if (options.max_isa != "native") limit_isa(options.max_isa, limit_onednn);
   effective_isa();  // fixes it for the process
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
   precision_notes_ = widen_half(original_);
   widened_ = !precision_notes_.empty();
-  if (options.precision == Precision::bf16)
-    precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
   for (const auto& note : precision_notes_) log.warning("{}", note);
+  std::vector<std::string> asked;
+  add_note(asked, options.precision);
+  for (const auto& note : asked)
+    log.log(options.precision == Precision::f32 ? LogLevel::info : LogLevel::warning, "{}", note);
+  precision_notes_.insert(precision_notes_.end(), asked.begin(), asked.end());
 
   const auto rewriting = optimize_options(options);
   Graph graph = original_;
@@ -60,15 +78,18 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   for (const auto& [rule, count] : ledger_.counts())
     if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
   denormals_ = flush_denormals(graph);
-  if (options.threads < 0) fail(ErrorCode::bad_option, "threads {}: wanted 0 or more", options.threads);
   ProgramOptions program;
-  program.threads = options.threads > 0 ? options.threads : available_threads();
+  program.threads =
+      allowed_threads(options.threads > 0 ? options.threads : std::min(available_threads(), threads_here()));
+  if (program.threads < options.threads)
+    log.warning("{} threads, of {} wanted: this process limits oneTBB (tbb::global_control)", program.threads,
+                options.threads);
   program.keep_weights = options.keep_weights;
-  program.cached_plans = std::max<std::size_t>(1, options.cached_plans);
+  program.cached_plans = options.cached_plans;
   // With a limit on rewrites the specialised graph must not get further ones.
-  auto again = rewriting;
-  if (again.stop_after >= 0) again.stop_after = 0;
-  program.rewrite = [again, late = late_, keep = options.profile](Graph& g) {
+  late_rewriting_ = rewriting;
+  if (late_rewriting_.stop_after >= 0) late_rewriting_.stop_after = 0;
+  program.rewrite = [again = late_rewriting_, late = late_, keep = options.profile](Graph& g) {
     constexpr std::size_t kKept = 16;
     Ledger ledger;
     optimize(g, again, ledger);
@@ -102,6 +123,41 @@ std::vector<Ledger> Compiled::late_ledgers() const {
   return late_->ledgers;
 }
 
+std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {
+  const auto& ports = model_->inputs();
+  if (shapes.size() != ports.size())
+    fail(ErrorCode::bad_input, "{} shapes given, wanted {}", shapes.size(), ports.size());
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    inputs.push_back(naming_port("input", ports[i], [&] {
+      element_count(shapes[i]);
+      return shape_only(ports[i].type, shapes[i]);
+    }));
+  return on_shapes(ports, inputs, [&] {
+    Graph known = specialise(program_->graph(), inputs, {});
+    const auto& results = known.results();
+    const bool all_known = std::all_of(results.begin(), results.end(),
+                                       [&](const auto& r) { return known.type(r.value).shape.known(); });
+    if (!all_known) {  // where a shape is computed, folding may find it
+      Ledger ledger;
+      optimize(known, late_rewriting_, ledger);
+    }
+    auto out = model_->outputs();
+    for (std::size_t r = 0; r < out.size(); ++r) {
+      const auto type = known.type(known.results()[r].value);
+      out[r] = port_of(out[r].name, {out[r].type, type.shape});
+    }
+    return out;
+  });
+}
+
+void Compiled::Pool::put(std::unique_ptr<Request> request) noexcept try {
+  for (std::size_t i = 0; i < Inside::state(*request).inputs.size(); ++i) request->set_input(i, {});
+  std::lock_guard lock(mutex);
+  idle.push_back(std::move(request));
+} catch (...) {  // no memory for the list: there is one request less
+}
+
 std::shared_ptr<Request> Compiled::pooled() const {
   std::unique_ptr<Request> request;
   {
@@ -112,38 +168,75 @@ std::shared_ptr<Request> Compiled::pooled() const {
     }
   }
   if (!request) request = std::make_unique<Request>(this->request());
-  return {request.release(), [pool = pool_](Request* r) {
-            std::lock_guard lock(pool->mutex);
-            pool->idle.emplace_back(r);
-          }};
+  return {request.release(), [pool = pool_](Request* r) { pool->put(std::unique_ptr<Request>(r)); }};
+}
+
+const Compiled& Inside::of(const CompiledModel& compiled) {
+  if (!compiled.impl_) fail(ErrorCode::bad_call, "the compiled model was moved from");
+  return *compiled.impl_;
 }
 
 CompiledModel::CompiledModel(const Model& model, const Options& options)
-    : impl_(std::make_shared<Compiled>(model.share(), options)) {}
+    : impl_(guarded("CompiledModel",
+                    [&] { return std::make_shared<Compiled>(Inside::shared(model), options); })) {}
 
-const std::vector<Port>& CompiledModel::inputs() const { return impl_->model().inputs(); }
-const std::vector<Port>& CompiledModel::outputs() const { return impl_->model().outputs(); }
-Request CompiledModel::create_request() const { return impl_->request(); }
-int CompiledModel::threads() const { return impl_->threads(); }
-std::size_t CompiledModel::weight_memory() const { return impl_->program()->weight_bytes(); }
-std::shared_ptr<const Compiled> CompiledModel::share() const { return impl_; }
+const std::vector<Port>& CompiledModel::inputs() const {
+  return guarded(
+      "CompiledModel::inputs", [&]() -> auto& { return Inside::of(*this).model().inputs(); });
+}
+const std::vector<Port>& CompiledModel::outputs() const {
+  return guarded(
+      "CompiledModel::outputs", [&]() -> auto& { return Inside::of(*this).model().outputs(); });
+}
+std::optional<std::size_t> CompiledModel::find_input(std::string_view name) const {
+  return guarded("CompiledModel::find_input", [&] { return find_port(inputs(), name); });
+}
+std::optional<std::size_t> CompiledModel::find_output(std::string_view name) const {
+  return guarded("CompiledModel::find_output", [&] { return find_port(outputs(), name); });
+}
+std::vector<Port> CompiledModel::output_ports(const std::vector<Dims>& shapes) const {
+  return guarded("CompiledModel::output_ports", [&] { return Inside::of(*this).output_ports(shapes); });
+}
+Request CompiledModel::create_request() const {
+  return guarded("CompiledModel::create_request", [&] { return Inside::of(*this).request(); });
+}
+int CompiledModel::threads() const {
+  return guarded("CompiledModel::threads", [&] { return Inside::of(*this).threads(); });
+}
+std::size_t CompiledModel::weight_memory() const {
+  return guarded("CompiledModel::weight_memory", [&] { return Inside::of(*this).program()->weight_bytes(); });
+}
 
 std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs) const {
-  if (inputs.size() != this->inputs().size())
-    fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), this->inputs().size());
-  const auto request = impl_->pooled();
-  for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
-  request->run();
-  std::vector<Tensor> out;
-  for (std::size_t i = 0; i < outputs().size(); ++i) out.push_back(request->output(i).clone());
-  return out;
+  return guarded("CompiledModel::operator()", [&] {
+    const auto& compiled = Inside::of(*this);
+    if (inputs.size() != compiled.model().inputs().size())
+      fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(),
+           compiled.model().inputs().size());
+    const auto request = compiled.pooled();
+    for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
+    request->run();
+    std::vector<Tensor> out;
+    for (std::size_t i = 0; i < outputs().size(); ++i) out.push_back(request->output(i).clone());
+    return out;
+  });
+}
+
+Tensor CompiledModel::operator()(const Tensor& input) const {
+  return guarded("CompiledModel::operator()", [&] {
+    auto out = (*this)(std::vector<Tensor>{input});
+    if (out.empty()) fail(ErrorCode::bad_call, "the model has no output");
+    return std::move(out[0]);
+  });
 }
 
 std::vector<Fusion> CompiledModel::fusions() const {
-  std::vector<Fusion> out;
-  for (const auto& [rule, count] : impl_->ledger().counts())
-    if (count.hits) out.push_back({rule, count.hits});
-  return out;
+  return guarded("CompiledModel::fusions", [&] {
+    std::vector<Fusion> out;
+    for (const auto& [rule, count] : Inside::of(*this).ledger().counts())
+      if (count.hits) out.push_back({rule, count.hits});
+    return out;
+  });
 }
 
 }  // namespace lamina

@@ -7,18 +7,22 @@ namespace lamina {
 
 class LoadedModel {
  public:
-  explicit LoadedModel(const std::string& path);
-  const std::string& path() const { return path_; }
+  explicit LoadedModel(const ModelSource& source);
+  const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
   const Loaded& loaded() const { return loaded_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
+  /// A printable line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
+  /// Throws Error(unsupported) that names all types that it has room for.
+  void require_supported() const;
 
  private:
   std::string path_;
   Loaded loaded_;
   std::vector<Port> inputs_, outputs_;
-  std::vector<std::string> unsupported_;
+  std::vector<std::string> warnings_, unsupported_;
 };
 
 Port port_of(const std::string& name, const TensorType& type);

@@ -1,60 +1,136 @@
 #include "lamina/model.h"
 
-#include "api/loaded_model.h"
-#include "formats/formats.h"
+#include <algorithm>
+#include <cstring>
+#include <ostream>
+
+#include "api/inside.h"
+#include "base/error.h"
+#include "base/guard.h"
+#include "base/text.h"
 
 namespace lamina {
+namespace {
 
-Port port_of(const std::string& name, const TensorType& type) {
-  Port p;
-  p.name = name;
-  p.type = type.element;
-  p.ranked = type.shape.ranked();
-  for (const auto& d : type.shape.dims()) {
-    p.shape.push_back(d.known() ? d.size() : -1);
-    p.dimension_names.push_back(d.known() ? "" : d.name());
+/// The parts of a model in memory as files; copied when nobody keeps them.
+class Parts {
+ public:
+  explicit Parts(const ModelBytes& bytes) : bytes_(bytes) {}
+
+  std::shared_ptr<const MappedFile> file(std::string name, std::span<const std::byte> bytes) const {
+    if (bytes.data() == nullptr && !bytes.empty())
+      fail(ErrorCode::bad_input, "{}: a null pointer to {} bytes", name, bytes.size());
+    if (bytes_.owner) return MappedFile::in_memory(std::move(name), bytes, bytes_.owner);
+    const auto copy =
+        std::make_shared<Tensor>(ElementType::u8, Dims{static_cast<std::int64_t>(bytes.size())});
+    if (!bytes.empty()) std::memcpy(copy->raw(), bytes.data(), bytes.size());
+    return MappedFile::in_memory(std::move(name), {copy->raw(), bytes.size()}, copy);
   }
-  return p;
+
+  MemorySource source() const {
+    MemorySource::Files external;
+    for (const auto& [location, data] : bytes_.external_data) external[location] = file(location, data);
+    return {file(bytes_.name, bytes_.model),
+            bytes_.weights.empty() ? nullptr : file(bytes_.name + " (weights)", bytes_.weights),
+            std::move(external)};
+  }
+
+ private:
+  const ModelBytes& bytes_;
+};
+
+}  // namespace
+
+std::optional<std::size_t> find_port(const std::vector<Port>& ports, std::string_view name) {
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].name == name) return i;
+  return std::nullopt;
+}
+
+std::size_t index_of(const std::vector<Port>& ports, std::string_view name, std::string_view what) {
+  if (const auto found = find_port(ports, name)) return *found;
+  constexpr std::size_t kNames = 8;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(ports.size(), kNames); ++i)
+    names += (i ? ", \"" : "\"") + clipped(ports[i].name, 60) + "\"";
+  if (ports.size() > kNames) names += fmt::format(" and {} more", ports.size() - kNames);
+  fail(ErrorCode::bad_input, "there is no {} \"{}\", there are: {}", what, name, names);
 }
 
 std::string to_string(const Port& port) {
-  std::string out(name_of(port.type));
-  if (!port.ranked) return out + "[...]";
-  out += "[";
-  for (std::size_t i = 0; i < port.shape.size(); ++i) {
-    if (i) out += ",";
-    if (port.shape[i] >= 0)
-      out += std::to_string(port.shape[i]);
-    else
-      out += port.dimension_names[i].empty() ? "?" : port.dimension_names[i];
-  }
-  return out + "]";
+  return guarded("to_string", [&] {
+    std::string out(name_of(port.type));
+    if (!port.ranked) return out + "[...]";
+    out += "[";
+    for (std::size_t i = 0; i < port.shape.size(); ++i) {
+      if (i) out += ",";
+      const bool named = i < port.dimension_names.size() && !port.dimension_names[i].empty();
+      if (port.shape[i] >= 0)
+        out += std::to_string(port.shape[i]);
+      else
+        out += named ? port.dimension_names[i] : "?";
+    }
+    return out + "]";
+  });
 }
 
-std::string to_string(const Unsupported& u) {
-  std::string out = (u.domain.empty() ? "" : u.domain + ":") + u.type;
-  if (u.version != 0) out += "-" + std::to_string(u.version);
-  out += " (";
-  for (std::size_t i = 0; i < u.nodes.size(); ++i) out += (i ? ", \"" : "\"") + u.nodes[i] + "\"";
-  out += ")";
-  return u.reason.empty() ? out : out + ": " + u.reason;
+std::ostream& operator<<(std::ostream& out, const Port& port) {
+  return guarded("operator<<", [&]() -> std::ostream& {
+    return out << one_line(fmt::format("{}: {}", port.name, to_string(port)));
+  });
 }
 
-LoadedModel::LoadedModel(const std::string& path) : path_(path), loaded_(read_file(path)) {
-  const auto& g = loaded_.graph;
-  for (const auto v : g.inputs()) inputs_.push_back(port_of(g.value(v).name, g.type(v)));
-  for (const auto& r : g.results()) outputs_.push_back(port_of(r.name, g.type(r.value)));
-  for (const auto& u : loaded_.unsupported) unsupported_.push_back(to_string(u));
+const LoadedModel& Inside::of(const Model& model) {
+  if (!model.impl_) fail(ErrorCode::bad_call, "the model was moved from");
+  return *model.impl_;
 }
 
-Model::Model(const std::string& path) : impl_(std::make_shared<LoadedModel>(path)) {}
-const std::vector<Port>& Model::inputs() const { return impl_->inputs(); }
-const std::vector<Port>& Model::outputs() const { return impl_->outputs(); }
-const std::map<std::string, std::string>& Model::metadata() const { return impl_->loaded().metadata; }
-const std::string& Model::format() const { return impl_->loaded().format; }
-const std::vector<std::string>& Model::unsupported() const { return impl_->unsupported(); }
-std::shared_ptr<const LoadedModel> Model::share() const { return impl_; }
+std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
+  of(model);
+  return model.impl_;
+}
 
-std::string version() { return "lamina " LAMINA_VERSION; }
+Model::Model(const std::string& path)
+    : impl_(guarded("Model", [&] { return std::make_shared<LoadedModel>(FileSource(path)); })) {}
+
+Model Model::from_memory(const ModelBytes& bytes) {
+  return guarded("Model::from_memory",
+                 [&] { return Model(std::make_shared<LoadedModel>(Parts(bytes).source())); });
+}
+
+const std::vector<Port>& Model::inputs() const {
+  return guarded(
+      "Model::inputs", [&]() -> auto& { return Inside::of(*this).inputs(); });
+}
+const std::vector<Port>& Model::outputs() const {
+  return guarded(
+      "Model::outputs", [&]() -> auto& { return Inside::of(*this).outputs(); });
+}
+std::optional<std::size_t> Model::find_input(std::string_view name) const {
+  return guarded("Model::find_input", [&] { return find_port(Inside::of(*this).inputs(), name); });
+}
+std::optional<std::size_t> Model::find_output(std::string_view name) const {
+  return guarded("Model::find_output", [&] { return find_port(Inside::of(*this).outputs(), name); });
+}
+const std::map<std::string, std::string>& Model::metadata() const {
+  return guarded(
+      "Model::metadata", [&]() -> auto& { return Inside::of(*this).loaded().metadata; });
+}
+const std::string& Model::format() const {
+  return guarded(
+      "Model::format", [&]() -> auto& { return Inside::of(*this).loaded().format; });
+}
+const std::vector<std::string>& Model::warnings() const {
+  return guarded(
+      "Model::warnings", [&]() -> auto& { return Inside::of(*this).warnings(); });
+}
+const std::vector<std::string>& Model::unsupported() const {
+  return guarded(
+      "Model::unsupported", [&]() -> auto& { return Inside::of(*this).unsupported(); });
+}
+
+std::string version() {
+  return guarded("version", [] { return std::string("lamina " LAMINA_VERSION); });
+}
 
 }  // namespace lamina

@@ -6,8 +6,9 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/guard.h"
+#include "base/nearest.h"
 #include "base/numbers.h"
-#include "rewrite/driver.h"
 
 namespace lamina {
 namespace {
@@ -110,25 +111,27 @@ const std::vector<Row>& rows() {
 }  // namespace
 
 void Options::set(std::string_view key, std::string_view value) {
-  std::string_view bare = key;
-  if (bare.starts_with("KEY_")) bare.remove_prefix(4);
-  for (const auto& row : rows()) {
-    if (row.info.key != bare) continue;
-    if (!row.set(*this, value))
-      fail(ErrorCode::bad_option, "{}: \"{}\", wanted {}", key, value, row.info.values);
-    return;
-  }
-  std::vector<std::string> keys;
-  for (const auto& row : rows()) keys.push_back(row.info.key);
-  const auto near = nearest_name(bare, keys);
-  fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key,
-       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+  guarded("Options::set", [&] {
+    std::string_view bare = key;
+    if (bare.starts_with("KEY_")) bare.remove_prefix(4);
+    for (const auto& row : rows()) {
+      if (row.info.key != bare) continue;
+      if (!row.set(*this, value))
+        fail(ErrorCode::bad_option, "{}: \"{}\", wanted {}", key, value, row.info.values);
+      return;
+    }
+    std::vector<std::string> keys;
+    for (const auto& row : rows()) keys.push_back(row.info.key);
+    fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key, did_you_mean(bare, keys));
+  });
 }
 
 std::vector<OptionInfo> option_list() {
-  std::vector<OptionInfo> out;
-  for (const auto& row : rows()) out.push_back(row.info);
-  return out;
+  return guarded("option_list", [] {
+    std::vector<OptionInfo> out;
+    for (const auto& row : rows()) out.push_back(row.info);
+    return out;
+  });
 }
 
 }  // namespace lamina

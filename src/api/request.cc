@@ -1,73 +1,89 @@
 #include "api/request_state.h"
-#include "interpreter/interpreter.h"
+
+#include "api/inside.h"
+#include "base/guard.h"
 
 namespace lamina {
-namespace {
 
-std::string names(const std::vector<Port>& ports) {
-  std::string out;
-  for (const auto& p : ports) out += (out.empty() ? "\"" : ", \"") + p.name + "\"";
-  return out;
+Request Compiled::request() const { return Request(std::make_unique<Request::State>(*this)); }
+
+Request::State& Inside::state(const Request& request) {
+  if (!request.state_) fail(ErrorCode::bad_call, "the request was moved from");
+  return *request.state_;
 }
 
-std::size_t index_of(const std::vector<Port>& ports, const std::string& name, std::string_view what) {
-  for (std::size_t i = 0; i < ports.size(); ++i)
-    if (ports[i].name == name) return i;
-  fail(ErrorCode::bad_input, "there is no {} \"{}\", there are: {}", what, name, names(ports));
-}
+const Runner& Inside::of(const Request& request) { return state(request).runner; }
 
-}  // namespace
-
-Request Compiled::request() const {
-  auto state = std::make_unique<Request::State>(*this);
-  return Request(std::move(state));
-}
-
-Request::Request(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Request::Request(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 Request::Request(Request&&) noexcept = default;
 Request& Request::operator=(Request&&) noexcept = default;
 Request::~Request() = default;
 
 void Request::set_input(std::size_t index, Tensor tensor) {
-  const auto& graph = state_->program->graph();
-  if (index >= graph.inputs().size())
-    fail(ErrorCode::bad_input, "input {}: the model has {}", index, graph.inputs().size());
-  check_input(graph, graph.inputs()[index], tensor);
-  state_->runner.set_input(index, std::move(tensor));
+  guarded("Request::set_input", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->set_input(index, std::move(tensor));
+  });
 }
 
-void Request::set_input(const std::string& name, Tensor tensor) {
-  set_input(index_of(state_->inputs, name, "input"), std::move(tensor));
+void Request::set_input(std::string_view name, Tensor tensor) {
+  guarded("Request::set_input", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->set_input(index_of(state_->inputs, name, "input"), std::move(tensor));
+  });
 }
 
 void Request::set_output(std::size_t index, Tensor tensor) {
-  if (index >= state_->outputs.size())
-    fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
-  state_->runner.set_output(index, std::move(tensor));
+  guarded("Request::set_output", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->set_output(index, std::move(tensor));
+  });
 }
 
-void Request::run() { state_->runner.run(); }
+void Request::set_output(std::string_view name, Tensor tensor) {
+  guarded("Request::set_output", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->set_output(index_of(state_->outputs, name, "output"), std::move(tensor));
+  });
+}
+
+void Request::run() {
+  guarded("Request::run", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->run();
+  });
+}
 
 const Tensor& Request::output(std::size_t index) const {
-  if (index >= state_->outputs.size())
-    fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
-  const auto& tensor = state_->runner.output(index);
-  if (!tensor.valid())
-    fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet", state_->outputs[index].name);
-  return tensor;
+  return guarded(
+      "Request::output", [&]() -> auto& {
+        Inside::state(*this).require_idle();
+        return state_->output(index);
+      });
 }
 
-const Tensor& Request::output(const std::string& name) const {
-  return output(index_of(state_->outputs, name, "output"));
+const Tensor& Request::output(std::string_view name) const {
+  return guarded(
+      "Request::output", [&]() -> auto& {
+        Inside::state(*this).require_idle();
+        return state_->output(index_of(state_->outputs, name, "output"));
+      });
 }
 
 std::vector<LayerTime> Request::layer_times() const {
-  std::vector<LayerTime> out;
-  for (const auto& t : state_->runner.times()) out.push_back({t.step->name, t.step->label, t.microseconds});
-  return out;
+  return guarded("Request::layer_times", [&] {
+    Inside::state(*this).require_idle();
+    std::vector<LayerTime> out;
+    for (const auto& t : state_->runner.times()) out.push_back({t.step->name, t.step->label, t.microseconds});
+    return out;
+  });
 }
 
-std::size_t Request::memory() const { return state_->runner.arena_bytes(); }
-const Runner& Request::runner() const { return state_->runner; }
+std::size_t Request::memory() const {
+  return guarded("Request::memory", [&] {
+    Inside::state(*this).require_idle();
+    return state_->runner.arena_bytes();
+  });
+}
 
 }  // namespace lamina

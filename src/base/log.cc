@@ -3,6 +3,8 @@
 #include <array>
 #include <mutex>
 
+#include "base/text.h"
+
 namespace lamina {
 namespace {
 
@@ -49,7 +51,8 @@ bool Logger::wants(Level level) const {
   return all.callback && level <= all.most;
 }
 
-void Logger::write(Level level, std::string_view line) const {
+void Logger::write(Level level, std::string_view text) const {
+  const auto line = one_line(text);  // names in it come from files
   if (callback_) {
     if (level <= most_) (*callback_)(level, line);
     return;

@@ -64,14 +64,25 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
     fail_with(path, errno);
   }
   mapped->data_ = static_cast<const std::byte*>(data);
+  mapped->mapped_ = true;
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   std::lock_guard lock(mappings().mutex);
   mappings().ranges[begin] = begin + mapped->size_;
   return mapped;
 }
 
+std::shared_ptr<const MappedFile> MappedFile::in_memory(std::string name, std::span<const std::byte> bytes,
+                                                        std::shared_ptr<const void> owner) {
+  std::shared_ptr<MappedFile> file(new MappedFile);
+  file->path_ = std::move(name);
+  file->data_ = bytes.data();
+  file->size_ = bytes.size();
+  file->owner_ = std::move(owner);
+  return file;
+}
+
 MappedFile::~MappedFile() {
-  if (!data_) return;
+  if (!mapped_) return;
   {
     std::lock_guard lock(mappings().mutex);
     mappings().ranges.erase(reinterpret_cast<std::uintptr_t>(data_));

@@ -1,5 +1,5 @@
 #pragma once
-/// Files mapped into memory for reading.
+/// Files mapped into memory for reading, and memory that stands for a file.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -15,6 +15,9 @@ class MappedFile {
  public:
   /// Throws Error(bad_file): "path: no such file", "path: is a folder, wanted a file", ...
   static std::shared_ptr<const MappedFile> open(const std::string& path);
+  /// Memory that `owner` keeps as it is, under a name for errors.
+  static std::shared_ptr<const MappedFile> in_memory(std::string name, std::span<const std::byte> bytes,
+                                                     std::shared_ptr<const void> owner);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -30,6 +33,8 @@ class MappedFile {
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  bool mapped_ = false;                // to be given back
+  std::shared_ptr<const void> owner_;  // of memory that is no file
 };
 
 /// Gives back the memory of whole pages of [data, data + bytes) when it lies in a mapped file; they are read

@@ -31,4 +31,12 @@ void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 /// Threads that a loop started here may use, the caller's included.
 int threads_here();
 
+/// As many threads as an arena may have.
+constexpr int kMostThreads = 1024;
+
+/// How many of that many threads oneTBB would give an arena, after asking it for them: fewer only where the
+/// process has a limit of its own (tbb::global_control). Without the asking it gives those that were thought
+/// of at its first use, and prints a warning.
+int allowed_threads(int wanted);
+
 }  // namespace lamina

@@ -9,7 +9,9 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/guard.h"
 #include "base/limits.h"
+#include "base/shape_only.h"
 
 namespace lamina {
 namespace {
@@ -38,7 +40,10 @@ constexpr std::array<TypeRow, 17> kTypes{{{"f32", 32, 'f'},
                                           {"u4", 4, 'u'},
                                           {"undefined", 0, ' '}}};
 
-const TypeRow& row(ElementType type) { return kTypes[static_cast<std::size_t>(type)]; }
+/// A number that is no type of ours counts as undefined.
+const TypeRow& row(ElementType type) {
+  return kTypes[std::min(static_cast<std::size_t>(type), kTypes.size() - 1)];
+}
 
 std::size_t alignment_of(ElementType type) {
   return static_cast<std::size_t>(std::max(1, row(type).bits / 8));
@@ -89,102 +94,159 @@ std::shared_ptr<const void> heap_memory(std::size_t bytes, std::byte*& data) {
 
 }  // namespace
 
-std::string_view name_of(ElementType type) { return row(type).name; }
+std::string_view name_of(ElementType type) noexcept { return row(type).name; }
 
-std::optional<ElementType> element_type_named(std::string_view name) {
+std::optional<ElementType> element_type_named(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kTypes.size(); ++i)
     if (kTypes[i].name == name) return static_cast<ElementType>(i);
   return std::nullopt;
 }
 
-int bits_of(ElementType type) { return row(type).bits; }
-bool is_float(ElementType type) { return row(type).kind == 'f'; }
-bool is_integer(ElementType type) { return row(type).kind == 's' || row(type).kind == 'u'; }
-bool is_signed(ElementType type) { return row(type).kind == 's' || row(type).kind == 'f'; }
+int bits_of(ElementType type) noexcept { return row(type).bits; }
+bool is_float(ElementType type) noexcept { return row(type).kind == 'f'; }
+bool is_integer(ElementType type) noexcept { return row(type).kind == 's' || row(type).kind == 'u'; }
+bool is_signed(ElementType type) noexcept { return row(type).kind == 's' || row(type).kind == 'f'; }
 
 std::size_t element_count(std::span<const std::int64_t> shape) {
-  if (shape.size() > Limits::kRank)
-    fail(ErrorCode::bad_input, "a shape of {} dimensions, wanted at most {}", shape.size(), Limits::kRank);
-  for (auto d : shape)
-    if (d < 0) fail(ErrorCode::bad_input, "shape has the dimension {}, wanted 0 or more", d);
-  const auto extent = extent_of(shape);
-  if (!extent)
-    fail(ErrorCode::bad_input, "shape [{}] has more than 2^{} elements beside its zeros",
-         fmt::join(shape, ","), Limits::kElementBits);
-  const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  return empty ? 0 : static_cast<std::size_t>(*extent);
+  return guarded("element_count", [&] {
+    if (shape.size() > Limits::kRank)
+      fail(ErrorCode::bad_input, "a shape of {} dimensions, wanted at most {}", shape.size(), Limits::kRank);
+    for (auto d : shape)
+      if (d < 0) fail(ErrorCode::bad_input, "shape has the dimension {}, wanted 0 or more", d);
+    const auto extent = extent_of(shape);
+    if (!extent)
+      fail(ErrorCode::bad_input, "shape [{}] has more than 2^{} elements beside its zeros",
+           fmt::join(shape, ","), Limits::kElementBits);
+    const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    return empty ? std::size_t{0} : static_cast<std::size_t>(*extent);
+  });
 }
 
 namespace {
 
-/// Number of elements. An empty tensor, too, has no dimensions that the machine's memory could not hold.
-std::size_t checked_count(ElementType type, const Dims& shape) {
-  const auto count = element_count(shape);
+/// An empty tensor, too, has no dimensions that the machine's memory could not hold.
+void check_memory(ElementType type, std::span<const std::int64_t> shape) {
   const auto whole = byte_count(type, static_cast<std::size_t>(*extent_of(shape)));
   if (whole > memory_limit())
     fail(ErrorCode::bad_input, "a tensor {}[{}] of {} bytes{} is more than this machine's memory",
-         name_of(type), fmt::join(shape, ","), whole, count == 0 ? " beside its zeros" : "");
-  return count;
+         name_of(type), fmt::join(shape, ","), whole, element_count(shape) == 0 ? " beside its zeros" : "");
 }
 
 }  // namespace
 
-Tensor::Tensor(ElementType type, Dims shape)
-    : type_(type), shape_(std::move(shape)), size_(checked_count(type, shape_)) {
-  const std::size_t count = bytes();
-  owner_ = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
-  if (!owner_) fail(ErrorCode::bad_input, "no memory for a tensor of {} bytes", count);
+Tensor shape_only(ElementType type, Dims shape) {
+  Tensor t;
+  t.type_ = std::min(type, ElementType::undefined);  // a number that is no type
+  t.size_ = element_count(shape);
+  byte_count(type, t.size_);
+  t.shape_ = std::move(shape);
+  return t;
+}
+
+Tensor::Tensor(ElementType type, Dims shape) : Tensor(shape_only(type, std::move(shape))) {
+  guarded("Tensor", [&] {
+    if (!valid()) fail(ErrorCode::bad_input, "a tensor of undefined type");
+    check_memory(type_, shape_);
+    const std::size_t count = bytes();
+    owner_ = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
+    if (!owner_) fail(ErrorCode::out_of_memory, "no memory for a tensor of {} bytes", count);
+  });
+}
+
+Tensor::Tensor(const Tensor& other)
+    : type_(other.type_),
+      read_only_(other.read_only_),
+      shape_(guarded("Tensor", [&] { return other.shape_; })),
+      size_(other.size_),
+      data_(other.data_),
+      owner_(other.owner_) {}
+
+Tensor& Tensor::operator=(const Tensor& other) {
+  Tensor copy(other);
+  swap(copy);
+  return *this;
 }
 
 Tensor Tensor::wrap(ElementType type, Dims shape, void* data) {
-  Tensor t;
-  t.type_ = type;
-  t.size_ = checked_count(type, shape);
-  t.shape_ = std::move(shape);
-  t.data_ = static_cast<std::byte*>(data);
+  return guarded("Tensor::wrap", [&] {
+    Tensor t = shape_only(type, std::move(shape));
+    if (!t.valid()) fail(ErrorCode::bad_input, "a tensor of undefined type");
+    check_memory(type, t.shape_);
+    if (!data && t.size_ != 0)
+      fail(ErrorCode::bad_input, "a null pointer, wanted {} bytes for {}[{}]", t.bytes(), name_of(type),
+           fmt::join(t.shape_, ","));
+    t.data_ = static_cast<std::byte*>(data);
+    return t;
+  });
+}
+
+Tensor Tensor::wrap(ElementType type, Dims shape, const void* data) {
+  Tensor t = wrap(type, std::move(shape), const_cast<void*>(data));
+  t.read_only_ = true;
   return t;
 }
 
 Tensor Tensor::share(ElementType type, Dims shape, std::shared_ptr<const void> owner, const void* data) {
-  Tensor t = wrap(type, std::move(shape), const_cast<void*>(data));
+  Tensor t = wrap(type, std::move(shape), data);
   t.owner_ = std::move(owner);
   return t;
 }
 
-std::size_t Tensor::bytes() const { return byte_count(type_, size_); }
+Tensor Tensor::copied(ElementType type, Dims shape, const void* values, std::size_t count) {
+  return guarded("Tensor::of", [&] {
+    Tensor t(type, std::move(shape));
+    if (count != t.size_)
+      fail(ErrorCode::bad_input, "{} values for a tensor of shape [{}], wanted {}", count,
+           fmt::join(t.shape_, ","), t.size_);
+    if (count != 0) std::memcpy(t.data_, values, t.bytes());
+    return t;
+  });
+}
 
-bool Tensor::aligned() const { return reinterpret_cast<std::uintptr_t>(data_) % alignment_of(type_) == 0; }
+std::size_t Tensor::bytes() const noexcept {
+  return (size_ * static_cast<std::size_t>(row(type_).bits) + 7) / 8;  // checked when it was made
+}
+
+bool Tensor::aligned() const noexcept {
+  return reinterpret_cast<std::uintptr_t>(data_) % alignment_of(type_) == 0;
+}
 
 Tensor Tensor::to_aligned() const { return aligned() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
-  if (!valid()) return {};
-  Tensor t(type_, shape_);
-  if (bytes() != 0) std::memcpy(t.data_, data_, bytes());
-  return t;
+  return guarded("Tensor::clone", [&] {
+    if (!valid()) return Tensor();
+    Tensor t(type_, shape_);
+    if (bytes() != 0) std::memcpy(t.data_, data_, bytes());
+    return t;
+  });
 }
 
 Tensor Tensor::reshaped(Dims shape) const {
-  LAMINA_CHECK(element_count(shape) == size_, "reshape of {} elements to [{}]", size_, fmt::join(shape, ","));
-  Tensor t = *this;
-  t.shape_ = std::move(shape);
-  return t;
+  return guarded("Tensor::reshaped", [&] {
+    if (element_count(shape) != size_)
+      fail(ErrorCode::bad_input, "a tensor of shape [{}] as [{}]: {} elements, wanted {}",
+           fmt::join(shape_, ","), fmt::join(shape, ","), element_count(shape), size_);
+    Tensor t = *this;
+    t.shape_ = std::move(shape);
+    return t;
+  });
 }
 
-bool Tensor::same_as(const Tensor& other) const {
+bool Tensor::same_as(const Tensor& other) const noexcept {
   return type_ == other.type_ && shape_ == other.shape_ &&
          (data_ == other.data_ || bytes() == 0 || std::memcmp(data_, other.data_, bytes()) == 0);
 }
 
 void Tensor::check_view(ElementType wanted) const {
-  if (type_ != wanted)
-    fail(ErrorCode::bad_input, "tensor holds {}, wanted {}", name_of(type_), name_of(wanted));
-  LAMINA_CHECK(aligned(), "typed view of unaligned data");
-}
-
-void Tensor::fill_from(const void* from, std::size_t count) {
-  if (count != bytes()) fail(ErrorCode::bad_input, "{} bytes for a tensor of {} bytes", count, bytes());
-  if (count != 0) std::memcpy(data_, from, count);
+  if (type_ == wanted && aligned()) return;
+  guarded("Tensor::data", [&] {
+    if (type_ != wanted)
+      fail(ErrorCode::bad_input, "tensor holds {}, wanted {}", name_of(type_), name_of(wanted));
+    fail(ErrorCode::bad_input,
+         "tensor of {} at an address that is no multiple of {}, as to_aligned() gives it", name_of(type_),
+         alignment_of(type_));
+  });
 }
 
 }  // namespace lamina

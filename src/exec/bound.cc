@@ -34,35 +34,48 @@ bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>
       if (const auto& tensor = plan_->tensors[t]; tensor.root == t && tensor.place == Place::arena)
         pointers_[t] = const_cast<std::byte*>(arena_) + tensor.offset;
   }
+  bool other_inputs = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (plan_->inputs[i] == kNoTensor) continue;
     if (inputs[i].aligned()) {
-      changed |= point(plan_->inputs[i], inputs[i].raw());
+      other_inputs |= point(plan_->inputs[i], inputs[i].raw());
     } else {
       inputs_[i] = inputs[i].to_aligned();
-      changed |= point(plan_->inputs[i], inputs_[i].raw());
+      other_inputs |= point(plan_->inputs[i], inputs_[i].raw());
     }
   }
+  changed |= other_inputs;
+  if (other_inputs)  // what an input lies in now must not be written; whoever has the tensor keeps it
+    for (auto& own : own_results_)
+      if (own.valid() && is_input(own)) own = Tensor();
   for (std::size_t r = 0; r < results_.size(); ++r) {
     const auto t = plan_->results[r];
     if (t == kNoTensor || plan_->tensors[t].place == Place::dynamic) continue;
     const auto& tensor = plan_->tensors[t];
     const auto root = tensor.root;
-    const bool same = results[r].valid() && results[r].raw() == pointers_[root] && results_[r].valid() &&
+    const bool given = results[r].valid();
+    const bool same = given && results[r].raw() == pointers_[root] && results_[r].valid() &&
                       results[r].shape() == results_[r].shape() &&
                       results[r].element_type() == results_[r].element_type();
-    if (same || (!results[r].valid() && results_[r].valid() && own_results_[r].raw() == pointers_[root]))
-      continue;
-    const auto shape = tensor.type.shape.sizes();
-    const bool fits = results[r].valid() && results[r].element_type() == tensor.type.element &&
-                      results[r].shape() == shape && results[r].aligned();
-    if (!fits && !own_results_[r].valid()) own_results_[r] = Tensor(tensor.type.element, shape);
-    results_[r] = fits ? results[r] : own_results_[r];
+    if (same || (!given && own_results_[r].valid() && own_results_[r].raw() == pointers_[root])) continue;
+    if (!given && !own_results_[r].valid())
+      own_results_[r] = Tensor(tensor.type.element, tensor.type.shape.sizes());
+    results_[r] = given ? results[r] : own_results_[r];
     changed |= point(root, results_[r].raw());
     other_results = true;
   }
   if (changed) point_steps();
   return other_results;
+}
+
+bool Bound::is_input(const Tensor& memory) const {
+  for (const auto t : plan_->inputs) {
+    if (t == kNoTensor) continue;
+    const auto& tensor = plan_->tensors[t];
+    const auto* const begin = pointers_[tensor.root] + tensor.shift;
+    if (begin < memory.raw() + memory.bytes() && memory.raw() < begin + tensor.bytes) return true;
+  }
+  return false;
 }
 
 bool Bound::point(std::uint32_t t, const void* to) {

@@ -12,8 +12,9 @@ class Bound {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
 
   /// Points steps at these tensors and this arena (of plan()->memory.arena bytes at least). `results` may
-  /// hold the user's memory for results; what does not fit is replaced by the request's own. Cheap when
-  /// nothing changed. True when result(r) may be another tensor than before.
+  /// hold the user's memory for results, which fits; the request's own is never where an input lies, so that
+  /// a result can be an input of the next run. Cheap when nothing changed. True when result(r) may be another
+  /// tensor than before.
   bool prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena);
   /// `times`: microseconds per step are written there when not null.
   void run(std::vector<StepTime>* times);
@@ -30,6 +31,7 @@ class Bound {
     std::vector<void*> out;
   };
   bool point(std::uint32_t tensor, const void* to);
+  bool is_input(const Tensor& memory) const;
   void point_steps();
   void run_dynamic(const PlanStep& step);
 

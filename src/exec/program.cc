@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/shape_only.h"
+
 namespace lamina {
 
 Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights,
@@ -100,7 +102,7 @@ void Program::plan_ahead() {
   for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
     const auto& type = graph_.type(graph_.inputs()[i]);
     if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return;
-    inputs.push_back(Tensor::wrap(type.element, type.shape.sizes(), nullptr));  // only its shape is looked at
+    inputs.push_back(shape_only(type.element, type.shape.sizes()));
   }
   std::shared_ptr<Plan> plan;
   tbb::task_arena arena(options_.threads);

@@ -99,8 +99,12 @@ class Runner {
 
   /// Inputs in the order of the graph's inputs. They must stay unchanged during run().
   void set_input(std::size_t index, Tensor tensor);
-  /// Memory for a result, used when type and shape fit; an invalid tensor: the runner's own.
+  /// Memory for a result; an invalid tensor: the runner's own. run() throws Error(bad_input) where type,
+  /// shape or alignment do not fit.
   void set_output(std::size_t index, Tensor tensor);
+  /// What was set.
+  const std::vector<Tensor>& inputs() const;
+  const std::vector<Tensor>& given_outputs() const;
   void run();
   /// Valid until the next run, unless cloned.
   const Tensor& output(std::size_t index) const;

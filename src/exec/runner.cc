@@ -61,6 +61,7 @@ class Runner::State {
   void run_here() {
     if (!current_) choose_plan();
     Bound& bound = *current_;
+    if (!outputs_fit_) check_outputs(*bound.plan());
     const bool other_results = bound.prepare(inputs_, user_results_, memory_);
     bound.run(profile_ ? &times_ : nullptr);
     if (other_results || bound.has_dynamic_results() || !taken_) take_results(bound);
@@ -71,14 +72,44 @@ class Runner::State {
   }
 
   void take_results(const Bound& bound) {
-    for (std::size_t r = 0; r < results_.size(); ++r)
-      if (bound.plan()->results[r] != kNoTensor) results_[r] = bound.result(r);
+    const auto& plan = *bound.plan();
+    for (std::size_t r = 0; r < results_.size(); ++r) {
+      const auto t = plan.results[r];
+      if (t == kNoTensor) continue;
+      const bool copied = plan.tensors[t].place == Place::dynamic && user_results_[r].valid();
+      results_[r] = copied ? copied_to_user(r, bound.result(r)) : bound.result(r);
+    }
     taken_ = true;
+  }
+
+  /// A result whose shape depended on data, in the caller's memory.
+  Tensor copied_to_user(std::size_t r, const Tensor& result) {
+    check_output(r, {result.element_type(), Shape::of(result.shape())});
+    std::copy_n(result.raw(), result.bytes(), user_results_[r].raw());
+    return user_results_[r];
+  }
+
+  void check_outputs(const Plan& plan) {
+    for (std::size_t r = 0; r < user_results_.size(); ++r)
+      if (const auto t = plan.results[r]; t != kNoTensor && plan.tensors[t].place != Place::dynamic)
+        check_output(r, plan.tensors[t].type);
+    outputs_fit_ = true;
+  }
+
+  /// The caller's memory, when there is any, is for exactly that.
+  void check_output(std::size_t r, const TensorType& wanted) const {
+    const auto& given = user_results_[r];
+    if (!given.valid()) return;
+    const TensorType found{given.element_type(), Shape::of(given.shape())};
+    if (found != wanted || !given.aligned())
+      fail(ErrorCode::bad_input, "output \"{}\": {}{} given, wanted {}", program_->graph().results()[r].name,
+           to_string(found), given.aligned() ? "" : " at an address that does not suit its type",
+           to_string(wanted));
   }
 
   void choose_plan() {
     const auto plan = program_->plan(inputs_);
-    taken_ = false;
+    taken_ = outputs_fit_ = false;
     auto it = std::find_if(bound_.begin(), bound_.end(), [&](const Bound& b) { return b.plan() == plan; });
     if (it == bound_.end()) {
       if (bound_.size() >= kBoundPlans) bound_.pop_back();
@@ -109,6 +140,7 @@ class Runner::State {
       rest.inputs_[i] = bound.tensor(plan->rest_inputs[i]);
     for (std::size_t i = 0; i < plan->rest_results.size(); ++i)
       rest.user_results_[i] = user_results_[plan->rest_results[i]];
+    rest.outputs_fit_ = false;
     rest.check_inputs();
     rest.run_here();
     for (std::size_t i = 0; i < plan->rest_results.size(); ++i)
@@ -121,7 +153,8 @@ class Runner::State {
   std::vector<Known> known_;
   std::list<Bound> bound_;  // most recently used first
   Bound* current_ = nullptr;
-  bool taken_ = false;  // results_ are those of current_
+  bool taken_ = false;        // results_ are those of current_
+  bool outputs_fit_ = false;  // user_results_ are as current_ wants them
   Tensor memory_;
   std::unique_ptr<Runner> rest_;
   std::shared_ptr<const Plan> rest_plan_;
@@ -138,7 +171,10 @@ Runner& Runner::operator=(Runner&&) noexcept = default;
 void Runner::set_input(std::size_t index, Tensor tensor) { state_->inputs_.at(index) = std::move(tensor); }
 void Runner::set_output(std::size_t index, Tensor tensor) {
   state_->user_results_.at(index) = std::move(tensor);
+  state_->outputs_fit_ = false;
 }
+const std::vector<Tensor>& Runner::inputs() const { return state_->inputs_; }
+const std::vector<Tensor>& Runner::given_outputs() const { return state_->user_results_; }
 void Runner::run() { state_->run(); }
 const Tensor& Runner::output(std::size_t index) const { return state_->results_.at(index); }
 void Runner::profile(bool on) { state_->profile_ = on; }

@@ -1,7 +1,6 @@
 #include "formats/formats.h"
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 
 namespace lamina {
 namespace {
@@ -16,15 +15,15 @@ bool looks_like_xml(std::string_view text) {
 
 }  // namespace
 
-Loaded read_file(const std::string& path) {
-  bool xml = false;
-  {
-    const auto file = MappedFile::open(path);
-    if (file->size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", path);
-    xml = looks_like_xml(file->text());
-  }
-  return xml ? read_ir(path) : read_onnx(path);
+Loaded read(const ModelSource& source) {
+  const auto& file = *source.model();
+  if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", file.path());
+  return looks_like_xml(file.text()) ? read_ir(source) : read_onnx(source);
 }
+
+Loaded read_file(const std::string& path) { return read(FileSource(path)); }
+Loaded read_onnx(const std::string& path) { return read_onnx(FileSource(path)); }
+Loaded read_ir(const std::string& xml_path) { return read_ir(FileSource(xml_path)); }
 
 Graph read_model(const std::string& path) { return read_file(path).graph; }
 

@@ -6,7 +6,12 @@ namespace lamina {
 
 /// Reads ONNX or OpenVINO IR, told apart by content: XML starts with '<'. Throws Error(bad_file) naming the
 /// path.
+Loaded read(const ModelSource& source);
+
+/// The same for files, with what lies beside them.
 Loaded read_file(const std::string& path);
+Loaded read_onnx(const std::string& path);
+Loaded read_ir(const std::string& xml_path);
 
 /// As read_file, the graph alone.
 Graph read_model(const std::string& path);

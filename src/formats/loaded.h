@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/source.h"
 #include "graph/graph.h"
 
 namespace lamina {
@@ -28,7 +29,7 @@ struct Loaded {
 };
 
 /// Readers by format. All errors name the path: Error(bad_file).
-Loaded read_onnx(const std::string& path);
-Loaded read_ir(const std::string& xml_path);
+Loaded read_onnx(const ModelSource& source);
+Loaded read_ir(const ModelSource& source);
 
 }  // namespace lamina

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/nearest.h"
+
 namespace lamina {
 namespace {
 
@@ -22,21 +24,6 @@ bool same_double(double a, double b) {
 std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
   return h * 0xff51afd7ed558ccdull;
-}
-
-/// Levenshtein distance of short names.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t cost = diagonal + (std::tolower(a[i]) != std::tolower(b[j]));
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({cost, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 struct Print {
@@ -142,12 +129,6 @@ std::vector<std::string> Registry::names() const {
   return out;
 }
 
-std::string Registry::nearest(std::string_view name) const {
-  std::string best;
-  std::size_t least = std::max<std::size_t>(3, name.size() / 3) + 1;
-  for (const auto& [candidate, op] : ops_)
-    if (const auto d = distance(name, candidate); d < least) least = d, best = candidate;
-  return best;
-}
+std::string Registry::nearest(std::string_view name) const { return nearest_name(name, names()); }
 
 }  // namespace lamina

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/shape_only.h"
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
 #include "plan/plan.h"
@@ -28,8 +29,7 @@ void forget_weights(Graph& graph) {
   for (std::uint32_t i = 0; i < slots; ++i) {
     const auto* constant = graph.constant({i});
     if (!constant || constant->bytes() < kLarge || graph.is_result({i})) continue;
-    const auto hollow =
-        graph.add_constant(Tensor::wrap(constant->element_type(), constant->shape(), nullptr));
+    const auto hollow = graph.add_constant(shape_only(constant->element_type(), constant->shape()));
     names.emplace_back(hollow, graph.value({i}).name);
     graph.replace({i}, hollow);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <unordered_set>
 
+#include "base/nearest.h"
 #include "graph/verify.h"
 
 namespace lamina {
@@ -15,20 +16,6 @@ constexpr std::size_t kMostVisited = 512;  // readers looked at again after one 
 constexpr std::size_t kRewritesPerNode = 50;
 constexpr std::size_t kVerifiedAtOnce = 100;  // nodes of a graph that is verified after each rewrite
 
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const auto cost = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({cost, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 void append_unique(std::vector<SourceId>& to, const std::vector<SourceId>& from) {
   for (auto s : from)
     if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
@@ -39,14 +26,6 @@ bool unread(const Graph& graph, const Node& n) {
 }
 
 }  // namespace
-
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
-  std::string best;
-  std::size_t least = SIZE_MAX;
-  for (const auto& c : candidates)
-    if (const auto d = distance(name, c); d < least) least = d, best = c;
-  return best;
-}
 
 /// Nodes that are still to be looked at.
 struct Driver::Work {
@@ -91,7 +70,7 @@ Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledge
   for (const auto& r : rules) names.push_back(r.name);
   for (const auto& d : options.disable)
     if (std::find(names.begin(), names.end(), d) == names.end())
-      fail(ErrorCode::bad_option, "there is no rule \"{}\"; did you mean \"{}\"?", d, nearest_name(d, names));
+      fail(ErrorCode::bad_option, "there is no rule \"{}\"{}", d, did_you_mean(d, names));
   for (const auto& e : options.exempt) {
     try {
       exempt_.emplace_back(e, std::regex::optimize);

@@ -55,7 +55,4 @@ class Driver {
   std::size_t done_ = 0;
 };
 
-/// Nearest of the candidates, for "did you mean".
-std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
-
 }  // namespace lamina

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "rewrite/driver.h"
+#include "base/nearest.h"
+#include "base/text.h"
 
 namespace lamina::tool {
 namespace {
@@ -82,10 +83,10 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
   std::vector<std::string> options, subcommands;
   collect_names(*current, options, subcommands);
   if (current == &app && !words.empty() && !words[0].starts_with("-")) {
-    const auto near = nearest_name(words[0], subcommands);
-    return fmt::format("verb \"{}\" is not known{}", words[0],
-                       near.empty() ? fmt::format(", wanted one of {}", fmt::join(subcommands, ", "))
-                                    : fmt::format(", did you mean \"{}\"?", near));
+    const auto meant = did_you_mean(words[0], subcommands);
+    return one_line(
+        fmt::format("verb \"{}\" is not known{}", words[0],
+                    meant.empty() ? fmt::format(", wanted one of {}", fmt::join(subcommands, ", ")) : meant));
   }
   if (current == &app && words.empty())
     return fmt::format("no verb given, wanted one of {}", fmt::join(subcommands, ", "));
@@ -94,14 +95,12 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
       const auto head = word.substr(0, word.find('='));
       if (!word.starts_with("-") || std::find(options.begin(), options.end(), head) != options.end())
         continue;
-      const auto near = nearest_name(head, options);
-      return fmt::format("option \"{}\" is not known{}", head,
-                         near.empty() ? fmt::format(" (lamina {} --help lists them)", current->get_name())
-                                      : fmt::format(", did you mean \"{}\"?", near));
+      const auto meant = did_you_mean(head, options);
+      return one_line(fmt::format(
+          "option \"{}\" is not known{}", head,
+          meant.empty() ? fmt::format(" (lamina {} --help lists them)", current->get_name()) : meant));
     }
-  std::string text = error.what();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+  return one_line(error.what());
 }
 
 }  // namespace lamina::tool

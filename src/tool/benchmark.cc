@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "api/compiled.h"
+#include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
@@ -16,6 +16,7 @@
 #include "tool/layer_table.h"
 #include "tool/process_memory.h"
 #include "tool/runtime_graph.h"
+#include "tool/session.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -24,7 +25,7 @@ namespace {
 
 /// Milliseconds of making plans so far.
 LoadPhases plan_phases(const CompiledModel& compiled) {
-  const auto& program = *compiled.share()->program();
+  const auto& program = *Inside::of(compiled).program();
   LoadPhases p;
   p.optimize = 1e3 * program.rewriting_seconds();
   p.plan = 1e3 * program.planning_seconds();
@@ -43,7 +44,7 @@ Subject load(const BenchmarkOptions& o, Options options) {
   // Inputs are read before the model, so that their memory counts to what was there before; ports come from a
   // first look at the file, which maps it only.
   {
-    const Model look(o.common.model);
+    const Model look = open_model(o.common);
     l.inputs = gather_inputs(look.inputs(), o.inputs, o.common, l.notes);
   }
   if (o.batch > 0)
@@ -156,7 +157,7 @@ nlohmann::json memory_of(const BenchmarkOptions& o, const Subject& l) {
   const auto process = process_memory(o.common.model);
   double constants = 0, sum = 0, live = 0;
   std::set<const void*> seen;
-  for (const auto& plan : l.request->runner().plans()) {
+  for (const auto& plan : Inside::of(*l.request).plans()) {
     sum += static_cast<double>(plan->memory.sum);
     live = std::max(live, static_cast<double>(plan->memory.live));
     for (const auto& t : plan->tensors)
@@ -280,7 +281,7 @@ int run_benchmark(BenchmarkOptions& o) {
                   j);
   if (!o.runtime_graph.empty())
     write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
-                                              *l.compiled->share(), profile));
+                                              Inside::of(*l.compiled), profile));
   write_json(o.common, j);
   return 0;
 }

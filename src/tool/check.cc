@@ -73,7 +73,7 @@ std::vector<LayerCheck> check_layers(Session& s) {
   std::vector<LayerCheck> rows;
   std::map<std::string, Tensor> values;
   std::vector<Tensor> inputs = s.inputs;
-  for (const auto& plan : s.request.runner().plans()) {
+  for (const auto& plan : Inside::of(s.request).plans()) {
     if (!rows.empty() || !values.empty()) {
       inputs.clear();
       for (const auto v : plan->graph.inputs()) inputs.push_back(values[plan->graph.value(v).name]);

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "rewrite/driver.h"
+#include "base/nearest.h"
 #include "rules/rules.h"
 #include "tool/fate.h"
 #include "tool/session.h"
@@ -257,9 +257,7 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
 [[noreturn]] void no_such_layer(const Findings& all, const char* option, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& f : all.fates) names.push_back(f.name);
-  const auto near = nearest_name(name, names);
-  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name,
-       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near));
+  fail(ErrorCode::bad_input, "{}: there is no layer \"{}\"{}", option, name, did_you_mean(name, names));
 }
 
 /// Layers of that name; else those in the node of the plan that has it.
@@ -281,9 +279,7 @@ const Rule& rule_named(const std::string& name) {
     if (r.name == name) return r;
     names.push_back(r.name);
   }
-  const auto near = nearest_name(name, names);
-  throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name,
-                               near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+  throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name, did_you_mean(name, names)));
 }
 
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "api/compiled.h"
-#include "api/loaded_model.h"
+#include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "rules/widen_half.h"
@@ -92,12 +91,10 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
 }
 
 std::vector<Picture> still(const GraphOptions& o) {
-  const Model model([&] {
-    Progress progress("reading " + o.common.model, o.common.quiet);
-    return Model(o.common.model);
-  }());
+  const Model model = open_model(o.common);
+  const auto& loaded = Inside::of(model);
   Progress progress("drawing " + o.common.model, o.common.quiet);
-  return o.compare || o.stage == "optimized" ? optimized(o, *model.share()) : original(o, *model.share());
+  return o.compare || o.stage == "optimized" ? optimized(o, loaded) : original(o, loaded);
 }
 
 std::vector<Picture> runtime(const GraphOptions& o) {
@@ -114,7 +111,7 @@ std::vector<Picture> runtime(const GraphOptions& o) {
     steps += plan->steps.size();
     arena += static_cast<double>(plan->memory.arena);
   }
-  describe(out[0], o, *s.model.share(), fmt::format("{} at run time", count_of(steps, "step")));
+  describe(out[0], o, Inside::of(s.model), fmt::format("{} at run time", count_of(steps, "step")));
   out[0].notes.push_back(
       fmt::format("{:.3f} ms, mean of {} runs; {}, {}, {}; tensors {}, packed weights {}",
                   profile.whole() / 1000, profile.runs(), processor_name(), name_of(effective_isa()),

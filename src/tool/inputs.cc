@@ -7,6 +7,7 @@
 #include "base/mapped_file.h"
 #include "base/npz.h"
 #include "base/random.h"
+#include "base/shape_only.h"
 #include "ops/eval.h"
 #include "tool/image.h"
 
@@ -78,7 +79,7 @@ Tensor picture(const std::string& path, const Port& port, const InputOptions& o,
 
 Tensor raw(const std::string& path, const Port& port, const Dims& shape) {
   const auto file = MappedFile::open(path);
-  const Tensor probe = Tensor::wrap(port.type, shape, nullptr);
+  const Tensor probe = shape_only(port.type, shape);
   if (file->size() != probe.bytes())
     fail(ErrorCode::bad_input, "{}: {} bytes, wanted {} for input \"{}\" of shape [{}]", path, file->size(),
          probe.bytes(), port.name, fmt::join(shape, ","));

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "api/loaded_model.h"
+#include "api/inside.h"
 #include "base/error.h"
 #include "ops/control.h"
 #include "tool/picture.h"
@@ -59,7 +59,7 @@ nlohmann::json ports_json(const std::vector<Port>& ports) {
 
 int run(const Common& c) {
   const Model model(c.model);
-  const auto& loaded = model.share()->loaded();
+  const auto& loaded = Inside::of(model).loaded();
   const Graph graph = with_shapes(loaded.graph, c);
   Totals t;
   std::set<const void*> seen;
@@ -82,7 +82,7 @@ int run(const Common& c) {
   c.say("multiply-adds {}{:.3g} ({:.3g} GFLOP)",
         t.all_known ? "" : "at least (unknown shapes; --shape makes them known) ", t.multiply_adds,
         2e-9 * t.multiply_adds);
-  for (const auto& w : loaded.warnings) c.say("warning: {}", w);
+  for (const auto& w : model.warnings()) c.say("warning: {}", w);
   for (const auto& u : model.unsupported()) c.say("unsupported: {}", u);
   nlohmann::json j{{"model", c.model},
                    {"format", loaded.format},
@@ -97,7 +97,7 @@ int run(const Common& c) {
                    {"flops", 2 * t.multiply_adds},
                    {"flops_complete", t.all_known},
                    {"unsupported", model.unsupported()},
-                   {"warnings", loaded.warnings}};
+                   {"warnings", model.warnings()}};
   write_json(c, j);
   return 0;
 }

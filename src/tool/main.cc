@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
-#include "rewrite/driver.h"
+#include "base/text.h"
 #include "tool/arguments.h"
 #include "tool/verb_list.h"
 
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return report(app, e, words);
   } catch (const UsageError& e) {
-    fmt::print(stderr, "lamina: {}\n", e.what());
+    fmt::print(stderr, "lamina: {}\n", one_line(e.what()));
     return 2;
   } catch (const Error& e) {
     fmt::print(stderr, "lamina: {}\n", e.what());
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "lamina: out of memory\n");
     return 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "lamina: internal error: {}\n", e.what());
+    fmt::print(stderr, "lamina: internal error: {}\n", one_line(e.what()));
     return 1;
   }
   return 0;

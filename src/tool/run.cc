@@ -73,7 +73,7 @@ nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t) 
 }
 
 std::vector<Tensor> run_once(Session& session, bool reference) {
-  if (reference) return interpret(session.model.share()->loaded().graph, session.inputs);
+  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
   session.request.run();
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < session.model.outputs().size(); ++i)

@@ -8,11 +8,18 @@
 
 namespace lamina::tool {
 
+Model open_model(const Common& common) {
+  Model model([&] {
+    Progress progress("reading " + common.model, common.quiet);
+    return Model(common.model);
+  }());
+  const auto log = common.options().log;
+  for (const auto& warning : model.warnings()) log(LogLevel::warning, warning);
+  return model;
+}
+
 Session::Session(const Common& common, const InputOptions& input_options, Options options)
-    : model([&] {
-        Progress progress("reading " + common.model, common.quiet);
-        return Model(common.model);
-      }()),
+    : model(open_model(common)),
       inputs(gather_inputs(model.inputs(), input_options, common, notes)),
       compiled([&] {
         Progress progress("compiling " + common.model, common.quiet);

@@ -1,10 +1,12 @@
 #pragma once
 /// A model read, compiled and ready, as most verbs need it.
-#include "api/compiled.h"
-#include "api/loaded_model.h"
+#include "api/inside.h"
 #include "tool/inputs.h"
 
 namespace lamina::tool {
+
+/// Reads the model that the command line names, and prints what its reader found odd.
+Model open_model(const Common& common);
 
 struct Session {
   Session(const Common& common, const InputOptions& inputs, Options options);
@@ -14,7 +16,7 @@ struct Session {
   std::vector<Tensor> inputs;
   CompiledModel compiled;
   Request request;  ///< with the inputs set
-  const Compiled& impl() const { return *compiled.share(); }
+  const Compiled& impl() const { return Inside::of(compiled); }
 };
 
 /// The graph with the shapes of --shape, types inferred anew. Throws Error(bad_input) for a wrong name or

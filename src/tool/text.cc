@@ -6,31 +6,13 @@
 namespace lamina::tool {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
-
-/// Bytes of the character at the beginning, 0 when it is no UTF-8 or no character that XML allows.
-std::size_t character(std::string_view s) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(s[i]); };
-  const auto first = byte(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || s.size() < length) return 0;
-  std::uint32_t code = first & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  const std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  return code < least[length] || code > 0x10ffff || surrogate || (code & 0xfffe) == 0xfffe ? 0 : length;
-}
 
 /// Characters of printable text.
 std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> out;
   for (std::size_t i = 0; i < text.size();) {
-    const auto n = std::max<std::size_t>(1, character(text.substr(i)));
+    const auto n = std::max<std::size_t>(1, character_bytes(text.substr(i, 4)));
     out.push_back(text.substr(i, n));
     i += n;
   }
@@ -76,23 +58,6 @@ std::string shorten(std::string_view text, double budget, double ellipsis, Cost&
 
 }  // namespace
 
-std::string printable(std::string_view text, bool keep_lines) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto n = character(text.substr(i));
-    if (n > 0)
-      out += text.substr(i, n);
-    else if (text[i] == '\n' && keep_lines)
-      out += '\n';
-    else if (text[i] == '\n' || text[i] == '\t' || text[i] == '\r')
-      out += ' ';
-    else
-      out += kReplacement;
-    i += std::max<std::size_t>(1, n);
-  }
-  return out;
-}
-
 std::string escape_xml(std::string_view text, bool keep_lines) {
   std::string out;
   for (const char c : printable(text, keep_lines)) {
@@ -121,8 +86,6 @@ std::string quote_dot(std::string_view text) {
   }
   return out + "\"";
 }
-
-std::size_t text_length(std::string_view text) { return characters(text).size(); }
 
 std::string shortened(std::string_view text, std::size_t length) {
   return shorten(text, static_cast<double>(length), 1, [](std::string_view) { return 1.0; });

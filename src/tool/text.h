@@ -1,21 +1,18 @@
 #pragma once
-/// Text for pictures and tables: widths, shortening, wrapping, escaping.
+/// Text for pictures and tables, beyond base/text.h: widths, shortening, wrapping, escaping.
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace lamina::tool {
 
-/// Names come from files and may hold anything: broken UTF-8 and control characters become U+FFFD, line ends
-/// and tabs spaces (kept with `keep_lines`).
-std::string printable(std::string_view text, bool keep_lines = false);
 /// Printable text with & < > " as XML wants them.
 std::string escape_xml(std::string_view text, bool keep_lines = false);
 /// Printable text in double quotes, line ends as \n.
 std::string quote_dot(std::string_view text);
 
-/// Number of characters, not bytes.
-std::size_t text_length(std::string_view text);
 /// At most `length` characters: the beginning and the end are kept, "conv…weight"; ends of paths say most.
 std::string shortened(std::string_view text, std::size_t length);
 /// Shortened and filled with spaces to that length.

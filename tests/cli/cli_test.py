@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import numpy as np
+import onnx
 
 TOOL = os.environ["LAMINA_TOOL"]
 MODEL = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
@@ -134,6 +135,10 @@ class WrongUse(Base):
             self.refused(2, "run", MODEL, *arguments)
         self.refused(2, "run", MODEL, *SHAPE, "--disable", "fuse-conv-simpel", says=("fuse-conv-simple",))
         self.refused(2, "run", MODEL, "--set", "CPU_THREADS_NUN=1", says=("CPU_THREADS_NUM",))
+        self.refused(2, "run", MODEL, "--inptus", "x.npz", says=('did you mean "--inputs"?',))
+        self.assertNotIn("did you mean", lamina("run", "-m", MODEL).stderr)
+        self.refused(2, "run", "-m", MODEL, says=('"-m"', "lamina run --help"))
+        self.refused(2, "run", MODEL, "--log-level", "x" * 100_000, says=("characters)",))
         self.refused(2, "benchmark", MODEL, "--seconds", "-1")
         self.refused(2, "benchmark", MODEL, "--hint", "fast")
 
@@ -144,6 +149,25 @@ class WrongUse(Base):
                               ("html.xml", b"<html></html>")):
             (self.path / name).write_bytes(content)
             self.refused(1, "run", self.path / name, says=(name,))
+
+    def test_hostile_names(self) -> None:
+        """One short line, whatever the operators are called."""
+        nodes = [onnx.helper.make_node(f"Wonder{i}" + "w" * 1_000_000, ["x"], [f"y{i}"], "\n\x1b[31m" * 500) for i in range(9)]
+        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y8"))
+        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [x], [y])), self.path / "hostile.onnx")
+        line = self.refused(1, "run", self.path / "hostile.onnx", says=("hostile.onnx: unsupported: Wonder0", "characters)", "more"))
+        self.assertLess(len(line), 400)
+        self.assertNotIn("\x1b", line)
+
+    def test_warnings_of_readers(self) -> None:
+        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y"))
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 99)]), self.path / "new.onnx")
+        for verb in (("run",), ("check",), ("explain",), ("benchmark", "--seconds", "0.01"), ("graph", "-o", self.path / "g.dot")):
+            done = lamina(verb[0], self.path / "new.onnx", *verb[1:])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("lamina: warning: opset 99 is newer"), 1, done.stderr)
+            self.assertNotIn("warning", lamina(verb[0], self.path / "new.onnx", *verb[1:], "--quiet").stderr)
 
     def test_inputs(self) -> None:
         np.savez(self.path / "wrong_name.npz", z=np.zeros((1, 3, 48, 192), np.float32))

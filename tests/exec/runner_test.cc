@@ -90,8 +90,10 @@ TEST(Runner, writes_into_the_callers_memory) {
   EXPECT_EQ(runner.output(0).raw(), mine.raw());
   expect_close(mine, interpret(p->graph(), {x})[0], "y");
   runner.set_output(0, wrong);
+  EXPECT_THROW(runner.run(), Error);
+  runner.set_output(0, Tensor());
   runner.run();
-  EXPECT_NE(runner.output(0).raw(), wrong.raw());
+  EXPECT_NE(runner.output(0).raw(), mine.raw());
 }
 
 TEST(Runner, inputs_that_do_not_fit) {

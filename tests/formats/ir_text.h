@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/ir/ir_reader.h"
+#include "formats/formats.h"
 #include "lamina/tensor.h"
 
 namespace lamina::testing {

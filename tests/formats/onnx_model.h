@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/loaded.h"
+#include "formats/formats.h"
 #include "lamina/tensor.h"
 #include "tests/formats/ir_text.h"
 

@@ -94,7 +94,7 @@ TEST(Driver, UnknownRuleIsAnErrorWithTheNearestName) {
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::bad_option);
-    EXPECT_STREQ(e.what(), "there is no rule \"join-ab\"; did you mean \"join-abs\"?");
+    EXPECT_STREQ(e.what(), "there is no rule \"join-ab\", did you mean \"join-abs\"?");
   }
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 
 #include "formats/ir/text.h"
 #include "graph/limits.h"
@@ -30,13 +29,10 @@ std::size_t bytes_of(ElementType type, std::size_t count) {
 
 }  // namespace
 
-Blobs::Blobs(const std::string& xml_path)
-    : path_(std::filesystem::path(xml_path).replace_extension(".bin").string()) {}
-
 void Blobs::open(const std::string& what) {
   if (file_) return;
   try {
-    file_ = MappedFile::open(path_);
+    file_ = source_.weights();
   } catch (const Error& error) {
     lamina::fail(ErrorCode::bad_file, "{} ({} needs it)", error.what(), what);
   }
@@ -47,7 +43,7 @@ const std::byte* Blobs::slice(const XmlFile& xml, pugi::xml_node node, const std
   if (size == 0) return nullptr;
   open(what);
   if (offset > file_->size() || size > file_->size() - offset)
-    xml.fail(node, "{}: bytes {} to {}+{} of '{}', which has {}", what, offset, offset, size, path_,
+    xml.fail(node, "{}: bytes {} to {}+{} of '{}', which has {}", what, offset, offset, size, file_->path(),
              file_->size());
   return file_->data() + offset;
 }

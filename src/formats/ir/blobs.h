@@ -5,15 +5,15 @@
 #include <string>
 #include <tuple>
 
-#include "base/mapped_file.h"
 #include "formats/ir/network.h"
+#include "formats/source.h"
 #include "lamina/tensor.h"
 
 namespace lamina::ir {
 
 class Blobs {
  public:
-  explicit Blobs(const std::string& xml_path);
+  explicit Blobs(const ModelSource& source) : source_(source) {}
 
   /// How the file packs u1: most significant bit first, but weights of BinaryConvolution the other way round.
   enum class BitOrder { high_first, low_first };
@@ -31,7 +31,7 @@ class Blobs {
   Tensor rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,
                    const std::byte* data, std::uint64_t offset, std::size_t bytes);
 
-  std::string path_;
+  const ModelSource& source_;
   std::shared_ptr<const MappedFile> file_;
   std::map<std::tuple<std::uint64_t, std::size_t, ElementType>, Tensor>
       rewritten_;  // bytes changed on reading

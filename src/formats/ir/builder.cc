@@ -125,11 +125,11 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
     convert(context);
   } catch (const NotSupported& missing) {
     make_opaque(index, missing.reason);
+  } catch (const LocatedError&) {
+    throw;
   } catch (const Error& error) {
-    const std::string what = error.what();
-    if (what.starts_with(reading_.xml.path() + ":")) throw;
-    throw Error(error.code() == ErrorCode::bad_input ? ErrorCode::bad_file : error.code(),
-                reading_.xml.at(layer.xml, what));
+    throw LocatedError(error.code() == ErrorCode::bad_input ? ErrorCode::bad_file : error.code(),
+                       reading_.xml.at(layer.xml, error.what()));
   }
   for (std::size_t i = first; i < graph_.node_slots(); ++i)
     graph_.set_sources(NodeId{static_cast<std::uint32_t>(i)}, {source});

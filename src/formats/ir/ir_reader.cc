@@ -61,8 +61,8 @@ void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
 
 }  // namespace
 
-Loaded read_ir(const std::string& xml_path) {
-  const XmlFile xml(xml_path);
+Loaded read_ir(const ModelSource& source) {
+  const XmlFile xml(source.model());
   Loaded loaded;
   const int version = checked_version(xml);
   const Network net = read_network(xml, xml.root());
@@ -72,7 +72,7 @@ Loaded read_ir(const std::string& xml_path) {
   for (const auto* section : {"rt_info", "meta_data"}) add_metadata(loaded, xml.root().child(section), "");
   loaded.graph.name = xml.root().attribute("name").value();
 
-  Blobs blobs(xml_path);
+  Blobs blobs(source);
   Reading reading(xml, blobs, version, loaded);
   const auto parameters = net.all("Parameter"), results = net.all("Result");
   if (results.empty()) xml.fail(xml.root(), "the network has no Result layer");

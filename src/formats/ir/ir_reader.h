@@ -4,8 +4,7 @@
 
 namespace lamina {
 
-/// Reads path (.xml); the .bin is looked for beside it under the same name, and only when a constant needs
-/// it.
-Loaded read_ir(const std::string& xml_path);
+/// Reads the .xml; the .bin is asked for only when a constant needs it.
+Loaded read_ir(const ModelSource& source);
 
 }  // namespace lamina

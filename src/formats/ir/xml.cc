@@ -12,11 +12,11 @@ constexpr int kMaxDepth = 256;
 
 }  // namespace
 
-XmlFile::XmlFile(const std::string& path) : file_(MappedFile::open(path)) {
+XmlFile::XmlFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)) {
   if (file_->size() == 0)
-    lamina::fail(ErrorCode::bad_file, "{}: the file is empty, wanted OpenVINO IR", path);
+    lamina::fail(ErrorCode::bad_file, "{}: the file is empty, wanted OpenVINO IR", path());
   if (file_->size() > kMaxBytes)
-    lamina::fail(ErrorCode::bad_file, "{}: {} bytes of XML, wanted at most {}", path, file_->size(),
+    lamina::fail(ErrorCode::bad_file, "{}: {} bytes of XML, wanted at most {}", path(), file_->size(),
                  kMaxBytes);
   parse();
   check_depth();

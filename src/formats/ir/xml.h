@@ -10,10 +10,15 @@
 
 namespace lamina::ir {
 
+/// An error that already says where in the file it is.
+struct LocatedError : Error {
+  using Error::Error;
+};
+
 class XmlFile {
  public:
   /// Parses; refuses DOCTYPE, nesting beyond 256 elements, and files that are no XML.
-  explicit XmlFile(const std::string& path);
+  explicit XmlFile(std::shared_ptr<const MappedFile> file);
 
   const std::string& path() const { return file_->path(); }
   pugi::xml_node root() const { return document_.document_element(); }
@@ -22,7 +27,7 @@ class XmlFile {
   std::string at(pugi::xml_node node, const std::string& text) const;
   template <class... A>
   [[noreturn]] void fail(pugi::xml_node node, fmt::format_string<A...> text, A&&... args) const {
-    throw Error(ErrorCode::bad_file, at(node, fmt::format(text, std::forward<A>(args)...)));
+    throw LocatedError(ErrorCode::bad_file, at(node, fmt::format(text, std::forward<A>(args)...)));
   }
 
   /// The attribute's text, or an error.

@@ -77,8 +77,7 @@ std::string version_text(const ModelProto& model) {
 
 }  // namespace
 
-Importer::Importer(const ModelProto& model, std::shared_ptr<const MappedFile> file)
-    : model_(model), tensors_(std::move(file)) {
+Importer::Importer(const ModelProto& model, const ModelSource& source) : model_(model), tensors_(source) {
   for (const auto& f : model.functions) functions_[{normal_domain(f.domain), f.name, f.overload}] = &f;
   for (const auto& o : model.opsets) opsets_[normal_domain(o.domain)] = o.version;
 }

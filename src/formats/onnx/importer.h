@@ -51,7 +51,7 @@ struct BodyPlan {
 
 class Importer {
  public:
-  Importer(const ModelProto& model, std::shared_ptr<const MappedFile> file);
+  Importer(const ModelProto& model, const ModelSource& source);
   Loaded run();
 
   // For converters.

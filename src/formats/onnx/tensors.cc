@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/half.h"
@@ -150,11 +149,7 @@ Tensor naming(std::string_view name, F body) try {
 
 std::shared_ptr<const MappedFile> TensorReader::external_file(const std::string& location) {
   auto& file = external_[location];
-  if (file) return file;
-  const std::filesystem::path relative = std::filesystem::path(location).lexically_normal();
-  if (location.empty() || relative.is_absolute() || *relative.begin() == "..")
-    fail(ErrorCode::bad_file, "its data is in \"{}\", wanted a file in the model's folder", location);
-  file = MappedFile::open((std::filesystem::path(model_->path()).parent_path() / relative).string());
+  if (!file) file = source_.external_data(location);
   return file;
 }
 
@@ -190,11 +185,11 @@ Tensor TensorReader::read(const TensorProto& t) {
       if (t.raw_data->size() != bytes)
         fail(ErrorCode::bad_file, "has {} bytes of data, its shape {} of {} wants {}", t.raw_data->size(),
              to_string(t.dims), name_of(type), bytes);
-      return normalized(Tensor::share(type, t.dims, model_, t.raw_data->data()));
+      return normalized(Tensor::share(type, t.dims, source_.model(), t.raw_data->data()));
     }
     if (type == ElementType::f32 || type == ElementType::f64) {
       if (const auto run = single_run(t.message, typed_field(type).field); run && run->size() == bytes)
-        return Tensor::share(type, t.dims, model_, run->data());
+        return Tensor::share(type, t.dims, source_.model(), run->data());
     }
     return normalized(from_entries(t, type));
   });

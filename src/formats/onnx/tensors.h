@@ -1,18 +1,18 @@
 #pragma once
-/// Tensors of ONNX files as constants: shared with the mapped file where their encoding allows it.
+/// Tensors of ONNX files as constants: shared with the file where their encoding allows it.
 #include <map>
 #include <memory>
 #include <string>
 
-#include "base/mapped_file.h"
 #include "formats/onnx/proto.h"
+#include "formats/source.h"
 
 namespace lamina::onnx {
 
-/// Knows where the data of a model's tensors is: in the file itself and in files beside it.
+/// Knows where the data of a model's tensors is: in the file itself and in others.
 class TensorReader {
  public:
-  explicit TensorReader(std::shared_ptr<const MappedFile> model) : model_(std::move(model)) {}
+  explicit TensorReader(const ModelSource& source) : source_(source) {}
 
   /// Throws Error(bad_file): "tensor \"w\": ..."; Error(unsupported) for element types that lamina does not
   /// have.
@@ -24,7 +24,7 @@ class TensorReader {
   Tensor read_external(const TensorProto& t, ElementType type, std::size_t bytes);
   std::shared_ptr<const MappedFile> external_file(const std::string& location);
 
-  std::shared_ptr<const MappedFile> model_;
+  const ModelSource& source_;
   std::map<std::string, std::shared_ptr<const MappedFile>> external_;
 };
 

@@ -1,5 +1,6 @@
 #include "kernels/onednn/onednn.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "base/mapped_file.h"
@@ -17,6 +18,8 @@ namespace onednn {
 
 dnnl::engine& engine() {
   static dnnl::engine engine = [] {
+    // oneDNN prints errors of its own, unless the user wants to see what it prints.
+    if (!std::getenv("ONEDNN_VERBOSE") && !std::getenv("DNNL_VERBOSE")) dnnl::set_verbose(0);
     onednn_isa();  // limits it before its first primitive
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();

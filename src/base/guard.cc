@@ -1,0 +1,42 @@
+#include "base/guard.h"
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+
+#include "base/error.h"
+
+namespace lamina {
+namespace {
+
+/// Made while there is memory, for when there is not even enough for a text.
+const std::exception_ptr kNoMemory =
+    std::make_exception_ptr(Error(ErrorCode::out_of_memory, "out of memory"));
+
+[[noreturn]] void fail_without_memory(std::string_view entry) try {
+  fail(ErrorCode::out_of_memory, "{}: out of memory", entry);
+} catch (const std::bad_alloc&) {
+  std::rethrow_exception(kNoMemory);
+}
+
+}  // namespace
+
+std::atomic<EntryHook> entry_hook = nullptr;
+
+void rethrow_as_error(std::string_view entry) try {
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    fail_without_memory(entry);
+  } catch (const std::exception& e) {
+    fail(ErrorCode::internal, "{}: internal error: {}", entry, e.what());
+  } catch (...) {
+    fail(ErrorCode::internal, "{}: internal error: an exception of unknown type", entry);
+  }
+} catch (const std::bad_alloc&) {  // while the text was made
+  std::rethrow_exception(kNoMemory);
+}
+
+}  // namespace lamina

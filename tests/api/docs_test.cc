@@ -1,0 +1,167 @@
+/// The pieces of code in docs/api.md, compiled and run. tests/api/pieces_test.py compares them with the page.
+#include <lamina/lamina.h>
+
+#include <gtest/gtest.h>
+#include <tbb/task_arena.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "tests/base/temporary_folder.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with model.onnx, where the pieces run: pictures of 3x48x192 give 2 scores, in any batch.
+class Pieces : public testing::Test {
+ protected:
+  Pieces() {
+    fs::copy_file(std::string(LAMINA_DEPS) + "/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+                  folder_ / "model.onnx");
+    fs::current_path(folder_.path());
+    std::cout.rdbuf(printed_.rdbuf());
+  }
+  ~Pieces() override {
+    std::cout.rdbuf(cout_);
+    fs::current_path(before_);
+  }
+
+  fs::path before_ = fs::current_path();
+  lamina::test::TemporaryFolder folder_;
+  std::ostringstream printed_;
+  std::streambuf* cout_ = std::cout.rdbuf();
+};
+
+std::vector<char> read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_F(Pieces, first) {
+  // piece: first
+  const lamina::Model model("model.onnx");
+  const lamina::CompiledModel compiled(model, {.threads = 2});
+  lamina::Request request = compiled.create_request();
+
+  std::vector<float> pixels(3 * 48 * 192, 0.5f);
+  request.set_input("x", lamina::Tensor::wrap({1, 3, 48, 192}, pixels.data()));
+  request.run();
+  std::span<const float> scores = request.output(0).data<float>();
+  // end
+  EXPECT_EQ(scores.size(), 2u);
+}
+
+TEST_F(Pieces, ports) {
+  // piece: ports
+  const lamina::Model model("model.onnx");
+  for (const auto& port : model.inputs()) std::cout << "input " << port << "\n";
+  for (const auto& warning : model.warnings()) std::cout << "warning: " << warning << "\n";
+  if (const auto index = model.find_input("x"))  // nothing when there is no such input
+    std::cout << "x is input " << *index << "\n";
+
+  const lamina::CompiledModel compiled(model);
+  for (const auto& port : compiled.output_ports({{8, 3, 48, 192}}))  // a shape for each input
+    std::cout << "output " << port << "\n";
+  // end
+  EXPECT_NE(printed_.str().find("input x: f32["), std::string::npos) << printed_.str();
+  EXPECT_NE(printed_.str().find("x is input 0"), std::string::npos);
+  EXPECT_NE(printed_.str().find(": f32[8,2]\n"), std::string::npos) << printed_.str();
+}
+
+TEST_F(Pieces, memory) {
+  // piece: memory
+  // Copied: the vector may go.
+  const std::vector<char> file = read("model.onnx");
+  const auto model = lamina::Model::from_memory({.model = std::as_bytes(std::span(file))});
+
+  // Shared: nothing is copied, and the owner lives as long as something reads its bytes.
+  const auto owner = std::make_shared<const std::vector<char>>(read("model.onnx"));
+  const auto shared = lamina::Model::from_memory({.model = std::as_bytes(std::span(*owner)), .owner = owner});
+  // end
+  EXPECT_EQ(model.inputs()[0].name, shared.inputs()[0].name);
+}
+
+TEST_F(Pieces, outputs) {
+  const lamina::CompiledModel compiled{lamina::Model("model.onnx")};
+  const lamina::Tensor picture(lamina::ElementType::f32, {1, 3, 48, 192});
+  // piece: outputs
+  lamina::Request request = compiled.create_request();
+  request.set_input(0, picture);
+  request.run();
+  const lamina::Tensor seen = request.output(0);          // shares the request's memory
+  const lamina::Tensor kept = request.output(0).clone();  // its own
+
+  std::vector<float> mine(2);
+  request.set_output(0, lamina::Tensor::wrap({1, 2}, mine.data()));
+  request.run();              // writes into `mine`
+  request.set_output(0, {});  // the request's own memory again
+  request.set_input(0, {});   // lets go of the picture
+  // end
+  EXPECT_EQ(mine[0], kept.data<float>()[0]);
+  EXPECT_TRUE(seen.valid());
+}
+
+TEST_F(Pieces, threads) {
+  // piece: threads
+  const lamina::CompiledModel compiled(lamina::Model("model.onnx"), {.threads = 1});
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < 2; ++worker)
+    workers.emplace_back([&compiled] {
+      lamina::Request request = compiled.create_request();  // one per thread
+      request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+      for (int i = 0; i < 10; ++i) request.run();
+    });
+  for (auto& worker : workers) worker.join();
+  // end
+}
+
+TEST_F(Pieces, arenas) {
+  // piece: arena
+  tbb::task_arena arena(2);
+  arena.execute([] {
+    const lamina::CompiledModel compiled{lamina::Model("model.onnx")};  // threads = 0: the arena's, 2 at most
+    lamina::Request request = compiled.create_request();
+    request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+    request.run();  // right here, on the arena's threads
+  });
+  // end
+}
+
+TEST_F(Pieces, errors) {
+  // piece: errors
+  try {
+    const lamina::CompiledModel compiled{lamina::Model("model.onnx")};
+    lamina::Request request = compiled.create_request();
+    request.set_input("picture", lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+  } catch (const lamina::Error& error) {
+    if (error.code() == lamina::ErrorCode::bad_input)
+      std::cout << error.what() << "\n";  // there is no input "picture", there are: "x"
+  }
+  // end
+  EXPECT_EQ(printed_.str(), "there is no input \"picture\", there are: \"x\"\n");
+}
+
+TEST_F(Pieces, options) {
+  // piece: options
+  lamina::Options options;
+  options.threads = 2;
+  options.set("PERF_COUNT", "YES");  // by its key; option_list() has them all
+  options.log = [](lamina::LogLevel level, std::string_view line) {
+    if (level <= lamina::LogLevel::warning) std::cerr << line << "\n";
+  };
+  const lamina::CompiledModel compiled(lamina::Model("model.onnx"), options);
+  lamina::Request request = compiled.create_request();
+  request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+  request.run();
+  for (const auto& layer : request.layer_times())
+    std::cout << layer.name << " " << layer.kernel << " " << layer.microseconds << " us\n";
+  // end
+  EXPECT_FALSE(printed_.str().empty());
+}
+
+}  // namespace

@@ -1,0 +1,239 @@
+/// Nothing but Error leaves the public interface: every entry is made to throw everything.
+#include "base/guard.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <new>
+#include <regex>
+#include <sstream>
+
+#include "tests/api/small_models.h"
+
+namespace lamina {
+namespace {
+
+using namespace testing;
+
+/// What the entries are called with.
+struct Objects {
+  Model model = model_of(sums());
+  CompiledModel compiled{model};
+  Request request = compiled.create_request();
+  Tensor tensor = rows(2, 1);
+  Options options;
+  std::ostringstream out;
+
+  Objects() {
+    request.set_input(0, tensor);
+    request.set_input(1, tensor);
+    request.run();
+  }
+};
+
+using Call = std::function<void(Objects&)>;
+
+/// By the names in exports.txt.
+const std::map<std::string, Call>& entries() {
+  static const std::map<std::string, Call> all{
+      {"lamina::CompiledModel::CompiledModel(lamina::Model const&, lamina::Options const&)",
+       [](Objects& o) { CompiledModel{o.model}; }},
+      {"lamina::CompiledModel::create_request() const",
+       [](Objects& o) { (void)o.compiled.create_request(); }},
+      {"lamina::CompiledModel::find_input(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.compiled.find_input("a"); }},
+      {"lamina::CompiledModel::find_output(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.compiled.find_output("a"); }},
+      {"lamina::CompiledModel::fusions() const", [](Objects& o) { (void)o.compiled.fusions(); }},
+      {"lamina::CompiledModel::inputs() const", [](Objects& o) { (void)o.compiled.inputs(); }},
+      {"lamina::CompiledModel::operator()(lamina::Tensor const&) const",
+       [](Objects& o) { (void)o.compiled(o.tensor); }},
+      {"lamina::CompiledModel::operator()(std::vector<lamina::Tensor, std::allocator<lamina::Tensor> > "
+       "const&) const",
+       [](Objects& o) {
+         (void)o.compiled({o.tensor, o.tensor});
+       }},
+      {"lamina::CompiledModel::output_ports(std::vector<std::vector<long, std::allocator<long> >, "
+       "std::allocator<std::vector<long, std::allocator<long> > > > const&) const",
+       [](Objects& o) {
+         (void)o.compiled.output_ports({{1, 4}, {1, 4}});
+       }},
+      {"lamina::CompiledModel::outputs() const", [](Objects& o) { (void)o.compiled.outputs(); }},
+      {"lamina::CompiledModel::threads() const", [](Objects& o) { (void)o.compiled.threads(); }},
+      {"lamina::CompiledModel::weight_memory() const", [](Objects& o) { (void)o.compiled.weight_memory(); }},
+      {"lamina::Model::Model(std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&)",
+       [](Objects&) { Model("no/such/model.onnx"); }},
+      {"lamina::Model::find_input(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.model.find_input("a"); }},
+      {"lamina::Model::find_output(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.model.find_output("a"); }},
+      {"lamina::Model::format[abi:cxx11]() const", [](Objects& o) { (void)o.model.format(); }},
+      {"lamina::Model::from_memory(lamina::ModelBytes const&)",
+       [](Objects&) { (void)Model::from_memory({.model = bytes_of("x")}); }},
+      {"lamina::Model::inputs() const", [](Objects& o) { (void)o.model.inputs(); }},
+      {"lamina::Model::metadata[abi:cxx11]() const", [](Objects& o) { (void)o.model.metadata(); }},
+      {"lamina::Model::outputs() const", [](Objects& o) { (void)o.model.outputs(); }},
+      {"lamina::Model::unsupported[abi:cxx11]() const", [](Objects& o) { (void)o.model.unsupported(); }},
+      {"lamina::Model::warnings[abi:cxx11]() const", [](Objects& o) { (void)o.model.warnings(); }},
+      {"lamina::Options::set(std::basic_string_view<char, std::char_traits<char> >, "
+       "std::basic_string_view<char, std::char_traits<char> >)",
+       [](Objects& o) { o.options.set("PERF_COUNT", "NO"); }},
+      {"lamina::Request::layer_times() const", [](Objects& o) { (void)o.request.layer_times(); }},
+      {"lamina::Request::memory() const", [](Objects& o) { (void)o.request.memory(); }},
+      {"lamina::Request::output(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.request.output("Add_2"); }},
+      {"lamina::Request::output(unsigned long) const", [](Objects& o) { (void)o.request.output(0); }},
+      {"lamina::Request::run()", [](Objects& o) { o.request.run(); }},
+      {"lamina::Request::set_input(std::basic_string_view<char, std::char_traits<char> >, lamina::Tensor)",
+       [](Objects& o) { o.request.set_input("a", {}); }},
+      {"lamina::Request::set_input(unsigned long, lamina::Tensor)",
+       [](Objects& o) { o.request.set_input(0, {}); }},
+      {"lamina::Request::set_output(std::basic_string_view<char, std::char_traits<char> >, lamina::Tensor)",
+       [](Objects& o) { o.request.set_output("Add_2", {}); }},
+      {"lamina::Request::set_output(unsigned long, lamina::Tensor)",
+       [](Objects& o) { o.request.set_output(0, {}); }},
+      {"lamina::Tensor::Tensor(lamina::ElementType, std::vector<long, std::allocator<long> >)",
+       [](Objects&) { Tensor(ElementType::f32, {1}); }},
+      {"lamina::Tensor::Tensor(lamina::Tensor const&)",
+       [](Objects& o) { const Tensor copy(o.tensor); }},  // NOLINT
+      {"lamina::Tensor::check_view(lamina::ElementType) const",
+       [](Objects& o) { (void)o.tensor.data<int>(); }},
+      {"lamina::Tensor::clone() const", [](Objects& o) { (void)o.tensor.clone(); }},
+      {"lamina::Tensor::copied(lamina::ElementType, std::vector<long, std::allocator<long> >, void const*, "
+       "unsigned long)",
+       [](Objects&) { (void)Tensor::scalar(1); }},
+      {"lamina::Tensor::operator=(lamina::Tensor const&)",
+       [](Objects& o) {
+         Tensor other;
+         other = o.tensor;
+       }},
+      {"lamina::Tensor::reshaped(std::vector<long, std::allocator<long> >) const",
+       [](Objects& o) { (void)o.tensor.reshaped({8}); }},
+      {"lamina::Tensor::share(lamina::ElementType, std::vector<long, std::allocator<long> >, "
+       "std::shared_ptr<void const>, void const*)",
+       [](Objects& o) { (void)Tensor::share(ElementType::f32, {1}, nullptr, o.tensor.raw()); }},
+      {"lamina::Tensor::to_aligned() const", [](Objects& o) { (void)o.tensor.to_aligned(); }},
+      {"lamina::Tensor::wrap(lamina::ElementType, std::vector<long, std::allocator<long> >, void const*)",
+       [](Objects& o) { (void)Tensor::wrap({1}, std::as_const(o.tensor).data<float>().data()); }},
+      {"lamina::Tensor::wrap(lamina::ElementType, std::vector<long, std::allocator<long> >, void*)",
+       [](Objects& o) { (void)Tensor::wrap({1}, o.tensor.data<float>().data()); }},
+      {"lamina::element_count(std::span<long const, 18446744073709551615ul>)",
+       [](Objects& o) { (void)element_count(o.tensor.shape()); }},
+      {"lamina::operator<<(std::basic_ostream<char, std::char_traits<char> >&, lamina::ElementType)",
+       [](Objects& o) { o.out << ElementType::f32; }},
+      {"lamina::operator<<(std::basic_ostream<char, std::char_traits<char> >&, lamina::Port const&)",
+       [](Objects& o) { o.out << Port(); }},
+      {"lamina::operator<<(std::basic_ostream<char, std::char_traits<char> >&, lamina::Tensor const&)",
+       [](Objects& o) { o.out << o.tensor; }},
+      {"lamina::option_list()", [](Objects&) { (void)option_list(); }},
+      {"lamina::to_string[abi:cxx11](lamina::Port const&)", [](Objects&) { (void)to_string(Port()); }},
+      {"lamina::version[abi:cxx11]()", [](Objects&) { (void)version(); }},
+  };
+  return all;
+}
+
+/// What the header declares noexcept, and what belongs to Error.
+bool cannot_throw(const std::string& name) {
+  static const std::vector<std::string> all{"lamina::Error::",
+                                            "lamina::Request::Request(lamina::Request&&)",
+                                            "lamina::Request::operator=(lamina::Request&&)",
+                                            "lamina::Request::~Request()",
+                                            "lamina::Tensor::aligned() const",
+                                            "lamina::Tensor::bytes() const",
+                                            "lamina::Tensor::same_as(lamina::Tensor const&) const",
+                                            "lamina::bits_of(",
+                                            "lamina::element_type_named(",
+                                            "lamina::is_float(",
+                                            "lamina::is_integer(",
+                                            "lamina::is_signed(",
+                                            "lamina::name_of(",
+                                            "typeinfo for lamina::Error",
+                                            "typeinfo name for lamina::Error",
+                                            "vtable for lamina::Error"};
+  return std::any_of(all.begin(), all.end(), [&](const auto& start) { return name.starts_with(start); });
+}
+
+static_assert(
+    noexcept(name_of(ElementType::f32)) && noexcept(bits_of(ElementType::f32)) && noexcept(is_float(ElementType::f32)) && noexcept(is_integer(ElementType::f32)) && noexcept(
+        is_signed(
+            ElementType::
+                f32)) && noexcept(element_type_named("")) && noexcept(std::declval<Tensor>()
+                                                                          .aligned()) && noexcept(std::declval<Tensor>()
+                                                                                                      .bytes()) && noexcept(std::declval<Tensor>()
+                                                                                                                                .same_as(
+                                                                                                                                    Tensor())) &&
+    std::is_nothrow_move_constructible_v<Request> && std::is_nothrow_move_assignable_v<Request> &&
+    std::is_nothrow_copy_constructible_v<Error> && std::is_nothrow_move_constructible_v<Tensor> &&
+    std::is_nothrow_copy_constructible_v<Model>);
+
+TEST(Guard, every_export_is_here) {
+  std::ifstream in(std::filesystem::path(__FILE__).parent_path() / "exports.txt");
+  ASSERT_TRUE(in);
+  std::size_t found = 0;
+  for (std::string name; std::getline(in, name);) {
+    if (cannot_throw(name)) continue;
+    EXPECT_TRUE(entries().contains(name)) << name;
+    ++found;
+  }
+  EXPECT_EQ(found, entries().size());
+}
+
+struct Kind {
+  const char* name;
+  EntryHook hook;
+  ErrorCode code;
+};
+
+/// Runs the call with the hook in place.
+template <class F>
+void hooked(EntryHook hook, F&& call) {
+  struct Reset {
+    ~Reset() { entry_hook = nullptr; }
+  } reset;
+  entry_hook = hook;
+  call();
+}
+
+TEST(Guard, every_entry_turns_everything_into_an_error) {
+  Objects objects;
+  const Kind kinds[] = {
+      {"bad_alloc", [](std::string_view) { throw std::bad_alloc(); }, ErrorCode::out_of_memory},
+      {"length_error", [](std::string_view) { throw std::length_error("long"); }, ErrorCode::internal},
+      {"out_of_range", [](std::string_view) { throw std::out_of_range("far"); }, ErrorCode::internal},
+      {"regex_error", [](std::string_view) { throw std::regex_error(std::regex_constants::error_stack); },
+       ErrorCode::internal},
+      {"int", [](std::string_view) { throw 7; }, ErrorCode::internal},
+      {"Error", [](std::string_view) { throw Error(ErrorCode::unsupported, "as it is"); },
+       ErrorCode::unsupported},
+  };
+  for (const auto& kind : kinds)
+    for (const auto& [name, call] : entries()) {
+      const auto& f = call;
+      SCOPED_TRACE(name + " throws " + kind.name);
+      const auto text = [&, n = name] {
+        std::string out;
+        hooked(kind.hook, [&] { out = error_of([&] { f(objects); }, kind.code); });
+        return out;
+      }();
+      EXPECT_NE(text.find(kind.code == ErrorCode::out_of_memory ? "out of memory"
+                          : kind.code == ErrorCode::internal    ? "internal error"
+                                                                : "as it is"),
+                std::string::npos)
+          << text;
+    }
+  // Nothing is broken by it.
+  objects.request.set_input(0, objects.tensor);
+  objects.request.run();
+  EXPECT_TRUE(objects.request.output("Add_2").same_as(rows(2, 2)));
+}
+
+TEST(Guard, no_memory_even_for_the_text) {
+  // A name that makes text, and a text that cannot be made: what is left is the error made before.
+  const auto text =
+      error_of([] { guarded("Entry", []() -> void { throw std::bad_alloc(); }); }, ErrorCode::out_of_memory);
+  EXPECT_EQ(text, "Entry: out of memory");
+}
+
+}  // namespace
+}  // namespace lamina
