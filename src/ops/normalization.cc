@@ -127,7 +127,18 @@ std::vector<double> window_sums(const std::vector<double>& x, const Dims& shape,
 
 }  // namespace
 
+namespace {
+
+/// What keeps a root or a divisor from 0.
+void require_epsilon(const InferContext& c, double epsilon, std::string_view name = "epsilon") {
+  c.require(std::isfinite(epsilon) && epsilon >= 0, "{} is {}, wanted a finite number of at least 0", name,
+            epsilon);
+}
+
+}  // namespace
+
 void BatchNormInference::infer(InferContext& c) const {
+  require_epsilon(c, epsilon);
   infer_channels(c, 4, {"gamma", "beta", "mean", "variance"});
 }
 
@@ -145,6 +156,8 @@ void BatchNormInference::evaluate(EvalContext& c) const {
 
 void LRN::infer(InferContext& c) const {
   c.require(size >= 1, "size is {}, wanted 1 or more", size);
+  c.require(std::isfinite(alpha) && std::isfinite(beta) && std::isfinite(bias),
+            "alpha, beta and bias are {}, {} and {}, wanted finite numbers", alpha, beta, bias);
   infer_axes(c);
 }
 
@@ -163,7 +176,10 @@ void LRN::evaluate(EvalContext& c) const {
   c.store(0, x);
 }
 
-void MVN::infer(InferContext& c) const { infer_axes(c); }
+void MVN::infer(InferContext& c) const {
+  require_epsilon(c, eps);
+  infer_axes(c);
+}
 
 void MVN::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
@@ -174,7 +190,10 @@ void MVN::evaluate(EvalContext& c) const {
   c.store(0, x);
 }
 
-void NormalizeL2::infer(InferContext& c) const { infer_axes(c); }
+void NormalizeL2::infer(InferContext& c) const {
+  require_epsilon(c, eps);
+  infer_axes(c);
+}
 
 void NormalizeL2::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
@@ -185,6 +204,7 @@ void NormalizeL2::evaluate(EvalContext& c) const {
 }
 
 void LayerNormalization::infer(InferContext& c) const {
+  require_epsilon(c, epsilon);
   require_float(c, 0, "input");
   const auto& x = c.shape(0);
   if (x.ranked()) normalize_axis(axis, x.rank(), "axis");
@@ -211,6 +231,7 @@ void LayerNormalization::evaluate(EvalContext& c) const {
 }
 
 void RMSNormalization::infer(InferContext& c) const {
+  require_epsilon(c, epsilon);
   require_float(c, 0, "input");
   const auto& x = c.shape(0);
   if (x.ranked()) normalize_axis(axis, x.rank(), "axis");
@@ -234,6 +255,7 @@ void RMSNormalization::evaluate(EvalContext& c) const {
 }
 
 void GroupNormalization::infer(InferContext& c) const {
+  require_epsilon(c, epsilon);
   infer_channels(c, 2, {"scale", "bias"});
   c.require(num_groups >= 1, "num_groups is {}, wanted 1 or more", num_groups);
   const auto& x = c.shape(0);
@@ -254,6 +276,7 @@ void GroupNormalization::evaluate(EvalContext& c) const {
 }
 
 void GRN::infer(InferContext& c) const {
+  require_epsilon(c, bias, "bias");
   require_float(c, 0, "input");
   require_rank(c, 0, 2, SIZE_MAX, "input");
   c.set(0, c.type(0));

@@ -251,10 +251,10 @@ void MaxPool::infer(InferContext& c) const {
   c.require(c.outputs() <= 2, "{} outputs, wanted 1 or 2", c.outputs());
   const auto shape = pooled_shape(c, *this, kernel, rounding_type);
   c.set(0, c.element(0), shape);
-  if (c.outputs() < 2) return;
-  check_index_type(c, index_element_type);
   normalize_axis(axis, kernel.size() + 2, "axis");
   c.require(storage_order == 0 || storage_order == 1, "storage_order is {}, wanted 0 or 1", storage_order);
+  if (c.outputs() < 2) return;
+  check_index_type(c, index_element_type);
   c.set(1, index_element_type, shape);
 }
 

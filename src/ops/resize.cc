@@ -291,6 +291,7 @@ void extrapolate(Picture& p, std::size_t axis, const std::vector<Taps>& all, dou
 
 void Interpolate::infer(InferContext& c) const {
   require_number(c, 0, "input");
+  c.require(std::isfinite(cube_coeff), "cube_coeff is {}, wanted a finite number", cube_coeff);
   const auto& x = c.shape(0);
   const bool by_scales = shape_calculation_mode == ShapeCalculationMode::scales;
   if (by_scales)

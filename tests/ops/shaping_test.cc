@@ -1,5 +1,6 @@
 #include "ops/shaping.h"
 
+#include "graph/verify.h"
 #include "op_testing.h"
 #include "ops/elementwise.h"
 
@@ -101,6 +102,18 @@ TEST(Transpose, PermutesAxes) {
                 {0, 2, 1, 3, 4, 6, 5, 7});
   for (auto type : {ElementType::i8, ElementType::f16, ElementType::f64, ElementType::boolean})
     expect_values(evaluate(Transpose{}, {of_type(type, {2, 2}, {0, 1, 1, 1})}), {2, 2}, {0, 1, 1, 1});
+}
+
+TEST(Transpose, VerifyFindsOrdersThatAreNone) {
+  Graph g;
+  const auto x = g.add_input("x", f32({2, 3}));
+  const auto y = g.add(Transpose{}, {x, g.add_constant(ints({1, 0}))}, "turn");
+  g.add_result("y", y);
+  EXPECT_EQ(verify(g), std::vector<std::string>());
+  g.set_input(g.producer(y), 1, g.add_constant(ints({-1, 0})));
+  const auto found = verify(g);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("order has -1, wanted 0 to 1"), std::string::npos) << found[0];
 }
 
 TEST(Transpose, Infers) {

@@ -241,7 +241,7 @@ class Translator {
         axes.push_back(static_cast<std::int64_t>(i + y.size() - x.size()));
     }
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i] != 1) src[static_cast<std::size_t>(axes[i])] = from[i];
+      if (x[i] != 1) src[normalize_axis(axes[i], y.size(), "axes")] = from[i];
     add(y, src, out_strides());
     return Verdict::yes();
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/cpu.h"
 #include "kernels/cost.h"
@@ -204,7 +205,9 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   else
     code.lengths = -1;
   code.coupled = form.coupled;
-  code.clip = static_cast<float>(form.attributes->clip);
+  // 0 means none, so that a bound too small for f32 must not become 0.
+  const double clip = form.attributes->clip;
+  code.clip = clip > 0 ? std::max(static_cast<float>(clip), std::numeric_limits<float>::min()) : 0.0f;
   code.outputs = v.outputs();
   code.sizes = sizes_of(v, form);
   code.activations = activations_of(form, code.sizes.directions);

@@ -1,0 +1,472 @@
+#pragma once
+/// A small valid graph around each operator that has attributes or operands that say axes, sizes, places.
+#include <string_view>
+
+namespace lamina::testing {
+
+inline constexpr std::string_view kOperatorExamples[] = {
+    // windows
+    R"(graph (x: f32[1,4,8,8]) -> (y) {
+  w = const f32[4,2,3,3] seed(1)
+  y = Convolution(x, w) strides=[1,2] dilations=[1,1] pads_begin=[1,1] pads_end=[1,1] auto_pad=explicit groups=2
+})",
+    R"(graph (x: f32[1,4,8]) -> (y) {
+  w = const f32[6,4,3] seed(1)
+  y = Convolution(x, w) strides=[2] dilations=[2] auto_pad=same_upper
+})",
+    R"(graph (x: f32[1,4,5,5]) -> (y) {
+  w = const f32[4,2,3,3] seed(1)
+  y = ConvolutionBackpropData(x, w) strides=[2,1] dilations=[1,1] pads_begin=[1,0] pads_end=[1,0] output_padding=[1,0] groups=2
+})",
+    R"(graph (x: f32[1,4,5,5]) -> (y) {
+  w = const f32[4,2,3,3] seed(1)
+  s = const i64[2] {10,7}
+  y = ConvolutionBackpropData(x, w, _, s) strides=[2,1] dilations=[1,1] auto_pad=same_upper groups=2
+})",
+    R"(graph (x: f32[1,4,6,6]) -> (y) {
+  w = const u1[4,4,3,3] seed(1)
+  y = BinaryConvolution(x, w) strides=[1,1] dilations=[1,1] pads_begin=[1,1] pads_end=[1,1] pad_value=-1.0 groups=1
+})",
+    R"(graph (x: f32[1,4,6,6], o: f32[1,18,6,6], m: f32[1,9,6,6]) -> (y) {
+  w = const f32[4,2,3,3] seed(1)
+  y = DeformableConvolution(x, o, w, m) strides=[1,1] dilations=[1,1] pads_begin=[1,1] pads_end=[1,1] group=2 deformable_group=1
+})",
+    R"(graph (x: f32[1,4,8,8]) -> (y, i) {
+  y, i = MaxPool(x) strides=[2,1] dilations=[1,2] pads_begin=[1,0] pads_end=[0,1] kernel=[3,2] axis=2 storage_order=1
+})",
+    R"(graph (x: f32[1,4,8,8]) -> (y) {
+  y = MaxPool(x) strides=[2,1] pads_begin=[1,0] pads_end=[0,1] kernel=[3,2] rounding_type=ceil
+})",
+    R"(graph (x: f32[1,4,8,8]) -> (y) {
+  y = AvgPool(x) strides=[2,1] dilations=[1,1] pads_begin=[1,0] pads_end=[0,1] kernel=[3,2] "exclude-pad"=true rounding_type=ceil
+})",
+    R"(graph (x: f32[1,4,8,8]) -> (y) {
+  s = const i64[2] {3,5}
+  y = AdaptiveAvgPool(x, s)
+})",
+    R"(graph (x: f32[1,4,8,8]) -> (y, i) {
+  s = const i64[2] {3,5}
+  y, i = AdaptiveMaxPool(x, s)
+})",
+    R"(graph (x: f32[1,2,5,6]) -> (y) {
+  y = ExtractImagePatches(x) sizes=[2,3] strides=[1,2] rates=[1,1] auto_pad=valid
+})",
+    R"(graph (x: f32[1,3,4,5]) -> (y) {
+  s = const i64[2] {6,7}
+  a = const i64[2] {2,3}
+  y = Interpolate(x, s, a) mode=linear_onnx pads_begin=[0,0,0,0] pads_end=[0,0,1,1]
+})",
+    R"(graph (x: f32[1,3,4,5]) -> (y) {
+  s = const f32[2] {1.5,2}
+  a = const i64[2] {2,3}
+  y = Interpolate(x, s, a) mode=cubic shape_calculation_mode=scales coordinate_transformation_mode=asymmetric antialias=true
+})",
+    R"(graph (x: f32[1,2,4,4], g: f32[1,3,3,2]) -> (y) {
+  y = GridSample(x, g) mode=bicubic padding_mode=reflection
+})",
+    // shapes
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  o = const i64[3] {2,0,1}
+  y = Transpose(x, o)
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  p = const i64[3] {0,-1,2}
+  y = Reshape(x, p) special_zero=true
+})",
+    R"(graph (x: f32[2,1,4,1]) -> (y) {
+  a = const i64[2] {1,-1}
+  y = Squeeze(x, a) allow_axis_skip=false
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  a = const i64[2] {0,-1}
+  y = Unsqueeze(x, a)
+})",
+    R"(graph (x: f32[2,1,3]) -> (y) {
+  t = const i64[3] {2,4,3}
+  y = Broadcast(x, t)
+})",
+    R"(graph (x: f32[3,4]) -> (y) {
+  t = const i64[4] {2,3,5,4}
+  a = const i64[2] {1,3}
+  y = Broadcast(x, t, a) mode=explicit
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  r = const i64[3] {2,1,2}
+  y = Tile(x, r)
+})",
+    R"(graph (x: f32[1,8,3,2]) -> (y) {
+  y = DepthToSpace(x) mode=depth_first block_size=2
+})",
+    R"(graph (x: f32[1,2,4,6]) -> (y) {
+  y = SpaceToDepth(x) block_size=2
+})",
+    R"(graph (x: f32[2,6,3]) -> (y) {
+  y = ShuffleChannels(x) axis=1 group=3
+})",
+    R"(graph (x: f32[4,2,3,1]) -> (y) {
+  b = const i64[4] {1,1,2,1}
+  c = const i64[4] {0,0,1,0}
+  d = const i64[4] {0,0,0,0}
+  y = BatchToSpace(x, b, c, d)
+})",
+    R"(graph (x: f32[1,2,3,4]) -> (y) {
+  b = const i64[4] {1,1,2,2}
+  c = const i64[4] {0,0,1,0}
+  d = const i64[4] {0,0,0,2}
+  y = SpaceToBatch(x, b, c, d)
+})",
+    R"(graph (x: f32[2,3,4], z: f32[2,1,4]) -> (y) {
+  y = Concat(x, z) axis=1
+})",
+    R"(graph (x: f32[2,6,4]) -> (y, z) {
+  a = const i64[] {1}
+  y, z = Split(x, a) num_splits=2
+})",
+    R"(graph (x: f32[2,6,4]) -> (y, z) {
+  a = const i64[] {1}
+  l = const i64[2] {2,-1}
+  y, z = VariadicSplit(x, a, l)
+})",
+    R"(graph (x: f32[4,6,5]) -> (y) {
+  b = const i64[2] {1,-1}
+  e = const i64[2] {4,0}
+  s = const i64[2] {2,-1}
+  a = const i64[2] {1,2}
+  y = Slice(x, b, e, s, a)
+})",
+    R"(graph (x: f32[4,6,5]) -> (y) {
+  b = const i64[3] {1,0,-1}
+  e = const i64[3] {4,6,0}
+  s = const i64[3] {2,1,-1}
+  y = StridedSlice(x, b, e, s) begin_mask=[0,1,0] end_mask=[0,1,0] new_axis_mask=[0,0,0] shrink_axis_mask=[0,0,0] ellipsis_mask=[0,0,0]
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  b = const i64[3] {0,1,2}
+  e = const i64[3] {1,-1,0}
+  y = Pad(x, b, e) pad_mode=constant
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  b = const i64[3] {0,1,2}
+  e = const i64[3] {1,2,0}
+  y = Pad(x, b, e) pad_mode=reflect
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  s = const i64[2] {1,-2}
+  a = const i64[2] {2,-2}
+  y = Roll(x, s, a)
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  l = const i64[2] {1,3}
+  y = ReverseSequence(x, l) batch_axis=0 seq_axis=1
+})",
+    // places
+    R"(graph (x: f32[3,4,2]) -> (y) {
+  i = const i64[2] {0,-1}
+  a = const i64[] {1}
+  y = Gather(x, i, a)
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  i = const i64[2,2] {0,1,2,3}
+  a = const i64[] {1}
+  y = Gather(x, i, a) batch_dims=1
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  i = const i64[2,2] {0,2,1,1}
+  y = GatherElements(x, i) axis=1
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  i = const i64[2,1] {2,0}
+  y = GatherND(x, i) batch_dims=1
+})",
+    R"(graph (s: i32[2,1,2]) -> (y) {
+  p = const i32[2,1,2] {0,0,1,0}
+  l = const i32[1] {2}
+  e = const i32[] {9}
+  y = GatherTree(s, p, l, e)
+})",
+    R"(graph (x: f32[3,4]) -> (y) {
+  i = const i64[2] {0,2}
+  u = const f32[2,4] seed(1)
+  a = const i64[] {0}
+  y = ScatterUpdate(x, i, u, a)
+})",
+    R"(graph (x: f32[3,4]) -> (y) {
+  i = const i64[1,2] {0,2}
+  u = const f32[1,2] seed(1)
+  a = const i64[] {1}
+  y = ScatterElementsUpdate(x, i, u, a) reduction=sum
+})",
+    R"(graph (x: f32[3,4]) -> (y) {
+  i = const i64[2,1] {0,2}
+  u = const f32[2,4] seed(1)
+  y = ScatterNDUpdate(x, i, u) reduction=sum
+})",
+    R"(graph (x: f32[2,5]) -> (y, i) {
+  k = const i64[] {2}
+  y, i = TopK(x, k) axis=-1 mode=min sort=index
+})",
+    R"(graph (x: f32[2,3]) -> (y, i, j, n) {
+  a = const i64[] {1}
+  y, i, j, n = Unique(x, a)
+})",
+    R"(graph (x: f32[4]) -> (y) {
+  v = const f32[3] seed(1)
+  s = const f32[4] {-1,0,1,2}
+  y = SearchSorted(s, x)
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  b = const f32[3] {-1,0,1}
+  y = Bucketize(x, b)
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  y = NonZero(x)
+})",
+    // reductions and norms
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  a = const i64[2] {1,-1}
+  y = ReduceSum(x, a) keep_dims=false
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  a = const i64[1] {1}
+  y = ReduceMax(x, a) keep_dims=true
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  y = Softmax(x) axis=1
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  y = LogSoftmax(x) axis=-1
+})",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  a = const i64[] {1}
+  y = CumSum(x, a) exclusive=true
+})",
+    R"(graph (x: f32[2,4,3,3]) -> (y) {
+  a = const i64[1] {1}
+  y = LRN(x, a) size=3
+})",
+    R"(graph (x: f32[2,4,3,3]) -> (y) {
+  a = const i64[2] {2,3}
+  y = MVN(x, a)
+})",
+    R"(graph (x: f32[2,4,3,3]) -> (y) {
+  a = const i64[1] {1}
+  y = NormalizeL2(x, a)
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  s = const f32[4,3] seed(1)
+  y = LayerNormalization(x, s) axis=1
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  y = RMSNormalization(x) axis=-1
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  s = const f32[4] seed(1)
+  b = const f32[4] seed(2)
+  y = GroupNormalization(x, s, b) num_groups=2
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  y = GRN(x) bias=1.0
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  g = const f32[4] seed(1)
+  v = const f32[4] fill(2)
+  y = BatchNormInference(x, g, g, g, v)
+})",
+    // quantisation, products
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  s = const f32[4] fill(0.5)
+  y = Quantize(x, s) axis=1 destination_type=i8
+})",
+    R"(graph (x: u8[2,4,3]) -> (y) {
+  s = const f32[2,2,3] fill(0.5)
+  y = Dequantize(x, s) axis=1 block_size=2
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  l = const f32[4,1] fill(-1)
+  h = const f32[4,1] fill(1)
+  y = FakeQuantize(x, l, h, l, h) levels=16
+})",
+    R"(graph (x: f32[2,4,3]) -> (y) {
+  w = const f32[5,4] seed(1)
+  y = MatMul(x, w) transpose_a=true transpose_b=true
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  w = const f32[3,4] seed(1)
+  y = Einsum(x, w) equation="ij,jk->ik"
+})",
+    R"(graph (q: f32[1,2,3], k: f32[1,4,3], v: f32[1,4,5]) -> (y) {
+  y = ScaledDotProductAttention(q, k, v) causal=true
+})",
+    // recurrent
+    R"(graph (x: f32[2,3], h: f32[2,4], c: f32[2,4]) -> (y, z) {
+  w = const f32[16,3] seed(1)
+  r = const f32[16,4] seed(2)
+  b = const f32[16] seed(3)
+  y, z = LSTMCell(x, h, c, w, r, b) hidden_size=4 activations=["sigmoid","tanh","tanh"] activations_alpha=[1.0] activations_beta=[1.0] clip=1.0
+})",
+    R"(graph (x: f32[2,3], h: f32[2,4]) -> (y) {
+  w = const f32[12,3] seed(1)
+  r = const f32[12,4] seed(2)
+  y = GRUCell(x, h, w, r) hidden_size=4 activations=["sigmoid","tanh"]
+})",
+    R"(graph (x: f32[2,3], h: f32[2,4]) -> (y) {
+  w = const f32[4,3] seed(1)
+  r = const f32[4,4] seed(2)
+  y = RNNCell(x, h, w, r) hidden_size=4 activations=["tanh"]
+})",
+    R"(graph (x: f32[2,5,3]) -> (y, h, c) {
+  w = const f32[2,16,3] seed(1)
+  r = const f32[2,16,4] seed(2)
+  l = const i64[2] {5,3}
+  y, h, c = LSTMSequence(x, _, _, l, w, r) hidden_size=4 direction=bidirectional
+})",
+    R"(graph (x: f32[2,5,3]) -> (y, h) {
+  w = const f32[1,12,3] seed(1)
+  r = const f32[1,12,4] seed(2)
+  y, h = GRUSequence(x, _, _, w, r) hidden_size=4 direction=reverse
+})",
+    R"(graph (x: f32[2,5,3]) -> (y, h) {
+  w = const f32[1,4,3] seed(1)
+  r = const f32[1,4,4] seed(2)
+  l = const i64[2] {5,3}
+  y, h = RNNSequence(x, _, l, w, r) hidden_size=4
+})",
+    // generated
+    R"(graph (x: i64[3]) -> (y) {
+  d = const i64[] {4}
+  o = const f32[] {1}
+  z = const f32[] {0}
+  y = OneHot(x, d, o, z) axis=-1
+})",
+    R"(graph (x: f32[2,2]) -> (y, x2) {
+  r = const i64[] {3}
+  c = const i64[] {2}
+  d = const i64[] {1}
+  b = const i64[1] {2}
+  y = Eye(r, c, d, b)
+  x2 = Relu(x)
+})",
+    R"(graph (x: f32[2,3,3]) -> (y) {
+  k = const i64[] {1}
+  y = Trilu(x, k)
+})",
+    R"(graph (x: i64[1]) -> (y) {
+  s = const i64[] {0}
+  t = const i64[] {9}
+  d = const i64[] {2}
+  r = Range(s, t, d) output_type=i64
+  y = Add(r, x)
+})",
+    R"(graph (x: f32[2,4,2]) -> (y) {
+  a = const i64[2] {0,1}
+  s = const i64[2] {2,-1}
+  y = DFT(x, a, s)
+})",
+    R"(graph (x: f32[2,4,2]) -> (y) {
+  a = const i64[2] {0,1}
+  s = const i64[2] {2,-1}
+  y = IDFT(x, a, s)
+})",
+    R"(graph (x: f32[2,4]) -> (y) {
+  a = const i64[1] {1}
+  s = const i64[1] {6}
+  y = RDFT(x, a, s)
+})",
+    R"(graph (x: f32[2,3,2]) -> (y) {
+  a = const i64[1] {1}
+  s = const i64[1] {4}
+  y = IRDFT(x, a, s)
+})",
+    R"(graph (x: f32[2,9]) -> (y) {
+  w = const f32[3] seed(1)
+  n = const i64[] {4}
+  s = const i64[] {2}
+  y = STFT(x, w, n, s)
+})",
+    // detectors
+    R"(graph (x: f32[1,2,4,4]) -> (y) {
+  r = const f32[2,5] {0,0,0,2,3,0,1,1,2,2}
+  y = ROIPooling(x, r) pooled_h=2 pooled_w=2 spatial_scale=1.0
+})",
+    R"(graph (x: f32[1,2,4,4]) -> (y) {
+  r = const f32[2,4] {0,0,2,3,1,1,2,2}
+  i = const i64[2] {0,0}
+  y = ROIAlign(x, r, i) pooled_h=2 pooled_w=2 sampling_ratio=2
+})",
+    R"(graph (x: f32[1,4,4,4]) -> (y) {
+  r = const f32[2,5] {0,0,0,2,3,0,1,1,2,2}
+  y = PSROIPooling(x, r) output_dim=1 group_size=2
+})",
+    R"(graph (x: f32[1,12,2,2]) -> (y) {
+  y = RegionYolo(x) axis=1 coords=4 classes=1 end_axis=3 num=2 do_softmax=true mask=[0,1]
+})",
+    R"(graph (x: f32[1,4,4,4]) -> (y) {
+  y = ReorgYolo(x) stride=[2]
+})",
+    R"(graph (b: f32[1,3,4], s: f32[1,2,3]) -> (y, z, n) {
+  m = const i64[] {2}
+  t = const f32[] {0.5}
+  y, z, n = NonMaxSuppression(b, s, m, t, t)
+})",
+    R"(graph (p: f32[3,2,4]) -> (y) {
+  m = const f32[3,2] {1,1,1,1,1,0}
+  y = CTCGreedyDecoder(p, m)
+})",
+    R"(graph (p: f32[2,3,4]) -> (y, l) {
+  n = const i64[2] {2,3}
+  b = const i64[] {3}
+  y, l = CTCGreedyDecoderSeqLen(p, n, b)
+})",
+    R"(graph (l: f32[1,12], c: f32[1,6]) -> (y) {
+  p = const f32[1,2,12] seed(1)
+  y = DetectionOutput(l, c, p) background_label_id=0 top_k=3 keep_top_k=[2] normalized=true input_height=1 input_width=1
+})",
+    R"(graph (c: f32[1,2,2,2], d: f32[1,4,2,2]) -> (y, z) {
+  i = const f32[3] {8,8,1}
+  y, z = Proposal(c, d, i) base_size=4 pre_nms_topn=4 post_nms_topn=3 nms_thresh=0.5 feat_stride=4 min_size=1 ratio=[1.0] scale=[1.0]
+})",
+    R"(graph (x: f32[1]) -> (y, x2) {
+  s = const i64[2] {2,2}
+  i = const i64[2] {8,8}
+  y = PriorBox(s, i) min_size=[4.0] max_size=[6.0] aspect_ratio=[2.0] step=4.0 offset=0.5 variance=[0.1]
+  x2 = Relu(x)
+})",
+    R"(graph (x: f32[1]) -> (y, x2) {
+  s = const i64[2] {2,2}
+  i = const i64[2] {8,8}
+  y = PriorBoxClustered(s, i) width=[2.0,3.0] height=[2.0,3.0] step=4.0 offset=0.5 variance=[0.1]
+  x2 = Relu(x)
+})",
+    // one element by one
+    R"(graph (x: f32[2,3]) -> (y) {
+  a = Elu(x) alpha=0.5
+  b = Clamp(a) min=-1.0 max=2.0
+  c = Gelu(b) approximation_mode=tanh
+  d = Round(c) mode=half_away_from_zero
+  e = PowerStatic(d) power=2.0 scale=0.5 shift=1.0
+  y = Convert(e) destination_type=i32
+})",
+    R"(graph (x: i32[2,3], z: i32[3]) -> (y) {
+  y = Divide(x, z) m_pythondiv=false
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  y = IsInf(x) detect_negative=false
+})",
+    R"(graph (x: f32[2,3]) -> (y) {
+  y = ShapeOf(x) output_type=i32
+})",
+    // control
+    R"(graph (x: f32[2,3]) -> (y, z) {
+  n = const i64[] {2}
+  s = const f32[4,3] seed(1)
+  y, z = Loop(n, _, x, s) carried=1 last=0 slice_axes=[0] slice_starts=[0] slice_ends=[-1] slice_strides=[2] slice_part_sizes=[2] concat_axes=[0] concat_strides=[1] {
+    body graph (i: i64[], c: boolean[], a: f32[2,3], b: f32[2,3]) -> (t, u, v) {
+      t = const boolean[] {true}
+      u = Add(a, b)
+      v = Relu(u)
+    }
+  }
+})",
+};
+
+}  // namespace lamina::testing
