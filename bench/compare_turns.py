@@ -18,6 +18,7 @@ from compare_process import Engine, Failure, Json
 LAMINA = "lamina"
 MODES = ("latency", "throughput", "load", "memory")
 INSTRUCTION_SETS = {"native": "", "sse41": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE"}
+KEEP_COMPILED = ("openvino",)  # engines that can keep a compiled model in a folder
 WARM_UP = 0.3  # seconds
 T = TypeVar("T")
 
@@ -52,8 +53,8 @@ class Turns:
 
     def labels(self) -> list[str]:
         labels = ([LAMINA] if self.lamina else []) + list(self.environment.peers)
-        if self.settings.mode == "load":  # engines that can keep a compiled model
-            labels += [f"{x}+cache" for x in (LAMINA, "openvino") if x in labels]
+        if self.settings.mode == "load":
+            labels += [f"{x}+cache" for x in KEEP_COMPILED if x in labels]
         return labels
 
     def run(self, model: pathlib.Path) -> Json:
@@ -159,7 +160,6 @@ class Turns:
         if name == LAMINA:
             command = [self.lamina, "benchmark", model, "--interactive", "--hint", hint]
             command += ["--threads", s.threads, "--inputs", self._inputs]
-            command += ["--set", f"CACHE_DIR={cache}"] if cache else []
             command += ["--max-isa", s.max_isa] if s.max_isa != "native" else []
         else:
             wanted = {"hint": hint, "threads": s.threads, "inputs": str(self._inputs)}

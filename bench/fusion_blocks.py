@@ -58,7 +58,7 @@ BINARY_LAYERS = (
     Case("3 of 1x1, 256, 28x28", _binary_layers(256, 28, 1, 3)),
 )
 
-# --- raise-activation-over-concat -----------------------------------------------------------------------
+# --- hoist-activation-over-concat -----------------------------------------------------------------------
 
 
 def _branches(inputs: int, outputs: Sequence[int], size: int, kind: str) -> Build:

@@ -177,7 +177,7 @@ POOLING = (
     Case("3x3, 16, 64x64, then maximum 2x2, Tanh", _pool_activation(16, 64)),
 )
 
-# --- raise-activation -----------------------------------------------------------------------------------
+# --- hoist-activation -----------------------------------------------------------------------------------
 
 
 def _head(inputs: int, outputs: int, size: int, kind: str) -> Build:
@@ -194,7 +194,7 @@ def _head(inputs: int, outputs: int, size: int, kind: str) -> Build:
     return build
 
 
-RAISED = (
+HOISTED = (
     Case("head of 3x3, 64 to 80, 40x40, Sigmoid", _head(64, 80, 40, "Sigmoid")),
     Case("head of 3x3, 96 to 16, 20x20, Sigmoid", _head(96, 16, 20, "Sigmoid")),
     Case("head of 3x3, 32 to 32, 80x80, ReLU", _head(32, 32, 80, "ReLU")),

@@ -44,7 +44,7 @@ def rule_table(shapes: Json, on: str = "on, us", off: str = "off, us") -> list[s
 def verdict(e: Json) -> str:
     """What is wanted, and whether it is so. Nothing is wanted where the plan does not fuse."""
     if e["steps"][0] == e["steps"][1]:
-        return "apart"
+        return "not fused"
     if target := e.get("target"):
         return f"wanted {target:g} times: {'met' if e['ratio'] >= target else 'missed'}"
     return f"wanted {100 * BOUND:.0f} %: {'met' if e['bound'] >= BOUND and e['ratio'] >= 1 else 'missed'}"
@@ -96,6 +96,11 @@ def page(data: Json) -> str:
             f" that run, of those without the rule.{noise(settings)}"
             " `lamina explain MODEL --why RULE LAYER` says what a rule did at a layer, or why it"
             " did nothing; `--disable RULE` switches it off."
+        ),
+        "",
+        (
+            "Renamed since 0.1.0: `raise-activation` is `hoist-activation`, `raise-activation-over-concat` is"
+            " `hoist-activation-over-concat`."
         ),
     ]
     for rule in RULES:

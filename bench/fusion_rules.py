@@ -17,7 +17,7 @@ from fusion_cases import (
     PADS,
     POOL_PADS,
     POOLING,
-    RAISED,
+    HOISTED,
     SIGNS,
     SIMPLE,
     SUM,
@@ -61,16 +61,16 @@ RULES: tuple[RulePage, ...] = (
         FC,
     ),
     RulePage(
-        "raise-activation",
-        "Activations, FakeQuantize and arithmetic with one number behind Reshapes, Transposes and the like go"
-        " before them, where the epilogue of a convolution, matrix product or pooling takes them.",
+        "hoist-activation",
+        "Activations, FakeQuantize and arithmetic with one number are hoisted above the Reshapes, Transposes"
+        " and the like before them, where the epilogue of a convolution, matrix product or pooling takes them.",
         "Something else reads what lies between, or it is an output; an operand is more than one number.",
-        RAISED,
+        HOISTED,
     ),
     RulePage(
-        "raise-activation-over-concat",
-        "An activation behind a Concat of convolutions or matrix products goes before it, into the epilogue of"
-        " each of them.",
+        "hoist-activation-over-concat",
+        "An activation behind a Concat of convolutions or matrix products is hoisted above it, into the"
+        " epilogue of each of them.",
         "One of the joined values is no result of a convolution or matrix product, or is read by others too;"
         " the activation has an operand per channel; integers.",
         BRANCHES,
@@ -198,7 +198,7 @@ RULES: tuple[RulePage, ...] = (
     RulePage(
         "recognise-attention",
         "Softmax of a scaled product of queries and keys, plus a mask, times the values, is one node whose"
-        " scores are never written whole. The plan takes it apart where its cost model says that its parts"
+        " scores are never written whole. The plan decomposes it where its cost model says that its parts"
         " are faster.",
         "The scale is not one number; the mask would make the scores larger; the keys are not transposed;"
         " something else reads the scores.",

@@ -19,10 +19,10 @@ struct ScaledDotProductAttention {
   void evaluate(EvalContext& c) const;
 };
 
-/// The mask is one to add, and the scale is known: then add_attention_parts can say it with other operators.
-bool has_parts(const Graph& graph, const Node& attention);
+/// The mask is one to add, and the scale is known: then decompose_attention can say it with other operators.
+bool can_decompose_attention(const Graph& graph, const Node& attention);
 /// Adds a matrix product (scale and mask in its epilogue), a Softmax and a second product to the node's
-/// graph. Their ids (ops/apart.h).
-std::vector<NodeId> add_attention_parts(Graph& graph, const Node& attention);
+/// graph. Their ids (ops/decompose.h).
+std::vector<NodeId> decompose_attention(Graph& graph, const Node& attention);
 
 }  // namespace lamina

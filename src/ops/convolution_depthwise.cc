@@ -96,7 +96,7 @@ void ConvolutionDepthwise::evaluate(EvalContext& c) const {
   c.set(0, c.run(alone(*this, types), in).at(0));
 }
 
-std::vector<NodeId> add_convolution_depthwise_parts(Graph& graph, const Node& node) {
+std::vector<NodeId> decompose_convolution_depthwise(Graph& graph, const Node& node) {
   const Graph &epilogue = node.bodies.at(0), &parent = node.bodies.at(1);
   std::vector<NodeId> parts;
   std::vector<ValueId> in(node.inputs.begin(),

@@ -29,7 +29,7 @@ struct ConvolutionDepthwise : Window {
 };
 
 /// Adds what the node stands for to its graph: its parent's nodes and a depthwise Convolution, which has the
-/// node's name and epilogue. Their ids (ops/apart.h).
-std::vector<NodeId> add_convolution_depthwise_parts(Graph& graph, const Node& node);
+/// node's name and epilogue. Their ids (ops/decompose.h).
+std::vector<NodeId> decompose_convolution_depthwise(Graph& graph, const Node& node);
 
 }  // namespace lamina

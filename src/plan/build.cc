@@ -5,9 +5,9 @@
 #include "base/parallel.h"
 #include "plan/choose.h"
 #include "plan/memory.h"
-#include "plan/parts.h"
 #include "plan/plan.h"
 #include "plan/segment.h"
+#include "plan/subviews.h"
 
 namespace lamina {
 namespace {
@@ -32,7 +32,7 @@ class Builder {
     const bool has_rest = !parts.waiting.empty() || !parts.dynamic.empty();
     if (has_rest) rest = rest_of(g, parts);
     auto picked = choose(g, fixed, plan_->choices, any_kernels_);
-    parts_ = find_parts(g, picked);
+    subviews_ = find_subviews(g, picked);
     add_inputs();
     add_outputs(picked);
     for (auto& p : picked) add_kernel(p);
@@ -154,8 +154,8 @@ class Builder {
       const auto it = made_.lower_bound({v, Layout{}});
       return plan_->tensors[it->second];
     };
-    for (const auto v : parts_.order) {
-      const auto& part = parts_.of.at(v);
+    for (const auto v : subviews_.order) {
+      const auto& part = subviews_.of.at(v);
       const auto& whole = tensor(part.whole);
       auto& t = tensor(v);
       t.root = whole.root;
@@ -173,13 +173,13 @@ class Builder {
     };
     context.input_rows = rows(step.in);
     context.output_rows = rows(step.out);
-    if (const auto it = parts_.in_place.find(step.node); it != parts_.in_place.end())
+    if (const auto it = subviews_.in_place.find(step.node); it != subviews_.in_place.end())
       context.in_place = it->second;
     return context;
   }
 
   void add_kernel(Picked& p) {
-    if (std::find(parts_.free.begin(), parts_.free.end(), p.node) != parts_.free.end())
+    if (std::find(subviews_.free.begin(), subviews_.free.end(), p.node) != subviews_.free.end())
       return nothing_runs(p.node, "in_place");
     const auto& node = plan_->graph.node(p.node);
     PlanStep step;
@@ -196,8 +196,8 @@ class Builder {
           !node.inputs[i].valid() || consumed(i) ? kNoTensor : tensor_of(node.inputs[i], p.offer.inputs[i]));
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       step.out.push_back(made_.at({node.outputs[i], p.offer.outputs[i]}));
-    const auto placed = parts_.in_place.find(p.node);
-    if (placed != parts_.in_place.end() &&
+    const auto placed = subviews_.in_place.find(p.node);
+    if (placed != subviews_.in_place.end() &&
         std::find(placed->second.begin(), placed->second.end(), false) == placed->second.end())
       return nothing_runs(p.node, "in_place");
     if (p.offer.is_view) {
@@ -355,7 +355,7 @@ class Builder {
     std::function<std::unique_ptr<Executable>(MakeContext&)> make;
   };
   std::vector<ToMake> to_make_;
-  Parts parts_;
+  Subviews subviews_;
   std::map<std::pair<ValueId, Layout>, std::uint32_t> made_;
   std::vector<std::pair<std::size_t, std::vector<InPlace>>> in_place_;
 };

@@ -10,11 +10,11 @@
 #include "base/random.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
-#include "ops/apart.h"
 #include "ops/axes.h"
+#include "ops/decompose.h"
 #include "ops/movement.h"
-#include "plan/apart.h"
 #include "plan/cut.h"
+#include "plan/decompose.h"
 #include "plan/pbqp.h"
 
 namespace lamina {
@@ -65,8 +65,8 @@ class Chooser {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
         for (auto& offer : offers_cut(graph_, open[i], found[i].offers))
           found[i].offers.push_back(std::move(offer));
-        if (may_come_apart(graph_, graph_.node(open[i])))
-          for (auto& offer : offers_apart(graph_, open[i])) found[i].offers.push_back(std::move(offer));
+        if (can_decompose(graph_, graph_.node(open[i])))
+          for (auto& offer : decomposed_offers(graph_, open[i])) found[i].offers.push_back(std::move(offer));
         if (any_kernels_ != 0) stir(open[i], found[i].offers);
       }
     });
@@ -134,7 +134,7 @@ class Chooser {
            normalize_axis(concat->axis, shape.size(), "axis") == 1;
   }
 
-  /// Copies that are not needed because the offer writes its part of a Concat in its place (plan/parts.h).
+  /// Copies that are not needed because the offer writes its part of a Concat in its place (plan/subviews.h).
   double saving(const Node& node, const Offer& offer) const {
     double sum = 0;
     for (const auto i : offer.wide_outputs)
@@ -200,26 +200,26 @@ class Chooser {
     for (const auto& [value, variable] : values_) states_[value] = answer[variable];
   }
 
-  /// Gives stages that the chosen offers do not take nodes of their own, and takes nodes apart whose parts
-  /// are faster alone. False when there is nothing of the kind.
+  /// Gives stages that the chosen offers do not take nodes of their own, and decomposes those
+  /// whose parts are faster alone. False when there is nothing of the kind.
   bool split() {
     std::vector<NodeId> nodes;
     bool any = false;
     for (const auto id : nodes_) {
       const auto& offer = answers_.at(id).offers[chosen_.at(id)];
       const auto stages = offer.stages;
-      const bool comes_apart = !offer.make && may_come_apart(graph_, graph_.node(id));
-      if (!comes_apart && stages >= epilogue_size(graph_.node(id))) {
+      const bool decomposes = !offer.make && can_decompose(graph_, graph_.node(id));
+      if (!decomposes && stages >= epilogue_size(graph_.node(id))) {
         nodes.push_back(id);
         continue;
       }
       any = true;
       const auto slots = static_cast<std::uint32_t>(graph_.node_slots());
-      if (!comes_apart) {
+      if (!decomposes) {
         split_epilogue(graph_, id, stages);
       } else {
-        const auto why = why_apart(id);
-        for (const auto part : take_apart(graph_, id)) apart_[part] = why;
+        const auto why = why_decomposed(id);
+        for (const auto part : decompose(graph_, id)) decomposed_[part] = why;
       }
       answers_.erase(id);
       for (auto n = slots; n < graph_.node_slots(); ++n) nodes.push_back({n});
@@ -229,7 +229,7 @@ class Chooser {
   }
 
   /// Why the parts of a node are nodes of their own again.
-  Answers::Refusal why_apart(NodeId id) const {
+  Answers::Refusal why_decomposed(NodeId id) const {
     const auto& node = graph_.node(id);
     const auto& answers = answers_.at(id);
     const auto cost = cost_here(node, answers.offers[chosen_.at(id)]);
@@ -270,7 +270,7 @@ class Chooser {
         choice.lost.push_back(
             {fmt::format("{} ({})", offer.label, name_of(layout(offer))), cost_here(node, offer)});
     choice.refusals = answers.refusals;
-    if (const auto it = apart_.find(id); it != apart_.end()) choice.refusals.push_back(it->second);
+    if (const auto it = decomposed_.find(id); it != decomposed_.end()) choice.refusals.push_back(it->second);
     return choice;
   }
 
@@ -278,10 +278,10 @@ class Chooser {
   std::vector<NodeId> nodes_;  // in the order of execution
   std::uint64_t any_kernels_;
   std::map<NodeId, Answers> answers_;
-  std::map<NodeId, std::size_t> chosen_;      // index of the offer
-  std::map<NodeId, Answers::Refusal> apart_;  // why parts of a node are not one
-  std::map<ValueId, std::size_t> values_;     // variables of the problem
-  std::map<ValueId, std::size_t> states_;     // answers for them
+  std::map<NodeId, std::size_t> chosen_;           // index of the offer
+  std::map<NodeId, Answers::Refusal> decomposed_;  // why parts of a node are not one
+  std::map<ValueId, std::size_t> values_;          // variables of the problem
+  std::map<ValueId, std::size_t> states_;          // answers for them
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ const std::vector<Rule>& all_rules() {
                       add_merge_fake_quantize,
                       add_fuse_group_conv,
                       add_fuse_bias,
-                      add_raise_activation,
+                      add_hoist_activation,
                       add_fuse_simple,
                       add_fuse_sum,
                       add_fuse_conv_depthwise,

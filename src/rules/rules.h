@@ -34,7 +34,7 @@ void add_fuse_pad(Rules& rules);
 void add_merge_fake_quantize(Rules& rules);
 void add_fuse_group_conv(Rules& rules);
 void add_fuse_bias(Rules& rules);
-void add_raise_activation(Rules& rules);
+void add_hoist_activation(Rules& rules);
 void add_fuse_simple(Rules& rules);
 void add_fuse_sum(Rules& rules);
 void add_fuse_conv_depthwise(Rules& rules);

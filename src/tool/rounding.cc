@@ -5,7 +5,7 @@
 
 #include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
-#include "ops/apart.h"
+#include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 
@@ -42,7 +42,7 @@ Alone alone(const Graph& g, NodeId id, const std::vector<Tensor>& in) {
   const auto copy = a.graph.add_node(n.op, std::move(inputs), n.name, -1, n.bodies);
   a.graph.add_result("y", a.graph.node(copy).outputs[0]);
   std::vector<NodeId> parts{copy};
-  if (may_come_apart(a.graph, n)) parts = take_apart(a.graph, copy);
+  if (can_decompose(a.graph, n)) parts = decompose(a.graph, copy);
   for (const auto part : parts)
     if (epilogue_size(a.graph.node(part)) > 0) split_epilogue(a.graph, part, 0);
   return a;

@@ -126,7 +126,7 @@ class TurnsOfEngines(WithStandIn):
     def test_load_and_memory_take_fresh_processes(self) -> None:
         results = self.turns("openvino", mode="load").run(self.model)
         self.assertEqual(results["lamina"]["values"], [3.0] * 3)
-        self.assertLess({"lamina+cache", "openvino+cache"}, set(results))
+        self.assertEqual(set(results), {"lamina", "openvino", "openvino+cache"})
         results = self.turns("openvino", mode="memory", rounds=1).run(self.model)
         self.assertGreater(results["lamina"]["median"], 1)
 
@@ -173,7 +173,7 @@ class Tables(unittest.TestCase):
             "openvino": {"values": [3.0], "median": 3.0},
             "onnxruntime": {"values": [2.4], "median": 2.4},
             "mnn": {"failed": "mnn: no"},
-            "lamina+cache": {"values": [1.0], "median": 1.0},
+            "openvino+cache": {"values": [1.0], "median": 1.0},
         }
         found = rivals(results, "lamina", "latency", limited=False)
         self.assertEqual(set(found), {"openvino", "onnxruntime"})

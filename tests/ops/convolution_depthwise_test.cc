@@ -7,7 +7,7 @@
 #include "graph/verify.h"
 #include "interpreter/interpreter.h"
 #include "op_testing.h"
-#include "ops/apart.h"
+#include "ops/decompose.h"
 #include "ops/operators.h"
 
 namespace lamina {
@@ -75,7 +75,7 @@ TEST(ConvolutionDepthwise, comes_apart_with_its_epilogue_and_what_that_reads) {
 )");
   EXPECT_EQ(verify(g), Strings{});
   const auto before = g;
-  const auto nodes = take_apart(g, g.order().at(0));
+  const auto nodes = decompose(g, g.order().at(0));
   EXPECT_EQ(verify(g), Strings{});
   EXPECT_EQ(g.node_count(), 2u);
   EXPECT_EQ(g.node(nodes.front()).name, "first");

@@ -249,8 +249,7 @@ void Example::find_runs(const std::vector<std::vector<Dims>>& dims) {
     for (std::uint64_t t = 0; t < kTries; ++t) {
       Run run;
       for (std::size_t k = 0; k < dims[i].size(); ++k)
-        run.inputs.push_back(input_tensor(graph_.type(graph_.inputs()[k]), dims[i][k], k,
-                                          i == 0 && t == 0 ? 0 : seed_ + 10 * i + t));
+        run.inputs.push_back(input_tensor(graph_, k, dims[i][k], i == 0 && t == 0 ? 0 : seed_ + 10 * i + t));
       Reference found;
       try {
         found = reference(graph_, run.inputs);

@@ -6,6 +6,7 @@
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "tests/property/stability.h"
+#include "tests/property/wide_values.h"
 
 namespace lamina::testing {
 namespace {
@@ -14,13 +15,17 @@ constexpr double kLargestValue = 1e4;
 
 }  // namespace
 
-Tensor input_tensor(const TensorType& type, const Dims& dims, std::size_t index, std::uint64_t seed) {
-  const Tensor t = seeded_tensor(type.element, dims, seed * 977 + index);
-  if (!is_float(type.element)) return t;
+Tensor input_tensor(const Graph& graph, std::size_t index, const Dims& dims, std::uint64_t seed) {
+  const auto v = graph.inputs()[index];
+  const auto type = graph.type(v).element;
+  const auto own_seed = seed * 977 + index;
+  if (graph.value(v).name.rfind("wide", 0) == 0) return wide_tensor(type, dims, own_seed);
+  const Tensor t = seeded_tensor(type, dims, own_seed);
+  if (!is_float(type)) return t;
   constexpr double kScale[] = {1, 3, 0.5, 2};
   auto values = to_doubles(t);
-  for (auto& v : values) v *= kScale[index % 4];
-  return from_doubles(type.element, dims, values);
+  for (auto& x : values) x *= kScale[index % 4];
+  return from_doubles(type, dims, values);
 }
 
 void GraphBuilder::keep_sample(ValueId v, Tensor tensor) {
@@ -28,12 +33,21 @@ void GraphBuilder::keep_sample(ValueId v, Tensor tensor) {
   samples_[v.index] = std::move(tensor);
 }
 
-ValueId GraphBuilder::input(ElementType type, Dims dims) {
+ValueId GraphBuilder::add_input(const char* name, ElementType type, const Dims& dims) {
   const auto index = graph_.inputs().size();
-  const TensorType full{type, Shape::of(dims)};
-  const auto v = graph_.add_input("x" + std::to_string(index), full);
-  keep_sample(v, input_tensor(full, dims, index, 0));
-  pool_.push_back(v);
+  const auto v = graph_.add_input(name + std::to_string(index), {type, Shape::of(dims)});
+  keep_sample(v, input_tensor(graph_, index, dims, 0));
+  return v;
+}
+
+ValueId GraphBuilder::input(ElementType type, Dims dims) {
+  pool_.push_back(add_input("x", type, dims));
+  return pool_.back();
+}
+
+ValueId GraphBuilder::wide_input(ElementType type, Dims dims) {
+  const auto v = add_input("wide", type, dims);
+  if (!is_float(type)) pool_.push_back(v);
   return v;
 }
 
@@ -41,6 +55,10 @@ ValueId GraphBuilder::constant(Tensor tensor) {
   const auto v = graph_.add_constant(tensor);
   keep_sample(v, std::move(tensor));
   return v;
+}
+
+ValueId GraphBuilder::wide_constant(ElementType type, const Dims& dims) {
+  return constant(wide_tensor(type, dims, static_cast<std::uint64_t>(below(1000))));
 }
 
 ValueId GraphBuilder::floats(const Dims& dims, double low, double high) {
@@ -64,15 +82,15 @@ ValueId GraphBuilder::weights(const Dims& dims, double scale) {
   return v;
 }
 
-bool GraphBuilder::worth_keeping(const Graph& graph, NodeId node, const std::vector<Tensor>& in,
-                                 const std::vector<Tensor>& out) const {
+bool GraphBuilder::worth_keeping(NodeId node, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
+                                 bool bounded) const {
   for (const auto& t : out) {
     if (t.size() > most_elements() || t.rank() > 6) return false;
-    if (!is_float(t.element_type())) continue;
+    if (!is_float(t.element_type()) || !bounded) continue;
     for (const double v : to_doubles(t))
       if (!(std::fabs(v) <= kLargestValue)) return false;
   }
-  return near_discontinuity(graph, node, in, out).empty();
+  return near_discontinuity(graph_, node, in, out).empty();
 }
 
 bool GraphBuilder::fits(const Node& node, const std::vector<Tensor>& in) const {
@@ -88,8 +106,8 @@ bool GraphBuilder::fits(const Node& node, const std::vector<Tensor>& in) const {
   }
 }
 
-std::vector<ValueId> GraphBuilder::add_many(Op op, std::vector<ValueId> inputs, int outputs,
-                                            std::vector<Graph> bodies) {
+std::vector<ValueId> GraphBuilder::add_node(Op op, std::vector<ValueId> inputs, int outputs,
+                                            std::vector<Graph> bodies, bool bounded) {
   std::vector<Tensor> in;
   for (auto v : inputs) in.push_back(v.valid() ? sample(v) : Tensor());
   Node node;
@@ -101,16 +119,27 @@ std::vector<ValueId> GraphBuilder::add_many(Op op, std::vector<ValueId> inputs, 
   const auto id = graph_.add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies));
   const auto out = interpret_node(graph_.node(id), in);
   const auto made = graph_.node(id).outputs;
-  if (!worth_keeping(graph_, id, in, out)) {
+  if (!worth_keeping(id, in, out, bounded)) {
     graph_.erase(id);
     return {};
   }
   for (std::size_t i = 0; i < made.size(); ++i) {
     keep_sample(made[i], out[i]);
-    if (out[i].size() > 0) pool_.push_back(made[i]);
+    if (out[i].size() > 0 && bounded) pool_.push_back(made[i]);
   }
   ++nodes_;
   return made;
+}
+
+std::vector<ValueId> GraphBuilder::add_many(Op op, std::vector<ValueId> inputs, int outputs,
+                                            std::vector<Graph> bodies) {
+  return add_node(std::move(op), std::move(inputs), outputs, std::move(bodies), true);
+}
+
+std::optional<ValueId> GraphBuilder::add_unbounded(Op op, std::vector<ValueId> inputs) {
+  const auto made = add_node(std::move(op), std::move(inputs), -1, {}, false);
+  if (made.empty()) return std::nullopt;
+  return made[0];
 }
 
 std::optional<ValueId> GraphBuilder::add(Op op, std::vector<ValueId> inputs, int outputs,
@@ -131,6 +160,7 @@ double GraphBuilder::largest(ValueId v) const {
 }
 
 std::optional<ValueId> GraphBuilder::pick(const Test& fits) {
+  if (focus_.valid() && fits(focus_) && percent(90)) return focus_;
   std::vector<ValueId> found;
   for (auto v : pool_)
     if (fits(v)) found.push_back(v);

@@ -12,8 +12,8 @@
 namespace lamina::testing {
 
 /// The tensor that input `index` of a graph gets for a seed: floats uniform with a scale that depends on the
-/// index, integers as in seeded_tensor().
-Tensor input_tensor(const TensorType& type, const Dims& dims, std::size_t index, std::uint64_t seed);
+/// index, integers as in seeded_tensor(); wide_tensor() when the input's name begins with "wide".
+Tensor input_tensor(const Graph& graph, std::size_t index, const Dims& dims, std::uint64_t seed);
 
 class GraphBuilder {
  public:
@@ -49,7 +49,10 @@ class GraphBuilder {
 
   // Values.
   ValueId input(ElementType type, Dims dims);
+  /// Values over the type's whole range. Floats so are for the caller's next node only: no other picks them.
+  ValueId wide_input(ElementType type, Dims dims);
   ValueId constant(Tensor tensor);
+  ValueId wide_constant(ElementType type, const Dims& dims);
   /// Uniform in [low, high).
   ValueId floats(const Dims& dims, double low = -1, double high = 1);
   ValueId number(double value) { return constant(Tensor::scalar(static_cast<float>(value))); }
@@ -59,6 +62,8 @@ class GraphBuilder {
   /// The node's first output, unless it was taken back.
   std::optional<ValueId> add(Op op, std::vector<ValueId> inputs, int outputs = -1,
                              std::vector<Graph> bodies = {});
+  /// Like add(), however large the result is; only the caller's next node may read it.
+  std::optional<ValueId> add_unbounded(Op op, std::vector<ValueId> inputs);
   /// Like add(), all outputs.
   std::vector<ValueId> add_many(Op op, std::vector<ValueId> inputs, int outputs = -1,
                                 std::vector<Graph> bodies = {});
@@ -75,6 +80,10 @@ class GraphBuilder {
   /// A value that nodes may read (no constant), mostly one of the last; nothing when none fits.
   std::optional<ValueId> pick(const Test& fits);
   std::optional<ValueId> pick_f32(std::size_t low_rank = 0, std::size_t high_rank = 99);
+  /// While a value has the focus, nodes mostly read that one where it fits. An invalid id ends it.
+  void focus(ValueId v) { focus_ = v; }
+  /// The value that came last.
+  ValueId newest() const { return pool_.back(); }
   /// A float value of that shape: an older one, a new input or a constant.
   ValueId partner(const Dims& dims);
   /// A shape that broadcasts to `dims`.
@@ -87,8 +96,11 @@ class GraphBuilder {
 
  private:
   bool fits(const Node& node, const std::vector<Tensor>& in) const;
-  bool worth_keeping(const Graph& graph, NodeId node, const std::vector<Tensor>& in,
-                     const std::vector<Tensor>& out) const;
+  bool worth_keeping(NodeId node, const std::vector<Tensor>& in, const std::vector<Tensor>& out,
+                     bool bounded) const;
+  ValueId add_input(const char* name, ElementType type, const Dims& dims);
+  std::vector<ValueId> add_node(Op op, std::vector<ValueId> inputs, int outputs, std::vector<Graph> bodies,
+                                bool bounded);
   void keep_sample(ValueId v, Tensor tensor);
 
   std::size_t most_elements() const { return large_ ? 120000 : 6000; }
@@ -99,6 +111,7 @@ class GraphBuilder {
   std::vector<Tensor> samples_;  // by value
   std::vector<ValueId> pool_;    // inputs and outputs of nodes, in the order in which they came
   std::vector<ValueId> weights_;
+  ValueId focus_;
   std::size_t nodes_ = 0;
 };
 

@@ -15,6 +15,8 @@ struct Family {
 };
 
 using Families = std::vector<Family>;
+void add_integer_families(Families& families);      ///< all integer types, values over their whole range
+void add_quantised_families(Families& families);    ///< Quantize and Dequantize per axis, moved and joined
 void add_binary_families(Families& families);       ///< convolutions of +1 and -1
 void add_compute_families(Families& families);      ///< convolutions, matrix products, poolings
 void add_elementwise_families(Families& families);  ///< arithmetic, activations, comparisons, conversions
@@ -26,6 +28,9 @@ void add_fusions(Families& families);               ///< stages of epilogues, gr
 void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
 
 const Families& all_families();
+
+/// i8 to u64.
+const std::vector<ElementType>& integer_types();
 
 /// A random graph of 1 to about 20 nodes; the same for the same seed on every machine.
 Graph random_graph(std::uint64_t seed);

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <numeric>
 
 #include "graph/text.h"
 #include "ops/operators.h"
+#include "ops/shaping.h"
 #include "tests/property/operators.h"
 
 namespace lamina::testing {
@@ -20,8 +22,11 @@ void add_first_input(GraphBuilder& b) {
       b.input(ElementType::f32, {n, c, b.below(4) + 1, b.below(5) + 1, b.below(5) + 1});
       break;
     case 3:
-      b.input(b.one_of({ElementType::i64, ElementType::i32, ElementType::u8, ElementType::i8}),
-              {n, c, b.extent()});
+      if (b.percent(50))
+        b.wide_input(b.one_of(integer_types()), {n, c, b.extent()});
+      else
+        b.input(b.one_of({ElementType::i64, ElementType::i32, ElementType::u8, ElementType::i8}),
+                {n, c, b.extent()});
       b.input(ElementType::f32, {n, c, b.extent()});
       break;
     case 4:
@@ -33,14 +38,45 @@ void add_first_input(GraphBuilder& b) {
   }
 }
 
+Ints random_order(GraphBuilder& b, std::size_t rank) {
+  Ints order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t i = rank; i-- > 1;)
+    std::swap(order[i], order[static_cast<std::size_t>(b.below(static_cast<std::int64_t>(i) + 1))]);
+  return order;
+}
+
+/// A Transpose, any other family behind it, and mostly the Transpose back where the rank is still the same.
+void add_between_transposes(GraphBuilder& b) {
+  const auto x = b.pick([&](ValueId v) { return b.rank(v) >= 2; });
+  if (!x) return;
+  const auto order = random_order(b, b.rank(*x));
+  const auto there = b.add(Transpose{}, {*x, b.ints(order)});
+  if (!there) return;
+  b.focus(*there);
+  const auto& families = all_families();
+  for (auto n = b.between(1, 2); n-- > 0;) {
+    families[static_cast<std::size_t>(b.between(1, static_cast<std::int64_t>(families.size()) - 1))].add(b);
+    b.focus(b.newest());
+  }
+  b.focus({});
+  const auto last = b.newest();
+  if (last == *there || b.rank(last) < 2 || b.percent(10)) return;
+  auto back = random_order(b, b.rank(last));
+  if (back.size() == order.size() && b.percent(80))
+    for (std::size_t i = 0; i < order.size(); ++i)
+      back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  b.add(Transpose{}, {last, b.ints(back)});
+}
+
 }  // namespace
 
 const Families& all_families() {
   static const Families all = [] {
-    Families families;
-    for (auto* add :
-         {add_compute_families, add_elementwise_families, add_movement_families, add_norm_families,
-          add_special_families, add_binary_families, add_pieces, add_fusions, add_blocks})
+    Families families{{"between transposes", 8, add_between_transposes}};
+    for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
+                      add_norm_families, add_special_families, add_integer_families, add_quantised_families,
+                      add_binary_families, add_pieces, add_fusions, add_blocks})
       add(families);
     return families;
   }();

@@ -83,28 +83,6 @@ void add_fake_quantize(GraphBuilder& b) {
         {*x, low, high, same ? low : b.floats(other, -3, -1), same ? high : b.floats(other, 1, 3)});
 }
 
-void add_quantize_and_back(GraphBuilder& b) {
-  const auto x = b.pick_f32(1, 5);
-  if (!x) return;
-  const auto type = b.one_of({ElementType::u8, ElementType::i8});
-  const bool each = b.percent(35) && b.rank(*x) >= 2;
-  const Dims dims = each ? Dims{b.dims(*x)[1]} : Dims{};
-  const auto scale = b.floats(dims, 0.05, 0.5);
-  Quantize quantize;
-  quantize.destination_type = type;
-  const auto zero = b.percent(60) ? integers(b, type, dims) : ValueId();
-  const auto q =
-      b.add(quantize, zero.valid() ? std::vector<ValueId>{*x, scale, zero} : std::vector<ValueId>{*x, scale});
-  if (q && b.percent(85))
-    b.add(Dequantize{},
-          zero.valid() ? std::vector<ValueId>{*q, scale, zero} : std::vector<ValueId>{*q, scale});
-}
-
-void add_dequantize(GraphBuilder& b) {
-  const auto x = b.pick([&](ValueId v) { return bits_of(b.element(v)) == 8 && is_integer(b.element(v)); });
-  if (x) b.add(Dequantize{}, {*x, b.floats({}, 0.05, 0.5)});
-}
-
 template <class Cell>
 Cell recurrent(GraphBuilder& b, std::int64_t hidden) {
   Cell op;
@@ -214,8 +192,6 @@ void add_special_families(Families& families) {
   families.push_back({"integer arithmetic", 4, add_integer_arithmetic});
   families.push_back({"logic", 2, add_logic});
   families.push_back({"fake quantize", 4, add_fake_quantize});
-  families.push_back({"quantize and back", 3, add_quantize_and_back});
-  families.push_back({"dequantize", 2, add_dequantize});
   families.push_back({"sequence", 2, add_sequence});
   families.push_back({"cell", 2, add_cell});
   families.push_back({"attention", 2, add_attention});

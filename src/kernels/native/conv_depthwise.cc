@@ -6,8 +6,8 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/conv_depthwise_run.h"
-#include "ops/apart.h"
 #include "ops/convolution_depthwise.h"
+#include "ops/decompose.h"
 
 namespace lamina {
 namespace {
@@ -167,9 +167,9 @@ double microseconds_of(const Code& c) {
   return us - std::min(far_gain(c), us / 4);
 }
 
-Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& apart) {
-  if (apart.node_count() != 2 || first.node().inputs[0] != apart.inputs().at(0))
-    return Verdict::no("{} nodes before, wanted one", apart.node_count() - 1);
+Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& parts) {
+  if (parts.node_count() != 2 || first.node().inputs[0] != parts.inputs().at(0))
+    return Verdict::no("{} nodes before, wanted one", parts.node_count() - 1);
   if (!second.all(ElementType::f32)) return Verdict::no("element types other than f32");
   if (v.rank(0) > 4) return Verdict::no("three spatial axes");
   for (const auto* part : {&first, &second}) {
@@ -232,9 +232,9 @@ conv_depthwise::Parents parents_of(const NodeView& first, std::string& why) {
 }  // namespace
 
 void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
-  const auto apart = taken_apart(v.graph(), v.id());
-  const NodeView first(apart.graph, apart.nodes.front()), second(apart.graph, apart.nodes.back());
-  if (const auto verdict = takes(v, first, second, apart.graph); !verdict)
+  const auto parts = decomposition_of(v.graph(), v.id());
+  const NodeView first(parts.graph, parts.nodes.front()), second(parts.graph, parts.nodes.back());
+  if (const auto verdict = takes(v, first, second, parts.graph); !verdict)
     return answers.refuse("native", "{}", verdict.reason());
   std::string why;
   const auto between = gemm::read_epilogue(first, Layout::channels_last, why);

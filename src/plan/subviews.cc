@@ -1,4 +1,4 @@
-#include "plan/parts.h"
+#include "plan/subviews.h"
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ class Finder {
     for (const auto& p : picked) offers_[p.node] = &p.offer;
   }
 
-  Parts run() {
+  Subviews run() {
     for (auto it = picked_.rbegin(); it != picked_.rend(); ++it)
       if (const auto* c = graph_.node(it->node).op.as<Concat>(); c && it->offer.skips_in_place)
         concat(*it, c->axis);
@@ -49,7 +49,7 @@ class Finder {
       const auto& op = graph_.node(p.node).op;
       if ((op.is<Split>() || op.is<VariadicSplit>()) && !p.offer.last_resort) split(p);
     }
-    return std::move(parts_);
+    return std::move(subviews_);
   }
 
  private:
@@ -58,8 +58,8 @@ class Finder {
     return std::find(list.begin(), list.end(), i) != list.end();
   }
   std::int64_t row_of(ValueId v) const {
-    const auto it = parts_.of.find(v);
-    return it == parts_.of.end() ? 0 : it->second.row;
+    const auto it = subviews_.of.find(v);
+    return it == subviews_.of.end() ? 0 : it->second.row;
   }
 
   /// Every reader takes the value as it lies in `layout`, in rows apart where `wide`.
@@ -98,14 +98,14 @@ class Finder {
       first += dims(v)[axis] * g.inner;
     }
     if (std::find(in_place.begin(), in_place.end(), true) != in_place.end())
-      parts_.in_place[p.node] = in_place;
+      subviews_.in_place[p.node] = in_place;
   }
 
   /// The value's producer can write it in that place.
   bool part_fits(ValueId v, Layout layout, bool wide) const {
     const auto producer = graph_.producer(v);
     const auto it = producer.valid() ? offers_.find(producer) : offers_.end();
-    if (it == offers_.end() || parts_.of.contains(v) || graph_.is_result(v)) return false;
+    if (it == offers_.end() || subviews_.of.contains(v) || graph_.is_result(v)) return false;
     const auto& offer = *it->second;
     const auto& outputs = graph_.node(producer).outputs;
     const auto output =
@@ -134,29 +134,29 @@ class Finder {
     if (!g.wide && (!g.dense || outer_row != 0)) return;
     const auto row = g.wide ? (outer_row != 0 ? outer_row : shape[1]) : 0;
     for (const auto v : node.outputs)
-      if (parts_.of.contains(v) || graph_.is_result(v) || !readers_take(v, layout, row != 0)) return;
+      if (subviews_.of.contains(v) || graph_.is_result(v) || !readers_take(v, layout, row != 0)) return;
     std::int64_t first = 0;
     for (const auto v : node.outputs) {
       add(v, {x, first, row});
       first += dims(v)[axis] * g.inner;
     }
-    parts_.free.push_back(p.node);
+    subviews_.free.push_back(p.node);
   }
 
-  void add(ValueId v, const Part& part) {
-    parts_.of[v] = part;
-    parts_.order.push_back(v);
+  void add(ValueId v, const Subview& part) {
+    subviews_.of[v] = part;
+    subviews_.order.push_back(v);
   }
 
   const Graph& graph_;
   const std::vector<Picked>& picked_;
   std::map<NodeId, const Offer*> offers_;
-  Parts parts_;
+  Subviews subviews_;
 };
 
 }  // namespace
 
-Parts find_parts(const Graph& graph, const std::vector<Picked>& picked) {
+Subviews find_subviews(const Graph& graph, const std::vector<Picked>& picked) {
   return Finder(graph, picked).run();
 }
 

@@ -31,41 +31,41 @@ std::size_t copies(const std::vector<std::string>& labels) {
 const std::string kTwo =
     "graph (x: f32[1,3,5,4], z: f32[1,4,5,4]) -> (y) {\n a = Softmax(x) axis=3\n b = Softmax(z) axis=3\n";
 
-TEST(Parts, of_a_concat_are_written_in_their_place) {
+TEST(Subviews, of_a_concat_are_written_in_their_place) {
   EXPECT_EQ(copies(labels_of(kTwo + " y = Concat(a, b) axis=1\n}\n")), 0u);
   EXPECT_EQ(
       copies(labels_of(kTwo + " c = Concat(a, b) axis=1\n i = const i64[1] {1}\n y = ReduceSum(c, i)\n}\n")),
       0u);
 }
 
-TEST(Parts, that_are_read_elsewhere_too) {
+TEST(Subviews, that_are_read_elsewhere_too) {
   labels_of(kTwo + " c = Concat(a, b) axis=1\n d = Concat(b, a) axis=1\n y = Add(c, d)\n}\n");
   labels_of(kTwo +
             " c = Concat(a, b, a) axis=1\n r = Relu(a)\n i = const i64[1] {1}\n q = ReduceSum(r, i)\n y = "
             "Add(c, q)\n}\n");
 }
 
-TEST(Parts, that_are_results_inputs_or_constants_are_copied) {
+TEST(Subviews, that_are_results_inputs_or_constants_are_copied) {
   EXPECT_EQ(copies(labels_of("graph (x: f32[1,3,5,4]) -> (y, a) {\n a = Softmax(x) axis=3\n k = const "
                              "f32[1,2,5,4] seed(1)\n y = Concat(a, x, k) axis=1\n}\n")),
             1u);
 }
 
-TEST(Parts, along_an_axis_that_is_not_the_outermost_are_copied) {
+TEST(Subviews, along_an_axis_that_is_not_the_outermost_are_copied) {
   EXPECT_EQ(
       copies(labels_of("graph (x: f32[2,3,5,4], z: f32[2,4,5,4]) -> (y) {\n a = Softmax(x) axis=3\n b = "
                        "Softmax(z) axis=3\n y = Concat(a, b) axis=1\n}\n")),
       1u);
 }
 
-TEST(Parts, of_parts) {
+TEST(Subviews, of_parts) {
   EXPECT_EQ(
       copies(labels_of(kTwo + " c = Concat(a, b) axis=1\n d = Softmax(c) axis=3\n e = Concat(c, d) axis=1\n"
                               " f = Softmax(e) axis=2\n y = Concat(e, f) axis=1\n}\n")),
       0u);
 }
 
-TEST(Parts, in_rows_of_wider_channels) {
+TEST(Subviews, in_rows_of_wider_channels) {
   const std::string convolutions =
       " w = const f32[24,16,3,3] seed(1)\n v = const f32[40,16,3,3] seed(2)\n"
       " a = Convolution(x, w)\n b = Convolution(x, v)\n c = Concat(a, b) axis=1\n";
@@ -83,7 +83,7 @@ TEST(Parts, in_rows_of_wider_channels) {
   }
 }
 
-TEST(Parts, of_a_split_are_read_where_they_are) {
+TEST(Subviews, of_a_split_are_read_where_they_are) {
   EXPECT_EQ(copies(labels_of(
                 "graph (x: f32[1,8,5,4]) -> (y) {\n a = Softmax(x) axis=3\n i = const i64[] {1}\n s, t = "
                 "Split(a, i) num_splits=2\n p = Softmax(s) axis=3\n q = Softmax(t) axis=2\n y = Add(p, "

@@ -1,5 +1,5 @@
-/// Nodes that stand for two: the plan takes them apart where that is faster, and says so.
-#include "plan/apart.h"
+/// Nodes that stand for two: the plan decomposes them where that is faster, and says so.
+#include "plan/decompose.h"
 
 #include "ops/convolution_depthwise.h"
 #include "tests/plan/run_graph.h"
@@ -37,33 +37,33 @@ bool says(const Choice& choice, const std::string& what) {
   return false;
 }
 
-TEST(Apart, what_no_kernel_takes_as_one) {
+TEST(Decompose, what_no_kernel_takes_as_one) {
   const auto g = pair_of("1,4,3,5,5", "8,4,1,1,1", "8,1,3,3,3", 8);
   const auto plan = plan_of(g);
   EXPECT_EQ(convolutions(*plan), 2u);
   ASSERT_EQ(plan->choices.size(), 2u);
   for (const auto& choice : plan->choices) EXPECT_TRUE(says(choice, "three spatial axes")) << choice.label;
   const auto in = random_inputs(g, 1);
-  expect_close(run_graph(g, in).outputs[0], interpret(g, in)[0], "apart");
+  expect_close(run_graph(g, in).outputs[0], interpret(g, in)[0], "decomposed");
 }
 
 /// Whatever the costs of this processor say: the plan follows them.
-TEST(Apart, the_cheaper_way_is_taken_and_the_other_one_named) {
+TEST(Decompose, the_cheaper_way_is_taken_and_the_other_one_named) {
   for (const auto& g : {pair_of("1,16,112,112", "96,16,1,1", "96,1,3,3", 96, "strides=[2,2]"),
                         pair_of("1,64,14,14", "128,64,1,1", "128,1,5,5", 128),
                         pair_of("1,8,4,400", "17,8,1,1", "17,1,3,3", 17, "pads_begin=[1,1]"),
                         pair_of("1,512,9,9", "512,512,1,1", "512,1,7,7", 512),
                         pair_of("1,64,200,6", "64,64,1,1", "64,1,3,3", 64, "dilations=[60,1]")}) {
     const auto plan = plan_of(g);
-    const bool apart = convolutions(*plan) == 2;
+    const bool decomposed = convolutions(*plan) == 2;
     const auto& first = plan->choices.at(0);
-    if (apart) {
+    if (decomposed) {
       EXPECT_TRUE(says(first, "one node with its neighbours (ConvolutionDepthwise)")) << first.label;
       EXPECT_TRUE(says(plan->choices.at(1), "us, its parts alone at"));
     } else {
       ASSERT_EQ(plan->choices.size(), 1u);
       EXPECT_TRUE(std::any_of(first.lost.begin(), first.lost.end(), [&](const auto& lost) {
-        return lost.label.starts_with("apart: ") && lost.cost >= first.cost;
+        return lost.label.starts_with("decomposed: ") && lost.cost >= first.cost;
       }));
     }
     const auto in = random_inputs(g, 1);
@@ -71,15 +71,15 @@ TEST(Apart, the_cheaper_way_is_taken_and_the_other_one_named) {
   }
 }
 
-TEST(Apart, windows_whose_lines_lie_far_from_each_other_are_faster_alone) {
+TEST(Decompose, windows_whose_lines_lie_far_from_each_other_are_faster_alone) {
   const auto plan = plan_of(pair_of("1,64,200,6", "64,64,1,1", "64,1,3,3", 64, "dilations=[98,1]"));
   EXPECT_EQ(convolutions(*plan), 2u);
 }
 
-TEST(Apart, offers_have_the_layouts_of_the_node) {
+TEST(Decompose, offers_have_the_layouts_of_the_node) {
   const auto g = pair_of("1,16,12,12", "32,16,1,1", "32,1,3,3", 32);
   const auto id = g.order().at(0);
-  const auto offers = offers_apart(g, id);
+  const auto offers = decomposed_offers(g, id);
   ASSERT_FALSE(offers.empty());
   for (const auto& o : offers) {
     EXPECT_EQ(o.inputs.size(), g.node(id).inputs.size());

@@ -1,5 +1,5 @@
-/// Activations and arithmetic with one number go before the reshapes, transposes and joints between them and
-/// the convolutions, matrix products or poolings whose epilogues then take them.
+/// Activations and arithmetic with one number are hoisted above the reshapes, transposes and joints between
+/// them and the convolutions, matrix products or poolings whose epilogues then take them.
 #include <algorithm>
 
 #include "ops/activation.h"
@@ -53,7 +53,7 @@ ValueId as_number(Rewrite& r, ValueId v, const Dims& shape) {
 }
 
 /// The node on another value in the place of input `running`.
-ValueId raised(Rewrite& r, const Node& root, std::size_t running, ValueId v) {
+ValueId hoisted(Rewrite& r, const Node& root, std::size_t running, ValueId v) {
   auto inputs = root.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (i == running)
@@ -83,8 +83,8 @@ void add_over_concat(Rules& rules) {
   const auto activation =
       node("activation", [](const Graph& g, const Node& n) { return works_anywhere(g, n, 0); }, {concat});
   rules.push_back(
-      rule("raise-activation-over-concat",
-           "An activation behind a Concat of convolutions or matrix products goes before it, to each of them",
+      rule("hoist-activation-over-concat",
+           "Hoists an activation above a Concat of convolutions or matrix products, to each of them",
            RuleSet::runtime, activation)
           .when([=](const Match& m) -> Verdict {
             const auto& type = m.type(concat);
@@ -96,7 +96,7 @@ void add_over_concat(Rules& rules) {
           .make([=](Rewrite& r) {
             const Node root = r.match().root_node(), joined = r.match().node(concat);
             auto parts = joined.inputs;
-            for (auto& part : parts) part = raised(r, root, 0, part);
+            for (auto& part : parts) part = hoisted(r, root, 0, part);
             r.named_after(concat);
             r.replace(r.add(Op(joined.op), std::move(parts)));
           }));
@@ -104,7 +104,7 @@ void add_over_concat(Rules& rules) {
 
 }  // namespace
 
-void add_raise_activation(Rules& rules) {
+void add_hoist_activation(Rules& rules) {
   add_over_concat(rules);
   const auto movement =
       node("Reshape or Transpose", [](const Graph&, const Node& n) { return moves_elements(n); }, {any()})
@@ -117,8 +117,8 @@ void add_raise_activation(Rules& rules) {
                              return n.op.has(Trait::binary_elementwise) && works_anywhere(g, n, 1);
                            },
                            {constant_only(), movement});
-  rules.push_back(rule("raise-activation",
-                       "Activations behind Reshapes and Transposes go before them, to what has an epilogue",
+  rules.push_back(rule("hoist-activation",
+                       "Hoists activations above Reshapes and Transposes, to what has an epilogue",
                        RuleSet::runtime, either({activation, turned}))
                       .when([=](const Match& m) -> Verdict {
                         const auto& from = m.type(movement);
@@ -133,7 +133,7 @@ void add_raise_activation(Rules& rules) {
                         const Node root = m.root_node(), moved = m.node(movement);
                         const auto running = slot_of(root, m.value(movement));
                         auto movement_inputs = moved.inputs;
-                        movement_inputs[0] = raised(r, root, running, moved.inputs[0]);
+                        movement_inputs[0] = hoisted(r, root, running, moved.inputs[0]);
                         r.named_after(movement);
                         r.replace(r.add(Op(moved.op), std::move(movement_inputs)));
                       }));

@@ -1,10 +1,10 @@
-#include "plan/apart.h"
+#include "plan/decompose.h"
 
 #include <algorithm>
 
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
-#include "ops/apart.h"
+#include "ops/decompose.h"
 
 namespace lamina {
 namespace {
@@ -42,9 +42,9 @@ struct Way {
 };
 
 /// In which layout the graph's value is wanted, by the first of the parts that reads it.
-Layout layout_of(const Apart& apart, const Way& way, ValueId v) {
-  for (std::size_t n = 0; n < apart.nodes.size(); ++n) {
-    const auto& in = apart.graph.node(apart.nodes[n]).inputs;
+Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
+  for (std::size_t n = 0; n < parts.nodes.size(); ++n) {
+    const auto& in = parts.graph.node(parts.nodes[n]).inputs;
     if (const auto at = std::find(in.begin(), in.end(), v); at != in.end())
       return way.offers[n].inputs[static_cast<std::size_t>(at - in.begin())];
   }
@@ -52,32 +52,32 @@ Layout layout_of(const Apart& apart, const Way& way, ValueId v) {
 }
 
 /// What part `n` costs more because others make or want its operands in another layout.
-double reorders(const Apart& apart, const Way& way, std::size_t n) {
+double reorders(const Decomposition& parts, const Way& way, std::size_t n) {
   double cost = 0;
-  const auto& in = apart.graph.node(apart.nodes[n]).inputs;
+  const auto& in = parts.graph.node(parts.nodes[n]).inputs;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    if (!in[i].valid() || apart.graph.constant(in[i])) continue;
-    auto there = layout_of(apart, way, in[i]);
+    if (!in[i].valid() || parts.graph.constant(in[i])) continue;
+    auto there = layout_of(parts, way, in[i]);
     for (std::size_t m = 0; m < n; ++m)
-      if (apart.graph.producer(in[i]) == apart.nodes[m]) there = way.offers[m].outputs[0];
-    if (there != way.offers[n].inputs[i]) cost += reorder(apart.graph.type(in[i]));
+      if (parts.graph.producer(in[i]) == parts.nodes[m]) there = way.offers[m].outputs[0];
+    if (there != way.offers[n].inputs[i]) cost += reorder(parts.graph.type(in[i]));
   }
   return cost;
 }
 
 /// All ways to run the parts; of those that agree in layouts only the cheapest.
-std::vector<Way> ways_of(const Apart& apart) {
-  const auto& g = apart.graph;
+std::vector<Way> ways_of(const Decomposition& parts) {
+  const auto& g = parts.graph;
   std::vector<Way> ways(1);
-  for (std::size_t n = 0; n < apart.nodes.size(); ++n) {
-    const auto id = apart.nodes[n];
+  for (std::size_t n = 0; n < parts.nodes.size(); ++n) {
+    const auto id = parts.nodes[n];
     const auto& made = g.type(g.node(id).outputs[0]);
-    const double far = n + 1 < apart.nodes.size() ? cost_between(made) : 0;
+    const double far = n + 1 < parts.nodes.size() ? cost_between(made) : 0;
     std::vector<Way> longer;
     for (const auto& offer : usable(NodeView(g, id)))
       for (auto way : ways) {
         way.offers.push_back(offer);
-        way.cost += cost_with_stages(g, id, offer) + far + reorders(apart, way, n);
+        way.cost += cost_with_stages(g, id, offer) + far + reorders(parts, way, n);
         const auto same = std::find_if(longer.begin(), longer.end(), [&](const Way& w) {
           return std::equal(w.offers.begin(), w.offers.end(), way.offers.begin(), same_layouts);
         });
@@ -92,11 +92,11 @@ std::vector<Way> ways_of(const Apart& apart) {
 }
 
 /// The node's offer: what it reads and makes lies as its parts want it.
-Offer joined(const Graph& graph, const Node& node, const Apart& apart, const Way& way) {
+Offer joined(const Graph& graph, const Node& node, const Decomposition& parts, const Way& way) {
   Offer o;
   std::string labels;
   for (const auto& part : way.offers) labels += (labels.empty() ? "" : ", ") + part.label;
-  o.label = "apart: " + labels;
+  o.label = "decomposed: " + labels;
   o.inputs.assign(node.inputs.size(), Layout::plain);
   std::vector<ValueId> met;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -104,7 +104,7 @@ Offer joined(const Graph& graph, const Node& node, const Apart& apart, const Way
     if (!v.valid() || graph.constant(v)) continue;
     auto at = static_cast<std::size_t>(std::find(met.begin(), met.end(), v) - met.begin());
     if (at == met.size()) met.push_back(v);
-    o.inputs[i] = layout_of(apart, way, apart.graph.inputs().at(at));
+    o.inputs[i] = layout_of(parts, way, parts.graph.inputs().at(at));
   }
   o.outputs = way.offers.back().outputs;
   o.wide_outputs = way.offers.back().wide_outputs;
@@ -114,11 +114,11 @@ Offer joined(const Graph& graph, const Node& node, const Apart& apart, const Way
 
 }  // namespace
 
-std::vector<Offer> offers_apart(const Graph& graph, NodeId id) {
-  const auto apart = taken_apart(graph, id);
+std::vector<Offer> decomposed_offers(const Graph& graph, NodeId id) {
+  const auto parts = decomposition_of(graph, id);
   std::vector<Offer> best;
-  for (const auto& way : ways_of(apart)) {
-    auto offer = joined(graph, graph.node(id), apart, way);
+  for (const auto& way : ways_of(parts)) {
+    auto offer = joined(graph, graph.node(id), parts, way);
     const auto same =
         std::find_if(best.begin(), best.end(), [&](const auto& o) { return same_layouts(o, offer); });
     if (same == best.end())

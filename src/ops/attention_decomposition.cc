@@ -57,12 +57,12 @@ void share_sources(Graph& graph, const std::vector<SourceId>& all, const std::ve
 
 }  // namespace
 
-bool has_parts(const Graph& graph, const Node& n) {
+bool can_decompose_attention(const Graph& graph, const Node& n) {
   if (n.op.as<ScaledDotProductAttention>()->causal || !scale_of(graph, n)) return false;
   return !has(n, 3) || graph.type(n.inputs[3]).element == graph.type(n.inputs[0]).element;
 }
 
-std::vector<NodeId> add_attention_parts(Graph& graph, const Node& n) {
+std::vector<NodeId> decompose_attention(Graph& graph, const Node& n) {
   MatMul by_keys;
   by_keys.transpose_b = true;
   std::vector<ValueId> in{n.inputs[0], n.inputs[1]};

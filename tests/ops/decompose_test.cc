@@ -1,4 +1,4 @@
-#include "ops/apart.h"
+#include "ops/decompose.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using Strings = std::vector<std::string>;
 
 Graph parse(const std::string& text) { return parse_graph(text, operators()); }
 
-TEST(Apart, attention_is_two_products_and_a_softmax) {
+TEST(Decompose, attention_is_two_products_and_a_softmax) {
   auto g = parse(R"(graph (q: f32[2,3,5,4], k: f32[1,3,7,4], v: f32[2,3,7,6], m: f32[5,7]) -> (y) {
   sources {
     0 "scores" "MatMul"
@@ -30,7 +30,7 @@ TEST(Apart, attention_is_two_products_and_a_softmax) {
 }
 )");
   const auto before = g;
-  const auto parts = take_apart(g, g.order().at(0));
+  const auto parts = decompose(g, g.order().at(0));
   EXPECT_EQ(verify(g), Strings{});
   ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(g.node(parts[0]).bodies.at(0).node_count(), 2u);
@@ -46,10 +46,10 @@ TEST(Apart, attention_is_two_products_and_a_softmax) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one.data<float>()[i], two.data<float>()[i], 1e-6);
 }
 
-TEST(Apart, attention_whose_parts_are_not_known_stays) {
+TEST(Decompose, attention_whose_parts_are_not_known_stays) {
   const auto stays = [](const std::string& inputs, const std::string& call) {
     const auto g = parse("graph (" + inputs + ") -> (y) {\n y = ScaledDotProductAttention(" + call + "\n}\n");
-    return !may_come_apart(g, g.node(g.order().at(0)));
+    return !can_decompose(g, g.node(g.order().at(0)));
   };
   const std::string qkv = "q: f32[5,4], k: f32[7,4], v: f32[7,6]";
   EXPECT_FALSE(stays(qkv, "q, k, v)"));
@@ -59,15 +59,15 @@ TEST(Apart, attention_whose_parts_are_not_known_stays) {
   EXPECT_TRUE(stays("q: f32[5,E], k: f32[7,E], v: f32[7,6]", "q, k, v)"));
 }
 
-TEST(Apart, a_graph_of_its_own_has_the_inputs_once) {
+TEST(Decompose, a_graph_of_its_own_has_the_inputs_once) {
   const auto g = parse(R"(graph (x: f32[5,4]) -> (y) {
   y = ScaledDotProductAttention(x, x, x)
 }
 )");
-  const auto apart = taken_apart(g, g.order().at(0));
-  EXPECT_EQ(verify(apart.graph), Strings{});
-  EXPECT_EQ(apart.graph.inputs().size(), 1u);
-  EXPECT_EQ(apart.nodes.size(), 3u);
+  const auto parts = decomposition_of(g, g.order().at(0));
+  EXPECT_EQ(verify(parts.graph), Strings{});
+  EXPECT_EQ(parts.graph.inputs().size(), 1u);
+  EXPECT_EQ(parts.nodes.size(), 3u);
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+#include "ops/decompose.h"
+
+#include "ops/attention.h"
+#include "ops/convolution_depthwise.h"
+
+namespace lamina {
+
+bool can_decompose(const Graph& graph, const Node& node) {
+  return node.op.is<ConvolutionDepthwise>() ||
+         (node.op.is<ScaledDotProductAttention>() && can_decompose_attention(graph, node));
+}
+
+std::vector<NodeId> decompose(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  auto parts = node.op.is<ConvolutionDepthwise>() ? decompose_convolution_depthwise(graph, node)
+                                                  : decompose_attention(graph, node);
+  const auto from = node.outputs[0], to = graph.node(parts.back()).outputs[0];
+  const auto name = graph.value(from).name;
+  graph.replace(from, to);
+  graph.erase(id);
+  graph.set_value_name(to, name);
+  return parts;
+}
+
+Decomposition decomposition_of(const Graph& graph, NodeId id) {
+  Decomposition parts;
+  const Node& node = graph.node(id);
+  std::vector<ValueId> in, seen(graph.value_slots());
+  for (const auto v : node.inputs) {
+    if (!v.valid()) {
+      in.emplace_back();
+      continue;
+    }
+    auto& copy = seen[v.index];
+    if (const auto* constant = graph.constant(v); !copy.valid())
+      copy = constant ? parts.graph.add_constant(*constant, graph.value(v).name)
+                      : parts.graph.add_input(graph.value(v).name, graph.type(v));
+    in.push_back(copy);
+  }
+  const auto copy = parts.graph.add_node(node.op, std::move(in), node.name, -1, node.bodies);
+  parts.graph.add_result("y", parts.graph.node(copy).outputs[0]);
+  parts.nodes = decompose(parts.graph, copy);
+  return parts;
+}
+
+}  // namespace lamina
