@@ -36,6 +36,8 @@ class LAMINA_API Model {
   explicit Model(const std::string& path);
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  /// What a request keeps from run to run (ReadValue and Assign of OpenVINO), by name; most models have none.
+  const std::vector<Port>& variables() const;
   /// Texts that the file's maker left in it, by key (ONNX: metadata_props); empty for IR.
   const std::map<std::string, std::string>& metadata() const;
   /// "ONNX" or "OpenVINO IR"
@@ -79,11 +81,21 @@ class LAMINA_API Request {
   /// Gives memory for an output (used when type and shape fit; otherwise the request's own).
   void set_output(std::size_t index, Tensor tensor);
   /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is
-  /// missing.
+  /// missing. A run that throws leaves inputs and variables as they were, and no results; the request can be
+  /// used on.
   void run();
-  /// Result of the last run; overwritten by the next (clone() keeps it).
+  /// Result of the last run; overwritten by the next (clone() keeps it). Throws Error(bad_input) when nothing
+  /// has run, or the last run failed.
   const Tensor& output(std::size_t index) const;
   const Tensor& output(const std::string& name) const;
+  /// A copy of what the variable holds now. Throws Error(bad_input) when there is no such variable, or while
+  /// its initial value is yet to be computed of the inputs of the first run.
+  Tensor variable(const std::string& name) const;
+  /// Copies the value. Throws Error(bad_input) when there is no such variable, or when type or shape do not
+  /// fit it.
+  void set_variable(const std::string& name, const Tensor& value);
+  /// All variables have their initial values again, as in a new request: a new sequence begins.
+  void reset_state();
   /// Layer by layer, when Options::profile is set.
   std::vector<LayerTime> layer_times() const;
   /// Bytes of this request's memory for tensors.
@@ -105,8 +117,10 @@ class LAMINA_API CompiledModel {
   explicit CompiledModel(const Model& model, const Options& options = {});
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
+  const std::vector<Port>& variables() const;
   Request create_request() const;
-  /// Convenience: one inference on a request from a pool inside. Inputs in the model's order.
+  /// Convenience: one inference on a request from a pool inside. Inputs in the model's order. Nothing is kept
+  /// from call to call: variables begin with their initial values.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
   Tensor operator()(const Tensor& input) const { return (*this)(std::vector<Tensor>{input}).at(0); }
   /// How often each optimisation fired.

@@ -52,8 +52,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     precision_notes_.push_back("bf16 is not used yet: everything runs in f32");
   for (const auto& note : precision_notes_) log.warning("{}", note);
 
+  auto stateless = without_variables(std::move(original_));
+  original_ = stateless.graph;
   const auto rewriting = optimize_options(options);
-  Graph graph = original_;
+  Graph& graph = stateless.graph;
   optimize(graph, rewriting, ledger_);
   for (const auto& [rule, count] : ledger_.counts())
     if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
@@ -77,7 +79,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   };
   drop_pages(original_);  // what folding has read
   const auto ready =
-      std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
+      std::make_shared<Program>(std::move(stateless), std::move(program), std::make_shared<ModelWeights>());
   ready->plan_ahead();
   program_ = ready;
   if (const auto found = denormals()) log.log(LogLevel::info, "{}", to_string(found));
@@ -100,20 +102,18 @@ std::vector<Ledger> Compiled::late_ledgers() const {
   return late_->ledgers;
 }
 
-std::shared_ptr<Request> Compiled::pooled() const {
-  std::unique_ptr<Request> request;
+Compiled::Pooled::Pooled(const Compiled& compiled) : pool_(compiled.pool_) {
   {
     std::lock_guard lock(pool_->mutex);
-    if (!pool_->idle.empty()) {
-      request = std::move(pool_->idle.back());
-      pool_->idle.pop_back();
-    }
+    if (!pool_->idle.empty()) one_.splice(one_.begin(), pool_->idle, pool_->idle.begin());
   }
-  if (!request) request = std::make_unique<Request>(this->request());
-  return {request.release(), [pool = pool_](Request* r) {
-            std::lock_guard lock(pool->mutex);
-            pool->idle.emplace_back(r);
-          }};
+  if (one_.empty()) one_.push_back(compiled.request());
+  one_.front().reset_state();
+}
+
+Compiled::Pooled::~Pooled() {
+  std::lock_guard lock(pool_->mutex);
+  pool_->idle.splice(pool_->idle.begin(), one_);
 }
 
 CompiledModel::CompiledModel(const Model& model, const Options& options)
@@ -121,6 +121,7 @@ CompiledModel::CompiledModel(const Model& model, const Options& options)
 
 const std::vector<Port>& CompiledModel::inputs() const { return impl_->model().inputs(); }
 const std::vector<Port>& CompiledModel::outputs() const { return impl_->model().outputs(); }
+const std::vector<Port>& CompiledModel::variables() const { return impl_->model().variables(); }
 Request CompiledModel::create_request() const { return impl_->request(); }
 int CompiledModel::threads() const { return impl_->threads(); }
 std::size_t CompiledModel::weight_memory() const { return impl_->program()->weight_bytes(); }
@@ -129,7 +130,7 @@ std::shared_ptr<const Compiled> CompiledModel::share() const { return impl_; }
 std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs) const {
   if (inputs.size() != this->inputs().size())
     fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(), this->inputs().size());
-  const auto request = impl_->pooled();
+  Compiled::Pooled request(*impl_);
   for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
   request->run();
   std::vector<Tensor> out;

@@ -12,12 +12,13 @@ class LoadedModel {
   const Loaded& loaded() const { return loaded_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
+  const std::vector<Port>& variables() const { return variables_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
 
  private:
   std::string path_;
   Loaded loaded_;
-  std::vector<Port> inputs_, outputs_;
+  std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> unsupported_;
 };
 

@@ -1,6 +1,7 @@
 #include "lamina/model.h"
 
 #include "api/loaded_model.h"
+#include "exec/variables.h"
 #include "formats/formats.h"
 
 namespace lamina {
@@ -45,11 +46,18 @@ LoadedModel::LoadedModel(const std::string& path) : path_(path), loaded_(read_fi
   for (const auto v : g.inputs()) inputs_.push_back(port_of(g.value(v).name, g.type(v)));
   for (const auto& r : g.results()) outputs_.push_back(port_of(r.name, g.type(r.value)));
   for (const auto& u : loaded_.unsupported) unsupported_.push_back(to_string(u));
+  try {
+    for (const auto& v : variables_of(g)) variables_.push_back(port_of(v.name, v.type));
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::unsupported) throw;
+    unsupported_.push_back(e.what());
+  }
 }
 
 Model::Model(const std::string& path) : impl_(std::make_shared<LoadedModel>(path)) {}
 const std::vector<Port>& Model::inputs() const { return impl_->inputs(); }
 const std::vector<Port>& Model::outputs() const { return impl_->outputs(); }
+const std::vector<Port>& Model::variables() const { return impl_->variables(); }
 const std::map<std::string, std::string>& Model::metadata() const { return impl_->loaded().metadata; }
 const std::string& Model::format() const { return impl_->loaded().format; }
 const std::vector<std::string>& Model::unsupported() const { return impl_->unsupported(); }

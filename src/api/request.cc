@@ -30,8 +30,8 @@ Request::~Request() = default;
 
 void Request::set_input(std::size_t index, Tensor tensor) {
   const auto& graph = state_->program->graph();
-  if (index >= graph.inputs().size())
-    fail(ErrorCode::bad_input, "input {}: the model has {}", index, graph.inputs().size());
+  if (index >= state_->inputs.size())
+    fail(ErrorCode::bad_input, "input {}: the model has {}", index, state_->inputs.size());
   check_input(graph, graph.inputs()[index], tensor);
   state_->runner.set_input(index, std::move(tensor));
 }
@@ -53,13 +53,28 @@ const Tensor& Request::output(std::size_t index) const {
     fail(ErrorCode::bad_input, "output {}: the model has {}", index, state_->outputs.size());
   const auto& tensor = state_->runner.output(index);
   if (!tensor.valid())
-    fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet", state_->outputs[index].name);
+    fail(ErrorCode::bad_input, "output \"{}\": nothing has run yet, or the last run failed",
+         state_->outputs[index].name);
   return tensor;
 }
 
 const Tensor& Request::output(const std::string& name) const {
   return output(index_of(state_->outputs, name, "output"));
 }
+
+Tensor Request::variable(const std::string& name) const {
+  auto value = state_->runner.variable(index_of(state_->variables, name, "variable"));
+  if (!value.valid())
+    fail(ErrorCode::bad_input,
+         "variable \"{}\": its initial value is computed of the inputs of the first run", name);
+  return value;
+}
+
+void Request::set_variable(const std::string& name, const Tensor& value) {
+  state_->runner.set_variable(index_of(state_->variables, name, "variable"), value);
+}
+
+void Request::reset_state() { state_->runner.reset_variables(); }
 
 std::vector<LayerTime> Request::layer_times() const {
   std::vector<LayerTime> out;

@@ -11,12 +11,13 @@ class Request::State {
       : program(compiled.program()),
         inputs(compiled.model().inputs()),
         outputs(compiled.model().outputs()),
+        variables(compiled.model().variables()),
         runner(program) {
     runner.profile(compiled.options().profile);
   }
 
   std::shared_ptr<const Program> program;
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, outputs, variables;
   Runner runner;
 };
 
