@@ -59,6 +59,8 @@ class Model {
 
   LAMINA_API const std::vector<Port>& inputs() const;
   LAMINA_API const std::vector<Port>& outputs() const;
+  /// What a request keeps from run to run (ReadValue and Assign of OpenVINO), by name; most models have none.
+  LAMINA_API const std::vector<Port>& variables() const;
   /// The index of the input or output of that name; nothing when there is none.
   LAMINA_API std::optional<std::size_t> find_input(std::string_view name) const;
   LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
@@ -112,13 +114,21 @@ class Request {
   LAMINA_API void set_output(std::size_t index, Tensor tensor);
   LAMINA_API void set_output(std::string_view name, Tensor tensor);
   /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is
-  /// missing or the model cannot run on these shapes. After an error there are no outputs until a run
-  /// succeeds.
+  /// missing or the model cannot run on these shapes. A run that throws leaves inputs and variables as they
+  /// were, and no outputs until a run succeeds; the request can be used on.
   LAMINA_API void run();
   /// Result of the last run; overwritten by the next (clone() keeps it). Throws Error(bad_call) when nothing
-  /// has run yet.
+  /// has run yet, or the last run failed.
   LAMINA_API const Tensor& output(std::size_t index) const;
   LAMINA_API const Tensor& output(std::string_view name) const;
+  /// A copy of what the variable holds now. Throws Error(bad_input) when there is no such variable, or while
+  /// its initial value is yet to be computed of the inputs of the first run.
+  LAMINA_API Tensor variable(std::string_view name) const;
+  /// Copies the value. Throws Error(bad_input) when there is no such variable, or when type or shape do not
+  /// fit it.
+  LAMINA_API void set_variable(std::string_view name, const Tensor& value);
+  /// All variables have their initial values again, as in a new request: a new sequence begins.
+  LAMINA_API void reset_state();
   /// Layer by layer, when Options::profile is set.
   LAMINA_API std::vector<LayerTime> layer_times() const;
   /// Bytes of this request's memory for tensors.
@@ -140,14 +150,15 @@ class CompiledModel {
   LAMINA_API explicit CompiledModel(const Model& model, const Options& options = {});
   LAMINA_API const std::vector<Port>& inputs() const;
   LAMINA_API const std::vector<Port>& outputs() const;
+  LAMINA_API const std::vector<Port>& variables() const;
   LAMINA_API std::optional<std::size_t> find_input(std::string_view name) const;
   LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
   /// The outputs for inputs of these shapes (in the model's order), found without running: -1 is left where a
   /// size depends on values. Throws Error(bad_input) when the model cannot run on them.
   LAMINA_API std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
   LAMINA_API Request create_request() const;
-  /// Convenience: one inference on a request from a pool inside, which keeps neither inputs nor results.
-  /// Inputs in the model's order.
+  /// Convenience: one inference on a request from a pool inside, which keeps neither inputs nor results:
+  /// variables begin with their initial values. Inputs in the model's order.
   LAMINA_API std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
   LAMINA_API Tensor operator()(const Tensor& input) const;
   /// How often each optimisation fired.

@@ -33,7 +33,8 @@ struct Options {
   long stop_after = -1;
   /// Time every layer (Request::layer_times).
   bool profile = false;
-  /// Plans (one per combination of input shapes) kept in memory.
+  /// Plans kept in memory: one per combination of input shapes, and one for each part of the model whose
+  /// shapes are found while running.
   std::size_t cached_plans = 8;
   /// Keep the weights as they were read beside the packed ones even when nothing needs them any more (models
   /// whose shapes are all known); for looking into a compiled model.

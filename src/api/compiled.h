@@ -1,5 +1,6 @@
 #pragma once
 /// What stands behind the public CompiledModel.
+#include <list>
 #include <mutex>
 
 #include "base/denormals.h"
@@ -20,7 +21,8 @@ class Compiled {
   const LoadedModel& model() const { return *model_; }
   const Options& options() const { return options_; }
   int threads() const { return program_->threads(); }
-  /// The graph as it was read (in the precision that runs), and as it is planned.
+  /// The graph as it was read (in the precision that runs, with variables as inputs and results), and as it
+  /// is planned.
   const Graph& original() const { return original_; }
   const Graph& optimized() const { return program_->graph(); }
   const std::shared_ptr<const Program>& program() const { return program_; }
@@ -37,8 +39,24 @@ class Compiled {
   std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
 
   Request request() const;
-  /// A request from the pool, given back without its inputs when the pointer dies.
-  std::shared_ptr<Request> pooled() const;
+  /// Requests that wait for calls of CompiledModel::operator().
+  struct Pool {
+    std::mutex mutex;
+    std::list<Request> idle;
+  };
+  /// One from the pool, given back without its inputs when this goes.
+  class Pooled {
+   public:
+    explicit Pooled(const Compiled& compiled);
+    ~Pooled();
+    Pooled(const Pooled&) = delete;
+    Pooled& operator=(const Pooled&) = delete;
+    Request* operator->() { return &one_.front(); }
+
+   private:
+    std::shared_ptr<Pool> pool_;
+    std::list<Request> one_;
+  };
 
  private:
   Denormals denormals() const;
@@ -57,11 +75,6 @@ class Compiled {
     std::vector<Ledger> ledgers;
   };
   std::shared_ptr<Late> late_ = std::make_shared<Late>();
-  struct Pool {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Request>> idle;
-    void put(std::unique_ptr<Request> request) noexcept;
-  };
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
 };
 

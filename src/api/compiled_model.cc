@@ -72,8 +72,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     log.log(options.precision == Precision::f32 ? LogLevel::info : LogLevel::warning, "{}", note);
   precision_notes_.insert(precision_notes_.end(), asked.begin(), asked.end());
 
+  auto stateless = without_variables(std::move(original_));
+  original_ = stateless.graph;
   const auto rewriting = optimize_options(options);
-  Graph graph = original_;
+  Graph& graph = stateless.graph;
   optimize(graph, rewriting, ledger_);
   for (const auto& [rule, count] : ledger_.counts())
     if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
@@ -100,7 +102,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   };
   drop_pages(original_);  // what folding has read
   const auto ready =
-      std::make_shared<Program>(std::move(graph), std::move(program), std::make_shared<ModelWeights>());
+      std::make_shared<Program>(std::move(stateless), std::move(program), std::make_shared<ModelWeights>());
   ready->plan_ahead();
   program_ = ready;
   if (const auto found = denormals()) log.log(LogLevel::info, "{}", to_string(found));
@@ -133,8 +135,13 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
       element_count(shapes[i]);
       return shape_only(ports[i].type, shapes[i]);
     }));
+  auto all = inputs;
+  for (const auto& v : program_->variables()) {
+    if (!v.initial.valid() && !v.type.shape.known()) return model_->outputs();  // the first run tells
+    all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
+  }
   return on_shapes(ports, inputs, [&] {
-    Graph known = specialise(program_->graph(), inputs, {});
+    Graph known = specialise(program_->graph(), all, {});
     const auto& results = known.results();
     const bool all_known = std::all_of(results.begin(), results.end(),
                                        [&](const auto& r) { return known.type(r.value).shape.known(); });
@@ -151,24 +158,20 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
   });
 }
 
-void Compiled::Pool::put(std::unique_ptr<Request> request) noexcept try {
-  for (std::size_t i = 0; i < Inside::state(*request).inputs.size(); ++i) request->set_input(i, {});
-  std::lock_guard lock(mutex);
-  idle.push_back(std::move(request));
-} catch (...) {  // no memory for the list: there is one request less
-}
-
-std::shared_ptr<Request> Compiled::pooled() const {
-  std::unique_ptr<Request> request;
+Compiled::Pooled::Pooled(const Compiled& compiled) : pool_(compiled.pool_) {
   {
     std::lock_guard lock(pool_->mutex);
-    if (!pool_->idle.empty()) {
-      request = std::move(pool_->idle.back());
-      pool_->idle.pop_back();
-    }
+    if (!pool_->idle.empty()) one_.splice(one_.begin(), pool_->idle, pool_->idle.begin());
   }
-  if (!request) request = std::make_unique<Request>(this->request());
-  return {request.release(), [pool = pool_](Request* r) { pool->put(std::unique_ptr<Request>(r)); }};
+  if (one_.empty()) one_.push_back(compiled.request());
+  one_.front().reset_state();
+}
+
+Compiled::Pooled::~Pooled() {
+  auto& state = Inside::state(one_.front());
+  for (std::size_t i = 0; i < state.inputs.size(); ++i) state.set_input(i, {});
+  std::lock_guard lock(pool_->mutex);
+  pool_->idle.splice(pool_->idle.begin(), one_);
 }
 
 const Compiled& Inside::of(const CompiledModel& compiled) {
@@ -187,6 +190,10 @@ const std::vector<Port>& CompiledModel::inputs() const {
 const std::vector<Port>& CompiledModel::outputs() const {
   return guarded(
       "CompiledModel::outputs", [&]() -> auto& { return Inside::of(*this).model().outputs(); });
+}
+const std::vector<Port>& CompiledModel::variables() const {
+  return guarded(
+      "CompiledModel::variables", [&]() -> auto& { return Inside::of(*this).model().variables(); });
 }
 std::optional<std::size_t> CompiledModel::find_input(std::string_view name) const {
   return guarded("CompiledModel::find_input", [&] { return find_port(inputs(), name); });
@@ -213,7 +220,7 @@ std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs)
     if (inputs.size() != compiled.model().inputs().size())
       fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(),
            compiled.model().inputs().size());
-    const auto request = compiled.pooled();
+    Compiled::Pooled request(compiled);
     for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
     request->run();
     std::vector<Tensor> out;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "exec/variables.h"
 #include "formats/formats.h"
 
 namespace lamina {
@@ -47,6 +48,12 @@ LoadedModel::LoadedModel(const ModelSource& source) : path_(source.model()->path
   for (const auto& r : g.results()) outputs_.push_back(port_of(r.name, g.type(r.value)));
   for (const auto& w : loaded_.warnings) warnings_.push_back(one_line(w));
   for (const auto& u : loaded_.unsupported) unsupported_.push_back(to_string(u));
+  try {
+    for (const auto& v : variables_of(g)) variables_.push_back(port_of(v.name, v.type));
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::unsupported) throw;
+    unsupported_.push_back(e.what());
+  }
 }
 
 void LoadedModel::require_supported() const {

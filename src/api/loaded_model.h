@@ -14,6 +14,7 @@ class LoadedModel {
   const std::vector<Port>& outputs() const { return outputs_; }
   /// A printable line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
+  const std::vector<Port>& variables() const { return variables_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
   /// Throws Error(unsupported) that names all types that it has room for.
   void require_supported() const;
@@ -21,7 +22,7 @@ class LoadedModel {
  private:
   std::string path_;
   Loaded loaded_;
-  std::vector<Port> inputs_, outputs_;
+  std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> warnings_, unsupported_;
 };
 

@@ -112,6 +112,10 @@ std::optional<std::size_t> Model::find_input(std::string_view name) const {
 std::optional<std::size_t> Model::find_output(std::string_view name) const {
   return guarded("Model::find_output", [&] { return find_port(Inside::of(*this).outputs(), name); });
 }
+const std::vector<Port>& Model::variables() const {
+  return guarded(
+      "Model::variables", [&]() -> auto& { return Inside::of(*this).variables(); });
+}
 const std::map<std::string, std::string>& Model::metadata() const {
   return guarded(
       "Model::metadata", [&]() -> auto& { return Inside::of(*this).loaded().metadata; });

@@ -97,7 +97,7 @@ const std::vector<Row>& rows() {
                    if (n) o.stop_after = static_cast<long>(*n);
                    return n.has_value();
                  }});
-    t.push_back({{"CACHED_PLANS", "1 to 1000", "plans (one per combination of input shapes) kept in memory"},
+    t.push_back({{"CACHED_PLANS", "1 to 1000", "plans kept in memory, one per combination of shapes"},
                  [](Options& o, std::string_view v) {
                    const auto n = whole(v, 1, 1000);
                    if (n) o.cached_plans = static_cast<std::size_t>(*n);

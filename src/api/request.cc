@@ -70,6 +70,31 @@ const Tensor& Request::output(std::string_view name) const {
       });
 }
 
+Tensor Request::variable(std::string_view name) const {
+  return guarded("Request::variable", [&] {
+    Inside::state(*this).require_idle();
+    auto value = state_->runner.variable(index_of(state_->variables, name, "variable"));
+    if (!value.valid())
+      fail(ErrorCode::bad_input,
+           "variable \"{}\": its initial value is computed of the inputs of the first run", name);
+    return value;
+  });
+}
+
+void Request::set_variable(std::string_view name, const Tensor& value) {
+  guarded("Request::set_variable", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->runner.set_variable(index_of(state_->variables, name, "variable"), value);
+  });
+}
+
+void Request::reset_state() {
+  guarded("Request::reset_state", [&] {
+    const State::Use use(Inside::state(*this));
+    state_->runner.reset_variables();
+  });
+}
+
 std::vector<LayerTime> Request::layer_times() const {
   return guarded("Request::layer_times", [&] {
     Inside::state(*this).require_idle();

@@ -38,6 +38,7 @@ Request::State::State(const Compiled& compiled)
     : program(compiled.program()),
       inputs(compiled.model().inputs()),
       outputs(compiled.model().outputs()),
+      variables(compiled.model().variables()),
       runner(program) {
   runner.profile(compiled.options().profile);
 }
@@ -91,7 +92,9 @@ void Request::State::run() {
 
 const Tensor& Request::State::output(std::size_t index) const {
   check_index(index, outputs, "output");
-  if (!has_run_) fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet", outputs[index].name);
+  if (!has_run_)
+    fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet, or the last run failed",
+         outputs[index].name);
   return runner.output(index);
 }
 

@@ -17,7 +17,7 @@ class Request::State {
   const Tensor& output(std::size_t index) const;
 
   std::shared_ptr<const Program> program;
-  std::vector<Port> inputs, outputs;
+  std::vector<Port> inputs, outputs, variables;
   Runner runner;
 
   /// One call at a time that changes the request; throws Error(bad_call) for a second one.

@@ -3,38 +3,43 @@
 #include <tbb/task_arena.h>
 
 #include <chrono>
-#include <cstring>
 
 #include "base/shape_only.h"
 
 namespace lamina {
 
-Program::Program(Graph graph, ProgramOptions options, std::shared_ptr<ModelWeights> weights,
-                 std::vector<bool> values)
-    : graph_(std::move(graph)),
+Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelWeights> weights)
+    : graph_(std::move(model.graph)),
       options_(std::move(options)),
       weights_(std::move(weights)),
-      values_(std::move(values)) {
-  values_.resize(graph_.inputs().size(), false);
+      values_(graph_.inputs().size(), false),
+      variables_(std::move(model.variables)),
+      own_cache_(std::make_shared<PlanCache>(options_.cached_plans, options_.cached_bytes)),
+      cache_(own_cache_) {
   if (!options_.clock) options_.clock = std::make_shared<PlanClock>();
+  constants_ = model_constants_ = std::make_shared<const Addresses>(constants_of(graph_));
+  if (!model.initial) return;
+  auto rarely = options_;  // used at the beginning of a sequence only
+  rarely.cached_plans = 1;
+  initial_values_ = std::make_shared<Program>(std::move(*model.initial), std::move(rarely),
+                                              std::make_shared<ModelWeights>());
 }
 
-namespace {
-
-/// About what a plan takes beside shared weights: graph, steps with their generated code, constants of its
-/// own.
-std::size_t bytes_of(const Plan& plan) {
-  constexpr std::size_t kNode = 1024, kStep = 8192;
-  std::size_t bytes = plan.graph.node_slots() * kNode + plan.steps.size() * kStep;
-  for (const auto& t : plan.tensors)
-    if (t.place == Place::constant) bytes += t.constant.bytes();
-  return bytes;
+Program::Program(const Plan& plan, const Program& parent, const std::string& key)
+    : graph_(*plan.rest),
+      options_(parent.options_),
+      weights_(parent.weights_),
+      values_(plan.rest_values),
+      cache_(parent.cache_),
+      above_(parent.above_),
+      model_constants_(parent.model_constants_),
+      constants_(std::make_shared<const Addresses>(constants_of(graph_))) {
+  above_.push_back(key);
 }
 
-}  // namespace
-
+/// Keys of waiting parts begin with that of the plan that they are a part of.
 std::string Program::key_of(const std::vector<Tensor>& inputs) const {
-  std::string key;
+  std::string key = above_.empty() ? std::string() : above_.back();
   const auto append = [&](const void* data, std::size_t bytes) {
     key.append(static_cast<const char*>(data), bytes);
   };
@@ -43,27 +48,28 @@ std::string Program::key_of(const std::vector<Tensor>& inputs) const {
     const auto rank = t.rank();
     append(&rank, sizeof(rank));
     append(t.shape().data(), rank * sizeof(std::int64_t));
+    const auto type = t.element_type();  // not every graph says what it takes
+    append(&type, sizeof(type));
     if (values_[i]) append(t.raw(), t.bytes());
   }
-  return key;
+  return key + '.';
 }
 
-std::shared_ptr<const Plan> Program::plan(const std::vector<Tensor>& inputs) const {
-  const auto key = key_of(inputs);
-  {
-    std::lock_guard lock(mutex_);
-    for (auto it = cache_.begin(); it != cache_.end(); ++it)
-      if (it->key == key) {
-        cache_.splice(cache_.begin(), cache_, it);
-        return cache_.front().plan;
-      }
-  }
-  std::shared_ptr<const Plan> plan = make(inputs);
-  keep({key, plan, rest_of(*plan), bytes_of(*plan)});
-  return plan;
+std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
+                                             const std::string& key) const {
+  bool made = false;
+  const auto cache = cache_.lock();
+  LAMINA_CHECK(cache, "a waiting part outlives its model");
+  auto planned = cache->get(key, above_, [&] {
+    made = true;
+    return make(inputs, key);
+  });
+  if (made) weights_->sweep();  // of plans that had to go
+  return planned;
 }
 
-std::shared_ptr<Plan> Program::make(const std::vector<Tensor>& inputs) const {
+std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, const std::string& key,
+                                             bool forget) const {
   using Clock = std::chrono::steady_clock;
   const auto nanoseconds = [](Clock::time_point from, Clock::time_point to) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
@@ -73,28 +79,15 @@ std::shared_ptr<Plan> Program::make(const std::vector<Tensor>& inputs) const {
   if (options_.rewrite) options_.rewrite(known);
   const auto rewritten = Clock::now();
   options_.clock->rewriting += nanoseconds(begin, rewritten);
-  auto plan = make_plan(std::move(known), *weights_, {options_.threads, options_.any_kernels});
+  NotingWeights weights(*weights_, *model_constants_);
+  auto planned = std::make_shared<Planned>();
+  const auto plan = make_plan(std::move(known), weights, {options_.threads, options_.any_kernels});
   options_.clock->planning += nanoseconds(rewritten, Clock::now());
-  return plan;
-}
-
-std::shared_ptr<const Program> Program::rest_of(const Plan& plan) const {
-  if (!plan.rest) return nullptr;
-  return std::make_shared<Program>(*plan.rest, options_, weights_, plan.rest_values);
-}
-
-void Program::keep(Cached cached) const {
-  std::lock_guard lock(mutex_);
-  cache_.push_front(std::move(cached));
-  std::size_t bytes = 0, count = 0;
-  for (auto it = cache_.begin(); it != cache_.end(); ++it) {
-    bytes += it->bytes;
-    if (count != 0 && (count >= options_.cached_plans || bytes > options_.cached_bytes)) {
-      cache_.erase(it, cache_.end());
-      break;
-    }
-    ++count;
-  }
+  planned->bytes = bytes_of(*plan, *constants_, weights);
+  if (forget && !plan->rest) forget_weights(plan->graph);
+  if (plan->rest) planned->rest = std::shared_ptr<const Program>(new Program(*plan, *this, key));
+  planned->plan = plan;
+  return planned;
 }
 
 void Program::plan_ahead() {
@@ -104,22 +97,14 @@ void Program::plan_ahead() {
     if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return;
     inputs.push_back(shape_only(type.element, type.shape.sizes()));
   }
-  std::shared_ptr<Plan> plan;
+  const auto key = key_of(inputs);
+  std::shared_ptr<const Planned> planned;
   tbb::task_arena arena(options_.threads);
-  arena.execute([&] { plan = make(inputs); });
-  if (!options_.keep_weights && !plan->rest) {  // there will be no other plan
-    forget_weights(plan->graph);
-    forget_weights(graph_);
-    weights_->forget_sources();
-  }
-  keep({key_of(inputs), plan, rest_of(*plan), bytes_of(*plan)});
-}
-
-std::shared_ptr<const Program> Program::rest(const std::shared_ptr<const Plan>& plan) const {
-  std::lock_guard lock(mutex_);
-  for (const auto& c : cache_)
-    if (c.plan == plan) return c.rest;
-  return rest_of(*plan);  // it was pushed out meanwhile
+  arena.execute(
+      [&] { planned = own_cache_->get(key, {}, [&] { return make(inputs, key, !options_.keep_weights); }); });
+  if (options_.keep_weights || planned->plan->rest) return;
+  forget_weights(graph_);  // there will be no other plan
+  weights_->forget_sources();
 }
 
 }  // namespace lamina

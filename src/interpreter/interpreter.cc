@@ -1,8 +1,52 @@
 #include "interpreter/interpreter.h"
 
+#include <optional>
+
+#include "ops/control.h"
 #include "ops/eval.h"
 
 namespace lamina {
+namespace {
+
+/// What the run reads of the variables, and what it will leave in them.
+class State {
+ public:
+  explicit State(VariableValues* variables) : variables_(variables) {}
+
+  /// The value of a ReadValue that has one from earlier runs.
+  std::optional<Tensor> read(const Graph& graph, const Node& node) const {
+    const auto* op = node.op.as<ReadValue>();
+    if (!op || !variables_) return std::nullopt;
+    const auto it = variables_->find(op->variable_id);
+    if (it == variables_->end()) return std::nullopt;
+    require_fit(graph.type(node.outputs[0]), it->second, op->variable_id);
+    return it->second;
+  }
+
+  void note(const Node& node, const std::vector<Tensor>& out) {
+    if (const auto* op = node.op.as<Assign>(); op && variables_) assigned_[op->variable_id] = out.at(0);
+  }
+
+  void keep() {
+    if (!variables_) return;
+    auto all = *variables_;
+    for (const auto& [name, value] : assigned_) all[name] = value.clone();
+    *variables_ = std::move(all);
+  }
+
+ private:
+  static void require_fit(const TensorType& type, const Tensor& tensor, const std::string& name) {
+    const TensorType found{tensor.element_type(), Shape::of(tensor.shape())};
+    if ((type.element != ElementType::undefined && found.element != type.element) ||
+        !type.shape.fits(found.shape))
+      fail(ErrorCode::bad_input, "variable \"{}\": {}, wanted {}", name, to_string(found), to_string(type));
+  }
+
+  VariableValues* variables_;
+  VariableValues assigned_;
+};
+
+}  // namespace
 
 void check_input(const Graph& graph, ValueId input, const Tensor& tensor) {
   const auto& value = graph.value(input);
@@ -35,13 +79,18 @@ std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inp
     check_input(graph, graph.inputs()[i], inputs[i]);
     values[graph.inputs()[i].index] = inputs[i];
   }
+  State state(options.variables);
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
     std::vector<Tensor> in;
     for (auto v : node.inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
     std::vector<Tensor> out;
     try {
-      out = interpret_node(node, in);
+      if (auto value = state.read(graph, node))
+        out = {std::move(*value)};
+      else
+        out = interpret_node(node, in);
+      state.note(node, out);
     } catch (const Error& e) {
       throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", graph.label(id), node.op.name(), e.what()));
     }
@@ -53,6 +102,7 @@ std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inp
   }
   std::vector<Tensor> results;
   for (const auto& r : graph.results()) results.push_back(values[r.value.index]);
+  state.keep();
   return results;
 }
 

@@ -1,21 +1,29 @@
 #pragma once
 /// Runs any graph, node by node, by reference evaluation: the oracle of tests, rules and `lamina check`.
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace lamina {
 
+/// Values of variables by name; one that is not there has its initial value.
+using VariableValues = std::map<std::string, Tensor>;
+
 struct InterpreterOptions {
   /// Called after each node of the outermost graph with its inputs (absent ones invalid) and outputs.
   std::function<void(const Graph&, NodeId, const std::vector<Tensor>& inputs,
                      const std::vector<Tensor>& outputs)>
       observe;
+  /// Where variables of the outermost graph are read, and written when the run is at its end; null: every run
+  /// begins with their initial values. Not shared between threads.
+  VariableValues* variables = nullptr;
 };
 
 /// Inputs in the order of graph.inputs(); returns the results in the order of graph.results().
-/// Throws Error when a tensor does not fit its input's type. Thread-safe.
+/// Throws Error when a tensor does not fit its input's type; variables stay as they were then. Thread-safe.
 std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inputs,
                               const InterpreterOptions& options = {});
 

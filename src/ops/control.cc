@@ -45,20 +45,25 @@ void If::evaluate(EvalContext& c) const {
 
 void ReadValue::infer(InferContext& c) const {
   if (!c.has(0)) return c.set(0, variable_type, variable_shape);
-  const auto element = c.element(0) == ElementType::undefined ? variable_type : c.element(0);
-  c.require(variable_type == ElementType::undefined || element == variable_type,
+  const bool declared = variable_type != ElementType::undefined;
+  if (!declared && !variable_shape.ranked()) return c.set(0, c.type(0));
+  c.require(!declared || c.element(0) == ElementType::undefined || c.element(0) == variable_type,
             "variable \"{}\" has type {}, its initial value {}", variable_id, name_of(variable_type),
-            name_of(element));
-  const auto shape = merge(c.shape(0), variable_shape);
-  c.require(shape.has_value(), "variable \"{}\" has shape {}, its initial value {}", variable_id,
-            to_string(variable_shape), to_string(c.shape(0)));
-  c.set(0, element, *shape);
+            name_of(c.element(0)));
+  c.require(variable_shape.fits(c.shape(0)), "variable \"{}\" has shape {}, its initial value {}",
+            variable_id, to_string(variable_shape), to_string(c.shape(0)));
+  // Later values may have other sizes than the first one.
+  c.set(0, declared ? variable_type : c.element(0), variable_shape);
 }
 
 void ReadValue::evaluate(EvalContext& c) const {
   if (c.has(0)) return c.set(0, c.in(0));
-  if (variable_type == ElementType::undefined || !variable_shape.known())
-    fail(ErrorCode::unsupported, "variable \"{}\" has no initial value and no fixed shape", variable_id);
+  if (variable_type == ElementType::undefined || !variable_shape.ranked())
+    fail(ErrorCode::unsupported, "variable \"{}\" has neither an initial value nor a type and a rank",
+         variable_id);
+  Dims dims;
+  for (const auto& d : variable_shape.dims()) dims.push_back(d.known() ? d.size() : 0);
+  c.set(0, Tensor(variable_type, dims));
 }
 
 void Assign::infer(InferContext& c) const { c.set(0, c.type(0)); }

@@ -65,8 +65,11 @@ struct Loop {
   void evaluate(EvalContext& c) const;
 };
 
-/// Reads a variable. Without state of its own (one request, one run) that is the initial value. Inputs:
-/// initial value (optional: zeros of variable_shape).
+/// Reads a variable: its value before the run, whatever the run assigns. Before anything was assigned that is
+/// the initial value. Who runs a graph keeps the variables (exec/variables.h, InterpreterOptions); evaluated
+/// by itself it gives the initial value. Inputs: initial value (optional: zeros; sizes that are not known are
+/// 0). The variable may hold what variable_type and variable_shape say, or without them (opset 3) what the
+/// initial value is.
 struct ReadValue {
   static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable", 3};
   std::string variable_id;
@@ -82,7 +85,7 @@ struct ReadValue {
   void evaluate(EvalContext& c) const;
 };
 
-/// Writes a variable and passes the value through. Inputs: value.
+/// Writes a variable, for the next run, and passes the value through. Inputs: value.
 struct Assign {
   static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable", 3};
   std::string variable_id;

@@ -13,18 +13,18 @@ Tensor shared(const std::shared_ptr<const Tensor>& packed) {
 }  // namespace
 
 Tensor ModelWeights::packed(const Tensor& source, const std::string& key, const Make& make) {
-  return moved(source, key, [&](const Tensor& t) {
-    Denormals found;
-    const auto clean = without_denormals(t, found);
-    if (found) {
-      std::lock_guard lock(mutex_);
-      denormals_[t.raw()] = found;
-    }
-    return make(clean);
-  });
+  Denormals found;
+  const auto clean = [&](const Tensor& t) { return make(without_denormals(t, found)); };
+  return find_or_make(source, key, clean, found);
 }
 
 Tensor ModelWeights::moved(const Tensor& source, const std::string& key, const Make& make) {
+  return find_or_make(source, key, make, {});
+}
+
+/// `denormals` may be found by `make`.
+Tensor ModelWeights::find_or_make(const Tensor& source, const std::string& key, const Make& make,
+                                  const Denormals& denormals) {
   const std::pair<const void*, std::string> at{
       source.raw(), fmt::format("{} {} {}", key, name_of(source.element_type()), to_string(source.shape()))};
   {
@@ -33,20 +33,22 @@ Tensor ModelWeights::moved(const Tensor& source, const std::string& key, const M
       if (const auto there = it->second.packed.lock()) return shared(there);
   }
   // Outside the lock: packing may run in parallel.
-  auto made = std::make_shared<const Tensor>(make_timed(source, make));
+  const auto made = std::make_shared<const Tensor>(make_timed(source, make));
   const bool as_it_lies = made->raw() == source.raw();
   if (!as_it_lies) drop_mapped_pages(source.raw(), source.bytes());
+  Entry entry{source, as_it_lies, denormals, made};
   std::lock_guard lock(mutex_);
-  auto& entry = entries_[at];
-  if (const auto there = entry.packed.lock()) return shared(there);  // another was quicker
-  entry = {source, as_it_lies, made};
-  if (entries_.size() >= sweep_at_) sweep();
+  const auto [it, added] = entries_.try_emplace(at, entry);
+  if (!added) {
+    if (const auto there = it->second.packed.lock()) return shared(there);  // another was quicker
+    it->second = std::move(entry);
+  }
   return shared(made);
 }
 
 void ModelWeights::sweep() {
+  std::lock_guard lock(mutex_);
   std::erase_if(entries_, [](const auto& e) { return e.second.packed.expired(); });
-  sweep_at_ = 2 * entries_.size() + 64;
 }
 
 Tensor ModelWeights::make_timed(const Tensor& source, const Make& make) {
@@ -65,7 +67,12 @@ Tensor ModelWeights::make_timed(const Tensor& source, const Make& make) {
 Denormals ModelWeights::denormals() const {
   std::lock_guard lock(mutex_);
   Denormals sum;
-  for (const auto& [source, found] : denormals_) sum += found;
+  const void* counted = nullptr;  // a source may have several packings; they follow one another
+  for (const auto& [at, entry] : entries_) {
+    if (!entry.denormals || at.first == counted || entry.packed.expired()) continue;
+    sum += entry.denormals;
+    counted = at.first;
+  }
   return sum;
 }
 

@@ -15,29 +15,31 @@ class ModelWeights final : public WeightStore {
  public:
   Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
   Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
-  /// What was denormal in all that was packed.
+  /// What was denormal in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;
   /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
   void forget_sources();
+  /// Lets go of the constants whose packings no plan uses any more.
+  void sweep();
 
  private:
   struct Entry {
     Tensor source;  // kept so that its address stays taken
     bool as_it_lies = false;
+    Denormals denormals;  // of the source
     std::weak_ptr<const Tensor> packed;
   };
-  void sweep();
   using Clock = std::chrono::steady_clock;
+  Tensor find_or_make(const Tensor& source, const std::string& key, const Make& make,
+                      const Denormals& denormals);
   Tensor make_timed(const Tensor& source, const Make& make);
 
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
-  std::size_t sweep_at_ = 64;                   // entries
-  std::map<const void*, Denormals> denormals_;  // by source
-  int packing_ = 0;                             // how many at this moment
+  int packing_ = 0;  // how many at this moment
   Clock::time_point packing_since_;
   Clock::duration packed_for_{};
 };

@@ -1,5 +1,6 @@
 #include "rules/widen_half.h"
 
+#include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 
@@ -30,7 +31,10 @@ class Widener {
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
       for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
-      graph.set_op(id, widened(graph.node(id).op));
+      if (keeps_variable(graph.node(id)))
+        keep_half(graph, id);
+      else
+        graph.set_op(id, widened(graph.node(id).op));
       for (auto& body : graph.bodies(id)) run(body, false);
     }
     std::vector<ElementType> wanted;
@@ -47,6 +51,20 @@ class Widener {
     if (!outermost) return graph.set_type(v, {ElementType::f32, type.shape});
     const auto uses = graph.value(v).uses;
     const auto wide = graph.add(Convert{ElementType::f32}, {v}, graph.value(v).name + "/f32");
+    for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+  }
+
+  static bool keeps_variable(const Node& node) { return node.op.is<ReadValue>() || node.op.is<Assign>(); }
+
+  /// A variable is a border of the model: it keeps its type from run to run.
+  static void keep_half(Graph& graph, NodeId id) {
+    const auto out = graph.node(id).outputs[0];
+    const auto type = graph.type(out).element;
+    if (!is_half(type)) return;
+    const auto uses = graph.value(out).uses;
+    for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i)
+      graph.set_input(id, i, graph.add(Convert{type}, {graph.node(id).inputs[i]}));
+    const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
     for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
   }
 

@@ -50,7 +50,8 @@ Findings find(const ExplainOptions& o, Session& s) {
   Progress progress("planning " + o.common.model, o.common.quiet);
   if (o.no_run) {
     tbb::task_arena arena(s.impl().threads());
-    arena.execute([&] { f.plans.push_back(s.impl().program()->plan(s.inputs)); });
+    const auto& program = s.impl().program();
+    arena.execute([&] { f.plans.push_back(program->plan(with_variables(program, s.inputs))->plan); });
   } else {
     f.profile = profile_runs(s.request, o.seconds);
     f.plans = f.profile.plans();
@@ -83,6 +84,8 @@ std::string in_short(const Findings& all, const Fate& f) {
       return fmt::format("in a body of \"{}\"", f.inside);
     case Fate::Kind::waiting:
       return "not planned: behind a shape that is known at run time only";
+    case Fate::Kind::variable:
+      return "a variable, which the request keeps";
     case Fate::Kind::constant:
       return "a constant, no operator";
     case Fate::Kind::removed:

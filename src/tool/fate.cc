@@ -4,6 +4,9 @@
 #include <array>
 #include <set>
 
+#include "api/loaded_model.h"
+#include "ops/control.h"
+
 namespace lamina::tool {
 namespace {
 
@@ -57,6 +60,7 @@ class Finder {
       fates_[i].kind = Fate::Kind::constant;
     }
     mark_read(compiled.original(), "");
+    mark_variables(compiled.model().loaded().graph);
     for (const auto& plan : plans) add_plan(*plan);
     if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, Fate::Kind::waiting, "");
     for (auto& f : fates_) finish(f);
@@ -95,6 +99,12 @@ class Finder {
         }
       for (const auto& body : n.bodies) mark_read(body, g.label(id));
     }
+  }
+
+  void mark_variables(const Graph& g) {
+    for (const auto id : g.order())
+      if (g.node(id).op.is<ReadValue>() || g.node(id).op.is<Assign>())
+        for (const auto s : g.node(id).sources) fates_.at(s.index).kind = Fate::Kind::variable;
   }
 
   /// Layers of a graph that is not planned itself.
@@ -158,7 +168,8 @@ class Finder {
 }  // namespace
 
 std::string_view name_of(Fate::Kind kind) {
-  static constexpr std::array kNames{"runs", "fused", "free", "removed", "constant", "body", "waiting"};
+  static constexpr std::array kNames{"runs",     "fused", "free",     "removed",
+                                     "constant", "body",  "variable", "waiting"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -25,6 +25,7 @@ struct Fate {
     removed,   ///< no node stands for it any more
     constant,  ///< the file's way to hold a constant: there never was a node
     body,      ///< in a body of control flow
+    variable,  ///< reads or writes a variable, which the request keeps: an input or result of the plan
     waiting,   ///< behind a shape that is known at run time only
   };
   Kind kind = Kind::removed;

@@ -68,6 +68,7 @@ int run(const Common& c) {
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
   for (const auto& p : model.inputs()) c.say("input   {}  {}", p.name, to_string(p));
   for (const auto& p : model.outputs()) c.say("output  {}  {}", p.name, to_string(p));
+  for (const auto& p : model.variables()) c.say("variable  {}  {}", p.name, to_string(p));
   std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -90,6 +91,7 @@ int run(const Common& c) {
                    {"producer", loaded.producer},
                    {"inputs", ports_json(model.inputs())},
                    {"outputs", ports_json(model.outputs())},
+                   {"variables", ports_json(model.variables())},
                    {"operators", t.operators},
                    {"parameters", t.parameters},
                    {"parameter_bytes", t.parameter_bytes},

@@ -1,4 +1,4 @@
-/// lamina run: one inference.
+/// lamina run: one inference, or several that share variables.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ struct RunOptions {
   InputOptions inputs;
   std::string output;
   bool by_position = false, reference = false;
-  int top = 5;
+  int top = 5, steps = 1;
 };
 
 struct Summary {
@@ -72,10 +72,18 @@ nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t) 
   return j;
 }
 
-std::vector<Tensor> run_once(Session& session, bool reference) {
-  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
-  session.request.run();
+/// The outputs of the last step.
+std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
   std::vector<Tensor> results;
+  VariableValues variables;
+  InterpreterOptions options;
+  options.variables = &variables;
+  for (int step = 0; step < steps; ++step)
+    if (reference)
+      results = interpret(Inside::of(session.model).loaded().graph, session.inputs, options);
+    else
+      session.request.run();
+  if (reference) return results;
   for (std::size_t i = 0; i < session.model.outputs().size(); ++i)
     results.push_back(session.request.output(i));
   return results;
@@ -88,7 +96,7 @@ int run(const RunOptions& o) {
   std::vector<Tensor> results;
   {
     Progress progress("running " + o.common.model, o.common.quiet);
-    results = run_once(session, o.reference);
+    results = run_steps(session, o.reference, o.steps);
   }
   nlohmann::json document{
       {"model", o.common.model}, {"notes", session.notes}, {"outputs", nlohmann::json::array()}};
@@ -114,6 +122,8 @@ Verb setup_run(OptionSet& options) {
   options.flag("--by-position", o->by_position, "Outputs are called out0, out1, ... in the file");
   options.flag("--reference", o->reference,
                "Run the model as it is in the file by the (slow) reference interpreter");
+  options.number("--steps", o->steps, 1, 1000000000, "N",
+                 "Run so many times with the same inputs; a model's variables are kept from one to the next");
   options.number("--top", o->top, 0, 1000, "K", "Best classes to print");
   add_compile_options(options, o->common);
   add_json(options, o->common);

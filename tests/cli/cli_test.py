@@ -19,6 +19,21 @@ SHAPE = ["--shape", "x=1,3,48,192"]
 MUTATIONS = int(os.environ.get("LAMINA_MUTATIONS", "60"))
 
 
+# Adds its input to what it has kept.
+COUNTER = """<net name="counter" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/><output><port id="0"><dim>2</dim></port></output></layer>
+<layer id="1" name="kept" type="ReadValue" version="opset6"><data variable_id="v" variable_shape="2" variable_type="f32"/>
+<output><port id="0"><dim>2</dim></port></output></layer>
+<layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"><dim>2</dim></port><port id="1"><dim>2</dim></port></input>
+<output><port id="2"><dim>2</dim></port></output></layer>
+<layer id="3" name="keep" type="Assign" version="opset6"><data variable_id="v"/><input><port id="0"><dim>2</dim></port></input>
+<output><port id="1"><dim>2</dim></port></output></layer>
+<layer id="4" name="result" type="Result" version="opset1"><input><port id="0"><dim>2</dim></port></input></layer></layers><edges>
+<edge from-layer="0" from-port="0" to-layer="2" to-port="0"/><edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/><edge from-layer="2" from-port="2" to-layer="4" to-port="0"/>
+</edges></net>"""
+
+
 def lamina(*arguments: object, text: str | None = None, cwd: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120, input=text, cwd=cwd)
 
@@ -80,6 +95,22 @@ class Verbs(Base):
             results.append(np.load(out)["out0"])
         for r in results[1:]:
             np.testing.assert_array_equal(r, results[0])
+
+    def test_steps_of_a_model_with_variables(self) -> None:
+        model = self.path / "counter.xml"
+        model.write_text(COUNTER)
+        np.save(self.path / "x.npy", np.array([1, 2], np.float32))
+        for more in ([], ["--reference"]):
+            for steps, wanted in ((1, [1, 2]), (4, [4, 8])):
+                done = lamina("run", model, "--input", f"x={self.path}/x.npy", "--steps", steps, "--output", self.path / "out.npz", *more)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                np.testing.assert_array_equal(np.load(self.path / "out.npz")["sum"], np.array(wanted, np.float32))
+        self.assertIn("variable  v  f32[2]", lamina("inspect", model).stdout)
+        self.assertIn("clean", lamina("check", model).stdout)
+        for verb in (["explain", model], ["explain", model, "--no-run"], ["graph", model, "--output", self.path / "g.html"]):
+            done = lamina(*verb)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(2, "run", model, "--steps", "0")
 
     def test_run_on_a_picture(self) -> None:
         pixels = np.random.default_rng(1).integers(0, 256, (30, 50, 3), np.uint8)

@@ -7,55 +7,22 @@
 #include <cfenv>
 #include <thread>
 
+#include "tests/exec/allocations.h"
 #include "tests/plan/run_graph.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LAMINA_COUNTS 0  // their own allocator stands in the way
-#else
-#define LAMINA_COUNTS 1
-#endif
-
 namespace {
+constexpr bool kCounts = lamina::testing::allocations::kAll;  // their own allocator stands in the way
 std::atomic<bool> counting{false};
-std::atomic<std::size_t> allocations{0}, locks{0};
+std::atomic<std::size_t> locks{0};
 thread_local bool own_thread = false;
 }  // namespace
 
-#if LAMINA_COUNTS
-// glibc's functions behind the ones that this program replaces.
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t bytes) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  return __libc_malloc(bytes);
-}
-void* calloc(std::size_t count, std::size_t bytes) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  return __libc_calloc(count, bytes);
-}
-void* realloc(void* old, std::size_t bytes) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  return __libc_realloc(old, bytes);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  *out = __libc_memalign(alignment, bytes);
-  return *out ? 0 : 12;
-}
-int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   using Function = int (*)(pthread_mutex_t*);
   static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_mutex_lock"));
   if (own_thread && counting.load(std::memory_order_relaxed)) ++locks;
   return real(mutex);
-}
 }
 #endif
 
@@ -80,12 +47,14 @@ Counts counts_of(const std::string& text, int threads) {
   const auto inputs = random_inputs(g, 1);
   for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
   for (int i = 0; i < 200; ++i) runner.run();
-  allocations = 0;
+  allocations::forget_counted();
   locks = 0;
+  allocations::count(true);
   own_thread = counting = true;
   for (int i = 0; i < 10; ++i) runner.run();
   own_thread = counting = false;
-  Counts c{allocations / 10, locks / 10, {}};
+  allocations::count(false);
+  Counts c{allocations::counted() / 10, locks / 10, {}};
   for (const auto& plan : runner.plans())
     for (const auto& step : plan->steps) c.labels.push_back(step.label);
   return c;
@@ -100,7 +69,7 @@ const char* const kNative[] = {
 };
 
 TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
-  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
   for (const std::string text : kNative)
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(fmt::format("{} threads\n{}", threads, text));
@@ -112,7 +81,7 @@ TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
 }
 
 TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {
-  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
   const std::string text =
       "graph (x: f32[1,16,112,112]) -> (y) {\n v = const f32[96,1,3,3] seed(1)\n y = ConvolutionDepthwise(x, "
       "v) "
@@ -132,7 +101,7 @@ TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {
 
 /// Sums of a binary convolution that become booleans, behind stages and by themselves.
 TEST(SteadyState, binary_convolutions) {
-  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
   const std::string text =
       "graph (x: f32[1,40,30,30]) -> (y) {\n u = const u1[50,40,3,3] seed(1)\n v = const u1[50,1,3,3] "
       "seed(2)\n"
@@ -153,7 +122,7 @@ TEST(SteadyState, binary_convolutions) {
 
 /// What oneDNN itself allocates per call is shown, and bounded so that ours would be seen.
 TEST(SteadyState, onednn_steps_allocate_what_onednn_allocates) {
-  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
   const auto c = counts_of(
       "graph (x: f32[1,32,28,28]) -> (y) {\n w = const f32[48,32,3,3] seed(1)\n c = Convolution(x, w) "
       "pads_begin=[1,1] pads_end=[1,1]\n y = MaxPool(c) kernel=[2,2] strides=[2,2]\n}\n",
@@ -161,6 +130,18 @@ TEST(SteadyState, onednn_steps_allocate_what_onednn_allocates) {
   RecordProperty("allocations", static_cast<int>(c.allocations));
   fmt::print("{} allocations in the steps {}\n", c.allocations, fmt::join(c.labels, ", "));
   EXPECT_LE(c.allocations, 12 * c.labels.size());
+}
+
+TEST(SteadyState, variables_of_the_same_size) {
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
+  const std::string text =
+      "graph (x: f32[4,33,64]) -> (y) {\n z = const f32[4,33,64] seed(1)\n v = ReadValue(z) "
+      "variable_id=\"v\"\n y = Concat(v, x) axis=1\n a = Assign(x) variable_id=\"v\"\n}\n";
+  for (const int threads : {1, 2}) {
+    const auto c = counts_of(text, threads);
+    EXPECT_EQ(c.allocations, 0u);
+    EXPECT_EQ(c.locks, 0u);
+  }
 }
 
 TEST(SteadyState, the_callers_floating_point_state_stays) {

@@ -292,22 +292,5 @@ TEST(IrLayers, EnumerationsInUpperCase) {
   EXPECT_NEAR(values(result_of({"Gelu", "opset2", "", {1}, {1}, {}}))[0], 0.841345F, 1e-5);
 }
 
-TEST(IrLayers, Variables) {
-  IrText ir;
-  const int x = ir.parameter("x", "2");
-  const int initial = ir.constant("2", Values{10, 20});
-  const int state = ir.layer("ReadValue", "opset3", "variable_id=\"v\"", {{initial}});
-  const int sum = ir.layer("Add", "opset1", "", {{x}, {state}});
-  ir.layer("Assign", "opset3", "variable_id=\"v\"", {{sum}}, 0);
-  ir.result({sum});
-  EXPECT_EQ(values(run(ir, {floats({2}, {1, 2})}).at(0)), (Values{11, 22}));
-  EXPECT_EQ(read(ir).warnings.size(), 1U);
-  IrText twice = ir;
-  twice.layer("Assign", "opset3", "variable_id=\"v\"", {{sum}}, 0);
-  EXPECT_NE(refusal(twice.text(), twice.bin).find("assigned twice"), std::string::npos);
-  ir.layer("Assign", "opset3", "variable_id=\"w\"", {{sum}}, 0);
-  EXPECT_NE(refusal(ir.text(), ir.bin).find("never read"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace lamina::testing

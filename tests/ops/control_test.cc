@@ -256,7 +256,11 @@ TEST(ReadValue, gives_its_initial_value) {
   expect_values(evaluate(ReadValue{"a", Shape(), ElementType::undefined}, {floats({1, 2})}), {2}, {1, 2});
   expect_values(evaluate(ReadValue{"a", {2}, ElementType::f32}, {}), {2}, {0, 0});
   EXPECT_EQ(infer(ReadValue{"a", {dim("N"), 3}, ElementType::f32}, {}), "f32[N,3]");
-  EXPECT_ERROR(evaluate(ReadValue{"a", {dim("N")}, ElementType::f32}, {}), "no initial value");
+  expect_values(evaluate(ReadValue{"a", {dim("N"), 3}, ElementType::f32}, {}), {0, 3}, {});
+  EXPECT_ERROR(evaluate(ReadValue{"a", Shape(), ElementType::f32}, {}), "neither an initial value");
+  EXPECT_EQ(infer(ReadValue{"a", Shape(), ElementType::undefined}, {f32({2})}), "f32[2]");
+  EXPECT_EQ(infer(ReadValue{"a", {dim("N"), 3}, ElementType::f32}, {f32({0, 3})}), "f32[N,3]");
+  EXPECT_EQ(infer(ReadValue{"a", Shape(), ElementType::f32}, {f32({0, 3})}), "f32[...]");
   EXPECT_ERROR(infer(ReadValue{"a", {3}, ElementType::f32}, {f32({2})}), "variable \"a\" has shape [3]");
   expect_values(evaluate(Assign{"a"}, {floats({1, 2})}), {2}, {1, 2});
 }

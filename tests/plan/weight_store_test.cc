@@ -49,5 +49,30 @@ TEST(WeightStore, packs_without_denormal_numbers) {
             "2 of 4 numbers in 1 constant are denormal (below 1.18e-38) and count as 0");
 }
 
+TEST(WeightStore, forgets_what_no_plan_uses) {
+  ModelWeights store;
+  auto packed = store.packed(floats({1e-40f, 2}), "doubled", doubled);
+  std::weak_ptr<int> alive;
+  {
+    const auto owner = std::make_shared<int>(0);
+    alive = owner;
+    const auto source = floats({1e-41f, 4});
+    store.packed(Tensor::share(ElementType::f32, {2}, owner, source.raw()), "doubled", doubled);
+  }
+  EXPECT_EQ(store.denormals().constants, 1u);
+  store.sweep();
+  EXPECT_TRUE(alive.expired());
+  EXPECT_EQ(store.denormals().constants, 1u);
+  packed = Tensor();
+  EXPECT_FALSE(store.denormals());
+}
+
+TEST(WeightStore, counts_a_constant_once_however_often_it_is_packed) {
+  ModelWeights store;
+  const auto source = floats({1e-40f, 2});
+  const auto a = store.packed(source, "a", doubled), b = store.packed(source, "b", doubled);
+  EXPECT_EQ(store.denormals().constants, 1u);
+}
+
 }  // namespace
 }  // namespace lamina::testing

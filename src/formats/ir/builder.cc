@@ -86,7 +86,9 @@ ValueId GraphBuilder::add_parameter(std::uint32_t index) {
 void GraphBuilder::build(const std::vector<std::uint32_t>& results) {
   std::vector<bool> needed(net_.layers.size());
   std::vector<std::uint32_t> pending = results;
-  for (const auto sink : net_.all("Assign")) pending.push_back(sink);
+  // A variable that is assigned and not read by anything else may still be asked for.
+  for (const auto* kind : {"Assign", "ReadValue"})
+    for (const auto layer : net_.all(kind)) pending.push_back(layer);
   while (!pending.empty()) {
     const auto index = pending.back();
     pending.pop_back();

@@ -47,7 +47,7 @@ class GraphBuilder {
 
   /// Adds the Parameter layer's input to the graph.
   ValueId add_parameter(std::uint32_t layer);
-  /// Converts all layers that `results` (Result layers) and Assign layers need.
+  /// Converts all layers that `results` (Result layers) need, and those of variables.
   void build(const std::vector<std::uint32_t>& results);
   /// What leads to the Result layer.
   ValueId result(std::uint32_t layer);

@@ -323,20 +323,23 @@ void if_else(LayerContext& c) {
   c.finish(If{}, c.all_inputs(), std::move(bodies));
 }
 
-void read_value(LayerContext& c) {
+/// The variable of a layer of the network itself: each iteration of a body would have its own.
+std::string variable_of(LayerContext& c) {
+  if (&c.graph() != &c.reading().loaded.graph) throw NotSupported{"a variable in a body"};
   const std::string variable = c.text("variable_id");
   c.require(!variable.empty(), "variable_id is missing");
-  auto& reads = c.reading().reads;
-  if (reads.empty())
-    c.reading().warn(c.layer().xml,
-                     "the model has variables: each run begins with their initial values, nothing is kept");
-  reads.emplace(variable, c.layer().xml);
+  return variable;
+}
+
+void read_value(LayerContext& c) {
+  c.want_inputs(0, 1);
+  c.reading().reads.emplace(variable_of(c), c.layer().xml);
   c.finish(c.op("ReadValue"), c.all_inputs());
 }
 
 void assign(LayerContext& c) {
   c.want_inputs(1, 1);
-  const std::string variable = c.text("variable_id");
+  const std::string variable = variable_of(c);
   c.require(c.reading().assigns.emplace(variable, c.layer().xml).second, "variable '{}' is assigned twice",
             variable);
   Op op = c.op("Assign");

@@ -57,7 +57,8 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are
   start = packer.starts(turned);
   thresholds->take_from(start, out_channels, packer.group, packer.stride);
-  packed = packer.weights(turned);
+  packed = context.weights.moved(weights, packer.key + thresholds->turned_key(),
+                                 [&](const Tensor&) { return packer.weights(turned); });
 }
 
 }  // namespace lamina::binary

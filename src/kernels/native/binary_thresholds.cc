@@ -102,6 +102,16 @@ Tensor Thresholds::turned(const Tensor& weights) const {
   return from_ints(ElementType::u1, weights.shape(), bits);
 }
 
+std::string Thresholds::turned_key() const {
+  std::string key = " turned ";
+  for (std::size_t o = 0; o < opposite.size(); o += 4) {
+    unsigned digit = 0;
+    for (std::size_t k = o; k < std::min(o + 4, opposite.size()); ++k) digit = 2 * digit + opposite[k];
+    key += "0123456789abcdef"[digit];
+  }
+  return key;
+}
+
 void Thresholds::take_from(Tensor& starts, std::int64_t outputs, std::int64_t group,
                            std::int64_t stride) const {
   auto values = starts.data<float>();

@@ -1,0 +1,92 @@
+#include "exec/plan_cache.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+
+namespace lamina {
+
+PlanCache::Entries::iterator PlanCache::find(const std::string& key) {
+  return std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+}
+
+void PlanCache::touch(const std::vector<std::string>& above) {
+  for (auto key = above.rbegin(); key != above.rend(); ++key)
+    if (const auto it = find(*key); it != entries_.end()) entries_.splice(entries_.begin(), entries_, it);
+}
+
+/// Returns what had to go, so that it is destroyed outside the lock.
+PlanCache::Entries PlanCache::keep(Entries entry, const std::vector<std::string>& above) {
+  entries_.splice(entries_.begin(), entry);
+  touch(above);
+  std::size_t bytes = 0, count = 0;
+  auto it = entries_.begin();
+  for (; it != entries_.end(); ++it, ++count) {
+    bytes += it->planned->bytes;
+    if (count != 0 && (count >= most_plans_ || bytes > most_bytes_)) break;
+  }
+  Entries gone;
+  gone.splice(gone.begin(), entries_, it, entries_.end());
+  return gone;
+}
+
+void PlanCache::land(const std::shared_ptr<Flight>& flight, std::shared_ptr<const Planned> planned) {
+  flights_.remove(flight);
+  flight->planned = std::move(planned);
+  flight->landed = true;
+  landed_.notify_all();
+}
+
+std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std::vector<std::string>& above,
+                                              const Make& make) {
+  // What landing needs is there before the flight begins: it cannot fail.
+  Entries entry;
+  const auto flight = std::make_shared<Flight>();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto it = find(key); it != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, it);
+      const auto found = it->planned;
+      touch(above);
+      return found;
+    }
+    const auto other = std::find_if(flights_.begin(), flights_.end(),
+                                    [&](const std::shared_ptr<Flight>& f) { return f->key == key; });
+    if (other == flights_.end()) break;
+    const auto awaited = *other;
+    landed_.wait(lock, [&] { return awaited->landed; });
+    if (awaited->planned) return awaited->planned;
+  }
+  entry.push_back({key, nullptr});
+  flight->key = key;
+  flights_.push_back(flight);
+  lock.unlock();
+  std::shared_ptr<const Planned> planned;
+  try {
+    tbb::this_task_arena::isolate([&] { planned = make(); });
+  } catch (...) {
+    lock.lock();
+    land(flight, nullptr);
+    throw;
+  }
+  lock.lock();
+  entry.front().planned = planned;
+  const auto gone = keep(std::move(entry), above);
+  land(flight, planned);
+  lock.unlock();
+  return planned;
+}
+
+std::size_t PlanCache::plans() const {
+  std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+std::size_t PlanCache::bytes() const {
+  std::lock_guard lock(mutex_);
+  std::size_t sum = 0;
+  for (const auto& e : entries_) sum += e.planned->bytes;
+  return sum;
+}
+
+}  // namespace lamina

@@ -1,0 +1,69 @@
+#pragma once
+/// The plans of a model: those of its graph and of all parts that wait for shapes, under one bound.
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace lamina {
+
+class Program;
+
+/// A plan and the program of its waiting part: what a request holds while it runs them.
+struct Planned {
+  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const Program> rest;  ///< null when nothing waits
+  std::size_t bytes = 0;                ///< beside the model's own weights
+};
+
+/// Keeps the most recently used plans. A plan is made once, however many threads ask for it at the same time.
+/// Thread-safe.
+class PlanCache {
+ public:
+  /// At most that many plans, which take at most that many bytes; one is kept however large it is.
+  PlanCache(std::size_t plans, std::size_t bytes) : most_plans_(plans), most_bytes_(bytes) {}
+
+  using Make = std::function<std::shared_ptr<const Planned>()>;
+  /// The plan under `key`; where there is none, one thread makes it and the others wait. When it fails, it
+  /// throws, and the next one that waits tries itself. `above`: keys of the plans that `key` is a waiting
+  /// part of, outermost first; they have been used now, too, and go after it.
+  ///
+  /// `make` runs isolated: while it waits for loops of its own it takes up no other task of the caller's
+  /// arena, which might wait for the plan that is being made. Those that wait sleep; nothing is handed to
+  /// their threads that the maker could not do itself.
+  std::shared_ptr<const Planned> get(const std::string& key, const std::vector<std::string>& above,
+                                     const Make& make);
+
+  std::size_t plans() const;
+  std::size_t bytes() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const Planned> planned;
+  };
+  using Entries = std::list<Entry>;
+  /// A plan that is being made.
+  struct Flight {
+    std::string key;
+    std::shared_ptr<const Planned> planned;  ///< null when it failed
+    bool landed = false;
+  };
+  Entries::iterator find(const std::string& key);
+  void touch(const std::vector<std::string>& above);
+  Entries keep(Entries entry, const std::vector<std::string>& above);
+  void land(const std::shared_ptr<Flight>& flight, std::shared_ptr<const Planned> planned);
+
+  std::size_t most_plans_, most_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable landed_;
+  Entries entries_;  // most recently used first
+  std::list<std::shared_ptr<Flight>> flights_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,38 @@
+#pragma once
+/// How much memory a plan takes beside the weights of its model.
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "plan/plan.h"
+#include "plan/weight_store.h"
+
+namespace lamina {
+
+/// Where constants lie.
+using Addresses = std::set<const void*>;
+Addresses constants_of(const Graph& graph);
+
+/// Hands on to a model's store, and notes what was packed of constants that are not the model's: they were
+/// folded for the shapes of one plan. Thread-safe.
+class NotingWeights final : public WeightStore {
+ public:
+  NotingWeights(ModelWeights& store, const Addresses& model) : store_(store), model_(model) {}
+  Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
+  Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
+
+ private:
+  friend std::size_t bytes_of(const Plan&, const Addresses&, const NotingWeights&);
+  Tensor noted(const Tensor& source, Tensor packed);
+  ModelWeights& store_;
+  const Addresses& model_;
+  std::mutex mutex_;
+  std::map<const void*, std::size_t> own_;
+  Addresses of_model_;
+};
+
+/// About what the plan takes: graphs, steps with their generated code, and constants that are neither among
+/// `known` nor the model's.
+std::size_t bytes_of(const Plan& plan, const Addresses& known, const NotingWeights& weights);
+
+}  // namespace lamina

@@ -1,0 +1,41 @@
+#pragma once
+/// Variables of a model (ReadValue, Assign), which a request keeps from run to run.
+///
+/// Plans know no state: before anything is planned, each variable becomes an input, its value before the run,
+/// and a result, its value after it. The request hands one to the other (exec/runner.cc).
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+struct Variable {
+  std::string name;
+  TensorType type;  ///< what it may hold
+  /// What it holds before the first run; invalid when that is result `computed` of the graph of initial
+  /// values.
+  Tensor initial;
+  std::size_t computed = 0;
+  std::optional<std::size_t> result;  ///< of the graph, its value after a run; none: nothing is assigned
+};
+
+/// Those of the outermost graph, by name. Several ReadValues of one variable must agree in type and initial
+/// value. Without an initial value a variable begins as zeros; sizes that are not known count as 0. Throws
+/// Error(unsupported) for what cannot be kept: variables in bodies, two Assigns to one variable, an Assign
+/// without ReadValue, an initial value that depends on a variable.
+std::vector<Variable> variables_of(const Graph& graph);
+
+/// A graph without ReadValue and Assign.
+struct Stateless {
+  Graph graph;                      ///< a further input per variable, and a result per one that is assigned
+  std::vector<Variable> variables;  ///< in the order of these inputs
+  std::optional<Graph> initial;     ///< initial values that are no constants, of the inputs of the model
+};
+Stateless without_variables(Graph graph);
+
+/// Throws Error(bad_input) unless the variable may hold the tensor.
+void check_variable(const Variable& variable, const Tensor& tensor);
+
+}  // namespace lamina

@@ -1,0 +1,254 @@
+/// Allocations that fail, each in turn: what throws leaves all that it touched fit for use.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "lamina/lamina.h"
+#include "tests/exec/allocations.h"
+#include "tests/plan/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+using allocations::Shortage;
+
+ProgramOptions options_for(int threads) {
+  ProgramOptions options;
+  options.threads = threads;
+  options.rewrite = [](Graph& graph) {
+    Ledger ledger;
+    optimize(graph, {}, ledger);
+  };
+  return options;
+}
+
+/// A model and what is done with one request of it: inputs run by run.
+struct Case {
+  std::string graph;
+  std::vector<std::vector<Tensor>> runs;
+  int threads = 1;
+};
+
+/// One life of a request, in pieces that may fail.
+class Life {
+ public:
+  explicit Life(const Case& c) : case_(c), graph_(parse(c.graph)) {
+    VariableValues variables;
+    InterpreterOptions options;
+    options.variables = &variables;
+    for (const auto& inputs : c.runs) wanted_.push_back(interpret(graph_, inputs, options));
+  }
+
+  std::size_t pieces() const { return 2 + 2 * case_.runs.size(); }
+
+  void begin() {
+    runner_.reset();
+    program_.reset();
+  }
+
+  void do_piece(std::size_t piece) {
+    if (piece == 0) {
+      program_ =
+          std::make_shared<Program>(graph_, options_for(case_.threads), std::make_shared<ModelWeights>());
+      return;
+    }
+    if (piece == 1) {
+      runner_.emplace(program_);
+      return;
+    }
+    const auto& inputs = case_.runs[run_of(piece)];
+    if (piece % 2 == 0) {
+      for (std::size_t i = 0; i < inputs.size(); ++i) runner_->set_input(i, inputs[i]);
+      // Every other run writes into memory of the caller.
+      const auto& first = wanted_[run_of(piece)][0];
+      runner_->set_output(0, piece % 4 == 0 ? Tensor(first.element_type(), first.shape()) : Tensor());
+    } else {
+      runner_->run();
+    }
+  }
+
+  bool runs(std::size_t piece) const { return piece > 1 && piece % 2 == 1; }
+
+  void check_no_results() const {
+    for (std::size_t r = 0; r < graph_.results().size(); ++r) EXPECT_FALSE(runner_->output(r).valid());
+  }
+
+  void check(std::size_t piece) const {
+    const auto& wanted = wanted_[run_of(piece)];
+    for (std::size_t r = 0; r < wanted.size(); ++r) expect_close(runner_->output(r), wanted[r], "result");
+  }
+
+ private:
+  static std::size_t run_of(std::size_t piece) { return (piece - 2) / 2; }
+
+  const Case& case_;
+  Graph graph_;
+  std::vector<std::vector<Tensor>> wanted_;
+  std::shared_ptr<const Program> program_;
+  std::optional<Runner> runner_;
+};
+
+/// False when the whole life went by without an n-th allocation.
+bool live(Life& life, std::size_t n, Shortage shortage) {
+  life.begin();
+  allocations::fail_at(n, shortage);
+  bool thrown = false;
+  for (std::size_t piece = 0; piece < life.pieces();) {
+    try {
+      life.do_piece(piece);
+    } catch (const std::exception& e) {
+      const bool failed = allocations::end_failures();
+      EXPECT_TRUE(failed && !thrown) << "piece " << piece << ": " << e.what();
+      if (!failed || thrown) return false;
+      thrown = true;
+      if (life.runs(piece)) life.check_no_results();
+      continue;  // there is memory again
+    }
+    const allocations::Pause pause;
+    if (life.runs(piece)) life.check(piece);
+    ++piece;
+  }
+  return allocations::end_failures();
+}
+
+void check(const Case& c, Shortage shortage) {
+  Life life(c);
+  std::size_t n = 1;
+  while (live(life, n, shortage)) {
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "allocation " << n << " failed\n" << c.graph;
+    ++n;
+  }
+  ASSERT_FALSE(::testing::Test::HasFailure()) << "allocation " << n << " failed\n" << c.graph;
+  EXPECT_GT(n, 100u);
+  ::testing::Test::RecordProperty("allocations", static_cast<int>(n));
+}
+
+Tensor floats(const Dims& shape, std::uint64_t seed) { return seeded_tensor(ElementType::f32, shape, seed); }
+
+/// Two shapes in turn: plans are found again and made anew, memory grows.
+Case changing_shapes() {
+  return {"graph (x: f32[N,4]) -> (y) {\n w = const f32[4,5] seed(1)\n m = MatMul(x, w)\n y = Relu(m)\n}\n",
+          {{floats({2, 4}, 1)}, {floats({3, 4}, 2)}, {floats({2, 4}, 3)}}};
+}
+
+Case convolution() {
+  return {"graph (x: f32[1,4,6,6]) -> (y) {\n w = const f32[8,4,3,3] seed(1)\n y = Convolution(x, w)\n}\n",
+          {{floats({1, 4, 6, 6}, 1)}}};
+}
+
+Case unaligned_input() {
+  Case c = changing_shapes();
+  c.runs.resize(2);
+  for (auto& inputs : c.runs) {
+    const auto memory = std::make_shared<Tensor>(ElementType::u8, Dims{std::int64_t(inputs[0].bytes()) + 1});
+    std::memcpy(memory->raw() + 1, inputs[0].raw(), inputs[0].bytes());
+    inputs[0] = Tensor::share(ElementType::f32, inputs[0].shape(), memory, memory->raw() + 1);
+  }
+  return c;
+}
+
+/// How many numbers are not 0 is known while running: a waiting part, with a plan for each count.
+Case waiting_part() {
+  const auto x = [](std::vector<float> v) { return Tensor::of({std::int64_t(v.size())}, v); };
+  return {
+      "graph (x: f32[4]) -> (y) {\n i = NonZero(x)\n p = const i64[2] {1,0}\n t = Transpose(i, p)\n f = "
+      "Convert(t) destination_type=f32\n y = Exp(f)\n}\n",
+      {{x({1, 0, 2, 0})}, {x({1, 2, 3, 0})}, {x({0, 1, 0, 2})}}};
+}
+
+Case bodies() {
+  const auto flag = [](bool v) { return Tensor::scalar<bool>(v); };
+  return {
+      "graph (c: boolean[], x: f32[N]) -> (y) {\n y = If(c, x) {\n body graph (a: f32[N]) -> (b) {\n b = "
+      "Relu(a)\n }\n body graph (a: f32[N]) -> (b) {\n b = Concat(a, a) axis=0\n }\n }\n}\n",
+      {{flag(true), floats({3}, 1)}, {flag(false), floats({4}, 2)}}};
+}
+
+/// One variable that stays as large as it is, and one that grows.
+Case variables() {
+  return {
+      "graph (x: f32[1,3]) -> (y, g) {\n z = const f32[1,3] {1,2,3}\n v = ReadValue(z) variable_id=\"v\"\n "
+      "y = Add(v, x)\n a = Assign(y) variable_id=\"v\"\n h = ReadValue() variable_id=\"h\" "
+      "variable_shape=shape[?,3] variable_type=f32\n g = Concat(h, x) axis=0\n b = Assign(g) "
+      "variable_id=\"h\"\n}\n",
+      {{floats({1, 3}, 1)}, {floats({1, 3}, 2)}, {floats({1, 3}, 3)}}};
+}
+
+struct Named {
+  const char* name;
+  Case (*make)();
+};
+class EachAllocation : public ::testing::TestWithParam<Named> {};
+
+TEST_P(EachAllocation, fails_once) { check(GetParam().make(), Shortage::once); }
+TEST_P(EachAllocation, fails_and_all_that_follow) { check(GetParam().make(), Shortage::lasting); }
+
+INSTANTIATE_TEST_SUITE_P(NoMemory, EachAllocation,
+                         ::testing::Values(Named{"changing_shapes", changing_shapes},
+                                           Named{"convolution", convolution},
+                                           Named{"unaligned_input", unaligned_input},
+                                           Named{"waiting_part", waiting_part}, Named{"bodies", bodies},
+                                           Named{"variables", variables}),
+                         [](const auto& info) { return info.param.name; });
+
+/// The arena of a larger shape could not be had (seen as a crash of the run after it).
+TEST(NoMemory, a_run_after_one_without_memory) {
+  const auto g = parse(
+      "graph (x: f32[N,64]) -> (y) {\n a = Sin(x)\n r = const i64[1] {1}\n s = ReduceSum(a, r)\n "
+      "y = Exp(s)\n}\n");
+  Runner runner(std::make_shared<Program>(g, ProgramOptions{}, std::make_shared<ModelWeights>()));
+  const auto small = floats({1, 64}, 1);
+  runner.set_input(0, small);
+  runner.run();
+  // More than the address space holds beside what is there: lazily zeroed memory of the input fits.
+  const Tensor huge = Tensor::wrap(ElementType::f32, {std::int64_t{1} << 44, 64}, nullptr);
+  runner.set_input(0, huge);
+  EXPECT_THROW(runner.run(), std::exception);
+  EXPECT_FALSE(runner.output(0).valid());
+  EXPECT_THROW(runner.run(), std::exception);
+  runner.set_input(0, small);
+  runner.run();
+  expect_close(runner.output(0), interpret(g, {small})[0], "y");
+}
+
+/// A request that cannot be given back to its pool, a pool that cannot grow: the public interface in small.
+TEST(NoMemory, of_a_compiled_model) {
+  const auto path =
+      (std::filesystem::temp_directory_path() / fmt::format("lamina_{}.xml", ::getpid())).string();
+  std::ofstream(path) << R"(<net name="n" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,4" element_type="f32"/>
+<output><port id="0"><dim>-1</dim><dim>4</dim></port></output></layer>
+<layer id="1" name="y" type="Relu" version="opset1"><input><port id="0"><dim>-1</dim><dim>4</dim></port></input>
+<output><port id="1"><dim>-1</dim><dim>4</dim></port></output></layer>
+<layer id="2" name="r" type="Result" version="opset1"><input><port id="0"><dim>-1</dim><dim>4</dim></port></input>
+</layer></layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>)";
+  const Model model(path);
+  std::filesystem::remove(path);
+  const auto x = floats({2, 4}, 1);
+  Options options;
+  options.threads = 1;
+  const Tensor wanted = CompiledModel(model, options)(x);
+  bool more = true;
+  for (std::size_t n = 1; more; ++n) {
+    std::optional<CompiledModel> compiled;
+    allocations::fail_at(n);
+    for (int piece = 0; piece < 3;) try {
+        if (piece == 0)
+          compiled.emplace(model, options);
+        else if (const auto y = (*compiled)(x); true) {
+          const allocations::Pause pause;
+          EXPECT_TRUE(y.same_as(wanted)) << n;
+        }
+        ++piece;
+      } catch (const std::exception& e) {
+        ASSERT_TRUE(allocations::end_failures()) << n << ": " << e.what();
+      }
+    more = allocations::end_failures();
+  }
+}
+
+}  // namespace
+}  // namespace lamina::testing
