@@ -23,7 +23,8 @@ struct Options {
   Precision precision = Precision::model;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
   std::vector<std::string> disable = {};
-  /// Nodes that no optimisation touches: names or regular expressions.
+  /// Nodes that no optimisation touches: names, or regular expressions (RE2's syntax) for the whole name. A
+  /// broken expression throws Error(bad_option); one that fits no node is a warning.
   std::vector<std::string> exempt = {};
   /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
   /// another limit afterwards throws Error(bad_option), and so does one below what oneDNN runs where the

@@ -73,6 +73,8 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   precision_notes_.insert(precision_notes_.end(), asked.begin(), asked.end());
 
   const auto rewriting = optimize_options(options);
+  for (const auto& pattern : Exemptions(rewriting.exempt).idle(original_))
+    log.warning("exempt \"{}\": fits the name of no node", pattern);
   Graph graph = original_;
   optimize(graph, rewriting, ledger_);
   for (const auto& [rule, count] : ledger_.counts())

@@ -75,7 +75,8 @@ void add_compile_options(OptionSet& options, Common& c) {
   options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
                  "model, f32 or bf16 (int8: as model)");
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
-  options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]", "Nodes that no optimisation touches", ',');
+  options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]",
+               "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
   add_shape(options, c);
   options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");
