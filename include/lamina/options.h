@@ -7,6 +7,7 @@
 
 #include "lamina/export.h"
 #include "lamina/log.h"
+#include "lamina/progress.h"
 
 namespace lamina {
 
@@ -41,6 +42,8 @@ struct Options {
   bool keep_weights = false;
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
   LogCallback log = {};
+  /// Called while the model is compiled, and when a run meets new shapes, from any thread that does it.
+  ProgressCallback progress = {};
 
   /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is
   /// accepted. Throws Error(bad_option) that names the nearest key, or the values wanted.

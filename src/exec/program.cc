@@ -73,7 +73,8 @@ std::shared_ptr<Plan> Program::make(const std::vector<Tensor>& inputs) const {
   if (options_.rewrite) options_.rewrite(known);
   const auto rewritten = Clock::now();
   options_.clock->rewriting += nanoseconds(begin, rewritten);
-  auto plan = make_plan(std::move(known), *weights_, {options_.threads, options_.any_kernels});
+  auto plan =
+      make_plan(std::move(known), *weights_, {options_.threads, options_.any_kernels, options_.progress});
   options_.clock->planning += nanoseconds(rewritten, Clock::now());
   return plan;
 }
