@@ -114,6 +114,12 @@ class Verbs(Base):
         self.assertEqual(done.returncode, 0, done.stderr[-300:])
         self.assertNotIn("exempt", done.stderr)
 
+    def test_check_says_what_it_judged(self) -> None:
+        document = json.loads(lamina("check", MODEL, *SHAPE, "--json", "-").stdout)
+        self.assertTrue(document["clean"])
+        self.assertGreater(len(document["rewriting"]), 20)
+        self.assertTrue(all(row["within"] for part in ("rewriting", "layers", "outputs") for row in document[part]))
+
     def test_the_page_of_operators_is_current(self) -> None:
         page = pathlib.Path(__file__).parents[2] / "docs" / "operators.md"
         self.assertEqual(page.read_text(), lamina("ops", "--format", "markdown").stdout, "run: lamina ops --format markdown > docs/operators.md")
