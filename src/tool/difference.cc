@@ -73,7 +73,10 @@ std::string to_string(const Difference& d) {
   if (!d.comparable) return "other shape or type";
   if (d.within && d.undecided)
     return fmt::format("max {:.3g}, {} values off by what roundings decide", d.max, d.undecided);
-  if (d.limit == 0) return fmt::format("{} values differ, by at most {:.3g}", d.mismatches, d.max);
+  if (d.limit == 0 && d.within) return "the same";
+  if (d.limit == 0)
+    return fmt::format("{} differ, by at most {:.3g}",
+                       d.mismatches ? fmt::format("{} values", d.mismatches) : "values", d.max);
   if (d.mismatches) return fmt::format("{} values not finite in one only", d.mismatches);
   return fmt::format("max {:.3g} of {:.3g} allowed, mean {:.2g}", d.max, d.limit, d.mean);
 }
