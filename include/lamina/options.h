@@ -7,6 +7,7 @@
 
 #include "lamina/export.h"
 #include "lamina/log.h"
+#include "lamina/progress.h"
 
 namespace lamina {
 
@@ -23,7 +24,8 @@ struct Options {
   Precision precision = Precision::model;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
   std::vector<std::string> disable = {};
-  /// Nodes that no optimisation touches: names or regular expressions.
+  /// Nodes that no optimisation touches: names, or regular expressions (RE2's syntax) for the whole name. A
+  /// broken expression throws Error(bad_option); one that fits no node is a warning.
   std::vector<std::string> exempt = {};
   /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
   /// another limit afterwards throws Error(bad_option), and so does one below what oneDNN runs where the
@@ -41,6 +43,8 @@ struct Options {
   bool keep_weights = false;
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
   LogCallback log = {};
+  /// Called while the model is compiled, and when a run meets new shapes, from any thread that does it.
+  ProgressCallback progress = {};
 
   /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is
   /// accepted. Throws Error(bad_option) that names the nearest key, or the values wanted.

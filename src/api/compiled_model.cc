@@ -42,6 +42,15 @@ void add_note(std::vector<std::string>& notes, Precision precision) {
     notes.push_back("f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
 }
 
+/// Tells after each set of rules.
+OptimizeOptions telling(OptimizeOptions options, const ProgressCallback& progress) {
+  if (progress)
+    options.after_set = [progress, done = 0](const Graph&, std::string_view) mutable {
+      progress("rewriting", ++done / (1.0 + static_cast<double>(RuleSet::chains)));
+    };
+  return options;
+}
+
 }  // namespace
 
 OptimizeOptions optimize_options(const Options& options) {
@@ -76,7 +85,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   original_ = stateless.graph;
   const auto rewriting = optimize_options(options);
   Graph& graph = stateless.graph;
-  optimize(graph, rewriting, ledger_);
+  for (const auto& pattern : Exemptions(rewriting.exempt).idle(original_))
+    log.warning("exempt \"{}\": fits the name of no node", pattern);
+  optimize(graph, telling(rewriting, options.progress), ledger_);
   for (const auto& [rule, count] : ledger_.counts())
     if (count.hits) log.log(LogLevel::debug, "{}: {} times", rule, count.hits);
   denormals_ = flush_denormals(graph);
@@ -87,14 +98,16 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     log.warning("{} threads, of {} wanted: this process limits oneTBB (tbb::global_control)", program.threads,
                 options.threads);
   program.keep_weights = options.keep_weights;
+  program.progress = options.progress;
   program.cached_plans = options.cached_plans;
   // With a limit on rewrites the specialised graph must not get further ones.
   late_rewriting_ = rewriting;
   if (late_rewriting_.stop_after >= 0) late_rewriting_.stop_after = 0;
-  program.rewrite = [again = late_rewriting_, late = late_, keep = options.profile](Graph& g) {
+  program.rewrite = [again = late_rewriting_, late = late_, keep = options.profile,
+                     progress = options.progress](Graph& g) {
     constexpr std::size_t kKept = 16;
     Ledger ledger;
-    optimize(g, again, ledger);
+    optimize(g, telling(again, progress), ledger);
     if (!keep) return;
     std::lock_guard lock(late->mutex);
     if (late->ledgers.size() >= kKept) late->ledgers.erase(late->ledgers.begin());

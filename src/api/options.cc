@@ -81,7 +81,8 @@ const std::vector<Row>& rows() {
            o.disable = list(v);
            return true;
          }});
-    t.push_back({{"EXEMPT", "NAME_OR_REGEX[,...]", "nodes that no optimisation touches"},
+    t.push_back({{"EXEMPT", "NAME_OR_REGEX[,...]",
+                  "nodes that no optimisation touches (RE2's syntax, for the whole name)"},
                  [](Options& o, std::string_view v) {
                    o.exempt = list(v);
                    return true;

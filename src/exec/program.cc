@@ -81,7 +81,8 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
   options_.clock->rewriting += nanoseconds(begin, rewritten);
   NotingWeights weights(*weights_, *model_constants_);
   auto planned = std::make_shared<Planned>();
-  const auto plan = make_plan(std::move(known), weights, {options_.threads, options_.any_kernels});
+  const auto plan =
+      make_plan(std::move(known), weights, {options_.threads, options_.any_kernels, options_.progress});
   options_.clock->planning += nanoseconds(rewritten, Clock::now());
   planned->bytes = bytes_of(*plan, *constants_, weights);
   if (forget && !plan->rest) forget_weights(plan->graph);

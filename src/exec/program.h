@@ -32,6 +32,7 @@ struct ProgramOptions {
   bool keep_weights = true;
   /// Called on a graph whose shapes have become known, before it is planned (rewriting).
   std::function<void(Graph&)> rewrite;
+  ProgressCallback progress = {};  ///< of planning
   /// The program makes one when there is none, and hands it on to those of waiting parts.
   std::shared_ptr<PlanClock> clock;
 };

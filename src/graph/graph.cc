@@ -201,7 +201,7 @@ void Graph::set_value_name(ValueId v, const std::string& wanted) {
   auto& value = values_[v.index];
   if (value.name == wanted) return;
   by_name_.erase(value.name);
-  value.name = unique_name(wanted);
+  value.name = find_value(wanted).valid() ? unique_name(wanted) : wanted;
   by_name_[value.name] = v;
 }
 
@@ -227,7 +227,7 @@ void Graph::erase(NodeId id) {
   auto& n = nodes_[id.index];
   for (auto v : n.outputs) {
     LAMINA_CHECK(readers(v) == 0, "erasing '{}' whose output is read", label(id));
-    by_name_.erase(value(v).name);
+    by_name_[value(v).name] = ValueId{};  // taken for ever: only set_value_name() gives it to another
     values_[v.index] = Value{};
   }
   for (std::uint32_t i = 0; i < n.inputs.size(); ++i) drop_use(n.inputs[i], {id, i});
@@ -253,7 +253,7 @@ std::vector<NodeId> Graph::erase_unused() {
     for (auto v : n.inputs)
       if (const auto p = producer(v); p.valid()) before.push_back(p);
     for (auto v : n.outputs) {
-      by_name_.erase(value(v).name);
+      by_name_[value(v).name] = ValueId{};
       values_[v.index] = Value{};
     }
     for (std::uint32_t i = 0; i < n.inputs.size(); ++i) drop_use(n.inputs[i], {id, i});
@@ -268,7 +268,7 @@ std::vector<NodeId> Graph::erase_unused() {
 void Graph::erase_unused_constants() {
   for (std::uint32_t v = 0; v < values_.size(); ++v)
     if (values_[v].kind == ValueKind::constant && values_[v].uses.empty() && !is_result({v})) {
-      by_name_.erase(values_[v].name);
+      by_name_[values_[v].name] = ValueId{};
       values_[v] = Value{};
     }
 }

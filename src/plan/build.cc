@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/parallel.h"
+#include "base/progress.h"
 #include "plan/choose.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
@@ -15,7 +16,7 @@ namespace {
 class Builder {
  public:
   Builder(Graph graph, WeightStore& weights, const PlanOptions& options)
-      : any_kernels_(options.any_kernels), weights_(weights) {
+      : options_(options), weights_(weights) {
     plan_ = std::make_shared<Plan>();
     plan_->graph = std::move(graph);
     plan_->threads = options.threads;
@@ -31,7 +32,7 @@ class Builder {
     RestGraph rest;
     const bool has_rest = !parts.waiting.empty() || !parts.dynamic.empty();
     if (has_rest) rest = rest_of(g, parts);
-    auto picked = choose(g, fixed, plan_->choices, any_kernels_);
+    auto picked = choose(g, fixed, plan_->choices, options_);
     subviews_ = find_subviews(g, picked);
     add_inputs();
     add_outputs(picked);
@@ -61,11 +62,13 @@ class Builder {
 
   /// Code is generated and weights are packed in parallel.
   void make_all() {
+    StageProgress progress(options_.progress, "packing weights", to_make_.size());
     parallel_for(static_cast<std::int64_t>(to_make_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         auto& m = to_make_[i];
         plan_->steps[m.step].code = m.make(m.context);
         m.make = nullptr;  // it may hold weights that are packed now
+        progress.one_done();
       }
     });
   }
@@ -347,7 +350,7 @@ class Builder {
   }
 
   std::shared_ptr<Plan> plan_;
-  std::uint64_t any_kernels_;
+  const PlanOptions& options_;
   WeightStore& weights_;
   struct ToMake {
     std::size_t step;

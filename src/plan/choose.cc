@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/parallel.h"
+#include "base/progress.h"
 #include "base/random.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
@@ -39,8 +40,8 @@ std::size_t index_of(Layout l) { return static_cast<std::size_t>(l); }
 /// Chooses for all nodes at once; see docs/architecture.md, "Choosing".
 class Chooser {
  public:
-  Chooser(Graph& graph, const std::vector<NodeId>& nodes, std::uint64_t any_kernels)
-      : graph_(graph), nodes_(nodes), any_kernels_(any_kernels) {}
+  Chooser(Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions& options)
+      : graph_(graph), nodes_(nodes), any_kernels_(options.any_kernels), progress_(options.progress) {}
 
   std::vector<Picked> run(std::vector<Choice>& choices) {
     do {
@@ -60,6 +61,7 @@ class Chooser {
     for (const auto id : nodes_)
       if (!answers_.contains(id)) open.push_back(id);
     std::vector<Answers> found(open.size());
+    StageProgress progress(progress_, "choosing kernels", open.size());
     parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
         found[i] = ask_kernels(NodeView(graph_, open[i]));
@@ -68,6 +70,7 @@ class Chooser {
         if (can_decompose(graph_, graph_.node(open[i])))
           for (auto& offer : decomposed_offers(graph_, open[i])) found[i].offers.push_back(std::move(offer));
         if (any_kernels_ != 0) stir(open[i], found[i].offers);
+        progress.one_done();
       }
     });
     for (std::size_t i = 0; i < open.size(); ++i) answers_.emplace(open[i], std::move(found[i]));
@@ -277,6 +280,7 @@ class Chooser {
   Graph& graph_;
   std::vector<NodeId> nodes_;  // in the order of execution
   std::uint64_t any_kernels_;
+  const ProgressCallback& progress_;
   std::map<NodeId, Answers> answers_;
   std::map<NodeId, std::size_t> chosen_;           // index of the offer
   std::map<NodeId, Answers::Refusal> decomposed_;  // why parts of a node are not one
@@ -287,8 +291,8 @@ class Chooser {
 }  // namespace
 
 std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::vector<Choice>& choices,
-                           std::uint64_t any_kernels) {
-  return Chooser(graph, nodes, any_kernels).run(choices);
+                           const PlanOptions& options) {
+  return Chooser(graph, nodes, options).run(choices);
 }
 
 }  // namespace lamina

@@ -10,9 +10,9 @@ struct Picked {
 };
 
 /// In the order of execution. May change the graph: epilogue stages that no kernel takes become nodes.
-/// Appends to `choices` why. `any_kernels`: as in PlanOptions.
+/// Appends to `choices` why.
 std::vector<Picked> choose(Graph& graph, const std::vector<NodeId>& nodes, std::vector<Choice>& choices,
-                           std::uint64_t any_kernels = 0);
+                           const PlanOptions& options = {});
 
 /// Channels-last and plain are the same bytes for this shape.
 bool same_bytes(const Dims& shape);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "lamina/progress.h"
 
 namespace lamina {
 
@@ -95,6 +96,7 @@ struct PlanOptions {
   int threads = 1;
   /// For tests: other than 0, costs are multiplied by random factors, so that any kernel may be chosen.
   std::uint64_t any_kernels = 0;
+  ProgressCallback progress = {};
 };
 
 /// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws

@@ -65,39 +65,16 @@ struct Driver::Work {
 };
 
 Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledger& ledger)
-    : rules_(rules), options_(options), ledger_(ledger) {
+    : rules_(rules), options_(options), exempt_(options.exempt), ledger_(ledger) {
   std::vector<std::string> names;
   for (const auto& r : rules) names.push_back(r.name);
   for (const auto& d : options.disable)
     if (std::find(names.begin(), names.end(), d) == names.end())
       fail(ErrorCode::bad_option, "there is no rule \"{}\"{}", d, did_you_mean(d, names));
-  for (const auto& e : options.exempt) {
-    try {
-      exempt_.emplace_back(e, std::regex::optimize);
-    } catch (const std::regex_error&) {
-      // A name with brackets is no expression; it is compared as it is.
-    }
-  }
-}
-
-bool Driver::matches_exemption(const std::string& name) const {
-  if (name.empty()) return false;
-  const auto [it, added] = exempt_names_.try_emplace(name, false);
-  if (!added) return it->second;
-  const auto& plain = options_.exempt;
-  it->second = std::find(plain.begin(), plain.end(), name) != plain.end() ||
-               std::any_of(exempt_.begin(), exempt_.end(),
-                           [&](const std::regex& r) { return std::regex_match(name, r); });
-  return it->second;
 }
 
 bool Driver::exempt(const Graph& graph, NodeId id) const {
-  if (options_.exempt.empty()) return false;
-  const Node& n = graph.node(id);
-  if (matches_exemption(n.name)) return true;
-  return std::any_of(n.sources.begin(), n.sources.end(), [&](SourceId s) {
-    return s.index < outermost_->sources.size() && matches_exemption(outermost_->sources[s.index].name);
-  });
+  return exempt_.covers(graph.node(id), outermost_->sources);
 }
 
 std::vector<std::string> Driver::source_names(const std::vector<SourceId>& sources) const {
@@ -170,7 +147,7 @@ bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
   for_each_match(graph, id, rule.pattern, [&](Match& match) {
     auto verdict = check_guards(match, rule.pattern);
     if (verdict && rule.condition) verdict = rule.condition(match);
-    if (verdict && !options_.exempt.empty())
+    if (verdict && !exempt_.empty())
       for (auto n : match.nodes())
         if (exempt(graph, n)) verdict = Verdict::no("'{}' is exempt", graph.label(n));
     if (!verdict) {
@@ -234,7 +211,7 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   const auto root = match.root();
   const auto label = graph.label(root);
   Rewrite r(graph, match);
-  if (!options_.exempt.empty()) r.exempt_ = [&](NodeId n) { return exempt(graph, n); };
+  if (!exempt_.empty()) r.exempt_ = [&](NodeId n) { return exempt(graph, n); };
   try {
     rule.action(r);
   } catch (const Error& e) {

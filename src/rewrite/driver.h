@@ -2,12 +2,11 @@
 /// Applies rules to a graph until none fits any more.
 #include <deque>
 #include <optional>
-#include <regex>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "rewrite/exemptions.h"
 #include "rewrite/ledger.h"
 #include "rewrite/rule.h"
 
@@ -15,9 +14,8 @@ namespace lamina {
 
 struct RewriteOptions {
   std::vector<std::string> disable;  ///< rules by name
-  std::vector<std::string>
-      exempt;                    ///< names of nodes or of layers, or regular expressions for the whole name
-  std::int64_t stop_after = -1;  ///< number of rewrites; negative: no limit
+  std::vector<std::string> exempt;   ///< nodes (rewrite/exemptions.h)
+  std::int64_t stop_after = -1;      ///< number of rewrites; negative: no limit
 #ifdef NDEBUG
   bool verify = false;  ///< checks the whole graph after every rewrite
 #else
@@ -42,12 +40,10 @@ class Driver {
   bool apply(Graph& graph, const Rule& rule, const Match& match, Work& work);
   std::vector<std::string> source_names(const std::vector<SourceId>& sources) const;
   bool exempt(const Graph& graph, NodeId id) const;
-  bool matches_exemption(const std::string& name) const;
 
   std::span<const Rule> rules_;
   RewriteOptions options_;
-  std::vector<std::regex> exempt_;
-  mutable std::unordered_map<std::string, bool> exempt_names_;
+  Exemptions exempt_;
   Ledger& ledger_;
   std::vector<const Rule*> active_;  // in this run
   int depth_ = 1;                    // of the deepest pattern among them

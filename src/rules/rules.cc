@@ -1,9 +1,10 @@
 #include "rules/rules.h"
 
 namespace lamina {
+namespace {
 
-const std::vector<Rule>& all_rules() {
-  static const Rules all = [] {
+Rules& registered() {
+  static Rules all = [] {
     Rules rules;
     for (auto* add : {add_remove_unused,
                       add_fold_constants,
@@ -40,5 +41,12 @@ const std::vector<Rule>& all_rules() {
   }();
   return all;
 }
+
+}  // namespace
+
+const std::vector<Rule>& all_rules() { return registered(); }
+
+PlantedRule::PlantedRule(Rule rule) { registered().insert(registered().begin(), std::move(rule)); }
+PlantedRule::~PlantedRule() { registered().erase(registered().begin()); }
 
 }  // namespace lamina

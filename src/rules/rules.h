@@ -9,6 +9,15 @@ const std::vector<Rule>& all_rules();
 
 using Rules = std::vector<Rule>;
 
+/// For tests: while the object lives, the rule is the first of all_rules(). Not while a graph is rewritten.
+class PlantedRule {
+ public:
+  explicit PlantedRule(Rule rule);
+  ~PlantedRule();
+  PlantedRule(const PlantedRule&) = delete;
+  PlantedRule& operator=(const PlantedRule&) = delete;
+};
+
 void add_remove_unused(Rules& rules);
 void add_fold_constants(Rules& rules);
 void add_fold_shapes(Rules& rules);

@@ -54,6 +54,7 @@ Subject load(const BenchmarkOptions& o, Options options) {
   Progress progress("loading " + o.common.model, o.common.quiet);
   const Model model(o.common.model);
   const auto read = Clock::now();
+  options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);
   l.request = std::make_unique<Request>(l.compiled->create_request());
   l.outputs = model.outputs();

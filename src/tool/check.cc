@@ -1,15 +1,14 @@
-/// lamina check: the plan against the reference interpreter.
+/// lamina check: rewriting, kernels and whole outputs against the reference interpreter.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/npz.h"
 #include "exec/single_step.h"
-#include "interpreter/interpreter.h"
-#include "ops/eval.h"
-#include "rules/optimize.h"
+#include "tool/bisect.h"
+#include "tool/judge.h"
+#include "tool/replay.h"
 #include "tool/rounding.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -29,60 +28,67 @@ struct LayerCheck {
   Difference difference;
 };
 
+/// All that is found; stages with a wrong value are kept for --bisect.
+struct Findings {
+  std::vector<ValueCheck> values;
+  std::vector<LayerCheck> layers;
+  std::vector<Tensor> wanted;  ///< results of the model by the interpreter
+  std::vector<Stage> wrong;
+  std::size_t bad = 0;
+};
+
 /// What one rounding may change is no difference.
 Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, const Tensor& got,
                   const Tensor& wanted) {
   auto d = difference(got, wanted);
-  if (d.within || !d.comparable) return d;
-  const auto slack = undecided(g, id, in);
-  if (!slack) return d;
-  const auto a = to_doubles(got.to_aligned()), b = to_doubles(wanted.to_aligned());
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto off = std::fabs(a[i] - b[i]);
-    if (off <= d.limit) continue;
-    const bool decided = !(off <= d.limit + (*slack)[i]);  // NaN is
-    (decided ? wrong : d.undecided) += 1;
-  }
-  d.within = wrong == 0;
-  if (wrong > 0) d.undecided = 0;
+  if (!d.within && d.comparable)
+    if (const auto slack = undecided(g, id, in)) grant(d, got, wanted, *slack);
   return d;
 }
 
-/// Every step of a plan on the interpreter's own inputs. Appends values by name for the plans that follow.
-void check_plan(const Plan& plan, const std::vector<Tensor>& inputs, std::map<std::string, Tensor>& values,
-                std::vector<LayerCheck>& rows) {
+/// Every step of the plan on the interpreter's own inputs.
+auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
   std::map<NodeId, const PlanStep*> steps;
   for (const auto& s : plan.steps)
     if (s.kind == PlanStep::Kind::kernel) steps[s.node] = &s;
-  InterpreterOptions options;
-  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
-                        const std::vector<Tensor>& out) {
-    for (std::size_t i = 0; i < out.size(); ++i) values[g.value(g.node(id).outputs[i]).name] = out[i];
-    const auto it = steps.find(id);
+  return [&plan, &rows, steps](NodeId node, const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                               const std::vector<Tensor>& out) {
+    const auto it = steps.find(node);
     if (it == steps.end() || g.node(id).op.has(Trait::impure)) return;
     const auto got = run_single_step(plan, *it->second, in);
     for (std::size_t i = 0; i < got.size(); ++i)
       rows.push_back({g.label(id) + (got.size() > 1 ? fmt::format(" [{}]", i) : ""), g.node(id).op.name(),
                       it->second->label, judged(g, id, in, got[i], out[i])});
   };
-  interpret(plan.graph, inputs, options);
 }
 
-std::vector<LayerCheck> check_layers(Session& s) {
-  std::vector<LayerCheck> rows;
-  std::map<std::string, Tensor> values;
-  std::vector<Tensor> inputs = s.inputs;
-  for (const auto& plan : Inside::of(s.request).plans()) {
-    if (!rows.empty() || !values.empty()) {
-      inputs.clear();
-      for (const auto v : plan->graph.inputs()) inputs.push_back(values[plan->graph.value(v).name]);
-    }
-    for (std::size_t i = 0; i < plan->graph.inputs().size(); ++i)
-      values[plan->graph.value(plan->graph.inputs()[i]).name] = inputs[i];
-    check_plan(*plan, inputs, values, rows);
+/// Plan by plan: what rewriting made of the values before, and the kernels.
+Findings check_stages(const Session& s, Progress& progress) {
+  Findings found;
+  const auto plans = Inside::of(s.request).plans();
+  Stage stage{&s.impl().original(), s.inputs, nullptr, nullptr};
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    const Plan& plan = *plans[p];
+    stage.plan = plans[p];
+    std::map<std::string, Tensor> for_rest;
+    if (plan.rest)
+      for (const auto v : plan.rest->inputs()) for_rest[plan.rest->value(v).name];
+    JudgeOptions options;
+    options.observe = steps_of(plan, found.layers);
+    options.keep = &for_rest;
+    options.progress = [&](std::size_t done, std::size_t all) {
+      progress.at((static_cast<double>(p) + static_cast<double>(done) / static_cast<double>(all)) /
+                  static_cast<double>(plans.size()));
+    };
+    auto judgement = judge_rewriting(*stage.original, stage.inputs, plan.graph, options);
+    if (!judgement.clean()) found.wrong.push_back(stage);
+    if (p == 0) found.wanted = std::move(judgement.results);
+    std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));
+    if (!plan.rest) break;
+    stage = {&*plan.rest, {}, nullptr, plans[p]};
+    for (const auto v : plan.rest->inputs()) stage.inputs.push_back(for_rest.at(plan.rest->value(v).name));
   }
-  return rows;
+  return found;
 }
 
 bool is_half(const std::vector<Port>& ports) {
@@ -90,37 +96,18 @@ bool is_half(const std::vector<Port>& ports) {
                      [](const Port& p) { return p.type == ElementType::f16 || p.type == ElementType::bf16; });
 }
 
-/// First rewrite after which the interpreter gives another result.
-int bisect(const CheckOptions& o, Session& s, const std::vector<Tensor>& wanted) {
-  const auto total = static_cast<std::int64_t>(s.impl().ledger().rewrites());
-  const auto right_after = [&](std::int64_t count, Ledger& ledger) {
-    OptimizeOptions options;
-    options.disable = o.common.disable;
-    options.exempt = o.common.exempt;
-    options.stop_after = count;
-    Graph g = s.impl().original();
-    optimize(g, options, ledger);
-    const auto got = interpret(g, s.inputs);
-    for (std::size_t i = 0; i < got.size(); ++i)
-      if (!difference(got[i], wanted[i], is_half(s.model.outputs())).within) return false;
-    return true;
-  };
-  Ledger ledger;
-  if (right_after(total, ledger)) {
-    o.common.say("bisect: none of the {} rewrites changes the result", total);
-    return 0;
+int bisect(const CheckOptions& o, const Session& s, const Findings& found) {
+  const auto total = s.impl().ledger().rewrites();
+  for (const auto& stage : found.wrong) {
+    if (const auto g = guilty_rewrite(s.impl(), stage)) {
+      o.common.say("bisect: rewrite {} of {} changes \"{}\": {}", g->number, g->total, g->value, g->rewrite);
+      return 1;
+    }
+    o.common.say("bisect: none of the {} rewrites changes a value, but planning does", total);
+    return 1;
   }
-  std::int64_t good = 0, bad = total;
-  while (bad - good > 1) {
-    Ledger l;
-    const auto middle = good + (bad - good) / 2;
-    (right_after(middle, l) ? good : bad) = middle;
-  }
-  Ledger last;
-  right_after(bad, last);
-  o.common.say("bisect: rewrite {} of {} changes the result: {}", bad, total,
-               to_string(last.firings().back()));
-  return 1;
+  o.common.say("bisect: none of the {} rewrites changes the result", total);
+  return 0;
 }
 
 nlohmann::json to_json(const Difference& d) {
@@ -132,67 +119,113 @@ nlohmann::json to_json(const Difference& d) {
           {"undecided", d.undecided}};
 }
 
+const char* word(bool ok) { return ok ? "ok  " : "FAIL"; }
+
+nlohmann::json report_values(const CheckOptions& o, Findings& found) {
+  auto list = nlohmann::json::array();
+  for (const auto& v : found.values) {
+    found.bad += !v.ok();
+    const auto text = v.problem.empty() ? to_string(v.difference) : v.problem;
+    if (o.per_layer || !v.ok())
+      o.common.say("{}  {:<40} {:<57} {}", word(v.ok()), v.name, "rewritten: " + v.made_by, text);
+    auto row = to_json(v.difference);
+    row["within"] = v.ok();
+    row["name"] = v.name, row["made_by"] = v.made_by, row["problem"] = v.problem;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+nlohmann::json report_layers(const CheckOptions& o, Findings& found) {
+  auto list = nlohmann::json::array();
+  for (const auto& r : found.layers) {
+    found.bad += !r.difference.within;
+    if (o.per_layer || !r.difference.within)
+      o.common.say("{}  {:<40} {:<24} {:<32} {}", word(r.difference.within), r.name, r.op, r.kernel,
+                   to_string(r.difference));
+    auto row = to_json(r.difference);
+    row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+/// Whole outputs. Where a model rounds to levels, one rounding may change all that follows: then the layers,
+/// one by one on what the layers before gave, must make the very same, and stored outputs may be four times
+/// as far off as that is from the interpreter's.
+class Outputs {
+ public:
+  Outputs(const CheckOptions& o, const Session& s, Findings& found)
+      : o_(o), s_(s), found_(found), quantised_(quantises(s.impl().original())) {
+    if (is_half(s.model.outputs()) || s.impl().widened()) tolerance_ = kOfHalf;
+  }
+
+  nlohmann::json report() {
+    const auto expected = o_.expect.empty() ? NpzFile{} : read_npz(o_.expect);
+    const auto& ports = s_.model.outputs();
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      const auto got = s_.request.output(i);
+      const auto d = difference(got, found_.wanted[i], tolerance_);
+      if (d.within || !d.comparable || !quantised_)
+        say(ports[i].name, "interpreter", d);
+      else
+        say(ports[i].name, "layers one by one", difference(got, replayed(i), Tolerance{}));
+      if (o_.expect.empty()) continue;
+      const auto* stored = find_array(expected, ports[i].name, "out" + std::to_string(i));
+      if (!stored)
+        fail(ErrorCode::bad_input, "{}: holds neither \"{}\" nor \"out{}\"", o_.expect, ports[i].name, i);
+      auto from_stored = difference(got, *stored, tolerance_);
+      if (quantised_ && from_stored.comparable)
+        grant(from_stored, got, *stored, std::vector<double>(got.size(), 4 * d.max));
+      say(ports[i].name, "stored output", from_stored);
+    }
+    return std::move(list_);
+  }
+
+ private:
+  void say(const std::string& name, const char* against, const Difference& d) {
+    found_.bad += !d.within;
+    o_.common.say("{}  output {} against the {}: {}", word(d.within), name, against, to_string(d));
+    auto row = to_json(d);
+    row["name"] = name, row["against"] = against;
+    list_.push_back(std::move(row));
+  }
+  const Tensor& replayed(std::size_t i) {
+    if (replayed_.empty()) replayed_ = replay(Inside::of(s_.request).plans(), s_.inputs);
+    return replayed_.at(i);
+  }
+
+  const CheckOptions& o_;
+  const Session& s_;
+  Findings& found_;
+  bool quantised_;
+  Tolerance tolerance_ = kOfKernels;
+  std::vector<Tensor> replayed_;
+  nlohmann::json list_ = nlohmann::json::array();
+};
+
 int run(const CheckOptions& o) {
   auto options = o.common.options();
   options.keep_weights = true;  // the interpreter reads them
   Session s(o.common, o.inputs, options);
   for (const auto& note : s.notes)
     if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
-  std::vector<LayerCheck> rows;
-  std::vector<Tensor> wanted;
+  Findings found;
   {
     Progress progress("checking " + o.common.model, o.common.quiet);
     s.request.run();
-    rows = check_layers(s);
-    wanted = interpret(s.impl().original(), s.inputs);
+    found = check_stages(s, progress);
   }
-  if (o.bisect) return bisect(o, s, wanted);
-  nlohmann::json j{
-      {"model", o.common.model}, {"layers", nlohmann::json::array()}, {"outputs", nlohmann::json::array()}};
-  std::size_t bad = 0;
-  for (const auto& r : rows) {
-    bad += !r.difference.within;
-    if (o.per_layer || !r.difference.within)
-      o.common.say("{}  {:<40} {:<24} {:<32} {}", r.difference.within ? "ok  " : "FAIL", r.name, r.op,
-                   r.kernel, to_string(r.difference));
-    auto row = to_json(r.difference);
-    row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel;
-    j["layers"].push_back(std::move(row));
-  }
-  // Whole networks amplify what one rounding changes.
-  const bool quantised = quantises(s.impl().original()),
-             half = is_half(s.model.outputs()) || s.impl().widened();
-  const auto expected = o.expect.empty() ? NpzFile{} : read_npz(o.expect);
-  const auto& ports = s.model.outputs();
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    const auto got = s.request.output(i);
-    const auto judge = [&](const char* against, const Tensor& reference) {
-      const auto d = difference(got, reference, half);
-      const bool counts = !quantised || !d.comparable;
-      bad += counts && !d.within;
-      o.common.say("{}  output {} against the {}: {}{}",
-                   d.within ? "ok  "
-                   : counts ? "FAIL"
-                            : "note",
-                   ports[i].name, against, to_string(d),
-                   counts || d.within
-                       ? ""
-                       : " (not judged: quantise steps amplify one rounding; the layers above are)");
-      auto row = to_json(d);
-      row["name"] = ports[i].name, row["against"] = against;
-      j["outputs"].push_back(std::move(row));
-    };
-    judge("interpreter", wanted[i]);
-    if (o.expect.empty()) continue;
-    const auto* stored = find_array(expected, ports[i].name, "out" + std::to_string(i));
-    if (!stored)
-      fail(ErrorCode::bad_input, "{}: holds neither \"{}\" nor \"out{}\"", o.expect, ports[i].name, i);
-    judge("stored output", *stored);
-  }
-  o.common.say("{}: {} layers checked, {} wrong", bad == 0 ? "clean" : "NOT clean", rows.size(), bad);
-  j["clean"] = bad == 0;
+  if (o.bisect) return bisect(o, s, found);
+  nlohmann::json j{{"model", o.common.model}};
+  j["rewriting"] = report_values(o, found);
+  j["layers"] = report_layers(o, found);
+  j["outputs"] = Outputs(o, s, found).report();
+  o.common.say("{}: {} values of the model and {} layers checked, {} wrong",
+               found.bad == 0 ? "clean" : "NOT clean", found.values.size(), found.layers.size(), found.bad);
+  j["clean"] = found.bad == 0;
   write_json(o.common, j);
-  return bad == 0 ? 0 : 1;
+  return found.bad == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -202,7 +235,7 @@ Verb setup_check(OptionSet& options) {
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
-  options.flag("--per-layer", o->per_layer, "Print every layer");
+  options.flag("--per-layer", o->per_layer, "Print every value of the model and every layer");
   options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result");
   add_compile_options(options, o->common);
   add_json(options, o->common);

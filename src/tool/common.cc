@@ -1,6 +1,6 @@
 #include "tool/common.h"
 
-#include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <fstream>
 #include <iostream>
@@ -75,7 +75,8 @@ void add_compile_options(OptionSet& options, Common& c) {
   options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
                  "model, f32 or bf16 (int8: as model)");
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
-  options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]", "Nodes that no optimisation touches", ',');
+  options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]",
+               "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
   add_shape(options, c);
   options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");
@@ -104,17 +105,34 @@ struct Progress::State {
   std::mutex mutex;
   std::condition_variable done;
   bool ended = false;
+  std::string text, stage;
+  double fraction = -1;  // not known
+
+  std::string line(int seconds) const {
+    auto out = text + (stage.empty() ? "" : ": " + stage);
+    if (fraction >= 0) out += fmt::format(" ... {:.0f} %, {} s", std::floor(100 * fraction), seconds);
+    return fraction >= 0 ? out : out + fmt::format(" ... {} s", seconds);
+  }
+  void set(double to, std::string_view now) {
+    std::lock_guard lock(mutex);
+    fraction = to;
+    if (stage != now) stage = now;
+  }
 };
 
 Progress::Progress(std::string text, bool quiet) {
   if (quiet || !is_terminal(2)) return;
   state_ = std::make_shared<State>();
-  std::thread([state = state_, text = std::move(text)] {
+  state_->text = std::move(text);
+  std::thread([state = state_] {
+    using std::chrono::milliseconds;
+    constexpr milliseconds kSilence{1000}, kBetween{250};
     std::unique_lock lock(state->mutex);
-    if (state->done.wait_for(lock, std::chrono::seconds(1), [&] { return state->ended; })) return;
-    for (int seconds = 1; !state->ended; ++seconds) {
-      fmt::print(stderr, "\r{} ... {} s", text, seconds);
-      state->done.wait_for(lock, std::chrono::seconds(1), [&] { return state->ended; });
+    auto waited = kSilence;
+    if (state->done.wait_for(lock, waited, [&] { return state->ended; })) return;
+    for (; !state->ended; waited += kBetween) {
+      fmt::print(stderr, "\r{}\033[K", state->line(static_cast<int>(waited.count() / 1000)));
+      state->done.wait_for(lock, kBetween, [&] { return state->ended; });
     }
     fmt::print(stderr, "\r\033[K");
   }).detach();
@@ -125,6 +143,15 @@ Progress::~Progress() {
   std::lock_guard lock(state_->mutex);
   state_->ended = true;
   state_->done.notify_all();
+}
+
+void Progress::at(double fraction, std::string_view stage) {
+  if (state_) state_->set(fraction, stage);
+}
+
+ProgressCallback Progress::callback() const {
+  if (!state_) return {};
+  return [state = state_](std::string_view stage, double done) { state->set(done, stage); };
 }
 
 namespace {

@@ -38,11 +38,16 @@ void add_json(OptionSet& options, Common& common);
 /// Writes the document where --json says; nothing when it says nothing.
 void write_json(const Common& common, const nlohmann::json& document);
 
-/// A message on standard error after a second of silence, on a terminal only: "reading model.onnx ...".
+/// A message on standard error after a second of silence, on a terminal only: "reading model.onnx ... 43 %, 5
+/// s".
 class Progress {
  public:
   Progress(std::string text, bool quiet);
   ~Progress();
+  /// What is being done now and how much of it is done, from 0 to 1. From any thread.
+  void at(double fraction, std::string_view stage = {});
+  /// The same for the library, which may go on calling when the object is gone.
+  ProgressCallback callback() const;
 
  private:
   struct State;

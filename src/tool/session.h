@@ -23,16 +23,4 @@ struct Session {
 /// shape.
 Graph with_shapes(const Graph& graph, const Common& common);
 
-/// How far two tensors are apart.
-struct Difference {
-  bool comparable = true;  ///< same type and shape
-  bool within = true;      ///< f32: max <= 1e-4 + 1e-3 * largest (f16: 1e-3 + 1e-2); integers equal
-  double max = 0, mean = 0, largest = 0, limit = 0;
-  std::size_t mismatches = 0;  ///< integers that differ, values not finite in one only
-  std::size_t undecided = 0;   ///< beyond the limit, but by what one rounding may change (tool/rounding.h)
-};
-/// `half`: the wider rule of half-precision tensors.
-Difference difference(const Tensor& got, const Tensor& wanted, bool half = false);
-std::string to_string(const Difference& d);
-
 }  // namespace lamina::tool

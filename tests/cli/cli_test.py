@@ -11,6 +11,7 @@ import unittest
 
 import numpy as np
 import onnx
+import sample_models
 
 TOOL = os.environ["LAMINA_TOOL"]
 MODEL = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
@@ -132,6 +133,24 @@ class Verbs(Base):
         self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
         self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
 
+    def test_exempt(self) -> None:
+        idle = lamina("run", MODEL, *SHAPE, "--exempt", "nothing.*")
+        self.assertEqual(idle.returncode, 0, idle.stderr)
+        self.assertIn('exempt "nothing.*": fits the name of no node', idle.stderr)
+        self.assertNotIn("exempt", lamina("run", MODEL, *SHAPE, "--exempt", ".*").stderr)
+
+    def test_names_of_any_length_are_matched(self) -> None:
+        model = sample_models.long_names(400_000)
+        done = lamina("check", model, "--exempt", ".*conv.*,.*relu")
+        self.assertEqual(done.returncode, 0, done.stderr[-300:])
+        self.assertNotIn("exempt", done.stderr)
+
+    def test_check_says_what_it_judged(self) -> None:
+        document = json.loads(lamina("check", MODEL, *SHAPE, "--json", "-").stdout)
+        self.assertTrue(document["clean"])
+        self.assertGreater(len(document["rewriting"]), 20)
+        self.assertTrue(all(row["within"] for part in ("rewriting", "layers", "outputs") for row in document[part]))
+
     def test_the_page_of_operators_is_current(self) -> None:
         page = pathlib.Path(__file__).parents[2] / "docs" / "operators.md"
         self.assertEqual(page.read_text(), lamina("ops", "--format", "markdown").stdout, "run: lamina ops --format markdown > docs/operators.md")
@@ -170,6 +189,8 @@ class WrongUse(Base):
         self.assertNotIn("did you mean", lamina("run", "-m", MODEL).stderr)
         self.refused(2, "run", "-m", MODEL, says=('"-m"', "lamina run --help"))
         self.refused(2, "run", MODEL, "--log-level", "x" * 100_000, says=("characters)",))
+        for broken in ("(", "a[", "*conv"):
+            self.refused(2, "run", MODEL, *SHAPE, "--exempt", broken, says=(f'exempt "{broken}"', "no regular expression"))
         self.refused(2, "benchmark", MODEL, "--seconds", "-1")
         self.refused(2, "benchmark", MODEL, "--hint", "fast")
 

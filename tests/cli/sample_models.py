@@ -101,6 +101,14 @@ def _faded() -> pathlib.Path:
     return n.save("faded.onnx", "x", [1, 3, 16, 16], "conv_out")
 
 
+def long_names(length: int) -> pathlib.Path:
+    """A convolution and a rectifier whose names are that long."""
+    n = _Network()
+    n.nodes.append(helper.make_node("Conv", ["x", n.weight("w", 8, 3, 3, 3)], ["y"], "x" * length + "conv" + "x" * length))
+    n.nodes.append(helper.make_node("Relu", ["y"], ["z"], "x" * length + "relu"))
+    return n.save("long_names.onnx", "x", [1, 3, 16, 16], "z")
+
+
 SMALL = _digits()
 LARGE = _mobile()
 DYNAMIC = _upscaler()

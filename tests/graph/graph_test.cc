@@ -80,6 +80,22 @@ TEST(Graph, NamesAreMadeUnique) {
   expect_sound(g);
 }
 
+TEST(Graph, NamesOfWhatIsGoneAreNotGivenAgain) {
+  auto g = diamond();
+  g.replace(g.find_value("c"), g.find_value("b"));
+  g.erase_unused();
+  EXPECT_FALSE(g.find_value("c").valid());
+  const auto other = g.add(test::Relu{}, {g.find_value("x")}, "c");
+  EXPECT_EQ(g.value(other).name, "c_1");
+  g.set_value_name(other, "c");  // unless it is said to be the same value
+  EXPECT_EQ(g.value(other).name, "c");
+  EXPECT_EQ(g.find_value("c"), other);
+  const auto b = g.find_value("b");
+  g.set_value_name(other, "b");
+  EXPECT_EQ(g.value(other).name, "b_1");
+  EXPECT_EQ(g.find_value("b"), b);
+}
+
 TEST(Graph, ReadersAndOrder) {
   auto g = diamond();
   const auto a = g.find_value("a"), z = g.find_value("z");

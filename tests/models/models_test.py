@@ -99,7 +99,7 @@ class Stored(unittest.TestCase):
                 self.assertTrue(ok, text)
 
     def test_check_is_clean(self) -> None:
-        for case in self.cases(("onnx", "ir")):
+        for case in self.cases(("onnx", "ir", "qdq")):
             if case["name"] in KNOWN:
                 continue
             with self.subTest(case=case["name"]):

@@ -1,0 +1,58 @@
+#include "tool/bisect.h"
+
+#include "tool/judge.h"
+
+namespace lamina::tool {
+namespace {
+
+/// The first wrong value after so many rewrites; empty when there is none.
+std::string wrong_value(const Graph& original, const std::vector<Tensor>& inputs, const Rewritten& rewritten,
+                        std::int64_t count, Ledger& ledger) {
+  for (const auto& v : judge_rewriting(original, inputs, rewritten(count, ledger)).values)
+    if (!v.ok()) return v.name;
+  return {};
+}
+
+/// What the stage's plan was rewritten from once its shapes were known.
+Graph specialised(const Compiled& compiled, const Stage& stage) {
+  return stage.before ? specialise(*stage.before->rest, stage.inputs, stage.before->rest_values)
+                      : specialise(compiled.optimized(), stage.inputs, {});
+}
+
+}  // namespace
+
+std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
+                                     const Rewritten& rewritten) {
+  Ledger all;
+  if (wrong_value(original, inputs, rewritten, -1, all).empty()) return std::nullopt;
+  auto good = std::int64_t{-1}, bad = static_cast<std::int64_t>(all.rewrites());
+  while (bad - good > 1) {
+    Ledger ledger;
+    const auto middle = good + (bad - good) / 2;
+    (wrong_value(original, inputs, rewritten, middle, ledger).empty() ? good : bad) = middle;
+  }
+  Ledger last;
+  Guilty guilty{static_cast<std::size_t>(bad), all.rewrites(), "what is done before any rewrite",
+                wrong_value(original, inputs, rewritten, bad, last)};
+  if (bad > 0) guilty.rewrite = to_string(last.firings().back());
+  return guilty;
+}
+
+std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stage) {
+  const auto rewriting_of = [&](const Graph& start) -> Rewritten {
+    return [&start, options = optimize_options(compiled.options())](std::int64_t count, Ledger& ledger) {
+      auto limited = options;
+      limited.stop_after = count;
+      Graph g = start;
+      optimize(g, limited, ledger);
+      return g;
+    };
+  };
+  if (!stage.before)
+    if (auto found = guilty_rewrite(*stage.original, stage.inputs, rewriting_of(*stage.original)))
+      return found;
+  const Graph known = specialised(compiled, stage);
+  return guilty_rewrite(*stage.original, stage.inputs, rewriting_of(known));
+}
+
+}  // namespace lamina::tool

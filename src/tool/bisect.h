@@ -1,0 +1,35 @@
+#pragma once
+/// Finds the rewrite that makes a graph another.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/compiled.h"
+
+namespace lamina::tool {
+
+/// A plan of a run with what it came from: the model, or the waiting part of the plan before it.
+struct Stage {
+  const Graph* original = nullptr;
+  std::vector<Tensor> inputs;  ///< of the original
+  std::shared_ptr<const Plan> plan, before;
+};
+
+struct Guilty {
+  std::size_t number = 0, total = 0;  ///< number 0: wrong before any rewrite
+  std::string rewrite;                ///< "fuse-bias at 'conv': ..."
+  std::string value;                  ///< one that it changes
+};
+
+/// The original after the first so many rewrites (negative: all).
+using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
+
+/// The first rewrite with which judge_rewriting() finds a wrong value; nothing where all are right.
+std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
+                                     const Rewritten& rewritten);
+
+/// The same among all rewrites that led to a stage of a run of that model.
+std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stage);
+
+}  // namespace lamina::tool

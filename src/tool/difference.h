@@ -1,0 +1,36 @@
+#pragma once
+/// How far two tensors are apart, and how far they may be.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lamina/tensor.h"
+
+namespace lamina::tool {
+
+/// Floats: max <= absolute + relative * largest. Integers must be equal.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+};
+inline constexpr Tolerance kOfKernels{1e-4, 1e-3};
+inline constexpr Tolerance kOfHalf{1e-3, 1e-2};  ///< for half-precision tensors
+/// Of two graphs that the interpreter runs, which accumulates in double: 16 roundings to f32.
+inline constexpr Tolerance kOfRewriting{1e-30, 0x1p-20};
+
+struct Difference {
+  bool comparable = true;  ///< same type and shape
+  bool within = true;
+  double max = 0, mean = 0, largest = 0, limit = 0;
+  std::size_t mismatches = 0;  ///< integers that differ, values not finite in one only
+  std::size_t undecided = 0;   ///< beyond the limit, but by what roundings may change
+};
+
+/// Half-precision tensors have kOfHalf, whatever is asked.
+Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& tolerance = kOfKernels);
+
+/// Grants each element this much more (infinity: anything). Nothing changes where that is not enough for all.
+void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::vector<double>& slack);
+
+std::string to_string(const Difference& d);
+
+}  // namespace lamina::tool

@@ -1,0 +1,293 @@
+#include "tool/interval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "interpreter/interpreter.h"
+#include "kernels/epilogue.h"
+#include "ops/decompose.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+
+namespace lamina::tool {
+namespace {
+
+/// Of the sum of magnitudes; of what functions behind it give.
+constexpr double kRounding = 0x1p-20;
+constexpr double kAnything = std::numeric_limits<double>::infinity();
+/// Operators that mix their operand's elements: so many times moved at random, and how much more than what
+/// was found that way is granted.
+constexpr int kTries = 4;
+constexpr double kMargin = 4;
+
+using Radius = std::vector<double>;
+
+bool is_floats(const Tensor& t) { return t.valid() && is_float(t.element_type()); }
+Radius values_of(const Tensor& t) { return to_doubles(t.to_aligned()); }
+Tensor of(const Tensor& like, const Radius& values) {
+  return from_doubles(like.element_type(), like.shape(), values);
+}
+
+bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Sums of products of two operands.
+bool multiplies(const Op& op) {
+  return one_of(op.name(), {"Convolution", "ConvolutionBackpropData", "MatMul"});
+}
+
+/// Sums of its operand's elements with weights of its own that are not negative.
+bool adds(const Op& op) {
+  return one_of(op.name(),
+                {"AvgPool", "AdaptiveAvgPool", "ReduceSum", "ReduceMean", "Interpolate", "CumSum"});
+}
+
+/// Each element of the result is one of the operands'.
+bool moves(const Op& op) {
+  return op.has(Trait::keeps_values) ||
+         one_of(op.name(), {"Transpose",       "Concat",       "Split",         "VariadicSplit",
+                            "Slice",           "StridedSlice", "Pad",           "Gather",
+                            "GatherElements",  "GatherND",     "ScatterUpdate", "ScatterElementsUpdate",
+                            "ScatterNDUpdate", "Tile",         "Broadcast",     "Roll",
+                            "ReverseSequence", "DepthToSpace", "SpaceToDepth",  "ShuffleChannels",
+                            "BatchToSpace",    "SpaceToBatch", "ReorgYolo",     "MaxPool",
+                            "AdaptiveMaxPool", "ReduceMax",    "ReduceMin",     "ExtractImagePatches",
+                            "Trilu",           "ShapeOf",      "Assign"});
+}
+
+/// Of element-wise operators: gives what it reads, or a bound, or yes and no.
+bool computes_nothing(const Op& op) {
+  return rounds_to_levels(op) || op.has(Trait::keeps_values) ||
+         one_of(op.name(), {"Relu", "Clamp", "Abs", "Negative", "Sign", "Floor", "Ceiling", "Maximum",
+                            "Minimum", "Select", "Convert", "ConvertLike"});
+}
+
+class OneNode {
+ public:
+  OneNode(const Node& node, const std::vector<Interval>& in) : node_(node), in_(in) {
+    for (const auto& x : in) middles_.push_back(x.middle);
+    for (auto& t : interpret_node(node, middles_)) out_.push_back({std::move(t), {}});
+  }
+
+  std::vector<Interval> result() && {
+    const bool exact = std::all_of(in_.begin(), in_.end(), [](auto& x) { return x.radius.empty(); });
+    if (node_.op.has(Trait::elementwise)) {
+      if (!exact) one_by_one();
+      if (!computes_nothing(node_.op)) round();
+    } else if (multiplies(node_.op)) {
+      products();
+    } else if (moves(node_.op) || adds(node_.op)) {
+      if (!exact) both_ends();
+      if (adds(node_.op)) round_sums();
+    } else {
+      if (!exact) at_random();
+      round_all();
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<Tensor> run(const std::vector<Tensor>& in) const { return interpret_node(node_, in); }
+
+  /// The operand, each element moved by its radius times what `times` says.
+  template <class F>
+  Tensor moved(const Interval& x, F&& times) const {
+    if (x.radius.empty()) return x.middle;
+    auto values = values_of(x.middle);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (x.radius[i] != 0) values[i] += times(i) * x.radius[i];
+    return of(x.middle, values);
+  }
+
+  /// How far the results are from the middle.
+  std::vector<Radius> distances(const std::vector<Tensor>& in) const {
+    std::vector<Tensor> results;
+    try {
+      results = run(in);
+    } catch (const Error&) {  // such as an index that leads outside
+      results.resize(out_.size());
+    }
+    std::vector<Radius> off;
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      const auto& middle = out_[k].middle;
+      if (!results[k].valid() || results[k].shape() != middle.shape()) {
+        off.emplace_back(middle.size(), kAnything);
+        continue;
+      }
+      const auto a = values_of(results[k]), b = values_of(middle);
+      off.emplace_back(a.size(), 0);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+        const auto d = std::fabs(a[i] - b[i]);
+        off.back()[i] = same ? 0 : std::isnan(d) ? kAnything : d;
+      }
+    }
+    return off;
+  }
+
+  Radius& radius(std::size_t k) {
+    auto& r = out_[k].radius;
+    r.resize(out_[k].middle.size(), 0);
+    return r;
+  }
+
+  void grow(const std::vector<Radius>& to) {
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      auto& r = radius(k);
+      for (std::size_t i = 0; i < r.size(); ++i) r[i] = std::max(r[i], to[k][i]);
+    }
+  }
+
+  /// Element by element the function is taken to rise or fall between the two ends of each operand.
+  void one_by_one() {
+    for (std::size_t j = 0; j < in_.size(); ++j) {
+      if (in_[j].radius.empty()) continue;
+      std::vector<Radius> most;
+      for (const double times : {-1.0, 1.0}) {
+        auto in = middles_;
+        in[j] = moved(in_[j], [&](std::size_t) { return times; });
+        auto off = distances(in);
+        if (most.empty()) {
+          most = std::move(off);
+          continue;
+        }
+        for (std::size_t i = 0; i < off[0].size(); ++i) most[0][i] = std::max(most[0][i], off[0][i]);
+      }
+      auto& r = radius(0);
+      for (std::size_t i = 0; i < r.size(); ++i) r[i] += most[0][i];
+    }
+  }
+
+  /// What rises with each element of its operands lies between the two ends.
+  void both_ends() {
+    for (const double times : {-1.0, 1.0}) {
+      std::vector<Tensor> in;
+      for (const auto& x : in_) in.push_back(moved(x, [&](std::size_t) { return times; }));
+      grow(distances(in));
+    }
+  }
+
+  void at_random() {
+    SplitMix random(1);
+    for (int t = 0; t < kTries; ++t) {
+      std::vector<Tensor> in;
+      for (const auto& x : in_)
+        in.push_back(moved(x, [&](std::size_t) { return random.below(2) ? 1.0 : -1.0; }));
+      auto off = distances(in);
+      for (std::size_t k = 0; k < off.size(); ++k)
+        for (auto& d : off[k]) d *= is_floats(out_[k].middle) ? kMargin : d > 0 ? kAnything : 0;
+      grow(off);
+    }
+  }
+
+  /// A function's own rounding: a part of its result or, as 1 + erf(x) loses digits, of its operand.
+  void round() {
+    if (!is_floats(out_[0].middle)) return;
+    const auto y = values_of(out_[0].middle);
+    const bool unary = in_.size() == 1 && is_floats(middles_[0]) && middles_[0].size() == y.size();
+    const auto x = unary ? values_of(middles_[0]) : Radius();
+    auto& r = radius(0);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      r[i] += kRounding * std::max(std::fabs(y[i]), unary ? std::min(std::fabs(x[i]), 1.0) : 0);
+  }
+
+  /// Of what mixes all elements, a part of the largest result.
+  void round_all() {
+    for (std::size_t k = 0; k < out_.size(); ++k) {
+      if (!is_floats(out_[k].middle)) continue;
+      double largest = 0;
+      for (const double v : values_of(out_[k].middle))
+        if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+      for (auto& r : radius(k)) r += kRounding * largest;
+    }
+  }
+
+  static Tensor size_of(const Tensor& t) {
+    if (!is_floats(t)) return t;
+    auto values = values_of(t);
+    for (auto& v : values) v = std::fabs(v);
+    return of(t, values);
+  }
+  std::vector<Tensor> sizes() const {
+    std::vector<Tensor> out;
+    for (const auto& t : middles_) out.push_back(size_of(t));
+    return out;
+  }
+
+  void add_part(const std::vector<Tensor>& in, double part) {
+    if (!is_floats(out_[0].middle)) return;
+    const auto sums = values_of(run(in).at(0));
+    auto& r = radius(0);
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] += part * std::fabs(sums[i]);
+  }
+
+  void round_sums() { add_part(sizes(), kRounding); }
+
+  /// Of the magnitudes a part, and each operand's radius times the other's magnitudes.
+  void products() {
+    if (!is_floats(out_[0].middle)) return;
+    round_sums();
+    for (std::size_t j = 0; j < std::min<std::size_t>(2, in_.size()); ++j) {
+      if (in_[j].radius.empty()) continue;
+      std::vector<Tensor> in{size_of(middles_[0]), size_of(middles_[1])};
+      in[j] = of(middles_[j], in_[j].radius);
+      if (node_.op.name() != "MatMul")  // without bias
+        for (std::size_t k = 3; k < in_.size(); ++k) in.resize(k), in.push_back(middles_[k]);
+      add_part(in, 1);
+    }
+    if (in_.size() > 2 && !in_[2].radius.empty()) {  // a bias
+      double most = 0;
+      for (const double v : in_[2].radius) most = std::max(most, v);
+      for (auto& r : radius(0)) r += most;
+    }
+  }
+
+  const Node& node_;
+  const std::vector<Interval>& in_;
+  std::vector<Tensor> middles_;
+  std::vector<Interval> out_;
+};
+
+}  // namespace
+
+bool rounds_to_levels(const Op& op) {
+  return one_of(op.name(), {"FakeQuantize", "Quantize", "DynamicQuantize", "Round"});
+}
+
+void split_all(Graph& graph) {
+  for (const auto id : graph.order()) {
+    std::vector<NodeId> parts{id};
+    if (can_decompose(graph, graph.node(id))) parts = decompose(graph, id);
+    for (const auto part : parts)
+      if (epilogue_size(graph.node(part)) > 0 && !graph.node(part).op.is<Elementwise>())
+        split_epilogue(graph, part, 0);
+  }
+}
+
+std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& in,
+                              const std::function<void(ValueId, Interval&)>& see) {
+  std::vector<Interval> values(graph.value_slots());
+  for (std::size_t i = 0; i < in.size(); ++i) values[graph.inputs()[i].index] = in[i];
+  for (std::uint32_t v = 0; v < values.size(); ++v)
+    if (const auto* c = graph.constant({v})) values[v].middle = *c;
+  for (const auto id : graph.order()) {
+    const Node& n = graph.node(id);
+    std::vector<Interval> operands;
+    for (const auto v : n.inputs) operands.push_back(v.valid() ? values[v.index] : Interval{});
+    const bool group = n.op.is<Elementwise>() && n.bodies.size() == 1;
+    auto out = group ? through(n.bodies[0], operands) : OneNode(n, operands).result();
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      if (see) see(n.outputs[i], out[i]);
+      values[n.outputs[i].index] = std::move(out[i]);
+    }
+  }
+  std::vector<Interval> results;
+  for (const auto& r : graph.results()) results.push_back(values[r.value.index]);
+  return results;
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,29 @@
+#pragma once
+/// How far correct arithmetic may be off: tensors with a radius, led through a graph.
+#include <functional>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina::tool {
+
+/// A tensor and how far correct results may be off, element by element; without `radius` it is exact.
+struct Interval {
+  Tensor middle;
+  std::vector<double> radius;
+};
+
+/// Turns every node that stands for several (epilogues, ops/decompose.h) into these.
+void split_all(Graph& graph);
+
+/// Results of a graph that split_all() has seen, from inputs in the order of its inputs. f32 sums in another
+/// order, or with weights that were rounded once more, differ by up to 2^-20 of the sum of their terms'
+/// magnitudes, functions by 2^-20 of what they give; the rest follows from what the operators do with that.
+/// `see` is called for each value that a node makes, and may set it.
+std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& in,
+                              const std::function<void(ValueId, Interval&)>& see = {});
+
+/// Operators that round to levels.
+bool rounds_to_levels(const Op& op);
+
+}  // namespace lamina::tool

@@ -1,0 +1,301 @@
+#include "tool/judge.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/error.h"
+#include "interpreter/interpreter.h"
+#include "ops/control.h"
+#include "ops/eval.h"
+#include "tool/interval.h"
+#include "tool/layers.h"
+#include "tool/pieces.h"
+#include "tool/rounding.h"
+#include "tool/twins.h"
+
+namespace lamina::tool {
+namespace {
+
+constexpr std::size_t kTurns = 8;  // of a loop that are all judged
+constexpr std::size_t kNamed = 4;  // operators of a piece that are named
+
+std::string made_by(const Graph& graph, const Section& section) {
+  if (section.nodes.empty()) return section.inputs.empty() ? "constant" : "input";
+  std::string out;
+  for (std::size_t i = 0; i < section.nodes.size() && i < kNamed; ++i)
+    out += (i ? ", " : "") + operators_of(graph.node(section.nodes[i]));
+  if (section.nodes.size() > kNamed) out += fmt::format(", {} more", section.nodes.size() - kNamed);
+  return out;
+}
+
+std::size_t quantisers(const Graph& graph) {
+  std::size_t count = 0;
+  for (const auto id : graph.order()) {
+    count += rounds_to_levels(graph.node(id).op);
+    for (const auto& body : graph.node(id).bodies) count += quantisers(body);
+  }
+  return count;
+}
+
+/// The node when it is alone and runs bodies.
+const Node* runs_bodies(const Graph& graph, const Section& section) {
+  if (section.nodes.size() != 1) return nullptr;
+  const Node& n = graph.node(section.nodes[0]);
+  return n.op.is<If>() || n.op.is<Loop>() ? &n : nullptr;
+}
+
+std::vector<Interval> exact(const std::vector<Tensor>& tensors) {
+  std::vector<Interval> out;
+  for (const auto& t : tensors) out.push_back({t, {}});
+  return out;
+}
+
+/// The section as single operators, with exact inputs.
+Graph singles(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
+  auto part = part_of(graph, section, inputs);
+  split_all(part.graph);
+  return std::move(part.graph);
+}
+
+class Judge {
+ public:
+  Judge(const Graph& original, const Graph& rewritten, const JudgeOptions& options)
+      : original_(original),
+        rewritten_(rewritten),
+        options_(options),
+        pieces_(pieces_of(original, rewritten)),
+        waits_(pieces_.size(), 0),
+        users_(original.value_slots()),
+        held_(original.value_slots()),
+        uses_(original.value_slots(), 0) {
+    for (std::size_t p = 0; p < pieces_.size(); ++p)
+      for (const auto v : needs(pieces_[p])) {
+        users_[v.index].push_back(p);
+        ++uses_[v.index];
+        ++waits_[p];
+      }
+  }
+
+  Judgement run(const std::vector<Tensor>& inputs) {
+    for (std::size_t p = 0; p < pieces_.size(); ++p)
+      if (waits_[p] == 0) ready_.push_back(p);
+    for (std::size_t i = 0; i < inputs.size(); ++i) arrive(original_.inputs().at(i), inputs[i]);
+    judge_ready();
+    InterpreterOptions options;
+    options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>&,
+                          const std::vector<Tensor>& out) {
+      for (std::size_t i = 0; i < out.size(); ++i) arrive(g.node(id).outputs[i], out[i]);
+      judge_ready();
+    };
+    done_.results = interpret(original_, inputs, options);
+    return std::move(done_);
+  }
+
+ private:
+  /// Values of the original, each once.
+  std::vector<ValueId> needs(const Piece& p) const {
+    std::vector<ValueId> out;
+    for (const auto* list : {&p.given, &p.wanted, &p.original.inputs})
+      for (const auto v : *list)
+        if (!original_.constant(v)) out.push_back(v);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  void keep(const std::string& name, const Tensor& tensor) const {
+    if (!options_.keep) return;
+    if (const auto it = options_.keep->find(name); it != options_.keep->end()) it->second = tensor;
+  }
+
+  void arrive(ValueId v, const Tensor& tensor) {
+    keep(original_.value(v).name, tensor);
+    if (users_[v.index].empty()) return;
+    held_[v.index] = tensor;
+    for (const auto p : users_[v.index])
+      if (--waits_[p] == 0) ready_.push_back(p);
+  }
+
+  void judge_ready() {
+    while (!ready_.empty()) {
+      const auto p = ready_.back();
+      ready_.pop_back();
+      judge(pieces_[p]);
+      for (const auto v : needs(pieces_[p]))
+        if (--uses_[v.index] == 0) held_[v.index] = Tensor();
+      if (options_.progress) options_.progress(++count_, pieces_.size());
+    }
+  }
+
+  std::vector<Tensor> tensors(const std::vector<ValueId>& values) const {
+    std::vector<Tensor> out;
+    for (const auto v : values) {
+      const auto* constant = original_.constant(v);
+      out.push_back(constant ? *constant : held_[v.index]);
+    }
+    return out;
+  }
+
+  void judge(const Piece& piece) {
+    const auto given = tensors(piece.given), wanted = tensors(piece.wanted);
+    const bool bodies_clean = judge_bodies(piece);
+    std::vector<Tensor> got;
+    std::string problem;
+    try {
+      got = run_piece(piece, given);
+    } catch (const std::exception& e) {
+      problem = e.what();
+    }
+    std::vector<Difference> found;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      found.push_back(difference(got[i], wanted[i], kOfRewriting));
+      if (got[i].valid() && wanted[i].valid() && got[i].element_type() != wanted[i].element_type())
+        found[i].comparable = found[i].within = false;
+    }
+    if (!std::all_of(found.begin(), found.end(), [](auto& d) { return d.within; })) {
+      if (runs_bodies(rewritten_, piece.rewritten))
+        grant_turns(piece, got, wanted, bodies_clean, found);
+      else
+        grant_roundings(piece, given, got, wanted, found);
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      done_.values.push_back({original_.value(piece.wanted[i]).name, made_by(rewritten_, piece.rewritten),
+                              problem, found.empty() ? Difference{} : found[i]});
+  }
+
+  std::vector<Tensor> run_piece(const Piece& piece, const std::vector<Tensor>& given) const {
+    const auto part = part_of(rewritten_, piece.rewritten, given);
+    InterpreterOptions options;
+    options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                          const std::vector<Tensor>& out) {
+      const auto& values = rewritten_.node(part.nodes[id.index]).outputs;
+      for (std::size_t i = 0; i < out.size(); ++i) keep(rewritten_.value(values[i]).name, out[i]);
+      if (options_.observe) options_.observe(part.nodes[id.index], g, id, in, out);
+    };
+    return interpret(part.graph, given, options);
+  }
+
+  void grant_roundings(const Piece& piece, const std::vector<Tensor>& given, const std::vector<Tensor>& got,
+                       const std::vector<Tensor>& wanted, std::vector<Difference>& found) const {
+    const auto now = singles(rewritten_, piece.rewritten, given);
+    const auto inputs = tensors(piece.original.inputs);
+    if (quantisers(now) > 1 &&
+        judge_moved(now, given, Twins(singles(original_, piece.original, inputs), inputs), wanted, found))
+      return;
+    const auto here = through(now, exact(given));
+    const auto grant_all = [&](const std::vector<Interval>& other) {
+      bool enough = true;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found[i].comparable)
+          grant(found[i], got[i], wanted[i], sum(here[i].radius, other[i].radius, got[i]));
+        enough &= found[i].within;
+      }
+      return enough;
+    };
+    // Mostly both sides round alike; what the other does is worked out where that is not enough.
+    if (!grant_all(here)) grant_all(through(singles(original_, piece.original, inputs), exact(inputs)));
+  }
+
+  /// Pieces are long where rules moved axes. What is a value of the original but for that goes on with the
+  /// original's elements, so that a level that one rounding decides reaches no second quantiser. False when
+  /// there is no such value.
+  static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given, const Twins& twins,
+                          const std::vector<Tensor>& wanted, std::vector<Difference>& found) {
+    bool any = false, clean = true;
+    const auto judged = [](const Interval& x, const Tensor& to) {
+      auto d = difference(x.middle, to, kOfRewriting);
+      grant(d, x.middle, to, sum(x.radius, x.radius, to));
+      return d;
+    };
+    const auto ends = through(graph, exact(given), [&](ValueId v, Interval& x) {
+      if (graph.is_result(v)) return;
+      auto twin = twins.of(x.middle, graph.node(graph.producer(v)).sources);
+      if (!twin.valid()) return;
+      any = true;
+      clean &= judged(x, twin).within;
+      x = {std::move(twin), {}};
+    });
+    for (std::size_t i = 0; any && i < found.size(); ++i)
+      if (auto d = judged(ends[i], wanted[i]); !d.within || clean) found[i] = d;
+    return any;
+  }
+
+  static std::vector<double> sum(const std::vector<double>& a, const std::vector<double>& b,
+                                 const Tensor& of) {
+    std::vector<double> out(of.size(), 0);
+    for (const auto* r : {&a, &b})
+      for (std::size_t k = 0; k < r->size(); ++k) out[k] += (*r)[k];
+    return out;
+  }
+
+  /// What a body's turns change by roundings may add up.
+  void grant_turns(const Piece& piece, const std::vector<Tensor>& got, const std::vector<Tensor>& wanted,
+                   bool bodies_clean, std::vector<Difference>& found) const {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i].within || !found[i].comparable) continue;
+      found[i] = difference(got[i], wanted[i]);
+      const auto& bodies = rewritten_.node(piece.rewritten.nodes[0]).bodies;
+      if (bodies_clean && std::any_of(bodies.begin(), bodies.end(), quantises))
+        grant(found[i], got[i], wanted[i],
+              std::vector<double>(wanted[i].size(), std::numeric_limits<double>::infinity()));
+    }
+  }
+
+  /// False where a body is wrong, or can not be judged by itself.
+  bool judge_bodies(const Piece& piece) {
+    const Node* now = runs_bodies(rewritten_, piece.rewritten);
+    const Node* then = runs_bodies(original_, piece.original);
+    if (!now || !then || !(now->op == then->op) || now->bodies.size() != then->bodies.size()) return false;
+    std::map<ValueId, Tensor> values;
+    const auto inputs = tensors(piece.original.inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[piece.original.inputs[i]] = inputs[i];
+    std::vector<Tensor> in;
+    for (const auto v : then->inputs)
+      in.push_back(!v.valid() ? Tensor() : original_.constant(v) ? *original_.constant(v) : values.at(v));
+    std::map<std::string, ValueCheck> worst;
+    std::size_t turn = 0;
+    evaluate_node(*then, in, [&](const Graph& body, const std::vector<Tensor>& parameters) {
+      ++turn;
+      if (turn > kTurns && !std::has_single_bit(turn)) return interpret(body, parameters);
+      const auto which = static_cast<std::size_t>(&body - then->bodies.data());
+      auto found = judge_rewriting(body, parameters, now->bodies.at(which));
+      for (auto& v : found.values) {
+        v.name = original_.label(piece.original.nodes[0]) + "/" + v.name;
+        auto& w = worst.try_emplace(v.name, v).first->second;
+        if (w.ok() && (!v.ok() || v.difference.max > w.difference.max)) w = v;
+      }
+      return std::move(found.results);
+    });
+    bool clean = true;
+    for (auto& [name, v] : worst) {
+      clean &= v.ok();
+      done_.values.push_back(std::move(v));
+    }
+    return clean;
+  }
+
+  const Graph &original_, &rewritten_;
+  const JudgeOptions& options_;
+  std::vector<Piece> pieces_;
+  std::vector<std::size_t> waits_;               // values that are still missing, by piece
+  std::vector<std::vector<std::size_t>> users_;  // pieces, by value of the original
+  std::vector<Tensor> held_;
+  std::vector<std::size_t> uses_;
+  std::vector<std::size_t> ready_;
+  std::size_t count_ = 0;
+  Judgement done_;
+};
+
+}  // namespace
+
+bool Judgement::clean() const {
+  return std::all_of(values.begin(), values.end(), [](const ValueCheck& v) { return v.ok(); });
+}
+
+Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inputs, const Graph& rewritten,
+                          const JudgeOptions& options) {
+  return Judge(original, rewritten, options).run(inputs);
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,193 @@
+#include "tool/pieces.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+
+namespace lamina::tool {
+namespace {
+
+bool is_computed(const Graph& graph, ValueId v) {
+  return v.valid() && graph.value(v).kind == ValueKind::output_of_node;
+}
+
+/// The interpreter may give another value at each run.
+bool is_drawn(const Graph& graph, ValueId v) {
+  const auto& op = graph.node(graph.producer(v)).op;
+  return op.has(Trait::impure) && op.name() != "Assign";
+}
+
+/// Sets of nodes that are joined by values at which the graph is not cut.
+class Sets {
+ public:
+  explicit Sets(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0u); }
+  std::uint32_t of(NodeId id) {
+    auto n = id.index;
+    while (parent_[n] != n) n = parent_[n] = parent_[parent_[n]];
+    return n;
+  }
+  void join(NodeId a, NodeId b) { parent_[of(a)] = of(b); }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+/// From the outputs back to values at which the graph is cut.
+class Tracer {
+ public:
+  Tracer(const Graph& graph, const std::vector<bool>& cut)
+      : graph_(graph), cut_(cut), place_(graph.node_slots()), seen_(graph.node_slots(), 0) {
+    std::size_t place = 0;
+    for (const auto id : graph.order()) place_[id.index] = place++;
+  }
+
+  Section section(std::vector<ValueId> outputs) {
+    ++turn_;
+    Section s;
+    s.outputs = std::move(outputs);
+    std::set<ValueId> inputs;
+    std::vector<NodeId> work;
+    const auto read = [&](ValueId v, bool is_output) {
+      if (!v.valid() || graph_.constant(v)) return;
+      if (!is_computed(graph_, v) || (cut_[v.index] && !is_output)) {
+        if (inputs.insert(v).second) s.inputs.push_back(v);
+        return;
+      }
+      auto& seen = seen_[graph_.producer(v).index];
+      if (seen != turn_) work.push_back(graph_.producer(v));
+      seen = turn_;
+    };
+    for (const auto v : s.outputs) read(v, true);
+    while (!work.empty()) {
+      const auto id = work.back();
+      work.pop_back();
+      s.nodes.push_back(id);
+      for (const auto v : graph_.node(id).inputs) read(v, false);
+    }
+    std::sort(s.nodes.begin(), s.nodes.end(),
+              [&](NodeId a, NodeId b) { return place_[a.index] < place_[b.index]; });
+    return s;
+  }
+
+ private:
+  const Graph& graph_;
+  const std::vector<bool>& cut_;
+  std::vector<std::size_t> place_;
+  std::vector<std::uint32_t> seen_;
+  std::uint32_t turn_ = 0;
+};
+
+/// Which values of two graphs are the same.
+class Cuts {
+ public:
+  Cuts(const Graph& original, const Graph& rewritten)
+      : twin_(rewritten.value_slots()), cut_(rewritten.value_slots()), original_cut_(original.value_slots()) {
+    for (std::uint32_t i = 0; i < rewritten.value_slots(); ++i) {
+      const auto& value = rewritten.value({i});
+      if (value.kind == ValueKind::none) continue;
+      const auto twin = original.find_value(value.name);
+      if (!twin.valid() || original.constant(twin)) {
+        if (value.kind == ValueKind::input && rewritten.readers({i}) != 0)
+          fail(ErrorCode::internal, "input \"{}\" of the rewritten graph is no value of the original",
+               value.name);
+        continue;
+      }
+      twin_[i] = twin;
+      if (value.kind == ValueKind::constant) continue;  // reads as it is, is judged once
+      cut_[i] = true;
+      original_cut_[twin.index] = true;
+    }
+  }
+  ValueId twin(ValueId v) const { return twin_[v.index]; }
+  const std::vector<bool>& rewritten() const { return cut_; }
+  const std::vector<bool>& original() const { return original_cut_; }
+
+ private:
+  std::vector<ValueId> twin_;
+  std::vector<bool> cut_, original_cut_;
+};
+
+/// Values of the rewritten graph and what they must be in the original.
+std::vector<std::pair<ValueId, ValueId>> claims(const Graph& original, const Graph& rewritten,
+                                                const Cuts& cuts) {
+  std::vector<std::pair<ValueId, ValueId>> out;
+  for (std::uint32_t i = 0; i < rewritten.value_slots(); ++i) {
+    const auto kind = rewritten.value({i}).kind;
+    const bool made =
+        kind == ValueKind::constant || (kind == ValueKind::output_of_node && !is_drawn(rewritten, {i}));
+    if (made && cuts.twin({i}).valid()) out.emplace_back(ValueId{i}, cuts.twin({i}));
+  }
+  for (std::size_t r = 0; r < rewritten.results().size(); ++r) {
+    const auto value = rewritten.results()[r].value, wanted = original.results().at(r).value;
+    if (wanted != cuts.twin(value)) out.emplace_back(value, wanted);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten) {
+  const Cuts cuts(original, rewritten);
+  Sets sets(rewritten.node_slots());
+  for (const auto id : rewritten.order())
+    for (const auto v : rewritten.node(id).inputs)
+      if (is_computed(rewritten, v) && !cuts.rewritten()[v.index]) sets.join(id, rewritten.producer(v));
+
+  std::map<std::uint32_t, Piece> joined;
+  std::vector<Piece> pieces;  // of nodes, in the order of these; then what is an input or a constant
+  Tracer here(rewritten, cuts.rewritten()), there(original, cuts.original());
+  for (const auto& [value, wanted] : claims(original, rewritten, cuts)) {
+    const auto maker = rewritten.producer(value);
+    Piece& p = maker.valid() ? joined[sets.of(maker)] : pieces.emplace_back();
+    p.rewritten.outputs.push_back(value);
+    p.wanted.push_back(wanted);
+  }
+  for (auto& [set, p] : joined) pieces.push_back(std::move(p));
+  for (auto& p : pieces) {
+    p.rewritten = here.section(std::move(p.rewritten.outputs));
+    p.original = there.section(p.wanted);
+    for (const auto v : p.rewritten.inputs) p.given.push_back(cuts.twin(v));
+  }
+  return pieces;
+}
+
+Part part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
+  Part part;
+  auto& g = part.graph;
+  g.sources = graph.sources;
+  // What is given is read, also where the section makes it, too.
+  std::vector<ValueId> read(graph.value_slots()), made(graph.value_slots());
+  for (std::size_t i = 0; i < section.inputs.size(); ++i)
+    read[section.inputs[i].index] = g.add_input(graph.value(section.inputs[i]).name,
+                                                {inputs[i].element_type(), Shape::of(inputs[i].shape())});
+  const auto copy_of = [&](ValueId v) {
+    if (!v.valid()) return ValueId{};
+    auto& to = read[v.index];
+    if (!to.valid()) to = g.add_constant(*graph.constant(v), graph.value(v).name);
+    return to;
+  };
+  for (const auto id : section.nodes) {
+    const Node& n = graph.node(id);
+    std::vector<ValueId> in;
+    std::vector<std::string> names;
+    for (const auto v : n.inputs) in.push_back(copy_of(v));
+    for (const auto v : n.outputs) names.push_back(graph.value(v).name);
+    const auto copy = g.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies, names);
+    g.set_sources(copy, n.sources);
+    part.nodes.resize(copy.index + 1);
+    part.nodes[copy.index] = id;
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+      const auto v = n.outputs[i];
+      made[v.index] = g.node(copy).outputs[i];
+      if (!read[v.index].valid()) read[v.index] = made[v.index];
+    }
+  }
+  for (const auto v : section.outputs)
+    g.add_result(graph.value(v).name, made[v.index].valid() ? made[v.index] : copy_of(v));
+  return part;
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,16 @@
+#pragma once
+/// A run's layers once more, each alone.
+#include <memory>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace lamina::tool {
+
+/// Runs the kernels of the plans of a request (Runner::plans) one by one on memory of their own, each on what
+/// those before it gave; what runs no kernel is evaluated. Returns the results in the order of the first
+/// plan's graph. What a run gives beyond that is a matter of where its tensors lie.
+std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
+                           const std::vector<Tensor>& inputs);
+
+}  // namespace lamina::tool

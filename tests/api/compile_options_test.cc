@@ -1,0 +1,56 @@
+/// Options of compiling that say something back.
+#include <gtest/gtest.h>
+#include <lamina/lamina.h>
+
+#include <map>
+#include <mutex>
+
+namespace lamina {
+namespace {
+
+const std::string kModel = std::string(LAMINA_DEPS) + "/models/ch_ppocr_mobile_v2.0_cls_infer.onnx";
+
+/// Sizes are dynamic: rewriting is done when the model is compiled and again in the first run, which plans.
+TEST(CompileOptions, progress_reaches_the_end_of_each_stage) {
+  std::mutex mutex;
+  std::map<std::string, double> most;
+  Options options;
+  options.threads = 2;
+  options.progress = [&](std::string_view stage, double done) {
+    std::lock_guard lock(mutex);
+    EXPECT_GE(done, 0);
+    EXPECT_LE(done, 1);
+    auto& m = most[std::string(stage)];
+    m = std::max(m, done);
+  };
+  const CompiledModel compiled(Model(kModel), options);
+  EXPECT_EQ(most.size(), 1u);
+  EXPECT_GT(most["rewriting"], 0.5);
+  Tensor picture(ElementType::f32, {1, 3, 48, 192});
+  compiled(picture);
+  for (const auto* stage : {"rewriting", "choosing kernels", "packing weights"})
+    EXPECT_EQ(most[stage], 1) << stage;
+}
+
+TEST(CompileOptions, exempt_patterns_are_checked) {
+  const Model model(kModel);
+  std::vector<std::string> said;
+  Options options;
+  options.log = [&](LogLevel level, std::string_view line) {
+    if (level == LogLevel::warning) said.emplace_back(line);
+  };
+  options.exempt = {".*", "nothing"};
+  const CompiledModel compiled(model, options);
+  EXPECT_TRUE(compiled.fusions().empty());
+  EXPECT_EQ(said, std::vector<std::string>{"exempt \"nothing\": fits the name of no node"});
+  options.exempt = {"(a"};
+  try {
+    CompiledModel broken(model, options);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::bad_option);
+  }
+}
+
+}  // namespace
+}  // namespace lamina

@@ -1,0 +1,267 @@
+#include "tool/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "graph/text.h"
+#include "ops/control.h"
+#include "ops/elementwise.h"
+#include "ops/operators.h"
+#include "rules/optimize.h"
+#include "tests/tool/planted.h"
+#include "tool/bisect.h"
+
+namespace lamina::tool {
+namespace {
+
+using lamina::testing::planted_rules;
+
+/// Quantised in all ways, and one place for each planted rule.
+const std::string kQuantised = R"(graph (x: f32[1,2,4,4]) -> (out) {
+  low = const f32[] {-1}
+  high = const f32[] {1}
+  q = FakeQuantize(x, low, high, low, high) levels=16
+  w = const f32[2,2,1,1] {0.5, -0.25, 1, 0.75}
+  conv = Convolution(q, w)
+  b = const f32[1,2,1,1] {0.1, -0.2}
+  biased = Add(conv, b)
+  r = Relu(biased)
+  s = const f32[] {0.7}
+  scaled = Multiply(r, s)
+  third = const f32[] {0.3}
+  less = Subtract(scaled, third)
+  q2 = FakeQuantize(less, low, high, low, high) levels=256
+  step = const f32[] {0.0078431373}
+  zero = const u8[] {128}
+  u = Quantize(q2, step, zero) destination_type=u8
+  d = Dequantize(u, step, zero)
+  soft = Softmax(d) axis=1
+  out = Sigmoid(soft)
+}
+)";
+
+Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+
+std::vector<Tensor> inputs_of(const Graph& g) {
+  std::vector<Tensor> in;
+  for (const auto v : g.inputs())
+    in.push_back(seeded_tensor(g.type(v).element, g.type(v).shape.sizes(), 7 + in.size()));
+  return in;
+}
+
+std::vector<std::string> wrong_values(const Judgement& j) {
+  std::vector<std::string> out;
+  for (const auto& v : j.values)
+    if (!v.ok()) out.push_back(v.name);
+  return out;
+}
+
+void apply(const Rule& rule, Graph& g) {
+  Ledger ledger;
+  const std::vector<Rule> rules{rule};
+  Driver driver(rules, {}, ledger);
+  ASSERT_EQ(driver.run(g, RuleSet::normalize), 1u) << rule.name;
+}
+
+void rewrite(Graph& g, std::int64_t count = -1) {
+  Ledger ledger;
+  OptimizeOptions options;
+  options.stop_after = count;
+  optimize(g, options, ledger);
+}
+
+const std::map<std::string, std::string> kWhere{
+    {"planted-lost-bias", "biased"},      {"planted-wrong-scale", "scaled"}, {"planted-wrong-levels", "q"},
+    {"planted-swapped-operands", "less"}, {"planted-lost-zero-point", "d"},  {"planted-wrong-axis", "soft"}};
+
+TEST(Judge, right_rewriting_is_clean) {
+  const auto original = parse(kQuantised);
+  auto g = original;
+  rewrite(g);
+  const auto j = judge_rewriting(original, inputs_of(original), g);
+  EXPECT_EQ(wrong_values(j), std::vector<std::string>());
+  EXPECT_GT(j.values.size(), 3u);
+}
+
+/// Each piece runs on the original's values: what is wrong before it is not seen behind it.
+TEST(Judge, a_wrong_rule_is_wrong_where_it_fired_and_nowhere_else) {
+  const auto original = parse(kQuantised);
+  for (const auto& rule : planted_rules()) {
+    auto g = original;
+    apply(rule, g);
+    EXPECT_EQ(wrong_values(judge_rewriting(original, inputs_of(original), g)),
+              std::vector<std::string>{kWhere.at(rule.name)})
+        << rule.name;
+  }
+}
+
+TEST(Judge, a_wrong_rule_is_found_behind_all_others) {
+  const auto original = parse(kQuantised);
+  for (const auto& rule : planted_rules()) {
+    auto g = original;
+    apply(rule, g);
+    rewrite(g);
+    EXPECT_EQ(wrong_values(judge_rewriting(original, inputs_of(original), g)).size(), 1u) << rule.name;
+  }
+}
+
+TEST(Judge, bisecting_names_it) {
+  const auto original = parse(kQuantised);
+  for (const auto& rule : planted_rules()) {
+    const PlantedRule planted(rule);
+    const auto guilty =
+        guilty_rewrite(original, inputs_of(original), [&](std::int64_t count, Ledger& ledger) {
+          auto g = original;
+          OptimizeOptions options;
+          options.stop_after = count;
+          optimize(g, options, ledger);
+          return g;
+        });
+    ASSERT_TRUE(guilty) << rule.name;
+    EXPECT_EQ(guilty->rewrite.find(rule.name + " at '"), 0u) << guilty->rewrite;
+    EXPECT_GT(guilty->total, guilty->number);
+  }
+}
+
+TEST(Judge, a_level_off_is_granted_next_to_a_border_only) {
+  const std::string text = R"(graph (x: f32[1,3,1,1]) -> (q) {
+  w = const f32[1,3,1,1] {1, 1, 1}
+  sum = Convolution(x, w)
+  low = const f32[] {0}
+  high = const f32[] {8}
+  q = FakeQuantize(sum, low, high, low, high) levels=9
+}
+)";
+  // The same sum by other weights: 2^-22 apart.
+  const std::string other = R"(graph (x: f32[1,3,1,1]) -> (q) {
+  w = const f32[1,3,1,1] {1, 1, 0.99999976}
+  low = const f32[] {0}
+  high = const f32[] {8}
+  q = Convolution(x, w) {
+    body graph (r: f32[1,1,1,1]) -> (t) {
+      low = const f32[] {0}
+      high = const f32[] {8}
+      t = FakeQuantize(r, low, high, low, high) levels=9
+    }
+  }
+}
+)";
+  const auto judged = [&](float last) {
+    return judge_rewriting(parse(text), {Tensor::of({1, 3, 1, 1}, std::vector<float>{1, 1, last})},
+                           parse(other));
+  };
+  const auto near = judged(1.5f);  // 3.5 and a bit less: 4 and 3
+  EXPECT_TRUE(near.clean());
+  EXPECT_EQ(near.values.at(0).difference.undecided, 1u);
+  EXPECT_EQ(near.values.at(0).difference.max, 1);
+  const auto far = judged(1.25f);
+  EXPECT_TRUE(far.clean());
+  EXPECT_EQ(far.values.at(0).difference.max, 0);
+}
+
+/// Two quantisers behind a sum, with moved axes in between: a level that one rounding decides at the first
+/// one is no excuse at the second.
+TEST(Judge, pieces_with_moved_axes_are_judged_value_by_value) {
+  const std::string head = R"(graph (x: f32[1,2,1,3]) -> (y) {
+  sources {
+    0 "sum" "Convolution"
+    1 "first" "FakeQuantize"
+    2 "scale" "Multiply"
+    3 "second" "FakeQuantize"
+  }
+  order = const i64[4] {0, 2, 3, 1}
+  low = const f32[] {0}
+  high = const f32[] {8}
+)";
+  const auto original = parse(head + R"(  w = const f32[1,2,1,1] {1, 1}
+  half = const f32[] {0.5}
+  a = Convolution(x, w) @"sum" from [0]
+  t = Transpose(a, order)
+  b = FakeQuantize(t, low, high, low, high) levels=9 @"first" from [1]
+  c = Multiply(b, half) @"scale" from [2]
+  y = FakeQuantize(c, low, high, low, high) levels=33 @"second" from [3]
+})");
+  const auto moved = [&](const std::string& weight, const std::string& factor) {
+    return parse(head + "  w = const f32[1,2,1,1] {1, " + weight + "}\n  half = const f32[] {" + factor + R"(}
+  a1 = Convolution(x, w) @"sum" from [0]
+  b1 = FakeQuantize(a1, low, high, low, high) levels=9 @"first" from [1]
+  c1 = Multiply(b1, half) @"scale" from [2]
+  d1 = FakeQuantize(c1, low, high, low, high) levels=33 @"second" from [3]
+  y = Transpose(d1, order)
+})");
+  };
+  // 3.5 by the first, 4 or 3; the others are nowhere near a border.
+  const std::vector<Tensor> in{Tensor::of({1, 2, 1, 3}, std::vector<float>{2, 1, 3, 1.5f, 1.1f, 2.2f})};
+  EXPECT_TRUE(judge_rewriting(original, in, moved("1", "0.5")).clean());
+  EXPECT_TRUE(judge_rewriting(original, in, moved("0.99999976", "0.5")).clean());
+  EXPECT_FALSE(judge_rewriting(original, in, moved("0.99999976", "0.55")).clean());
+  EXPECT_FALSE(judge_rewriting(original, in, moved("0.9", "0.5")).clean());
+}
+
+TEST(Judge, what_a_rule_makes_that_can_not_run_is_wrong) {
+  const auto original = parse(kQuantised);
+  const auto now = parse(R"(graph (x: f32[?,2,4,4]) -> (out) {
+  shape = const i64[2] {3, 11}
+  y = Reshape(x, shape)
+  out = Sigmoid(x)
+})");
+  auto g = now;
+  g.set_result(0, g.find_value("y"));
+  const auto j = judge_rewriting(original, inputs_of(original), g);
+  EXPECT_FALSE(j.clean());
+  EXPECT_FALSE(j.values.back().problem.empty());
+}
+
+/// 20 times 0.7 of the carried value.
+Graph looping() {
+  Graph body;
+  const TensorType one{ElementType::i64, Shape::of({})}, yes{ElementType::boolean, Shape::of({})},
+      floats{ElementType::f32, Shape::of({2})};
+  body.add_input("i", one);
+  const auto go_on = body.add_input("go_on", yes);
+  const auto x = body.add_input("x", floats);
+  const auto y = body.add(Multiply{}, {x, body.add_constant(Tensor::scalar(0.7f))}, "shrink");
+  body.add_result("go_on", go_on);
+  body.add_result("y", y);
+  Graph g;
+  const auto start = g.add_input("start", floats);
+  Loop loop;
+  loop.carried = 1;
+  const auto trips = g.add_constant(Tensor::scalar<std::int64_t>(20));
+  const auto id = g.add_node(loop, {trips, ValueId{}, start}, "loop", 1, {body});
+  g.add_result("end", g.node(id).outputs[0]);
+  return g;
+}
+
+TEST(Judge, looks_into_bodies) {
+  const auto original = looping();
+  EXPECT_TRUE(judge_rewriting(original, inputs_of(original), original).clean());
+  for (const auto& rule : planted_rules()) {
+    if (rule.name != "planted-wrong-scale") continue;
+    auto g = original;
+    apply(rule, g);
+    const auto wrong = wrong_values(judge_rewriting(original, inputs_of(original), g));
+    EXPECT_EQ(wrong, (std::vector<std::string>{"loop/shrink", "loop"}));
+  }
+}
+
+TEST(Judge, results_that_are_inputs_or_constants) {
+  const auto original = parse(R"(graph (x: f32[2]) -> (a, b) {
+  a = Identity(x)
+  two = const f32[2] {1, 1}
+  b = Add(two, two)
+})");
+  auto g = original;
+  rewrite(g);
+  g.set_result(0, g.find_value("x"));
+  ASSERT_TRUE(g.constant(g.results()[1].value));
+  EXPECT_TRUE(judge_rewriting(original, inputs_of(original), g).clean());
+  EXPECT_FALSE(judge_rewriting(original, inputs_of(original), parse(R"(graph (x: f32[2]) -> (a, b) {
+  a = Identity(x)
+  b = const f32[2] {2, 3}
+})"))
+                   .clean());
+}
+
+}  // namespace
+}  // namespace lamina::tool
