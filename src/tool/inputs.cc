@@ -158,8 +158,7 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
       fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...",
            ports[i].name, ports[i].name);
     const auto shape = shape_for(ports[i], shapes);
-    tensors[i] =
-        o.only_shapes ? Tensor::wrap(ports[i].type, shape, nullptr) : made_up(ports[i], shape, o.seed, i);
+    tensors[i] = o.only_shapes ? shape_only(ports[i].type, shape) : made_up(ports[i], shape, o.seed, i);
     notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", ports[i].name,
                                 name_of(ports[i].type), fmt::join(shape, ",")));
   }
