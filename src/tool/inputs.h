@@ -13,7 +13,7 @@ struct InputOptions {
   std::string inputs;              ///< an .npz: by name or in0, in1, ...
   PictureOptions picture;
   unsigned seed = 0;
-  bool only_shapes = false;  ///< inputs that were not given have no memory: for plans that do not run
+  bool only_shapes = false;   ///< inputs that were not given have no memory: for plans that do not run
   bool sizes_wanted = false;  ///< unknown sizes of inputs that are made up are errors, batches are 1
 };
 void add_input_options(OptionSet& options, InputOptions& o);
