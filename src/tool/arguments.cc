@@ -4,62 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
+#include <cctype>
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "tool/benchmark_app.h"
+#include "tool/verb_list.h"
 
 namespace lamina::tool {
-namespace {
-
-/// benchmark_app's options: ours, or "" when the value is dropped, or "!" when it has no value.
-const std::map<std::string, std::string>& benchmark_app_words() {
-  static const std::map<std::string, std::string> table{{"-m", "MODEL"},
-                                                        {"-i", "--input"},
-                                                        {"-d", "--device"},
-                                                        {"-hint", "--hint"},
-                                                        {"-nstreams", "--streams"},
-                                                        {"-nthreads", "--threads"},
-                                                        {"-nireq", "--requests"},
-                                                        {"-niter", "--iterations"},
-                                                        {"-t", "--seconds"},
-                                                        {"-b", "--batch"},
-                                                        {"-api", "--api"},
-                                                        {"-shape", "--benchmark-app-shape"},
-                                                        {"-infer_precision", "--infer-precision"},
-                                                        {"-report_type", "--report-type"},
-                                                        {"-report_folder", "--report-folder"},
-                                                        {"-exec_graph_path", "--runtime-graph"},
-                                                        {"-json_stats", "--json-stats"},
-                                                        {"-pc", "-pc"}};
-  return table;
-}
-
-}  // namespace
-
-std::vector<std::string> canonical_arguments(int argc, char** argv) {
-  std::vector<std::string> in(argv + std::min(argc, 1), argv + argc), out;
-  const bool benchmark = !in.empty() && in[0] == "benchmark";
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    std::string word = in[i], value;
-    const auto equals = word.find('=');
-    const std::string head =
-        benchmark && word.starts_with("-") && !word.starts_with("--") ? word.substr(0, equals) : "";
-    const auto it = benchmark_app_words().find(head);
-    if (head.empty() || it == benchmark_app_words().end()) {
-      out.push_back(word == "-pc" ? "--pc" : word);
-      continue;
-    }
-    if (head == "-pc") {
-      out.push_back("--pc");
-      continue;
-    }
-    if (it->second != "MODEL") out.push_back(it->second);
-    if (equals != std::string::npos) out.push_back(word.substr(equals + 1));
-  }
-  return out;
-}
-
 namespace {
 
 void collect_names(const CLI::App& app, std::vector<std::string>& options,
@@ -72,14 +24,76 @@ void collect_names(const CLI::App& app, std::vector<std::string>& options,
     subcommands.push_back(sub->get_name());
 }
 
+/// The verb that the words begin with; the program itself when there is none.
+const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!words.empty() && sub->get_name() == words[0]) return *sub;
+  return app;
+}
+
+/// What --help lists, and benchmark_app's spellings where they are understood.
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> options, subcommands;
+  collect_names(verb, options, subcommands);
+  if (verb.get_name() != "benchmark") return options;
+  for (auto& name : benchmark_app_names()) options.push_back(std::move(name));
+  return options;
+}
+
+std::string unknown_option(const CLI::App& verb, const std::string& head) {
+  const auto meant = did_you_mean(head, option_names(verb));
+  return one_line(
+      fmt::format("option \"{}\" is not known{}", head,
+                  meant.empty() ? fmt::format(" (lamina {} --help lists them)", verb.get_name()) : meant));
+}
+
+/// -oFILE: an option of one letter with its value.
+bool has_value_joined(const CLI::App& verb, const std::string& word) {
+  const auto* option = verb.get_option_no_throw(word.substr(0, 2));
+  return option && option->get_items_expected() > 0;
+}
+
 }  // namespace
+
+std::string CommandWords::as_typed(std::string text) const {
+  for (const auto& [ours, word] : typed)
+    for (auto at = text.find(ours); at != std::string::npos; at = text.find(ours, at + word.size()))
+      text.replace(at, ours.size(), word);
+  return text;
+}
+
+CommandWords canonical_arguments(int argc, char** argv) {
+  CommandWords out{{argv + std::min(argc, 1), argv + argc}, {}};
+  auto& words = out.words;
+  if (words.empty()) return out;
+  if (words[0] == "help") {
+    words.erase(words.begin());
+    const bool known = words.empty() || std::any_of(verbs().begin(), verbs().end(),
+                                                    [&](const VerbRow& v) { return v.name == words[0]; });
+    if (known) words.insert(words.begin() + (words.empty() ? 0 : 1), "--help");
+  }
+  if (!words.empty() && words[0] == "benchmark") {
+    auto made = translate_benchmark_app({words.begin() + 1, words.end()});
+    words = std::move(made.words);
+    words.insert(words.begin(), "benchmark");
+    out.typed = std::move(made.typed);
+  }
+  return out;
+}
+
+void refuse_joined_options(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto& verb = verb_of(app, words);
+  for (const auto& word : words) {
+    if (word == "--") return;
+    const auto head = word.substr(0, word.find('='));
+    if (head.size() < 3 || head[0] != '-' || !std::isalpha(static_cast<unsigned char>(head[1]))) continue;
+    if (!has_value_joined(verb, word)) throw UsageError(unknown_option(verb, head));
+  }
+}
 
 std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& words) {
-  const CLI::App* current = &app;
-  if (!words.empty())
-    for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-      if (sub->get_name() == words[0]) current = sub;
+  const CLI::App* current = &verb_of(app, words);
   std::vector<std::string> options, subcommands;
   collect_names(*current, options, subcommands);
   if (current == &app && !words.empty() && !words[0].starts_with("-")) {
@@ -95,10 +109,7 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
       const auto head = word.substr(0, word.find('='));
       if (!word.starts_with("-") || std::find(options.begin(), options.end(), head) != options.end())
         continue;
-      const auto meant = did_you_mean(head, options);
-      return one_line(fmt::format(
-          "option \"{}\" is not known{}", head,
-          meant.empty() ? fmt::format(" (lamina {} --help lists them)", current->get_name()) : meant));
+      return unknown_option(*current, head);
     }
   return one_line(error.what());
 }

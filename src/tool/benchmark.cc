@@ -1,18 +1,15 @@
 /// lamina benchmark: latency, throughput, load time, memory, layer by layer.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
-#include <thread>
 
 #include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "tool/benchmark.h"
+#include "tool/interrupt.h"
 #include "tool/layer_table.h"
 #include "tool/process_memory.h"
 #include "tool/runtime_graph.h"
@@ -20,6 +17,7 @@
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
+<<<<<<< HEAD
 
 namespace {
 
@@ -150,6 +148,138 @@ double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inpu
   return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) / passed;
 }
 
+||||||| 2bfef3c
+
+namespace {
+
+/// Milliseconds of making plans so far.
+LoadPhases plan_phases(const CompiledModel& compiled) {
+  const auto& program = *Inside::of(compiled).program();
+  LoadPhases p;
+  p.optimize = 1e3 * program.rewriting_seconds();
+  p.plan = 1e3 * program.planning_seconds();
+  p.pack = 1e3 * program.packing_seconds();
+  return p;
+}
+
+}  // namespace
+
+Subject load(const BenchmarkOptions& o, Options options) {
+  using Clock = std::chrono::steady_clock;
+  const auto milliseconds = [](Clock::time_point a, Clock::time_point b) {
+    return std::chrono::duration<double, std::milli>(b - a).count();
+  };
+  Subject l;
+  // Inputs are read before the model, so that their memory counts to what was there before; ports come from a
+  // first look at the file, which maps it only.
+  {
+    const Model look = open_model(o.common);
+    l.inputs = gather_inputs(look.inputs(), o.inputs, o.common, l.notes);
+  }
+  if (o.batch > 0)
+    for (auto& t : l.inputs) t = with_batch(t, o.batch);
+  l.before_mb = resident_mb();
+  const auto begin = Clock::now();
+  Progress progress("loading " + o.common.model, o.common.quiet);
+  const Model model(o.common.model);
+  const auto read = Clock::now();
+  l.compiled = std::make_unique<CompiledModel>(model, options);
+  l.request = std::make_unique<Request>(l.compiled->create_request());
+  l.outputs = model.outputs();
+  for (std::size_t i = 0; i < l.inputs.size(); ++i) l.request->set_input(i, l.inputs[i]);
+  const auto ready = Clock::now();
+  const auto before = plan_phases(*l.compiled);
+  l.request->run();
+  l.load_ms = milliseconds(begin, ready);
+  l.first_ms = milliseconds(ready, Clock::now());
+  const auto after = plan_phases(*l.compiled);
+  l.phases = after;
+  l.phases.read = milliseconds(begin, read);
+  l.phases.optimize = milliseconds(read, ready) - before.plan - before.pack;
+  // What was planned in the first run is not the run's.
+  l.phases.optimize += after.optimize - before.optimize;
+  l.phases.first_inference = l.first_ms - (after.optimize - before.optimize) - (after.plan - before.plan) -
+                             (after.pack - before.pack);
+  return l;
+}
+
+Tensor with_batch(const Tensor& t, int batch) {
+  if (t.rank() == 0 || t.shape()[0] == batch || t.shape()[0] == 0) return t;
+  Dims shape = t.shape();
+  const auto old = shape[0];
+  shape[0] = batch;
+  Tensor out(t.element_type(), shape);
+  const std::size_t row = t.bytes() / static_cast<std::size_t>(old);
+  for (int b = 0; b < batch; ++b)
+    std::copy_n(t.raw() + static_cast<std::size_t>(b % old) * row, row,
+                out.raw() + static_cast<std::size_t>(b) * row);
+  return out;
+}
+
+Latencies measure(Request& request, double seconds, long at_most, Profile* profile) {
+  using Clock = std::chrono::steady_clock;
+  Latencies l;
+  request.run();
+  const auto begin = Clock::now();
+  auto after = begin;
+  do {
+    const auto before = profile ? Clock::now() : after;
+    request.run();
+    after = Clock::now();
+    l.ms.push_back(std::chrono::duration<double, std::milli>(after - before).count());
+    if (profile) profile->add(request, 1e3 * l.ms.back());
+  } while ((at_most == 0 || static_cast<long>(l.ms.size()) < at_most) &&
+           (at_most != 0 || std::chrono::duration<double>(after - begin).count() < seconds));
+  l.seconds = profile ? 1e-3 * std::accumulate(l.ms.begin(), l.ms.end(), 0.0)
+                      : std::chrono::duration<double>(after - begin).count();
+  std::sort(l.ms.begin(), l.ms.end());
+  return l;
+}
+
+double Latencies::percentile(double p) const {
+  if (ms.empty()) return 0;
+  const auto at = p * static_cast<double>(ms.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const auto high = std::min(low + 1, ms.size() - 1);
+  return ms[low] + (ms[high] - ms[low]) * (at - static_cast<double>(low));
+}
+
+double Latencies::mean() const {
+  return ms.empty() ? 0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+}
+
+double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests,
+                  double seconds, Profile* profile) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Request> pool;
+  for (int i = 0; i < requests; ++i) {
+    pool.push_back(compiled.create_request());
+    for (std::size_t k = 0; k < inputs.size(); ++k) pool.back().set_input(k, inputs[k]);
+    pool.back().run();
+  }
+  std::vector<long> counts(pool.size(), 0);
+  std::vector<Profile> profiles(pool.size());
+  std::vector<std::thread> threads;
+  const auto begin = Clock::now();
+  for (std::size_t i = 0; i < pool.size(); ++i)
+    threads.emplace_back([&, i] {
+      while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
+        const auto before = Clock::now();
+        pool[i].run();
+        ++counts[i];
+        if (profile)
+          profiles[i].add(pool[i], std::chrono::duration<double, std::micro>(Clock::now() - before).count());
+      }
+    });
+  for (auto& t : threads) t.join();
+  const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (profile)
+    for (const auto& p : profiles) profile->add(p);
+  return static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0l)) / passed;
+}
+
+=======
+>>>>>>> w_tool
 namespace {
 
 /// What is in memory, in MiB; kinds that add up to what is resident now.
@@ -194,89 +324,112 @@ void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
       mb("tensors_mb"), mb("tensors_sum_mb"), mb("tensors_live_mb"), mb("read_weights_mb"));
 }
 
-void check_unsupported_words(const BenchmarkOptions& o) {
-  if (!o.device.empty() && o.device != "CPU") throw UsageError(fmt::format("-d {}: wanted CPU", o.device));
-  if (!o.runtime_graph.empty() && o.interactive)
-    throw UsageError("--runtime-graph: goes without --interactive");
+/// How the threads are divided.
+struct Streams {
+  int threads = 1, streams = 1, requests = 1;
+  int each() const { return std::max(1, threads / streams); }
+};
+
+Streams divide(const BenchmarkOptions& o, int threads) {
+  Streams s;
+  s.threads = threads > 0 ? threads : available_threads();
+  const bool many = o.hint != "latency" && o.hint != "none";
+  s.streams = std::min(o.streams > 0 ? o.streams : many ? s.threads : 1, s.threads);
+  s.requests = o.api == "sync" ? 1 : o.requests > 0 ? o.requests : s.streams;
+  return s;
 }
 
-}  // namespace
+void check_words(const BenchmarkOptions& o) {
+  if (o.api == "sync" && o.requests > 1)
+    throw UsageError(fmt::format("--api sync: one request at a time, not {} (--requests)", o.requests));
+  if (!o.interactive) return;
+  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0)
+    throw UsageError(
+        "--interactive: goes without --pc, --top, --runtime-graph, --json and --requests: lines on standard "
+        "input say what to do");
+}
 
-int run_benchmark(BenchmarkOptions& o) {
-  check_unsupported_words(o);
+nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Streams& s,
+                           const Latencies& latencies, double fps) {
+  return {{"model", o.common.model},
+          {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
+          {"threads", s.threads},
+          {"streams", s.streams},
+          {"requests", s.requests},
+          {"threads_per_stream", s.each()},
+          {"isa", name_of(effective_isa())},
+          {"processor", processor_name()},
+          {"latency_ms",
+           {{"min", latencies.ms.front()},
+            {"median", latencies.percentile(0.5)},
+            {"mean", latencies.mean()},
+            {"p90", latencies.percentile(0.9)},
+            {"p99", latencies.percentile(0.99)},
+            {"max", latencies.ms.back()}}},
+          {"throughput_fps", fps},
+          {"load_ms", l.load_ms},
+          {"first_inference_ms", l.first_ms},
+          {"load_phases_ms",
+           {{"read", l.phases.read},
+            {"optimize", l.phases.optimize},
+            {"plan", l.phases.plan},
+            {"pack", l.phases.pack},
+            {"first_inference", l.phases.first_inference}}},
+          {"memory", memory_of(o, l)},
+          {"before_mb", l.before_mb},
+          {"peak_rss_mb", peak_resident_mb()},
+          {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
+          {"weights_mb", static_cast<double>(l.compiled->weight_memory()) / 1048576},
+          {"count", latencies.ms.size()},
+          {"interrupted", interrupted() != 0}};
+}
+
+void print_figures(const Common& c, const Subject& l, const Streams& s, const Latencies& latencies,
+                   double fps) {
+  c.say(
+      "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
+      latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
+      latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
+  c.say("throughput  {:.1f} inferences/s with {} request{} in flight on {} stream{}", fps, s.requests,
+        s.requests == 1 ? "" : "s", s.streams, s.streams == 1 ? "" : "s");
+  c.say(
+      "load        {:.1f} ms, first inference {:.1f} ms: read {:.1f}, optimise {:.1f}, plan {:.1f}, pack "
+      "{:.1f}, run {:.1f}",
+      l.load_ms, l.first_ms, l.phases.read, l.phases.optimize, l.phases.plan, l.phases.pack,
+      l.phases.first_inference);
+}
+
+int run_benchmark(BenchmarkOptions& o, const Until& until) {
+  check_words(o);
   auto options = o.common.options();
-  const bool throughput_hint = o.hint == "throughput" || o.hint == "tput";
-  const int threads = options.threads > 0 ? options.threads : available_threads();
-  int streams = 1;
-  if (throughput_hint) {
-    streams = o.streams > 0 ? std::min(o.streams, threads) : threads;
-    options.threads = std::max(1, threads / streams);
-  } else if (o.streams > 1) {
-    streams = std::min(o.streams, threads);
-    options.threads = std::max(1, threads / streams);
-  }
+  const auto s = divide(o, options.threads);
+  if (s.streams > 1) options.threads = s.each();
   o.pc = o.pc || o.top > 0;
   const bool profiled = o.pc || !o.runtime_graph.empty();
   options.profile = profiled;
-  if (o.interactive) return interactive(o, options, streams);
+  if (o.interactive) return interactive(o, options, s.streams);
   auto l = load(o, options);
   for (const auto& note : l.notes)
     if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
   Latencies latencies;
   Profile profile;
+  auto* const into = profiled ? &profile : nullptr;
+  const Interruptible here;
   {
     Progress progress("measuring " + o.common.model, o.common.quiet);
-    latencies = measure(*l.request, o.seconds, o.iterations, profiled ? &profile : nullptr);
+    latencies = s.requests == 1 ? measure(*l.request, until, into)
+                                : measure_at_once(*l.compiled, l.inputs, static_cast<std::size_t>(s.requests),
+                                                  static_cast<std::size_t>(s.streams), until, into);
   }
-  const int requests = o.requests > 0 ? o.requests : streams;
-  if (requests > 1) profile = Profile();  // of the requests that run at once
-  const double fps =
-      requests > 1 ? throughput(*l.compiled, l.inputs, requests, o.seconds, profiled ? &profile : nullptr)
-                   : static_cast<double>(latencies.ms.size()) / latencies.seconds;
-  const double batch = o.batch > 0 ? o.batch : 1;
-  nlohmann::json j{{"model", o.common.model},
-                   {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
-                   {"threads", threads},
-                   {"streams", streams},
-                   {"isa", name_of(effective_isa())},
-                   {"processor", processor_name()},
-                   {"latency_ms",
-                    {{"min", latencies.ms.front()},
-                     {"median", latencies.percentile(0.5)},
-                     {"mean", latencies.mean()},
-                     {"p90", latencies.percentile(0.9)},
-                     {"p99", latencies.percentile(0.99)},
-                     {"max", latencies.ms.back()}}},
-                   {"throughput_fps", fps * batch},
-                   {"load_ms", l.load_ms},
-                   {"first_inference_ms", l.first_ms},
-                   {"load_phases_ms",
-                    {{"read", l.phases.read},
-                     {"optimize", l.phases.optimize},
-                     {"plan", l.phases.plan},
-                     {"pack", l.phases.pack},
-                     {"first_inference", l.phases.first_inference}}},
-                   {"memory", memory_of(o, l)},
-                   {"before_mb", l.before_mb},
-                   {"peak_rss_mb", peak_resident_mb()},
-                   {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
-                   {"weights_mb", static_cast<double>(l.compiled->weight_memory()) / 1048576},
-                   {"count", latencies.ms.size()}};
-  o.common.say(
-      "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
-      latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
-      latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
-  o.common.say("throughput  {:.1f} inferences/s with {} request{}", fps * batch, requests,
-               requests == 1 ? "" : "s");
-  o.common.say(
-      "load        {:.1f} ms, first inference {:.1f} ms: read {:.1f}, optimise {:.1f}, plan {:.1f}, pack "
-      "{:.1f}, "
-      "run {:.1f}",
-      l.load_ms, l.first_ms, l.phases.read, l.phases.optimize, l.phases.plan, l.phases.pack,
-      l.phases.first_inference);
+  if (interrupted())
+    fmt::print(stderr, "lamina: interrupted: this is what {} run{} gave\n", latencies.ms.size(),
+               latencies.ms.size() == 1 ? "" : "s");
+  const double fps = latencies.per_second() * (o.batch > 0 ? o.batch : 1);
+  auto j = document_of(o, l, s, latencies, fps);
+  print_figures(o.common, l, s, latencies, fps);
   print_memory(o.common, l, j["memory"]);
-  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), threads,
-               threads == 1 ? "" : "s");
+  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), s.threads,
+               s.threads == 1 ? "" : "s");
   if (o.pc)
     report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
                   j);
@@ -284,33 +437,45 @@ int run_benchmark(BenchmarkOptions& o) {
     write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
                                               Inside::of(*l.compiled), profile));
   write_json(o.common, j);
-  return 0;
+  return interrupted() ? 128 + interrupted() : 0;
 }
+
+}  // namespace
 
 Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
+  o->inputs.sizes_wanted = true;
   add_model(options, o->common);
   add_input_options(options, o->inputs);
-  options.choice("--hint", o->hint, {"latency", "throughput", "tput", "cumulative_throughput", "none"},
-                 "HINT", "latency or throughput");
-  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure");
-  options.number("--iterations", o->iterations, 1L, 100000000L, "N", "Measure that many inferences instead");
-  options.number("--requests", o->requests, 1, 1024, "N", "Requests in flight");
+  options.choice("--hint", o->hint,
+                 {"latency", "throughput", "tput", "cumulative_throughput", "ctput", "none"}, "HINT",
+                 "latency (default): one stream of all threads; throughput: one stream per thread");
+  const auto seconds = options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure (3)");
+  const auto iterations =
+      options.number("--iterations", o->iterations, 1L, 100000000L, "N",
+                     "How many inferences to measure; with --seconds: until both are reached");
+  options.choice("--api", o->api, {"sync", "async"}, "API", "sync: one request at a time");
+  options.number(
+      "--requests", o->requests, 1, 1024, "N",
+      "Requests in flight; latencies count from when a request is ready to run (default: streams)");
   options.number("--streams", o->streams, 1, 1024, "N",
                  "Requests that run at once, each on its share of the threads");
-  options.number("--batch", o->batch, 1, 65536, "N", "Batch size of all inputs");
+  options.number("--batch", o->batch, 1, 65536, "N",
+                 "Batch size: of all inputs whose first dimension is free");
   options.flag("--pc", o->pc, "Layer by layer (also -pc)");
   options.number("--top", o->top, 1, 1000000, "K", "Only the slowest layers; goes with --pc");
-  options.flag("--interactive", o->interactive, "Obey lines on standard input");
+  const auto interactive = options.flag("--interactive", o->interactive, "Obey lines on standard input");
+  interactive.excludes(seconds);
+  interactive.excludes(iterations);
   options.text("--runtime-graph", o->runtime_graph, "FILE.xml",
                "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
-  options.text("--device", o->device, "D", "").hidden();
-  for (const char* accepted : {"--api", "--infer-precision", "--report-type", "--report-folder",
-                               "--json-stats", "--benchmark-app-shape"})
-    options.text(accepted, o->ignored[accepted], "VALUE", "").hidden();
   add_compile_options(options, o->common);
   add_json(options, o->common);
-  return [o] { return run_benchmark(*o); };
+  return [=] {
+    Until until{seconds.given() || !iterations.given() ? o->seconds : 0, 1};
+    if (iterations.given()) until.runs = static_cast<std::size_t>(o->iterations);
+    return run_benchmark(*o, until);
+  };
 }
 
 }  // namespace lamina::tool

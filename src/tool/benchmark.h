@@ -1,6 +1,5 @@
 #pragma once
 /// What the two forms of `lamina benchmark` share.
-#include <map>
 #include <memory>
 
 #include "tool/inputs.h"
@@ -11,13 +10,12 @@ namespace lamina::tool {
 struct BenchmarkOptions {
   Common common;
   InputOptions inputs;
-  std::string hint = "latency", runtime_graph, device;
+  std::string hint = "latency", api, runtime_graph;
   double seconds = 3;
   long iterations = 0;
   int requests = 0, streams = 0, batch = 0;
   int top = 0;  ///< layers shown by pc; 0: all
   bool pc = false, interactive = false;
-  std::map<std::string, std::string> ignored;  ///< accepted for the sake of scripts
 };
 
 /// Where the milliseconds of loading and of the first inference went; they add up to both.
@@ -35,23 +33,30 @@ struct Subject {
   double before_mb = 0, load_ms = 0, first_ms = 0;
   LoadPhases phases;
 };
-Subject load(const BenchmarkOptions& o, Options options);
-
-/// The tensor with its first dimension repeated or cut to `batch`.
-Tensor with_batch(const Tensor& t, int batch);
+/// Throws UsageError when sizes of inputs, or what --batch wants, cannot be had.
+Subject load(const BenchmarkOptions& o, const Options& options);
 
 struct Latencies {
-  std::vector<double> ms;  ///< sorted
-  double seconds = 0;
+  std::vector<double> ms;  ///< sorted; at least one
+  double seconds = 0;      ///< that they took together
   double percentile(double p) const;
   double mean() const;
+  double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
-/// One inference unmeasured, then at least one and until `seconds` have passed, or exactly `at_most` when not
-/// 0. The profile, when given, gets every run.
-Latencies measure(Request& request, double seconds, long at_most = 0, Profile* profile = nullptr);
-/// Inferences per second with that many requests at once. The profile, when given, gets every run.
-double throughput(const CompiledModel& compiled, const std::vector<Tensor>& inputs, int requests,
-                  double seconds, Profile* profile = nullptr);
+
+/// How long to measure: until so many runs are done and so many seconds have passed; an interrupt
+/// (tool/interrupt.h) ends it earlier.
+struct Until {
+  double seconds = 0;
+  std::size_t runs = 1;
+};
+/// One inference unmeasured, then one after another. The profile, when given, gets every run.
+Latencies measure(Request& request, const Until& until, Profile* profile = nullptr);
+/// So many requests in flight, of which `streams` run at once; the others wait their turn, and that counts as
+/// theirs. The profile, when given, gets every run.
+Latencies measure_at_once(const CompiledModel& compiled, const std::vector<Tensor>& inputs,
+                          std::size_t requests, std::size_t streams, const Until& until,
+                          Profile* profile = nullptr);
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options, int streams);

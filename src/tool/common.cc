@@ -1,5 +1,7 @@
 #include "tool/common.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/terminal.h"
+#include "tool/named_lists.h"
 
 namespace lamina::tool {
 
@@ -40,24 +43,39 @@ Options Common::options() const {
   return o;
 }
 
-std::vector<std::pair<std::string, Dims>> Common::shapes() const {
-  std::vector<std::pair<std::string, Dims>> out;
-  for (const auto& text : shape) {
-    const auto equals = text.rfind('=');
-    if (equals == std::string::npos)
-      throw UsageError(fmt::format("--shape {}: wanted NAME=1,3,224,224", text));
-    Dims dims;
-    std::string rest = text.substr(equals + 1);
-    while (!rest.empty()) {
-      const auto comma = rest.find(',');
-      const auto d = parse_integer<std::int64_t>(rest.substr(0, comma));
-      if (!d || *d < 0)
-        throw UsageError(fmt::format("--shape {}: \"{}\" is not a size", text, rest.substr(0, comma)));
-      dims.push_back(*d);
-      rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-    }
-    out.emplace_back(text.substr(0, equals), dims);
+namespace {
+
+Dims sizes(const std::string& option, std::string rest) {
+  Dims dims;
+  while (!rest.empty()) {
+    const auto comma = rest.find(',');
+    const auto d = parse_integer<std::int64_t>(rest.substr(0, comma));
+    if (!d || *d < 0)
+      throw UsageError(fmt::format("{}: \"{}\" is not a size", option, rest.substr(0, comma)));
+    dims.push_back(*d);
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
   }
+  return dims;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::string>& inputs) const {
+  const auto names = [&] { return fmt::format("\"{}\"", fmt::join(inputs, "\", \"")); };
+  std::vector<std::pair<std::string, Dims>> out;
+  for (const auto& text : shape)
+    for (auto& [name, list] : named_lists("--shape", text)) {
+      auto dims = sizes("--shape " + text, list);
+      if (name.empty() && inputs.size() != 1)
+        throw UsageError(
+            fmt::format("--shape {}: wanted NAME=1,3,224,224; the inputs are {}", text, names()));
+      if (name.empty()) name = inputs[0];
+      if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+        fail(ErrorCode::bad_input, "--shape: there is no input \"{}\", there are: {}", name, names());
+      if (std::any_of(out.begin(), out.end(), [&, n = name](const auto& o) { return o.first == n; }))
+        throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", name));
+      out.emplace_back(std::move(name), std::move(dims));
+    }
   return out;
 }
 
@@ -66,7 +84,7 @@ void add_model(OptionSet& options, Common& c) {
 }
 
 void add_shape(OptionSet& options, Common& c) {
-  options.list("--shape", c.shape, "NAME=1,3,224,224", "Shape of an input");
+  options.list("--shape", c.shape, "[NAME=]1,3,224,224", "Shape of an input, or of the only one");
 }
 
 void add_compile_options(OptionSet& options, Common& c) {

@@ -22,8 +22,9 @@ struct Common {
   bool quiet = false;
 
   Options options() const;
-  /// NAME=1,3,224,224 of --shape, by name.
-  std::vector<std::pair<std::string, Dims>> shapes() const;
+  /// What --shape says, by name. `inputs`: those of the model; a shape without a name is the only one's.
+  /// Throws UsageError, and Error(bad_input) for a name that is none.
+  std::vector<std::pair<std::string, Dims>> shapes(const std::vector<std::string>& inputs) const;
   /// A human line on standard output, unless --quiet or JSON goes there.
   template <class... A>
   void say(fmt::format_string<A...> text, A&&... args) const {

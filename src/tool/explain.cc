@@ -379,11 +379,13 @@ Verb setup_explain(OptionSet& options) {
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   const auto node = options.text("--node", o->node, "NAME", "All about one layer");
-  options.words("--why", o->why, 2, "RULE NODE", "What one rule did or refused at one layer").excludes(node);
+  const auto why = options.words("--why", o->why, 2, "RULE NODE", "What one rule did or refused at one layer")
+                       .excludes(node);
   options.flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
-      .excludes(node);
-  options.flag("--no-run", o->no_run, "Only plan: no times");
-  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure");
+      .excludes(node)
+      .excludes(why);
+  const auto no_run = options.flag("--no-run", o->no_run, "Only plan: no times");
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure").excludes(no_run);
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

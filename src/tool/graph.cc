@@ -147,13 +147,18 @@ Verb setup_graph(OptionSet& options) {
   options.flag("--compare", o->compare, "Original and optimized side by side, in matching colours");
   options.text("-o,--output", o->output, "FILE", "What to write: .svg, .html (with search and zoom) or .dot")
       .required();
-  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure for the stage runtime");
+  const auto seconds =
+      options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure for the stage runtime");
   options.number("--columns", o->columns, std::size_t{0}, std::size_t{100}, "N",
                  "Columns of long graphs; 0: as many as fit a page");
   add_input_options(options, o->inputs);
   add_compile_options(options, o->common);
-  return [o, stage] {
+  return [=] {
     o->stage_given = stage.given();
+    const auto& in = o->inputs;
+    if (o->stage != "runtime" &&
+        (seconds.given() || !in.input.empty() || !in.inputs.empty() || in.picture.any()))
+      throw UsageError("--seconds and inputs go with --stage runtime: nothing runs for the other pictures");
     return run(*o);
   };
 }

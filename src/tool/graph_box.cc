@@ -166,8 +166,8 @@ std::string Box::port_labels(double middle, double y) const {
 
 std::string Box::svg(double x, double y, const std::string& id) const {
   const double middle = x + width() / 2, left = middle - box_width_ / 2;
-  auto out = fmt::format("<g class=\"n\" id=\"{}\" data-name=\"{}\"{}><title>{}</title>", id,
-                         escape_xml(node_.title + " " + node_.name),
+  auto out = fmt::format("<g class=\"n\" id=\"{}\" data-name=\"{}\" data-op=\"{}\"{}><title>{}</title>", id,
+                         escape_xml(node_.name.empty() ? node_.title : node_.name), escape_xml(node_.title),
                          node_.group >= 0 ? fmt::format(" data-g=\"{}\"", node_.group) : "",
                          escape_xml(node_.tooltip, true));
   out += frame(left, y) + body(left, y) + "</g>\n";

@@ -1,7 +1,10 @@
-/// Long graphs in columns: cut between ranks where few lines pass, each part laid out on its own.
+/// Long graphs in columns: cut between ranks where few lines pass, each part laid out on its own. A line that
+/// goes on leaves its column at the foot, goes up the gutter beside it, along above the columns, and down to
+/// the heads of those where it is read.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "tool/graph_layout.h"
 
@@ -10,9 +13,10 @@ namespace {
 
 using Port = std::pair<std::size_t, std::size_t>;  // node and its port: one line, whoever reads it
 
-constexpr std::size_t kMostLines = 6;  ///< that may go from column to column at one place
+constexpr std::size_t kMostLines = 12;  ///< that may go from column to column at one place
 constexpr std::size_t kMostColumns = 40;
 constexpr double kMargin = 14, kLane = 7;
+constexpr double kCut = 0.04;   ///< a line cut is as bad as columns a fifth too high or too low
 constexpr double kPage = 1000;  // lower graphs are not cut unless asked for columns
 
 class Columns {
@@ -43,7 +47,7 @@ class Columns {
     for (std::size_t k = 1; k <= columns; ++k)
       for (std::size_t r = 1; r <= ranks; ++r) {
         if (r < ranks && lines[r] > kMostLines) continue;
-        const double cut = r < ranks ? 0.02 * static_cast<double>(lines[r]) : 0;
+        const double cut = r < ranks ? kCut * static_cast<double>(lines[r]) : 0;
         for (std::size_t b = 0; b < r; ++b) {
           if (least[k - 1][b] == kNever) continue;
           const double off = (top[r] - top[b]) / wanted - 1;
@@ -62,9 +66,10 @@ class Columns {
     out_.ranks = whole_.ranks;
     out_.nodes.resize(nodes_.size());
     out_.edges.resize(edges_.size());
-    const auto end = 1 + *std::max_element(whole_.ranks.begin(), whole_.ranks.end());
-    for (std::size_t i = 0; i <= cuts.size(); ++i)
-      add_column(i == 0 ? 0 : cuts[i - 1], i < cuts.size() ? cuts[i] : end, i == cuts.size());
+    firsts_ = cuts;
+    firsts_.insert(firsts_.begin(), 0);
+    find_long_lines();
+    for (std::size_t i = 0; i < firsts_.size(); ++i) add_column(i);
     normalize();
     return std::move(out_);
   }
@@ -77,12 +82,52 @@ class Columns {
       for (auto r = whole_.ranks[port.first] + 1; r <= last; ++r) ++out[r];
     return out;
   }
-  bool passes(const Port& port, std::size_t rank) const {
-    return whole_.ranks[port.first] < rank && last_rank_.at(port) >= rank;
+  std::size_t column_of(std::size_t node) const {
+    const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), whole_.ranks[node]);
+    return static_cast<std::size_t>(after - firsts_.begin()) - 1;
   }
 
-  /// One column: ranks [first, end) with a point above for each line that comes in, and one below for each
-  /// that goes on.
+  /// A line that is read in other columns than its own.
+  struct LongLine {
+    std::size_t from = 0, last = 0;   ///< columns
+    std::set<std::size_t> read;       ///< columns
+    std::size_t gutter = 0, top = 0;  ///< its lanes beside the column `from` and above all columns
+    double beside = 0;                ///< x in the gutter, once the column stands
+  };
+
+  void find_long_lines() {
+    long_.clear();
+    for (const auto& e : edges_)
+      if (const auto from = column_of(e.from), to = column_of(e.to); from != to) {
+        auto& line = long_[{e.from, e.port}];
+        line.from = from;
+        line.last = std::max(line.last, to);
+        line.read.insert(to);
+      }
+    // Short ways first: they lie within the longer ones. A lane is free again behind the end of a line.
+    std::vector<LongLine*> order;
+    for (auto& [port, line] : long_) order.push_back(&line);
+    std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return std::pair(a->last - a->from, a->from) < std::pair(b->last - b->from, b->from);
+    });
+    std::vector<std::size_t> gutters(firsts_.size(), 0);
+    std::vector<std::vector<const LongLine*>> lanes;
+    for (auto* line : order) {
+      line->gutter = gutters[line->from]++;
+      const auto crosses = [&](const LongLine* other) {
+        return line->from <= other->last && other->from <= line->last;
+      };
+      while (line->top < lanes.size() &&
+             std::any_of(lanes[line->top].begin(), lanes[line->top].end(), crosses))
+        ++line->top;
+      lanes.resize(std::max(lanes.size(), line->top + 1));
+      lanes[line->top].push_back(line);
+    }
+    gutters_ = std::move(gutters);
+  }
+
+  /// One column: its ranks, with a point above for each line that is read here and comes from elsewhere, and
+  /// one below for each that begins here and goes on.
   struct Column {
     std::vector<LayoutNode> boxes;
     std::vector<LayoutEdge> lines;
@@ -98,31 +143,36 @@ class Columns {
     }
   };
 
-  void add_column(std::size_t first, std::size_t end, bool last) {
+  void add_column(std::size_t index) {
     Column c;
-    const std::size_t above = first > 0 ? 1 : 0;
+    const auto first = firsts_[index];
+    const auto end = index + 1 < firsts_.size() ? firsts_[index + 1] : SIZE_MAX;
+    const std::size_t above = index > 0 ? 1 : 0;
+    std::size_t foot = 0;
     for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (whole_.ranks[n] >= first && whole_.ranks[n] < end)
+      if (whole_.ranks[n] >= first && whole_.ranks[n] < end) {
         c.local[n] = c.add(nodes_[n], whole_.ranks[n] - first + above);
-    for (const auto& [port, ignored] : last_rank_) {
-      if (first > 0 && passes(port, first)) c.in[port] = c.add({1, 1}, 0);
-      if (!last && passes(port, end)) c.out[port] = c.add({1, 1}, end - first + above);
+        foot = std::max(foot, c.ranks.back() + 1);
+      }
+    for (const auto& [port, line] : long_) {
+      if (line.read.count(index)) c.in[port] = c.add({1, 1}, 0);
+      if (line.from == index) c.out[port] = c.add({1, 1}, foot);
     }
     std::map<Port, std::size_t> through;  // the line to the point below, shared by all edges of a port
     for (std::size_t e = 0; e < edges_.size(); ++e) {
       const auto& edge = edges_[e];
-      if (whole_.ranks[edge.to] < first || whole_.ranks[edge.from] >= end) continue;
+      const bool begins = c.local.count(edge.from), ends = c.local.count(edge.to);
+      if (!begins && !ends) continue;
       const Port port{edge.from, edge.port};
-      const bool goes_on = c.local.count(edge.to) == 0;
-      if (const auto it = through.find(port); goes_on && it != through.end()) {
+      if (const auto it = through.find(port); !ends && it != through.end()) {
         c.pieces.emplace_back(it->second, e);
         continue;
       }
-      if (goes_on) through[port] = c.lines.size();
+      if (!ends) through[port] = c.lines.size();
       c.pieces.emplace_back(c.lines.size(), e);
       c.lines.push_back(piece_of(c, edge, port));
     }
-    place(c);
+    place(c, index);
   }
 
   static LayoutEdge piece_of(const Column& c, const LayoutEdge& edge, const Port& port) {
@@ -138,7 +188,7 @@ class Columns {
     return line;
   }
 
-  void place(const Column& c) {
+  void place(const Column& c, std::size_t index) {
     auto options = options_;
     options.ranks = c.ranks;
     const auto layout = lay_out(c.boxes, c.lines, options);
@@ -148,22 +198,22 @@ class Columns {
       auto& path = out_.edges[edge];
       auto points = layout.edges[line];
       for (auto& p : points) p.x += x;
-      if (!path.empty()) lead_over(path, points.front(), lanes_.at({edges_[edge].from, edges_[edge].port}));
+      if (!path.empty()) lead_over(path, points.front(), long_.at({edges_[edge].from, edges_[edge].port}));
       path.insert(path.end(), points.begin(), points.end());
     }
-    lanes_.clear();
-    for (const auto& [port, ignored] : c.out) lanes_.emplace(port, lanes_.size());
     right_ = x + layout.width;
-    next_x_ = right_ + 2 * kMargin + 16 + kLane * static_cast<double>(lanes_.size());
+    for (const auto& [port, box] : c.out)
+      long_.at(port).beside = right_ + kMargin + kLane * static_cast<double>(long_.at(port).gutter);
+    next_x_ = right_ + 2 * kMargin + 16 + kLane * static_cast<double>(gutters_[index]);
   }
 
-  /// From the foot of a column through the gutter to the head of the next.
-  void lead_over(std::vector<Point>& path, Point to, std::size_t lane) const {
-    const double shift = kLane * static_cast<double>(lane);
+  /// From the foot of its column to the head of another.
+  static void lead_over(std::vector<Point>& path, Point to, const LongLine& line) {
     const auto from = path.back();
-    const double below = from.y + kMargin + shift, above = -kMargin - shift,
-                 beside = right_ + kMargin + shift;
-    for (const Point p : {Point{from.x, below}, {beside, below}, {beside, above}, {to.x, above}, to}) {
+    const double below = from.y + kMargin + kLane * static_cast<double>(line.gutter);
+    const double above = -kMargin - kLane * static_cast<double>(line.top);
+    for (const Point p :
+         {Point{from.x, below}, {line.beside, below}, {line.beside, above}, {to.x, above}, to}) {
       path.push_back(path.back());
       path.push_back(p);
     }
@@ -189,7 +239,9 @@ class Columns {
   const LayoutOptions& options_;
   const Layout& whole_;
   std::map<Port, std::size_t> last_rank_;
-  std::map<Port, std::size_t> lanes_;  // of the lines that leave the column before
+  std::vector<std::size_t> firsts_;  // ranks with which columns begin
+  std::map<Port, LongLine> long_;
+  std::vector<std::size_t> gutters_;  // lanes beside each column
   Layout out_;
   double next_x_ = 0, right_ = 0;
 };

@@ -2,24 +2,38 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/npz.h"
+#include "base/numbers.h"
 #include "base/random.h"
 #include "base/shape_only.h"
 #include "ops/eval.h"
-#include "tool/image.h"
 
 namespace lamina::tool {
 
 void add_input_options(OptionSet& options, InputOptions& o) {
-  options.list("--input", o.input, "[NAME=]FILE", "A file for one input: .npy, .npz, raw .bin or a picture");
+  options.list(
+      "--input", o.input, "[NAME=]FILE",
+      "A file for one input: .npy, .npz, raw .bin or a picture (PNG, JPEG, PPM, PGM; several fill a batch)");
   options.text("--inputs", o.inputs, "FILE.npz", "Inputs by name, or as in0, in1, ...");
-  options.list("--mean", o.mean, "R[,G,B]", "Subtracted from the pixels of pictures", ',');
-  options.list("--scale", o.scale, "R[,G,B]", "Pixels of pictures are divided by it", ',');
-  options.choice("--layout", o.layout, {"auto", "nchw", "nhwc"}, "LAYOUT",
-                 "Where pictures have their channels");
+  auto& p = o.picture;
+  options.list("--mean", p.mean, "V[,V,V]",
+               "Pictures: subtracted from the pixels (0 to 255), by channel of the model", ',');
+  options.list("--scale", p.scale, "V[,V,V]",
+               "Pictures: what is left is divided by it, by channel of the model", ',');
+  options.list("--layout", p.layout, "[NAME=]LAYOUT",
+               "Pictures: the input's dimensions, such as NCHW or NHWC; else found out from its shape");
+  options.choice("--color", p.color, {"rgb", "bgr"}, "ORDER",
+                 "Pictures: order of the channels, rgb (default) or bgr");
+  options.choice(
+      "--fit", p.fit, {"stretch", "letterbox"}, "HOW",
+      "Pictures of another size: stretch (default), or letterbox: in proportion, between grey bars");
   options.number("--seed", o.seed, 0u, ~0u, "N", "Of the values of inputs that were not given");
 }
 
@@ -33,48 +47,24 @@ const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arra
 
 namespace {
 
-/// Unknown dimensions: what --shape says, else 1.
-Dims shape_for(const Port& port, const std::vector<std::pair<std::string, Dims>>& shapes) {
+using Shapes = std::vector<std::pair<std::string, Dims>>;
+
+const Dims* asked_shape(const Port& port, const Shapes& shapes) {
   for (const auto& [name, dims] : shapes)
-    if (name == port.name) return dims;
-  Dims out = port.shape;
-  for (auto& d : out) d = std::max<std::int64_t>(d, d < 0 ? 1 : d);
-  return out;
+    if (name == port.name) return &dims;
+  return nullptr;
 }
 
-double channel_value(const std::vector<double>& values, std::size_t c, double fallback) {
-  if (values.empty()) return fallback;
-  return values.size() == 1 ? values[0] : values.at(c);
+/// What --shape says of the port, else its own dimensions, -1 where unknown.
+Dims shape_of(const Port& port, const Shapes& shapes) {
+  const auto* asked = asked_shape(port, shapes);
+  return asked ? *asked : port.shape;
 }
 
-/// A picture as a tensor of the port's type, resized to its shape.
-Tensor picture(const std::string& path, const Port& port, const InputOptions& o, Dims shape) {
-  if (shape.size() != 4 && shape.size() != 3)
-    fail(ErrorCode::bad_input, "input \"{}\": a picture for a tensor of rank {}, wanted 3 or 4", port.name,
-         shape.size());
-  if (shape.size() == 3) shape.insert(shape.begin(), 1);
-  const bool last = o.layout == "nhwc" || (o.layout == "auto" && (shape[3] == 3 || shape[3] == 1) &&
-                                           shape[1] != 3 && shape[1] != 1);
-  const auto channels = shape[last ? 3 : 1], height = shape[last ? 1 : 2], width = shape[last ? 2 : 3];
-  if ((channels != 3 && channels != 1) || height < 1 || width < 1 || height > 65535 || width > 65535 ||
-      shape[0] != 1)
-    fail(ErrorCode::bad_input, "input \"{}\": a picture for shape [{}], wanted 1 or 3 channels", port.name,
-         fmt::join(shape, ","));
-  for (const auto* v : {&o.mean, &o.scale})
-    if (v->size() > 1 && v->size() != static_cast<std::size_t>(channels))
-      throw UsageError(fmt::format("--mean and --scale: {} values for {} channels", v->size(), channels));
-  const auto image = resized(read_image(path), static_cast<int>(width), static_cast<int>(height));
-  std::vector<double> values(element_count(shape));
-  const auto pixels = static_cast<std::size_t>(width * height), n = static_cast<std::size_t>(channels);
-  for (std::size_t p = 0; p < pixels; ++p)
-    for (std::size_t c = 0; c < n; ++c) {
-      const auto* rgb = &image.rgb[p * 3];
-      const double v = n == 3 ? rgb[c] : 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
-      values[last ? p * n + c : c * pixels + p] =
-          (v - channel_value(o.mean, c, 0)) / channel_value(o.scale, c, 1);
-    }
-  if (port.shape.size() == 3) shape.erase(shape.begin());
-  return from_doubles(port.type, shape, values);
+/// Unknown dimensions as 1.
+Dims with_ones(Dims dims) {
+  for (auto& d : dims) d = d < 0 ? 1 : d;
+  return dims;
 }
 
 Tensor raw(const std::string& path, const Port& port, const Dims& shape) {
@@ -88,8 +78,7 @@ Tensor raw(const std::string& path, const Port& port, const Dims& shape) {
   return t;
 }
 
-Tensor from_file(const std::string& path, const Port& port, const InputOptions& o, const Dims& shape) {
-  if (looks_like_image(path)) return picture(path, port, o, shape);
+Tensor from_file(const std::string& path, const Port& port, const Dims& shape) {
   if (path.ends_with(".npy")) return read_npy(path);
   if (path.ends_with(".npz")) {
     const auto arrays = read_npz(path);
@@ -98,7 +87,7 @@ Tensor from_file(const std::string& path, const Port& port, const InputOptions& 
            arrays.size(), port.name);
     return arrays[0].second;
   }
-  if (path.ends_with(".bin") || path.ends_with(".raw")) return raw(path, port, shape);
+  if (path.ends_with(".bin") || path.ends_with(".raw")) return raw(path, port, with_ones(shape));
   fail(ErrorCode::bad_input, "{}: wanted .npy, .npz, .bin or a picture", path);
 }
 
@@ -108,16 +97,106 @@ std::string port_names(const std::vector<Port>& ports) {
   return out;
 }
 
-bool is_position(const std::string& key, std::size_t count) {
-  if (key.size() < 3 || key.compare(0, 2, "in") != 0) return false;
-  for (std::size_t i = 0; i < count; ++i)
-    if (key == "in" + std::to_string(i)) return true;
-  return false;
+/// in0, in1, ... below the count; out0, out1, ... of any count.
+bool is_position(std::string_view key, std::size_t inputs) {
+  const bool in = key.starts_with("in"), out = key.starts_with("out");
+  if (!in && !out) return false;
+  const auto number = parse_integer<std::size_t>(key.substr(in ? 2 : 3));
+  return number && (out || *number < inputs);
 }
 
+/// The arrays of --inputs that are inputs.
+void take_arrays(const InputOptions& o, const std::vector<Port>& ports, std::vector<Tensor>& tensors) {
+  const auto arrays = read_npz(o.inputs);
+  for (const auto& [key, tensor] : arrays) {
+    const bool named = std::any_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == key; });
+    if (!named && !is_position(key, ports.size()))
+      fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", o.inputs, key,
+           port_names(ports));
+  }
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (const auto* t = find_array(arrays, ports[i].name, "in" + std::to_string(i))) tensors[i] = *t;
+}
+
+/// The files of --input, for each port. Names may hold '=', and so may files.
+std::vector<std::vector<std::string>> files_of(const InputOptions& o, const std::vector<Port>& ports) {
+  std::vector<std::vector<std::string>> out(ports.size());
+  for (const auto& text : o.input) {
+    std::optional<std::size_t> found;
+    std::string path = text;
+    for (auto at = text.find('='); at != std::string::npos && !found; at = text.find('=', at + 1))
+      for (std::size_t i = 0; i < ports.size() && !found; ++i)
+        if (ports[i].name == text.substr(0, at)) found = i, path = text.substr(at + 1);
+    const bool nameless = text.find('=') == std::string::npos || std::filesystem::exists(text);
+    if (!found && nameless && ports.size() == 1) found = 0;
+    if (!found)
+      fail(ErrorCode::bad_input, "--input: there is no input \"{}\", there are: {}",
+           nameless ? "" : text.substr(0, text.find('=')), port_names(ports));
+    out[*found].push_back(path);
+  }
+  return out;
+}
+
+Tensor from_files(const std::vector<std::string>& paths, const Port& port, const InputOptions& o,
+                  const Dims& dims, std::vector<std::string>& notes) {
+  if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims);
+  std::vector<Image> pictures;
+  for (const auto& path : paths) {
+    if (!looks_like_image(path))
+      fail(ErrorCode::bad_input,
+           "--input: {} files for input \"{}\", and {} is no picture: only pictures fill a batch",
+           paths.size(), port.name, path);
+    pictures.push_back(read_image(path));
+  }
+  return tensor_of(pictures, paths, port, dims, o.picture, notes);
+}
+
+/// Sizes of dimensions that the model only names, as the inputs that were given have them.
+class NamedSizes {
+ public:
+  explicit NamedSizes(const std::vector<Port>& ports) {
+    for (const auto& p : ports)
+      if (const auto& name = name_of_dimension(p, 0); !name.empty()) batches_.insert(name);
+  }
+  void learn(const Port& port, const Dims& dims) {
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (const auto& name = name_of_dimension(port, i); !name.empty()) known_.emplace(name, dims[i]);
+  }
+  /// For a dimension that nothing else says; -1: it must be said. What is named as a first dimension is a
+  /// batch, and 1.
+  std::int64_t of(const Port& port, std::size_t i) const {
+    const auto& name = name_of_dimension(port, i);
+    if (const auto it = known_.find(name); it != known_.end()) return it->second;
+    return i == 0 || batches_.count(name) ? 1 : -1;
+  }
+
+ private:
+  static const std::string& name_of_dimension(const Port& port, std::size_t i) {
+    static const std::string none;
+    return i < port.dimension_names.size() ? port.dimension_names[i] : none;
+  }
+  std::map<std::string, std::int64_t> known_;
+  std::set<std::string> batches_;
+};
+
 /// Integers are kept small: most are indices or flags.
-Tensor made_up(const Port& port, const Dims& shape, unsigned seed, std::size_t index) {
-  return seeded_tensor(port.type, shape, seed + 1000 * (index + 1));
+Tensor made_up(const Port& port, const Shapes& shapes, const NamedSizes& sizes, const InputOptions& o,
+               std::size_t index, std::vector<std::string>& notes) {
+  if (!port.ranked && !asked_shape(port, shapes))
+    fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...", port.name,
+         port.name);
+  auto shape = shape_of(port, shapes);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] < 0) shape[i] = sizes.of(port, i);
+  if (o.sizes_wanted && std::any_of(shape.begin(), shape.end(), [](auto d) { return d < 0; }))
+    throw UsageError(
+        fmt::format("input \"{}\" is {}: measured with what sizes? --shape {}=... or a file says it",
+                    port.name, to_string(port), port.name));
+  shape = with_ones(shape);
+  notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", port.name, name_of(port.type),
+                              fmt::join(shape, ",")));
+  if (o.only_shapes) return shape_only(port.type, shape);
+  return seeded_tensor(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
 }  // namespace
@@ -125,34 +204,25 @@ Tensor made_up(const Port& port, const Dims& shape, unsigned seed, std::size_t i
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, const Common& common,
                                   std::vector<std::string>& notes) {
   std::vector<Tensor> tensors(ports.size());
-  const auto shapes = common.shapes();
-  for (const auto& [name, dims] : shapes)
-    if (std::none_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; }))
-      fail(ErrorCode::bad_input, "--shape: there is no input \"{}\", there are: {}", name, port_names(ports));
-  if (!o.inputs.empty()) {
-    const auto arrays = read_npz(o.inputs);
-    for (const auto& [key, tensor] : arrays) {
-      const bool named =
-          std::any_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == key; });
-      if (!named && !is_position(key, ports.size()) && key.compare(0, 3, "out") != 0)
-        fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", o.inputs, key,
-             port_names(ports));
+  std::vector<std::string> names;
+  for (const auto& p : ports) names.push_back(p.name);
+  const auto shapes = common.shapes(names);
+  if (!o.inputs.empty()) take_arrays(o, ports, tensors);
+  const auto files = files_of(o, ports);
+  bool pictures = false;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (!files[i].empty()) {
+      pictures = pictures || looks_like_image(files[i][0]);
+      tensors[i] = from_files(files[i], ports[i], o, shape_of(ports[i], shapes), notes);
     }
-    for (std::size_t i = 0; i < ports.size(); ++i)
-      if (const auto* t = find_array(arrays, ports[i].name, "in" + std::to_string(i))) tensors[i] = *t;
-  }
-  for (const auto& text : o.input) {
-    const auto equals = text.find('=');
-    const std::string name =
-        equals == std::string::npos ? (ports.size() == 1 ? ports[0].name : "") : text.substr(0, equals);
-    const std::string path = equals == std::string::npos ? text : text.substr(equals + 1);
-    const auto it = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
-    if (it == ports.end())
-      fail(ErrorCode::bad_input, "--input: there is no input \"{}\", there are: {}", name, port_names(ports));
-    const auto i = static_cast<std::size_t>(it - ports.begin());
-    tensors[i] = from_file(path, *it, o, shape_for(*it, shapes));
-  }
+  if (o.picture.any() && !pictures)
+    throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no --input is one");
+  NamedSizes sizes(ports);
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (tensors[i].valid() || asked_shape(ports[i], shapes))
+      sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
   for (std::size_t i = 0; i < ports.size(); ++i) {
+<<<<<<< HEAD
     if (tensors[i].valid()) continue;
     if (!ports[i].ranked && shapes.empty())
       fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...",
@@ -161,6 +231,22 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
     tensors[i] = o.only_shapes ? shape_only(ports[i].type, shape) : made_up(ports[i], shape, o.seed, i);
     notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", ports[i].name,
                                 name_of(ports[i].type), fmt::join(shape, ",")));
+||||||| 2bfef3c
+    if (tensors[i].valid()) continue;
+    if (!ports[i].ranked && shapes.empty())
+      fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...",
+           ports[i].name, ports[i].name);
+    const auto shape = shape_for(ports[i], shapes);
+    tensors[i] =
+        o.only_shapes ? Tensor::wrap(ports[i].type, shape, nullptr) : made_up(ports[i], shape, o.seed, i);
+    notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", ports[i].name,
+                                name_of(ports[i].type), fmt::join(shape, ",")));
+=======
+    if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
+    if (const auto* asked = asked_shape(ports[i], shapes); asked && *asked != tensors[i].shape())
+      fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,
+           fmt::join(tensors[i].shape(), ","), fmt::join(*asked, ","));
+>>>>>>> w_tool
   }
   return tensors;
 }

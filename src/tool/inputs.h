@@ -4,20 +4,22 @@
 #include <vector>
 
 #include "tool/common.h"
+#include "tool/image_tensor.h"
 
 namespace lamina::tool {
 
 struct InputOptions {
-  std::vector<std::string> input;   ///< NAME=FILE, or FILE when there is one input
-  std::string inputs;               ///< an .npz: by name or in0, in1, ...
-  std::vector<double> mean, scale;  ///< of pictures, per channel or one: (pixel - mean) / scale
-  std::string layout = "auto";      ///< of pictures: nchw, nhwc, auto
+  std::vector<std::string> input;  ///< NAME=FILE, or FILE when there is one input; pictures fill a batch
+  std::string inputs;              ///< an .npz: by name or in0, in1, ...
+  PictureOptions picture;
   unsigned seed = 0;
-  bool only_shapes = false;  ///< inputs that were not given have no memory: for plans that do not run
+  bool only_shapes = false;   ///< inputs that were not given have no memory: for plans that do not run
+  bool sizes_wanted = false;  ///< unknown sizes of inputs that are made up are errors, batches are 1
 };
 void add_input_options(OptionSet& options, InputOptions& o);
 
-/// One tensor per input of the model. `notes`: what was made up, a sentence each.
+/// One tensor per input of the model. `notes`: what was made up, and what was done to pictures, a sentence
+/// each.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                   const Common& common, std::vector<std::string>& notes);
 

@@ -14,13 +14,15 @@ void answer(const nlohmann::json& j) { std::cout << j.dump() << "\n" << std::flu
 
 void measure_line(const Subject& l, double seconds, int streams) {
   if (streams > 1) {
-    answer({{"n", 1}, {"throughput_fps", throughput(*l.compiled, l.inputs, streams, seconds)}});
+    const auto all = static_cast<std::size_t>(streams);
+    const auto m = measure_at_once(*l.compiled, l.inputs, all, all, {seconds});
+    answer({{"n", m.ms.size()}, {"throughput_fps", m.per_second()}});
     return;
   }
-  const auto m = measure(*l.request, seconds);
+  const auto m = measure(*l.request, {seconds});
   answer({{"n", m.ms.size()},
           {"latency_ms", {{"median", m.percentile(0.5)}, {"min", m.ms.front()}, {"p90", m.percentile(0.9)}}},
-          {"throughput_fps", static_cast<double>(m.ms.size()) / m.seconds}});
+          {"throughput_fps", m.per_second()}});
 }
 
 void save(const Subject& l, const std::string& path) {

@@ -13,9 +13,9 @@ namespace {
 using namespace lamina;
 using namespace lamina::tool;
 
-int report(const CLI::App& app, const CLI::ParseError& e, const std::vector<std::string>& words) {
+int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& command) {
   if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-  fmt::print(stderr, "lamina: {}\n", explain_usage(app, e, words));
+  fmt::print(stderr, "lamina: {}\n", command.as_typed(explain_usage(app, e, command.words)));
   return 2;
 }
 
@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   CLI::App app("Runs trained neural networks on the CPU, and shows why it is fast.", "lamina");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all verbs");
+  app.set_version_flag("--version", version());
   std::vector<std::pair<CLI::App*, Verb>> actions;
   for (const auto& row : verbs()) {
     auto* sub = app.add_subcommand(row.name, row.doc);
@@ -34,18 +35,21 @@ int main(int argc, char** argv) {
     OptionSet options(*sub);
     actions.emplace_back(sub, row.setup(options));
   }
-  app.footer("lamina VERB --help says more. Exit status: 0 yes, 1 no, 2 wrong command line.");
-  auto words = canonical_arguments(argc, argv);
+  app.footer("lamina help VERB says more. Exit status: 0 yes, 1 no, 2 wrong command line.");
+  CommandWords command;
   try {
-    auto reversed = words;
+    command = canonical_arguments(argc, argv);
+    refuse_joined_options(app, command.words);
+    auto reversed = command.words;
     std::reverse(reversed.begin(), reversed.end());
     app.parse(reversed);
     for (const auto& [sub, action] : actions)
       if (sub->parsed()) return action();
   } catch (const CLI::ParseError& e) {
-    return report(app, e, words);
+    return report(app, e, command);
   } catch (const UsageError& e) {
-    fmt::print(stderr, "lamina: {}\n", one_line(e.what()));
+    fmt::print(stderr, "lamina: {}
+", one_line(command.as_typed(e.what())));
     return 2;
   } catch (const Error& e) {
     fmt::print(stderr, "lamina: {}\n", e.what());

@@ -9,7 +9,7 @@ OptionHandle OptionHandle::required() {
   return *this;
 }
 
-OptionHandle OptionHandle::excludes(OptionHandle other) {
+OptionHandle OptionHandle::excludes(OptionHandle other) const {
   option_->excludes(other.option_);
   return *this;
 }

@@ -8,7 +8,9 @@
 #include "base/npz.h"
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
+#include "tool/classes.h"
 #include "tool/session.h"
+#include "tool/text.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -17,7 +19,7 @@ namespace {
 struct RunOptions {
   Common common;
   InputOptions inputs;
-  std::string output;
+  std::string output, labels;
   bool by_position = false, reference = false;
   int top = 5, steps = 1;
 };
@@ -35,45 +37,63 @@ Summary summary(const std::vector<double>& values) {
   return s;
 }
 
-/// One long row: a list of scores.
-bool looks_like_classes(const Tensor& t) {
-  std::int64_t longest = 0, product = 1;
-  for (auto d : t.shape()) longest = std::max(longest, d), product *= d;
-  return is_float(t.element_type()) && longest == product && longest >= 10 && longest <= 100000;
+nlohmann::json finite(double v) {
+  return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(fmt::format("{}", v));
 }
 
-std::vector<std::size_t> best(const std::vector<double>& values, std::size_t count) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  count = std::min(count, order.size());
-  std::partial_sort(
-      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-      [&](auto a, auto b) { return values[a] > values[b] || (values[a] == values[b] && a < b); });
-  order.resize(count);
-  return order;
+/// The best classes, with names when there are any.
+nlohmann::json top_list(const RunOptions& o, const std::vector<double>& values,
+                        const std::vector<std::string>& labels) {
+  auto list = nlohmann::json::array();
+  for (const auto i : best(values, static_cast<std::size_t>(o.top))) {
+    nlohmann::json row{{"index", i}, {"value", finite(values[i])}};
+    if (!labels.empty()) row["label"] = labels[i];
+    o.common.say("  {:>6}  {:.6g}{}", i, values[i], labels.empty() ? "" : "  " + printable(labels[i]));
+    list.push_back(std::move(row));
+  }
+  return list;
 }
 
-nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t) {
+nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t,
+                        const std::vector<std::string>& labels) {
   const auto values = to_doubles(t);
   const auto s = summary(values);
-  const auto finite = [](double v) {
-    return std::isfinite(v) ? nlohmann::json(v) : nlohmann::json(fmt::format("{}", v));
-  };
   nlohmann::json j{{"name", port.name},    {"type", name_of(t.element_type())},
                    {"shape", t.shape()},   {"min", finite(s.min)},
                    {"max", finite(s.max)}, {"mean", finite(s.mean)}};
   o.common.say("{}  {}[{}]  min {:.6g}  max {:.6g}  mean {:.6g}", port.name, name_of(t.element_type()),
                fmt::join(t.shape(), ","), s.min, s.max, s.mean);
-  if (o.top == 0 || !looks_like_classes(t)) return j;
-  for (const auto i : best(values, static_cast<std::size_t>(o.top))) {
-    o.common.say("  {:>6}  {:.6g}", i, values[i]);
-    j["top"].push_back({{"index", i}, {"value", finite(values[i])}});
-  }
+  const bool named = !labels.empty() && t.size() == labels.size();
+  if (o.top > 0 && looks_like_classes(t, labels.size()))
+    j["top"] = top_list(o, values, named ? labels : std::vector<std::string>());
   return j;
 }
 
+<<<<<<< HEAD
 /// The outputs of the last step.
 std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
+||||||| 2bfef3c
+std::vector<Tensor> run_once(Session& session, bool reference) {
+  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
+  session.request.run();
+=======
+/// Names must fit an output.
+void check_labels(const RunOptions& o, const std::vector<std::string>& labels, const std::vector<Port>& ports,
+                  const std::vector<Tensor>& results) {
+  std::string found;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!looks_like_classes(results[i], labels.size())) continue;
+    if (results[i].size() == labels.size()) return;
+    if (found.empty()) found = fmt::format("output \"{}\" has {} classes", ports[i].name, results[i].size());
+  }
+  fail(ErrorCode::bad_input, "{}: {} names, but {}", o.labels, labels.size(),
+       found.empty() ? "no output is one row of scores" : found);
+}
+
+std::vector<Tensor> run_once(Session& session, bool reference) {
+  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
+  session.request.run();
+>>>>>>> w_tool
   std::vector<Tensor> results;
   VariableValues variables;
   InterpreterOptions options;
@@ -90,6 +110,9 @@ std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
 }
 
 int run(const RunOptions& o) {
+  if (!o.labels.empty() && o.top == 0) throw UsageError("--labels: goes without --top 0");
+  if (o.by_position && o.output.empty()) throw UsageError("--by-position: goes with --output");
+  const auto labels = o.labels.empty() ? std::vector<std::string>() : read_labels(o.labels);
   Session session(o.common, o.inputs, o.common.options());
   for (const auto& note : session.notes)
     if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
@@ -98,13 +121,14 @@ int run(const RunOptions& o) {
     Progress progress("running " + o.common.model, o.common.quiet);
     results = run_steps(session, o.reference, o.steps);
   }
+  if (!labels.empty()) check_labels(o, labels, session.model.outputs(), results);
   nlohmann::json document{
       {"model", o.common.model}, {"notes", session.notes}, {"outputs", nlohmann::json::array()}};
   NpzFile arrays;
   const auto& ports = session.model.outputs();
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto& t = results[i];
-    document["outputs"].push_back(describe(o, ports[i], t));
+    document["outputs"].push_back(describe(o, ports[i], t, labels));
     arrays.emplace_back(o.by_position ? "out" + std::to_string(i) : ports[i].name, t);
   }
   if (!o.output.empty()) write_npz(o.output, arrays);
@@ -125,6 +149,7 @@ Verb setup_run(OptionSet& options) {
   options.number("--steps", o->steps, 1, 1000000000, "N",
                  "Run so many times with the same inputs; a model's variables are kept from one to the next");
   options.number("--top", o->top, 0, 1000, "K", "Best classes to print");
+  options.text("--labels", o->labels, "FILE", "Names of the classes, one a line");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

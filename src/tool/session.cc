@@ -29,18 +29,18 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
 }
 
 Graph with_shapes(const Graph& graph, const Common& c) {
-  const auto shapes = c.shapes();
+  std::vector<std::string> names;
+  for (const auto v : graph.inputs()) names.push_back(graph.value(v).name);
+  const auto shapes = c.shapes(names);
   if (shapes.empty()) return graph;
   Graph g = graph;
   for (const auto& [name, dims] : shapes) {
-    const auto& inputs = g.inputs();
-    const auto it =
-        std::find_if(inputs.begin(), inputs.end(), [&, n = name](ValueId v) { return g.value(v).name == n; });
-    if (it == inputs.end()) fail(ErrorCode::bad_input, "--shape: there is no input \"{}\"", name);
-    const auto type = g.type(*it);
+    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+    const auto v = g.inputs()[static_cast<std::size_t>(at)];
+    const auto type = g.type(v);
     if (!type.shape.fits(Shape::of(dims)))
       fail(ErrorCode::bad_input, "--shape: input \"{}\" is {}", name, to_string(type));
-    g.set_type(*it, {type.element, Shape::of(dims)});
+    g.set_type(v, {type.element, Shape::of(dims)});
   }
   g.infer_types();
   return g;

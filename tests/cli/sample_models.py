@@ -122,4 +122,5 @@ def with_inputs(model: pathlib.Path) -> list[object]:
     inputs = model.with_suffix(".npz")
     if inputs.exists():
         return [model, "--inputs", inputs]
-    return [model, "--shape", "input=1,576"] if model == CONTROL_FLOW else [model]
+    shapes = {CONTROL_FLOW: "input=1,576", DYNAMIC: "picture=1,1,40,56"}
+    return [model, "--shape", shapes[model]] if model in shapes else [model]

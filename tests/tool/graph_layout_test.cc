@@ -190,6 +190,23 @@ TEST(GraphColumns, RandomNetworksKeepTheirLines) {
   }
 }
 
+TEST(GraphColumns, LongLinesPassAboveColumnsThatDoNotReadThem) {
+  Drawing d;
+  d.nodes.assign(60, {100, 40});
+  for (std::size_t i = 0; i + 1 < 60; ++i) d.edges.push_back({i, i + 1});
+  d.edges.push_back({0, 59});
+  const auto l = lay_out_in_columns(d.nodes, d.edges, 6, 1.4);
+  double vertical = 0;
+  const auto& path = l.edges.back();
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) vertical += std::fabs(path[i + 1].y - path[i].y);
+  EXPECT_LT(vertical, 3.2 * l.height);  // down the first column, up beside it, down the last
+  // Above the columns between, where no box is.
+  for (const auto& p : path)
+    if (p.x > l.nodes[15].x && p.x < l.nodes[45].x) {
+      EXPECT_LT(p.y, l.nodes[15].y);
+    }
+}
+
 TEST(GraphLayout, AThousandNodes) {
   const auto d = random_network(7, 1000);
   const auto l = d.layout();

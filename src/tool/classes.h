@@ -1,0 +1,19 @@
+#pragma once
+/// Outputs that score classes: the best of them, and their names.
+#include <string>
+#include <vector>
+
+#include "lamina/tensor.h"
+
+namespace lamina::tool {
+
+/// One name a line; the file's line ends and empty lines at its end do not count. Throws Error(bad_file).
+std::vector<std::string> read_labels(const std::string& path);
+
+/// One long row of floats: a list of scores. With labels, one row of that many, however short.
+bool looks_like_classes(const Tensor& t, std::size_t labels = 0);
+
+/// The places of the largest values, the first of equals first; NaN comes last.
+std::vector<std::size_t> best(const std::vector<double>& values, std::size_t count);
+
+}  // namespace lamina::tool

@@ -1,0 +1,95 @@
+/// Pictures in JPEG.
+#include <csetjmp>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#include <jpeglib.h>  // wants size_t and FILE
+
+#include "base/error.h"
+#include "tool/exif.h"
+#include "tool/image.h"
+
+namespace lamina::tool {
+namespace {
+
+struct JpegErrors {
+  jpeg_error_mgr base;
+  std::jmp_buf jump;
+  char text[JMSG_LENGTH_MAX];     ///< of the error that ended it
+  char warning[JMSG_LENGTH_MAX];  ///< the first; the picture is damaged
+};
+
+JpegErrors& errors_of(j_common_ptr info) { return *reinterpret_cast<JpegErrors*>(info->err); }
+
+void prepare(JpegErrors& errors) {
+  jpeg_std_error(&errors.base);
+  errors.base.error_exit = [](j_common_ptr info) {
+    auto& e = errors_of(info);
+    e.base.format_message(info, e.text);
+    std::longjmp(e.jump, 1);
+  };
+  errors.base.emit_message = [](j_common_ptr info, int level) {
+    auto& e = errors_of(info);
+    if (level < 0 && e.base.num_warnings++ == 0) e.base.format_message(info, e.warning);
+  };
+}
+
+int orientation_of(const jpeg_decompress_struct& jpeg) {
+  constexpr std::size_t kHead = 6;
+  for (auto* m = jpeg.marker_list; m; m = m->next)
+    if (m->marker == JPEG_APP0 + 1 && m->data_length > kHead && std::memcmp(m->data, "Exif\0\0", kHead) == 0)
+      return exif_orientation({reinterpret_cast<const std::byte*>(m->data + kHead), m->data_length - kHead});
+  return 1;
+}
+
+/// No object with a destructor may live across the jump: `out` belongs to the caller.
+bool decode(std::span<const std::byte> bytes, const std::string& path, Image& out, int& orientation,
+            JpegErrors& errors) {
+  jpeg_decompress_struct jpeg;
+  jpeg.err = &errors.base;
+  prepare(errors);
+  if (setjmp(errors.jump)) {
+    jpeg_destroy_decompress(&jpeg);
+    return false;
+  }
+  jpeg_create_decompress(&jpeg);
+  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()),
+               static_cast<unsigned long>(bytes.size()));
+  jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xffff);
+  jpeg_read_header(&jpeg, TRUE);
+  orientation = orientation_of(jpeg);
+  out.grey = jpeg.num_components == 1;
+  jpeg.out_color_space = JCS_RGB;
+  jpeg_start_decompress(&jpeg);
+  out.width = static_cast<int>(jpeg.output_width);
+  out.height = static_cast<int>(jpeg.output_height);
+  try {
+    check_image_size(path, jpeg.output_width, jpeg.output_height);
+    out.rgb.resize(std::size_t{3} * jpeg.output_width * jpeg.output_height);
+  } catch (...) {
+    jpeg_destroy_decompress(&jpeg);
+    throw;
+  }
+  while (jpeg.output_scanline < jpeg.output_height) {
+    JSAMPROW row = out.rgb.data() + std::size_t{3} * jpeg.output_scanline * jpeg.output_width;
+    jpeg_read_scanlines(&jpeg, &row, 1);
+  }
+  jpeg_finish_decompress(&jpeg);
+  jpeg_destroy_decompress(&jpeg);
+  return true;
+}
+
+}  // namespace
+
+Image read_jpeg(const std::string& path, std::span<const std::byte> bytes) {
+  Image out;
+  JpegErrors errors{};
+  int orientation = 1;
+  if (!decode(bytes, path, out, orientation, errors))
+    fail(ErrorCode::bad_file, "{}: JPEG: {}", path, errors.text);
+  if (errors.base.num_warnings > 0) out.notes.push_back(std::string("DAMAGED: ") + errors.warning);
+  return turned_upright(std::move(out), orientation);
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,198 @@
+/// What `lamina benchmark` measures: loading, latency, several requests at once.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <semaphore>
+#include <thread>
+
+#include "api/inside.h"
+#include "tool/benchmark.h"
+#include "tool/interrupt.h"
+#include "tool/session.h"
+
+namespace lamina::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double milliseconds(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
+
+/// Milliseconds of making plans so far.
+LoadPhases plan_phases(const CompiledModel& compiled) {
+  const auto& program = *Inside::of(compiled).program();
+  LoadPhases p;
+  p.optimize = 1e3 * program.rewriting_seconds();
+  p.plan = 1e3 * program.planning_seconds();
+  p.pack = 1e3 * program.packing_seconds();
+  return p;
+}
+
+/// The tensor with its first dimension repeated or cut to `batch`.
+Tensor with_batch(const Tensor& t, int batch) {
+  Dims shape = t.shape();
+  const auto old = shape[0];
+  if (old == batch || old == 0) return t;
+  shape[0] = batch;
+  Tensor out(t.element_type(), shape);
+  const std::size_t row = t.bytes() / static_cast<std::size_t>(old);
+  for (int b = 0; b < batch; ++b)
+    std::copy_n(t.raw() + static_cast<std::size_t>(b % old) * row, row,
+                out.raw() + static_cast<std::size_t>(b) * row);
+  return out;
+}
+
+/// The batch is the first dimension, where that is free.
+void set_batch(const std::vector<Port>& ports, std::vector<Tensor>& inputs, int batch) {
+  bool any = false;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (ports[i].ranked && !ports[i].shape.empty() && ports[i].shape[0] < 0) {
+      inputs[i] = with_batch(inputs[i], batch);
+      any = true;
+    }
+  if (!any)
+    throw UsageError(
+        fmt::format("--batch {}: the first dimension of every input is fixed in the model ({} is {})", batch,
+                    ports.empty() ? "" : ports[0].name, ports.empty() ? "" : to_string(ports[0])));
+}
+
+}  // namespace
+
+Subject load(const BenchmarkOptions& o, const Options& options) {
+  Subject l;
+  // Inputs are read before the model, so that their memory counts to what was there before; ports come from a
+  // first look at the file, which maps it only.
+  {
+    const Model look = open_model(o.common);
+    l.inputs = gather_inputs(look.inputs(), o.inputs, o.common, l.notes);
+    if (o.batch > 0) set_batch(look.inputs(), l.inputs, o.batch);
+  }
+  l.before_mb = resident_mb();
+  const auto begin = Clock::now();
+  Progress progress("loading " + o.common.model, o.common.quiet);
+  const Model model(o.common.model);
+  const auto read = Clock::now();
+  l.compiled = std::make_unique<CompiledModel>(model, options);
+  l.request = std::make_unique<Request>(l.compiled->create_request());
+  l.outputs = model.outputs();
+  for (std::size_t i = 0; i < l.inputs.size(); ++i) l.request->set_input(i, l.inputs[i]);
+  const auto ready = Clock::now();
+  const auto before = plan_phases(*l.compiled);
+  l.request->run();
+  l.load_ms = milliseconds(begin, ready);
+  l.first_ms = milliseconds(ready, Clock::now());
+  const auto after = plan_phases(*l.compiled);
+  l.phases = after;
+  l.phases.read = milliseconds(begin, read);
+  l.phases.optimize = milliseconds(read, ready) - before.plan - before.pack;
+  // What was planned in the first run is not the run's.
+  l.phases.optimize += after.optimize - before.optimize;
+  l.phases.first_inference = l.first_ms - (after.optimize - before.optimize) - (after.plan - before.plan) -
+                             (after.pack - before.pack);
+  return l;
+}
+
+Latencies measure(Request& request, const Until& until, Profile* profile) {
+  Latencies l;
+  const auto warm = Clock::now();
+  request.run();
+  const auto begin = Clock::now();
+  // Interrupted in the run before the first: that one is better than nothing.
+  if (interrupted()) l.ms.push_back(milliseconds(warm, begin)), l.seconds = 1e-3 * l.ms[0];
+  if (interrupted() && profile) profile->add(request, 1e3 * l.ms[0]);
+  if (interrupted()) return l;
+  auto after = begin;
+  do {
+    const auto before = profile ? Clock::now() : after;
+    request.run();
+    after = Clock::now();
+    l.ms.push_back(milliseconds(before, after));
+    if (profile) profile->add(request, 1e3 * l.ms.back());
+  } while (!interrupted() && (l.ms.size() < until.runs ||
+                              std::chrono::duration<double>(after - begin).count() < until.seconds));
+  l.seconds = 1e-3 * (profile ? std::accumulate(l.ms.begin(), l.ms.end(), 0.0) : milliseconds(begin, after));
+  std::sort(l.ms.begin(), l.ms.end());
+  return l;
+}
+
+double Latencies::percentile(double p) const {
+  if (ms.empty()) return 0;
+  const auto at = p * static_cast<double>(ms.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const auto high = std::min(low + 1, ms.size() - 1);
+  return ms[low] + (ms[high] - ms[low]) * (at - static_cast<double>(low));
+}
+
+double Latencies::mean() const {
+  return ms.empty() ? 0 : std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
+}
+
+namespace {
+
+/// One of several requests in flight, on a thread of its own.
+struct Flight {
+  Request request;
+  std::vector<double> ms;
+  Profile profile;
+  std::exception_ptr error;
+};
+
+/// Runs until all flights together have what is wanted.
+void fly(Flight& f, std::counting_semaphore<>& streams, std::atomic<std::size_t>& started, const Until& until,
+         Clock::time_point begin, bool profiled) {
+  try {
+    while (!interrupted() && (started.fetch_add(1) < until.runs || seconds_since(begin) < until.seconds)) {
+      const auto before = Clock::now();
+      streams.acquire();
+      const auto ready = Clock::now();
+      f.request.run();
+      const auto after = Clock::now();
+      if (profiled) f.profile.add(f.request, 1e3 * milliseconds(ready, after));
+      streams.release();
+      f.ms.push_back(milliseconds(before, after));
+    }
+  } catch (...) {
+    f.error = std::current_exception();
+    streams.release();
+    started = until.runs;
+  }
+}
+
+}  // namespace
+
+Latencies measure_at_once(const CompiledModel& compiled, const std::vector<Tensor>& inputs,
+                          std::size_t requests, std::size_t streams, const Until& until, Profile* profile) {
+  std::vector<Flight> flights;
+  for (std::size_t i = 0; i < requests; ++i) {
+    flights.push_back({compiled.create_request(), {}, {}, {}});
+    for (std::size_t k = 0; k < inputs.size(); ++k) flights.back().request.set_input(k, inputs[k]);
+    flights.back().request.run();
+  }
+  std::counting_semaphore<> slots(static_cast<std::ptrdiff_t>(streams));
+  std::atomic<std::size_t> started{0};
+  std::vector<std::thread> threads;
+  const auto begin = Clock::now();
+  for (auto& f : flights)
+    threads.emplace_back([&] { fly(f, slots, started, until, begin, profile != nullptr); });
+  for (auto& t : threads) t.join();
+  Latencies l;
+  l.seconds = seconds_since(begin);
+  for (auto& f : flights) {
+    if (f.error) std::rethrow_exception(f.error);
+    l.ms.insert(l.ms.end(), f.ms.begin(), f.ms.end());
+    if (profile) profile->add(f.profile);
+  }
+  if (l.ms.empty()) return measure(flights[0].request, until, profile);  // interrupted before the first
+  std::sort(l.ms.begin(), l.ms.end());
+  return l;
+}
+
+}  // namespace lamina::tool

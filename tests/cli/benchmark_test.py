@@ -1,0 +1,113 @@
+"""lamina benchmark: the spellings of benchmark_app, what it cannot do, several requests, Ctrl-C."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from sample_models import DYNAMIC, LARGE, SMALL
+
+TOOL = os.environ["LAMINA_TOOL"]
+SHAPE = "picture[1,1,40,56]"
+
+
+def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120)
+
+
+class Base(unittest.TestCase):
+    def refused(self, *arguments: object, says: str) -> None:
+        done = lamina(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), f"{arguments}: {done.stderr}")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(says, done.stderr)
+
+    def document(self, *arguments: object) -> dict:
+        done = lamina("benchmark", *arguments, "--json", "-")
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        return json.loads(done.stdout)
+
+
+class BenchmarkApp(Base):
+    def test_what_it_honours(self) -> None:
+        d = self.document("-m", SMALL, "-d", "CPU", "-hint", "latency", "-nthreads", "1", "-niter", "3", "-api", "sync", "-infer_precision", "f32", "-pin=NO",
+                          "-inference_only", "-shape", "[1,1,28,28]")
+        self.assertEqual((d["count"], d["threads"], d["requests"], d["streams"]), (3, 1, 1, 1))
+        d = self.document("--path_to_model", DYNAMIC, "--number_iterations=4", "-shape", SHAPE, "-b", "2", "-nireq", "2", "-nstreams", "CPU:2", "-nthreads", "2", "-hint", "none")
+        self.assertEqual((d["count"], d["threads"], d["requests"], d["streams"], d["threads_per_stream"]), (4, 2, 2, 2, 1))
+        self.assertEqual(self.document("-m", SMALL, "-niter", "2", "-hint", "tput", "-api", "sync")["requests"], 1)
+
+    def test_niter_and_t_run_until_both_are_reached(self) -> None:
+        self.assertGreater(self.document("-m", SMALL, "-niter", "2", "-t", "0.1")["count"], 2)
+        self.assertGreaterEqual(self.document("-m", SMALL, "-niter", "50", "-t", "0")["count"], 50)
+
+    def test_what_it_cannot_is_refused(self) -> None:
+        for word in ("-report_type", "-report_folder", "-json_stats", "-ip", "-op", "-iop", "-cdir", "-extensions", "-latency_percentile", "-load_config", "-pcsort",
+                     "-max_irate", "-no_warmup", "-enforcebf16=true", "--cache_dir"):
+            self.refused("benchmark", "-m", SMALL, word, "x", says=word.split("=")[0])
+        self.refused("benchmark", "-m", SMALL, "-infer_precision", "bf16", says="f32 only")
+        self.refused("benchmark", "-m", SMALL, "-d", "GPU", says="CPU only")
+        self.refused("benchmark", "-m", SMALL, "-pin", "YES", says="NO only")
+        self.refused("benchmark", "-m", SMALL, "-inference_only=false", says="true only")
+        self.refused("benchmark", "-m", SMALL, "-niter", "0", says="-niter")
+        self.refused("benchmark", "-m", SMALL, "-nstreams", "AUTO", says="-nstreams")
+        self.refused("benchmark", "-m", SMALL, "-b", "4", says="-b 4: the first dimension of every input is fixed")
+        self.refused("benchmark", "-m", SMALL, "-api", "sync", "-nireq", "2", says="-api sync")
+        self.refused("benchmark", "-m", SMALL, "-shape", "[?,1,28,28]", says="-shape")
+        self.refused("benchmark", "-m", SMALL, "-data_shape", "Input3[1,1,28,28][1,1,28,28]", says="-data_shape")
+        self.refused("benchmark", "-m", SMALL, "-niter", says="-niter")
+        self.refused("benchmark", DYNAMIC, says="--shape picture=")
+        self.refused("benchmark", SMALL, "--interactive", "--seconds", "1", says="--interactive")
+
+    def test_misspelt_options(self) -> None:
+        self.refused("benchmark", "-m", SMALL, "-hnt", "latency", says='"-hnt" is not known, did you mean "-hint"')
+        self.refused("benchmark", "-m", SMALL, "-hlep", says='"-hlep" is not known')
+        self.refused("run", SMALL, "-hlep", says='"-hlep" is not known')
+        self.refused("graph", SMALL, "-output", "x.svg", says='"-output" is not known')
+
+
+class Help(Base):
+    def test_help_and_version(self) -> None:
+        self.assertEqual(lamina("--version").stdout, lamina("version").stdout)
+        self.assertEqual(lamina("help").stdout, lamina("--help").stdout)
+        for verb in ("run", "benchmark", "graph"):
+            done = lamina("help", verb)
+            self.assertEqual((done.returncode, done.stdout), (0, lamina(verb, "--help").stdout))
+        self.refused("help", "benhcmark", says='did you mean "benchmark"')
+        self.assertEqual(lamina("benchmark", "-h").returncode, 0)
+
+
+class WordsThatWouldDoNothing(Base):
+    def test_they_are_refused(self) -> None:
+        self.refused("run", SMALL, "--by-position", says="--by-position")
+        self.refused("explain", SMALL, "--no-run", "--seconds", "1", says="--seconds")
+        self.refused("explain", SMALL, "--summary", "--why", "fuse-bias", "Plus30", says="--summary")
+        self.refused("graph", SMALL, "-o", "x.svg", "--seconds", "1", says="--stage runtime")
+        self.refused("graph", SMALL, "-o", "x.svg", "--input", "x.npy", says="--stage runtime")
+
+
+class Interrupted(Base):
+    def test_what_was_measured_is_told(self) -> None:
+        for words in ([], ["--requests", "2", "--streams", "2", "--threads", "2", "-pc"]):
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "r.json"
+                process = subprocess.Popen([TOOL, "benchmark", LARGE, "--seconds", "100", "--json", file, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                assert process.stderr
+                self.assertIn("seeded", process.stderr.readline())  # loaded; it measures from now on
+                time.sleep(0.5)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 128 + signal.SIGINT, err)
+                self.assertIn("interrupted", err)
+                self.assertIn("latency", out)
+                document = json.loads(file.read_text())
+                self.assertTrue(document["interrupted"])
+                self.assertGreaterEqual(document["count"], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
