@@ -222,31 +222,10 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
     if (tensors[i].valid() || asked_shape(ports[i], shapes))
       sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
   for (std::size_t i = 0; i < ports.size(); ++i) {
-<<<<<<< HEAD
-    if (tensors[i].valid()) continue;
-    if (!ports[i].ranked && shapes.empty())
-      fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...",
-           ports[i].name, ports[i].name);
-    const auto shape = shape_for(ports[i], shapes);
-    tensors[i] = o.only_shapes ? shape_only(ports[i].type, shape) : made_up(ports[i], shape, o.seed, i);
-    notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", ports[i].name,
-                                name_of(ports[i].type), fmt::join(shape, ",")));
-||||||| 2bfef3c
-    if (tensors[i].valid()) continue;
-    if (!ports[i].ranked && shapes.empty())
-      fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...",
-           ports[i].name, ports[i].name);
-    const auto shape = shape_for(ports[i], shapes);
-    tensors[i] =
-        o.only_shapes ? Tensor::wrap(ports[i].type, shape, nullptr) : made_up(ports[i], shape, o.seed, i);
-    notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", ports[i].name,
-                                name_of(ports[i].type), fmt::join(shape, ",")));
-=======
     if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
     if (const auto* asked = asked_shape(ports[i], shapes); asked && *asked != tensors[i].shape())
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,
            fmt::join(tensors[i].shape(), ","), fmt::join(*asked, ","));
->>>>>>> w_tool
   }
   return tensors;
 }

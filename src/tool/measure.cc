@@ -66,7 +66,7 @@ void set_batch(const std::vector<Port>& ports, std::vector<Tensor>& inputs, int 
 
 }  // namespace
 
-Subject load(const BenchmarkOptions& o, const Options& options) {
+Subject load(const BenchmarkOptions& o, Options options) {
   Subject l;
   // Inputs are read before the model, so that their memory counts to what was there before; ports come from a
   // first look at the file, which maps it only.
@@ -80,6 +80,7 @@ Subject load(const BenchmarkOptions& o, const Options& options) {
   Progress progress("loading " + o.common.model, o.common.quiet);
   const Model model(o.common.model);
   const auto read = Clock::now();
+  options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);
   l.request = std::make_unique<Request>(l.compiled->create_request());
   l.outputs = model.outputs();

@@ -69,14 +69,6 @@ nlohmann::json describe(const RunOptions& o, const Port& port, const Tensor& t,
   return j;
 }
 
-<<<<<<< HEAD
-/// The outputs of the last step.
-std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
-||||||| 2bfef3c
-std::vector<Tensor> run_once(Session& session, bool reference) {
-  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
-  session.request.run();
-=======
 /// Names must fit an output.
 void check_labels(const RunOptions& o, const std::vector<std::string>& labels, const std::vector<Port>& ports,
                   const std::vector<Tensor>& results) {
@@ -90,10 +82,8 @@ void check_labels(const RunOptions& o, const std::vector<std::string>& labels, c
        found.empty() ? "no output is one row of scores" : found);
 }
 
-std::vector<Tensor> run_once(Session& session, bool reference) {
-  if (reference) return interpret(Inside::of(session.model).loaded().graph, session.inputs);
-  session.request.run();
->>>>>>> w_tool
+/// The outputs of the last step.
+std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
   std::vector<Tensor> results;
   VariableValues variables;
   InterpreterOptions options;
