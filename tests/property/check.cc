@@ -14,6 +14,7 @@
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tests/property/graph_builder.h"
+#include "tool/judge.h"
 
 namespace lamina::testing {
 namespace {
@@ -137,14 +138,19 @@ std::string wrong_steps(const Runner& runner, const Example::Run& run) {
          "\nplan:" + steps;
 }
 
-/// Whether the rewritten graph is to blame, or what plan and kernels make of it.
-std::string blame(const Graph& optimized, const Runner& runner, const Example::Run& run) {
+/// What rules changed, value by value (as `lamina check` judges it).
+std::string rewriting_problem(const Graph& original, const Graph& rewritten, const Example::Run& run) {
+  for (const auto& v : tool::judge_rewriting(original, run.inputs, rewritten).values)
+    if (!v.ok())
+      return fmt::format("rewriting: value {} made by {}: {}\n{}", v.name, v.made_by,
+                         v.problem.empty() ? to_string(v.difference) : v.problem,
+                         print_graph(rewritten, {true, 16}).text);
+  return {};
+}
+
+/// Where plan and kernels are to blame; rewriting has been judged before.
+std::string blame(const Runner& runner, const Example::Run& run) {
   try {
-    const auto values = interpret(optimized, run.inputs);
-    for (std::size_t r = 0; r < values.size(); ++r)
-      if (const auto d = difference(values[r], run.wanted[r]); !d.empty())
-        return fmt::format("\nthe rewritten graph is another: result {}: {}\n{}", r, d,
-                           print_graph(optimized, {true, 16}).text);
     return wrong_steps(runner, run);
   } catch (const std::exception& e) {
     return std::string("\nwhile looking for the reason: ") + e.what();
@@ -193,16 +199,19 @@ std::string run_problem(const Example& example, const Setting& setting) {
   optimize(graph, options, ledger);
   if (auto found = text_problem(graph); !found.empty()) return found;
 
+  const auto& runs = example.runs();
+  for (const auto& run : runs)
+    if (auto found = rewriting_problem(example.graph(), graph, run); !found.empty()) return found;
+
   const auto program = compiled(graph, options, setting, example.seed());
   Runner runner(program);
-  const auto& runs = example.runs();
   const auto because = [&](const Example::Run& run) {
-    if (!setting.ahead) return blame(graph, runner, run);
+    if (!setting.ahead) return blame(runner, run);
     Setting kept = setting;  // the plan that is looked into needs its weights
     kept.ahead = false;
     Runner other(compiled(graph, options, kept, example.seed()));
     const auto found = run_once(other, run, 0, "");
-    return found.empty() ? "\nonly when weights are forgotten" : blame(graph, other, run);
+    return found.empty() ? "\nonly when weights are forgotten" : blame(other, run);
   };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < runs.size(); ++i) order.push_back(i);
