@@ -34,7 +34,7 @@ struct Subject {
   LoadPhases phases;
 };
 /// Throws UsageError when sizes of inputs, or what --batch wants, cannot be had.
-Subject load(const BenchmarkOptions& o, const Options& options);
+Subject load(const BenchmarkOptions& o, Options options);
 
 struct Latencies {
   std::vector<double> ms;  ///< sorted; at least one
