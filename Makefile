@@ -2,6 +2,9 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= $(CURDIR)/install
 SOAK_MINUTES ?= 10
+# How far a build is: per cent, steps, seconds.
+export NINJA_STATUS ?= [%p %f/%t %es]$(SPACE)
+SPACE = $() $()
 SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
 
 .DEFAULT_GOAL = help
@@ -10,9 +13,9 @@ SOURCES = git ls-files '*.cc' '*.h' ':!:tests/data'
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## set up and build the release: build/release/bin/lamina
+build: ## set up and build program and library: build/release/bin/lamina, build/release/lib/liblamina.so
 	@scripts/bootstrap
-	@$(call cmake,release)
+	@$(call cmake,release,--target lamina --target lamina_command)
 
 test: ## set up, build the release, run all tests
 	@scripts/bootstrap --test-models
