@@ -48,8 +48,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return report(app, e, command);
   } catch (const UsageError& e) {
-    fmt::print(stderr, "lamina: {}
-", one_line(command.as_typed(e.what())));
+    fmt::print(stderr, "lamina: {}\n", one_line(command.as_typed(e.what())));
     return 2;
   } catch (const Error& e) {
     fmt::print(stderr, "lamina: {}\n", e.what());

@@ -127,7 +127,7 @@ TEST(Tensor, ReshapedKeepsData) {
 TEST(Tensor, LimitsCountDimensionsBesideZeros) {
   const auto refusal = [](const Dims& shape) -> std::string {
     try {
-      Tensor::wrap(ElementType::f64, shape, nullptr);
+      Tensor::wrap(ElementType::f64, shape, static_cast<void*>(nullptr));
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ErrorCode::bad_input);
       return e.what();

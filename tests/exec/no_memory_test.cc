@@ -203,7 +203,8 @@ TEST(NoMemory, a_run_after_one_without_memory) {
   runner.set_input(0, small);
   runner.run();
   // More than the address space holds beside what is there: lazily zeroed memory of the input fits.
-  const Tensor huge = Tensor::wrap(ElementType::f32, {std::int64_t{1} << 44, 64}, nullptr);
+  const Tensor huge =
+      Tensor::wrap(ElementType::f32, {std::int64_t{1} << 44, 64}, static_cast<void*>(nullptr));
   runner.set_input(0, huge);
   EXPECT_THROW(runner.run(), std::exception);
   EXPECT_FALSE(runner.output(0).valid());
