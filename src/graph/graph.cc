@@ -304,19 +304,6 @@ void infer_further_bodies(const Graph& graph, Node& node) {
 
 }  // namespace
 
-namespace {
-
-/// Sizes that no tensor has would overflow where they are multiplied; a 0 beside them makes them no better.
-void check_sizes(const Shape& shape) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 62;
-  std::int64_t product = 1;
-  for (const auto& d : shape.dims())
-    if (d.known() && d.size() > 0 && (__builtin_mul_overflow(product, d.size(), &product) || product > kMost))
-      fail(ErrorCode::bad_file, "shape {} has more than 2^62 elements", to_string(shape));
-}
-
-}  // namespace
-
 bool Graph::infer_node(NodeId id) {
   auto& n = nodes_[id.index];
   std::vector<TensorType> types;
@@ -335,7 +322,6 @@ bool Graph::infer_node(NodeId id) {
     InferContext context(*this, n);
     n.op->infer(context);
     types = std::move(context.result());
-    for (const auto& type : types) check_sizes(type.shape);
     if (extra) types[0] = infer_epilogue(*this, n, n.bodies[0], types[0]);
     if (extra) infer_further_bodies(*this, n);
   } catch (const Error& e) {

@@ -58,7 +58,11 @@ void Reshape::infer(InferContext& c) const {
   const Shape& x = c.shape(0);
   const Dim length = require_list(c, 1, "pattern");
   const auto pattern = c.dims(1);
-  if (!pattern) return c.set(0, element, shape_of_length(length));
+  if (!pattern) {
+    c.require(!length.is(0) || x.count().fits(1), "{} has more than the one element of a scalar",
+              to_string(x));
+    return c.set(0, element, shape_of_length(length));
+  }
   std::vector<Dim> out, others;
   constexpr auto kNone = std::numeric_limits<std::size_t>::max();
   std::size_t open = kNone;  // the dimension to be found: the -1, or else the only one nothing is known of

@@ -99,15 +99,15 @@ void expect_same_results(const Graph& a, const Graph& b) {
 
 TEST(HostileAttributes, InIr) {
   std::size_t files = 0, read_files = 0;
-  for (const auto example : kOperatorExamples) {
-    const Graph graph = parse_graph(std::string(example), operators());
+  for (const auto& example : operator_examples()) {
+    const Graph graph = parse(example);
     auto changes = hostile_changes(graph);
     changes.insert(changes.begin(), Change{});
     for (std::size_t k = 0; k < changes.size(); ++k) {
       const auto& change = changes[k];
       const auto ir = as_ir(graph, change);
       if (!ir) continue;
-      SCOPED_TRACE(k == 0 ? std::string(example) : text_of(graph, change));
+      SCOPED_TRACE(k == 0 ? example : text_of(graph, change));
       ++files;
       try {
         const auto loaded = read(*ir);

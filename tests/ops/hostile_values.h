@@ -145,19 +145,27 @@ inline std::vector<Change> hostile_changes(const Graph& graph) {
   return out;
 }
 
-/// The graph built anew, node by node, with the change: throws where a reader would. `loose`: no size of an
-/// input is known.
-inline Graph changed(const Graph& from, const Change& change, bool loose = false) {
+/// What is known when the graph is read: all; not the sizes of inputs; not the changed constant, which is
+/// another input, the last one.
+enum class Knowing { all, no_sizes, not_the_constant };
+
+/// The graph built anew, node by node, with the change: throws where a reader would.
+inline Graph changed(const Graph& from, const Change& change, Knowing knowing = Knowing::all) {
   Graph to;
   std::vector<ValueId> ids(from.value_slots());
   for (auto v : from.inputs()) {
     auto type = from.type(v);
-    if (loose) type.shape = Shape::of_rank(type.shape.rank());
+    if (knowing == Knowing::no_sizes) type.shape = Shape::of_rank(type.shape.rank());
     ids[v.index] = to.add_input(from.value(v).name, type);
   }
-  for (std::uint32_t i = 0; i < from.value_slots(); ++i)
-    if (const auto* t = from.constant({i}))
-      ids[i] = to.add_constant(ValueId{i} == change.value ? change.constant : *t, from.value({i}).name);
+  for (std::uint32_t i = 0; i < from.value_slots(); ++i) {
+    const auto* old = from.constant({i});
+    if (!old) continue;
+    const auto& name = from.value({i}).name;
+    const auto& t = ValueId{i} == change.value ? change.constant : *old;
+    const bool fed = ValueId{i} == change.value && knowing == Knowing::not_the_constant;
+    ids[i] = fed ? to.add_input(name, {t.element_type(), Shape::of(t.shape())}) : to.add_constant(t, name);
+  }
   for (auto id : from.order()) {
     const Node& n = from.node(id);
     std::shared_ptr<AnyOp> op = n.op->copy();

@@ -104,6 +104,12 @@ TEST(Transpose, PermutesAxes) {
     expect_values(evaluate(Transpose{}, {of_type(type, {2, 2}, {0, 1, 1, 1})}), {2, 2}, {0, 1, 1, 1});
 }
 
+TEST(Reshape, RefusesAScalarOfSeveralElementsWhateverThePatternHolds) {
+  const TensorType empty{ElementType::i64, {0}};
+  EXPECT_EQ(infer(Reshape{}, {f32({1, dim("N")}), empty}), "f32[]");
+  EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), empty}), "[2,3] has more than the one element of a scalar");
+}
+
 TEST(Transpose, VerifyFindsOrdersThatAreNone) {
   Graph g;
   const auto x = g.add_input("x", f32({2, 3}));
