@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "graph/limits.h"
 #include "graph/text.h"
 #include "graph/verify.h"
 
@@ -121,7 +122,8 @@ class AnyNode {
       if (!known && kind == 2) d = std::int64_t{1} << random_.below(62);
       if (kind == 3) d = 0;
     }
-    return dims;
+    Shape out(dims);
+    return beyond_limits(out).empty() ? out : Shape{};
   }
   /// Mostly the same in one node, so that some nodes are right.
   TensorType usual() {
