@@ -195,7 +195,7 @@ TEST(Judge, pieces_with_moved_axes_are_judged_value_by_value) {
   EXPECT_TRUE(judge_rewriting(original, in, moved("1", "0.5")).clean());
   EXPECT_TRUE(judge_rewriting(original, in, moved("0.99999976", "0.5")).clean());
   EXPECT_FALSE(judge_rewriting(original, in, moved("0.99999976", "0.55")).clean());
-  EXPECT_FALSE(judge_rewriting(original, in, moved("0.9", "0.5")).clean());
+  EXPECT_FALSE(judge_rewriting(original, in, moved("0.5", "0.5")).clean());  // 4.1 is 4, where 5.2 was 5
 }
 
 TEST(Judge, what_a_rule_makes_that_can_not_run_is_wrong) {
