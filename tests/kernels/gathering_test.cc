@@ -159,9 +159,20 @@ TEST(Scattering, whole_blocks) {
         500);
 }
 
+TEST(Gathering, slices_outside_are_zeros) {
+  check(
+      "graph (x: f32[4,3]) -> (y) {\n i = const i64[4] {1, 4, -5, -4}\n a = const i64[] {0}\n y = Gather(x, "
+      "i, a)\n}\n",
+      600);
+  check(
+      "graph (x: u8[2,5,3]) -> (y) {\n i = const i32[2] {-6, 4}\n a = const i64[] {1}\n y = Gather(x, i, "
+      "a)\n}\n",
+      601);
+}
+
 TEST(Gathering, indices_outside_are_errors) {
   for (const std::string text : {"graph (x: f32[4,3]) -> (y) {\n i = const i64[2] {1, 4}\n a = const i64[] "
-                                 "{0}\n y = Gather(x, i, a)\n}\n",
+                                 "{0}\n y = Gather(x, i, a) out_of_range=error\n}\n",
                                  "graph (x: f32[4,3], u: f32[3]) -> (y) {\n i = const i64[1,1] {-5}\n v = "
                                  "const i64[2] {1, 3}\n w = Reshape(u, v)\n"
                                  " y = ScatterNDUpdate(x, i, w)\n}\n"}) {
