@@ -6,15 +6,32 @@
 #include <optional>
 
 #include "base/parallel.h"
+#include "base/shape_only.h"
 #include "exec/bound.h"
 
 namespace lamina {
 namespace {
 constexpr std::size_t kBoundPlans = 4;
 
+/// Initial values of inputs that stand for their shapes only.
+std::vector<Tensor> computed_shapes(const Program& program, const std::vector<Tensor>& inputs) {
+  const Graph known = specialise(program.initial_values()->graph(), inputs, {});
+  std::vector<Tensor> out;
+  for (const auto& r : known.results()) {
+    const auto& type = known.type(r.value);
+    if (!type.shape.known())
+      fail(ErrorCode::bad_input, "variable \"{}\": the shape of its initial value is known at run time only",
+           r.name);
+    out.push_back(shape_only(type.element, type.shape.sizes()));
+  }
+  return out;
+}
+
 /// Initial values of variables that are no constants.
 std::vector<Tensor> computed_values(const std::shared_ptr<const Program>& program,
                                     const std::vector<Tensor>& inputs) {
+  if (std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return !t.raw() && t.bytes() != 0; }))
+    return computed_shapes(*program, inputs);
   Runner runner(program->initial_values());
   for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
   runner.run();
