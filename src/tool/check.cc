@@ -21,6 +21,7 @@ struct CheckOptions {
   InputOptions inputs;
   std::string expect;
   bool per_layer = false, bisect = false;
+  int steps = 1;
 };
 
 struct LayerCheck {
@@ -213,6 +214,7 @@ int run(const CheckOptions& o) {
   Findings found;
   {
     Progress progress("checking " + o.common.model, o.common.quiet);
+    s.advance(o.steps - 1);
     s.request.run();
     found = check_stages(s, progress);
   }
@@ -235,6 +237,9 @@ Verb setup_check(OptionSet& options) {
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
+  options.number(
+      "--steps", o->steps, 1, 1000000, "N",
+      "Check the N-th run of a model with variables, from what the interpreter has kept before it");
   options.flag("--per-layer", o->per_layer, "Print every value of the model and every layer");
   options.flag("--bisect", o->bisect, "Name the first rewrite that changes the result");
   add_compile_options(options, o->common);

@@ -51,7 +51,7 @@ Findings find(const ExplainOptions& o, Session& s) {
   if (o.no_run) {
     tbb::task_arena arena(s.impl().threads());
     const auto& program = s.impl().program();
-    arena.execute([&] { f.plans.push_back(program->plan(with_variables(program, s.inputs))->plan); });
+    arena.execute([&] { f.plans.push_back(program->plan(s.inputs)->plan); });
   } else {
     f.profile = profile_runs(s.request, o.seconds);
     f.plans = f.profile.plans();

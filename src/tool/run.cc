@@ -90,7 +90,7 @@ std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
   options.variables = &variables;
   for (int step = 0; step < steps; ++step)
     if (reference)
-      results = interpret(Inside::of(session.model).loaded().graph, session.inputs, options);
+      results = interpret(Inside::of(session.model).loaded().graph, session.model_inputs(), options);
     else
       session.request.run();
   if (reference) return results;

@@ -26,6 +26,21 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
       }()),
       request(compiled.create_request()) {
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);
+  inputs = with_variables(impl().program(), std::move(inputs));
+}
+
+std::vector<Tensor> Session::model_inputs() const {
+  return {inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(model.inputs().size())};
+}
+
+void Session::advance(int steps) {
+  const auto given = model_inputs();
+  VariableValues values;
+  InterpreterOptions options;
+  options.variables = &values;
+  for (int step = 0; step < steps; ++step) interpret(impl().model().loaded().graph, given, options);
+  for (const auto& [name, value] : values) request.set_variable(name, value);
+  inputs = with_variables(impl().program(), given, values);
 }
 
 Graph with_shapes(const Graph& graph, const Common& c) {

@@ -13,9 +13,13 @@ struct Session {
 
   Model model;
   std::vector<std::string> notes;  ///< inputs that were made up
-  std::vector<Tensor> inputs;
+  std::vector<Tensor> inputs;      ///< of the compiled graph: the model's, then what its variables hold
   CompiledModel compiled;
   Request request;  ///< with the inputs set
+  std::vector<Tensor> model_inputs() const;
+  /// So many runs of the model as it is in the file by the interpreter; the request's variables and the
+  /// inputs are then what these leave.
+  void advance(int steps);
   const Compiled& impl() const { return Inside::of(compiled); }
 };
 

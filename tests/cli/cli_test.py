@@ -107,7 +107,9 @@ class Verbs(Base):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 np.testing.assert_array_equal(np.load(self.path / "out.npz")["sum"], np.array(wanted, np.float32))
         self.assertIn("variable  v  f32[2]", lamina("inspect", model).stdout)
-        self.assertIn("clean", lamina("check", model).stdout)
+        for steps in (1, 5):
+            done = lamina("check", model, "--steps", steps)
+            self.assertEqual((done.returncode, "NOT" in done.stdout), (0, False), done.stdout + done.stderr)
         for verb in (["explain", model], ["explain", model, "--no-run"], ["graph", model, "--output", self.path / "g.html"]):
             done = lamina(*verb)
             self.assertEqual(done.returncode, 0, done.stderr)
