@@ -60,6 +60,7 @@ const std::map<std::string, Call>& entries() {
        }},
       {"lamina::CompiledModel::outputs() const", [](Objects& o) { (void)o.compiled.outputs(); }},
       {"lamina::CompiledModel::threads() const", [](Objects& o) { (void)o.compiled.threads(); }},
+      {"lamina::CompiledModel::variables() const", [](Objects& o) { (void)o.compiled.variables(); }},
       {"lamina::CompiledModel::weight_memory() const", [](Objects& o) { (void)o.compiled.weight_memory(); }},
       {"lamina::Model::Model(std::__cxx11::basic_string<char, std::char_traits<char>, "
        "std::allocator<char> > const&)",
@@ -75,6 +76,7 @@ const std::map<std::string, Call>& entries() {
       {"lamina::Model::metadata[abi:cxx11]() const", [](Objects& o) { (void)o.model.metadata(); }},
       {"lamina::Model::outputs() const", [](Objects& o) { (void)o.model.outputs(); }},
       {"lamina::Model::unsupported[abi:cxx11]() const", [](Objects& o) { (void)o.model.unsupported(); }},
+      {"lamina::Model::variables() const", [](Objects& o) { (void)o.model.variables(); }},
       {"lamina::Model::warnings[abi:cxx11]() const", [](Objects& o) { (void)o.model.warnings(); }},
       {"lamina::Options::set(std::basic_string_view<char, std::char_traits<char> >, "
        "std::basic_string_view<char, std::char_traits<char> >)",
@@ -84,6 +86,7 @@ const std::map<std::string, Call>& entries() {
       {"lamina::Request::output(std::basic_string_view<char, std::char_traits<char> >) const",
        [](Objects& o) { (void)o.request.output("Add_2"); }},
       {"lamina::Request::output(unsigned long) const", [](Objects& o) { (void)o.request.output(0); }},
+      {"lamina::Request::reset_state()", [](Objects& o) { o.request.reset_state(); }},
       {"lamina::Request::run()", [](Objects& o) { o.request.run(); }},
       {"lamina::Request::set_input(std::basic_string_view<char, std::char_traits<char> >, lamina::Tensor)",
        [](Objects& o) { o.request.set_input("a", {}); }},
@@ -93,6 +96,11 @@ const std::map<std::string, Call>& entries() {
        [](Objects& o) { o.request.set_output("Add_2", {}); }},
       {"lamina::Request::set_output(unsigned long, lamina::Tensor)",
        [](Objects& o) { o.request.set_output(0, {}); }},
+      {"lamina::Request::set_variable(std::basic_string_view<char, std::char_traits<char> >, lamina::Tensor "
+       "const&)",
+       [](Objects& o) { o.request.set_variable("v", {}); }},
+      {"lamina::Request::variable(std::basic_string_view<char, std::char_traits<char> >) const",
+       [](Objects& o) { (void)o.request.variable("v"); }},
       {"lamina::Tensor::Tensor(lamina::ElementType, std::vector<long, std::allocator<long> >)",
        [](Objects&) { Tensor(ElementType::f32, {1}); }},
       {"lamina::Tensor::Tensor(lamina::Tensor const&)",
