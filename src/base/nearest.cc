@@ -7,8 +7,10 @@
 namespace lamina {
 namespace {
 
+std::size_t hyphens(std::string_view name) { return std::min(name.find_first_not_of('-'), name.size()); }
+
 std::string letters(std::string_view name) {
-  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  name.remove_prefix(hyphens(name));
   std::string out(name);
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -43,7 +45,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     const auto other = letters(candidate);
     if (other.size() > wanted.size() + most || wanted.size() > other.size() + most) continue;
     const auto d = distance(wanted, other);
-    if (d > most || (!best.empty() && d == most)) continue;
+    const bool alike = hyphens(candidate) == hyphens(name);
+    if (d > most || (!best.empty() && d == most && (!alike || hyphens(best) == hyphens(name)))) continue;
     most = d;
     best = candidate;
   }

@@ -7,7 +7,8 @@
 namespace lamina {
 
 /// The nearest of the candidates by letters added, left out, replaced or swapped, without regard to case and
-/// leading hyphens; empty when none is near: more than a third of the letters wrong, or any of one or two.
+/// leading hyphens (which decide between equally near ones); empty when none is near: more than a third of
+/// the letters wrong, or any of one or two.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// `, did you mean "x"?`, or nothing.
