@@ -117,7 +117,14 @@ std::vector<ValueId> GraphBuilder::add_node(Op op, std::vector<ValueId> inputs, 
   node.bodies = bodies;
   if (!fits(node, in)) return {};
   const auto id = graph_.add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies));
-  const auto out = interpret_node(graph_.node(id), in);
+  std::vector<Tensor> out;
+  try {
+    out = interpret_node(graph_.node(id), in);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::unsupported) throw;
+    graph_.erase(id);  // numbers of four bits are not moved
+    return {};
+  }
   const auto made = graph_.node(id).outputs;
   if (!worth_keeping(id, in, out, bounded)) {
     graph_.erase(id);
