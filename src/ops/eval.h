@@ -32,7 +32,8 @@ class EvalContext {
   /// Input as sizes, axes or indices, of any integer type or boolean: u64 saturates, floats truncate.
   Ints ints(std::size_t i) const;
 
-  /// True when all outputs are known to be empty: then they are the result, whatever the other dimensions are.
+  /// True when all outputs are known to be empty: then they are the result, whatever the other dimensions
+  /// are.
   bool nothing_to_compute() const;
 
   std::size_t outputs() const { return out_.size(); }

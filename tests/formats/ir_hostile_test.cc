@@ -145,9 +145,8 @@ TEST(IrHostile, Constants) {
                  "wanted an integer");
   expect_refusal(refused_constant("element_type=\"f32\" shape=\"3\" offset=\"0\" size=\"8\""),
                  "f32[3] needs 12");
-  expect_refusal(
-      refused_constant("element_type=\"f32\" shape=\"1099511627776\" offset=\"0\" size=\"8\""),
-      "8 bytes are too few");
+  expect_refusal(refused_constant("element_type=\"f32\" shape=\"1099511627776\" offset=\"0\" size=\"8\""),
+                 "8 bytes are too few");
   expect_refusal(
       refused_constant("element_type=\"f32\" shape=\"4294967296,4294967296\" offset=\"0\" size=\"8\""),
       "wanted at most 2^40 elements");

@@ -112,9 +112,7 @@ constexpr auto kFillWordLoops = LAMINA_PER_ISA(fill_word_loops);
 namespace stages {
 
 void fill_word_loops(IntegerLoops& table);
-void fill_word_loops(IntegerLoops& table) {
-  kFillWordLoops.best()(table, integer_index(ElementType::i32));
-}
+void fill_word_loops(IntegerLoops& table) { kFillWordLoops.best()(table, integer_index(ElementType::i32)); }
 
 }  // namespace stages
 }  // namespace lamina
