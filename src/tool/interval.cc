@@ -11,6 +11,7 @@
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/quantization.h"
 
 namespace lamina::tool {
 namespace {
@@ -68,7 +69,8 @@ bool computes_nothing(const Op& op) {
 
 class OneNode {
  public:
-  OneNode(const Node& node, const std::vector<Interval>& in) : node_(node), in_(in) {
+  OneNode(const Node& node, const std::vector<Interval>& in, const ThroughOptions& options)
+      : node_(node), in_(in), options_(options) {
     for (const auto& x : in) middles_.push_back(x.middle);
     for (auto& t : interpret_node(node, middles_)) out_.push_back({std::move(t), {}});
   }
@@ -78,6 +80,7 @@ class OneNode {
     if (node_.op.has(Trait::elementwise)) {
       if (!exact) one_by_one();
       if (!computes_nothing(node_.op)) round();
+      if (node_.op.is<FakeQuantize>()) round_levels();
     } else if (multiplies(node_.op)) {
       products();
     } else if (moves(node_.op) || adds(node_.op)) {
@@ -195,6 +198,15 @@ class OneNode {
       r[i] += kRounding * std::max(std::fabs(y[i]), unary ? std::min(std::fabs(x[i]), 1.0) : 0);
   }
 
+  void round_levels() {
+    const auto &low = middles_.at(3), &high = middles_.at(4);
+    if (!options_.reckoned || !options_.reckoned(low, high)) return;
+    double largest = 0;
+    for (const auto& end : {low, high})
+      for (const double v : values_of(end)) largest = std::max(largest, std::fabs(v));
+    for (auto& r : radius(0)) r += kRounding * largest;
+  }
+
   /// Of what mixes all elements, a part of the largest result.
   void round_all() {
     for (std::size_t k = 0; k < out_.size(); ++k) {
@@ -248,6 +260,7 @@ class OneNode {
 
   const Node& node_;
   const std::vector<Interval>& in_;
+  const ThroughOptions& options_;
   std::vector<Tensor> middles_;
   std::vector<Interval> out_;
 };
@@ -269,7 +282,7 @@ void split_all(Graph& graph) {
 }
 
 std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& in,
-                              const std::function<void(ValueId, Interval&)>& see) {
+                              const ThroughOptions& options) {
   std::vector<Interval> values(graph.value_slots());
   for (std::size_t i = 0; i < in.size(); ++i) values[graph.inputs()[i].index] = in[i];
   for (std::uint32_t v = 0; v < values.size(); ++v)
@@ -279,9 +292,10 @@ std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& i
     std::vector<Interval> operands;
     for (const auto v : n.inputs) operands.push_back(v.valid() ? values[v.index] : Interval{});
     const bool group = n.op.is<Elementwise>() && n.bodies.size() == 1;
-    auto out = group ? through(n.bodies[0], operands) : OneNode(n, operands).result();
+    auto out = group ? through(n.bodies[0], operands, {.reckoned = options.reckoned})
+                     : OneNode(n, operands, options).result();
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
-      if (see) see(n.outputs[i], out[i]);
+      if (options.see) options.see(n.outputs[i], out[i]);
       values[n.outputs[i].index] = std::move(out[i]);
     }
   }

@@ -8,6 +8,7 @@
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
 #include "ops/eval.h"
+#include "ops/quantization.h"
 #include "tool/interval.h"
 #include "tool/layers.h"
 #include "tool/pieces.h"
@@ -57,6 +58,34 @@ Graph singles(const Graph& graph, const Section& section, const std::vector<Tens
   split_all(part.graph);
   return std::move(part.graph);
 }
+
+/// The ends of output ranges of a graph's FakeQuantize nodes, as far as they are constant.
+class Ranges {
+ public:
+  explicit Ranges(const Graph& graph) { collect(graph); }
+  bool has(const Tensor& low, const Tensor& high) const {
+    return std::any_of(known_.begin(), known_.end(), [&](const auto& r) {
+      return same_values(r.first, low) && same_values(r.second, high);
+    });
+  }
+
+ private:
+  void collect(const Graph& graph) {
+    for (const auto id : graph.order()) {
+      const Node& n = graph.node(id);
+      for (const auto& body : n.bodies) collect(body);
+      if (!n.op.is<FakeQuantize>()) continue;
+      const auto *low = graph.constant(n.inputs[3]), *high = graph.constant(n.inputs[4]);
+      if (low && high) known_.emplace_back(*low, *high);
+    }
+  }
+  /// In any shape.
+  static bool same_values(const Tensor& a, const Tensor& b) {
+    return to_doubles(a.to_aligned()) == to_doubles(b.to_aligned());
+  }
+
+  std::vector<std::pair<Tensor, Tensor>> known_;
+};
 
 class Judge {
  public:
@@ -180,10 +209,14 @@ class Judge {
                        const std::vector<Tensor>& wanted, std::vector<Difference>& found) const {
     const auto now = singles(rewritten_, piece.rewritten, given);
     const auto inputs = tensors(piece.original.inputs);
+    const auto then = singles(original_, piece.original, inputs);
+    const auto reckoned = [ranges = Ranges(then)](const Tensor& low, const Tensor& high) {
+      return !ranges.has(low, high);
+    };
     if (quantisers(now) > 1 &&
-        judge_moved(now, given, Twins(singles(original_, piece.original, inputs), inputs), wanted, found))
+        judge_moved(now, given, Twins(then, inputs), {.reckoned = reckoned}, wanted, found))
       return;
-    const auto here = through(now, exact(given));
+    const auto here = through(now, exact(given), {.reckoned = reckoned});
     const auto grant_all = [&](const std::vector<Interval>& other) {
       bool enough = true;
       for (std::size_t i = 0; i < found.size(); ++i) {
@@ -194,28 +227,30 @@ class Judge {
       return enough;
     };
     // Mostly both sides round alike; what the other does is worked out where that is not enough.
-    if (!grant_all(here)) grant_all(through(singles(original_, piece.original, inputs), exact(inputs)));
+    if (!grant_all(here)) grant_all(through(then, exact(inputs)));
   }
 
   /// Pieces are long where rules moved axes. What is a value of the original but for that goes on with the
   /// original's elements, so that a level that one rounding decides reaches no second quantiser. False when
   /// there is no such value.
   static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given, const Twins& twins,
-                          const std::vector<Tensor>& wanted, std::vector<Difference>& found) {
+                          ThroughOptions options, const std::vector<Tensor>& wanted,
+                          std::vector<Difference>& found) {
     bool any = false, clean = true;
     const auto judged = [](const Interval& x, const Tensor& to) {
       auto d = difference(x.middle, to, kOfRewriting);
       grant(d, x.middle, to, sum(x.radius, x.radius, to));
       return d;
     };
-    const auto ends = through(graph, exact(given), [&](ValueId v, Interval& x) {
+    options.see = [&](ValueId v, Interval& x) {
       if (graph.is_result(v)) return;
       auto twin = twins.of(x.middle, graph.node(graph.producer(v)).sources);
       if (!twin.valid()) return;
       any = true;
       clean &= judged(x, twin).within;
       x = {std::move(twin), {}};
-    });
+    };
+    const auto ends = through(graph, exact(given), options);
     for (std::size_t i = 0; any && i < found.size(); ++i)
       if (auto d = judged(ends[i], wanted[i]); !d.within || clean) found[i] = d;
     return any;

@@ -159,6 +159,30 @@ TEST(Judge, a_level_off_is_granted_next_to_a_border_only) {
   EXPECT_EQ(far.values.at(0).difference.max, 0);
 }
 
+/// The smallest of random graphs in which levels that a rule scaled came out 2^-24 of the range apart, where
+/// they nearly cancel.
+TEST(Judge, levels_of_a_range_that_a_rule_scaled_are_rounded_with_its_ends) {
+  const auto original = parse(R"(graph (x: f32[1]) -> (y) {
+  low = const f32[] {-2}
+  high = const f32[] {1}
+  s = const f32[] {0.9361955}
+  q = FakeQuantize(x, low, high, low, high) levels=7
+  y = Multiply(q, s)
+})");
+  const auto scaled_to = [&](const std::string& end) {
+    const auto now = parse(R"(graph (x: f32[1]) -> (y) {
+  low = const f32[] {-2}
+  high = const f32[] {1}
+  low1 = const f32[] {-1.872391}
+  high1 = const f32[] {)" + end + R"(}
+  y = FakeQuantize(x, low, high, low1, high1) levels=7
+})");
+    return judge_rewriting(original, {Tensor::of({1}, std::vector<float>{0.1f})}, now).clean();
+  };
+  EXPECT_TRUE(scaled_to("0.9361955"));
+  EXPECT_FALSE(scaled_to("0.93621"));
+}
+
 /// Two quantisers behind a sum, with moved axes in between: a level that one rounding decides at the first
 /// one is no excuse at the second.
 TEST(Judge, pieces_with_moved_axes_are_judged_value_by_value) {
