@@ -68,8 +68,9 @@ format: ## clang-format all sources
 	@scripts/bootstrap --lint
 	@$(SOURCES) | xargs clang-format -i
 
-lint: ## is everything formatted, and does clang-tidy find nothing?
+lint: ## is everything formatted, and do ruff and clang-tidy find nothing?
 	@scripts/bootstrap --lint
+	@.deps/lint/bin/ruff check --quiet .
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
 	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DLAMINA_CCACHE= >/dev/null
 	@git ls-files 'src/*.cc' | xargs -P $(JOBS) -n 8 clang-tidy -p build/lint --quiet \

@@ -55,8 +55,12 @@ def small_models() -> list[pathlib.Path]:
     found += [xml for xml in sorted(shared.glob("ir/*.xml")) if not any(w in xml.name for w in ("NEGATIVE", ".v3.", ".v4.", "int8"))]
     if not shared.is_dir():
         print(f"skipped: models of {shared}, which is not there")
-    weights = lambda path: path.with_suffix(".bin").stat().st_size if path.with_suffix(".bin").exists() else 0
-    return [path for path in found if path.stat().st_size + weights(path) <= MOST_BYTES]
+
+    def size(path: pathlib.Path) -> int:
+        weights = path.with_suffix(".bin")
+        return path.stat().st_size + (weights.stat().st_size if weights.exists() else 0)
+
+    return [path for path in found if size(path) <= MOST_BYTES]
 
 
 def same(got: np.ndarray, wanted: np.ndarray) -> bool:

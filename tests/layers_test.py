@@ -35,7 +35,10 @@ LONG = 400
 
 def without_comments(text):
     """The text with comments blanked, so that an include in a comment does not count."""
-    keep_lines = lambda match: "\n" * match.group().count("\n")
+
+    def keep_lines(match):
+        return "\n" * match.group().count("\n")
+
     return re.sub(r"//[^\n]*", "", re.sub(r"/\*.*?\*/", keep_lines, text, flags=re.DOTALL))
 
 

@@ -9,9 +9,8 @@ import sys
 import network_builders
 import numpy as np
 import onnx
-from network_weights import settle
-
 from network_list import BUILT, CLASSICS, TRAINED, Input
+from network_weights import settle
 
 SEEDED = [*CLASSICS, *BUILT]
 
