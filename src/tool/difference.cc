@@ -13,7 +13,18 @@ namespace {
 bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 
 /// The same number, or no number in both.
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+template <class T>
+bool same(T a, T b) {
+  return a == b || (a != a && b != b);
+}
+
+/// Of 64-bit integers that doubles do not tell apart, too.
+template <class T>
+double distance(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) return std::fabs(a - b);
+  const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+  return static_cast<double>(a < b ? y - x : x - y);
+}
 
 void compare_floats(Difference& d, const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -42,7 +53,7 @@ Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& 
       const auto a = to_numbers<T>(got), b = to_numbers<T>(wanted);
       for (std::size_t i = 0; i < a.size(); ++i) {
         d.mismatches += a[i] != b[i];
-        d.max = std::max(d.max, std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+        d.max = std::max(d.max, distance(a[i], b[i]));
       }
     });
     d.within = d.mismatches == 0;
@@ -57,16 +68,18 @@ Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& 
 
 void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::vector<double>& slack) {
   if (d.within || !d.comparable) return;
-  const auto a = to_doubles(got.to_aligned()), b = to_doubles(wanted.to_aligned());
-  std::size_t undecided = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto off = std::fabs(a[i] - b[i]);
-    if (same(a[i], b[i]) || off <= d.limit) continue;
-    if (!(off <= d.limit + slack[i]) && !std::isinf(slack[i])) return;
-    ++undecided;
-  }
-  d.undecided = undecided;
-  d.within = true;
+  with_number_type(wanted.element_type(), [&]<class T>() {
+    const auto a = to_numbers<T>(got.to_aligned()), b = to_numbers<T>(wanted.to_aligned());
+    std::size_t undecided = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto off = distance(a[i], b[i]);
+      if (same(a[i], b[i]) || off <= d.limit) continue;
+      if (!(off <= d.limit + slack[i]) && !std::isinf(slack[i])) return;
+      ++undecided;
+    }
+    d.undecided = undecided;
+    d.within = true;
+  });
 }
 
 std::string to_string(const Difference& d) {
