@@ -16,7 +16,7 @@
 namespace lamina::tool {
 namespace {
 
-/// Of the sum of magnitudes; of what functions behind it give.
+/// Of the sum of magnitudes; of what functions behind it give. No rounding makes an infinity of a number.
 constexpr double kRounding = 0x1p-20;
 constexpr double kAnything = std::numeric_limits<double>::infinity();
 /// Operators that mix their operand's elements: so many times moved at random, and how much more than what
@@ -195,7 +195,8 @@ class OneNode {
     const auto x = unary ? values_of(middles_[0]) : Radius();
     auto& r = radius(0);
     for (std::size_t i = 0; i < y.size(); ++i)
-      r[i] += kRounding * std::max(std::fabs(y[i]), unary ? std::min(std::fabs(x[i]), 1.0) : 0);
+      if (std::isfinite(y[i]))
+        r[i] += kRounding * std::max(std::fabs(y[i]), unary ? std::min(std::fabs(x[i]), 1.0) : 0);
   }
 
   void round_levels() {
@@ -232,9 +233,10 @@ class OneNode {
 
   void add_part(const std::vector<Tensor>& in, double part) {
     if (!is_floats(out_[0].middle)) return;
-    const auto sums = values_of(run(in).at(0));
+    const auto sums = values_of(run(in).at(0)), y = values_of(out_[0].middle);
     auto& r = radius(0);
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] += part * std::fabs(sums[i]);
+    for (std::size_t i = 0; i < r.size(); ++i)
+      if (std::isfinite(y[i])) r[i] += part * std::fabs(sums[i]);
   }
 
   void round_sums() { add_part(sizes(), kRounding); }

@@ -39,11 +39,23 @@ std::size_t quantisers(const Graph& graph) {
   return count;
 }
 
-/// The node when it is alone and runs bodies.
-const Node* runs_bodies(const Graph& graph, const Section& section) {
-  if (section.nodes.size() != 1) return nullptr;
-  const Node& n = graph.node(section.nodes[0]);
-  return n.op.is<If>() || n.op.is<Loop>() ? &n : nullptr;
+/// The one node of the section that runs bodies, if it has one.
+NodeId runs_bodies(const Graph& graph, const Section& section) {
+  NodeId found;
+  for (const auto id : section.nodes) {
+    const Op& op = graph.node(id).op;
+    if (!op.is<If>() && !op.is<Loop>()) continue;
+    if (found.valid()) return {};
+    found = id;
+  }
+  return found;
+}
+
+bool same_tensors(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
+  return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(), [](auto& a, auto& b) {
+    if (!a.valid() || !b.valid()) return a.valid() == b.valid();
+    return a.element_type() == b.element_type() && difference(a, b, kOfRewriting).within;
+  });
 }
 
 std::vector<Interval> exact(const std::vector<Tensor>& tensors) {
@@ -168,14 +180,14 @@ class Judge {
 
   void judge(const Piece& piece) {
     const auto given = tensors(piece.given), wanted = tensors(piece.wanted);
-    const bool bodies_clean = judge_bodies(piece);
-    std::vector<Tensor> got;
+    std::vector<Tensor> got, operands;
     std::string problem;
     try {
-      got = run_piece(piece, given);
+      got = run_piece(piece, given, operands);
     } catch (const std::exception& e) {
       problem = e.what();
     }
+    const bool bodies_clean = judge_bodies(piece, operands);
     std::vector<Difference> found;
     for (std::size_t i = 0; i < got.size(); ++i) {
       found.push_back(difference(got[i], wanted[i], kOfRewriting));
@@ -183,8 +195,8 @@ class Judge {
         found[i].comparable = found[i].within = false;
     }
     if (!std::all_of(found.begin(), found.end(), [](auto& d) { return d.within; })) {
-      if (runs_bodies(rewritten_, piece.rewritten))
-        grant_turns(piece, got, wanted, bodies_clean, found);
+      if (bodies_clean)
+        grant_turns(piece, got, wanted, found);
       else
         grant_roundings(piece, given, got, wanted, found);
     }
@@ -193,11 +205,15 @@ class Judge {
                               problem, found.empty() ? Difference{} : found[i]});
   }
 
-  std::vector<Tensor> run_piece(const Piece& piece, const std::vector<Tensor>& given) const {
+  /// `operands`: of the node that runs bodies.
+  std::vector<Tensor> run_piece(const Piece& piece, const std::vector<Tensor>& given,
+                                std::vector<Tensor>& operands) const {
+    const auto runs = runs_bodies(rewritten_, piece.rewritten);
     const auto part = part_of(rewritten_, piece.rewritten, given);
     InterpreterOptions options;
     options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
                           const std::vector<Tensor>& out) {
+      if (part.nodes[id.index] == runs) operands = in;
       const auto& values = rewritten_.node(part.nodes[id.index]).outputs;
       for (std::size_t i = 0; i < out.size(); ++i) keep(rewritten_.value(values[i]).name, out[i]);
       if (options_.observe) options_.observe(part.nodes[id.index], g, id, in, out);
@@ -266,43 +282,56 @@ class Judge {
 
   /// What a body's turns change by roundings may add up.
   void grant_turns(const Piece& piece, const std::vector<Tensor>& got, const std::vector<Tensor>& wanted,
-                   bool bodies_clean, std::vector<Difference>& found) const {
+                   std::vector<Difference>& found) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i].within || !found[i].comparable) continue;
       found[i] = difference(got[i], wanted[i]);
-      const auto& bodies = rewritten_.node(piece.rewritten.nodes[0]).bodies;
-      if (bodies_clean && std::any_of(bodies.begin(), bodies.end(), quantises))
+      const auto& bodies = rewritten_.node(runs_bodies(rewritten_, piece.rewritten)).bodies;
+      if (std::any_of(bodies.begin(), bodies.end(), quantises))
         grant(found[i], got[i], wanted[i],
               std::vector<double>(wanted[i].size(), std::numeric_limits<double>::infinity()));
     }
   }
 
-  /// False where a body is wrong, or can not be judged by itself.
-  bool judge_bodies(const Piece& piece) {
-    const Node* now = runs_bodies(rewritten_, piece.rewritten);
-    const Node* then = runs_bodies(original_, piece.original);
-    if (!now || !then || !(now->op == then->op) || now->bodies.size() != then->bodies.size()) return false;
-    std::map<ValueId, Tensor> values;
-    const auto inputs = tensors(piece.original.inputs);
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[piece.original.inputs[i]] = inputs[i];
-    std::vector<Tensor> in;
-    for (const auto v : then->inputs)
-      in.push_back(!v.valid() ? Tensor() : original_.constant(v) ? *original_.constant(v) : values.at(v));
+  /// What the original gives the node.
+  std::vector<Tensor> operands_of(const Section& section, NodeId node) const {
+    const Node& n = original_.node(node);
+    Section before{{}, section.nodes, section.inputs};
+    before.nodes.erase(std::find(before.nodes.begin(), before.nodes.end(), node), before.nodes.end());
+    std::copy_if(n.inputs.begin(), n.inputs.end(), std::back_inserter(before.outputs),
+                 [](ValueId v) { return v.valid(); });
+    const auto inputs = tensors(section.inputs);
+    const auto made = interpret(part_of(original_, before, inputs).graph, inputs);
+    std::vector<Tensor> operands;
+    auto next = made.begin();
+    for (const auto v : n.inputs) operands.push_back(v.valid() ? *next++ : Tensor());
+    return operands;
+  }
+
+  /// True where the same bodies, by themselves right, are run on the same `operands`: then only roundings
+  /// tell the results apart. False where one is wrong, or can not be judged.
+  bool judge_bodies(const Piece& piece, const std::vector<Tensor>& operands) {
+    const auto now_id = runs_bodies(rewritten_, piece.rewritten),
+               then_id = runs_bodies(original_, piece.original);
+    if (!now_id.valid() || !then_id.valid()) return false;
+    const Node &now = rewritten_.node(now_id), &then = original_.node(then_id);
+    if (!(now.op == then.op) || now.bodies.size() != then.bodies.size()) return false;
+    const auto in = operands_of(piece.original, then_id);
     std::map<std::string, ValueCheck> worst;
     std::size_t turn = 0;
-    evaluate_node(*then, in, [&](const Graph& body, const std::vector<Tensor>& parameters) {
+    evaluate_node(then, in, [&](const Graph& body, const std::vector<Tensor>& parameters) {
       ++turn;
       if (turn > kTurns && !std::has_single_bit(turn)) return interpret(body, parameters);
-      const auto which = static_cast<std::size_t>(&body - then->bodies.data());
-      auto found = judge_rewriting(body, parameters, now->bodies.at(which));
+      const auto which = static_cast<std::size_t>(&body - then.bodies.data());
+      auto found = judge_rewriting(body, parameters, now.bodies.at(which));
       for (auto& v : found.values) {
-        v.name = original_.label(piece.original.nodes[0]) + "/" + v.name;
+        v.name = original_.label(then_id) + "/" + v.name;
         auto& w = worst.try_emplace(v.name, v).first->second;
         if (w.ok() && (!v.ok() || v.difference.max > w.difference.max)) w = v;
       }
       return std::move(found.results);
     });
-    bool clean = true;
+    bool clean = same_tensors(operands, in);
     for (auto& [name, v] : worst) {
       clean &= v.ok();
       done_.values.push_back(std::move(v));

@@ -6,6 +6,7 @@
 #include "graph/text.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
+#include "ops/eval.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tests/tool/planted.h"
@@ -174,7 +175,8 @@ TEST(Judge, levels_of_a_range_that_a_rule_scaled_are_rounded_with_its_ends) {
   low = const f32[] {-2}
   high = const f32[] {1}
   low1 = const f32[] {-1.872391}
-  high1 = const f32[] {)" + end + R"(}
+  high1 = const f32[] {)" + end +
+                           R"(}
   y = FakeQuantize(x, low, high, low1, high1) levels=7
 })");
     return judge_rewriting(original, {Tensor::of({1}, std::vector<float>{0.1f})}, now).clean();
@@ -267,6 +269,83 @@ TEST(Judge, looks_into_bodies) {
     const auto wrong = wrong_values(judge_rewriting(original, inputs_of(original), g));
     EXPECT_EQ(wrong, (std::vector<std::string>{"loop/shrink", "loop"}));
   }
+}
+
+/// What runs a body, in text; `inside` makes r of p, and q of q.
+std::string running(const std::string& trips, const std::string& starts, const std::string& inside) {
+  return R"(graph (x: f32[3], z: f32[3]) -> (y) {
+  n = const i64[] {)" +
+         trips + "}\n  y, w = Loop(n, _, " + starts + R"() carried=2 {
+    body graph (i: i64[], c: boolean[], p: f32[3], q: f32[3]) -> (t, r, s) {
+      t = const boolean[] {true}
+      k = const f32[] {0.5}
+      h = Multiply(p, k)
+      )" +
+         inside + R"(
+      s = Relu(q)
+    }
+  }
+}
+)";
+}
+
+bool same_to_judge(const std::string& original, const std::string& now) {
+  const std::vector<Tensor> in{Tensor::of({3}, std::vector<float>{1, 2, 30}),
+                               Tensor::of({3}, std::vector<float>{1, 2, 6})};
+  return judge_rewriting(parse(original), in, parse(now)).clean();
+}
+
+/// Bodies are judged on the original's values: that says nothing of what a rewritten loop is given.
+TEST(Judge, what_loops_are_given_is_judged) {
+  for (const std::string inside : {"r = Add(h, q)", "g = Add(h, q)\n      r = Round(g)"}) {
+    const auto original = running("12", "x, z", inside);
+    EXPECT_TRUE(same_to_judge(original, original));
+    EXPECT_FALSE(same_to_judge(original, running("12", "z, x", inside)));
+    EXPECT_FALSE(same_to_judge(original, running("3", "x, z", inside)));
+  }
+  EXPECT_FALSE(same_to_judge(running("12", "x, z", "r = Add(h, q)"), running("11", "x, z", "r = Add(h, q)")));
+}
+
+TEST(Judge, what_branches_are_given_is_judged) {
+  const auto branching = [](const std::string& given) {
+    return parse(R"(graph (c: boolean[], x: f32[3], z: f32[3]) -> (y) {
+  d = LogicalNot(c)
+  y = If()" + given +
+                 R"() {
+    body graph (p: f32[3]) -> (q) {
+      q = Round(p)
+    }
+    body graph (p: f32[3]) -> (q) {
+      q = Exp(p)
+    }
+  }
+})");
+  };
+  const auto yes = from_doubles(ElementType::boolean, Dims{}, {1});
+  const std::vector<Tensor> in{yes, Tensor::of({3}, std::vector<float>{1.2f, 2.7f, 3.1f}),
+                               Tensor::of({3}, std::vector<float>{4, 5, 6})};
+  const auto original = branching("c, x");
+  EXPECT_TRUE(judge_rewriting(original, in, original).clean());
+  EXPECT_FALSE(judge_rewriting(original, in, branching("d, x")).clean());
+  EXPECT_FALSE(judge_rewriting(original, in, branching("c, z")).clean());
+}
+
+TEST(Judge, no_rounding_makes_an_infinity) {
+  const auto made_by = [](const std::string& text) {
+    return parse(
+        "graph (x: f32[1,3,1,1]) -> (y) {\n  k = const f32[] {2}\n  w = const f32[3,3,1,1] "
+        "{1e38, 1e38, 3e38, 2, 2, 2, 0, 0, 1}\n  zero = const f32[] {0}\n  " +
+        text + "\n}");
+  };
+  const std::vector<Tensor> in{Tensor::of({1, 3, 1, 1}, std::vector<float>{1, 2, 3})};
+  const auto wrong = [&](const std::string& original, const std::string& now) {
+    return !judge_rewriting(made_by(original), in, made_by(now)).clean();
+  };
+  const std::string twice = "y = Multiply(x, k)";
+  EXPECT_FALSE(wrong(twice, "y = Add(x, x)"));
+  EXPECT_TRUE(wrong(twice, "y = Divide(x, zero)"));
+  EXPECT_TRUE(wrong(twice, "y = Convolution(x, w)"));
+  EXPECT_TRUE(wrong("y = Clamp(x) min=0 max=6", "a = Divide(x, zero)\n  y = Clamp(a) min=0 max=6"));
 }
 
 TEST(Judge, results_that_are_inputs_or_constants) {
