@@ -2,8 +2,8 @@
 /// goes on leaves its column at the foot, goes up the gutter beside it, along above the columns, and down to
 /// the heads of those where it is read.
 #include <algorithm>
-#include <cstdint>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <set>
 
