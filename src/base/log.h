@@ -15,14 +15,10 @@ using Level = LogLevel;
 std::string_view name_of(Level level);
 std::optional<Level> level_named(std::string_view name);
 
-/// Where messages of loggers without a callback of their own go, and the least important ones that are
-/// wanted. At first there is none and they are dropped. An empty callback drops them again.
-void set_default_log(LogCallback callback, Level most = Level::warning);
-
 /// A destination of messages, handed to the rooms that have something to say; a copy goes to the same place.
 class Logger {
  public:
-  Logger() = default;  ///< the process-wide default, as it is at the time of each message
+  Logger() = default;  ///< drops all, as with an empty callback
   explicit Logger(LogCallback callback, Level most = Level::warning);
 
   /// Whether messages of this level go anywhere; ask before making an expensive one.

@@ -1,8 +1,6 @@
 #pragma once
 /// The graph: nodes and values in dense arrays, single static assignment. A model is one Graph from reader to
 /// plan.
-#include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>

@@ -21,11 +21,6 @@ bool same_double(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-std::uint64_t mix(std::uint64_t h, std::uint64_t v) {
-  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-  return h * 0xff51afd7ed558ccdull;
-}
-
 struct Print {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(std::int64_t v) const { return std::to_string(v); }
@@ -104,13 +99,6 @@ bool Op::operator==(const Op& other) const {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!equal_attribute(a[i].value, b[i].value)) return false;
   return true;
-}
-
-std::uint64_t Op::hash() const {
-  if (!op_) return 0;
-  std::uint64_t h = std::hash<std::string_view>()(info().name);
-  for (const auto& a : op_->attributes()) h = mix(h, std::hash<std::string>()(to_string(a.value)));
-  return h;
 }
 
 void Registry::add(std::shared_ptr<const AnyOp> prototype) {

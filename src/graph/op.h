@@ -4,7 +4,7 @@
 /// An operator is a struct with fields. It declares `static constexpr OpInfo info`, names its fields once in
 /// `template <class V> void visit(V& v) { v("strides", strides); ... }`, and has `infer(InferContext&) const`
 /// and `evaluate(EvalContext&) const`. One that Transposes may go past has `permute(PermuteContext&) const`,
-/// too (graph/permute.h). Printing, parsing, equality, hashing and file writing derive from visit(). Register
+/// too (graph/permute.h). Printing, parsing, equality and file writing derive from visit(). Register
 /// it with Registry::add<T>() in its family's file (src/ops).
 #include <array>
 #include <functional>
@@ -120,7 +120,6 @@ class Op {
   const AnyOp* operator->() const { return op_.get(); }
   /// Same operator, same attributes.
   bool operator==(const Op& other) const;
-  std::uint64_t hash() const;
 
  private:
   std::shared_ptr<const AnyOp> op_;

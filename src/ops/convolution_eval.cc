@@ -3,7 +3,6 @@
 #include "base/parallel.h"
 #include "ops/convolution.h"
 #include "ops/product.h"
-#include "ops/shape_rules.h"
 
 namespace lamina {
 namespace {

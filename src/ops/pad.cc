@@ -4,7 +4,6 @@
 
 #include "ops/axes.h"
 #include "ops/movement.h"
-#include "ops/operators.h"
 #include "ops/strided.h"
 
 namespace lamina {

@@ -27,6 +27,9 @@ using Real = double;
 using Int = std::int64_t;
 using Uint = std::uint64_t;
 
+/// What operators that take integers only give for real numbers: never asked.
+inline constexpr Real kNoReal = std::numeric_limits<Real>::quiet_NaN();
+
 template <class T>
 concept Whole = std::is_same_v<T, Int> || std::is_same_v<T, Uint>;
 
@@ -207,7 +210,7 @@ LAMINA_REAL(Sinh, numbers, Trait::monotone, "Hyperbolic sine", std::sinh(x))
 LAMINA_REAL(Sqrt, numbers, Trait::none, "Square root", std::sqrt(x))
 LAMINA_REAL(Tan, numbers, Trait::none, "Tangent", std::tan(x))
 LAMINA_BOTH(LogicalNot, booleans, Trait::none, "True where x is false", Real(x == 0), x == 0)
-LAMINA_BOTH(BitwiseNot, integers, Trait::none, "Every bit flipped", Real(x == 0), ~x)
+LAMINA_BOTH(BitwiseNot, integers, Trait::none, "Every bit flipped", kNoReal, ~x)
 LAMINA_BOTH(Relu, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, negative(x) ? 0 : x)
 LAMINA_REAL(Sigmoid, numbers, Trait::monotone, "1 / (1 + exp(-x))", sigmoid(x))
 LAMINA_REAL(Tanh, numbers, Trait::monotone, "Hyperbolic tangent", std::tanh(x))
@@ -229,11 +232,11 @@ LAMINA_BINARY(SquaredDifference, numbers, Trait::commutative, "(a - b)^2", (a - 
 LAMINA_BINARY(LogicalAnd, booleans, Trait::commutative, "a and b", Real(a != 0 && b != 0), a != 0 && b != 0)
 LAMINA_BINARY(LogicalOr, booleans, Trait::commutative, "a or b", Real(a != 0 || b != 0), a != 0 || b != 0)
 LAMINA_BINARY(LogicalXor, booleans, Trait::commutative, "Exactly one of a and b", Real((a != 0) != (b != 0)), (a != 0) != (b != 0))
-LAMINA_BINARY(BitwiseAnd, integers, Trait::commutative, "Bits set in both", 0, a & b)
-LAMINA_BINARY(BitwiseOr, integers, Trait::commutative, "Bits set in one or both", 0, a | b)
-LAMINA_BINARY(BitwiseXor, integers, Trait::commutative, "Bits set in exactly one", 0, a ^ b)
-LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", 0, shifted_left(a, b))
-LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", 0, shifted_right(a, b))
+LAMINA_BINARY(BitwiseAnd, integers, Trait::commutative, "Bits set in both", kNoReal, a & b)
+LAMINA_BINARY(BitwiseOr, integers, Trait::commutative, "Bits set in one or both", kNoReal, a | b)
+LAMINA_BINARY(BitwiseXor, integers, Trait::commutative, "Bits set in exactly one", kNoReal, a ^ b)
+LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", kNoReal, shifted_left(a, b))
+LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", kNoReal, shifted_right(a, b))
 LAMINA_COMPARISON(Equal, anything, Trait::commutative, "a == b", a == b)
 LAMINA_COMPARISON(NotEqual, anything, Trait::commutative, "a != b", a != b)
 LAMINA_COMPARISON(Less, anything, Trait::none, "a < b", a < b)

@@ -3,7 +3,6 @@
 
 #include "ops/axes.h"
 #include "ops/movement.h"
-#include "ops/operators.h"
 #include "ops/slicing.h"
 #include "ops/strided.h"
 

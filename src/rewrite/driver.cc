@@ -1,7 +1,7 @@
 #include "rewrite/driver.h"
 
 #include <algorithm>
-#include <chrono>
+#include <deque>
 #include <unordered_set>
 
 #include "base/nearest.h"
@@ -9,8 +9,6 @@
 
 namespace lamina {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostVisited = 512;  // readers looked at again after one rewrite
 constexpr std::size_t kRewritesPerNode = 50;
@@ -127,10 +125,8 @@ bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
   for (const auto* rule : active_) {
     if (!root_fits(graph, rule->pattern, graph.node(id))) continue;
     auto& count = ledger_.counts()[rule->name];
-    const auto start = Clock::now();
     ++count.tries;
     const bool fired = try_rule(graph, *rule, id, work);
-    count.microseconds += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     if (fired) {
       ++count.hits;
       ++work.hits[rule->name];

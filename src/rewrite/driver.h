@@ -1,7 +1,5 @@
 #pragma once
 /// Applies rules to a graph until none fits any more.
-#include <deque>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

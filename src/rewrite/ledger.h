@@ -26,7 +26,6 @@ class Ledger {
  public:
   struct Count {
     std::size_t tries = 0, hits = 0, refusals = 0;
-    double microseconds = 0;
   };
 
   void fired(std::string rule, std::string node, std::vector<std::string> sources, std::string became);

@@ -43,11 +43,6 @@ Pattern Pattern::any_order() const {
   return *this;
 }
 
-Pattern Pattern::where(Guard guard) const {
-  word_->guards.push_back(std::move(guard));
-  return *this;
-}
-
 Pattern Pattern::that(NodeTest fits) const {
   word_->fits = [first = word_->fits, second = std::move(fits)](const Graph& g, const Node& n) {
     return first(g, n) && second(g, n);
@@ -61,7 +56,6 @@ Pattern Pattern::only_if(std::function<bool(const Graph&, ValueId)> fits) const 
 }
 
 Pattern any() { return Pattern(new_word(Word::Kind::any)); }
-Pattern maybe() { return Pattern(new_word(Word::Kind::maybe)); }
 Pattern constant() { return Pattern(new_word(Word::Kind::constant)); }
 Pattern constant_only() {
   return any().only_if([](const Graph& g, ValueId v) { return g.constant(v) != nullptr; });
@@ -155,7 +149,7 @@ class Matcher {
         if (node(p.word(), id, next)) return true;
       return false;
     }
-    if (word.kind != Word::Kind::node || !word.fits(graph_, n) || n.inputs.size() < least_inputs(word))
+    if (word.kind != Word::Kind::node || !word.fits(graph_, n) || n.inputs.size() < word.parts.size())
       return false;
     bind({&word, n.outputs.empty() ? ValueId{} : n.outputs[0], id, {}});
     const bool done = inputs(word, n, 0, false, next) || (word.any_order && inputs(word, n, 0, true, next));
@@ -164,12 +158,6 @@ class Matcher {
   }
 
  private:
-  static std::size_t least_inputs(const Word& word) {
-    std::size_t count = word.parts.size();
-    while (count > 0 && word.parts[count - 1].word().kind == Word::Kind::maybe) --count;
-    return count;
-  }
-
   bool inputs(const Word& word, const Node& n, std::size_t i, bool swapped, const Next& next) {
     if (i == word.parts.size()) return next();
     const auto slot = swapped ? word.parts.size() - 1 - i : i;
@@ -179,7 +167,7 @@ class Matcher {
 
   bool value(const Word& word, ValueId v, const Next& next) {
     if (const auto* b = match_.find(word)) return b->value == v && next();
-    if (!v.valid() && word.kind != Word::Kind::maybe) return false;
+    if (!v.valid()) return false;
     if (word.fits_value && !word.fits_value(graph_, v)) return false;
     switch (word.kind) {
       case Word::Kind::node: {
@@ -273,8 +261,6 @@ Verdict check_word(const Match& match, const Word& word, const Pattern& pattern)
   if (word.used_once) {
     if (auto v = read_only_by(match.graph(), value, matched_reader(match, value)); !v) return v;
   }
-  for (const auto& guard : word.guards)
-    if (auto v = guard(match, value); !v) return v;
   return Verdict::yes();
 }
 

@@ -8,7 +8,7 @@
 ///   auto root = is<Multiply>(conv, s).any_order();
 ///
 /// Kinds (operators, literal numbers) must fit, else there is no match and nothing is said. Guards
-/// (constant(), used_once(), where()) are looked at after all kinds fit; a guard that fails is a refusal with
+/// (constant(), used_once()) are looked at after all kinds fit; a guard that fails is a refusal with
 /// a sentence of its own.
 #include <functional>
 #include <memory>
@@ -24,9 +24,6 @@ namespace lamina {
 class Match;
 struct Word;
 
-/// Looks at a value that a word stands for.
-using Guard = std::function<Verdict(const Match&, ValueId)>;
-
 /// Decides from the node and what it reads whether it is of some kind.
 using NodeTest = std::function<bool(const Graph&, const Node&)>;
 
@@ -38,7 +35,6 @@ class Pattern {
   Pattern used_once() const;
   /// The two inputs may come in either order.
   Pattern any_order() const;
-  Pattern where(Guard guard) const;
   /// Narrows the kind of a node: others are no match.
   Pattern that(NodeTest fits) const;
   /// Narrows the kind of a value: others are no match.
@@ -52,7 +48,6 @@ class Pattern {
 using Patterns = std::vector<Pattern>;
 
 Pattern any();            ///< any value
-Pattern maybe();          ///< any value, or an absent optional input
 Pattern constant();       ///< guard: a constant
 Pattern constant_only();  ///< a constant; other values are no match
 Pattern variable();       ///< a value that is not a constant; constants are no match
@@ -83,7 +78,7 @@ requires(sizeof...(Ops) > 0) Pattern is(Inputs... inputs) {
 }
 
 struct Word {
-  enum class Kind { any, maybe, constant, number, node, either, chain };
+  enum class Kind { any, constant, number, node, either, chain };
   Kind kind = Kind::any;
   std::string noun;
   double number = 0;
@@ -91,7 +86,6 @@ struct Word {
   std::function<bool(const Graph&, ValueId)> fits_value;
   Patterns parts;  ///< inputs of a node; alternatives; link and end of a chain
   bool any_order = false, used_once = false;
-  std::vector<Guard> guards;
 };
 
 /// Where the words of a pattern were found.

@@ -1,7 +1,6 @@
 #include "tool/common.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <condition_variable>
 #include <fstream>

@@ -14,11 +14,6 @@ OptionHandle OptionHandle::excludes(OptionHandle other) const {
   return *this;
 }
 
-OptionHandle OptionHandle::hidden() {
-  option_->group("");
-  return *this;
-}
-
 bool OptionHandle::given() const { return option_->count() > 0; }
 
 OptionHandle OptionSet::flag(const std::string& names, bool& value, const std::string& doc) {

@@ -18,8 +18,6 @@ class OptionHandle {
   OptionHandle required();
   /// A command line that has both is wrong.
   OptionHandle excludes(OptionHandle other) const;
-  /// Is understood, but not listed by --help.
-  OptionHandle hidden();
   bool given() const;  ///< once the command line has been read
 
  private:

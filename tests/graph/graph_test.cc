@@ -26,9 +26,7 @@ void expect_sound(const Graph& g) { EXPECT_EQ(verify(g), Strings{}); }
 TEST(Op, IsAValue) {
   const Op a = test::Compute{{1, 2}, 3}, b = test::Compute{{1, 2}, 3}, c = test::Compute{{1, 2}, 4};
   EXPECT_TRUE(a == b);
-  EXPECT_EQ(a.hash(), b.hash());
   EXPECT_FALSE(a == c);
-  EXPECT_NE(a.hash(), c.hash());
   EXPECT_FALSE(a == Op(test::Relu{}));
   EXPECT_TRUE(a.is<test::Compute>());
   EXPECT_EQ(a.as<test::Relu>(), nullptr);

@@ -10,7 +10,7 @@ import unittest
 
 TOOL = os.environ["LAMINA_TOOL"]
 SHARED = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models"
-# A folder of networks made by ../shared/bench/compare.py --make-classics, when it is said.
+# A folder of networks that bench/networks made, when it is said.
 CLASSICS = pathlib.Path(os.environ.get("LAMINA_CLASSICS", os.devnull))
 PACKAGED = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models"
 # Of packages: the names and shapes of their inputs.

@@ -1,4 +1,6 @@
-#include "formats/ir/ir_reader.h"
+/// OpenVINO IR, versions 10 and 11: the .xml with the network and the .bin with its constants, which is asked
+/// for only when a constant needs it.
+#include "formats/loaded.h"
 
 #include <set>
 
