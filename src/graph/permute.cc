@@ -69,7 +69,11 @@ PermutedNode permuted(const Graph& graph, const Node& node, const Ints& order) {
     return out;
   }
   PermuteContext context(types, order);
-  out.verdict = node.op->permute(context);
+  try {
+    out.verdict = node.op->permute(context);
+  } catch (const Error& e) {  // such as an axis that nobody looks at as long as sizes are not known
+    out.verdict = Verdict::no("{}", e.what());
+  }
   if (out.verdict) out.made = std::move(context.result());
   return out;
 }

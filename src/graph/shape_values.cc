@@ -99,14 +99,23 @@ class Follower {
     return out;
   }
 
+  /// INT64_MAX stands for the end here, whatever it was before it was saturated.
+  std::optional<std::int64_t> bound(ValueId value, int depth) {
+    if (const auto* t = graph_.constant(value); t && is_integer(t->element_type()) && t->size() == 1)
+      return to_ints(*t)[0];
+    const auto v = of(value, depth + 1);
+    if (!v || v->size() != 1 || !(*v)[0].known()) return std::nullopt;
+    return (*v)[0].size();
+  }
+
   Known slice(const Node& n, int depth) {
     const auto data = of(n.inputs[0], depth + 1);
     if (!data || graph_.type(n.inputs[0]).shape.rank() != 1) return std::nullopt;
     std::int64_t bounds[3];
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto v = of(n.inputs[i + 1], depth + 1);
-      if (!v || v->size() != 1 || !(*v)[0].known()) return std::nullopt;
-      bounds[i] = (*v)[0].size();
+      const auto b = bound(n.inputs[i + 1], depth);
+      if (!b) return std::nullopt;
+      bounds[i] = *b;
     }
     const auto size = static_cast<std::int64_t>(data->size());
     if (bounds[2] != 1) return std::nullopt;

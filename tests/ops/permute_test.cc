@@ -94,6 +94,7 @@ TEST(PermuteHook, refusesWithAReason) {
   EXPECT_EQ(refusal(Gather{1}, {x, TensorType{ElementType::i64, {2, 3}}, Tensor::scalar<std::int64_t>(1)},
                     {0, 2, 1}),
             "it has batch dimensions");
+  EXPECT_EQ(refusal(Quantize{.axis = 5}, {x, f32({dim("k")})}, {0, 2, 1}), "axis is 5, wanted -3..2");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "graph/verify.h"
 #include "op_testing.h"
 #include "ops/elementwise.h"
+#include "ops/movement.h"
 
 namespace lamina::testing {
 namespace {
@@ -34,6 +35,20 @@ TEST(Reshape, FollowsShapeArithmetic) {
   const auto flat = g.add(Reshape{}, {x, shape});
   EXPECT_EQ(to_string(g.type(flat)), "f32[N,2]");
   EXPECT_EQ(to_string(g.type(shape)), "i64[2]");
+}
+
+/// "To the end", as PyTorch writes it.
+TEST(ShapeArithmetic, SlicesToTheLargestInteger) {
+  Graph g;
+  const auto x = g.add_input("x", f32({dim("N"), 6, dim("H")}));
+  const auto number = [&](std::int64_t n) { return g.add_constant(Tensor::of({1}, std::vector{n})); };
+  const auto shape = g.add(ShapeOf{}, {x});
+  for (const auto end : {INT64_MAX, std::int64_t{7}, std::int64_t{3}}) {
+    const auto known = dims_of_value(g, g.add(Slice{}, {shape, number(1), number(end), number(1)}));
+    ASSERT_TRUE(known.has_value());
+    ASSERT_EQ(known->size(), 2u);
+    EXPECT_EQ(known->at(0), Dim(6));
+  }
 }
 
 TEST(ShapeArithmetic, KnowsNothingOfWhatItsTypeCutsOff) {
