@@ -1,5 +1,6 @@
 """The engines in turns on one model: what each gives in every round."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -7,7 +8,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -78,16 +79,17 @@ class Turns:
     # --- one round after the other ---
 
     def _afresh(self, model: pathlib.Path, results: Json) -> None:
-        """Load and memory: a new process for every value; the first round warms files and caches only."""
-        for turn in range(self.settings.rounds + 1):
+        """Load and memory: a new process for every value, behind one that is judged and warms files and caches."""
+        with self._started(model, results) as engines:
+            self._judge(engines, results)
+        for turn in range(self.settings.rounds):
             for label in rotated(list(results), turn):
                 engine = attempt(results[label], partial(self._start, label, model))
                 if engine is None:
                     continue
-                results[label]["name"] = engine.name
                 value = attempt(results[label], partial(self._fresh_value, engine))
                 engine.stop()
-                if turn and value is not None:
+                if value is not None:
                     results[label]["values"].append(value)
 
     def _fresh_value(self, engine: Engine) -> float:
@@ -98,13 +100,7 @@ class Turns:
 
     def _alternate(self, model: pathlib.Path, results: Json) -> None:
         """Latency and throughput: all are loaded and warm; slices in turn, the order rotating."""
-        engines: dict[str, Engine] = {}
-        try:
-            for label, result in results.items():
-                engine = attempt(result, partial(self._start, label, model))
-                if engine is not None:
-                    engines[label] = engine
-                    result["name"] = engine.name
+        with self._started(model, results) as engines:
             self._judge(engines, results)
             for turn in range(-1, self.settings.rounds):  # the first turn warms
                 for label in rotated(list(engines), turn):
@@ -113,6 +109,18 @@ class Turns:
                     time.sleep(0.01)  # lets the engine's threads stop spinning
                     if answer is not None and turn >= 0:
                         results[label]["values"].append(self._value(answer))
+
+    @contextlib.contextmanager
+    def _started(self, model: pathlib.Path, results: Json) -> Iterator[dict[str, Engine]]:
+        """All that can be had, loaded."""
+        engines: dict[str, Engine] = {}
+        try:
+            for label, result in results.items():
+                engine = attempt(result, partial(self._start, label, model))
+                if engine is not None:
+                    engines[label] = engine
+                    result["name"] = engine.name
+            yield engines
         finally:
             for engine in engines.values():
                 engine.stop()
@@ -151,7 +159,7 @@ class Turns:
     def _start(self, label: str, model: pathlib.Path) -> Engine:
         s = self.settings
         name, _, kept = label.partition("+")
-        cache = self._at / f"cache-{name}-{model.stem}" if kept else None
+        cache = self._at / f"cache-{name}-{abs(hash(model))}" if kept else None
         if cache:
             cache.mkdir(exist_ok=True)
         hint = "throughput" if s.mode == "throughput" else "latency"

@@ -30,10 +30,10 @@ def ratio(mine: list[float], other: list[float]) -> float:
     return statistics.median(y / x for x, y in zip(mine, other, strict=False))
 
 
-def digest(engines: Json) -> Json:
-    """What is kept of one network's results: {engine: {value, ratio}}, or {engine: {failed}}."""
+def digest(engines: Json, rounds: int) -> Json:
+    """What is kept of one network's results: {engine: {value, ratio}}, or {engine: {failed}}; and the rounds."""
     own = engines.get(SUBJECT, {})
-    kept: Json = {}
+    kept: Json = {"rounds": rounds}
     for engine in (SUBJECT, *PEERS):
         if engine not in engines:
             continue
@@ -89,6 +89,16 @@ def results(data: Json, mode: str, threads: str) -> dict[str, Json]:
         for name, network in sorted(data.get("networks", {}).items())
         if threads in network.get(mode, {})
     }
+
+
+def rounds(data: Json) -> str:
+    """Of all that was measured: "7", "5 to 7"."""
+    usual = data.get("rounds", "?")
+    networks = data.get("networks", {}).values()
+    found = sorted(
+        {e.get("rounds", usual) for n in networks for part in n.values() for e in part.values()}, key=str
+    )
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else str(found[0])
 
 
 def thread_counts(data: Json, mode: str) -> list[str]:

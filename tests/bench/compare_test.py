@@ -127,6 +127,9 @@ class TurnsOfEngines(WithStandIn):
         results = self.turns("openvino", mode="load").run(self.model)
         self.assertEqual(results["lamina"]["values"], [3.0] * 3)
         self.assertEqual(set(results), {"lamina", "openvino", "openvino+cache"})
+        wrong = self.turns("onnxruntime", "wrong", mode="load").run(self.model)["wrong"]
+        self.assertIn("differ from onnxruntime's by 0.5", wrong["failed"])
+        self.assertNotIn("median", wrong)
         results = self.turns("openvino", mode="memory", rounds=1).run(self.model)
         self.assertGreater(results["lamina"]["median"], 1)
 
@@ -246,6 +249,17 @@ class Command(WithStandIn):
         self.assertEqual(self.run_command(self.model, "--floor", 2.5)[0], 1)
         self.assertEqual(self.run_command(self.model, "--bar", 2.5)[0], 1)
         self.assertEqual(self.run_command(self.model, "--floor", 0.1, peers=("dead",))[0], 1)
+
+    def test_models_of_one_name_have_rows_of_their_own(self) -> None:
+        other = self.at / "other" / "net.onnx"
+        other.parent.mkdir()
+        other.touch()
+        status, said = self.run_command(self.model, other, "--json", self.at / "out.json")
+        self.assertEqual(status, 0, said)
+        written = json.loads((self.at / "out.json").read_text())["models"]
+        self.assertEqual(list(written), [str(self.model), str(other)])
+        status, said = self.run_command(self.model, self.model)
+        self.assertEqual((status, said), (2, f"bench/compare: {self.model} is there twice\n"))
 
     def test_user_mistakes(self) -> None:
         status, said = self.run_command(self.at / "nowhere.onnx")

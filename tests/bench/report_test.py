@@ -26,6 +26,8 @@ COMPARE = textwrap.dedent("""
         }
         if name == "b":
             models[name]["onnxruntime"] = {"failed": "no"}
+        if name == "c":
+            models[name]["openvino"] = {"failed": "openvino: outputs differ from onnxruntime's by 0.2"}
     pathlib.Path(words[words.index("--json") + 1]).write_text(json.dumps({"models": models}))
 """)
 
@@ -36,7 +38,7 @@ class Report(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.at = pathlib.Path(self.folder.name)
         (self.at / "compare.py").write_text(COMPARE)
-        for name in ("lamina", "a.onnx", "b.onnx"):
+        for name in ("lamina", "a.onnx", "b.onnx", "c.onnx"):
             (self.at / name).touch()
 
     def run_report(self, *words: object) -> subprocess.CompletedProcess[str]:
@@ -54,7 +56,8 @@ class Report(unittest.TestCase):
         self.assertEqual(data["versions"]["openvino"], "OpenVINO 2026")
         page = (self.at / "performance.md").read_text()
         self.assertIn("| a | 2.1 | 1.50 | 0.50 | 2.1 | 1.50 | 0.50 |", page)
-        self.assertIn("| b | 2.1 | 1.50 | fails |", page)
+        self.assertIn("| b | 2.1 | 1.50 | cannot |", page)
+        self.assertIn("median over 7 rounds", page)
         # the better peer is ONNX Runtime for a, OpenVINO for b: sqrt(0.5 * 1.5)
         self.assertIn("**latency, 1 thread**: geometric mean **0.87**", page)
         picture = ET.parse(self.at / "performance.svg").getroot()
@@ -66,6 +69,14 @@ class Report(unittest.TestCase):
         self.assertEqual(self.run_report().returncode, 0)
         self.assertEqual((self.at / "performance.md").read_text(), page)
         self.assertTrue((self.at / "performance.svg").exists())
+
+    def test_what_was_measured_before_keeps_its_rounds(self) -> None:
+        by = ["--compare", self.at / "compare.py"]
+        self.assertEqual(self.run_report(self.at / "a.onnx", *by).returncode, 0)
+        self.assertEqual(self.run_report(self.at / "c.onnx", *by, "--rounds", "3").returncode, 0)
+        page = (self.at / "performance.md").read_text()
+        self.assertIn("median over 3 to 7 rounds", page)
+        self.assertIn("| c | 2.1 | wrong | 0.50 |", page)
 
     def test_says_what_it_needs(self) -> None:
         done = self.run_report(self.at / "a.onnx", "--compare", self.at / "nowhere.py")
