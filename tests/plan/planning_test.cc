@@ -51,10 +51,13 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 namespace lamina::testing {
 namespace {
 
-/// N stands for the batch.
+/// N stands for the batch, or for the depth of a volume.
 const char* const kGraphs[] = {
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,3,3] seed(1)\n y = Convolution(x, w) "
     "pads_begin=[1,1] pads_end=[1,1]\n}\n",
+    "graph (x: f32[1,3,N,3,3]) -> (y) {\n w = const f32[8,3,3,3,3] seed(1)\n y = Convolution(x, w) "
+    "pads_begin=[1,1,1] pads_end=[1,1,1] strides=[1,1,1] dilations=[1,1,1]\n}\n",
+    "graph (x: f32[1,3,N,3,3]) -> (y) {\n y = MaxPool(x) kernel=[1,2,2] strides=[1,1,1]\n}\n",
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,1,1] seed(1)\n y = Convolution(x, w)\n}\n",
     "graph (x: f32[N,3,8,8]) -> (y) {\n w = const f32[24,3,3,3] seed(1)\n y = Convolution(x, w)\n}\n",
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[16,1,3,3] seed(1)\n y = Convolution(x, w) "
@@ -95,7 +98,8 @@ const char* const kGraphs[] = {
 };
 
 std::string with_batch(std::string text, const std::string& batch) {
-  for (std::size_t at; (at = text.find("[N")) != std::string::npos;) text.replace(at + 1, 1, batch);
+  for (const char* n : {"[N", ",N"})
+    for (std::size_t at; (at = text.find(n)) != std::string::npos;) text.replace(at + 1, 1, batch);
   return text;
 }
 

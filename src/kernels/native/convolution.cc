@@ -25,6 +25,15 @@ using gemm::Epilogue;
 using gemm::Product;
 using windows::Geometry;
 
+/// Each plane of a volume has regions of its own: their number must not grow with the data.
+constexpr std::int64_t kMostRegions = 4096;
+
+std::int64_t regions_of(const Geometry& g) {
+  std::int64_t planes = 0;
+  for (const auto& z : windows::runs_of(g, 0)) planes += z.count;
+  return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
+}
+
 Product product_of(const Geometry& g, const Source& s, bool staged) {
   const std::int64_t channels = g.inputs / g.groups;
   Product p(g.taps() * channels, g.outputs / g.groups, run_length(g, s));
@@ -122,6 +131,8 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
   const Geometry g = windows::geometry_of(v);
   if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
     return answers.refuse("native", "a depthwise convolution");
+  if (const auto n = regions_of(g); n > kMostRegions)
+    return answers.refuse("native", "{} regions of planes and borders, wanted at most {}", n, kMostRegions);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const bool plain = layout == Layout::plain;
     if (plain && (g.transposed || g.inputs / g.groups > 4)) continue;  // k would be scattered
