@@ -231,7 +231,7 @@ Shape adaptive_shape(const InferContext& c) {
     c.require(sizes->size() == axes, "output shape has {} entries, wanted {}", sizes->size(), axes);
     const Dim d = (*sizes)[i];
     c.require(!d.known() || (d.size() >= 1 && d.size() <= INT32_MAX),
-              "output shape has the entry {}, wanted 1 or more", d.low());
+              "output shape has the entry {}, wanted 1 to {}", d.low(), INT32_MAX);
     c.require(!x.ranked() || x[i + 2].high() >= 1, "input has shape {}, wanted spatial sizes of 1 or more",
               to_string(x));
     out.push_back(d);

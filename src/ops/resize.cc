@@ -324,7 +324,7 @@ void Interpolate::infer(InferContext& c) const {
   for (std::size_t k = 0; k < axes->size(); ++k) {
     const auto& in = out[(*axes)[k]];
     c.require(!sizes[k].known() || (sizes[k].size() >= 0 && sizes[k].size() < kLargest),
-              "size {}, wanted 0 or more", sizes[k].low());
+              "size {}, wanted 0 to {}", sizes[k].low(), kLargest - 1);
     c.require(!in.is(0) || sizes[k].low() == 0, "an axis of size 0 is resized to {}, wanted 0",
               to_string(sizes[k]));
     out[(*axes)[k]] = sizes[k];

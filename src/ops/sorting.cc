@@ -88,7 +88,8 @@ void TopK::infer(InferContext& c) const {
     out[along] = k && k->size() == 1 ? k->front() : Dim(0, x[along].high());
     if (out[along].known())
       c.require(out[along].size() >= 0 && out[along].size() <= x[along].high(),
-                "k is {}, axis {} of {} is shorter", out[along].size(), along, to_string(x));
+                "k is {}, wanted 0 to {} (axis {} of {})", out[along].size(), to_string(x[along]), along,
+                to_string(x));
   }
   c.set(0, c.element(0), out);
   if (c.outputs() > 1) c.set(1, index_element_type, out);

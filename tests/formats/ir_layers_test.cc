@@ -274,6 +274,22 @@ TEST(IrLayers, LstmCellWithGatesInAnotherOrder) {
   EXPECT_NEAR(values(y("opset1", "weights_format=\"icof\"", {20, 1, 20, 0}))[0], wanted, 1e-5);
 }
 
+TEST(IrLayers, LstmSequenceWithGatesInAnotherOrder) {
+  const auto y = [](const std::string& opset, const std::string& data, const Values& w) {
+    return result_of({"LSTMSequence",
+                      opset,
+                      "hidden_size=\"1\" direction=\"forward\" " + data,
+                      {1, 1, 1},
+                      {1},
+                      {floats({1, 1, 1}, {0}), floats({1, 1, 1}, {0}), integers({1}, {1}),
+                       floats({1, 4, 1}, w), floats({1, 4, 1}, {0, 0, 0, 0}), floats({1, 4}, {0, 0, 0, 0})}});
+  };
+  const float wanted = std::tanh(std::tanh(1.0F));
+  EXPECT_NEAR(values(y("opset5", "", {0, 20, 1, 20}))[0], wanted, 1e-5);
+  EXPECT_NEAR(values(y("opset1", "weights_format=\"fico\"", {0, 20, 1, 20}))[0], wanted, 1e-5);
+  EXPECT_NEAR(values(y("opset1", "weights_format=\"icof\"", {20, 1, 20, 0}))[0], wanted, 1e-5);
+}
+
 TEST(IrLayers, StridedSliceMasks) {
   const auto y = result_of(
       {"StridedSlice",

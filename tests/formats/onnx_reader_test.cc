@@ -50,6 +50,18 @@ TEST(OnnxReader, InitializersListedAsInputsAreConstants) {
   EXPECT_EQ(values(interpret(m.graph, {floats({2}, {1, 2})})[0]), (Floats32{3, 8}));
 }
 
+/// The inverse of nothing along a long axis would take as long as the axis.
+TEST(OnnxReader, OutputsOfUniqueThatNobodyReadsAreNotMade) {
+  for (const Texts& outputs : {Texts{"y"}, Texts{"y", ""}, Texts{"y", "", "inverse"}}) {
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"0", "5"});
+    g.node("Unique", {"x"}, outputs, {attribute("axis", 1)}).output("y");
+    const auto m = read_onnx_bytes(onnx_model(g));
+    const auto& made = m.graph.node(m.graph.producer(m.graph.find_value("y"))).outputs;
+    EXPECT_EQ(made.size(), outputs.back().empty() ? 1 : outputs.size());
+  }
+}
+
 TEST(OnnxReader, NodesAreSorted) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"1"}).node("Add", {"b", "a"}, {"y"}).node("Neg", {"a"}, {"b"});

@@ -51,13 +51,14 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 namespace lamina::testing {
 namespace {
 
-/// N stands for the batch, or for the depth of a volume.
+/// N stands for the batch, for the depth of a convolved volume, or for the length of a picture.
 const char* const kGraphs[] = {
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,3,3] seed(1)\n y = Convolution(x, w) "
     "pads_begin=[1,1] pads_end=[1,1]\n}\n",
     "graph (x: f32[1,3,N,3,3]) -> (y) {\n w = const f32[8,3,3,3,3] seed(1)\n y = Convolution(x, w) "
     "pads_begin=[1,1,1] pads_end=[1,1,1] strides=[1,1,1] dilations=[1,1,1]\n}\n",
-    "graph (x: f32[1,3,N,3,3]) -> (y) {\n y = MaxPool(x) kernel=[1,2,2] strides=[1,1,1]\n}\n",
+    "graph (x: f32[1,3,N,3]) -> (y) {\n s = const f32[1] {20}\n a = const i64[1] {2}\n y = "
+    "Interpolate(x, s, a) mode=linear shape_calculation_mode=scales\n}\n",
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[24,16,1,1] seed(1)\n y = Convolution(x, w)\n}\n",
     "graph (x: f32[N,3,8,8]) -> (y) {\n w = const f32[24,3,3,3] seed(1)\n y = Convolution(x, w)\n}\n",
     "graph (x: f32[N,16,8,8]) -> (y) {\n w = const f32[16,1,3,3] seed(1)\n y = Convolution(x, w) "

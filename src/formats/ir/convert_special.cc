@@ -114,37 +114,53 @@ void split(LayerContext& c) {
   c.finish(c.op("Split"), c.all_inputs());
 }
 
-/// Gates [4h, ...] in IR's order f, i, c, o from another one.
-ValueId reordered_gates(LayerContext& c, ValueId value, const std::string& format, const std::string& what) {
-  const ValueId axis = c.constant(Tensor::scalar<std::int64_t>(0), what + "_axis");
+/// Gates, 4h of them along an axis, in IR's order f, i, c, o from another one.
+ValueId reordered_gates(LayerContext& c, ValueId value, std::int64_t along, const std::string& format,
+                        const std::string& what) {
+  const ValueId axis = c.constant(Tensor::scalar(along), what + "_axis");
   const auto node = c.graph().add_node(c.plain_op("Split", {{"num_splits", std::int64_t{4}}}), {value, axis},
                                        c.layer().name + "/" + what + "_gates", 4);
   const auto gates = c.graph().node(node).outputs;
   std::vector<ValueId> wanted;
   for (const char gate : std::string_view("fico")) wanted.push_back(gates[format.find(gate)]);
-  return c.add(c.plain_op("Concat", {{"axis", std::int64_t{0}}}), wanted, what);
+  return c.add(c.plain_op("Concat", {{"axis", along}}), wanted, what);
 }
 
-/// LSTMCell-1 could have other orders of gates, no bias, and peepholes.
-void lstm_cell(LayerContext& c) {
-  if (c.opset() >= 4) {
-    c.want_inputs(6, 6);
-    return c.finish(c.op("LSTMCell"), c.all_inputs());
-  }
-  c.want_inputs(5, 7);
+/// The first operation sets had other orders of gates and peepholes, behind `inputs` others of which the last
+/// three are weights and bias. Gates lie along axis `along`.
+void first_lstm(LayerContext& c, const char* name, std::size_t inputs_without, std::int64_t along) {
   const std::string format = lower(c.text("weights_format", "fico"));
   auto inputs = c.all_inputs();
-  if (inputs.size() == 7) throw NotSupported{"peepholes"};
-  Op op = c.op("LSTMCell");
+  if (inputs.size() > inputs_without) throw NotSupported{"peepholes"};
+  Op op = c.op(name);
   if (format != "fico") {
     std::string sorted = format;
     std::sort(sorted.begin(), sorted.end());
     c.require(sorted == "cfio", "weights_format=\"{}\", wanted an order of f, i, c, o", format.substr(0, 80));
     constexpr std::array kNames = {"W", "R", "B"};
-    for (std::size_t i = 3; i < inputs.size(); ++i)
-      inputs[i] = reordered_gates(c, inputs[i], format, kNames[i - 3]);
+    const auto first = inputs_without - kNames.size();
+    for (std::size_t i = first; i < inputs.size(); ++i)
+      inputs[i] = reordered_gates(c, inputs[i], along, format, kNames[i - first]);
   }
   c.finish(std::move(op), std::move(inputs));
+}
+
+void lstm_cell(LayerContext& c) {
+  if (c.opset() < 4) {
+    c.want_inputs(5, 7);  // the bias may be missing
+    return first_lstm(c, "LSTMCell", 6, 0);
+  }
+  c.want_inputs(6, 6);
+  c.finish(c.op("LSTMCell"), c.all_inputs());
+}
+
+void lstm_sequence(LayerContext& c) {
+  if (c.opset() < 5) {
+    c.want_inputs(7, 8);
+    return first_lstm(c, "LSTMSequence", 7, 1);
+  }
+  c.want_inputs(7, 7);
+  c.finish(c.op("LSTMSequence"), c.all_inputs());
 }
 
 void detection_output(LayerContext& c) {
@@ -173,6 +189,7 @@ constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
                                  Entry{"broadcast", broadcast},
                                  Entry{"split", split},
                                  Entry{"lstmcell", lstm_cell},
+                                 Entry{"lstmsequence", lstm_sequence},
                                  Entry{"detectionoutput", detection_output},
                                  Entry{"convert", convert_type}};
 

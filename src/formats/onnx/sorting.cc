@@ -62,8 +62,12 @@ Values convert_non_zero(Call& c) { return {c.add(NonZero{}, {c.in(0)})}; }
 Values convert_unique(Call& c) {
   Unique op;
   op.sorted = c.flag("sorted", true);
-  return c.add_all(
-      op, c.has_attribute("axis") ? Values{c.in(0), c.int_constant(c.i("axis", 0))} : Values{c.in(0)});
+  int outputs = 1;  // what nobody wants may be long where the values are none
+  for (int i = 1; i < 4; ++i)
+    if (c.wants(static_cast<std::size_t>(i))) outputs = i + 1;
+  Values inputs{c.in(0)};
+  if (c.has_attribute("axis")) inputs.push_back(c.int_constant(c.i("axis", 0)));
+  return c.add_all(op, std::move(inputs), outputs);
 }
 
 }  // namespace

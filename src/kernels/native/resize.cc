@@ -208,6 +208,9 @@ void run(const Code& code, const RunArgs& args) {
 }
 
 /// Every axis of the input; those that stay as they are have no table.
+/// Tables take some 30 bytes a position.
+constexpr std::int64_t kLongest = 1 << 23;
+
 Verdict tables_of(const NodeView& v, std::vector<std::optional<ResizeTable>>& out) {
   const auto& op = *v.op<Interpolate>();
   const auto x = v.dims(0), y = v.out_dims();
@@ -247,8 +250,9 @@ Verdict tables_of(const NodeView& v, std::vector<std::optional<ResizeTable>>& ou
   }
   out.assign(x.size(), std::nullopt);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (axes[i].picture > INT32_MAX || axes[i].out > INT32_MAX) return Verdict::no("axis {} is too long", i);
     if (!axes[i].resized && axes[i].padded == axes[i].picture) continue;
+    if (axes[i].picture > INT32_MAX || axes[i].out > kLongest)
+      return Verdict::no("axis {} becomes {} long, wanted at most {}", i, axes[i].out, kLongest);
     auto table = resize_table(op, axes[i]);
     if (!table.identity()) out[i] = std::move(table);
   }

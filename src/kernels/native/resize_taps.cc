@@ -72,8 +72,7 @@ struct Filter {
   bool normalize;  ///< to a sum of 1
 };
 
-Taps sample(const Filter& f, double x, std::int64_t first, std::int64_t last, std::int64_t size) {
-  Taps taps;
+void sample(const Filter& f, double x, std::int64_t first, std::int64_t last, std::int64_t size, Taps& taps) {
   double sum = 0;
   for (auto i = first; i <= last; ++i) {
     const bool inside = i >= 0 && i < size;
@@ -88,34 +87,41 @@ Taps sample(const Filter& f, double x, std::int64_t first, std::int64_t last, st
   }
   if (f.normalize)
     for (auto& t : taps) t.weight = sum == 0 ? 0 : t.weight / sum;
-  return taps;
 }
 
 /// Pillow filters areas.
-Taps pillow(const Interpolate& op, const ResizeAxis& a, std::int64_t o) {
+void pillow(const Interpolate& op, const ResizeAxis& a, std::int64_t o, Taps& taps) {
   const bool cubic = op.mode == InterpolateMode::bicubic_pillow;
   const double factor = static_cast<double>(a.padded) / static_cast<double>(a.out);
   const double wide = std::max(1.0, factor), radius = (cubic ? 2 : 1) * wide;
   const double centre = factor * (static_cast<double>(o) + 0.5);
   const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(centre - radius + 0.5));
   const auto end = std::min(a.padded, static_cast<std::int64_t>(centre + radius + 0.5));
-  return sample({cubic, op.cube_coeff, 1 / wide, true, true}, centre - 0.5, first, end - 1, a.padded);
+  sample({cubic, op.cube_coeff, 1 / wide, true, true}, centre - 0.5, first, end - 1, a.padded, taps);
 }
 
-/// Taps in the padded picture; nothing when the position lies outside of what tf_crop_and_resize shows.
-std::optional<Taps> taps_of(const Interpolate& op, const ResizeAxis& a, std::int64_t o) {
-  if (!a.resized) return Taps{{o, 1}};
+/// Adds the taps in the padded picture; false when the position lies outside of what tf_crop_and_resize
+/// shows.
+bool add_taps(const Interpolate& op, const ResizeAxis& a, std::int64_t o, Taps& taps) {
+  if (!a.resized) {
+    taps.push_back({o, 1});
+    return true;
+  }
   const bool linear_pillow = op.mode == InterpolateMode::bilinear_pillow;
-  if (linear_pillow || op.mode == InterpolateMode::bicubic_pillow) return pillow(op, a, o);
+  if (linear_pillow || op.mode == InterpolateMode::bicubic_pillow) {
+    pillow(op, a, o, taps);
+    return true;
+  }
   const auto size = static_cast<float>(a.padded);
   float x = place(op.coordinate_transformation_mode, a, static_cast<float>(o));
   if (op.coordinate_transformation_mode == CoordinateMode::tf_crop_and_resize && (x < 0 || x > size - 1))
-    return std::nullopt;
-  if (!std::isfinite(x)) return Taps{};
+    return false;
+  if (!std::isfinite(x)) return true;
   x = std::clamp(x, -(size + 4), 2 * (size + 4));  // far away is as good as this
   if (op.mode == InterpolateMode::nearest) {
     const auto at = static_cast<std::int64_t>(rounded(op.nearest_mode, x, a.scale < 1));
-    return Taps{{std::clamp<std::int64_t>(at, 0, a.padded - 1), 1}};
+    taps.push_back({std::clamp<std::int64_t>(at, 0, a.padded - 1), 1});
+    return true;
   }
   Filter f;
   f.cubic = op.mode == InterpolateMode::cubic;
@@ -125,16 +131,20 @@ std::optional<Taps> taps_of(const Interpolate& op, const ResizeAxis& a, std::int
   f.normalize = f.drop || a.filter_scale != 1;
   const double radius = std::min((f.cubic ? 2 : 1) / f.narrow, 16 + 4 * static_cast<double>(a.padded));
   const double centre = static_cast<double>(x);
-  return sample(f, centre, static_cast<std::int64_t>(std::floor(centre - radius)) + 1,
-                static_cast<std::int64_t>(std::floor(centre + radius)), a.padded);
+  sample(f, centre, static_cast<std::int64_t>(std::floor(centre - radius)) + 1,
+         static_cast<std::int64_t>(std::floor(centre + radius)), a.padded, taps);
+  return true;
 }
 
-/// Without those that read padding or count nothing, at places of the picture itself.
-Taps inside(const Taps& taps, const ResizeAxis& a) {
-  Taps kept;
-  for (const auto& t : taps)
-    if (t.weight != 0 && t.at >= a.pad && t.at < a.pad + a.picture) kept.push_back({t.at - a.pad, t.weight});
-  return kept;
+/// What a position reads, without what is padding or counts nothing, at places of the picture itself.
+ResizeTable::Special read_by(const Interpolate& op, const ResizeAxis& a, std::int64_t o, Taps& taps) {
+  using Special = ResizeTable::Special;
+  taps.clear();
+  if (!add_taps(op, a, o, taps)) return Special::outside;
+  std::erase_if(taps,
+                [&](const Tap& t) { return t.weight == 0 || t.at < a.pad || t.at >= a.pad + a.picture; });
+  for (auto& t : taps) t.at -= a.pad;
+  return taps.empty() ? Special::zero : Special::none;
 }
 
 }  // namespace
@@ -155,20 +165,21 @@ ResizeTable resize_table(const Interpolate& op, const ResizeAxis& axis) {
   ResizeTable table;
   table.in = axis.picture;
   table.out = axis.out;
-  std::vector<Taps> all;
-  bool any_special = false;
+  Taps taps;
   std::size_t most = 1;
+  bool any_special = false;
   for (std::int64_t o = 0; o < axis.out; ++o) {
-    const auto taps = taps_of(op, axis, o);
-    all.push_back(taps ? inside(*taps, axis) : Taps{});
-    const auto special = !taps ? Special::outside : all.back().empty() ? Special::zero : Special::none;
-    table.special.push_back(special);
-    any_special = any_special || special != Special::none;
-    most = std::max(most, all.back().size());
+    any_special |= read_by(op, axis, o, taps) != Special::none;
+    most = std::max(most, taps.size());
   }
-  if (!any_special) table.special.clear();
   table.taps = static_cast<std::int64_t>(most);
-  for (auto& taps : all) {
+  const auto count = static_cast<std::size_t>(axis.out);
+  table.index.reserve(count * most);
+  table.weight.reserve(count * most);
+  table.plain.reserve(count);
+  for (std::int64_t o = 0; o < axis.out; ++o) {
+    const auto special = read_by(op, axis, o, taps);
+    if (any_special) table.special.push_back(special);
     table.plain.push_back(taps.size() == 1 && taps[0].weight == 1);
     if (taps.empty()) taps.push_back({0, 0});
     // Halves of a weight give the same value, infinities included; a weight of 0 would not.
