@@ -2,8 +2,19 @@
 
 #include "ops/attention.h"
 #include "ops/convolution_depthwise.h"
+#include "ops/elementwise.h"
 
 namespace lamina {
+
+std::string operators_of(const Node& node) {
+  std::string out;
+  for (std::size_t b = 1; epilogue(node) && b < node.bodies.size(); ++b)  // what runs before
+    for (const auto id : node.bodies[b].order()) out += operators_of(node.bodies[b].node(id)) + "+";
+  if (!node.op.is<Elementwise>()) out += out.empty() ? node.op.name() : "Depthwise";
+  if (const Graph* body = epilogue(node))
+    for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
+  return out;
+}
 
 bool can_decompose(const Graph& graph, const Node& node) {
   return node.op.is<ConvolutionDepthwise>() ||

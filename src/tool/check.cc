@@ -6,15 +6,16 @@
 
 #include "base/error.h"
 #include "base/npz.h"
+#include "check/bisect.h"
+#include "check/judge.h"
+#include "check/replay.h"
+#include "check/rounding.h"
 #include "exec/single_step.h"
-#include "tool/bisect.h"
-#include "tool/judge.h"
-#include "tool/replay.h"
-#include "tool/rounding.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
+using namespace check;  // all that it judges by
 namespace {
 
 struct CheckOptions {

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "check/judge.h"
 #include "exec/program.h"
 #include "exec/single_step.h"
 #include "graph/same.h"
@@ -14,7 +15,6 @@
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tests/property/graph_builder.h"
-#include "tool/judge.h"
 
 namespace lamina::testing {
 namespace {
@@ -140,7 +140,7 @@ std::string wrong_steps(const Runner& runner, const Example::Run& run) {
 
 /// What rules changed, value by value (as `lamina check` judges it).
 std::string rewriting_problem(const Graph& original, const Graph& rewritten, const Example::Run& run) {
-  for (const auto& v : tool::judge_rewriting(original, run.inputs, rewritten).values)
+  for (const auto& v : check::judge_rewriting(original, run.inputs, rewritten).values)
     if (!v.ok())
       return fmt::format("rewriting: value {} made by {}: {}\n{}", v.name, v.made_by,
                          v.problem.empty() ? to_string(v.difference) : v.problem,

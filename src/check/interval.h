@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// A tensor and how far correct results may be off, element by element; without `radius` it is exact.
 struct Interval {
@@ -33,4 +33,4 @@ std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& i
 /// Operators that round to levels.
 bool rounds_to_levels(const Op& op);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

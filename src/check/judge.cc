@@ -1,21 +1,21 @@
-#include "tool/judge.h"
+#include "check/judge.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "base/error.h"
+#include "check/interval.h"
+#include "check/pieces.h"
+#include "check/rounding.h"
+#include "check/twins.h"
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
+#include "ops/decompose.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
-#include "tool/interval.h"
-#include "tool/layers.h"
-#include "tool/pieces.h"
-#include "tool/rounding.h"
-#include "tool/twins.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 constexpr std::size_t kTurns = 8;  // of a loop that are all judged
@@ -362,4 +362,4 @@ Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inpu
   return Judge(original, rewritten, options).run(inputs);
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,4 +1,4 @@
-#include "tool/difference.h"
+#include "check/difference.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "ops/eval.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
@@ -94,4 +94,4 @@ std::string to_string(const Difference& d) {
   return fmt::format("max {:.3g} of {:.3g} allowed, mean {:.2g}", d.max, d.limit, d.mean);
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -6,7 +6,7 @@
 
 #include "lamina/tensor.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// Floats: max <= absolute + relative * largest. Integers must be equal.
 struct Tolerance {
@@ -33,4 +33,4 @@ void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::ve
 
 std::string to_string(const Difference& d);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

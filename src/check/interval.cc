@@ -1,4 +1,4 @@
-#include "tool/interval.h"
+#include "check/interval.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "ops/eval.h"
 #include "ops/quantization.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// Of the sum of magnitudes; of what functions behind it give. No rounding makes an infinity of a number.
@@ -306,4 +306,4 @@ std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& i
   return results;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

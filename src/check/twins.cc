@@ -1,16 +1,16 @@
-#include "tool/twins.h"
+#include "check/twins.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/random.h"
+#include "check/difference.h"
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "ops/shaping.h"
-#include "tool/difference.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 constexpr std::size_t kSamples = 512;
@@ -98,4 +98,4 @@ Tensor Twins::of(const Tensor& value, const std::vector<SourceId>& sources) cons
   return found ? reordered_axes(found->tensor, best_order) : Tensor();
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

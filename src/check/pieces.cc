@@ -1,4 +1,4 @@
-#include "tool/pieces.h"
+#include "check/pieces.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 bool is_computed(const Graph& graph, ValueId v) {
@@ -190,4 +190,4 @@ Part part_of(const Graph& graph, const Section& section, const std::vector<Tenso
   return part;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

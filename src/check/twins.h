@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// All values that a graph makes from some inputs.
 class Twins {
@@ -22,4 +22,4 @@ class Twins {
   std::vector<Known> known_;
 };
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

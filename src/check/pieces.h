@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// Nodes between values at which a graph is cut, in the order of execution.
 struct Section {
@@ -37,4 +37,4 @@ struct Part {
 };
 Part part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,10 +1,10 @@
-#include "tool/rounding.h"
+#include "check/rounding.h"
 
 #include <algorithm>
 
-#include "tool/interval.h"
+#include "check/interval.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// A graph of the node alone, every operator of its epilogue behind it.
@@ -56,4 +56,4 @@ std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, cons
   return radius;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check
