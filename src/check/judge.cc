@@ -213,10 +213,10 @@ class Judge {
     InterpreterOptions options;
     options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
                           const std::vector<Tensor>& out) {
-      if (part.nodes[id.index] == runs) operands = in;
-      const auto& values = rewritten_.node(part.nodes[id.index]).outputs;
+      if (part.origins[id.index] == runs) operands = in;
+      const auto& values = rewritten_.node(part.origins[id.index]).outputs;
       for (std::size_t i = 0; i < out.size(); ++i) keep(rewritten_.value(values[i]).name, out[i]);
-      if (options_.observe) options_.observe(part.nodes[id.index], g, id, in, out);
+      if (options_.observe) options_.observe(part.origins[id.index], g, id, in, out);
     };
     return interpret(part.graph, given, options);
   }

@@ -3,35 +3,10 @@
 #include <algorithm>
 
 #include "check/interval.h"
+#include "graph/subgraph.h"
 
 namespace lamina::check {
-namespace {
-
-/// A graph of the node alone, every operator of its epilogue behind it.
-struct Alone {
-  Graph graph;
-  std::vector<Tensor> in;
-};
-
-Alone alone(const Graph& g, NodeId id, const std::vector<Tensor>& in) {
-  Alone a;
-  const Node& n = g.node(id);
-  std::vector<ValueId> inputs, seen(g.value_slots());
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-    const auto v = n.inputs[i];
-    if (v.valid() && !seen[v.index].valid()) {
-      seen[v.index] = a.graph.add_input("", {in[i].element_type(), Shape::of(in[i].shape())});
-      a.in.push_back(in[i]);
-    }
-    inputs.push_back(v.valid() ? seen[v.index] : ValueId{});
-  }
-  const auto copy = a.graph.add_node(n.op, std::move(inputs), n.name, -1, n.bodies);
-  a.graph.add_result("y", a.graph.node(copy).outputs[0]);
-  split_all(a.graph);
-  return a;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool quantises(const Graph& graph) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
@@ -48,10 +23,19 @@ std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, cons
   if (!node.op.has(Trait::epilogue) || node.op.has(Trait::elementwise) || node.outputs.size() != 1 ||
       !std::any_of(node.bodies.begin(), node.bodies.end(), quantises))
     return std::nullopt;
-  const auto a = alone(graph, id, in);
+  // The node alone, every operator of its epilogue behind it.
+  Subgraph alone(graph);
   std::vector<Interval> inputs;
-  for (const auto& t : a.in) inputs.push_back({t, {}});
-  auto radius = through(a.graph, inputs).at(0).radius;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto v = node.inputs[i];
+    if (!v.valid() || graph.constant(v) || std::count(alone.cut.begin(), alone.cut.end(), v)) continue;
+    alone.add_input(v, {in[i].element_type(), Shape::of(in[i].shape())});
+    inputs.push_back({in[i], {}});
+  }
+  alone.add_node(id);
+  alone.add_result("y", node.outputs[0]);
+  split_all(alone.graph);
+  auto radius = through(alone.graph, inputs).at(0).radius;
   if (radius.empty()) return std::nullopt;
   return radius;
 }
