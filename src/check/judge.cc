@@ -58,16 +58,16 @@ bool same_tensors(const std::vector<Tensor>& got, const std::vector<Tensor>& wan
   });
 }
 
-std::vector<Interval> exact(const std::vector<Tensor>& tensors) {
+std::vector<Interval> exact_intervals(const std::vector<Tensor>& tensors) {
   std::vector<Interval> out;
   for (const auto& t : tensors) out.push_back({t, {}});
   return out;
 }
 
 /// The section as single operators, with exact inputs.
-Graph singles(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
+Graph decomposed_part(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
   auto part = part_of(graph, section, inputs);
-  split_all(part.graph);
+  decompose_all(part.graph);
   return std::move(part.graph);
 }
 
@@ -223,16 +223,16 @@ class Judge {
 
   void grant_roundings(const Piece& piece, const std::vector<Tensor>& given, const std::vector<Tensor>& got,
                        const std::vector<Tensor>& wanted, std::vector<Difference>& found) const {
-    const auto now = singles(rewritten_, piece.rewritten, given);
+    const auto now = decomposed_part(rewritten_, piece.rewritten, given);
     const auto inputs = tensors(piece.original.inputs);
-    const auto then = singles(original_, piece.original, inputs);
+    const auto then = decomposed_part(original_, piece.original, inputs);
     const auto reckoned = [ranges = Ranges(then)](const Tensor& low, const Tensor& high) {
       return !ranges.has(low, high);
     };
     if (quantisers(now) > 1 &&
         judge_moved(now, given, Twins(then, inputs), {.reckoned = reckoned}, wanted, found))
       return;
-    const auto here = through(now, exact(given), {.reckoned = reckoned});
+    const auto here = propagate(now, exact_intervals(given), {.reckoned = reckoned});
     const auto grant_all = [&](const std::vector<Interval>& other) {
       bool enough = true;
       for (std::size_t i = 0; i < found.size(); ++i) {
@@ -243,14 +243,14 @@ class Judge {
       return enough;
     };
     // Mostly both sides round alike; what the other does is worked out where that is not enough.
-    if (!grant_all(here)) grant_all(through(then, exact(inputs)));
+    if (!grant_all(here)) grant_all(propagate(then, exact_intervals(inputs)));
   }
 
   /// Pieces are long where rules moved axes. What is a value of the original but for that goes on with the
   /// original's elements, so that a level that one rounding decides reaches no second quantiser. False when
   /// there is no such value.
   static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given, const Twins& twins,
-                          ThroughOptions options, const std::vector<Tensor>& wanted,
+                          PropagateOptions options, const std::vector<Tensor>& wanted,
                           std::vector<Difference>& found) {
     bool any = false, clean = true;
     const auto judged = [](const Interval& x, const Tensor& to) {
@@ -258,15 +258,15 @@ class Judge {
       grant(d, x.middle, to, sum(x.radius, x.radius, to));
       return d;
     };
-    options.see = [&](ValueId v, Interval& x) {
+    options.observe = [&](ValueId v, Interval& x) {
       if (graph.is_result(v)) return;
-      auto twin = twins.of(x.middle, graph.node(graph.producer(v)).sources);
+      auto twin = twins.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
       if (!twin.valid()) return;
       any = true;
       clean &= judged(x, twin).within;
       x = {std::move(twin), {}};
     };
-    const auto ends = through(graph, exact(given), options);
+    const auto ends = propagate(graph, exact_intervals(given), options);
     for (std::size_t i = 0; any && i < found.size(); ++i)
       if (auto d = judged(ends[i], wanted[i]); !d.within || clean) found[i] = d;
     return any;

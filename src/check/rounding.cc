@@ -34,8 +34,8 @@ std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, cons
   }
   alone.add_node(id);
   alone.add_result("y", node.outputs[0]);
-  split_all(alone.graph);
-  auto radius = through(alone.graph, inputs).at(0).radius;
+  decompose_all(alone.graph);
+  auto radius = propagate(alone.graph, inputs).at(0).radius;
   if (radius.empty()) return std::nullopt;
   return radius;
 }

@@ -65,7 +65,7 @@ Twins::Twins(const Graph& graph, const std::vector<Tensor>& inputs) {
   interpret(graph, inputs, options);
 }
 
-Tensor Twins::of(const Tensor& value, const std::vector<SourceId>& sources) const {
+Tensor Twins::find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const {
   if (value.size() == 0) return {};
   const auto wanted = to_doubles(value.to_aligned());
   double largest = 0;
