@@ -61,7 +61,7 @@ Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& 
   }
   compare_floats(d, to_doubles(got.to_aligned()), to_doubles(wanted.to_aligned()));
   const auto& t = is_half(wanted.element_type()) ? kOfHalf : tolerance;
-  d.limit = t.absolute + t.relative * d.largest;
+  d.limit = t.limit(d.largest);
   d.within = d.mismatches == 0 && d.max <= d.limit;
   return d;
 }

@@ -71,7 +71,7 @@ Tensor Twins::find_permuted(const Tensor& value, const std::vector<SourceId>& so
   double largest = 0;
   for (const double v : wanted)
     if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
-  const double limit = kOfRewriting.absolute + kOfRewriting.relative * largest;
+  const double limit = kOfRewriting.limit(largest);
   double best = kShare;
   const Known* found = nullptr;
   Order best_order;

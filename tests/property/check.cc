@@ -12,6 +12,7 @@
 #include "graph/verify.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
+#include "tests/mismatch.h"
 #include "tests/property/graph_builder.h"
 
 namespace lamina::testing {
@@ -73,7 +74,7 @@ std::string text_problem(const Graph& graph) {
 /// Results against what is wanted; `what` says which run.
 std::string compare(const Runner& runner, const Example::Run& run, const std::string& what) {
   for (std::size_t r = 0; r < run.wanted.size(); ++r)
-    if (const auto d = difference(runner.output(r), run.wanted[r]); !d.empty())
+    if (const auto d = mismatch(runner.output(r), run.wanted[r]); !d.empty())
       return fmt::format("{}: result {}: {}", what, r, d);
   return {};
 }
