@@ -13,6 +13,7 @@ import tempfile
 import time
 
 import numpy as np
+from tolerance import ABSOLUTE, RELATIVE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 QEMU = shutil.which("qemu-x86_64")
@@ -66,7 +67,7 @@ def small_models() -> list[pathlib.Path]:
 def same(got: np.ndarray, wanted: np.ndarray) -> bool:
     if got.shape != wanted.shape or wanted.dtype.kind in "iub":
         return np.array_equal(got, wanted)
-    limit = 1e-4 + 2e-3 * np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
+    limit = ABSOLUTE + 2 * RELATIVE * np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
     return bool(np.all((np.abs(got - wanted) <= limit) | (got == wanted) | (np.isnan(got) & np.isnan(wanted))))
 
 

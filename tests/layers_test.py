@@ -22,6 +22,7 @@ BELOW["rules"] = ["rewrite"] + BELOW["rewrite"]
 BELOW["plan"] = ["kernels"] + BELOW["kernels"]
 BELOW["exec"] = ["plan"] + BELOW["plan"]
 BELOW["api"] = [room for room in BELOW]
+BELOW["check"] = [room for room in BELOW]
 BELOW["tool"] = [room for room in BELOW]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

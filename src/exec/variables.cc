@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/subgraph.h"
 #include "ops/control.h"
 
 namespace lamina {
@@ -123,26 +124,12 @@ Graph part_before(const Graph& graph, const std::map<std::string, ValueId>& want
         if (v.valid()) open.push_back(v);
     }
   }
-  Graph part;
-  part.name = graph.name;
-  std::vector<ValueId> map(graph.value_slots());
-  for (const auto v : graph.inputs()) map[v.index] = part.add_input(graph.value(v).name, graph.type(v));
-  const auto value = [&](ValueId v) {
-    if (!v.valid()) return v;
-    if (const auto* constant = graph.constant(v); constant && !map[v.index].valid())
-      map[v.index] = part.add_constant(*constant, graph.value(v).name);
-    return map[v.index];
-  };
-  for (const auto id : graph.order()) {
-    if (!needed[id.index]) continue;
-    const auto& n = graph.node(id);
-    std::vector<ValueId> in;
-    for (const auto v : n.inputs) in.push_back(value(v));
-    const auto copy = part.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i) map[n.outputs[i].index] = part.node(copy).outputs[i];
-  }
-  for (const auto& [name, v] : wanted) part.add_result(name, value(v));
-  return part;
+  Subgraph part(graph);
+  for (const auto v : graph.inputs()) part.add_input(v);
+  for (const auto id : graph.order())
+    if (needed[id.index]) part.add_node(id);
+  for (const auto& [name, v] : wanted) part.add_result(name, v);
+  return std::move(part.graph);
 }
 
 void replace_reads(Graph& graph, Variable& variable, const std::vector<NodeId>& reads) {

@@ -264,7 +264,7 @@ std::vector<std::string> verify(const Graph& graph, Types types) {
   return found;
 }
 
-void check(const Graph& graph, std::string_view what, Types types) {
+void require_sound(const Graph& graph, std::string_view what, Types types) {
   const auto found = verify(graph, types);
   if (!found.empty())
     fail(ErrorCode::internal, "internal error: broken graph {}: {}", what, fmt::join(found, "; "));

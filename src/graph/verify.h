@@ -20,6 +20,6 @@ enum class Types { precise, may_lag };
 std::vector<std::string> verify(const Graph& graph, Types types = Types::precise);
 
 /// Throws Error(internal) with all of them when there is any; `what` says when.
-void check(const Graph& graph, std::string_view what, Types types = Types::precise);
+void require_sound(const Graph& graph, std::string_view what, Types types = Types::precise);
 
 }  // namespace lamina

@@ -1,9 +1,21 @@
 #include "ops/decompose.h"
 
+#include "graph/subgraph.h"
 #include "ops/attention.h"
 #include "ops/convolution_depthwise.h"
+#include "ops/elementwise.h"
 
 namespace lamina {
+
+std::string operators_of(const Node& node) {
+  std::string out;
+  for (std::size_t b = 1; epilogue(node) && b < node.bodies.size(); ++b)  // what runs before
+    for (const auto id : node.bodies[b].order()) out += operators_of(node.bodies[b].node(id)) + "+";
+  if (!node.op.is<Elementwise>()) out += out.empty() ? node.op.name() : "Depthwise";
+  if (const Graph* body = epilogue(node))
+    for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
+  return out;
+}
 
 bool can_decompose(const Graph& graph, const Node& node) {
   return node.op.is<ConvolutionDepthwise>() ||
@@ -23,22 +35,10 @@ std::vector<NodeId> decompose(Graph& graph, NodeId id) {
 }
 
 Decomposition decomposition_of(const Graph& graph, NodeId id) {
-  Decomposition parts;
-  const Node& node = graph.node(id);
-  std::vector<ValueId> in, seen(graph.value_slots());
-  for (const auto v : node.inputs) {
-    if (!v.valid()) {
-      in.emplace_back();
-      continue;
-    }
-    auto& copy = seen[v.index];
-    if (const auto* constant = graph.constant(v); !copy.valid())
-      copy = constant ? parts.graph.add_constant(*constant, graph.value(v).name)
-                      : parts.graph.add_input(graph.value(v).name, graph.type(v));
-    in.push_back(copy);
-  }
-  const auto copy = parts.graph.add_node(node.op, std::move(in), node.name, -1, node.bodies);
-  parts.graph.add_result("y", parts.graph.node(copy).outputs[0]);
+  Subgraph alone(graph);
+  const auto copy = alone.add_node(id);
+  alone.add_result("y", graph.node(id).outputs[0]);
+  Decomposition parts{std::move(alone.graph), {}};
   parts.nodes = decompose(parts.graph, copy);
   return parts;
 }

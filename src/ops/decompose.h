@@ -4,6 +4,9 @@
 
 namespace lamina {
 
+/// The operator with those fused into it: "Convolution+Add+Relu".
+std::string operators_of(const Node& node);
+
 /// The node is of that kind, and all that its parts need is known.
 bool can_decompose(const Graph& graph, const Node& node);
 /// Replaces the node by its parts; their ids in the order of execution. The last one has the node's name and

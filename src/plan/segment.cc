@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/subgraph.h"
+
 namespace lamina {
 namespace {
 
@@ -50,33 +52,8 @@ Segment segment(const Graph& graph) {
 
 RestGraph rest_of(const Graph& graph, const Segment& segment) {
   RestGraph rest;
-  rest.graph.name = graph.name;
-  rest.graph.sources = graph.sources;
-  std::vector<ValueId> map(graph.value_slots());
-  const auto import = [&](ValueId v) {
-    if (!v.valid()) return ValueId{};
-    auto& to = map[v.index];
-    if (to.valid()) return to;
-    if (const auto* constant = graph.constant(v))
-      return to = rest.graph.add_constant(*constant, graph.value(v).name);
-    auto type = graph.type(v);
-    to = rest.graph.add_input(graph.value(v).name, type);
-    rest.cut.push_back(v);
-    rest.values.push_back(std::find(segment.wanted.begin(), segment.wanted.end(), v) != segment.wanted.end());
-    return to;
-  };
-  for (const auto id : segment.waiting) {
-    const auto& n = graph.node(id);
-    std::vector<ValueId> in;
-    std::vector<std::string> names;
-    for (auto v : n.inputs) in.push_back(import(v));
-    for (auto v : n.outputs) names.push_back(graph.value(v).name);
-    const auto copy =
-        rest.graph.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies, names);
-    rest.graph.set_sources(copy, n.sources);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i)
-      map[n.outputs[i].index] = rest.graph.node(copy).outputs[i];
-  }
+  Subgraph part(graph);
+  for (const auto id : segment.waiting) part.add_node(id);
   for (std::size_t r = 0; r < graph.results().size(); ++r) {
     const auto v = graph.results()[r].value;
     const auto p = graph.producer(v);
@@ -85,9 +62,13 @@ RestGraph rest_of(const Graph& graph, const Segment& segment) {
     const auto dynamic =
         std::find(segment.dynamic.begin(), segment.dynamic.end(), p) != segment.dynamic.end();
     if (!waits && !dynamic) continue;
-    rest.graph.add_result(graph.results()[r].name, import(v));
+    part.add_result(graph.results()[r].name, v);
     rest.results.push_back(r);
   }
+  for (const auto v : part.cut)
+    rest.values.push_back(std::find(segment.wanted.begin(), segment.wanted.end(), v) != segment.wanted.end());
+  rest.graph = std::move(part.graph);
+  rest.cut = std::move(part.cut);
   return rest;
 }
 

@@ -269,7 +269,7 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& wor
   for (auto v : retyped) propagate_types(graph, v);
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
   if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)
-    check(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);
+    require_sound(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);
   for (const auto& [output, to] : r.replaced_) work.push_readers(graph, to, depth_);
   for (auto v : touched) {
     if (!graph.producer(v).valid()) continue;  // erased meanwhile

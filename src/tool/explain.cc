@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "ops/decompose.h"
 #include "rules/rules.h"
 #include "tool/fate.h"
 #include "tool/session.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "api/inside.h"
-#include "ops/elementwise.h"
+#include "ops/decompose.h"
 
 namespace lamina::tool {
 
@@ -67,16 +67,6 @@ std::string_view why_nothing_runs(const Node& node) {
   if (name == "Split" || name == "VariadicSplit" || name == "Slice" || name == "StridedSlice")
     return "nothing runs: its readers see their part of its input";
   return "nothing runs: the same memory, seen otherwise";
-}
-
-std::string operators_of(const Node& node) {
-  std::string out;
-  for (std::size_t b = 1; epilogue(node) && b < node.bodies.size(); ++b)  // what runs before
-    for (const auto id : node.bodies[b].order()) out += operators_of(node.bodies[b].node(id)) + "+";
-  if (!node.op.is<Elementwise>()) out += out.empty() ? node.op.name() : "Depthwise";
-  if (const Graph* body = epilogue(node))
-    for (const auto id : body->order()) out += (out.empty() ? "" : "+") + body->node(id).op.name();
-  return out;
 }
 
 LayerRow row_of(const Plan& plan, const PlanStep& step) {

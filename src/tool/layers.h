@@ -52,7 +52,4 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
 /// For a node of a plan without a step: where its result comes from.
 std::string_view why_nothing_runs(const Node& node);
 
-/// The operator with those fused into it: "Convolution+Add+Relu".
-std::string operators_of(const Node& node);
-
 }  // namespace lamina::tool

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/convolution_depthwise.h"
+#include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "rules/support.h"
 

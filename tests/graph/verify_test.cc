@@ -34,7 +34,7 @@ NodeId node(const Graph& g, const std::string& output) { return g.producer(g.fin
 TEST(Verify, SoundGraphs) {
   EXPECT_EQ(verify(sample()), Strings{});
   EXPECT_EQ(verify(Graph{}), Strings{});
-  EXPECT_NO_THROW(check(sample(), "at first"));
+  EXPECT_NO_THROW(require_sound(sample(), "at first"));
 }
 
 TEST(Verify, Types) {
@@ -144,7 +144,7 @@ TEST(Verify, ListsEverything) {
   g.set_sources(node(g, "a"), {{7}});
   EXPECT_EQ(verify(g).size(), 3u);
   try {
-    check(g, "after a test");
+    require_sound(g, "after a test");
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::internal);

@@ -11,6 +11,9 @@ import unittest
 import numpy as np
 import onnxruntime
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from tolerance import ABSOLUTE, RELATIVE
+
 TOOL = os.environ["LAMINA_TOOL"]
 MODELS = pathlib.Path(os.environ["LAMINA_DEPS"]) / "models"
 SHARED = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models"
@@ -34,7 +37,7 @@ def lamina(*arguments: object, timeout: float = 300) -> subprocess.CompletedProc
 def close(got: np.ndarray, wanted: np.ndarray) -> bool:
     if wanted.dtype.kind in "iub":
         return np.array_equal(got, wanted)
-    limit = 1e-4 + 1e-3 * np.abs(wanted).max(initial=0)
+    limit = ABSOLUTE + RELATIVE * np.abs(wanted).max(initial=0)
     return got.shape == wanted.shape and bool(np.abs(got - wanted).max(initial=0) <= limit)
 
 

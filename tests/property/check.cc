@@ -5,16 +5,15 @@
 #include <thread>
 
 #include "base/random.h"
+#include "check/check.h"
 #include "exec/program.h"
-#include "exec/single_step.h"
 #include "graph/same.h"
 #include "graph/text.h"
 #include "graph/verify.h"
-#include "interpreter/interpreter.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
+#include "tests/mismatch.h"
 #include "tests/property/graph_builder.h"
-#include "tool/judge.h"
 
 namespace lamina::testing {
 namespace {
@@ -75,7 +74,7 @@ std::string text_problem(const Graph& graph) {
 /// Results against what is wanted; `what` says which run.
 std::string compare(const Runner& runner, const Example::Run& run, const std::string& what) {
   for (std::size_t r = 0; r < run.wanted.size(); ++r)
-    if (const auto d = difference(runner.output(r), run.wanted[r]); !d.empty())
+    if (const auto d = mismatch(runner.output(r), run.wanted[r]); !d.empty())
       return fmt::format("{}: result {}: {}", what, r, d);
   return {};
 }
@@ -114,33 +113,30 @@ std::string run_into_user_memory(Runner& runner, const Example::Run& run, std::s
   return found;
 }
 
-/// Steps of the plan that are wrong by themselves, given the interpreter's inputs.
-std::string wrong_steps(const Runner& runner, const Example::Run& run) {
-  const auto plans = runner.plans();
-  if (plans.empty()) return {};
-  const Plan& plan = *plans[0];
-  std::string found;
-  InterpreterOptions options;
-  options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
-                        const std::vector<Tensor>& out) {
-    for (const auto& step : plan.steps) {
-      if (step.kind != PlanStep::Kind::kernel || step.node != id) continue;
-      const auto got = run_single_step(plan, step, in);
-      for (std::size_t i = 0; i < got.size(); ++i)
-        if (const auto d = difference(got[i], out[i]); !d.empty())
-          found += fmt::format("\n  step {} ({}, {}): {}", g.label(id), g.node(id).op.name(), step.label, d);
-    }
-  };
-  interpret(plan.graph, run.inputs, options);
+/// What `lamina check` finds wrong in the runner's last run.
+std::string wrong_parts(const Graph& original, const Runner& runner, const Example::Run& run) {
+  if (runner.plans().empty()) return {};
+  check::Run last{original, run.inputs, runner.plans(), {}};
+  for (std::size_t r = 0; r < run.wanted.size(); ++r)
+    last.outputs.push_back({original.results()[r].name, runner.output(r), {}});
+  const auto found = check::check_run(last);
+  std::string text;
+  for (const auto& v : found.values)
+    if (!v.ok()) text += fmt::format("\n  value {} made by {}", v.name, v.made_by);
+  for (const auto& l : found.layers)
+    if (!l.ok())
+      text += fmt::format("\n  step {} ({}, {}): {}", l.name, l.op, l.kernel, to_string(l.difference));
+  for (const auto& o : found.outputs)
+    if (!o.ok())
+      text += fmt::format("\n  output {} against the {}: {}", o.name, o.against, to_string(o.difference));
   std::string steps;
-  for (const auto& step : plan.steps) steps += "\n  " + step.name + ": " + step.label;
-  return (found.empty() ? "\nno step is wrong by itself" : "\nsteps wrong by themselves:" + found) +
-         "\nplan:" + steps;
+  for (const auto& step : runner.plans()[0]->steps) steps += "\n  " + step.name + ": " + step.label;
+  return (text.empty() ? "\nnothing is wrong by itself" : "\nwrong by itself:" + text) + "\nplan:" + steps;
 }
 
 /// What rules changed, value by value (as `lamina check` judges it).
 std::string rewriting_problem(const Graph& original, const Graph& rewritten, const Example::Run& run) {
-  for (const auto& v : tool::judge_rewriting(original, run.inputs, rewritten).values)
+  for (const auto& v : check::judge_rewriting(original, run.inputs, rewritten).values)
     if (!v.ok())
       return fmt::format("rewriting: value {} made by {}: {}\n{}", v.name, v.made_by,
                          v.problem.empty() ? to_string(v.difference) : v.problem,
@@ -149,9 +145,9 @@ std::string rewriting_problem(const Graph& original, const Graph& rewritten, con
 }
 
 /// Where plan and kernels are to blame; rewriting has been judged before.
-std::string blame(const Runner& runner, const Example::Run& run) {
+std::string blame(const Graph& original, const Runner& runner, const Example::Run& run) {
   try {
-    return wrong_steps(runner, run);
+    return wrong_parts(original, runner, run);
   } catch (const std::exception& e) {
     return std::string("\nwhile looking for the reason: ") + e.what();
   }
@@ -206,12 +202,12 @@ std::string run_problem(const Example& example, const Setting& setting) {
   const auto program = compiled(graph, options, setting, example.seed());
   Runner runner(program);
   const auto because = [&](const Example::Run& run) {
-    if (!setting.ahead) return blame(runner, run);
+    if (!setting.ahead) return blame(example.graph(), runner, run);
     Setting kept = setting;  // the plan that is looked into needs its weights
     kept.ahead = false;
     Runner other(compiled(graph, options, kept, example.seed()));
     const auto found = run_once(other, run, 0, "");
-    return found.empty() ? "\nonly when weights are forgotten" : blame(other, run);
+    return found.empty() ? "\nonly when weights are forgotten" : blame(example.graph(), other, run);
   };
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < runs.size(); ++i) order.push_back(i);

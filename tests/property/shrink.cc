@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "graph/subgraph.h"
 #include "graph/verify.h"
 #include "ops/eval.h"
 #include "ops/operators.h"
@@ -91,23 +92,12 @@ class Builder {
   }
 
   Graph without_unread_inputs() {
-    Graph out;
-    std::vector<ValueId> place(to_.value_slots());
+    Subgraph out(to_);
     for (auto v : to_.inputs())
-      if (to_.readers(v)) place[v.index] = out.add_input(to_.value(v).name, to_.type(v));
-    for (std::uint32_t v = 0; v < to_.value_slots(); ++v)
-      if (const auto* t = to_.constant({v})) place[v] = out.add_constant(*t, to_.value({v}).name);
-    for (auto id : to_.order()) {
-      const auto& node = to_.node(id);
-      std::vector<ValueId> inputs;
-      for (auto v : node.inputs) inputs.push_back(v.valid() ? place[v.index] : v);
-      const auto made =
-          out.add_node(node.op, inputs, node.name, static_cast<int>(node.outputs.size()), node.bodies);
-      for (std::size_t i = 0; i < node.outputs.size(); ++i)
-        place[node.outputs[i].index] = out.node(made).outputs[i];
-    }
-    for (const auto& r : to_.results()) out.add_result(r.name, place[r.value.index]);
-    return out;
+      if (to_.readers(v)) out.add_input(v);
+    for (auto id : to_.order()) out.add_node(id);
+    for (const auto& r : to_.results()) out.add_result(r.name, r.value);
+    return std::move(out.graph);
   }
 
   const Graph& from_;

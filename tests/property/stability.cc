@@ -10,6 +10,7 @@
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/sorting.h"
+#include "tests/mismatch.h"
 
 namespace lamina::testing {
 namespace {
@@ -147,29 +148,6 @@ std::string near_discontinuity(const Graph& graph, NodeId id, const std::vector<
   return {};
 }
 
-double tolerance_of(const Tensor& wanted) {
-  return is_float(wanted.element_type()) ? 1e-4 + 1e-3 * largest(to_doubles(wanted)) : 0;
-}
-
-std::string difference(const Tensor& got, const Tensor& wanted, double share) {
-  if (!got.valid()) return "no tensor";
-  const TensorType a{got.element_type(), Shape::of(got.shape())},
-      b{wanted.element_type(), Shape::of(wanted.shape())};
-  if (!(a == b)) return fmt::format("{}, wanted {}", to_string(a), to_string(b));
-  if (!is_float(wanted.element_type())) {
-    const auto x = to_doubles(got), y = to_doubles(wanted);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i] != y[i]) return fmt::format("element {} of {}: {}, wanted {}", i, x.size(), x[i], y[i]);
-    return got.same_as(wanted) ? "" : "other bytes";
-  }
-  const auto x = to_doubles(got), y = to_doubles(wanted);
-  const double limit = share * tolerance_of(wanted);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!(x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit))
-      return fmt::format("element {} of {}: {}, wanted {} +- {:.2g}", i, x.size(), x[i], y[i], limit);
-  return {};
-}
-
 namespace {
 
 /// Kernels may square it in f32, which the interpreter does in double.
@@ -241,7 +219,7 @@ Reference reference(const Graph& graph, const std::vector<Tensor>& inputs) {
       return found;
     }
     for (std::size_t r = 0; r < other.size() && found.unstable.empty(); ++r)
-      if (!difference(other[r], found.results[r], 0.3).empty())
+      if (!mismatch(other[r], found.results[r], 0.3).empty())
         found.unstable = "an error of 1e-5 grows too large";
   }
   return found;

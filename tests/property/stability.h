@@ -13,11 +13,6 @@ namespace lamina::testing {
 std::string near_discontinuity(const Graph& graph, NodeId node, const std::vector<Tensor>& in,
                                const std::vector<Tensor>& out);
 
-/// What limit two results are compared with: 1e-4 + 1e-3 * the largest, 0 for integers.
-double tolerance_of(const Tensor& wanted);
-/// The first difference beyond the limit (times `share`), in words; empty when there is none.
-std::string difference(const Tensor& got, const Tensor& wanted, double share = 1);
-
 /// The graph's results, or why it is not worth comparing with these inputs: a value next to a discontinuity,
 /// or results that change when every computed value is changed by some 1e-5 of its tensor's largest.
 struct Reference {

@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "lamina/model.h"
 #include "rules/rules.h"
+#include "tests/check/planted.h"
 #include "tests/formats/ir_text.h"
-#include "tests/tool/planted.h"
 #include "tool/options.h"
 #include "tool/verb_list.h"
 

@@ -1,4 +1,4 @@
-#include "tool/interval.h"
+#include "check/interval.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "ops/eval.h"
 #include "ops/quantization.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// Of the sum of magnitudes; of what functions behind it give. No rounding makes an infinity of a number.
@@ -69,7 +69,7 @@ bool computes_nothing(const Op& op) {
 
 class OneNode {
  public:
-  OneNode(const Node& node, const std::vector<Interval>& in, const ThroughOptions& options)
+  OneNode(const Node& node, const std::vector<Interval>& in, const PropagateOptions& options)
       : node_(node), in_(in), options_(options) {
     for (const auto& x : in) middles_.push_back(x.middle);
     for (auto& t : interpret_node(node, middles_)) out_.push_back({std::move(t), {}});
@@ -262,7 +262,7 @@ class OneNode {
 
   const Node& node_;
   const std::vector<Interval>& in_;
-  const ThroughOptions& options_;
+  const PropagateOptions& options_;
   std::vector<Tensor> middles_;
   std::vector<Interval> out_;
 };
@@ -273,7 +273,7 @@ bool rounds_to_levels(const Op& op) {
   return one_of(op.name(), {"FakeQuantize", "Quantize", "DynamicQuantize", "Round"});
 }
 
-void split_all(Graph& graph) {
+void decompose_all(Graph& graph) {
   for (const auto id : graph.order()) {
     std::vector<NodeId> parts{id};
     if (can_decompose(graph, graph.node(id))) parts = decompose(graph, id);
@@ -283,8 +283,8 @@ void split_all(Graph& graph) {
   }
 }
 
-std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& in,
-                              const ThroughOptions& options) {
+std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>& in,
+                                const PropagateOptions& options) {
   std::vector<Interval> values(graph.value_slots());
   for (std::size_t i = 0; i < in.size(); ++i) values[graph.inputs()[i].index] = in[i];
   for (std::uint32_t v = 0; v < values.size(); ++v)
@@ -294,10 +294,10 @@ std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& i
     std::vector<Interval> operands;
     for (const auto v : n.inputs) operands.push_back(v.valid() ? values[v.index] : Interval{});
     const bool group = n.op.is<Elementwise>() && n.bodies.size() == 1;
-    auto out = group ? through(n.bodies[0], operands, {.reckoned = options.reckoned})
+    auto out = group ? propagate(n.bodies[0], operands, {.reckoned = options.reckoned})
                      : OneNode(n, operands, options).result();
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
-      if (options.see) options.see(n.outputs[i], out[i]);
+      if (options.observe) options.observe(n.outputs[i], out[i]);
       values[n.outputs[i].index] = std::move(out[i]);
     }
   }
@@ -306,4 +306,4 @@ std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& i
   return results;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -7,7 +7,7 @@
 
 #include "api/compiled.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// A plan of a run with what it came from: the model, or the waiting part of the plan before it.
 struct Stage {
@@ -32,4 +32,4 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
 /// The same among all rewrites that led to a stage of a run of that model.
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stage);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,8 +1,8 @@
-#include "tool/bisect.h"
+#include "check/bisect.h"
 
-#include "tool/judge.h"
+#include "check/judge.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// The first wrong value after so many rewrites; empty when there is none.
@@ -55,4 +55,4 @@ std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stag
   return guilty_rewrite(*stage.original, stage.inputs, rewriting_of(known));
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

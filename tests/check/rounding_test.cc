@@ -1,4 +1,4 @@
-#include "tool/rounding.h"
+#include "check/rounding.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "graph/text.h"
 #include "ops/operators.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 Tensor floats(const Dims& dims, const std::vector<float>& values) {
@@ -111,4 +111,4 @@ TEST(Rounding, nothing_is_undecided_where_nothing_is_rounded) {
 }
 
 }  // namespace
-}  // namespace lamina::tool
+}  // namespace lamina::check

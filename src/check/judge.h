@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "check/difference.h"
 #include "graph/graph.h"
-#include "tool/difference.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// A value that both graphs have.
 struct ValueCheck {
@@ -36,12 +36,12 @@ struct Judgement {
   bool clean() const;
 };
 
-/// Runs each piece of the rewritten graph (tool/pieces.h) on the original's own values and compares what it
+/// Runs each piece of the rewritten graph (check/pieces.h) on the original's own values and compares what it
 /// makes, results and values in between. Nothing differs but by roundings to f32, so limits are tight: 2^-20
-/// of the largest element, and beyond that what roundings on both sides may change (tool/interval.h): a level
-/// where a quantiser stands next to a border, sums that cancel. Bodies of loops and branches are judged by
-/// themselves, on each of the first 8 turns and then on turns 16, 32, ...
+/// of the largest element, and beyond that what roundings on both sides may change (check/interval.h): a
+/// level where a quantiser stands next to a border, sums that cancel. Bodies of loops and branches are judged
+/// by themselves, on each of the first 8 turns and then on turns 16, 32, ...
 Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inputs, const Graph& rewritten,
                           const JudgeOptions& options = {});
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,18 +1,18 @@
-#include "tool/judge.h"
+#include "check/judge.h"
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "check/bisect.h"
 #include "graph/text.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
-#include "tests/tool/planted.h"
-#include "tool/bisect.h"
+#include "tests/check/planted.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 using lamina::testing::planted_rules;
@@ -367,4 +367,4 @@ TEST(Judge, results_that_are_inputs_or_constants) {
 }
 
 }  // namespace
-}  // namespace lamina::tool
+}  // namespace lamina::check

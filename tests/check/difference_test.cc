@@ -1,8 +1,8 @@
-#include "tool/difference.h"
+#include "check/difference.h"
 
 #include <gtest/gtest.h>
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// 2^53 and the next: one double.
@@ -32,4 +32,4 @@ TEST(Difference, ends_of_unsigned_integers) {
 }
 
 }  // namespace
-}  // namespace lamina::tool
+}  // namespace lamina::check

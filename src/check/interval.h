@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// A tensor and how far correct results may be off, element by element; without `radius` it is exact.
 struct Interval {
@@ -13,24 +13,25 @@ struct Interval {
   std::vector<double> radius;
 };
 
-struct ThroughOptions {
+struct PropagateOptions {
   /// Called for each value that a node makes, and may set it.
-  std::function<void(ValueId, Interval&)> see = {};
+  std::function<void(ValueId, Interval&)> observe = {};
   /// Of a FakeQuantize's output range: whether a rule worked it out. Its ends have been rounded then, and
   /// each level is off by up to 2^-20 of the larger one.
   std::function<bool(const Tensor& low, const Tensor& high)> reckoned = {};
 };
 
 /// Turns every node that stands for several (epilogues, ops/decompose.h) into these.
-void split_all(Graph& graph);
+void decompose_all(Graph& graph);
 
-/// Results of a graph that split_all() has seen, from inputs in the order of its inputs. f32 sums in another
-/// order, or with weights that were rounded once more, differ by up to 2^-20 of the sum of their terms'
-/// magnitudes, functions by 2^-20 of what they give; the rest follows from what the operators do with that.
-std::vector<Interval> through(const Graph& graph, const std::vector<Interval>& in,
-                              const ThroughOptions& options = {});
+/// Results of a graph that decompose_all() has seen, from inputs in the order of its inputs. f32 sums in
+/// another order, or with weights that were rounded once more, differ by up to 2^-20 of the sum of their
+/// terms' magnitudes, functions by 2^-20 of what they give; the rest follows from what the operators do with
+/// that.
+std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>& in,
+                                const PropagateOptions& options = {});
 
 /// Operators that round to levels.
 bool rounds_to_levels(const Op& op);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

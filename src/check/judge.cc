@@ -1,21 +1,21 @@
-#include "tool/judge.h"
+#include "check/judge.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 
 #include "base/error.h"
+#include "check/interval.h"
+#include "check/pieces.h"
+#include "check/rounding.h"
+#include "check/twins.h"
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
+#include "ops/decompose.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
-#include "tool/interval.h"
-#include "tool/layers.h"
-#include "tool/pieces.h"
-#include "tool/rounding.h"
-#include "tool/twins.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 constexpr std::size_t kTurns = 8;  // of a loop that are all judged
@@ -58,16 +58,16 @@ bool same_tensors(const std::vector<Tensor>& got, const std::vector<Tensor>& wan
   });
 }
 
-std::vector<Interval> exact(const std::vector<Tensor>& tensors) {
+std::vector<Interval> exact_intervals(const std::vector<Tensor>& tensors) {
   std::vector<Interval> out;
   for (const auto& t : tensors) out.push_back({t, {}});
   return out;
 }
 
 /// The section as single operators, with exact inputs.
-Graph singles(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
+Graph decomposed_part(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
   auto part = part_of(graph, section, inputs);
-  split_all(part.graph);
+  decompose_all(part.graph);
   return std::move(part.graph);
 }
 
@@ -213,26 +213,26 @@ class Judge {
     InterpreterOptions options;
     options.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
                           const std::vector<Tensor>& out) {
-      if (part.nodes[id.index] == runs) operands = in;
-      const auto& values = rewritten_.node(part.nodes[id.index]).outputs;
+      if (part.origins[id.index] == runs) operands = in;
+      const auto& values = rewritten_.node(part.origins[id.index]).outputs;
       for (std::size_t i = 0; i < out.size(); ++i) keep(rewritten_.value(values[i]).name, out[i]);
-      if (options_.observe) options_.observe(part.nodes[id.index], g, id, in, out);
+      if (options_.observe) options_.observe(part.origins[id.index], g, id, in, out);
     };
     return interpret(part.graph, given, options);
   }
 
   void grant_roundings(const Piece& piece, const std::vector<Tensor>& given, const std::vector<Tensor>& got,
                        const std::vector<Tensor>& wanted, std::vector<Difference>& found) const {
-    const auto now = singles(rewritten_, piece.rewritten, given);
+    const auto now = decomposed_part(rewritten_, piece.rewritten, given);
     const auto inputs = tensors(piece.original.inputs);
-    const auto then = singles(original_, piece.original, inputs);
+    const auto then = decomposed_part(original_, piece.original, inputs);
     const auto reckoned = [ranges = Ranges(then)](const Tensor& low, const Tensor& high) {
       return !ranges.has(low, high);
     };
     if (quantisers(now) > 1 &&
         judge_moved(now, given, Twins(then, inputs), {.reckoned = reckoned}, wanted, found))
       return;
-    const auto here = through(now, exact(given), {.reckoned = reckoned});
+    const auto here = propagate(now, exact_intervals(given), {.reckoned = reckoned});
     const auto grant_all = [&](const std::vector<Interval>& other) {
       bool enough = true;
       for (std::size_t i = 0; i < found.size(); ++i) {
@@ -243,14 +243,14 @@ class Judge {
       return enough;
     };
     // Mostly both sides round alike; what the other does is worked out where that is not enough.
-    if (!grant_all(here)) grant_all(through(then, exact(inputs)));
+    if (!grant_all(here)) grant_all(propagate(then, exact_intervals(inputs)));
   }
 
   /// Pieces are long where rules moved axes. What is a value of the original but for that goes on with the
   /// original's elements, so that a level that one rounding decides reaches no second quantiser. False when
   /// there is no such value.
   static bool judge_moved(const Graph& graph, const std::vector<Tensor>& given, const Twins& twins,
-                          ThroughOptions options, const std::vector<Tensor>& wanted,
+                          PropagateOptions options, const std::vector<Tensor>& wanted,
                           std::vector<Difference>& found) {
     bool any = false, clean = true;
     const auto judged = [](const Interval& x, const Tensor& to) {
@@ -258,15 +258,15 @@ class Judge {
       grant(d, x.middle, to, sum(x.radius, x.radius, to));
       return d;
     };
-    options.see = [&](ValueId v, Interval& x) {
+    options.observe = [&](ValueId v, Interval& x) {
       if (graph.is_result(v)) return;
-      auto twin = twins.of(x.middle, graph.node(graph.producer(v)).sources);
+      auto twin = twins.find_permuted(x.middle, graph.node(graph.producer(v)).sources);
       if (!twin.valid()) return;
       any = true;
       clean &= judged(x, twin).within;
       x = {std::move(twin), {}};
     };
-    const auto ends = through(graph, exact(given), options);
+    const auto ends = propagate(graph, exact_intervals(given), options);
     for (std::size_t i = 0; any && i < found.size(); ++i)
       if (auto d = judged(ends[i], wanted[i]); !d.within || clean) found[i] = d;
     return any;
@@ -362,4 +362,4 @@ Judgement judge_rewriting(const Graph& original, const std::vector<Tensor>& inpu
   return Judge(original, rewritten, options).run(inputs);
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

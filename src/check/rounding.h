@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// Operators that round to levels, here or in a body.
 bool quantises(const Graph& graph);
@@ -15,4 +15,4 @@ bool quantises(const Graph& graph);
 /// quantise no sum, or only sums of integers, which are exact.
 std::optional<std::vector<double>> undecided(const Graph& graph, NodeId node, const std::vector<Tensor>& in);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// All values that a graph makes from some inputs.
 class Twins {
@@ -12,7 +12,7 @@ class Twins {
   Twins(const Graph& graph, const std::vector<Tensor>& inputs);
   /// The graph's value that stands for one of the same layers and has the same elements, but for one in ten
   /// and the order of axes: in the order of `value`. Invalid where there is none.
-  Tensor of(const Tensor& value, const std::vector<SourceId>& sources) const;
+  Tensor find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const;
 
  private:
   struct Known {
@@ -22,4 +22,4 @@ class Twins {
   std::vector<Known> known_;
 };
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,13 +1,11 @@
 #pragma once
 /// A rewritten graph cut into pieces, at the values that its original has, too: each can be run on the
 /// original's own values, so that no difference reaches another piece.
-#include <functional>
-#include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "graph/subgraph.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// Nodes between values at which a graph is cut, in the order of execution.
 struct Section {
@@ -30,11 +28,7 @@ struct Piece {
 std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten);
 
 /// The section as a graph of its own for tensors of these types; its inputs and results are in the section's
-/// order. `nodes`: for each node slot of it the node it is a copy of.
-struct Part {
-  Graph graph;
-  std::vector<NodeId> nodes;
-};
-Part part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs);
+/// order.
+Subgraph part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

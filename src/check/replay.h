@@ -5,7 +5,7 @@
 
 #include "plan/plan.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
 /// Runs the kernels of the plans of a request (Runner::plans) one by one on memory of their own, each on what
 /// those before it gave; what runs no kernel is evaluated. Returns the results in the order of the first
@@ -13,4 +13,4 @@ namespace lamina::tool {
 std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
                            const std::vector<Tensor>& inputs);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

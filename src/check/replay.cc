@@ -1,11 +1,11 @@
-#include "tool/replay.h"
+#include "check/replay.h"
 
 #include <map>
 
 #include "exec/single_step.h"
 #include "interpreter/interpreter.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 /// Values of the plan's graph; those of its waiting part stay invalid.
@@ -57,4 +57,4 @@ std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans
   return results;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

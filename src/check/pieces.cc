@@ -1,4 +1,4 @@
-#include "tool/pieces.h"
+#include "check/pieces.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 bool is_computed(const Graph& graph, ValueId v) {
@@ -154,40 +154,13 @@ std::vector<Piece> pieces_of(const Graph& original, const Graph& rewritten) {
   return pieces;
 }
 
-Part part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
-  Part part;
-  auto& g = part.graph;
-  g.sources = graph.sources;
-  // What is given is read, also where the section makes it, too.
-  std::vector<ValueId> read(graph.value_slots()), made(graph.value_slots());
+Subgraph part_of(const Graph& graph, const Section& section, const std::vector<Tensor>& inputs) {
+  Subgraph part(graph);
   for (std::size_t i = 0; i < section.inputs.size(); ++i)
-    read[section.inputs[i].index] = g.add_input(graph.value(section.inputs[i]).name,
-                                                {inputs[i].element_type(), Shape::of(inputs[i].shape())});
-  const auto copy_of = [&](ValueId v) {
-    if (!v.valid()) return ValueId{};
-    auto& to = read[v.index];
-    if (!to.valid()) to = g.add_constant(*graph.constant(v), graph.value(v).name);
-    return to;
-  };
-  for (const auto id : section.nodes) {
-    const Node& n = graph.node(id);
-    std::vector<ValueId> in;
-    std::vector<std::string> names;
-    for (const auto v : n.inputs) in.push_back(copy_of(v));
-    for (const auto v : n.outputs) names.push_back(graph.value(v).name);
-    const auto copy = g.add_node(n.op, in, n.name, static_cast<int>(n.outputs.size()), n.bodies, names);
-    g.set_sources(copy, n.sources);
-    part.nodes.resize(copy.index + 1);
-    part.nodes[copy.index] = id;
-    for (std::size_t i = 0; i < n.outputs.size(); ++i) {
-      const auto v = n.outputs[i];
-      made[v.index] = g.node(copy).outputs[i];
-      if (!read[v.index].valid()) read[v.index] = made[v.index];
-    }
-  }
-  for (const auto v : section.outputs)
-    g.add_result(graph.value(v).name, made[v.index].valid() ? made[v.index] : copy_of(v));
+    part.add_input(section.inputs[i], {inputs[i].element_type(), Shape::of(inputs[i].shape())});
+  for (const auto id : section.nodes) part.add_node(id);
+  for (const auto v : section.outputs) part.add_result(graph.value(v).name, v);
   return part;
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -6,14 +6,16 @@
 
 #include "lamina/tensor.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 
-/// Floats: max <= absolute + relative * largest. Integers must be equal.
+/// Of floats. Integers must be equal.
 struct Tolerance {
   double absolute = 0, relative = 0;
+  /// How far elements may be off where the largest one that is wanted is so large.
+  double limit(double largest) const { return absolute + relative * largest; }
 };
-inline constexpr Tolerance kOfKernels{1e-4, 1e-3};
-inline constexpr Tolerance kOfHalf{1e-3, 1e-2};  ///< for half-precision tensors
+inline constexpr Tolerance kOfKernels{1e-4, 1e-3};  ///< tests/tolerance.py reads it here
+inline constexpr Tolerance kOfHalf{1e-3, 1e-2};     ///< for half-precision tensors
 /// Of two graphs that the interpreter runs, which accumulates in double: 16 roundings to f32.
 inline constexpr Tolerance kOfRewriting{1e-30, 0x1p-20};
 
@@ -33,4 +35,4 @@ void grant(Difference& d, const Tensor& got, const Tensor& wanted, const std::ve
 
 std::string to_string(const Difference& d);
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,4 +1,4 @@
-#include "tool/difference.h"
+#include "check/difference.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "ops/eval.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
@@ -61,7 +61,7 @@ Difference difference(const Tensor& got, const Tensor& wanted, const Tolerance& 
   }
   compare_floats(d, to_doubles(got.to_aligned()), to_doubles(wanted.to_aligned()));
   const auto& t = is_half(wanted.element_type()) ? kOfHalf : tolerance;
-  d.limit = t.absolute + t.relative * d.largest;
+  d.limit = t.limit(d.largest);
   d.within = d.mismatches == 0 && d.max <= d.limit;
   return d;
 }
@@ -94,4 +94,4 @@ std::string to_string(const Difference& d) {
   return fmt::format("max {:.3g} of {:.3g} allowed, mean {:.2g}", d.max, d.limit, d.mean);
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

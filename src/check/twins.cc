@@ -1,16 +1,16 @@
-#include "tool/twins.h"
+#include "check/twins.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/random.h"
+#include "check/difference.h"
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "ops/shaping.h"
-#include "tool/difference.h"
 
-namespace lamina::tool {
+namespace lamina::check {
 namespace {
 
 constexpr std::size_t kSamples = 512;
@@ -65,13 +65,13 @@ Twins::Twins(const Graph& graph, const std::vector<Tensor>& inputs) {
   interpret(graph, inputs, options);
 }
 
-Tensor Twins::of(const Tensor& value, const std::vector<SourceId>& sources) const {
+Tensor Twins::find_permuted(const Tensor& value, const std::vector<SourceId>& sources) const {
   if (value.size() == 0) return {};
   const auto wanted = to_doubles(value.to_aligned());
   double largest = 0;
   for (const double v : wanted)
     if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
-  const double limit = kOfRewriting.absolute + kOfRewriting.relative * largest;
+  const double limit = kOfRewriting.limit(largest);
   double best = kShare;
   const Known* found = nullptr;
   Order best_order;
@@ -98,4 +98,4 @@ Tensor Twins::of(const Tensor& value, const std::vector<SourceId>& sources) cons
   return found ? reordered_axes(found->tensor, best_order) : Tensor();
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina::check

@@ -1,0 +1,121 @@
+#include "check/check.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "check/replay.h"
+#include "check/rounding.h"
+#include "exec/single_step.h"
+
+namespace lamina::check {
+namespace {
+
+constexpr double kAnything = std::numeric_limits<double>::infinity();
+
+/// What one rounding may change is no difference.
+Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, const Tensor& got,
+                  const Tensor& wanted) {
+  auto d = difference(got, wanted);
+  if (!d.within && d.comparable)
+    if (const auto slack = undecided(g, id, in)) grant(d, got, wanted, *slack);
+  return d;
+}
+
+/// Every step of the plan on the interpreter's own inputs.
+auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
+  std::map<NodeId, const PlanStep*> steps;
+  for (const auto& s : plan.steps)
+    if (s.kind == PlanStep::Kind::kernel) steps[s.node] = &s;
+  return [&plan, &rows, steps](NodeId node, const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                               const std::vector<Tensor>& out) {
+    const auto it = steps.find(node);
+    if (it == steps.end() || g.node(id).op.has(Trait::impure)) return;
+    const auto got = run_single_step(plan, *it->second, in);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      rows.push_back({g.label(id) + (got.size() > 1 ? fmt::format(" [{}]", i) : ""), g.node(id).op.name(),
+                      it->second->label, judged(g, id, in, got[i], out[i])});
+  };
+}
+
+/// Plan by plan: what rewriting made of the values before, and the kernels. Returns the original's results.
+std::vector<Tensor> check_stages(const Run& run, const std::function<void(double)>& progress,
+                                 Findings& found) {
+  const auto& plans = run.plans;
+  std::vector<Tensor> results;
+  Stage stage{&run.original, run.inputs, nullptr, nullptr};
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    const Plan& plan = *plans[p];
+    stage.plan = plans[p];
+    std::map<std::string, Tensor> for_rest;
+    if (plan.rest)
+      for (const auto v : plan.rest->inputs()) for_rest[plan.rest->value(v).name];
+    JudgeOptions options;
+    options.observe = steps_of(plan, found.layers);
+    options.keep = &for_rest;
+    if (progress)
+      options.progress = [&](std::size_t done, std::size_t all) {
+        progress((static_cast<double>(p) + static_cast<double>(done) / static_cast<double>(all)) /
+                 static_cast<double>(plans.size()));
+      };
+    auto judgement = judge_rewriting(*stage.original, stage.inputs, plan.graph, options);
+    if (!judgement.clean()) found.wrong.push_back(stage);
+    if (p == 0) results = std::move(judgement.results);
+    std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));
+    if (!plan.rest) break;
+    stage = {&*plan.rest, {}, nullptr, plans[p]};
+    for (const auto v : plan.rest->inputs()) stage.inputs.push_back(for_rest.at(plan.rest->value(v).name));
+  }
+  return results;
+}
+
+/// `from_ours`: of the same output from the interpreter's.
+Difference from_stored(const Output& output, const Tolerance& tolerance, bool quantised,
+                       const Difference& from_ours) {
+  auto d = difference(output.got, output.stored, tolerance);
+  if (!quantised || !d.comparable) return d;
+  const bool mean =
+      is_float(output.got.element_type()) && d.mismatches == 0 && d.mean <= d.limit + 4 * from_ours.mean;
+  grant(d, output.got, output.stored,
+        std::vector<double>(output.got.size(), mean ? kAnything : 4 * from_ours.max));
+  return d;
+}
+
+std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>& wanted) {
+  const bool quantised = quantises(run.original);
+  const auto tolerance = run.half ? kOfHalf : kOfKernels;
+  std::vector<OutputCheck> rows;
+  std::vector<Tensor> replayed;
+  for (std::size_t i = 0; i < run.outputs.size(); ++i) {
+    const auto& output = run.outputs[i];
+    const auto d = difference(output.got, wanted.at(i), tolerance);
+    if (d.within || !d.comparable || !quantised) {
+      rows.push_back({output.name, "interpreter", d});
+    } else {
+      if (replayed.empty()) replayed = replay(run.plans, run.inputs);
+      rows.push_back({output.name, "layers one by one", difference(output.got, replayed.at(i), Tolerance{})});
+    }
+    if (output.stored.valid())
+      rows.push_back({output.name, "stored output", from_stored(output, tolerance, quantised, d)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::size_t Findings::faults() const {
+  const auto count = [](const auto& rows) {
+    return static_cast<std::size_t>(
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return !row.ok(); }));
+  };
+  return count(values) + count(layers) + count(outputs);
+}
+
+Findings check_run(const Run& run, const std::function<void(double)>& progress) {
+  Findings found;
+  const auto wanted = check_stages(run, progress, found);
+  found.outputs = check_outputs(run, wanted);
+  return found;
+}
+
+}  // namespace lamina::check

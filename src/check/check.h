@@ -1,0 +1,52 @@
+#pragma once
+/// A run against the reference interpreter: rewriting, kernels and whole outputs.
+#include "check/bisect.h"
+#include "check/judge.h"
+
+namespace lamina::check {
+
+/// A result of the run.
+struct Output {
+  std::string name;
+  Tensor got;
+  Tensor stored;  ///< what it was elsewhere; may be invalid
+};
+
+/// What is judged. The original must have its weights.
+struct Run {
+  const Graph& original;
+  std::vector<Tensor> inputs;                      ///< of the original
+  std::vector<std::shared_ptr<const Plan>> plans;  ///< Runner::plans
+  std::vector<Output> outputs;                     ///< the first results of the original
+  bool half = false;                               ///< the model is one of half precision
+};
+
+/// A result of a plan's step, on the interpreter's own inputs.
+struct LayerCheck {
+  std::string name, op, kernel;
+  Difference difference;
+  bool ok() const { return difference.within; }
+};
+
+/// A whole output. Where a model rounds to levels, one rounding may change all that follows: then the layers,
+/// one by one on what the layers before gave, must make the very same. Stored outputs come from elsewhere and
+/// are judged in the mean, which may be four times as far off as from the interpreter's.
+struct OutputCheck {
+  std::string name, against;
+  Difference difference;
+  bool ok() const { return difference.within; }
+};
+
+struct Findings {
+  std::vector<ValueCheck> values;
+  std::vector<LayerCheck> layers;
+  std::vector<OutputCheck> outputs;
+  std::vector<Stage> wrong;  ///< in which rewriting made a wrong value; they refer to the run's original
+  /// How many of all these are not ok.
+  std::size_t faults() const;
+};
+
+/// `progress`: told what part is done.
+Findings check_run(const Run& run, const std::function<void(double)>& progress = {});
+
+}  // namespace lamina::check

@@ -1,0 +1,43 @@
+#include "check/rounding.h"
+
+#include <algorithm>
+
+#include "check/interval.h"
+#include "graph/subgraph.h"
+
+namespace lamina::check {
+namespace {}  // namespace
+
+bool quantises(const Graph& graph) {
+  for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
+    if (graph.node({n}).erased()) continue;
+    if (rounds_to_levels(graph.node({n}).op)) return true;
+    for (const auto& body : graph.node({n}).bodies)
+      if (quantises(body)) return true;
+  }
+  return false;
+}
+
+std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
+  const Node& node = graph.node(id);
+  if (!node.op.has(Trait::epilogue) || node.op.has(Trait::elementwise) || node.outputs.size() != 1 ||
+      !std::any_of(node.bodies.begin(), node.bodies.end(), quantises))
+    return std::nullopt;
+  // The node alone, every operator of its epilogue behind it.
+  Subgraph alone(graph);
+  std::vector<Interval> inputs;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto v = node.inputs[i];
+    if (!v.valid() || graph.constant(v) || std::count(alone.cut.begin(), alone.cut.end(), v)) continue;
+    alone.add_input(v, {in[i].element_type(), Shape::of(in[i].shape())});
+    inputs.push_back({in[i], {}});
+  }
+  alone.add_node(id);
+  alone.add_result("y", node.outputs[0]);
+  decompose_all(alone.graph);
+  auto radius = propagate(alone.graph, inputs).at(0).radius;
+  if (radius.empty()) return std::nullopt;
+  return radius;
+}
+
+}  // namespace lamina::check

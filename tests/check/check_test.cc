@@ -1,0 +1,104 @@
+#include "check/check.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "exec/program.h"
+#include "graph/text.h"
+#include "ops/operators.h"
+#include "rules/optimize.h"
+
+namespace lamina::check {
+namespace {
+
+const std::string kPlain = R"(graph (x: f32[1,2,4,4]) -> (y) {
+  w = const f32[2,2,1,1] {0.5, -0.25, 1, 0.75}
+  conv = Convolution(x, w)
+  r = Relu(conv)
+  y = Softmax(r) axis=1
+}
+)";
+
+/// An output on both sides of levels.
+const std::string kQuantised = R"(graph (x: f32[1,2,4,4]) -> (y) {
+  w = const f32[2,2,1,1] {0.5, -0.25, 1, 0.75}
+  conv = Convolution(x, w)
+  low = const f32[] {-1}
+  high = const f32[] {1}
+  q = FakeQuantize(conv, low, high, low, high) levels=16
+  y = Softmax(q) axis=1
+}
+)";
+
+/// One run of a graph, rewritten and planned.
+class Ran {
+ public:
+  explicit Ran(const std::string& text)
+      : original_(parse_graph(text, operators())), in_(seeded_tensor(ElementType::f32, {1, 2, 4, 4}, 5)) {
+    auto graph = original_;
+    Ledger ledger;
+    optimize(graph, {}, ledger);
+    ProgramOptions options;
+    options.keep_weights = true;
+    runner_.emplace(std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>()));
+    runner_->set_input(0, in_);
+    runner_->run();
+  }
+  /// Its output with every `step`-th element further by so much.
+  Tensor output(float by = 0, std::size_t step = 1) const {
+    auto out = runner_->output(0).clone();
+    for (std::size_t i = 0; i < out.size(); i += step) out.data<float>()[i] += by;
+    return out;
+  }
+  Findings check(const Tensor& got, const Tensor& stored = {}, bool half = false) const {
+    return check_run({original_, {in_}, runner_->plans(), {{"y", got, stored}}, half});
+  }
+
+ private:
+  Graph original_;
+  Tensor in_;
+  std::optional<Runner> runner_;
+};
+
+TEST(CheckRun, judges_values_layers_and_outputs) {
+  for (const auto& text : {kPlain, kQuantised}) {
+    const Ran ran(text);
+    const auto found = ran.check(ran.output());
+    EXPECT_EQ(found.faults(), 0u);
+    EXPECT_GE(found.values.size(), 1u);
+    EXPECT_GE(found.layers.size(), 1u);
+    ASSERT_EQ(found.outputs.size(), 1u);
+    EXPECT_EQ(found.outputs[0].name, "y");
+    EXPECT_EQ(found.outputs[0].against, "interpreter");
+    EXPECT_TRUE(found.wrong.empty());
+  }
+}
+
+TEST(CheckRun, an_output_of_a_quantised_graph_is_held_against_its_layers_one_by_one) {
+  const Ran plain(kPlain), quantised(kQuantised);
+  const auto of_plain = plain.check(plain.output(0.02f, 8));
+  EXPECT_EQ(of_plain.faults(), 1u);
+  EXPECT_EQ(of_plain.outputs.at(0).against, "interpreter");
+  const auto of_quantised = quantised.check(quantised.output(0.02f, 8));
+  EXPECT_EQ(of_quantised.faults(), 1u);
+  EXPECT_EQ(of_quantised.outputs.at(0).against, "layers one by one");
+}
+
+TEST(CheckRun, half_precision_is_judged_as_such) {
+  const Ran ran(kPlain);
+  EXPECT_EQ(ran.check(ran.output(0.005f), {}, false).faults(), 1u);
+  EXPECT_EQ(ran.check(ran.output(0.005f), {}, true).faults(), 0u);
+}
+
+TEST(CheckRun, stored_outputs_are_judged_by_themselves) {
+  const Ran ran(kPlain);
+  const auto found = ran.check(ran.output(), ran.output(0.02f, 8));
+  ASSERT_EQ(found.outputs.size(), 2u);
+  EXPECT_TRUE(found.outputs[0].ok());
+  EXPECT_EQ(found.outputs[1].against, "stored output");
+  EXPECT_FALSE(found.outputs[1].ok());
+  EXPECT_EQ(found.faults(), 1u);
+}
+
+}  // namespace
+}  // namespace lamina::check

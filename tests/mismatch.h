@@ -1,0 +1,34 @@
+#pragma once
+/// What tests of kernels and plans compare results by.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "check/difference.h"
+#include "graph/shape.h"
+#include "ops/eval.h"
+
+namespace lamina::testing {
+
+/// The first element that is further off than kernels may be (times `share`), or why the tensors cannot be
+/// compared; empty when there is neither. Half-precision tensors are held to the limits of f32.
+inline std::string mismatch(const Tensor& got, const Tensor& wanted, double share = 1) {
+  if (!got.valid()) return "no tensor";
+  const TensorType a{got.element_type(), Shape::of(got.shape())},
+      b{wanted.element_type(), Shape::of(wanted.shape())};
+  if (!(a == b)) return fmt::format("{}, wanted {}", to_string(a), to_string(b));
+  const bool floats = is_float(wanted.element_type());
+  const auto x = to_doubles(got), y = to_doubles(wanted);
+  double largest = 0;
+  for (const double v : y)
+    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+  const double limit = floats ? share * check::kOfKernels.limit(largest) : 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i])) || std::fabs(x[i] - y[i]) <= limit) continue;
+    return fmt::format("element {} of {}: {}, wanted {}{}", i, x.size(), x[i], y[i],
+                       floats ? fmt::format(" +- {:.2g}", limit) : "");
+  }
+  return floats || got.same_as(wanted) ? "" : "other bytes";
+}
+
+}  // namespace lamina::testing
