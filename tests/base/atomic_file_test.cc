@@ -1,7 +1,11 @@
 #include "base/atomic_file.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -61,6 +65,36 @@ TEST(AtomicFile, FollowsLinksAndKeepsPermissions) {
 TEST(AtomicFile, DevicesAreWrittenDirectly) {
   write_file("/dev/null", "gone");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(AtomicFile, PipesBehindLinksAreWrittenDirectly) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  write_file(fmt::format("/proc/self/fd/{}", ends[1]), "through");  // what /dev/stdout leads to
+  char text[8] = {};
+  EXPECT_EQ(::read(ends[0], text, 7), 7);
+  EXPECT_STREQ(text, "through");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(AtomicFile, AProcessThatEndsLeavesNothing) {
+  const test::TemporaryFolder folder;
+  const int probe = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (probe < 0) GTEST_SKIP() << "this file system wants names for all files";
+  ::close(probe);
+  write_file(folder / "old", "old");
+  const auto child = ::fork();
+  if (child == 0) {
+    AtomicFile fresh(folder / "new"), again(folder / "old");
+    fresh.write("half");
+    again.write("half");
+    ::_exit(0);  // as by a signal: nothing is taken back
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(folder.entries(), 1u);
+  EXPECT_EQ(contents(folder / "old"), "old");
 }
 
 TEST(AtomicFile, ErrorsNameThePath) {
