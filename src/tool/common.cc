@@ -37,9 +37,19 @@ Options Common::options() const {
   }
   const auto level = quiet ? LogLevel::error : level_named(log_level).value_or(LogLevel::warning);
   o.log = [level](LogLevel l, std::string_view line) {
-    if (l <= level) fmt::print(stderr, "lamina: {}: {}\n", name_of(l), line);
+    if (l <= level) tell(fmt::format("lamina: {}: {}", name_of(l), line));
   };
   return o;
+}
+
+void Common::note(const std::vector<std::string>& notes) const {
+  for (const auto& text : notes)
+    if (!quiet) tell("lamina: " + text);
+}
+
+void tell(std::string_view line) {
+  const auto text = printable(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 namespace {
@@ -148,10 +158,12 @@ Progress::Progress(std::string text, bool quiet) {
     auto waited = kSilence;
     if (state->done.wait_for(lock, waited, [&] { return state->ended; })) return;
     for (; !state->ended; waited += kBetween) {
-      fmt::print(stderr, "\r{}\033[K", state->line(static_cast<int>(waited.count() / 1000)));
+      std::fputs(
+          fmt::format("\r{}\033[K", printable(state->line(static_cast<int>(waited.count() / 1000)))).c_str(),
+          stderr);
       state->done.wait_for(lock, kBetween, [&] { return state->ended; });
     }
-    fmt::print(stderr, "\r\033[K");
+    std::fputs("\r\033[K", stderr);
   }).detach();
 }
 

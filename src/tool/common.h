@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "lamina/lamina.h"
 #include "tool/options.h"
 
@@ -25,16 +26,26 @@ struct Common {
   /// What --shape says, by name. `inputs`: those of the model; a shape without a name is the only one's.
   /// Throws UsageError, and Error(bad_input) for a name that is none.
   std::vector<std::pair<std::string, Dims>> shapes(const std::vector<std::string>& inputs) const;
-  /// A human line on standard output, unless --quiet or JSON goes there.
+  /// A human line on standard output, unless --quiet or JSON goes there. Names in it may hold anything.
   template <class... A>
   void say(fmt::format_string<A...> text, A&&... args) const {
-    if (!quiet && json != "-") fmt::print("{}\n", fmt::format(text, std::forward<A>(args)...));
+    if (!quiet && json != "-") fmt::print("{}\n", printable(fmt::format(text, std::forward<A>(args)...)));
   }
+  /// Text without names, which may have several lines.
+  void say_text(const std::string& text) const {
+    if (!quiet && json != "-") fmt::print("{}\n", text);
+  }
+  /// A line on standard error for each, unless --quiet.
+  void note(const std::vector<std::string>& notes) const;
 };
 void add_model(OptionSet& options, Common& common);
 void add_shape(OptionSet& options, Common& common);
 void add_compile_options(OptionSet& options, Common& common);
 void add_json(OptionSet& options, Common& common);
+
+/// A line on standard error, whatever it holds; where that cannot be written it is lost, and the work goes
+/// on.
+void tell(std::string_view line);
 
 /// Writes the document where --json says; nothing when it says nothing.
 void write_json(const Common& common, const nlohmann::json& document);

@@ -1,7 +1,11 @@
 /// The lamina command.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,15 +19,28 @@ using namespace lamina::tool;
 
 int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& command) {
   if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-  fmt::print(stderr, "lamina: {}\n", command.as_typed(explain_usage(app, e, command.words)));
+  tell("lamina: " + command.as_typed(explain_usage(app, e, command.words)));
   return 2;
 }
 
 int status_of(const Error& e) { return e.code() == ErrorCode::bad_option ? 2 : 1; }
 
-}  // namespace
+/// Files that are opened later must not become standard output or standard error where these are closed.
+void occupy_standard_files() {
+  for (const int i : {0, 1, 2})
+    if (::fcntl(i, F_GETFD) < 0 && ::open("/dev/null", i == 1 ? O_RDONLY : O_RDWR) < 0) return;
+}
 
-int main(int argc, char** argv) {
+/// Results that did not arrive are no success.
+int finished(int status) {
+  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout) && !std::cout.fail();
+  if (written || status != 0) return status;
+  tell(fmt::format("lamina: standard output: cannot be written{}{}", errno ? ": " : "",
+                   errno ? std::strerror(errno) : ""));
+  return 1;
+}
+
+int run(int argc, char** argv) {
   CLI::App app("Runs trained neural networks on the CPU, and shows why it is fast.", "lamina");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all verbs");
@@ -48,17 +65,25 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return report(app, e, command);
   } catch (const UsageError& e) {
-    fmt::print(stderr, "lamina: {}\n", one_line(command.as_typed(e.what())));
+    tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()))));
     return 2;
   } catch (const Error& e) {
-    fmt::print(stderr, "lamina: {}\n", e.what());
+    tell(fmt::format("lamina: {}", e.what()));
     return status_of(e);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "lamina: out of memory\n");
+    tell("lamina: out of memory");
     return 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "lamina: internal error: {}\n", one_line(e.what()));
+    if (std::ferror(stdout)) return finished(0);  // a line of it threw
+    tell("lamina: internal error: " + one_line(e.what()));
     return 1;
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_files();
+  return finished(run(argc, argv));
 }

@@ -66,20 +66,21 @@ int run(const OpsOptions& o) {
   } else if (o.format == "ir") {
     for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
   } else if (o.format == "markdown") {
-    o.common.say(
+    o.common.say_text(
         "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
         "a kernel of their own run on the reference\n"
         "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | "
         "kernels |\n| --- | --- | --- |");
     for (const auto& r : list)
       o.common.say("| {} | {} | {} |", r.name, cell(r.doc), r.kernels.empty() ? "reference" : r.kernels);
-    o.common.say("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", "));
-    o.common.say(
+    o.common.say_text(
+        fmt::format("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", ")));
+    o.common.say_text(fmt::format(
         "\n## OpenVINO IR 10 and 11\n\nLayers by the operation set that brought them; each is read in all "
         "later "
         "sets, too, up to opset{}. A layer that names an older\nset, or a set that is not known, is not "
         "supported, as one of an unknown type.\n\n| since | layers |\n| --- | --- |",
-        newest_ir_opset());
+        newest_ir_opset()));
     for (const auto& [opset, types] : ir_by_opset())
       o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
   } else {

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -179,6 +180,34 @@ class Verbs(Base):
 
 class WrongUse(Base):
     def test_command_line(self) -> None:
+class StandardFiles(Base):
+    """Closed, or on a disk that is full."""
+
+    def shell(self, text: str) -> subprocess.CompletedProcess[str]:
+        command = text.replace("LAMINA", shlex.quote(TOOL)).replace("MODEL", f"{shlex.quote(str(MODEL))} {' '.join(SHAPE)}")
+        return subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True, timeout=120, cwd=self.path)
+
+    def test_output_that_does_not_arrive_is_no_success(self) -> None:
+        for verb in ("run MODEL --quiet", "inspect MODEL", "explain MODEL --no-run", "check MODEL --quiet", "benchmark MODEL --seconds 0.01 --quiet", "version", "ops"):
+            done = self.shell(f"LAMINA {verb} --json - > /dev/full")
+            self.assertEqual((done.returncode, done.stderr), (1, "lamina: standard output: cannot be written: No space left on device\n"), verb)
+        for words in ("ops > /dev/full", "--version > /dev/full", "run MODEL --quiet --json - >&-"):
+            self.assertEqual(self.shell(f"LAMINA {words}").returncode, 1, words)
+        self.assertEqual(self.shell("LAMINA run MODEL --quiet >&-").returncode, 0)
+
+    def test_messages_that_do_not_arrive_change_nothing(self) -> None:
+        for where in ("2>/dev/full", "2>&-"):
+            done = self.shell(f"LAMINA run MODEL --output x.npz {where}")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(np.load(self.path / "x.npz")["save_infer_model/scale_0.tmp_1"].shape, (1, 2))
+            self.assertEqual(self.shell(f"LAMINA run none.onnx {where}").returncode, 1)
+            self.assertEqual(self.shell(f"LAMINA run MODEL --bad {where}").returncode, 2)
+
+    def test_pipes_have_no_other_name(self) -> None:
+        done = self.shell("LAMINA run MODEL --quiet --json /dev/stdout | cat")
+        self.assertIn("outputs", json.loads(done.stdout))
+
+
         self.refused(2, "rum", says=("rum", "run"))
         self.refused(2, says=("no verb",))
         self.refused(2, "run", MODEL, "--thread", "2", says=("--thread", "--threads"))
@@ -218,6 +247,17 @@ class WrongUse(Base):
         graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
         onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 99)]), self.path / "new.onnx")
         for verb in (("run",), ("check",), ("explain",), ("benchmark", "--seconds", "0.01"), ("graph", "-o", self.path / "g.dot")):
+    def test_hostile_names_of_inputs_and_outputs(self) -> None:
+        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("\x1b[31mx\n", "\x1b]0;y\a\n"))
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", [x.name], [y.name], "\x1b[2J\a\nnode")], "g", [x], [y])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8, producer_name="\x1b[31mP\nq"),
+                  self.path / "names.onnx")
+        for verb in (("inspect",), ("run",), ("explain",), ("explain", "--summary"), ("check", "--per-layer"), ("benchmark", "--seconds", "0.01", "-pc")):
+            done = lamina(verb[0], self.path / "names.onnx", *verb[1:])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertFalse(set(done.stdout + done.stderr) & set("\x1b\a\r"), f"{verb}: {done.stdout}{done.stderr}")
+        self.assertIn("\ninput   \ufffd[31mx ", lamina("inspect", self.path / "names.onnx").stdout)
+
             done = lamina(verb[0], self.path / "new.onnx", *verb[1:])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stderr.count("lamina: warning: opset 99 is newer"), 1, done.stderr)
