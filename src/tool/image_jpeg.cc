@@ -13,6 +13,8 @@
 namespace lamina::tool {
 namespace {
 
+constexpr long kMostMemory = 1L << 31;  ///< for all coefficients of the largest picture
+
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
@@ -54,10 +56,18 @@ bool decode(std::span<const std::byte> bytes, const std::string& path, Image& ou
     return false;
   }
   jpeg_create_decompress(&jpeg);
+  jpeg.mem->max_memory_to_use = kMostMemory;
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()),
                static_cast<unsigned long>(bytes.size()));
   jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xffff);
   jpeg_read_header(&jpeg, TRUE);
+  // Decoding starts with memory for all coefficients of a picture of several scans.
+  try {
+    check_image_size(path, jpeg.image_width, jpeg.image_height);
+  } catch (...) {
+    jpeg_destroy_decompress(&jpeg);
+    throw;
+  }
   orientation = orientation_of(jpeg);
   out.grey = jpeg.num_components == 1;
   jpeg.out_color_space = JCS_RGB;
@@ -65,7 +75,6 @@ bool decode(std::span<const std::byte> bytes, const std::string& path, Image& ou
   out.width = static_cast<int>(jpeg.output_width);
   out.height = static_cast<int>(jpeg.output_height);
   try {
-    check_image_size(path, jpeg.output_width, jpeg.output_height);
     out.rgb.resize(std::size_t{3} * jpeg.output_width * jpeg.output_height);
   } catch (...) {
     jpeg_destroy_decompress(&jpeg);

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "ops/eval.h"
@@ -26,9 +26,9 @@ bool is_layout(const std::string& text) {
          });
 }
 
-/// What --layout says of that input, in capitals; "" when nothing.
+/// What --layout says of that input, by name or else of all, in capitals; "" when nothing.
 std::string given_layout(const Port& port, const PictureOptions& o) {
-  std::string found;
+  std::optional<std::string> named, of_all;
   for (const auto& text : o.layout)
     for (auto& [name, letters] : named_lists("--layout", text)) {
       std::transform(letters.begin(), letters.end(), letters.begin(),
@@ -37,9 +37,12 @@ std::string given_layout(const Port& port, const PictureOptions& o) {
         throw UsageError(fmt::format(
             "--layout {}: wanted H, W and perhaps N and C in the tensor's order, such as NCHW or NHWC",
             text));
-      if (name.empty() || name == port.name) found = letters == "AUTO" ? "" : letters;
+      if (!name.empty() && name != port.name) continue;
+      auto& found = name.empty() ? of_all : named;
+      if (found) throw UsageError(fmt::format("--layout: two layouts for input \"{}\"", port.name));
+      found = letters == "AUTO" ? "" : letters;
     }
-  return found;
+  return named ? *named : of_all.value_or("");
 }
 
 bool channels(std::int64_t d) { return d == 3 || d == 1; }
@@ -163,35 +166,44 @@ void check_values(const PictureOptions& o, const Port& port, std::int64_t count)
   }
 }
 
-/// What the type holds; nothing for floats.
+/// The least and the largest number that the type holds.
 struct Bounds {
-  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  double least, most;
 };
 
+/// Of a float with so many bits behind the point, whose exponents end at `exponent`.
+Bounds float_bounds(int exponent, int bits) {
+  const double most = std::ldexp(2 - std::ldexp(1, -bits), exponent);
+  return {-most, most};
+}
+
+/// Ends that a double cannot say are the nearest ones within.
+Bounds integer_bounds(int bits, bool with_sign) {
+  const double end = std::ldexp(1, with_sign ? bits - 1 : bits);
+  return {with_sign ? -end : 0, bits == 64 ? std::nextafter(end, 0) : end - 1};
+}
+
 Bounds bounds_of(const Port& port) {
-  if (is_float(port.type)) return {};
   switch (port.type) {
-    case ElementType::u8:
-      return {0, 255};
-    case ElementType::i8:
-      return {-128, 127};
-    case ElementType::u16:
-    case ElementType::u32:
-    case ElementType::u64:
-      return {0, 65535};
-    case ElementType::i16:
-    case ElementType::i32:
-    case ElementType::i64:
-      return {-32768, 32767};
+    case ElementType::f16:
+      return float_bounds(15, 10);
+    case ElementType::bf16:
+      return float_bounds(127, 7);
+    case ElementType::f32:
+      return float_bounds(127, 23);
+    case ElementType::f64:
+      return float_bounds(1023, 52);
     default:
+      if (is_integer(port.type) && bits_of(port.type) >= 8)
+        return integer_bounds(bits_of(port.type), is_signed(port.type));
       fail(ErrorCode::bad_input,
            "input \"{}\": a picture for type {}, wanted floats or integers of 8 bits or more", port.name,
            name_of(port.type));
   }
 }
 
-/// The values of a picture that has the target's size, from values[at] on. How many had to be cut to the
-/// bounds of the type.
+/// The values of a picture that has the target's size, from values[at] on. How many are beyond the bounds of
+/// the type, and were cut to them.
 std::size_t fill(std::vector<double>& values, std::size_t at, const Image& image, const Target& target,
                  const PictureOptions& o, const Port& port) {
   const auto bounds = bounds_of(port);
@@ -255,6 +267,9 @@ Tensor tensor_of(const std::vector<Image>& pictures, const std::vector<std::stri
     std::string resize;
     const auto image = fitted(pictures[which], target.size, o.fit, resize);
     const auto cut = fill(values, n * target.n_step, image, target, o, port);
+    if (cut > 0 && is_float(port.type))
+      throw UsageError(fmt::format("--mean, --scale: {} values of {} are beyond what {} holds (input \"{}\")",
+                                   cut, paths[which], name_of(port.type), port.name));
     if (n == which) notes.push_back(sentence(port, paths[n], pictures[n], target, o, resize, cut));
   }
   if (target.size.n > static_cast<std::int64_t>(pictures.size()))

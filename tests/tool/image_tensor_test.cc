@@ -92,6 +92,41 @@ TEST(ImageTensor, IntegersAreRoundedAndCut) {
   EXPECT_THROW(made(port_of({1, 3, 1, 1}, ElementType::boolean), {ramp(1, 1)}), Error);
 }
 
+TEST(ImageTensor, IntegersAreCutToWhatTheirTypeHolds) {
+  PictureOptions options;
+  options.scale = {1e-3};  // pixel 100 is 100000
+  for (const auto type : {ElementType::i32, ElementType::u32, ElementType::i64, ElementType::u64}) {
+    const auto m = made(port_of({1, 3, 1, 1}, type), {ramp(1, 1)}, options);
+    EXPECT_EQ(m.values(), (std::vector<double>{0, 100000, 200000})) << type;
+    EXPECT_EQ(m.notes[0].find("cut"), std::string::npos) << m.notes[0];
+  }
+  EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::u16), {ramp(1, 1)}, options).values()[2], 65535);
+  options.scale = {-1e-18};
+  EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::i32), {ramp(1, 1)}, options).values()[2], -2147483648.0);
+  EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::u32), {ramp(1, 1)}, options).values()[2], 0);
+  options.scale = {1e-18};
+  EXPECT_EQ(
+      made(port_of({1, 3, 1, 1}, ElementType::i64), {ramp(1, 1)}, options).tensor.data<std::int64_t>()[2],
+      9223372036854774784);
+  EXPECT_EQ(
+      made(port_of({1, 3, 1, 1}, ElementType::u64), {ramp(1, 1)}, options).tensor.data<std::uint64_t>()[2],
+      18446744073709549568u);
+}
+
+TEST(ImageTensor, FloatsThatDoNotHoldTheValuesAreRefused) {
+  PictureOptions options;
+  options.scale = {1e-3};
+  EXPECT_THROW(made(port_of({1, 3, 1, 1}, ElementType::f16), {ramp(1, 1)}, options), UsageError);
+  EXPECT_EQ(made(port_of({1, 3, 1, 1}, ElementType::bf16), {ramp(1, 1)}, options).values()[0], 0);
+  options.scale = {1e-40};
+  EXPECT_THROW(made(port_of({1, 3, 1, 1}), {ramp(1, 1)}, options), UsageError);
+  EXPECT_THROW(made(port_of({1, 3, 1, 1}, ElementType::bf16), {ramp(1, 1)}, options), UsageError);
+  EXPECT_NO_THROW(made(port_of({1, 3, 1, 1}, ElementType::f64), {ramp(1, 1)}, options));
+  options = {};
+  options.mean = {1e300};
+  EXPECT_THROW(made(port_of({1, 3, 1, 1}), {ramp(1, 1)}, options), UsageError);
+}
+
 TEST(ImageTensor, LayoutsOfAllKinds) {
   EXPECT_EQ(made(port_of({3, -1, -1}), {ramp(4, 2)}).tensor.shape(), (Dims{3, 2, 4}));
   EXPECT_EQ(made(port_of({-1, -1, 3}), {ramp(4, 2)}).tensor.shape(), (Dims{2, 4, 3}));
@@ -102,7 +137,11 @@ TEST(ImageTensor, LayoutsOfAllKinds) {
   options.layout = {"y=NHWC", "x=wchn"};
   const auto m = made(port_of({-1, -1, -1, -1}), {ramp(4, 2)}, options);
   EXPECT_EQ(m.tensor.shape(), (Dims{4, 3, 2, 1}));
-  EXPECT_EQ(m.values()[3], 104);  // x 0, channel 1, y 1
+  EXPECT_EQ(m.values()[3], 104);        // x 0, channel 1, y 1
+  options.layout = {"x=CHWN", "NHWC"};  // by name goes before that of all
+  EXPECT_EQ(made(port_of({-1, -1, -1, -1}), {ramp(4, 2)}, options).tensor.shape(), (Dims{3, 2, 4, 1}));
+  options.layout = {"NCHW", "NHWC"};
+  EXPECT_THROW(made(port_of({-1, -1, -1, -1}), {ramp(4, 2)}, options), UsageError);
   options.layout = {"NCXW"};
   EXPECT_THROW(made(port_of({1, 3, 2, 2}), {ramp(4, 2)}, options), UsageError);
   options.layout = {"HW"};

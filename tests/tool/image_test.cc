@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <jpeglib.h>  // wants size_t and FILE
 
 #include "base/error.h"
+#include "tool/common.h"
 #include "tool/exif.h"
 
 namespace lamina::tool {
@@ -52,7 +54,7 @@ Bytes tiff_of(std::uint8_t orientation, bool little) {
 }
 
 /// Left half black, right half white; `components` 1 or 3.
-Bytes jpeg_of(int width, int height, int components, int orientation) {
+Bytes jpeg_of(int width, int height, int components, int orientation, bool progressive = false) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
@@ -64,6 +66,7 @@ Bytes jpeg_of(int width, int height, int components, int orientation) {
   jpeg.input_components = components;
   jpeg.in_color_space = components == 3 ? JCS_RGB : JCS_GRAYSCALE;
   jpeg_set_defaults(&jpeg);
+  if (progressive) jpeg_simple_progression(&jpeg);
   jpeg_start_compress(&jpeg, TRUE);
   if (orientation > 0) {
     Bytes exif{'E', 'x', 'i', 'f', 0, 0};
@@ -136,6 +139,24 @@ TEST(Image, CutOffJpegSaysSo) {
   const auto image = read_jpeg("j", span_of(jpeg));
   ASSERT_EQ(image.notes.size(), 1u);
   EXPECT_TRUE(image.notes[0].starts_with("DAMAGED"));
+}
+
+TEST(Image, JpegIsRefusedBeforeItTakesMemory) {
+  auto jpeg = jpeg_of(48, 32, 3, 0, true);
+  const Bytes start{0xff, 0xc2};  // of the frame of several scans, whose coefficients are all kept
+  const auto frame = std::search(jpeg.begin(), jpeg.end(), start.begin(), start.end()) - jpeg.begin();
+  for (const auto i : {5, 7}) {
+    jpeg[static_cast<std::size_t>(frame + i)] = 0x80;
+    jpeg[static_cast<std::size_t>(frame + i + 1)] = 0;
+  }
+  const double before = peak_resident_mb();
+  try {
+    read_jpeg("j", span_of(jpeg));
+    FAIL() << "it was read";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("32768 x 32768"), std::string::npos) << e.what();
+  }
+  EXPECT_LT(peak_resident_mb() - before, 100);
 }
 
 TEST(Image, OrientationsOfExif) {
