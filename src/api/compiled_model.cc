@@ -59,7 +59,7 @@ OptimizeOptions optimize_options(const Options& options) {
   o.exempt = options.exempt;
   o.stop_after = options.stop_after;
   if (std::find(o.disable.begin(), o.disable.end(), "all") != o.disable.end()) {
-    o.disable.clear();
+    std::erase(o.disable, "all");  // other words are still looked at
     for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
   }
   return o;

@@ -42,9 +42,10 @@ std::vector<std::string> option_names(const CLI::App& verb) {
 
 std::string unknown_option(const CLI::App& verb, const std::string& head) {
   const auto meant = did_you_mean(head, option_names(verb));
-  return one_line(
-      fmt::format("option \"{}\" is not known{}", head,
-                  meant.empty() ? fmt::format(" (lamina {} --help lists them)", verb.get_name()) : meant));
+  return one_line(fmt::format("option \"{}\" is not known{}", head,
+                              meant.empty() ? fmt::format(" (lamina {}--help lists them)",
+                                                          verb.get_parent() ? verb.get_name() + " " : "")
+                                            : meant));
 }
 
 /// -oFILE: an option of one letter with its value.
@@ -96,7 +97,12 @@ std::string explain_usage(const CLI::App& app, const CLI::ParseError& error,
   const CLI::App* current = &verb_of(app, words);
   std::vector<std::string> options, subcommands;
   collect_names(*current, options, subcommands);
-  if (current == &app && !words.empty() && !words[0].starts_with("-")) {
+  if (current == &app && !words.empty() && words[0].starts_with("-")) {
+    const auto head = words[0].substr(0, words[0].find('='));
+    if (std::find(options.begin(), options.end(), head) == options.end()) return unknown_option(app, head);
+    return fmt::format("no verb behind \"{}\", wanted one of {}", head, fmt::join(subcommands, ", "));
+  }
+  if (current == &app && !words.empty()) {
     const auto meant = did_you_mean(words[0], subcommands);
     return one_line(
         fmt::format("verb \"{}\" is not known{}", words[0],

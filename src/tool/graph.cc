@@ -18,7 +18,7 @@ struct GraphOptions {
   Common common;
   InputOptions inputs;
   std::string stage = "optimized", output;
-  bool compare = false, stage_given = false;
+  bool compare = false;
   double seconds = 0.3;
   std::size_t columns = 0;
 };
@@ -52,7 +52,11 @@ Stages stages_of(const GraphOptions& o, const LoadedModel& model) {
   s.original = with_shapes(model.loaded().graph, o.common);
   s.optimized = s.original;
   widen_half(s.optimized);
-  optimize(s.optimized, optimize_options(o.common.options()), s.ledger);
+  const auto options = o.common.options();
+  const auto rewriting = optimize_options(options);
+  for (const auto& pattern : Exemptions(rewriting.exempt).idle(s.optimized))
+    options.log(LogLevel::warning, fmt::format("exempt \"{}\": fits the name of no node", pattern));
+  optimize(s.optimized, rewriting, s.ledger);
   return s;
 }
 
@@ -101,8 +105,7 @@ std::vector<Picture> runtime(const GraphOptions& o) {
   auto options = o.common.options();
   options.profile = true;
   Session s(o.common, o.inputs, options);
-  for (const auto& note : s.notes)
-    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  o.common.note(s.notes);
   const auto profile = profile_runs(s.request, o.seconds);
   std::vector<Picture> out{picture_of(profile.plans(), &profile)};
   std::size_t steps = 0;
@@ -120,10 +123,7 @@ std::vector<Picture> runtime(const GraphOptions& o) {
   return out;
 }
 
-int run(const GraphOptions& o) {
-  const auto format = format_of(o.output);
-  if (o.compare && o.stage_given)
-    throw UsageError("--compare shows original and optimized: it goes without --stage");
+int run(const GraphOptions& o, Format format) {
   std::vector<Picture> pictures;
   if (o.stage == "runtime")
     pictures = runtime(o);
@@ -136,30 +136,45 @@ int run(const GraphOptions& o) {
   return 0;
 }
 
+/// What a stage makes nothing of is refused.
+void check_words(const GraphOptions& o, const OptionSet& options, Format format) {
+  const auto refuse = [&](std::initializer_list<const char*> names, const char* reason) {
+    for (const auto* name : names)
+      if (options.given(name)) throw UsageError(fmt::format("{}: {}", name, reason));
+  };
+  if (o.compare && options.given("--stage"))
+    throw UsageError("--compare shows original and optimized: it goes without --stage");
+  if (o.stage != "runtime")
+    refuse({"--seconds", "--input", "--inputs", "--mean", "--scale", "--layout", "--color", "--fit", "--seed",
+            "--threads", "--max-isa", "--precision"},
+           "goes with --stage runtime: nothing is planned and nothing runs for the other pictures");
+  if (o.stage == "original")
+    refuse({"--disable", "--exempt", "--set"},
+           "goes without --stage original: that is the model of the file");
+  if (format == Format::dot)
+    refuse({"--columns"}, "goes with .svg and .html: what draws a .dot file places its nodes");
+}
+
 }  // namespace
 
 Verb setup_graph(OptionSet& options) {
   auto o = std::make_shared<GraphOptions>();
   add_model(options, o->common);
-  const auto stage = options.choice(
+  options.choice(
       "--stage", o->stage, {"original", "optimized", "runtime"}, "STAGE",
       "original: as in the file; optimized: after all optimisations; runtime: as it runs, with times");
   options.flag("--compare", o->compare, "Original and optimized side by side, in matching colours");
   options.text("-o,--output", o->output, "FILE", "What to write: .svg, .html (with search and zoom) or .dot")
       .required();
-  const auto seconds =
-      options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure for the stage runtime");
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure for the stage runtime");
   options.number("--columns", o->columns, std::size_t{0}, std::size_t{100}, "N",
                  "Columns of long graphs; 0: as many as fit a page");
   add_input_options(options, o->inputs);
   add_compile_options(options, o->common);
-  return [=] {
-    o->stage_given = stage.given();
-    const auto& in = o->inputs;
-    if (o->stage != "runtime" &&
-        (seconds.given() || !in.input.empty() || !in.inputs.empty() || in.picture.any()))
-      throw UsageError("--seconds and inputs go with --stage runtime: nothing runs for the other pictures");
-    return run(*o);
+  return [o, options] {
+    const auto format = format_of(o->output);
+    check_words(*o, options, format);
+    return run(*o, format);
   };
 }
 

@@ -3,6 +3,15 @@
 #include <CLI/CLI.hpp>
 
 namespace lamina::tool {
+namespace {
+
+/// CLI11 takes an empty word for 0, or for nothing said.
+CLI::Option* wanting_words(CLI::Option* option) {
+  return option->check(
+      [](const std::string& word) { return std::string(word.empty() ? "wanted a value" : ""); });
+}
+
+}  // namespace
 
 OptionHandle OptionHandle::required() {
   option_->required();
@@ -22,19 +31,21 @@ OptionHandle OptionSet::flag(const std::string& names, bool& value, const std::s
 
 OptionHandle OptionSet::text(const std::string& names, std::string& value, const std::string& type,
                              const std::string& doc) {
-  return OptionHandle(verb_.add_option(names, value, doc)->type_name(type));
+  return OptionHandle(wanting_words(verb_.add_option(names, value, doc))->type_name(type));
 }
 
 OptionHandle OptionSet::choice(const std::string& names, std::string& value,
                                const std::vector<std::string>& words, const std::string& type,
                                const std::string& doc) {
-  return OptionHandle(verb_.add_option(names, value, doc)->check(CLI::IsMember(words))->type_name(type));
+  return OptionHandle(
+      wanting_words(verb_.add_option(names, value, doc))->check(CLI::IsMember(words))->type_name(type));
 }
 
 template <class T>
 OptionHandle OptionSet::number(const std::string& names, T& value, T least, T most, const std::string& type,
                                const std::string& doc) {
-  return OptionHandle(verb_.add_option(names, value, doc)->check(CLI::Range(least, most))->type_name(type));
+  return OptionHandle(
+      wanting_words(verb_.add_option(names, value, doc))->check(CLI::Range(least, most))->type_name(type));
 }
 template OptionHandle OptionSet::number(const std::string&, int&, int, int, const std::string&,
                                         const std::string&);
@@ -50,8 +61,10 @@ template OptionHandle OptionSet::number(const std::string&, double&, double, dou
 template <class T>
 OptionHandle OptionSet::list(const std::string& names, std::vector<T>& values, const std::string& type,
                              const std::string& doc, char delimiter) {
-  return OptionHandle(
-      verb_.add_option(names, values, doc)->delimiter(delimiter)->type_name(type)->allow_extra_args(false));
+  return OptionHandle(wanting_words(verb_.add_option(names, values, doc))
+                          ->delimiter(delimiter)
+                          ->type_name(type)
+                          ->allow_extra_args(false));
 }
 template OptionHandle OptionSet::list(const std::string&, std::vector<std::string>&, const std::string&,
                                       const std::string&, char);
@@ -60,7 +73,9 @@ template OptionHandle OptionSet::list(const std::string&, std::vector<double>&, 
 
 OptionHandle OptionSet::words(const std::string& names, std::vector<std::string>& values, int count,
                               const std::string& type, const std::string& doc) {
-  return OptionHandle(verb_.add_option(names, values, doc)->expected(count)->type_name(type));
+  return OptionHandle(wanting_words(verb_.add_option(names, values, doc))->expected(count)->type_name(type));
 }
+
+bool OptionSet::given(const std::string& name) const { return verb_.get_option(name)->count() > 0; }
 
 }  // namespace lamina::tool

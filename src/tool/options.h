@@ -25,7 +25,8 @@ class OptionHandle {
 };
 
 /// Adds options to a verb: `names` as "-o,--output", `type` as --help shows the value, the variable with its
-/// default. Variables are written when the command line is read; a value that does not fit makes it wrong.
+/// default. Variables are written when the command line is read; a value that does not fit, or an empty one,
+/// makes it wrong.
 class OptionSet {
  public:
   explicit OptionSet(CLI::App& verb) : verb_(verb) {}
@@ -46,6 +47,9 @@ class OptionSet {
   /// Exactly that many values at once.
   OptionHandle words(const std::string& names, std::vector<std::string>& values, int count,
                      const std::string& type, const std::string& doc);
+
+  /// Whether the command line has it, once that has been read: "--output".
+  bool given(const std::string& name) const;
 
  private:
   CLI::App& verb_;

@@ -101,11 +101,11 @@ std::vector<Tensor> run_steps(Session& session, bool reference, int steps) {
 
 int run(const RunOptions& o) {
   if (!o.labels.empty() && o.top == 0) throw UsageError("--labels: goes without --top 0");
+  if (o.output == "-") throw UsageError("--output -: arrays go to a file, wanted FILE.npz");
   if (o.by_position && o.output.empty()) throw UsageError("--by-position: goes with --output");
   const auto labels = o.labels.empty() ? std::vector<std::string>() : read_labels(o.labels);
   Session session(o.common, o.inputs, o.common.options());
-  for (const auto& note : session.notes)
-    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  o.common.note(session.notes);
   std::vector<Tensor> results;
   {
     Progress progress("running " + o.common.model, o.common.quiet);

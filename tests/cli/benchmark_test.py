@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+import numpy as np
 from sample_models import DYNAMIC, LARGE, SMALL
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -20,6 +21,10 @@ def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 class Base(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
     def refused(self, *arguments: object, says: str) -> None:
         done = lamina(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""), f"{arguments}: {done.stderr}")
@@ -111,3 +116,21 @@ class Interrupted(Base):
 
 if __name__ == "__main__":
     unittest.main()
+        for word, value in (("--seed", "3"), ("--threads", "1"), ("--max-isa", "sse41"), ("--precision", "bf16")):
+            self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: goes with --stage runtime")
+            self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
+        for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
+            self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: goes without --stage original")
+        self.refused("graph", SMALL, "-o", "x.dot", "--columns", "2", says="--columns")
+        self.refused("run", SMALL, "--output", "-", says="--output -")
+        self.refused("benchmark", SMALL, "--runtime-graph", "-", says="--runtime-graph -")
+        self.refused("benchmark", SMALL, "--interactive", "--api", "sync", says="--interactive")
+
+    def test_empty_words_are_refused(self) -> None:
+        for verb, *words in (("run", "--output"), ("run", "--json"), ("run", "--inputs"), ("run", "--labels"), ("check", "--expect"), ("explain", "--node"),
+                             ("benchmark", "--runtime-graph"), ("run", "--threads"), ("run", "--scale"), ("run", "--disable")):
+            self.refused(verb, SMALL, *words, "", says=f"{words[0]}: wanted a value")
+
+    def test_idle_exemptions_are_told(self) -> None:
+        done = lamina("graph", SMALL, "--exempt", "nosuch", "-o", f"{self.folder.name}/x.dot")
+        self.assertEqual((done.returncode, done.stderr), (0, 'lamina: warning: exempt "nosuch": fits the name of no node\n'))

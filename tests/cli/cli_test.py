@@ -212,11 +212,14 @@ class StandardFiles(Base):
         self.refused(2, says=("no verb",))
         self.refused(2, "run", MODEL, "--thread", "2", says=("--thread", "--threads"))
         for arguments in (["--threads", "-1"], ["--threads", "x"], ["--precision", "f8"], ["--max-isa", "mmx"], ["--log-level", "loud"], ["--set", "FOO=1"],
+        self.refused(2, "--verison", says=('"--verison" is not known, did you mean "--version"',))
+        self.refused(2, "--quiet", "run", MODEL, says=('"--quiet" is not known',))
                           ["--set", "FOO"], ["--shape", "x"], ["--shape", "x=a"], ["--top", "-3"], ["--disable", "fuse-nothing"]):
             self.refused(2, "run", MODEL, *arguments)
         self.refused(2, "run", MODEL, *SHAPE, "--disable", "fuse-conv-simpel", says=("fuse-conv-simple",))
         self.refused(2, "run", MODEL, "--set", "CPU_THREADS_NUN=1", says=("CPU_THREADS_NUM",))
         self.refused(2, "run", MODEL, "--inptus", "x.npz", says=('did you mean "--inputs"?',))
+        self.refused(2, "run", MODEL, *SHAPE, "--quiet", "--disable", "all,nosuch", says=("nosuch",))
         self.assertNotIn("did you mean", lamina("run", "-m", MODEL).stderr)
         self.refused(2, "run", "-m", MODEL, says=('"-m"', "lamina run --help"))
         self.refused(2, "run", MODEL, "--log-level", "x" * 100_000, says=("characters)",))
