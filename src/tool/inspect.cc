@@ -57,17 +57,28 @@ nlohmann::json ports_json(const std::vector<Port>& ports) {
   return out;
 }
 
+/// With the dimensions that --shape makes known.
+struct Ports {
+  std::vector<Port> inputs, outputs;
+  explicit Ports(const Model& model) : inputs(model.inputs()), outputs(model.outputs()) {}
+  explicit Ports(const Graph& g) {
+    for (const auto v : g.inputs()) inputs.push_back(port_of(g.value(v).name, g.type(v)));
+    for (const auto& r : g.results()) outputs.push_back(port_of(r.name, g.type(r.value)));
+  }
+};
+
 int run(const Common& c) {
   const Model model(c.model);
   const auto& loaded = Inside::of(model).loaded();
   const Graph graph = with_shapes(loaded.graph, c);
+  const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);
   Totals t;
   std::set<const void*> seen;
   add_graph(graph, t, seen);
   c.say("{}: {} {}{}", c.model, loaded.format, loaded.version,
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
-  for (const auto& p : model.inputs()) c.say("input   {}  {}", p.name, to_string(p));
-  for (const auto& p : model.outputs()) c.say("output  {}  {}", p.name, to_string(p));
+  for (const auto& p : ports.inputs) c.say("input   {}  {}", p.name, to_string(p));
+  for (const auto& p : ports.outputs) c.say("output  {}  {}", p.name, to_string(p));
   for (const auto& p : model.variables()) c.say("variable  {}  {}", p.name, to_string(p));
   std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -89,8 +100,8 @@ int run(const Common& c) {
                    {"format", loaded.format},
                    {"version", loaded.version},
                    {"producer", loaded.producer},
-                   {"inputs", ports_json(model.inputs())},
-                   {"outputs", ports_json(model.outputs())},
+                   {"inputs", ports_json(ports.inputs)},
+                   {"outputs", ports_json(ports.outputs)},
                    {"variables", ports_json(model.variables())},
                    {"operators", t.operators},
                    {"parameters", t.parameters},

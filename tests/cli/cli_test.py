@@ -132,6 +132,7 @@ class Verbs(Base):
         document = json.loads(lamina("inspect", MODEL, *SHAPE, "--json", "-").stdout)
         self.assertGreater(document["flops"], 1e6)
         self.assertEqual(document["unsupported"], [])
+        self.assertEqual([document[k][0]["shape"] for k in ("inputs", "outputs")], [[1, 3, 48, 192], [1, 2]])
         self.assertIn("Convolution", lamina("ops").stdout)
         self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
         self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
