@@ -79,17 +79,20 @@ Streams divide(const BenchmarkOptions& o, int threads) {
 void check_words(const BenchmarkOptions& o) {
   if (o.api == "sync" && o.requests > 1)
     throw UsageError(fmt::format("--api sync: one request at a time, not {} (--requests)", o.requests));
+  if (o.runtime_graph == "-") throw UsageError("--runtime-graph -: wanted FILE.xml");
   if (!o.interactive) return;
-  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0)
+  if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0 ||
+      !o.api.empty())
     throw UsageError(
-        "--interactive: goes without --pc, --top, --runtime-graph, --json and --requests: lines on standard "
-        "input say what to do");
+        "--interactive: goes without --pc, --top, --runtime-graph, --json, --requests and --api: lines on "
+        "standard input say what to do");
 }
 
 nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Streams& s,
                            const Latencies& latencies, double fps) {
   return {{"model", o.common.model},
           {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
+          {"precision_used", "f32"},  // as all kernels are
           {"threads", s.threads},
           {"streams", s.streams},
           {"requests", s.requests},
@@ -104,6 +107,7 @@ nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const St
             {"p99", latencies.percentile(0.99)},
             {"max", latencies.ms.back()}}},
           {"throughput_fps", fps},
+          {"batch", l.batch},
           {"load_ms", l.load_ms},
           {"first_inference_ms", l.first_ms},
           {"load_phases_ms",
@@ -127,7 +131,8 @@ void print_figures(const Common& c, const Subject& l, const Streams& s, const La
       "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
       latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
       latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
-  c.say("throughput  {:.1f} inferences/s with {} request{} in flight on {} stream{}", fps, s.requests,
+  c.say("throughput  {:.1f} {} with {} request{} in flight on {} stream{}", fps,
+        l.batch == 1 ? "inferences/s" : fmt::format("frames/s ({} in each inference)", l.batch), s.requests,
         s.requests == 1 ? "" : "s", s.streams, s.streams == 1 ? "" : "s");
   c.say(
       "load        {:.1f} ms, first inference {:.1f} ms: read {:.1f}, optimise {:.1f}, plan {:.1f}, pack "
@@ -141,13 +146,16 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
   auto options = o.common.options();
   const auto s = divide(o, options.threads);
   if (s.streams > 1) options.threads = s.each();
+  if (o.streams > s.streams)
+    o.common.note(
+        {fmt::format("{} streams are wanted, and {} thread{} for them: {} run{}", o.streams, s.threads,
+                     s.threads == 1 ? " is there" : "s are there", s.streams, s.streams == 1 ? "s" : "")});
   o.pc = o.pc || o.top > 0;
   const bool profiled = o.pc || !o.runtime_graph.empty();
   options.profile = profiled;
   if (o.interactive) return interactive(o, options, s.streams);
   auto l = load(o, options);
-  for (const auto& note : l.notes)
-    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  o.common.note(l.notes);
   Latencies latencies;
   Profile profile;
   auto* const into = profiled ? &profile : nullptr;
@@ -159,9 +167,9 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
                                                   static_cast<std::size_t>(s.streams), until, into);
   }
   if (interrupted())
-    fmt::print(stderr, "lamina: interrupted: this is what {} run{} gave\n", latencies.ms.size(),
-               latencies.ms.size() == 1 ? "" : "s");
-  const double fps = latencies.per_second() * (o.batch > 0 ? o.batch : 1);
+    tell(fmt::format("lamina: interrupted: this is what {} run{} gave", latencies.ms.size(),
+                     latencies.ms.size() == 1 ? "" : "s"));
+  const double fps = latencies.per_second() * static_cast<double>(l.batch);
   auto j = document_of(o, l, s, latencies, fps);
   print_figures(o.common, l, s, latencies, fps);
   print_memory(o.common, l, j["memory"]);
@@ -197,7 +205,7 @@ Verb setup_benchmark(OptionSet& options) {
       "Requests in flight; latencies count from when a request is ready to run (default: streams)");
   options.number("--streams", o->streams, 1, 1024, "N",
                  "Requests that run at once, each on its share of the threads");
-  options.number("--batch", o->batch, 1, 65536, "N",
+  options.number("--batch", o->inputs.batch, 1, 65536, "N",
                  "Batch size: of all inputs whose first dimension is free");
   options.flag("--pc", o->pc, "Layer by layer (also -pc)");
   options.number("--top", o->top, 1, 1000000, "K", "Only the slowest layers; goes with --pc");

@@ -13,7 +13,7 @@ struct BenchmarkOptions {
   std::string hint = "latency", api, runtime_graph;
   double seconds = 3;
   long iterations = 0;
-  int requests = 0, streams = 0, batch = 0;
+  int requests = 0, streams = 0;
   int top = 0;  ///< layers shown by pc; 0: all
   bool pc = false, interactive = false;
 };
@@ -30,6 +30,7 @@ struct Subject {
   std::vector<Port> outputs;
   std::unique_ptr<CompiledModel> compiled;
   std::unique_ptr<Request> request;
+  std::int64_t batch = 1;  ///< frames of one inference
   double before_mb = 0, load_ms = 0, first_ms = 0;
   LoadPhases phases;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "tool/common.h"
@@ -120,7 +121,7 @@ class Translation {
       case Meaning::impossible:
         throw UsageError(fmt::format("{}: lamina benchmark has no such option: {}", typed_, row.text));
       case Meaning::flag:
-        if (in_[at_].find('=') == std::string::npos || is_true(value())) out_.words.push_back(ours);
+        if (flag()) out_.words.push_back(ours);
         return;
       case Meaning::only:
         return only(ours);
@@ -147,6 +148,15 @@ class Translation {
     return in_[++at_];
   }
 
+  /// The option stands alone, or with true or false behind '=' or as the next word.
+  bool flag() {
+    const bool equals = in_[at_].find('=') != std::string::npos;
+    if (!equals && (at_ + 1 == in_.size() || !truth(in_[at_ + 1]))) return true;
+    const auto given = value();
+    if (const auto said = truth(given)) return *said;
+    throw UsageError(fmt::format("{}={}: wanted true or false", typed_, given));
+  }
+
   void add(const std::string& ours, const std::string& value) {
     out_.words.push_back(ours);
     out_.words.push_back(value);
@@ -159,7 +169,7 @@ class Translation {
         in_[at_].find('=') == std::string::npos && (at_ + 1 == in_.size() || in_[at_ + 1].starts_with("-"));
     if (boolean && bare) return;
     const auto given = of_cpu(value());
-    if (given != wanted && !(boolean && is_true(given)))
+    if (given != wanted && !(boolean && truth(given) == true))
       throw UsageError(fmt::format("{} {}: lamina benchmark knows {} only", typed_, given, wanted));
   }
 
@@ -179,8 +189,11 @@ class Translation {
     }
   }
 
-  static bool is_true(const std::string& text) {
-    return text == "true" || text == "True" || text == "1" || text == "yes" || text == "YES";
+  static std::optional<bool> truth(std::string text) {
+    for (auto& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (text == "true" || text == "yes" || text == "1") return true;
+    if (text == "false" || text == "no" || text == "0") return false;
+    return {};
   }
   /// Values may be said for one device: "CPU:4".
   static std::string of_cpu(const std::string& text) {

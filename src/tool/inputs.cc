@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "base/shape_only.h"
 #include "ops/eval.h"
+#include "tool/named_lists.h"
 
 namespace lamina::tool {
 
@@ -101,8 +102,14 @@ std::string port_names(const std::vector<Port>& ports) {
 bool is_position(std::string_view key, std::size_t inputs) {
   const bool in = key.starts_with("in"), out = key.starts_with("out");
   if (!in && !out) return false;
-  const auto number = parse_integer<std::size_t>(key.substr(in ? 2 : 3));
-  return number && (out || *number < inputs);
+  const auto digits = key.substr(in ? 2 : 3);
+  const auto number = parse_integer<std::size_t>(digits);
+  return number && std::to_string(*number) == digits && (out || *number < inputs);
+}
+
+bool same(const Tensor& a, const Tensor& b) {
+  return a.element_type() == b.element_type() && a.shape() == b.shape() &&
+         (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
 }
 
 /// The arrays of --inputs that are inputs.
@@ -114,8 +121,15 @@ void take_arrays(const InputOptions& o, const std::vector<Port>& ports, std::vec
       fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", o.inputs, key,
            port_names(ports));
   }
-  for (std::size_t i = 0; i < ports.size(); ++i)
-    if (const auto* t = find_array(arrays, ports[i].name, "in" + std::to_string(i))) tensors[i] = *t;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto positional = "in" + std::to_string(i);
+    const auto *named = find_array(arrays, ports[i].name, ports[i].name),
+               *placed = find_array(arrays, positional, positional);
+    if (named && placed && !same(*named, *placed))
+      fail(ErrorCode::bad_input, "{}: \"{}\" and \"{}\" are the same input and differ", o.inputs,
+           ports[i].name, positional);
+    if (named || placed) tensors[i] = named ? *named : *placed;
+  }
 }
 
 /// The files of --input, for each port. Names may hold '=', and so may files.
@@ -154,7 +168,7 @@ Tensor from_files(const std::vector<std::string>& paths, const Port& port, const
 /// Sizes of dimensions that the model only names, as the inputs that were given have them.
 class NamedSizes {
  public:
-  explicit NamedSizes(const std::vector<Port>& ports) {
+  NamedSizes(const std::vector<Port>& ports, int batch) : batch_(batch > 0 ? batch : 1) {
     for (const auto& p : ports)
       if (const auto& name = name_of_dimension(p, 0); !name.empty()) batches_.insert(name);
   }
@@ -163,11 +177,11 @@ class NamedSizes {
       if (const auto& name = name_of_dimension(port, i); !name.empty()) known_.emplace(name, dims[i]);
   }
   /// For a dimension that nothing else says; -1: it must be said. What is named as a first dimension is a
-  /// batch, and 1.
+  /// batch: 1, or what --batch says.
   std::int64_t of(const Port& port, std::size_t i) const {
     const auto& name = name_of_dimension(port, i);
     if (const auto it = known_.find(name); it != known_.end()) return it->second;
-    return i == 0 || batches_.count(name) ? 1 : -1;
+    return i == 0 || batches_.count(name) ? batch_ : -1;
   }
 
  private:
@@ -177,6 +191,7 @@ class NamedSizes {
   }
   std::map<std::string, std::int64_t> known_;
   std::set<std::string> batches_;
+  std::int64_t batch_;
 };
 
 /// Integers are kept small: most are indices or flags.
@@ -199,25 +214,89 @@ Tensor made_up(const Port& port, const Shapes& shapes, const NamedSizes& sizes, 
   return seeded_tensor(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
+/// The batch goes before what --shape says, which is told.
+void set_batch(Shapes& shapes, const std::vector<Port>& ports, int batch, std::vector<std::string>& notes) {
+  if (std::none_of(ports.begin(), ports.end(), leaves_batch_open))
+    throw UsageError(
+        fmt::format("--batch {}: the first dimension of every input is fixed in the model ({} is {})", batch,
+                    ports.empty() ? "" : ports[0].name, ports.empty() ? "" : to_string(ports[0])));
+  for (const auto& p : ports)
+    for (auto& [name, dims] : shapes)
+      if (name == p.name && leaves_batch_open(p) && !dims.empty() && dims[0] != batch) {
+        notes.push_back(
+            fmt::format("input \"{}\": --batch makes the {} of --shape {}", name, dims[0], batch));
+        dims[0] = batch;
+      }
+}
+
+/// Rows from a file, repeated or cut to the batch, which is said.
+Tensor with_batch(const Tensor& t, int batch, const Port& port, std::vector<std::string>& notes) {
+  Dims shape = t.shape();
+  if (shape.empty() || shape[0] == batch) return t;
+  const auto rows = shape[0];
+  if (rows == 0)
+    fail(ErrorCode::bad_input, "--batch {}: the file of input \"{}\" has no rows", batch, port.name);
+  shape[0] = batch;
+  Tensor out(t.element_type(), shape);
+  const std::size_t row = t.bytes() / static_cast<std::size_t>(rows);
+  for (int b = 0; b < batch; ++b)
+    std::copy_n(t.raw() + static_cast<std::size_t>(b % rows) * row, row,
+                out.raw() + static_cast<std::size_t>(b) * row);
+  const auto of = fmt::format("{} row{}", rows, rows == 1 ? "" : "s");
+  notes.push_back(fmt::format("input \"{}\": {}", port.name,
+                              rows < batch ? fmt::format("{} repeated to a batch of {}", of, batch)
+                                           : fmt::format("the first {} of {}", batch, of)));
+  return out;
+}
+
+/// Every name is that of an input with a picture.
+void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
+                   const std::vector<std::vector<std::string>>& files) {
+  for (const auto& text : o.layout)
+    for (const auto& [name, letters] : named_lists("--layout", text)) {
+      if (name.empty()) continue;
+      std::size_t i = 0;
+      while (i < ports.size() && ports[i].name != name) ++i;
+      if (i == ports.size())
+        fail(ErrorCode::bad_input, "--layout: there is no input \"{}\", there are: {}", name,
+             port_names(ports));
+      if (files[i].empty() || !looks_like_image(files[i][0]))
+        throw UsageError(fmt::format("--layout {}: input \"{}\" is given no picture", text, name));
+    }
+}
+
 }  // namespace
+
+bool leaves_batch_open(const Port& port) { return port.ranked && !port.shape.empty() && port.shape[0] < 0; }
 
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, const Common& common,
                                   std::vector<std::string>& notes) {
   std::vector<Tensor> tensors(ports.size());
   std::vector<std::string> names;
   for (const auto& p : ports) names.push_back(p.name);
-  const auto shapes = common.shapes(names);
+  auto shapes = common.shapes(names);
+  if (o.batch > 0) set_batch(shapes, ports, o.batch, notes);
   if (!o.inputs.empty()) take_arrays(o, ports, tensors);
   const auto files = files_of(o, ports);
+  check_layouts(o.picture, ports, files);
   bool pictures = false;
-  for (std::size_t i = 0; i < ports.size(); ++i)
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const bool sized = o.batch > 0 && leaves_batch_open(ports[i]);
     if (!files[i].empty()) {
-      pictures = pictures || looks_like_image(files[i][0]);
-      tensors[i] = from_files(files[i], ports[i], o, shape_of(ports[i], shapes), notes);
+      if (tensors[i].valid())
+        throw UsageError(
+            fmt::format("--input and --inputs: both have a value for input \"{}\"", ports[i].name));
+      const bool picture = looks_like_image(files[i][0]);
+      pictures = pictures || picture;
+      auto dims = shape_of(ports[i], shapes);
+      if (sized && picture && !dims.empty()) dims[0] = o.batch;
+      tensors[i] = from_files(files[i], ports[i], o, dims, notes);
     }
+    if (sized && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, ports[i], notes);
+  }
   if (o.picture.any() && !pictures)
     throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no --input is one");
-  NamedSizes sizes(ports);
+  NamedSizes sizes(ports, o.batch);
   for (std::size_t i = 0; i < ports.size(); ++i)
     if (tensors[i].valid() || asked_shape(ports[i], shapes))
       sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
@@ -227,6 +306,7 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,
            fmt::join(tensors[i].shape(), ","), fmt::join(*asked, ","));
   }
+  for (auto& note : notes) note = printable(note);
   return tensors;
 }
 

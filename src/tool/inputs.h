@@ -13,6 +13,7 @@ struct InputOptions {
   std::string inputs;              ///< an .npz: by name or in0, in1, ...
   PictureOptions picture;
   unsigned seed = 0;
+  int batch = 0;              ///< first dimension of the inputs that leave it open; 0: not said
   bool only_shapes = false;   ///< inputs that were not given have no memory: for plans that do not run
   bool sizes_wanted = false;  ///< unknown sizes of inputs that are made up are errors, batches are 1
 };
@@ -22,6 +23,9 @@ void add_input_options(OptionSet& options, InputOptions& o);
 /// each.
 std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& options,
                                   const Common& common, std::vector<std::string>& notes);
+
+/// The first dimension is a batch that the model leaves open.
+bool leaves_batch_open(const Port& port);
 
 /// Finds an array by name, else by position ("in3", "out3").
 const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& name,

@@ -38,6 +38,7 @@ void save(const Subject& l, const std::string& path) {
 
 int interactive(const BenchmarkOptions& o, const Options& options, int streams) {
   const auto l = load(o, options);
+  o.common.note(l.notes);
   answer({{"ready", true},
           {"name", version()},
           {"load_ms", l.load_ms},

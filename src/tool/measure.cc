@@ -6,6 +6,7 @@
 #include <mutex>
 #include <numeric>
 #include <semaphore>
+#include <set>
 #include <thread>
 
 #include "api/inside.h"
@@ -36,32 +37,29 @@ LoadPhases plan_phases(const CompiledModel& compiled) {
   return p;
 }
 
-/// The tensor with its first dimension repeated or cut to `batch`.
-Tensor with_batch(const Tensor& t, int batch) {
-  Dims shape = t.shape();
-  const auto old = shape[0];
-  if (old == batch || old == 0) return t;
-  shape[0] = batch;
-  Tensor out(t.element_type(), shape);
-  const std::size_t row = t.bytes() / static_cast<std::size_t>(old);
-  for (int b = 0; b < batch; ++b)
-    std::copy_n(t.raw() + static_cast<std::size_t>(b % old) * row, row,
-                out.raw() + static_cast<std::size_t>(b) * row);
-  return out;
+/// As benchmark_app takes it: 4 dimensions with few channels before or behind the others.
+bool looks_like_pictures(const Dims& d) {
+  constexpr std::int64_t kMostChannels = 4;
+  return d.size() == 4 && (d[1] <= kMostChannels) != (d[3] <= kMostChannels);
 }
 
-/// The batch is the first dimension, where that is free.
-void set_batch(const std::vector<Port>& ports, std::vector<Tensor>& inputs, int batch) {
-  bool any = false;
-  for (std::size_t i = 0; i < ports.size(); ++i)
-    if (ports[i].ranked && !ports[i].shape.empty() && ports[i].shape[0] < 0) {
-      inputs[i] = with_batch(inputs[i], batch);
-      any = true;
-    }
-  if (!any)
-    throw UsageError(
-        fmt::format("--batch {}: the first dimension of every input is fixed in the model ({} is {})", batch,
-                    ports.empty() ? "" : ports[0].name, ports.empty() ? "" : to_string(ports[0])));
+/// Height and width are open, too: one picture without a batch.
+bool looks_like_one_picture(const Port& port) {
+  return port.shape.size() == 3 && port.shape[1] < 0 && (port.shape[2] == 3 || port.shape[2] == 1);
+}
+
+/// Frames of one inference: the first dimension of the inputs that leave it open, else of those that look
+/// like pictures. 0 when they differ, 1 when there is none.
+std::int64_t batch_of(const std::vector<Port>& ports, const std::vector<Tensor>& inputs) {
+  std::set<std::int64_t> open, guessed;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (leaves_batch_open(ports[i]) && !looks_like_one_picture(ports[i]))
+      open.insert(inputs[i].shape()[0]);
+    else if (looks_like_pictures(inputs[i].shape()))
+      guessed.insert(inputs[i].shape()[0]);
+  }
+  const auto& sizes = open.empty() ? guessed : open;
+  return sizes.empty() ? 1 : sizes.size() > 1 ? 0 : *sizes.begin();
 }
 
 }  // namespace
@@ -73,7 +71,11 @@ Subject load(const BenchmarkOptions& o, Options options) {
   {
     const Model look = open_model(o.common);
     l.inputs = gather_inputs(look.inputs(), o.inputs, o.common, l.notes);
-    if (o.batch > 0) set_batch(look.inputs(), l.inputs, o.batch);
+    l.batch = batch_of(look.inputs(), l.inputs);
+  }
+  if (l.batch < 1) {
+    l.notes.emplace_back("the batch is not clear, inputs have different ones: throughput counts inferences");
+    l.batch = 1;
   }
   l.before_mb = resident_mb();
   const auto begin = Clock::now();

@@ -68,6 +68,37 @@ class BenchmarkApp(Base):
         self.refused("benchmark", DYNAMIC, says="--shape picture=")
         self.refused("benchmark", SMALL, "--interactive", "--seconds", "1", says="--interactive")
 
+    def test_throughput_counts_frames_however_the_batch_is_said(self) -> None:
+        np.savez(pathlib.Path(self.folder.name) / "x.npz", picture=np.zeros((4, 1, 40, 56), np.float32))
+        for words in (["--shape", "4,1,40,56"], ["--shape", "1,1,40,56", "--batch", "4"], ["-data_shape", "[4,1,40,56]", "-b", "4"],
+                      ["--inputs", f"{self.folder.name}/x.npz"]):
+            d = self.document(DYNAMIC, *words, "--seconds", "0.1", "--threads", "1")
+            self.assertEqual(d["batch"], 4)
+            self.assertAlmostEqual(d["throughput_fps"] * d["latency_ms"]["mean"] / 4000, 1, delta=0.2)
+        d = self.document(SMALL, "--seconds", "0.05")
+        self.assertEqual(d["batch"], 1)
+
+    def test_batches_are_said(self) -> None:
+        done = lamina("benchmark", DYNAMIC, "--shape", "1,1,40,56", "--batch", "4", "--seconds", "0.02")
+        self.assertEqual(done.stderr.splitlines(), ['lamina: input "picture": --batch makes the 1 of --shape 4',
+                                                    'lamina: input "picture": seeded random values, f32[4,1,40,56]'])
+        self.assertIn("frames/s (4 in each inference)", done.stdout)
+        for rows, says in ((1, "1 row repeated to a batch of 2"), (3, "the first 2 of 3 rows")):
+            np.savez(pathlib.Path(self.folder.name) / "x.npz", picture=np.zeros((rows, 1, 40, 56), np.float32))
+            done = lamina("benchmark", DYNAMIC, "--inputs", f"{self.folder.name}/x.npz", "-b", "2", "--seconds", "0.02")
+            self.assertIn(says, done.stderr)
+
+    def test_more_streams_than_threads_are_said(self) -> None:
+        done = lamina("benchmark", SMALL, "-nstreams", "99", "-nthreads", "2", "--seconds", "0.02")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("99 streams are wanted, and 2 threads are there for them: 2 run", done.stderr)
+
+    def test_booleans(self) -> None:
+        for words, table in ((["-pc"], True), (["-pc", "true"], True), (["-pc=YES"], True), (["-pc=0"], False), (["-pc", "no"], False)):
+            done = lamina("benchmark", *words, "-m", SMALL, "-niter", "1")
+            self.assertEqual((done.returncode, "(overhead)" in done.stdout), (0, table), f"{words}: {done.stderr}")
+        self.refused("benchmark", "-m", SMALL, "-pc=maybe", says="-pc=maybe: wanted true or false")
+
     def test_misspelt_options(self) -> None:
         self.refused("benchmark", "-m", SMALL, "-hnt", "latency", says='"-hnt" is not known, did you mean "-hint"')
         self.refused("benchmark", "-m", SMALL, "-hlep", says='"-hlep" is not known')
@@ -93,6 +124,24 @@ class WordsThatWouldDoNothing(Base):
         self.refused("explain", SMALL, "--summary", "--why", "fuse-bias", "Plus30", says="--summary")
         self.refused("graph", SMALL, "-o", "x.svg", "--seconds", "1", says="--stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--input", "x.npy", says="--stage runtime")
+        for word, value in (("--seed", "3"), ("--threads", "1"), ("--max-isa", "sse41"), ("--precision", "bf16")):
+            self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: goes with --stage runtime")
+            self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
+        for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
+            self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: goes without --stage original")
+        self.refused("graph", SMALL, "-o", "x.dot", "--columns", "2", says="--columns")
+        self.refused("run", SMALL, "--output", "-", says="--output -")
+        self.refused("benchmark", SMALL, "--runtime-graph", "-", says="--runtime-graph -")
+        self.refused("benchmark", SMALL, "--interactive", "--api", "sync", says="--interactive")
+
+    def test_empty_words_are_refused(self) -> None:
+        for verb, *words in (("run", "--output"), ("run", "--json"), ("run", "--inputs"), ("run", "--labels"), ("check", "--expect"), ("explain", "--node"),
+                             ("benchmark", "--runtime-graph"), ("run", "--threads"), ("run", "--scale"), ("run", "--disable")):
+            self.refused(verb, SMALL, *words, "", says=f"{words[0]}: wanted a value")
+
+    def test_idle_exemptions_are_told(self) -> None:
+        done = lamina("graph", SMALL, "--exempt", "nosuch", "-o", f"{self.folder.name}/x.dot")
+        self.assertEqual((done.returncode, done.stderr), (0, 'lamina: warning: exempt "nosuch": fits the name of no node\n'))
 
 
 class Interrupted(Base):
@@ -116,21 +165,3 @@ class Interrupted(Base):
 
 if __name__ == "__main__":
     unittest.main()
-        for word, value in (("--seed", "3"), ("--threads", "1"), ("--max-isa", "sse41"), ("--precision", "bf16")):
-            self.refused("graph", SMALL, "-o", "x.svg", word, value, says=f"{word}: goes with --stage runtime")
-            self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
-        for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
-            self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: goes without --stage original")
-        self.refused("graph", SMALL, "-o", "x.dot", "--columns", "2", says="--columns")
-        self.refused("run", SMALL, "--output", "-", says="--output -")
-        self.refused("benchmark", SMALL, "--runtime-graph", "-", says="--runtime-graph -")
-        self.refused("benchmark", SMALL, "--interactive", "--api", "sync", says="--interactive")
-
-    def test_empty_words_are_refused(self) -> None:
-        for verb, *words in (("run", "--output"), ("run", "--json"), ("run", "--inputs"), ("run", "--labels"), ("check", "--expect"), ("explain", "--node"),
-                             ("benchmark", "--runtime-graph"), ("run", "--threads"), ("run", "--scale"), ("run", "--disable")):
-            self.refused(verb, SMALL, *words, "", says=f"{words[0]}: wanted a value")
-
-    def test_idle_exemptions_are_told(self) -> None:
-        done = lamina("graph", SMALL, "--exempt", "nosuch", "-o", f"{self.folder.name}/x.dot")
-        self.assertEqual((done.returncode, done.stderr), (0, 'lamina: warning: exempt "nosuch": fits the name of no node\n'))

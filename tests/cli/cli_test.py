@@ -174,13 +174,12 @@ class Verbs(Base):
         done = lamina("benchmark", MODEL, "--interactive", "--hint", "latency", "--precision", "f32", "--threads", "1", *SHAPE, text=lines)
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertTrue(answers[0]["ready"])
+        self.assertIn("seeded random values", done.stderr)
         self.assertGreater(answers[1]["latency_ms"]["median"], 0)
         self.assertEqual(answers[2:], [{"ok": True}, {"ok": True}, {"error": "unknown command"}])
         self.assertEqual(len(np.load(self.path / "s.npz").files), 1)
 
 
-class WrongUse(Base):
-    def test_command_line(self) -> None:
 class StandardFiles(Base):
     """Closed, or on a disk that is full."""
 
@@ -209,18 +208,20 @@ class StandardFiles(Base):
         self.assertIn("outputs", json.loads(done.stdout))
 
 
+class WrongUse(Base):
+    def test_command_line(self) -> None:
         self.refused(2, "rum", says=("rum", "run"))
         self.refused(2, says=("no verb",))
-        self.refused(2, "run", MODEL, "--thread", "2", says=("--thread", "--threads"))
-        for arguments in (["--threads", "-1"], ["--threads", "x"], ["--precision", "f8"], ["--max-isa", "mmx"], ["--log-level", "loud"], ["--set", "FOO=1"],
         self.refused(2, "--verison", says=('"--verison" is not known, did you mean "--version"',))
         self.refused(2, "--quiet", "run", MODEL, says=('"--quiet" is not known',))
+        self.refused(2, "run", MODEL, "--thread", "2", says=("--thread", "--threads"))
+        for arguments in (["--threads", "-1"], ["--threads", "x"], ["--precision", "f8"], ["--max-isa", "mmx"], ["--log-level", "loud"], ["--set", "FOO=1"],
                           ["--set", "FOO"], ["--shape", "x"], ["--shape", "x=a"], ["--top", "-3"], ["--disable", "fuse-nothing"]):
             self.refused(2, "run", MODEL, *arguments)
         self.refused(2, "run", MODEL, *SHAPE, "--disable", "fuse-conv-simpel", says=("fuse-conv-simple",))
+        self.refused(2, "run", MODEL, *SHAPE, "--quiet", "--disable", "all,nosuch", says=("nosuch",))
         self.refused(2, "run", MODEL, "--set", "CPU_THREADS_NUN=1", says=("CPU_THREADS_NUM",))
         self.refused(2, "run", MODEL, "--inptus", "x.npz", says=('did you mean "--inputs"?',))
-        self.refused(2, "run", MODEL, *SHAPE, "--quiet", "--disable", "all,nosuch", says=("nosuch",))
         self.assertNotIn("did you mean", lamina("run", "-m", MODEL).stderr)
         self.refused(2, "run", "-m", MODEL, says=('"-m"', "lamina run --help"))
         self.refused(2, "run", MODEL, "--log-level", "x" * 100_000, says=("characters)",))
@@ -246,11 +247,6 @@ class StandardFiles(Base):
         self.assertLess(len(line), 400)
         self.assertNotIn("\x1b", line)
 
-    def test_warnings_of_readers(self) -> None:
-        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y"))
-        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
-        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 99)]), self.path / "new.onnx")
-        for verb in (("run",), ("check",), ("explain",), ("benchmark", "--seconds", "0.01"), ("graph", "-o", self.path / "g.dot")):
     def test_hostile_names_of_inputs_and_outputs(self) -> None:
         x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("\x1b[31mx\n", "\x1b]0;y\a\n"))
         graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", [x.name], [y.name], "\x1b[2J\a\nnode")], "g", [x], [y])
@@ -262,6 +258,11 @@ class StandardFiles(Base):
             self.assertFalse(set(done.stdout + done.stderr) & set("\x1b\a\r"), f"{verb}: {done.stdout}{done.stderr}")
         self.assertIn("\ninput   \ufffd[31mx ", lamina("inspect", self.path / "names.onnx").stdout)
 
+    def test_warnings_of_readers(self) -> None:
+        x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in ("x", "y"))
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 99)]), self.path / "new.onnx")
+        for verb in (("run",), ("check",), ("explain",), ("benchmark", "--seconds", "0.01"), ("graph", "-o", self.path / "g.dot")):
             done = lamina(verb[0], self.path / "new.onnx", *verb[1:])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stderr.count("lamina: warning: opset 99 is newer"), 1, done.stderr)
@@ -275,6 +276,13 @@ class StandardFiles(Base):
         self.refused(1, "run", MODEL, "--inputs", self.path / "wrong_shape.npz", says=('"x"', "4"))
         self.refused(1, "run", MODEL, "--inputs", self.path / "wrong_type.npz", says=('"x"', "i32"))
         self.refused(1, "run", MODEL, "--input", f"y={self.path}/wrong_type.npz", says=('"y"',))
+        right = np.zeros((1, 3, 48, 192), np.float32)
+        np.savez(self.path / "in00.npz", in00=right)
+        np.savez(self.path / "both.npz", x=right, in0=right + 1)
+        np.savez(self.path / "x.npz", x=right)
+        self.refused(1, "run", MODEL, "--inputs", self.path / "in00.npz", says=('"in00"',))
+        self.refused(1, "run", MODEL, "--inputs", self.path / "both.npz", says=('"x" and "in0" are the same input and differ',))
+        self.refused(2, "run", MODEL, "--inputs", self.path / "x.npz", "--input", self.path / "x.npz", says=("--input and --inputs",))
 
     def test_nothing_is_half_written(self) -> None:
         target = self.path / "no" / "such" / "folder.npz"
