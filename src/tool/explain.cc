@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/nearest.h"
 #include "ops/decompose.h"
-#include "rules/rules.h"
 #include "tool/fate.h"
 #include "tool/session.h"
 #include "tool/summary.h"
@@ -61,13 +61,22 @@ Findings find(const ExplainOptions& o, Session& s) {
   return f;
 }
 
-/// The other layers in a layer's nodes.
+/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
 std::vector<std::string> companions(const Findings& all, const Fate& f) {
+  constexpr std::size_t kMost = 100;
   std::vector<std::string> out;
-  for (const auto& n : f.nodes)
-    for (const auto s : n.plan->graph.node(n.node).sources)
-      if (s != f.id && std::find(out.begin(), out.end(), all.name(s)) == out.end())
-        out.push_back(all.name(s));
+  std::set<std::string_view> seen;
+  for (const auto& n : f.nodes) {
+    const auto& sources = n.plan->graph.node(n.node).sources;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] == f.id || !seen.insert(all.name(sources[i])).second) continue;
+      if (out.size() == kMost) {
+        out.push_back(fmt::format("... and {} more", sources.size() - i));
+        return out;
+      }
+      out.push_back(all.name(sources[i]));
+    }
+  }
   return out;
 }
 
@@ -99,7 +108,7 @@ std::string in_short(const Findings& all, const Fate& f) {
 }
 
 void print_row(const Common& c, const Findings& all, const Fate& f) {
-  const auto head = padded(f.name, 36) + " " + padded(f.type, 20);
+  const auto head = padded(printable(f.name), 36) + " " + padded(f.type, 20);
   if (f.kind != Fate::Kind::runs) {
     c.say("{} {:>17}{}", head, "", in_short(all, f));
     return;
@@ -146,7 +155,7 @@ void print_choice(const Common& c, const Choice& choice) {
 
 void print_node(const Common& c, const Findings& all, const FateNode& n) {
   const auto& node = n.plan->graph.node(n.node);
-  c.say("  node \"{}\": {}", printable(n.plan->graph.label(n.node)), operators_of(node));
+  c.say("  node \"{}\": {}", printable(n.plan->graph.label(n.node)), clipped(operators_of(node), 300));
   if (!n.step) {
     c.say("    kernel      none, {}", why_nothing_runs(node));
   } else {
@@ -178,10 +187,13 @@ void print_detail(const Common& c, const Findings& all, const Fate& f) {
   for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));
 }
 
+/// Of nodes that stand for several layers: once for all of them.
+using KnownNodes = std::map<std::pair<const Plan*, std::uint32_t>, nlohmann::json>;
+
 nlohmann::json to_json(const Findings& all, const FateNode& n) {
-  nlohmann::json j{{"node", n.plan->graph.label(n.node)},
-                   {"operators", operators_of(n.plan->graph.node(n.node))},
-                   {"chief", n.chief}};
+  auto operators = operators_of(n.plan->graph.node(n.node));
+  if (operators.size() > 2000) operators = clipped(operators, 2000);
+  nlohmann::json j{{"node", n.plan->graph.label(n.node)}, {"operators", operators}};
   if (n.step) {
     const auto row = row_of(*n.plan, *n.step);
     j["kernel"] = row.kernel, j["layout"] = row.layout, j["precision"] = row.precision;
@@ -210,7 +222,7 @@ nlohmann::json to_json(const LedgerEntry& e) {
           {"text", e.text}};
 }
 
-nlohmann::json to_json(const Findings& all, const Fate& f) {
+nlohmann::json to_json(const Findings& all, const Fate& f, KnownNodes& known) {
   nlohmann::json j{{"name", f.name},
                    {"type", f.type},
                    {"fate", name_of(f.kind)},
@@ -221,7 +233,12 @@ nlohmann::json to_json(const Findings& all, const Fate& f) {
   if (f.kind == Fate::Kind::fused) j["into"] = all.name(f.nodes[0].by);
   if (!f.rule.empty()) j["rule"] = f.rule;
   if (all.timed() && f.kind == Fate::Kind::runs) j["us"] = all.time(f), j["share"] = all.share(all.time(f));
-  for (const auto& n : f.nodes) j["nodes"].push_back(to_json(all, n));
+  for (const auto& n : f.nodes) {
+    auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
+    if (fresh) it->second = to_json(all, n);
+    j["nodes"].push_back(it->second);
+    j["nodes"].back()["chief"] = n.chief;
+  }
   for (const auto& e : f.history) j["history"].push_back(to_json(e));
   return j;
 }
@@ -231,17 +248,6 @@ nlohmann::json to_json(const Findings& all, const LoneStep& lone) {
                    {"layers", lone.layers}, {"behind", lone.behind},       {"reasons", lone.reasons}};
   if (all.timed()) j["us"] = all.profile.of(*lone.step);
   return j;
-}
-
-/// Of compiling and of planning.
-std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled) {
-  auto out = compiled.ledger().counts();
-  for (const auto& late : compiled.late_ledgers())
-    for (const auto& [rule, count] : late.counts()) {
-      out[rule].hits += count.hits;
-      out[rule].refusals += count.refusals;
-    }
-  return out;
 }
 
 nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings& all) {
@@ -275,15 +281,6 @@ std::vector<const Fate*> named(const Findings& all, const char* option, const st
       if (n.chief && n.plan->graph.label(n.node) == name) out.push_back(&f);
   if (out.empty()) no_such_layer(all, option, name);
   return out;
-}
-
-const Rule& rule_named(const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& r : all_rules()) {
-    if (r.name == name) return r;
-    names.push_back(r.name);
-  }
-  throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name, did_you_mean(name, names)));
 }
 
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {
@@ -327,7 +324,7 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
   c.say("{} element-wise step{} on {} own", alone.size(), alone.size() == 1 ? " runs" : "s run",
         alone.size() == 1 ? "its" : "their");
   for (const auto& lone : alone) {
-    c.say("  {} ({}){}{}", printable(lone.name), lone.operators,
+    c.say("  {} ({}){}{}", printable(lone.name), clipped(lone.operators, 300),
           all.timed() ? fmt::format(", {:.1f} us", all.profile.of(*lone.step)) : "",
           lone.behind.empty() ? "" : ", behind " + printable(lone.behind));
     for (const auto& reason : lone.reasons) c.say("    {}", printable(reason));
@@ -351,24 +348,25 @@ int run(const ExplainOptions& o) {
   auto inputs = o.inputs;
   inputs.only_shapes = o.no_run;
   Session s(o.common, inputs, options);
-  for (const auto& note : s.notes)
-    if (!o.common.quiet && !o.no_run) fmt::print(stderr, "lamina: {}\n", note);
+  if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
-  auto j = to_json(o, s, all);
+  std::vector<const Fate*> shown;
   if (o.node.empty()) {
     if (o.summary)
       print_summary(o.common, s, all);
     else
       print_table(o.common, s, all);
-    for (const auto& f : all.fates) j["layers"].push_back(to_json(all, f));
+    for (const auto& f : all.fates) shown.push_back(&f);
   } else {
-    for (const auto* f : named(all, "--node", o.node)) {
-      print_detail(o.common, all, *f);
-      j["layers"].push_back(to_json(all, *f));
-    }
+    shown = named(all, "--node", o.node);
+    for (const auto* f : shown) print_detail(o.common, all, *f);
   }
+  if (o.common.json.empty()) return 0;
+  auto j = to_json(o, s, all);
+  KnownNodes known;
+  for (const auto* f : shown) j["layers"].push_back(to_json(all, *f, known));
   write_json(o.common, j);
   return 0;
 }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <set>
+#include <unordered_map>
 
 #include "api/loaded_model.h"
+#include "base/text.h"
 #include "ops/control.h"
 
 namespace lamina::tool {
@@ -47,10 +50,18 @@ class Weights {
   std::map<SourceId, Weight> of_;
 };
 
+/// Of a node with thousands of others in it the text may be as long; it is there for each of them.
+std::string bounded(const std::string& text) {
+  constexpr std::size_t kMost = 2000;
+  return text.size() > kMost ? clipped(text, kMost) : text;
+}
+
 class Finder {
  public:
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
-      : compiled_(compiled), weights_(compiled.original()), late_(compiled.late_ledgers()) {
+      : compiled_(compiled), weights_(compiled.original()) {
+    index(compiled.ledger());
+    for (const auto& late : compiled.late_ledgers()) index(late);
     const auto& sources = compiled.original().sources;
     fates_.resize(sources.size());
     for (std::uint32_t i = 0; i < sources.size(); ++i) {
@@ -121,10 +132,28 @@ class Finder {
     }
   }
 
+  /// By layer and by node: the entries of a chain of thousands name thousands.
+  void index(const Ledger& ledger) {
+    auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.firings());
+    for (auto& e : ledger.refusals()) entries->push_back(std::move(e));
+    for (const auto& e : ledger.removals()) entries->push_back(e);
+    std::sort(entries->begin(), entries->end(),
+              [](const auto& a, const auto& b) { return a.order < b.order; });
+    const auto add = [&](std::string_view name, const LedgerEntry& e) {
+      auto& about = about_[name];
+      if (about.empty() || about.back() != &e) about.push_back(&e);
+    };
+    for (const auto& e : *entries) {
+      add(e.node, e);
+      for (const auto& s : e.sources) add(s, e);
+    }
+    entries_.push_back(std::move(entries));
+  }
+
   void finish(Fate& f) const {
-    f.history = compiled_.ledger().about(f.name);
-    for (const auto& ledger : late_)
-      for (auto& e : ledger.about(f.name)) f.history.push_back(std::move(e));
+    const auto it = about_.find(f.name);
+    for (const auto* e : it == about_.end() ? std::vector<const LedgerEntry*>() : it->second)
+      f.history.push_back({e->kind, e->rule, e->node, {}, bounded(e->text), e->order});
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
@@ -148,20 +177,22 @@ class Finder {
 
   /// The last rule that put it together with the layer in whose node it is.
   std::string fusing_rule(const Fate& f) const {
-    const auto& other = fates_[f.nodes[0].by.index].name;
+    const auto other = about_.find(fates_[f.nodes[0].by.index].name), own = about_.find(f.name);
     std::string any, with;
-    for (const auto& e : f.history) {
-      if (e.kind != LedgerEntry::Kind::fired) continue;
-      any = e.rule;
-      if (with.empty() && std::find(e.sources.begin(), e.sources.end(), other) != e.sources.end())
-        with = e.rule;
+    for (const auto* e : own == about_.end() ? std::vector<const LedgerEntry*>() : own->second) {
+      if (e->kind != LedgerEntry::Kind::fired) continue;
+      any = e->rule;
+      if (with.empty() && other != about_.end() &&
+          std::find(other->second.begin(), other->second.end(), e) != other->second.end())
+        with = e->rule;
     }
     return with.empty() ? any : with;
   }
 
   const Compiled& compiled_;
   Weights weights_;
-  std::vector<Ledger> late_;
+  std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
+  std::unordered_map<std::string_view, std::vector<const LedgerEntry*>> about_;
   std::vector<Fate> fates_;
 };
 

@@ -35,7 +35,7 @@ struct Fate {
   std::string reason;  ///< of a removal
   std::string inside;  ///< the node that owns the body in which it is, or was
   std::vector<FateNode> nodes;
-  std::vector<LedgerEntry> history;
+  std::vector<LedgerEntry> history;  ///< in order; the layers of each entry are left out
 };
 std::string_view name_of(Fate::Kind kind);
 

@@ -121,4 +121,14 @@ std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates) 
   return out;
 }
 
+std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled) {
+  auto out = compiled.ledger().counts();
+  for (const auto& late : compiled.late_ledgers())
+    for (const auto& [rule, count] : late.counts()) {
+      out[rule].hits += count.hits;
+      out[rule].refusals += count.refusals;
+    }
+  return out;
+}
+
 }  // namespace lamina::tool

@@ -22,4 +22,7 @@ std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>&
 /// Layers of the file that run in the node of another layer, by the rule that put them there.
 std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates);
 
+/// What each rule did in compiling and in planning.
+std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled);
+
 }  // namespace lamina::tool

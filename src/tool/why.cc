@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest.h"
+#include "rules/rules.h"
+#include "tool/common.h"
 #include "tool/summary.h"
 #include "tool/text.h"
 
@@ -64,11 +67,26 @@ std::string describe(const Pattern& pattern, int depth) {
 
 }  // namespace
 
+const Rule& rule_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& r : all_rules()) {
+    if (r.name == name) return r;
+    names.push_back(r.name);
+  }
+  throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name, did_you_mean(name, names)));
+}
+
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
                                     const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate) {
   std::vector<LedgerEntry> out;
+  const auto known = [&](const LedgerEntry& e) {
+    return std::any_of(out.begin(), out.end(), [&](const LedgerEntry& o) {
+      return o.kind == e.kind && o.node == e.node && o.text == e.text;
+    });
+  };
+  // Plans of several requests tell the same.
   for (const auto& e : fate.history)
-    if (e.rule == rule.name) out.push_back(e);
+    if (e.rule == rule.name && !known(e)) out.push_back(e);
   std::set<std::string> readers;
   for (const auto* g : graphs_of(compiled, plans))
     for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
@@ -78,12 +96,8 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
   auto ledgers = compiled.late_ledgers();
   ledgers.push_back(compiled.ledger());
   for (const auto& ledger : ledgers)
-    for (const auto& e : ledger.of_rule(rule.name)) {
-      const bool known = std::any_of(out.begin(), out.end(), [&](const LedgerEntry& o) {
-        return o.kind == e.kind && o.node == e.node && o.text == e.text;
-      });
-      if (e.kind == LedgerEntry::Kind::refused && readers.count(e.node) && !known) out.push_back(e);
-    }
+    for (const auto& e : ledger.of_rule(rule.name))
+      if (e.kind == LedgerEntry::Kind::refused && readers.count(e.node) && !known(e)) out.push_back(e);
   return out;
 }
 

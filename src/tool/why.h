@@ -5,6 +5,9 @@
 
 namespace lamina::tool {
 
+/// Of --why. Throws UsageError for a name that is none.
+const Rule& rule_named(const std::string& name);
+
 /// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join
 /// two nodes speaks at the later one.
 std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
+import onnx
 from sample_models import ALL, DYNAMIC, FADED, FETCHED, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -142,6 +145,20 @@ class Explain(Base):
         self.assertIn(f"precision: {said}", lamina("explain", FADED).stdout)
         self.assertEqual(lamina("check", FADED).returncode, 0)
         self.assertEqual(self.document("explain", SMALL, "--no-run")["precision"], [])
+
+    def test_long_chains(self) -> None:
+        """Time and memory go with the layers, not with their square."""
+        names = ["x", *(f"v{i}" for i in range(3000))]
+        nodes = [onnx.helper.make_node(("Relu", "Sigmoid")[i % 2], [names[i]], [names[i + 1]], f"n{i}") for i in range(3000)]
+        value = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(nodes, "g", [value("x", 1, [8])], [value(names[-1], 1, [8])])
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "chain.onnx"
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), model)
+            document = self.document("explain", model, "--no-run")
+            self.assertEqual(len(document["layers"]), 3000)
+            self.assertLess(max(len(json.dumps(layer)) for layer in document["layers"]), 10_000)
+            self.assertLess(len(max(lamina("explain", model, "--no-run", "--summary").stdout.splitlines(), key=len)), 1000)
 
     def test_wrong_use(self) -> None:
         self.refused(2, "explain", SMALL, "--seconds", "-1")
