@@ -30,20 +30,32 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font
 .d{stroke:#d9b9a6;stroke-width:0.8}
 )";
 
-/// Vertical lines and curves between them, as the layout means its points.
+/// Vertical lines and curves between them, as the layout means its points. Lines in a row are one: those that
+/// pass a thousand ranks would have a thousand points.
 std::string path_data(const std::vector<Point>& points) {
   std::string x = number(points[0].x), y = number(points[0].y), out = "M" + x + " " + y;
+  double from = 0, to = points[0].y;  // the line at hand
+  bool line = false;
+  const auto end_line = [&] {
+    if (line) out += fmt::format("L{} {}", x, y);
+    line = false;
+  };
   for (std::size_t i = 1; i < points.size(); ++i) {
     const auto next_x = number(points[i].x), next_y = number(points[i].y);
     if (next_x == x && next_y == y) continue;  // a step of no length has no direction, which arrows need
-    if (i % 2 == 1 || next_x == x) {
-      out += fmt::format("L{} {}", next_x, next_y);
+    if (next_x == x) {
+      if (line && (to - from) * (points[i].y - to) < 0) end_line();
+      if (!line) from = to;
+      line = true;
     } else {
+      end_line();
       const auto middle = number((points[i - 1].y + points[i].y) / 2);
-      out += fmt::format("C{} {} {} {} {} {}", x, middle, next_x, middle, next_x, next_y);
+      out += i % 2 == 1 ? fmt::format("L{} {}", next_x, next_y)
+                        : fmt::format("C{} {} {} {} {} {}", x, middle, next_x, middle, next_x, next_y);
     }
-    x = next_x, y = next_y;
+    x = next_x, y = next_y, to = points[i].y;
   }
+  end_line();
   return out;
 }
 

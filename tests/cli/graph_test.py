@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
+import onnx
 from sample_models import ALL, CONTROL_FLOW, DYNAMIC, LARGE, SMALL
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -107,6 +108,15 @@ class Pictures(Base):
         for line in lines:
             self.assertIn(line.get("data-f"), ids)
             self.assertIn(line.get("data-t"), ids)
+
+    def test_lines_past_many_ranks_are_one(self) -> None:
+        names = [f"r{i}" for i in range(300)]
+        nodes = [onnx.helper.make_node("Relu", ["x"], [name]) for name in names] + [onnx.helper.make_node("Sum", names, ["y"])]
+        value = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(nodes, "g", [value("x", 1, [8])], [value("y", 1, [8])])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), self.path / "wide.onnx")
+        svg = self.draw("wide.svg", self.path / "wide.onnx", "--stage", "original").read_text()
+        self.assertLess(max(len(path) for path in re.findall(r' d="[^"]*"', svg)), 1000)
 
     def test_bodies_are_drawn(self) -> None:
         text = self.draw("b.svg", CONTROL_FLOW, "--stage", "original").read_text()
