@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -15,7 +16,8 @@ namespace {
 
 struct Row {
   OptionInfo info;
-  std::function<bool(Options&, std::string_view)> set;  // false: a bad value
+  /// False for a bad value, which changes nothing.
+  std::function<bool(Options&, std::string_view)> set;
 };
 
 std::vector<std::string> list(std::string_view text) {
@@ -40,6 +42,12 @@ bool yes_no(std::string_view text, bool& out) {
     out = false;
   else
     return false;
+  return true;
+}
+
+bool word(std::string_view text, std::initializer_list<std::string_view> words, std::string& out) {
+  if (std::find(words.begin(), words.end(), text) == words.end()) return false;
+  out = text;
   return true;
 }
 
@@ -89,12 +97,11 @@ const std::vector<Row>& rows() {
                  }});
     t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},
                  [](Options& o, std::string_view v) {
-                   o.max_isa = v;
-                   return v == "sse41" || v == "avx2" || v == "avx512" || v == "native";
+                   return word(v, {"sse41", "avx2", "avx512", "native"}, o.max_isa);
                  }});
     t.push_back({{"STOP_AFTER", "-1 or more", "stop after that many rewrites of the graph"},
                  [](Options& o, std::string_view v) {
-                   const auto n = whole(v, -1, INT32_MAX);
+                   const auto n = whole(v, -1, std::numeric_limits<long>::max());
                    if (n) o.stop_after = static_cast<long>(*n);
                    return n.has_value();
                  }});

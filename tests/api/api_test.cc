@@ -132,6 +132,31 @@ TEST(Options, keys) {
   EXPECT_GE(option_list().size(), 8u);
 }
 
+TEST(Options, a_bad_value_changes_nothing) {
+  const auto text = [](const Options& o) {
+    return fmt::format("{} {} {} {} {} {} {} {}", o.threads, static_cast<int>(o.precision),
+                       fmt::join(o.disable, ","), fmt::join(o.exempt, ","), o.max_isa, o.stop_after,
+                       o.profile, o.cached_plans);
+  };
+  for (const auto& option : option_list()) {
+    if (option.key == "DISABLE" || option.key == "EXEMPT") continue;  // names are looked up by compiling
+    Options o;
+    for (const auto* value : {"", "-2", "nonsense", "99999999999999999999"})
+      EXPECT_NE(error_of([&] { o.set(option.key, value); }, ErrorCode::bad_option).find(option.values),
+                std::string::npos)
+          << option.key;
+    EXPECT_EQ(text(o), text(Options())) << option.key;
+  }
+}
+
+TEST(Options, what_the_text_of_an_option_allows_is_taken) {
+  Options o;
+  o.set("STOP_AFTER", "3000000000");
+  EXPECT_EQ(o.stop_after, 3000000000);
+  o.set("STOP_AFTER", "-1");
+  EXPECT_EQ(o.stop_after, -1);
+}
+
 TEST(Options, messages_go_to_the_callback) {
   std::mutex mutex;
   std::vector<std::string> lines;
