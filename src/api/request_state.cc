@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/on_shapes.h"
+#include "exec/bound.h"
 #include "interpreter/interpreter.h"
 
 namespace lamina {
@@ -10,11 +11,6 @@ namespace {
 
 void check_index(std::size_t index, const std::vector<Port>& ports, std::string_view what) {
   if (index >= ports.size()) fail(ErrorCode::bad_input, "{} {}: the model has {}", what, index, ports.size());
-}
-
-/// Nothing of it may be written while the other is used.
-bool overlap(const Tensor& a, const Tensor& b) {
-  return a.valid() && b.valid() && a.raw() < b.raw() + b.bytes() && b.raw() < a.raw() + a.bytes();
 }
 
 /// What is known of the output before a run; the rest is checked by it.

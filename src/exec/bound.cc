@@ -1,5 +1,6 @@
 #include "exec/bound.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "interpreter/interpreter.h"
@@ -7,6 +8,15 @@
 namespace lamina {
 namespace {
 using Clock = std::chrono::steady_clock;
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.valid() && b.valid() && a.raw() < b.raw() + b.bytes() && b.raw() < a.raw() + a.bytes();
+}
+
+bool CallersTensors::overlap(const Tensor& memory) const {
+  const auto with = [&](const Tensor& t) { return lamina::overlap(memory, t); };
+  return std::any_of(inputs.begin(), inputs.end(), with) || std::any_of(results.begin(), results.end(), with);
 }
 
 Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
@@ -25,7 +35,7 @@ Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
 }
 
 bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
-                    const Tensor& arena) {
+                    const Tensor& arena, const CallersTensors& callers) {
   bool changed = false, other_results = false;
   if (arena_ != arena.raw()) {
     arena_ = arena.raw();
@@ -34,20 +44,17 @@ bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>
       if (const auto& tensor = plan_->tensors[t]; tensor.root == t && tensor.place == Place::arena)
         pointers_[t] = const_cast<std::byte*>(arena_) + tensor.offset;
   }
-  bool other_inputs = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (plan_->inputs[i] == kNoTensor) continue;
     if (inputs[i].aligned()) {
-      other_inputs |= point(plan_->inputs[i], inputs[i].raw());
+      changed |= point(plan_->inputs[i], inputs[i].raw());
     } else {
       inputs_[i] = inputs[i].to_aligned();
-      other_inputs |= point(plan_->inputs[i], inputs_[i].raw());
+      changed |= point(plan_->inputs[i], inputs_[i].raw());
     }
   }
-  changed |= other_inputs;
-  if (other_inputs)  // what an input lies in now must not be written; whoever has the tensor keeps it
-    for (auto& own : own_results_)
-      if (own.valid() && is_input(own)) own = Tensor();
+  for (auto& own : own_results_)
+    if (own.valid() && callers.overlap(own)) own = Tensor();  // whoever has the tensor keeps it
   for (std::size_t r = 0; r < results_.size(); ++r) {
     const auto t = plan_->results[r];
     if (t == kNoTensor || plan_->tensors[t].place == Place::dynamic) continue;
@@ -66,16 +73,6 @@ bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>
   }
   if (changed) point_steps();
   return other_results;
-}
-
-bool Bound::is_input(const Tensor& memory) const {
-  for (const auto t : plan_->inputs) {
-    if (t == kNoTensor) continue;
-    const auto& tensor = plan_->tensors[t];
-    const auto* const begin = pointers_[tensor.root] + tensor.shift;
-    if (begin < memory.raw() + memory.bytes() && memory.raw() < begin + tensor.bytes) return true;
-  }
-  return false;
 }
 
 bool Bound::point(std::uint32_t t, const void* to) {

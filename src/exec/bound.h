@@ -4,6 +4,16 @@
 
 namespace lamina {
 
+/// They have a byte in common.
+bool overlap(const Tensor& a, const Tensor& b);
+
+/// What the caller of a request has set. A result may have become one of these tensors since: its memory is
+/// not the request's own any more.
+struct CallersTensors {
+  const std::vector<Tensor>&inputs, &results;
+  bool overlap(const Tensor& memory) const;
+};
+
 /// One request's use of one plan. Not thread-safe.
 class Bound {
  public:
@@ -12,10 +22,11 @@ class Bound {
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
 
   /// Points steps at these tensors and this arena (of plan()->memory.arena bytes at least). `results` may
-  /// hold the user's memory for results, which fits; the request's own is never where an input lies, so that
-  /// a result can be an input of the next run. Cheap when nothing changed. True when result(r) may be another
-  /// tensor than before.
-  bool prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena);
+  /// hold the user's memory for results, which fits; the request's own is never where one of `callers` lies,
+  /// also when this is the plan of a waiting part, so that a result can be an input of the next run. Cheap
+  /// when nothing changed. True when result(r) may be another tensor than before.
+  bool prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena,
+               const CallersTensors& callers);
   /// `times`: microseconds per step are written there when not null.
   void run(std::vector<StepTime>* times);
 
@@ -31,7 +42,6 @@ class Bound {
     std::vector<void*> out;
   };
   bool point(std::uint32_t tensor, const void* to);
-  bool is_input(const Tensor& memory) const;
   void point_steps();
   void run_dynamic(const PlanStep& step);
 

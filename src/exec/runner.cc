@@ -61,7 +61,9 @@ std::vector<Tensor> with_variables(const std::shared_ptr<const Program>& program
 /// The steady state (inputs of the same shapes as before) takes no lock and allocates nothing.
 class Runner::State {
  public:
-  explicit State(std::shared_ptr<const Program> program) : program_(std::move(program)) {
+  /// `outermost`: that of the request, where this runs a waiting part.
+  explicit State(std::shared_ptr<const Program> program, const State* outermost = nullptr)
+      : program_(std::move(program)), outermost_(outermost ? *outermost : *this) {
     const auto inputs = program_->graph().inputs().size();
     inputs_.resize(inputs);
     known_.resize(inputs);
@@ -87,14 +89,12 @@ class Runner::State {
   friend class Runner;
 
   /// Of the waiting part of the last plan, or null.
-  const State* rest() const {
-    return uses_.empty() || !uses_.front().rest ? nullptr : uses_.front().rest->state_.get();
-  }
+  const State* rest() const { return uses_.empty() ? nullptr : uses_.front().rest.get(); }
 
   std::size_t arena_bytes() const {
     std::size_t sum = memory_.valid() ? memory_.bytes() : 0;
     for (const auto& use : uses_)
-      if (use.rest) sum += use.rest->state_->arena_bytes();
+      if (use.rest) sum += use.rest->arena_bytes();
     return sum;
   }
 
@@ -107,14 +107,14 @@ class Runner::State {
 
   /// A plan bound to memory, and what runs its waiting part.
   struct Use {
-    Use(std::string at, std::shared_ptr<const Planned> of)
+    Use(std::string at, std::shared_ptr<const Planned> of, const State& outermost)
         : key(std::move(at)), planned(std::move(of)), bound(planned->plan) {
-      if (planned->rest) rest = std::make_unique<Runner>(planned->rest);
+      if (planned->rest) rest = std::make_unique<State>(planned->rest, &outermost);
     }
     std::string key;
     std::shared_ptr<const Planned> planned;
     Bound bound;
-    std::unique_ptr<Runner> rest;
+    std::unique_ptr<State> rest;
   };
 
   /// After a run that failed, wherever that was: what was bound may be half of the old and half of the new.
@@ -156,7 +156,8 @@ class Runner::State {
     if (!current_) choose_plan();
     Bound& bound = current_->bound;
     if (!outputs_fit_) check_outputs(*bound.plan());
-    const bool other_results = bound.prepare(inputs_, user_results_, memory_);
+    const bool other_results =
+        bound.prepare(inputs_, user_results_, memory_, {outermost_.inputs_, outermost_.user_results_});
     bound.run(profile_ ? &times_ : nullptr);
     if (other_results || bound.has_dynamic_results() || !taken_) take_results(bound);
     if (current_->rest) run_rest(*current_);
@@ -204,7 +205,7 @@ class Runner::State {
     const auto it = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.key == key; });
     if (it == uses_.end()) {
       auto planned = program_->plan(inputs_, key);
-      uses_.emplace_front(std::move(key), std::move(planned));
+      uses_.emplace_front(std::move(key), std::move(planned), outermost_);
       if (uses_.size() > kBoundPlans) uses_.pop_back();
     } else {
       uses_.splice(uses_.begin(), uses_, it);
@@ -223,7 +224,7 @@ class Runner::State {
 
   void run_rest(Use& use) {
     const auto& plan = *use.planned->plan;
-    auto& rest = *use.rest->state_;
+    auto& rest = *use.rest;
     rest.profile_ = profile_;
     for (std::size_t i = 0; i < plan.rest_inputs.size(); ++i)
       rest.inputs_[i] = use.bound.tensor(plan.rest_inputs[i]);
@@ -274,6 +275,7 @@ class Runner::State {
   }
 
   std::shared_ptr<const Program> program_;
+  const State& outermost_;
   std::optional<tbb::task_arena> arena_;
   std::vector<Tensor> inputs_, user_results_, results_;
   std::vector<Known> known_;

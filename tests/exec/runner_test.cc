@@ -96,6 +96,59 @@ TEST(Runner, writes_into_the_callers_memory) {
   EXPECT_NE(runner.output(0).raw(), mine.raw());
 }
 
+/// y waits for the shape of n; what it is made of besides is read by the first plan only.
+const char* const kWaiting =
+    "graph (x: f32[6]) -> (y, c) {\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n"
+    " a = const i64[2] {0, 1}\n s = ReduceSum(f, a)\n z = const i64[] {0}\n c = CumSum(x, z)\n y = Add(s, "
+    "c)\n}\n";
+
+struct Kept {
+  Tensor tensor, copy;
+  explicit Kept(const Tensor& t) : tensor(t), copy(t.clone()) {}
+  bool untouched() const { return tensor.same_as(copy); }
+};
+
+Runner runner_of(const Graph& g) {
+  return Runner(std::make_shared<Program>(g, ProgramOptions{}, std::make_shared<ModelWeights>()));
+}
+
+TEST(Runner, a_result_that_becomes_an_input_is_only_read) {
+  const auto* const unread = "graph (x: f32[6], unread: f32[6]) -> (y) {\n y = Negative(x)\n}\n";
+  for (const auto* const text : {kWaiting, unread}) {
+    const auto g = parse(text);
+    auto runner = runner_of(g);
+    for (std::size_t i = 0; i < g.inputs().size(); ++i)
+      runner.set_input(i, seeded_tensor(ElementType::f32, {6}, i));
+    runner.run();
+    const Kept y(runner.output(0));
+    runner.set_input(g.inputs().size() - 1, y.tensor);
+    runner.set_input(0, g.inputs().size() == 1 ? y.tensor : seeded_tensor(ElementType::f32, {6}, 7));
+    for (int i = 0; i < 2; ++i) {
+      runner.run();
+      EXPECT_TRUE(y.untouched()) << text;
+      expect_close(runner.output(0), interpret(g, runner.inputs())[0], "y");
+    }
+  }
+}
+
+TEST(Runner, a_result_that_becomes_memory_of_another_has_it_alone) {
+  const auto* const pair = "graph (x: f32[6]) -> (y, c) {\n y = Negative(x)\n c = Abs(x)\n}\n";
+  for (const auto* const text : {kWaiting, pair}) {
+    const auto g = parse(text);
+    auto runner = runner_of(g);
+    runner.set_input(0, seeded_tensor(ElementType::f32, {6}, 1));
+    for (std::size_t from = 0; from < 2; ++from) {
+      runner.run();
+      const Tensor memory = runner.output(from);
+      runner.set_output(1 - from, memory);
+      runner.run();
+      for (std::size_t r = 0; r < 2; ++r)
+        expect_close(runner.output(r), interpret(g, runner.inputs())[r], text);
+      runner.set_output(1 - from, Tensor());
+    }
+  }
+}
+
 TEST(Runner, inputs_that_do_not_fit) {
   const auto p = program();
   Runner runner(p);
