@@ -58,10 +58,8 @@ OptimizeOptions optimize_options(const Options& options) {
   o.disable = options.disable;
   o.exempt = options.exempt;
   o.stop_after = options.stop_after;
-  if (std::find(o.disable.begin(), o.disable.end(), "all") != o.disable.end()) {
-    std::erase(o.disable, "all");  // other words are still looked at
+  if (std::erase(o.disable, "all") != 0)  // beside it other names must be known, too
     for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
-  }
   return o;
 }
 

@@ -1,12 +1,13 @@
 /// Options of compiling that say something back.
-#include <gtest/gtest.h>
-#include <lamina/lamina.h>
-
 #include <map>
 #include <mutex>
 
+#include "tests/api/small_models.h"
+
 namespace lamina {
 namespace {
+
+using namespace testing;
 
 const std::string kModel = std::string(LAMINA_DEPS) + "/models/ch_ppocr_mobile_v2.0_cls_infer.onnx";
 
@@ -44,12 +45,14 @@ TEST(CompileOptions, exempt_patterns_are_checked) {
   EXPECT_TRUE(compiled.fusions().empty());
   EXPECT_EQ(said, std::vector<std::string>{"exempt \"nothing\": fits the name of no node"});
   options.exempt = {"(a"};
-  try {
-    CompiledModel broken(model, options);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), ErrorCode::bad_option);
-  }
+  expect_error([&] { CompiledModel(model, options); }, ErrorCode::bad_option, "(a");
+}
+
+TEST(CompileOptions, rules_that_do_not_exist_cannot_be_disabled) {
+  const Model model(kModel);
+  for (const auto& names : {std::vector<std::string>{"no-such-rule"}, {"all", "no-such-rule"}})
+    expect_error([&] { CompiledModel(model, {.disable = names}); }, ErrorCode::bad_option, "no-such-rule");
+  EXPECT_TRUE(CompiledModel(model, {.disable = {"fuse-bias", "all"}}).fusions().empty());
 }
 
 }  // namespace
