@@ -19,7 +19,7 @@ for room in ("interpreter", "rewrite", "formats"):
     BELOW[room] = ["ops"] + BELOW["ops"]
 BELOW["kernels"] = ["interpreter"] + BELOW["interpreter"]  # the reference kernel and thresholds ask it
 BELOW["rules"] = ["rewrite"] + BELOW["rewrite"]
-BELOW["plan"] = ["kernels"] + BELOW["kernels"]
+BELOW["plan"] = ["kernels", "rewrite"] + BELOW["kernels"]  # a plan keeps the ledger of its rewriting
 BELOW["exec"] = ["plan"] + BELOW["plan"]
 BELOW["api"] = [room for room in BELOW]
 BELOW["check"] = [room for room in BELOW]

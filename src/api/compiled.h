@@ -26,11 +26,8 @@ class Compiled {
   const Graph& original() const { return original_; }
   const Graph& optimized() const { return program_->graph(); }
   const std::shared_ptr<const Program>& program() const { return program_; }
-  /// What rewriting did when the model was compiled.
+  /// What rewriting did when the model was compiled; what it did for the shapes of a plan says Plan::ledger.
   const Ledger& ledger() const { return ledger_; }
-  /// What it did when input shapes became known, a ledger per plan, the latest last; kept with
-  /// Options::profile only.
-  std::vector<Ledger> late_ledgers() const;
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes() const;
   /// Half-precision tensors of the model are computed in f32.
@@ -70,11 +67,6 @@ class Compiled {
   bool widened_ = false;
   Denormals denormals_;  ///< of operands; those of weights are known when they are packed
   std::shared_ptr<const Program> program_;
-  struct Late {
-    std::mutex mutex;
-    std::vector<Ledger> ledgers;
-  };
-  std::shared_ptr<Late> late_ = std::make_shared<Late>();
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
 };
 

@@ -101,15 +101,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   // With a limit on rewrites the specialised graph must not get further ones.
   late_rewriting_ = rewriting;
   if (late_rewriting_.stop_after >= 0) late_rewriting_.stop_after = 0;
-  program.rewrite = [again = late_rewriting_, late = late_, keep = options.profile,
-                     progress = options.progress](Graph& g) {
-    constexpr std::size_t kKept = 16;
+  program.rewrite = [again = late_rewriting_, progress = options.progress](Graph& g) {
     Ledger ledger;
     optimize(g, telling(again, progress), ledger);
-    if (!keep) return;
-    std::lock_guard lock(late->mutex);
-    if (late->ledgers.size() >= kKept) late->ledgers.erase(late->ledgers.begin());
-    late->ledgers.push_back(std::move(ledger));
+    return ledger;
   };
   drop_pages(original_);  // what folding has read
   const auto ready =
@@ -129,11 +124,6 @@ std::vector<std::string> Compiled::precision_notes() const {
   auto notes = precision_notes_;
   if (const auto found = denormals()) notes.push_back(to_string(found));
   return notes;
-}
-
-std::vector<Ledger> Compiled::late_ledgers() const {
-  std::lock_guard lock(late_->mutex);
-  return late_->ledgers;
 }
 
 std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {

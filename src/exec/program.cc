@@ -76,7 +76,8 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
   };
   const auto begin = Clock::now();
   Graph known = specialise(graph_, inputs, values_);
-  if (options_.rewrite) options_.rewrite(known);
+  Ledger ledger;
+  if (options_.rewrite) ledger = options_.rewrite(known);
   const auto rewritten = Clock::now();
   options_.clock->rewriting += nanoseconds(begin, rewritten);
   NotingWeights weights(*weights_, *model_constants_);
@@ -84,6 +85,7 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
   const auto plan =
       make_plan(std::move(known), weights, {options_.threads, options_.any_kernels, options_.progress});
   options_.clock->planning += nanoseconds(rewritten, Clock::now());
+  plan->ledger = std::move(ledger);
   planned->bytes = bytes_of(*plan, *constants_, weights);
   if (forget && !plan->rest) forget_weights(plan->graph);
   if (plan->rest) planned->rest = std::shared_ptr<const Program>(new Program(*plan, *this, key));

@@ -30,8 +30,8 @@ struct ProgramOptions {
   std::size_t cached_bytes = std::size_t{256} << 20;
   /// False: plan_ahead() forgets weights as they were read once they are packed.
   bool keep_weights = true;
-  /// Called on a graph whose shapes have become known, before it is planned (rewriting).
-  std::function<void(Graph&)> rewrite;
+  /// Called on a graph whose shapes have become known, before it is planned; tells what it did.
+  std::function<Ledger(Graph&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
   /// The program makes one when there is none, and hands it on to those of waiting parts.
   std::shared_ptr<PlanClock> clock;

@@ -8,6 +8,7 @@
 
 #include "kernels/kernel.h"
 #include "lamina/progress.h"
+#include "rewrite/ledger.h"
 
 namespace lamina {
 
@@ -78,6 +79,7 @@ struct Plan {
   /// Tensor of each result; kNoTensor when the result comes from `rest`.
   std::vector<std::uint32_t> results;
   std::vector<Choice> choices;
+  Ledger ledger;  ///< of rewriting the graph once its shapes were known
   MemoryReport memory;
   std::size_t scratch_offset = 0;  ///< all steps share one scratch area in the arena
   int threads = 1;

@@ -256,7 +256,7 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
                    {"layers", nlohmann::json::array()},
                    {"rules", nlohmann::json::object()}};
   if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
-  for (const auto& [rule, count] : rule_counts(s.impl()))
+  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
   j["fused"] = fused_layers(all.fates);
   j["alone"] = nlohmann::json::array();
@@ -314,7 +314,7 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
   print_totals(c, all);
   const auto fused = fused_layers(all.fates);
   c.say("{} {:>7} {:>7} {:>14}", padded("rule", 32), "fired", "refused", "layers fused");
-  for (const auto& [rule, count] : rule_counts(s.impl())) {
+  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans)) {
     const auto it = fused.find(rule);
     if (count.hits || count.refusals)
       c.say("{} {:>7} {:>7} {:>14}", padded(rule, 32), count.hits, count.refusals,
@@ -338,13 +338,13 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   for (const auto& f : all.fates)
     if (f.kind != Fate::Kind::constant) print_row(c, all, f);
   print_totals(c, all);
-  for (const auto& [rule, count] : rule_counts(s.impl()))
+  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     if (count.hits) c.say("{:<36} {} times", rule, count.hits);
 }
 
 int run(const ExplainOptions& o) {
   auto options = o.common.options();
-  options.profile = true;
+  options.profile = !o.no_run;
   auto inputs = o.inputs;
   inputs.only_shapes = o.no_run;
   Session s(o.common, inputs, options);

@@ -61,7 +61,7 @@ class Finder {
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
       : compiled_(compiled), weights_(compiled.original()) {
     index(compiled.ledger());
-    for (const auto& late : compiled.late_ledgers()) index(late);
+    for (const auto& plan : plans) index(plan->ledger);
     const auto& sources = compiled.original().sources;
     fates_.resize(sources.size());
     for (std::uint32_t i = 0; i < sources.size(); ++i) {

@@ -121,10 +121,11 @@ std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates) 
   return out;
 }
 
-std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled) {
+std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled,
+                                                 const std::vector<std::shared_ptr<const Plan>>& plans) {
   auto out = compiled.ledger().counts();
-  for (const auto& late : compiled.late_ledgers())
-    for (const auto& [rule, count] : late.counts()) {
+  for (const auto& plan : plans)
+    for (const auto& [rule, count] : plan->ledger.counts()) {
       out[rule].hits += count.hits;
       out[rule].refusals += count.refusals;
     }

@@ -23,6 +23,7 @@ std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>&
 std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates);
 
 /// What each rule did in compiling and in planning.
-std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled);
+std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled,
+                                                 const std::vector<std::shared_ptr<const Plan>>& plans);
 
 }  // namespace lamina::tool

@@ -93,10 +93,11 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
       for (const auto v : graph.node(id).outputs)
         for (const auto& use : graph.value(v).uses) readers.insert(graph.label(use.node));
     });
-  auto ledgers = compiled.late_ledgers();
-  ledgers.push_back(compiled.ledger());
-  for (const auto& ledger : ledgers)
-    for (const auto& e : ledger.of_rule(rule.name))
+  std::vector<const Ledger*> ledgers;
+  for (const auto& plan : plans) ledgers.push_back(&plan->ledger);
+  ledgers.push_back(&compiled.ledger());
+  for (const auto* ledger : ledgers)
+    for (const auto& e : ledger->of_rule(rule.name))
       if (e.kind == LedgerEntry::Kind::refused && readers.count(e.node) && !known(e)) out.push_back(e);
   return out;
 }

@@ -20,6 +20,7 @@ ProgramOptions options_for(int threads) {
   options.rewrite = [](Graph& graph) {
     Ledger ledger;
     optimize(graph, {}, ledger);
+    return ledger;
   };
   return options;
 }

@@ -26,6 +26,7 @@ struct Counted {
     options.rewrite = [this](Graph&) {
       ++made;
       if (during) during();
+      return Ledger();
     };
     program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
   }
@@ -200,6 +201,7 @@ TEST(PlanCache, the_bound_in_bytes_counts_folded_constants) {
   options.rewrite = [](Graph& graph) {
     Ledger ledger;
     optimize(graph, {}, ledger);
+    return ledger;
   };
   options.cached_plans = 100;
   options.cached_bytes = std::size_t{1} << 20;

@@ -43,6 +43,7 @@ TEST(Runner, weights_of_plans_that_are_gone_go_too) {
   options.rewrite = [](Graph& graph) {
     Ledger ledger;
     optimize(graph, {}, ledger);
+    return ledger;
   };
   const auto p = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
   std::size_t most = 0;
@@ -56,6 +57,21 @@ TEST(Runner, weights_of_plans_that_are_gone_go_too) {
   }
   EXPECT_GT(most, 0u);
   EXPECT_LE(p->weight_bytes(), 2 * most);
+}
+
+TEST(Runner, a_plan_says_what_was_rewritten_for_its_shapes) {
+  ProgramOptions options;
+  options.rewrite = [](Graph& graph) {
+    Ledger ledger;
+    ledger.fired("rule", "node", {}, graph.type(graph.inputs()[0]).shape.dims()[2].known() ? "known" : "not");
+    return ledger;
+  };
+  Runner runner(std::make_shared<Program>(parse(kNet), options, std::make_shared<ModelWeights>()));
+  runner.set_input(0, Tensor(ElementType::f32, {1, 4, 6, 8}));
+  runner.run();
+  const auto& firings = runner.plans().at(0)->ledger.firings();
+  ASSERT_EQ(firings.size(), 1u);
+  EXPECT_EQ(firings[0].text, "known");
 }
 
 TEST(Runner, requests_in_two_threads) {

@@ -16,7 +16,10 @@ Graph rewritten(Graph graph) {
 std::shared_ptr<const Program> compiled(const Graph& graph) {
   ProgramOptions options;
   options.threads = 2;
-  options.rewrite = [](Graph& g) { g = rewritten(std::move(g)); };
+  options.rewrite = [](Graph& g) {
+    g = rewritten(std::move(g));
+    return Ledger();
+  };
   const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
   const_cast<Program&>(*program).plan_ahead();
   return program;

@@ -162,8 +162,9 @@ std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOption
   auto again = rewriting;
   if (again.stop_after >= 0) again.stop_after = 0;
   options.rewrite = [again](Graph& g) {
-    Ledger ignored;
-    optimize(g, again, ignored);
+    Ledger ledger;
+    optimize(g, again, ledger);
+    return ledger;
   };
   const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
   if (setting.ahead) program->plan_ahead();
