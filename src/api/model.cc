@@ -49,6 +49,7 @@ std::optional<std::size_t> find_port(const std::vector<Port>& ports, std::string
 
 std::size_t index_of(const std::vector<Port>& ports, std::string_view name, std::string_view what) {
   if (const auto found = find_port(ports, name)) return *found;
+  if (ports.empty()) fail(ErrorCode::bad_input, "there is no {} \"{}\": the model has none", what, name);
   constexpr std::size_t kNames = 8;
   std::string names;
   for (std::size_t i = 0; i < std::min(ports.size(), kNames); ++i)

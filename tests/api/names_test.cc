@@ -39,6 +39,8 @@ TEST(Names, everywhere) {
   EXPECT_TRUE(request.output("Negative_3").same_as(rows(2, -3)));
   expect_error([&] { request.set_output("sum", {}); }, ErrorCode::bad_input, "\"Negative_3\", \"Add_2\"");
   expect_error([&] { request.set_input("sum", {}); }, ErrorCode::bad_input, "\"a\", \"b\"");
+  expect_error([&] { request.variable("sum"); }, ErrorCode::bad_input,
+               "there is no variable \"sum\": the model has none");
 }
 
 TEST(OutputPorts, of_given_shapes) {
