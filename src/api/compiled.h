@@ -3,16 +3,11 @@
 #include <list>
 #include <mutex>
 
-#include "base/denormals.h"
+#include "api/rewrite_model.h"
 #include "exec/program.h"
 #include "lamina/model.h"
-#include "rewrite/ledger.h"
-#include "rules/optimize.h"
 
 namespace lamina {
-
-/// The part of the options that says how the graph is rewritten.
-OptimizeOptions optimize_options(const Options& options);
 
 class Compiled {
  public:
@@ -23,15 +18,15 @@ class Compiled {
   int threads() const { return program_->threads(); }
   /// The graph as it was read (in the precision that runs, with variables as inputs and results), and as it
   /// is planned.
-  const Graph& original() const { return original_; }
+  const Graph& original() const { return rewritten_.original; }
   const Graph& optimized() const { return program_->graph(); }
   const std::shared_ptr<const Program>& program() const { return program_; }
   /// What rewriting did when the model was compiled; what it did for the shapes of a plan says Plan::ledger.
-  const Ledger& ledger() const { return ledger_; }
+  const Ledger& ledger() const { return rewritten_.ledger; }
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes() const;
   /// Half-precision tensors of the model are computed in f32.
-  bool widened() const { return widened_; }
+  bool widened() const { return rewritten_.widened; }
   /// The outputs for inputs of these shapes, -1 where a size depends on values.
   std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
 
@@ -60,12 +55,7 @@ class Compiled {
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
-  OptimizeOptions late_rewriting_;  ///< of graphs whose shapes have become known
-  Graph original_;
-  Ledger ledger_;
-  std::vector<std::string> precision_notes_;
-  bool widened_ = false;
-  Denormals denormals_;  ///< of operands; those of weights are known when they are packed
+  RewrittenModel rewritten_;  // but for its model, which the program has
   std::shared_ptr<const Program> program_;
   std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
 };

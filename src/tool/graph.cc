@@ -5,7 +5,6 @@
 #include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
-#include "rules/widen_half.h"
 #include "tool/graph_draw.h"
 #include "tool/picture_plan.h"
 #include "tool/session.h"
@@ -41,25 +40,6 @@ std::string count_of(std::size_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-/// The graph of the file, and what the optimisations made of it.
-struct Stages {
-  Graph original, optimized;
-  Ledger ledger;
-};
-
-Stages stages_of(const GraphOptions& o, const LoadedModel& model) {
-  Stages s;
-  s.original = with_shapes(model.loaded().graph, o.common);
-  s.optimized = s.original;
-  widen_half(s.optimized);
-  const auto options = o.common.options();
-  const auto rewriting = optimize_options(options);
-  for (const auto& pattern : Exemptions(rewriting.exempt).idle(s.optimized))
-    options.log(LogLevel::warning, fmt::format("exempt \"{}\": fits the name of no node", pattern));
-  optimize(s.optimized, rewriting, s.ledger);
-  return s;
-}
-
 void describe(Picture& p, const GraphOptions& o, const LoadedModel& model, const std::string& what) {
   p.title = fmt::format("{}: {}", file_name(o.common.model), what);
   p.notes.push_back(
@@ -76,17 +56,20 @@ std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
 }
 
 std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
-  const auto s = stages_of(o, model);
+  const auto options = o.common.options();
+  const auto original = with_shapes(model.loaded().graph, o.common);
+  const auto rewritten = rewrite_model(original, options, Logger(options.log, LogLevel::debug));
+  const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;
-  if (o.compare) out.push_back(picture_of(s.original, &before));
-  out.push_back(picture_of(s.optimized, &after));
-  const auto was = s.original.node_count(), is = s.optimized.node_count();
+  if (o.compare) out.push_back(picture_of(original, &before));
+  out.push_back(picture_of(optimized, &after));
+  const auto was = original.node_count(), is = optimized.node_count();
   if (!o.compare) {
     describe(out[0], o, model, fmt::format("optimized, {} of {} left", is, count_of(was, "node")));
     return out;
   }
-  match({out[0], s.original, before}, {out[1], s.optimized, after}, s.ledger);
+  match({out[0], original, before}, {out[1], optimized, after}, rewritten.ledger);
   describe(out[0], o, model, fmt::format("{} before, {} after optimisation", count_of(was, "node"), is));
   out[0].notes.push_back("Nodes with the same number and colour belong together; dashed ones are gone.");
   out[0].heading = "original";

@@ -16,6 +16,21 @@ TOOL = os.environ["LAMINA_TOOL"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+# y = Relu(x + s), s = x + s
+KEPT = """<net name="kept" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/><output><port id="0"/></output></layer>
+<layer id="1" name="read" type="ReadValue" version="opset6"><data variable_id="s" variable_type="f32" variable_shape="1,4"/><output><port id="0"/></output></layer>
+<layer id="2" name="add" type="Add" version="opset1"><input><port id="0"/><port id="1"/></input><output><port id="2"/></output></layer>
+<layer id="3" name="assign" type="Assign" version="opset6"><data variable_id="s"/><input><port id="0"/></input><output><port id="1"/></output></layer>
+<layer id="4" name="relu" type="ReLU" version="opset1"><input><port id="0"/></input><output><port id="1"/></output></layer>
+<layer id="5" name="out" type="Result" version="opset1"><input><port id="0"/></input></layer>
+</layers><edges>
+<edge from-layer="0" from-port="0" to-layer="2" to-port="0"/><edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/><edge from-layer="2" from-port="2" to-layer="4" to-port="0"/>
+<edge from-layer="4" from-port="1" to-layer="5" to-port="0"/>
+</edges></net>"""
+
+
 def lamina(*arguments: object, cwd: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, errors="replace", timeout=120, cwd=cwd)
 
@@ -162,6 +177,19 @@ class Pictures(Base):
         self.assertNotRegex(text, r"(href|src)\s*=\s*[\"']")
         svg = text[text.index("<svg") : text.index("</svg>") + len("</svg>")]
         xml.fromstring(svg)
+
+    def test_the_optimized_stage_is_what_is_compiled(self) -> None:
+        """Variables are inputs and results there, and patterns of --exempt are checked, as explain does."""
+        model = self.path / "kept.xml"
+        model.write_text(KEPT)
+        (self.path / "kept.bin").write_bytes(b"")
+        text = self.draw("v.svg", model).read_text()
+        self.assertIn("2 of 4 nodes left", text)
+        self.assertNotIn("Assign", text)
+        for verb in (["graph", "-o", self.path / "w.svg"], ["explain", "--no-run"]):
+            done = lamina(*verb, model, "--exempt", "nosuch")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('exempt "nosuch": fits the name of no node', done.stderr)
 
     def test_all_models(self) -> None:
         for model in ALL:

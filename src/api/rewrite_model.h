@@ -1,0 +1,30 @@
+#pragma once
+/// From a model as it was read to the graph that is planned.
+#include "base/denormals.h"
+#include "base/log.h"
+#include "exec/variables.h"
+#include "lamina/options.h"
+#include "rules/optimize.h"
+
+namespace lamina {
+
+/// The part of the options that says how the graph is rewritten.
+OptimizeOptions optimize_options(const Options& options);
+/// The same once the sizes of a compiled model's inputs are known.
+OptimizeOptions late_optimize_options(const Options& options);
+
+struct RewrittenModel {
+  Stateless model;       ///< what is planned
+  Graph original;        ///< as it was read, in the precision that runs, with variables as inputs and results
+  Ledger ledger;         ///< of what made the one of the other
+  bool widened = false;  ///< half-precision tensors are computed in f32
+  /// What happened to the model's precision, a sentence each; empty when nothing did.
+  std::vector<std::string> precision_notes;
+  Denormals denormals;  ///< of operands; those of weights are known when they are packed
+};
+
+/// Throws Error(bad_option) for a rule that does not exist or a broken expression, Error(unsupported) for
+/// variables that cannot be kept.
+RewrittenModel rewrite_model(Graph graph, const Options& options, const Logger& log);
+
+}  // namespace lamina
