@@ -1,5 +1,4 @@
 /// The lamina command.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +7,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "base/standard_files.h"
 #include "base/text.h"
 #include "tool/arguments.h"
 #include "tool/verb_list.h"
@@ -24,12 +24,6 @@ int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& co
 }
 
 int status_of(const Error& e) { return e.code() == ErrorCode::bad_option ? 2 : 1; }
-
-/// Files that are opened later must not become standard output or standard error where these are closed.
-void occupy_standard_files() {
-  for (const int i : {0, 1, 2})
-    if (::fcntl(i, F_GETFD) < 0 && ::open("/dev/null", i == 1 ? O_RDONLY : O_RDWR) < 0) return;
-}
 
 /// Results that did not arrive are no success.
 int finished(int status) {

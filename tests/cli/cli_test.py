@@ -203,6 +203,10 @@ class StandardFiles(Base):
             self.assertEqual(self.shell(f"LAMINA run none.onnx {where}").returncode, 1)
             self.assertEqual(self.shell(f"LAMINA run MODEL --bad {where}").returncode, 2)
 
+    def test_files_do_not_become_standard_output(self) -> None:
+        self.assertEqual(self.shell("LAMINA run MODEL --output x.npz >&-").returncode, 1)
+        self.assertEqual(np.load(self.path / "x.npz")["save_infer_model/scale_0.tmp_1"].shape, (1, 2))
+
     def test_pipes_have_no_other_name(self) -> None:
         done = self.shell("LAMINA run MODEL --quiet --json /dev/stdout | cat")
         self.assertIn("outputs", json.loads(done.stdout))
