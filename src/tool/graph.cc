@@ -119,6 +119,12 @@ int run(const GraphOptions& o, Format format) {
   return 0;
 }
 
+/// A key of --set, with or without the prefix that it may have.
+bool is_of_rewriting(std::string_view key) {
+  if (key.starts_with("KEY_")) key.remove_prefix(4);
+  return key == "DISABLE" || key == "EXEMPT" || key == "STOP_AFTER";
+}
+
 /// What a stage makes nothing of is refused.
 void check_words(const GraphOptions& o, const OptionSet& options, Format format) {
   const auto refuse = [&](std::initializer_list<const char*> names, const char* reason) {
@@ -134,6 +140,13 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
   if (o.stage == "original")
     refuse({"--disable", "--exempt", "--set"},
            "goes without --stage original: that is the model of the file");
+  if (o.stage == "optimized")
+    for (const auto& pair : o.common.set)
+      if (!is_of_rewriting(pair.substr(0, pair.find('='))))
+        throw UsageError(
+            fmt::format("--set {}: goes with --stage runtime: only DISABLE, EXEMPT and STOP_AFTER "
+                        "change what is optimised",
+                        pair));
   if (format == Format::dot)
     refuse({"--columns"}, "goes with .svg and .html: what draws a .dot file places its nodes");
 }
@@ -156,6 +169,7 @@ Verb setup_graph(OptionSet& options) {
   add_compile_options(options, o->common);
   return [o, options] {
     const auto format = format_of(o->output);
+    o->common.options();  // keys that are wrong are that first
     check_words(*o, options, format);
     return run(*o, format);
   };

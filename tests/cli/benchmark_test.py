@@ -129,6 +129,9 @@ class WordsThatWouldDoNothing(Base):
             self.refused("graph", SMALL, "-o", "x.svg", "--compare", word, value, says=f"{word}: goes with --stage runtime")
         for word, value in (("--disable", "nosuch"), ("--exempt", "("), ("--set", "CPU_THREADS_NUM=1")):
             self.refused("graph", SMALL, "-o", "x.svg", "--stage", "original", word, value, says=f"{word}: goes without --stage original")
+        self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUNT=YES", says="--set PERF_COUNT=YES: goes with --stage runtime")
+        self.refused("graph", SMALL, "-o", "x.svg", "--set", "PERF_COUMT=YES", says="did you mean")
+        self.assertEqual(lamina("graph", SMALL, "-o", f"{self.folder.name}/x.svg", "--set", "DISABLE=all", "--quiet").returncode, 0)
         self.refused("graph", SMALL, "-o", "x.dot", "--columns", "2", says="--columns")
         self.refused("run", SMALL, "--output", "-", says="--output -")
         self.refused("benchmark", SMALL, "--runtime-graph", "-", says="--runtime-graph -")
