@@ -14,8 +14,9 @@ struct Interval {
 };
 
 struct PropagateOptions {
+  using Observe = std::function<void(ValueId, Interval&)>;
   /// Called for each value that a node makes, and may set it.
-  std::function<void(ValueId, Interval&)> observe = {};
+  Observe observe = {};
   /// Of a FakeQuantize's output range: whether a rule worked it out. Its ends have been rounded then, and
   /// each level is off by up to 2^-20 of the larger one.
   std::function<bool(const Tensor& low, const Tensor& high)> reckoned = {};

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "check/interval.h"
+#include "check/loss.h"
 #include "check/pieces.h"
 #include "check/rounding.h"
 #include "check/twins.h"
@@ -19,6 +20,7 @@ namespace lamina::check {
 namespace {
 
 constexpr std::size_t kTurns = 8;  // of a loop that are all judged
+constexpr double kPlausibleLoss = 0x1p-10, kWorse = 8;
 constexpr std::size_t kNamed = 4;  // operators of a piece that are named
 
 std::string made_by(const Graph& graph, const Section& section) {
@@ -119,6 +121,7 @@ class Judge {
   }
 
   Judgement run(const std::vector<Tensor>& inputs) {
+    judge_draws();
     for (std::size_t p = 0; p < pieces_.size(); ++p)
       if (waits_[p] == 0) ready_.push_back(p);
     for (std::size_t i = 0; i < inputs.size(); ++i) arrive(original_.inputs().at(i), inputs[i]);
@@ -156,6 +159,26 @@ class Judge {
     held_[v.index] = tensor;
     for (const auto p : users_[v.index])
       if (--waits_[p] == 0) ready_.push_back(p);
+  }
+
+  /// What is drawn by lot or read from a variable has no value to compare: the nodes that do it are.
+  void judge_draws() {
+    for (const auto id : rewritten_.order()) {
+      const Node& now = rewritten_.node(id);
+      if (!now.op.has(Trait::impure) || now.outputs.empty()) continue;
+      const auto& name = rewritten_.value(now.outputs[0]).name;
+      const auto twin = original_.find_value(name);
+      const auto maker = twin.valid() ? original_.producer(twin) : NodeId{};
+      if (!maker.valid()) continue;
+      const Node& then = original_.node(maker);
+      bool same = now.op == then.op && now.inputs.size() == then.inputs.size();
+      for (std::size_t i = 0; same && i < now.inputs.size(); ++i) {
+        const auto *a = rewritten_.constant(now.inputs[i]), *b = original_.constant(then.inputs[i]);
+        same = !a || !b || same_tensors({*a}, {*b});
+      }
+      if (!same)
+        done_.values.push_back({name, std::string(now.op.name()), "is drawn or kept in another way", {}});
+    }
   }
 
   void judge_ready() {
@@ -232,7 +255,14 @@ class Judge {
     if (quantisers(now) > 1 &&
         judge_moved(now, given, Twins(then, inputs), {.reckoned = reckoned}, wanted, found))
       return;
-    const auto here = propagate(now, exact_intervals(given), {.reckoned = reckoned});
+    Loss loss(now);
+    const auto here =
+        propagate(now, exact_intervals(given), {.observe = loss.observer(), .reckoned = reckoned});
+    if (loss.worst() > kPlausibleLoss) {
+      Loss before(then);
+      propagate(then, exact_intervals(inputs), {.observe = before.observer()});
+      if (loss.worst() > kWorse * before.worst()) return;  // bad numerics are no excuse for their own results
+    }
     const auto grant_all = [&](const std::vector<Interval>& other) {
       bool enough = true;
       for (std::size_t i = 0; i < found.size(); ++i) {

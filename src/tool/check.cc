@@ -110,8 +110,7 @@ int run(const CheckOptions& o) {
   auto options = o.common.options();
   options.keep_weights = true;  // the interpreter reads them
   Session s(o.common, o.inputs, options);
-  for (const auto& note : s.notes)
-    if (!o.common.quiet) fmt::print(stderr, "lamina: {}\n", note);
+  o.common.note(s.notes);
   const auto found = [&] {
     Progress progress("checking " + o.common.model, o.common.quiet);
     s.advance(o.steps - 1);

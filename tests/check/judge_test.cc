@@ -348,6 +348,33 @@ TEST(Judge, no_rounding_makes_an_infinity) {
   EXPECT_TRUE(wrong("y = Clamp(x) min=0 max=6", "a = Divide(x, zero)\n  y = Clamp(a) min=0 max=6"));
 }
 
+/// A rewriting that is bad with numbers does not excuse its own results.
+TEST(Judge, lost_digits_are_no_roundings) {
+  const auto made_by = [](const std::string& text) {
+    return parse("graph (x: f32[3]) -> (y) {\n  much = const f32[] {1e9}\n  " + text + "\n}");
+  };
+  const std::vector<Tensor> in{Tensor::of({3}, std::vector<float>{1, 2, 3})};
+  for (const std::string last : {"Round(x)", "Relu(x)"}) {
+    auto lossy = last;
+    lossy.replace(lossy.find('x'), 1, "b");
+    const auto original = made_by("y = " + last),
+               now = made_by("a = Add(x, much)\n  b = Subtract(a, much)\n  y = " + lossy);
+    EXPECT_TRUE(judge_rewriting(original, in, original).clean());
+    EXPECT_FALSE(judge_rewriting(original, in, now).clean()) << last;
+    EXPECT_TRUE(judge_rewriting(now, in, now).clean());
+  }
+}
+
+TEST(Judge, what_is_drawn_is_drawn_in_the_same_way) {
+  const auto drawn = [](const std::string& most) {
+    return parse(
+        "graph () -> (y) {\n  s = const i64[1] {4}\n  low = const f32[] {0}\n  high = const f32[] {" + most +
+        "}\n  r = RandomUniform(s, low, high) output_type=f32\n  y = Relu(r)\n}");
+  };
+  EXPECT_TRUE(judge_rewriting(drawn("1"), {}, drawn("1")).clean());
+  EXPECT_FALSE(judge_rewriting(drawn("1"), {}, drawn("100")).clean());
+}
+
 TEST(Judge, results_that_are_inputs_or_constants) {
   const auto original = parse(R"(graph (x: f32[2]) -> (a, b) {
   a = Identity(x)
