@@ -9,30 +9,45 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/numbers.h"
 
 namespace lamina {
 namespace {
 
-/// Follows links, so that a link stays one; the file at its end need not exist.
-std::string follow_links(const std::string& path) {
+struct Target {
+  std::string path;     // links followed, so that a link stays one; the file at its end need not exist
+  int descriptor = -1;  // of this process, when it is the name of one
+};
+
+/// The descriptor for names like /proc/self/fd/1, to which /dev/stdout and /dev/fd/1 lead; -1 for others.
+/// What such a link says is no path ("pipe:[4711]"), or that of a file of which a shell writes the rest.
+int descriptor_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(path.parent_path(), error);
+  if (error || folder != fmt::format("/proc/{}/fd", ::getpid())) return -1;
+  return parse_integer<int>(path.filename().string()).value_or(-1);
+}
+
+Target follow_links(const std::string& path) {
   namespace fs = std::filesystem;
   fs::path at = path;
   std::error_code error;
   for (int i = 0; i < 40 && fs::is_symlink(at, error); ++i) {
+    if (const int descriptor = descriptor_of(at); descriptor >= 0) return {at.string(), descriptor};
     const auto to = fs::read_symlink(at, error);
     if (error) break;
     at = to.is_absolute() ? to : at.parent_path() / to;
   }
-  return at.string();
+  return {at.string(), -1};
 }
 
-std::string beside(const std::string& target) {
+/// How a descriptor's file is called without a name of its own.
+std::string descriptor_path(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
+
+std::string name_beside(const std::string& target) {
   static std::atomic<unsigned> counter{0};
   return fmt::format("{}.{}.{}.tmp", target, ::getpid(), counter++);
 }
-
-/// What linkat() takes for a file without a name.
-std::string as_link(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
 }  // namespace
 
@@ -41,34 +56,21 @@ void AtomicFile::fail_errno(const char* what) const {
 }
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  auto target = follow_links(path_);
+  target_ = std::move(target.path);
   struct stat old {};
   const bool exists = ::stat(path_.c_str(), &old) == 0;
   if (exists && S_ISDIR(old.st_mode))
     fail(ErrorCode::bad_file, "{}: is a folder, wanted a file to write", path_);
-  if (exists && !S_ISREG(old.st_mode)) {
-    // By the name it was given: links of /dev/stdout lead to pipes that have no other.
-    file_ = std::fopen(path_.c_str(), "wb");
-    if (!file_) fail_errno("cannot be written");
+  if (target.descriptor >= 0 || (exists && !S_ISREG(old.st_mode))) {
+    open_directly(target.descriptor);
     return;
   }
-  target_ = follow_links(path_);
-  const auto slash = target_.rfind('/');
-  open_beside(slash == std::string::npos ? "." : target_.substr(0, slash + 1));
-  if (exists && ::fchmod(::fileno(file_), old.st_mode & 07777) != 0) errno = 0;  // the umask's mode will do
-}
-
-void AtomicFile::open_beside(const std::string& folder) {
-  int descriptor = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  nameless_ = descriptor >= 0 && ::access(as_link(descriptor).c_str(), F_OK) == 0;
-  if (descriptor >= 0 && !nameless_) ::close(descriptor);
-  if (!nameless_) do {
-      temporary_ = beside(target_);
-      descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor < 0 && errno == EEXIST);
-  if (descriptor < 0) {
-    temporary_.clear();
-    fail_errno("cannot be written");
-  }
+  int descriptor = open_nameless();
+  nameless_ = descriptor >= 0;
+  if (!nameless_) descriptor = open_beside();
+  if (descriptor < 0) fail_errno("cannot be written");
+  if (exists && ::fchmod(descriptor, old.st_mode & 07777) != 0) errno = 0;  // the umask's mode is good enough
   file_ = ::fdopen(descriptor, "wb");
   if (file_) return;
   ::close(descriptor);
@@ -76,17 +78,36 @@ void AtomicFile::open_beside(const std::string& folder) {
   fail_errno("cannot be written");
 }
 
-/// Its own name where that is free, else one beside it.
-void AtomicFile::name_it() {
-  const auto link = as_link(::fileno(file_));
-  if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
-  while (errno == EEXIST) {
-    const auto name = beside(target_);
-    if (::linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) continue;
-    temporary_ = name;
-    return;
+void AtomicFile::open_directly(int descriptor) {
+  if (descriptor < 0) {
+    file_ = std::fopen(path_.c_str(), "wbe");
+  } else {
+    std::fflush(nullptr);  // what was printed there before comes first
+    const int own = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (own >= 0) file_ = ::fdopen(own, "wb");
+    if (own >= 0 && !file_) ::close(own);
   }
-  fail_errno("cannot be written");
+  if (!file_) fail_errno("cannot be written");
+}
+
+int AtomicFile::open_nameless() const {
+  const auto folder = std::filesystem::path(target_).parent_path().string();
+  const int descriptor =
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (descriptor < 0) return -1;
+  if (::access(descriptor_path(descriptor).c_str(), F_OK) == 0) return descriptor;
+  ::close(descriptor);  // without /proc it gets no name
+  return -1;
+}
+
+int AtomicFile::open_beside() {
+  int descriptor = -1;
+  do {
+    temporary_ = name_beside(target_);
+    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EEXIST);
+  if (descriptor < 0) temporary_.clear();
+  return descriptor;
 }
 
 AtomicFile::~AtomicFile() {
@@ -103,10 +124,20 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
 
+bool AtomicFile::name_it(const std::string& name) const {
+  const auto from = descriptor_path(::fileno(file_));
+  if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno != EEXIST) fail_errno("cannot be written");
+  return false;
+}
+
 void AtomicFile::commit() {
   LAMINA_CHECK(file_, "\"{}\" is committed twice", path_);
   if (std::fflush(file_) != 0) fail_errno("cannot be written");
-  if (nameless_) name_it();
+  // A name that is taken is replaced by renaming only.
+  if (nameless_ && !name_it(target_)) do
+      temporary_ = name_beside(target_);
+    while (!name_it(temporary_));
   const bool closed = std::fclose(file_) == 0;
   file_ = nullptr;
   if (!closed) fail_errno("cannot be written");

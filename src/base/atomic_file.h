@@ -8,10 +8,11 @@
 
 namespace lamina {
 
-/// Writes beside the target without a name, or under another one where the file system wants one; commit()
-/// puts it in its place. Without a commit (an exception, the end of the process) the target stays as it was
-/// and the half-written file is gone; only one with a name stays when the process is killed. What is not an
-/// ordinary file (/dev/stdout, a pipe) is written directly. All errors are Error(bad_file) and name the path.
+/// Writes a file that has no name yet; commit() puts it in the target's place. Without a commit (an
+/// exception, or the process is killed) the target stays as it was and nothing is left. Where the file system
+/// has no files without names it is one beside the target, NAME.PID.N.tmp, which a process that is killed
+/// leaves behind. What is not an ordinary file (a pipe) and what is open already (/dev/stdout, /dev/fd/3) is
+/// written directly. All errors are Error(bad_file) and name the path.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -26,12 +27,15 @@ class AtomicFile {
 
  private:
   [[noreturn]] void fail_errno(const char* what) const;
-  void open_beside(const std::string& folder);
-  void name_it();
+  void open_directly(int descriptor);
+  int open_nameless() const;
+  int open_beside();
+  /// Whether the file without a name has got this one; false: there is one of this name.
+  bool name_it(const std::string& name) const;
 
   std::string path_;       // as the caller said it
   std::string target_;     // links followed
-  std::string temporary_;  // empty when there is none
+  std::string temporary_;  // name of the file until the commit, when it has one
   bool nameless_ = false;
   std::FILE* file_ = nullptr;
   std::uint64_t written_ = 0;

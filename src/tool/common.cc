@@ -118,10 +118,12 @@ void add_json(OptionSet& options, Common& c) {
 
 void write_json(const Common& c, const nlohmann::json& document) {
   if (c.json.empty()) return;
-  // Names come from files and may be no UTF-8.
+  const bool here = c.json == "-";
+  // Names come from files and may be no UTF-8; a terminal obeys some of what JSON leaves as it is.
+  const bool escaped = here && is_terminal(1);
   const auto text =
-      document.dump(c.json == "-" ? -1 : 1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  if (c.json == "-") {
+      document.dump(here ? -1 : 1, ' ', escaped, nlohmann::json::error_handler_t::replace) + "\n";
+  if (here) {
     std::cout << text << std::flush;
   } else {
     write_file(c.json, text);

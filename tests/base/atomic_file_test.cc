@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -67,34 +66,47 @@ TEST(AtomicFile, DevicesAreWrittenDirectly) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(AtomicFile, PipesBehindLinksAreWrittenDirectly) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  write_file(fmt::format("/proc/self/fd/{}", ends[1]), "through");  // what /dev/stdout leads to
-  char text[8] = {};
-  EXPECT_EQ(::read(ends[0], text, 7), 7);
-  EXPECT_STREQ(text, "through");
-  ::close(ends[0]);
-  ::close(ends[1]);
-}
-
-TEST(AtomicFile, AProcessThatEndsLeavesNothing) {
+/// A process that is killed can clean nothing up.
+TEST(AtomicFile, HasNoNameUntilItIsWhole) {
   const test::TemporaryFolder folder;
   const int probe = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
-  if (probe < 0) GTEST_SKIP() << "this file system wants names for all files";
+  if (probe < 0) GTEST_SKIP() << "the file system has no files without names";
   ::close(probe);
-  write_file(folder / "old", "old");
-  const auto child = ::fork();
-  if (child == 0) {
-    AtomicFile fresh(folder / "new"), again(folder / "old");
-    fresh.write("half");
-    again.write("half");
-    ::_exit(0);  // as by a signal: nothing is taken back
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  AtomicFile fresh(folder / "fresh"), second(folder / "fresh");
+  fresh.write("first");
+  second.write("second");
+  EXPECT_EQ(folder.entries(), 0u);
+  fresh.commit();
+  EXPECT_EQ(contents(folder / "fresh"), "first");
   EXPECT_EQ(folder.entries(), 1u);
-  EXPECT_EQ(contents(folder / "old"), "old");
+  second.commit();
+  EXPECT_EQ(contents(folder / "fresh"), "second");
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(AtomicFile, NamesOfDescriptorsAreWrittenWhereTheseAre) {
+  const test::TemporaryFolder folder;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  write_file(fmt::format("/dev/fd/{}", ends[1]), "through");
+  char got[8] = {};
+  EXPECT_EQ(::read(ends[0], got, sizeof got), 7);
+  EXPECT_STREQ(got, "through");
+  for (const int end : ends) ::close(end);
+
+  // As a shell's ">> log" does.
+  const int log = ::open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ASSERT_EQ(::write(log, "old,", 4), 4);
+  const auto name = fmt::format("/proc/self/fd/{}", log);
+  std::filesystem::create_symlink(name, folder / "link");
+  write_file(folder / "link", "new,");
+  write_file(name, "newer");
+  EXPECT_EQ(contents(folder / "log"), "old,new,newer");
+  std::filesystem::remove(folder / "log");
+  write_file(name, "to nobody");
+  EXPECT_EQ(folder.entries(), 1u);  // the link
+  ::close(log);
+  EXPECT_THROW(write_file(name, "closed"), Error);
 }
 
 TEST(AtomicFile, ErrorsNameThePath) {
