@@ -2,6 +2,7 @@
 /// The way from the public objects to what stands behind them, for the tool, tests and this room.
 #include "api/compiled.h"
 #include "api/loaded_model.h"
+#include "exec/runner.h"
 #include "lamina/model.h"
 
 namespace lamina {

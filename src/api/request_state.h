@@ -4,6 +4,7 @@
 
 #include "api/compiled.h"
 #include "api/loaded_model.h"
+#include "exec/runner.h"
 
 namespace lamina {
 
@@ -35,9 +36,6 @@ class Request::State {
   void require_idle() const;
 
  private:
-  void check_memory() const;
-
-  bool memory_checked_ = true, has_run_ = false;
   std::atomic<bool> busy_ = false;
 };
 

@@ -29,14 +29,12 @@ Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
       pointers_[t] = const_cast<std::byte*>(tensor.constant.raw());
   results_.resize(plan_->results.size());
   own_results_.resize(plan_->results.size());
-  for (const auto t : plan_->results)
-    dynamic_results_ |= t != kNoTensor && plan_->tensors[t].place == Place::dynamic;
   inputs_.resize(plan_->inputs.size());
 }
 
-bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
+void Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
                     const Tensor& arena, const CallersTensors& callers) {
-  bool changed = false, other_results = false;
+  bool changed = false;
   if (arena_ != arena.raw()) {
     arena_ = arena.raw();
     changed = true;
@@ -69,10 +67,8 @@ bool Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>
       own_results_[r] = Tensor(tensor.type.element, tensor.type.shape.sizes());
     results_[r] = given ? results[r] : own_results_[r];
     changed |= point(root, results_[r].raw());
-    other_results = true;
   }
   if (changed) point_steps();
-  return other_results;
 }
 
 bool Bound::point(std::uint32_t t, const void* to) {

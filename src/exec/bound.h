@@ -1,8 +1,14 @@
 #pragma once
 /// A plan bound to memory: its arena, the user's tensors, steps with their pointers.
-#include "exec/program.h"
+#include "plan/plan.h"
 
 namespace lamina {
+
+/// Time of one step in one run.
+struct StepTime {
+  const PlanStep* step;
+  double microseconds;
+};
 
 /// They have a byte in common.
 bool overlap(const Tensor& a, const Tensor& b);
@@ -24,16 +30,14 @@ class Bound {
   /// Points steps at these tensors and this arena (of plan()->memory.arena bytes at least). `results` may
   /// hold the user's memory for results, which fits; the request's own is never where one of `callers` lies,
   /// also when this is the plan of a waiting part, so that a result can be an input of the next run. Cheap
-  /// when nothing changed. True when result(r) may be another tensor than before.
-  bool prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena,
+  /// when nothing changed.
+  void prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena,
                const CallersTensors& callers);
   /// `times`: microseconds per step are written there when not null.
   void run(std::vector<StepTime>* times);
 
   /// A tensor of the plan as the caller sees it.
   Tensor tensor(std::uint32_t t) const;
-  /// Some results have shapes that depend on data: they are new tensors after each run.
-  bool has_dynamic_results() const { return dynamic_results_; }
   const Tensor& result(std::size_t r) const;
 
  private:
@@ -53,7 +57,6 @@ class Bound {
   std::vector<Tensor> dynamic_;
   std::vector<Tensor> inputs_;  // aligned copies of inputs that were not
   std::vector<Tensor> results_, own_results_;
-  bool dynamic_results_ = false;
 };
 
 }  // namespace lamina

@@ -174,15 +174,4 @@ Stateless without_variables(Graph graph) {
   return out;
 }
 
-void check_variable(const Variable& variable, const Tensor& tensor) {
-  if (!tensor.valid())
-    fail(ErrorCode::bad_input, "variable \"{}\": no tensor, wanted {}", variable.name,
-         to_string(variable.type));
-  const TensorType found{tensor.element_type(), Shape::of(tensor.shape())};
-  if ((variable.type.element != ElementType::undefined && found.element != variable.type.element) ||
-      !variable.type.shape.fits(found.shape))
-    fail(ErrorCode::bad_input, "variable \"{}\": {}, wanted {}", variable.name, to_string(found),
-         to_string(variable.type));
-}
-
 }  // namespace lamina

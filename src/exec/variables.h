@@ -2,7 +2,7 @@
 /// Variables of a model (ReadValue, Assign), which a request keeps from run to run.
 ///
 /// Plans know no state: before anything is planned, each variable becomes an input, its value before the run,
-/// and a result, its value after it. The request hands one to the other (exec/runner.cc).
+/// and a result, its value after it. The request hands one to the other (exec/variable_memory.h).
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,8 +34,5 @@ struct Stateless {
   std::optional<Graph> initial;     ///< initial values that are no constants, of the inputs of the model
 };
 Stateless without_variables(Graph graph);
-
-/// Throws Error(bad_input) unless the variable may hold the tensor.
-void check_variable(const Variable& variable, const Tensor& tensor);
 
 }  // namespace lamina

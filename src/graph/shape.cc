@@ -143,6 +143,22 @@ std::string to_string(const TensorType& type) {
   return std::string(name_of(type.element)) + to_string(type.shape);
 }
 
+bool fits(const TensorType& type, const Tensor& tensor) {
+  if (type.element != ElementType::undefined && tensor.element_type() != type.element) return false;
+  const auto& sizes = tensor.shape();
+  return !type.shape.ranked() || (sizes.size() == type.shape.rank() &&
+                                  std::equal(sizes.begin(), sizes.end(), type.shape.dims().begin(),
+                                             [](auto size, const Dim& d) { return d.fits(size); }));
+}
+
+void require_fit(std::string_view what, std::string_view name, const Tensor& tensor, const TensorType& type) {
+  if (!tensor.valid())
+    fail(ErrorCode::bad_input, "{} \"{}\": no tensor, wanted {}", what, name, to_string(type));
+  if (!fits(type, tensor))
+    fail(ErrorCode::bad_input, "{} \"{}\": {}{}, wanted {}", what, name, name_of(tensor.element_type()),
+         to_string(tensor.shape()), to_string(type));
+}
+
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   if (!a.ranked() || !b.ranked()) return Shape();
   const auto rank = std::max(a.rank(), b.rank());

@@ -88,6 +88,11 @@ struct TensorType {
 /// "f32[1,3,N]"
 std::string to_string(const TensorType& type);
 
+/// The tensor, a valid one, may be a value of that type. Allocates nothing.
+bool fits(const TensorType& type, const Tensor& tensor);
+/// Throws Error(bad_input) unless there is one that fits: `input "x": f32[2], wanted f32[3]`.
+void require_fit(std::string_view what, std::string_view name, const Tensor& tensor, const TensorType& type);
+
 /// Axis in [-rank, rank) as one in [0, rank); throws Error naming `what` otherwise.
 std::size_t normalize_axis(std::int64_t axis, std::size_t rank, std::string_view what);
 

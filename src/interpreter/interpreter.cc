@@ -19,7 +19,7 @@ class State {
     if (!op || !variables_) return std::nullopt;
     const auto it = variables_->find(op->variable_id);
     if (it == variables_->end()) return std::nullopt;
-    require_fit(graph.type(node.outputs[0]), it->second, op->variable_id);
+    require_fit("variable", op->variable_id, it->second, graph.type(node.outputs[0]));
     return it->second;
   }
 
@@ -35,13 +35,6 @@ class State {
   }
 
  private:
-  static void require_fit(const TensorType& type, const Tensor& tensor, const std::string& name) {
-    const TensorType found{tensor.element_type(), Shape::of(tensor.shape())};
-    if ((type.element != ElementType::undefined && found.element != type.element) ||
-        !type.shape.fits(found.shape))
-      fail(ErrorCode::bad_input, "variable \"{}\": {}, wanted {}", name, to_string(found), to_string(type));
-  }
-
   VariableValues* variables_;
   VariableValues assigned_;
 };
@@ -49,14 +42,7 @@ class State {
 }  // namespace
 
 void check_input(const Graph& graph, ValueId input, const Tensor& tensor) {
-  const auto& value = graph.value(input);
-  if (!tensor.valid())
-    fail(ErrorCode::bad_input, "input \"{}\": no tensor, wanted {}", value.name, to_string(value.type));
-  const TensorType found{tensor.element_type(), Shape::of(tensor.shape())};
-  if ((value.type.element != ElementType::undefined && found.element != value.type.element) ||
-      !value.type.shape.fits(found.shape))
-    fail(ErrorCode::bad_input, "input \"{}\": {}, wanted {}", value.name, to_string(found),
-         to_string(value.type));
+  require_fit("input", graph.value(input).name, tensor, graph.type(input));
 }
 
 std::vector<Tensor> interpret_node(const Node& node, const std::vector<Tensor>& inputs) {

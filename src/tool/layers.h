@@ -3,7 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "exec/program.h"
+#include "exec/runner.h"
 #include "lamina/model.h"
 #include "tool/work.h"
 

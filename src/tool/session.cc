@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "exec/variable_memory.h"
 
 namespace lamina::tool {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "exec/program.h"
+#include "exec/runner.h"
 #include "exec/single_step.h"
 #include "graph/text.h"
 #include "interpreter/interpreter.h"

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "check/check.h"
-#include "exec/program.h"
+#include "exec/runner.h"
 #include "graph/same.h"
 #include "graph/text.h"
 #include "graph/verify.h"

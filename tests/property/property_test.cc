@@ -17,7 +17,7 @@
 #include <map>
 #include <sstream>
 
-#include "exec/program.h"
+#include "exec/runner.h"
 #include "graph/text.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"

@@ -1,0 +1,50 @@
+#pragma once
+/// Runs a program: what stands behind a request.
+#include "exec/bound.h"
+#include "exec/program.h"
+
+namespace lamina {
+
+/// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several
+/// may run at once. A run that throws leaves inputs, variables and the caller's memory for results set as
+/// they were, and no results; the next one begins anew.
+class Runner {
+ public:
+  explicit Runner(std::shared_ptr<const Program> program);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  /// Inputs in the order of the model's inputs; an invalid tensor: none. They must stay unchanged during
+  /// run(). Throws Error(bad_input) for a tensor that does not fit.
+  void set_input(std::size_t index, Tensor tensor);
+  /// Memory for a result; an invalid tensor: the runner's own. Throws Error(bad_input) where type, shape or
+  /// address cannot fit; run() does where they do not fit these inputs, or where it overlaps other memory.
+  void set_output(std::size_t index, Tensor tensor);
+  /// What was set; behind it what the variables held before the last run.
+  const std::vector<Tensor>& inputs() const;
+  void run();
+  /// Of the last run, invalid when there was none or it failed. Valid until the next run, unless cloned.
+  const Tensor& output(std::size_t index) const;
+
+  /// The value of a variable (by its place in Program::variables) before the next run, to keep; an invalid
+  /// tensor when that is computed of the inputs then.
+  Tensor variable(std::size_t index) const;
+  /// Copies the value. Throws Error(bad_input) when it does not fit.
+  void set_variable(std::size_t index, const Tensor& value);
+  /// All variables have their initial values again.
+  void reset_variables();
+
+  /// Plans of the last run: its own and those of parts whose shapes were found while running.
+  std::vector<std::shared_ptr<const Plan>> plans() const;
+  std::size_t arena_bytes() const;
+  /// Times every step while on.
+  void profile(bool on);
+  std::vector<StepTime> times() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lamina

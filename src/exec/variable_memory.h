@@ -1,0 +1,37 @@
+#pragma once
+/// What variables hold between the runs of a request.
+#include "exec/program.h"
+
+namespace lamina {
+
+/// The model's inputs with the values of its variables behind them, as Program::plan takes them: those kept,
+/// else the initial ones.
+std::vector<Tensor> with_variables(const std::shared_ptr<const Program>& program, std::vector<Tensor> inputs,
+                                   const VariableValues& kept = {});
+
+/// Not thread-safe. A call that throws changes nothing.
+class VariableMemory {
+ public:
+  explicit VariableMemory(std::shared_ptr<const Program> program);
+
+  bool empty() const { return kept_.empty(); }
+  /// A copy of what the variable holds before the next run; an invalid tensor when that is computed of the
+  /// inputs then.
+  Tensor get(std::size_t index) const;
+  /// Copies the value. Throws Error(bad_input) when it does not fit.
+  void set(std::size_t index, const Tensor& value);
+  /// All have their initial values again.
+  void reset();
+
+  /// Before a run: puts the values behind the model's inputs.
+  void begin(std::vector<Tensor>& inputs) const;
+  /// After it: keeps what the results say, of all variables or of none.
+  void keep(const std::vector<Tensor>& results);
+
+ private:
+  std::shared_ptr<const Program> program_;
+  std::vector<Tensor> kept_;   // memory of their own; invalid: the initial value
+  std::vector<Tensor> fresh_;  // what replaces them
+};
+
+}  // namespace lamina
