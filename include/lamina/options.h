@@ -43,7 +43,8 @@ struct Options {
   bool keep_weights = false;
   /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
   LogCallback log = {};
-  /// Called while the model is compiled, and when a run meets new shapes, from any thread that does it.
+  /// Called while the model is compiled, and when a run or output_ports() meets new shapes, from any thread
+  /// that does it.
   ProgressCallback progress = {};
 
   /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is

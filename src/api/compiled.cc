@@ -94,27 +94,10 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
       element_count(shapes[i]);
       return shape_only(ports[i].type, shapes[i]);
     }));
-  auto all = inputs;
-  for (const auto& v : program_->variables()) {
-    if (!v.initial.valid() && !v.type.shape.known()) return model_->outputs();  // the first run tells
-    all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
-  }
-  return on_shapes(ports, inputs, [&] {
-    Graph known = specialise(program_->graph(), all, {});
-    const auto& results = known.results();
-    const bool all_known = std::all_of(results.begin(), results.end(),
-                                       [&](const auto& r) { return known.type(r.value).shape.known(); });
-    if (!all_known) {  // where a shape is computed, folding may find it
-      Ledger ledger;
-      optimize(known, late_optimize_options(options_), ledger);
-    }
-    auto out = model_->outputs();
-    for (std::size_t r = 0; r < out.size(); ++r) {
-      const auto type = known.type(known.results()[r].value);
-      out[r] = port_of(out[r].name, {out[r].type, type.shape});
-    }
-    return out;
-  });
+  const auto types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); });
+  auto out = model_->outputs();
+  for (std::size_t r = 0; r < out.size(); ++r) out[r] = port_of(out[r].name, {out[r].type, types[r].shape});
+  return out;
 }
 
 Compiled::Pooled::Pooled(const Compiled& compiled) : pool_(compiled.pool_) {
@@ -127,7 +110,7 @@ Compiled::Pooled::Pooled(const Compiled& compiled) : pool_(compiled.pool_) {
 }
 
 Compiled::Pooled::~Pooled() {
-  auto& state = Inside::state(one_.front());
+  auto& state = Inside::of(one_.front());
   for (std::size_t i = 0; i < state.inputs.size(); ++i) state.set_input(i, {});
   std::lock_guard lock(pool_->mutex);
   pool_->idle.splice(pool_->idle.begin(), one_);

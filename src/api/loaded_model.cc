@@ -20,18 +20,6 @@ std::string type_of(const Unsupported& u) {
 
 }  // namespace
 
-Port port_of(const std::string& name, const TensorType& type) {
-  Port p;
-  p.name = name;
-  p.type = type.element;
-  p.ranked = type.shape.ranked();
-  for (const auto& d : type.shape.dims()) {
-    p.shape.push_back(d.known() ? d.size() : -1);
-    p.dimension_names.push_back(d.known() ? "" : d.name());
-  }
-  return p;
-}
-
 std::string to_string(const Unsupported& u) {
   constexpr std::size_t kNodes = 8;
   std::string out = type_of(u) + " (";

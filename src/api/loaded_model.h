@@ -1,5 +1,6 @@
 #pragma once
 /// What stands behind the public Model.
+#include "api/ports.h"
 #include "formats/loaded.h"
 #include "lamina/model.h"
 
@@ -25,8 +26,6 @@ class LoadedModel {
   std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> warnings_, unsupported_;
 };
-
-Port port_of(const std::string& name, const TensorType& type);
 
 /// `onnx:Foo-13 ("node a", "node b"): reason`
 std::string to_string(const Unsupported& unsupported);

@@ -2,6 +2,7 @@
 
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/shape_only.h"
@@ -91,6 +92,25 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
   if (plan->rest) planned->rest = std::shared_ptr<const Program>(new Program(*plan, *this, key));
   planned->plan = plan;
   return planned;
+}
+
+std::vector<TensorType> Program::result_types(std::vector<Tensor> inputs) const {
+  const auto types_of = [](const Graph& graph) {
+    std::vector<TensorType> out;
+    for (const auto& r : graph.results()) out.push_back(graph.type(r.value));
+    return out;
+  };
+  for (const auto& v : variables_) {
+    if (!v.initial.valid() && !v.type.shape.known()) return types_of(graph_);  // the first run tells
+    inputs.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
+  }
+  Graph known = specialise(graph_, inputs, {});
+  auto types = types_of(known);
+  const bool all_known =
+      std::all_of(types.begin(), types.end(), [](const TensorType& t) { return t.shape.known(); });
+  if (all_known || !options_.rewrite) return types;
+  options_.rewrite(known);  // where a shape is computed, folding may find it
+  return types_of(known);
 }
 
 void Program::plan_ahead() {

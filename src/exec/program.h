@@ -77,6 +77,9 @@ class Program {
   /// The same by its key: inputs of one key have one plan.
   std::shared_ptr<const Planned> plan(const std::vector<Tensor>& inputs, const std::string& key) const;
   std::string key_of(const std::vector<Tensor>& inputs) const;
+  /// Types of the results for inputs of the model that stand for their shapes only, with initial values of
+  /// variables; unknown where they depend on values.
+  std::vector<TensorType> result_types(std::vector<Tensor> inputs) const;
   /// Plans now when all input shapes are known, so that the first run need not. Takes an arena of its own.
   /// Before the program is shared.
   void plan_ahead();

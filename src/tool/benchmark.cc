@@ -25,7 +25,7 @@ nlohmann::json memory_of(const BenchmarkOptions& o, const Subject& l) {
   const auto process = process_memory(o.common.model);
   double constants = 0, sum = 0, live = 0;
   std::set<const void*> seen;
-  for (const auto& plan : Inside::of(*l.request).plans()) {
+  for (const auto& plan : Inside::runner_of(*l.request).plans()) {
     sum += static_cast<double>(plan->memory.sum);
     live = std::max(live, static_cast<double>(plan->memory.live));
     for (const auto& t : plan->tensors)

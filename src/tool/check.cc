@@ -116,7 +116,7 @@ int run(const CheckOptions& o) {
     s.advance(o.steps - 1);
     s.request.run();
     return check::check_run(
-        {s.impl().original(), s.inputs, Inside::of(s.request).plans(), outputs_of(o, s), is_half(s)},
+        {s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s), is_half(s)},
         [&](double done) { progress.at(done); });
   }();
   nlohmann::json j{{"model", o.common.model}};

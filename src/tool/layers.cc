@@ -11,8 +11,8 @@ namespace lamina::tool {
 void Profile::add(const Request& request, double microseconds) {
   ++runs_;
   whole_ += microseconds;
-  for (const auto& t : Inside::of(request).times()) sums_[t.step] += t.microseconds;
-  for (auto& plan : Inside::of(request).plans())
+  for (const auto& t : Inside::runner_of(request).times()) sums_[t.step] += t.microseconds;
+  for (auto& plan : Inside::runner_of(request).plans())
     if (std::find(plans_.begin(), plans_.end(), plan) == plans_.end()) plans_.push_back(std::move(plan));
 }
 

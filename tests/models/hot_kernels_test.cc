@@ -53,7 +53,7 @@ std::vector<std::string> slow_steps(const fs::path& path) {
       if (name == model.inputs()[i].name || name == "in" + std::to_string(i)) request.set_input(i, tensor);
   request.run();
   std::vector<std::string> found;
-  for (const auto& plan : Inside::of(request).plans())
+  for (const auto& plan : Inside::runner_of(request).plans())
     for (const auto& step : plan->steps) {
       if (step.kind != PlanStep::Kind::kernel || step.label.find("ref") == std::string::npos) continue;
       const auto& node = plan->graph.node(step.node);
