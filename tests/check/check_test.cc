@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "exec/program.h"
+#include "exec/runner.h"
 #include "graph/text.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
