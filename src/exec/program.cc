@@ -11,16 +11,15 @@ namespace lamina {
 
 Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelWeights> weights)
     : graph_(std::move(model.graph)),
-      options_(std::move(options)),
-      weights_(std::move(weights)),
+      shared_(new Shared{std::move(options), std::move(weights),
+                         std::make_shared<const Addresses>(constants_of(graph_))}),
       values_(graph_.inputs().size(), false),
       variables_(std::move(model.variables)),
-      own_cache_(std::make_shared<PlanCache>(options_.cached_plans, options_.cached_bytes)),
-      cache_(own_cache_) {
-  if (!options_.clock) options_.clock = std::make_shared<PlanClock>();
-  constants_ = model_constants_ = std::make_shared<const Addresses>(constants_of(graph_));
+      own_cache_(std::make_shared<PlanCache>(shared_->options.cached_plans, shared_->options.cached_bytes)),
+      cache_(own_cache_),
+      constants_(shared_->constants) {
   if (!model.initial) return;
-  auto rarely = options_;  // used at the beginning of a sequence only
+  auto rarely = shared_->options;  // used at the beginning of a sequence only
   rarely.cached_plans = 1;
   initial_values_ = std::make_shared<Program>(std::move(*model.initial), std::move(rarely),
                                               std::make_shared<ModelWeights>());
@@ -28,14 +27,26 @@ Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelW
 
 Program::Program(const Plan& plan, const Program& parent, const std::string& key)
     : graph_(*plan.rest),
-      options_(parent.options_),
-      weights_(parent.weights_),
+      shared_(parent.shared_),
       values_(plan.rest_values),
       cache_(parent.cache_),
       above_(parent.above_),
-      model_constants_(parent.model_constants_),
       constants_(std::make_shared<const Addresses>(constants_of(graph_))) {
   above_.push_back(key);
+}
+
+double Program::rewriting_seconds() const {
+  return 1e-9 * static_cast<double>(shared_->rewriting) +
+         (initial_values_ ? initial_values_->rewriting_seconds() : 0);
+}
+
+double Program::planning_seconds() const {
+  return 1e-9 * static_cast<double>(shared_->planning) - shared_->weights->packing_seconds() +
+         (initial_values_ ? initial_values_->planning_seconds() : 0);
+}
+
+double Program::packing_seconds() const {
+  return shared_->weights->packing_seconds() + (initial_values_ ? initial_values_->packing_seconds() : 0);
 }
 
 /// Keys of waiting parts begin with that of the plan that they are a part of.
@@ -65,7 +76,7 @@ std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
     made = true;
     return make(inputs, key);
   });
-  if (made) weights_->sweep();  // of plans that had to go
+  if (made) shared_->weights->sweep();  // of plans that had to go
   return planned;
 }
 
@@ -76,16 +87,17 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
     return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
   };
   const auto begin = Clock::now();
+  const auto& options = shared_->options;
   Graph known = specialise(graph_, inputs, values_);
   Ledger ledger;
-  if (options_.rewrite) ledger = options_.rewrite(known);
+  if (options.rewrite) ledger = options.rewrite(known);
   const auto rewritten = Clock::now();
-  options_.clock->rewriting += nanoseconds(begin, rewritten);
-  NotingWeights weights(*weights_, *model_constants_);
+  shared_->rewriting += nanoseconds(begin, rewritten);
+  NotingWeights weights(*shared_->weights, *shared_->constants);
   auto planned = std::make_shared<Planned>();
   const auto plan =
-      make_plan(std::move(known), weights, {options_.threads, options_.any_kernels, options_.progress});
-  options_.clock->planning += nanoseconds(rewritten, Clock::now());
+      make_plan(std::move(known), weights, {options.threads, options.any_kernels, options.progress});
+  shared_->planning += nanoseconds(rewritten, Clock::now());
   plan->ledger = std::move(ledger);
   planned->bytes = bytes_of(*plan, *constants_, weights);
   if (forget && !plan->rest) forget_weights(plan->graph);
@@ -108,8 +120,8 @@ std::vector<TensorType> Program::result_types(std::vector<Tensor> inputs) const 
   auto types = types_of(known);
   const bool all_known =
       std::all_of(types.begin(), types.end(), [](const TensorType& t) { return t.shape.known(); });
-  if (all_known || !options_.rewrite) return types;
-  options_.rewrite(known);  // where a shape is computed, folding may find it
+  if (all_known || !shared_->options.rewrite) return types;
+  shared_->options.rewrite(known);  // where a shape is computed, folding may find it
   return types_of(known);
 }
 
@@ -122,12 +134,12 @@ void Program::plan_ahead() {
   }
   const auto key = key_of(inputs);
   std::shared_ptr<const Planned> planned;
-  tbb::task_arena arena(options_.threads);
-  arena.execute(
-      [&] { planned = own_cache_->get(key, {}, [&] { return make(inputs, key, !options_.keep_weights); }); });
-  if (options_.keep_weights || planned->plan->rest) return;
+  const bool keep = shared_->options.keep_weights;
+  tbb::task_arena arena(threads());
+  arena.execute([&] { planned = own_cache_->get(key, {}, [&] { return make(inputs, key, !keep); }); });
+  if (keep || planned->plan->rest) return;
   forget_weights(graph_);  // there will be no other plan
-  weights_->forget_sources();
+  shared_->weights->forget_sources();
 }
 
 }  // namespace lamina

@@ -16,11 +16,6 @@
 
 namespace lamina {
 
-/// How long the making of plans took so far, those of waiting parts included.
-struct PlanClock {
-  std::atomic<std::int64_t> rewriting{0}, planning{0};  ///< nanoseconds; packing is a part of planning
-};
-
 struct ProgramOptions {
   int threads = 1;
   std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
@@ -33,8 +28,6 @@ struct ProgramOptions {
   /// Called on a graph whose shapes have become known, before it is planned; tells what it did.
   std::function<Ledger(Graph&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
-  /// The program makes one when there is none, and hands it on to those of waiting parts.
-  std::shared_ptr<PlanClock> clock;
 };
 
 /// Thread-safe.
@@ -46,18 +39,16 @@ class Program {
       : Program(without_variables(std::move(graph)), std::move(options), std::move(weights)) {}
 
   const Graph& graph() const { return graph_; }
-  int threads() const { return options_.threads; }
+  int threads() const { return shared_->options.threads; }
   std::size_t weight_bytes() const {
-    return weights_->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
+    return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
   }
   /// Seconds so far: types and rules for known shapes; choice and building; packing of weights.
-  double rewriting_seconds() const { return 1e-9 * static_cast<double>(options_.clock->rewriting); }
-  double planning_seconds() const {
-    return 1e-9 * static_cast<double>(options_.clock->planning) - packing_seconds();
-  }
-  double packing_seconds() const { return weights_->packing_seconds(); }
+  double rewriting_seconds() const;
+  double planning_seconds() const;
+  double packing_seconds() const;
   /// What was denormal in the weights that are packed now.
-  Denormals denormals() const { return weights_->denormals(); }
+  Denormals denormals() const { return shared_->weights->denormals(); }
 
   /// Plans belong to the values of this input, not only to its shape.
   bool depends_on_values(std::size_t input) const { return values_[input]; }
@@ -93,9 +84,16 @@ class Program {
   std::shared_ptr<const Planned> make(const std::vector<Tensor>& inputs, const std::string& key,
                                       bool forget = false) const;
 
+  /// What a model's program has in common with those of its waiting parts.
+  struct Shared {
+    ProgramOptions options;
+    std::shared_ptr<ModelWeights> weights;
+    std::shared_ptr<const Addresses> constants;           ///< of the outermost graph
+    std::atomic<std::int64_t> rewriting{0}, planning{0};  ///< nanoseconds; packing is a part of planning
+  };
+
   Graph graph_;
-  ProgramOptions options_;
-  std::shared_ptr<ModelWeights> weights_;
+  std::shared_ptr<Shared> shared_;
   std::vector<bool> values_;  // inputs on whose values shapes depend
   std::vector<Variable> variables_;
   std::shared_ptr<const Program> initial_values_;
@@ -103,7 +101,7 @@ class Program {
   std::shared_ptr<PlanCache> own_cache_;
   std::weak_ptr<PlanCache> cache_;
   std::vector<std::string> above_;  // keys of the plans that this is a waiting part of, outermost first
-  std::shared_ptr<const Addresses> model_constants_, constants_;  // of the outermost graph, and of this one
+  std::shared_ptr<const Addresses> constants_;  // of this graph
 };
 
 }  // namespace lamina
