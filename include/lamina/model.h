@@ -88,8 +88,8 @@ struct LayerTime {
 
 /// What an optimisation did.
 struct Fusion {
-  std::string rule;
-  std::size_t count = 0;
+  std::string rule;       ///< as Options::disable knows it
+  std::size_t count = 0;  ///< times that it changed the graph
 };
 
 class CompiledModel;
@@ -129,7 +129,7 @@ class Request {
   LAMINA_API void set_variable(std::string_view name, const Tensor& value);
   /// All variables have their initial values again, as in a new request: a new sequence begins.
   LAMINA_API void reset_state();
-  /// Layer by layer, when Options::profile is set.
+  /// Layer by layer of the last run, when Options::profile is set; else empty.
   LAMINA_API std::vector<LayerTime> layer_times() const;
   /// Bytes of this request's memory for tensors.
   LAMINA_API std::size_t memory() const;
@@ -160,9 +160,11 @@ class CompiledModel {
   /// Convenience: one inference on a request from a pool inside, which keeps neither inputs nor results:
   /// variables begin with their initial values. Inputs in the model's order.
   LAMINA_API std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;
+  /// The same for models with one input: the first output.
   LAMINA_API Tensor operator()(const Tensor& input) const;
   /// How often each optimisation fired.
   LAMINA_API std::vector<Fusion> fusions() const;
+  /// Threads of one request at most.
   LAMINA_API int threads() const;
   /// Bytes of packed weights so far.
   LAMINA_API std::size_t weight_memory() const;

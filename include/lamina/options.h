@@ -53,7 +53,9 @@ struct Options {
 };
 
 struct OptionInfo {
-  std::string key, values, help;
+  std::string key;     ///< "CPU_THREADS_NUM"
+  std::string values;  ///< that it takes, in words
+  std::string help;    ///< a sentence
 };
 /// Every key of Options::set.
 LAMINA_API std::vector<OptionInfo> option_list();

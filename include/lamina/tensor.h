@@ -40,10 +40,10 @@ enum class ElementType : std::uint8_t {
 LAMINA_API std::string_view name_of(ElementType type) noexcept;
 /// The type with that name ("f32", "boolean", ...); nothing when there is none.
 LAMINA_API std::optional<ElementType> element_type_named(std::string_view name) noexcept;
-LAMINA_API int bits_of(ElementType type) noexcept;
+LAMINA_API int bits_of(ElementType type) noexcept;  ///< of one element; 0 for `undefined`
 LAMINA_API bool is_float(ElementType type) noexcept;
-LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, not boolean
-LAMINA_API bool is_signed(ElementType type) noexcept;
+LAMINA_API bool is_integer(ElementType type) noexcept;  ///< signed or unsigned, u1 too; not boolean
+LAMINA_API bool is_signed(ElementType type) noexcept;   ///< floats are
 /// "f32"
 LAMINA_API std::ostream& operator<<(std::ostream& out, ElementType type);
 
@@ -171,7 +171,7 @@ class Tensor {
   }
 
   LAMINA_API Tensor clone() const;
-  /// The same data under another shape of equal size.
+  /// The same memory, shared, under another shape of equal size.
   LAMINA_API Tensor reshaped(Dims shape) const;
   /// Same type, shape and bytes.
   LAMINA_API bool same_as(const Tensor& other) const noexcept;

@@ -49,13 +49,13 @@ nlohmann::json memory_of(const BenchmarkOptions& o, const Subject& l) {
 void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
   const auto mb = [&](const char* key) { return m[key].get<double>(); };
   c.say(
-      "memory      peak {:.1f} MB (before the model {:.1f}); now {:.1f}: packed weights {:.1f}, tensors "
+      "memory      peak {:.1f} MiB (before the model {:.1f}); now {:.1f}: packed weights {:.1f}, tensors "
       "{:.1f}, model file "
       "{:.1f}, generated code {:.1f}, libraries {:.1f}, rest {:.1f}",
       peak_resident_mb(), l.before_mb, mb("now_mb"), mb("packed_weights_mb"), mb("tensors_mb"),
       mb("model_file_mb"), mb("code_mb"), mb("libraries_mb"), mb("rest_mb"));
   c.say(
-      "tensors     {:.2f} MB in the arena; {:.2f} if none shared memory, {:.2f} alive at once at most; "
+      "tensors     {:.2f} MiB in the arena; {:.2f} if none shared memory, {:.2f} alive at once at most; "
       "weights that "
       "kernels read {:.2f}",
       mb("tensors_mb"), mb("tensors_sum_mb"), mb("tensors_live_mb"), mb("read_weights_mb"));
