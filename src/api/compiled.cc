@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "api/errors.h"
 #include "api/inside.h"
-#include "api/on_shapes.h"
 #include "api/request_state.h"
 #include "base/cpu.h"
 #include "base/mapped_file.h"

@@ -1,6 +1,6 @@
 #include "api/request_state.h"
 
-#include "api/on_shapes.h"
+#include "api/errors.h"
 
 namespace lamina {
 namespace {
