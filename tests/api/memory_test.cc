@@ -4,7 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "tests/api/small_models.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina {
 namespace {

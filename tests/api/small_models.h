@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "lamina/lamina.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "lamina/lamina.h"
-#include "tests/exec/allocations.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/allocations.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <barrier>
 #include <thread>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <cfenv>
 #include <thread>
 
-#include "tests/exec/allocations.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/allocations.h"
+#include "tests/support/run_graph.h"
 
 namespace {
 constexpr bool kCounts = lamina::testing::allocations::kAll;  // their own allocator stands in the way
@@ -38,11 +38,12 @@ struct Counts {
   }
 };
 
-/// Of one run among many that came before.
-Counts counts_of(const std::string& text, int threads) {
+/// Of one run among many that came before. `any_kernels`: as ProgramOptions have it.
+Counts counts_of(const std::string& text, int threads, std::uint64_t any_kernels = 0) {
   const auto g = parse(text);
   ProgramOptions options;
   options.threads = threads;
+  options.any_kernels = any_kernels;
   Runner runner(std::make_shared<Program>(g, options, std::make_shared<ModelWeights>()));
   const auto inputs = random_inputs(g, 1);
   for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
@@ -90,10 +91,13 @@ TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {
       "}\n "
       "}\n}\n";
   for (const int threads : {1, 2}) {
-    const auto c = counts_of(text, threads);
-    if (std::none_of(c.labels.begin(), c.labels.end(),
-                     [](const auto& l) { return l.starts_with("native_1x1_depthwise"); }))
-      GTEST_SKIP() << "two steps are estimated faster here: " << fmt::format("{}", fmt::join(c.labels, " "));
+    const auto fused = [](const Counts& c) {
+      return std::any_of(c.labels.begin(), c.labels.end(),
+                         [](const auto& l) { return l.starts_with("native_1x1_depthwise"); });
+    };
+    auto c = counts_of(text, threads);
+    for (std::uint64_t seed = 1; !fused(c) && seed <= 50; ++seed) c = counts_of(text, threads, seed);
+    ASSERT_TRUE(fused(c)) << "no costs choose one step";
     EXPECT_EQ(c.allocations, 0u);
     EXPECT_EQ(c.locks, 0u);
   }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/widen_half.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

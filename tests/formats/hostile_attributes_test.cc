@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "graph/verify.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 #include "tests/ops/hostile_values.h"
 #include "tests/ops/operator_examples.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

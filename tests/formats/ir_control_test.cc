@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

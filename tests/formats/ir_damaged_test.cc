@@ -6,7 +6,7 @@
 
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

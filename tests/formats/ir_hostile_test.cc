@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lamina/error.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ops/eval.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "graph/verify.h"
 #include "ops/operators.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

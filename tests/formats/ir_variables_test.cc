@@ -3,7 +3,7 @@
 
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 namespace {

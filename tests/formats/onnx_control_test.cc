@@ -4,7 +4,7 @@
 #include "graph/infer.h"
 #include "interpreter/interpreter.h"
 #include "ops/control.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "lamina/error.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

@@ -10,7 +10,7 @@
 #include "ops/activation.h"
 #include "ops/eval.h"
 #include "ops/resize.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

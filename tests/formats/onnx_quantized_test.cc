@@ -5,7 +5,7 @@
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

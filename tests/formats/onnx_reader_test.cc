@@ -5,7 +5,7 @@
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
 #include "ops/elementwise.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include "graph/infer.h"
 #include "lamina/error.h"
 #include "ops/eval.h"
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina::testing {
 namespace {

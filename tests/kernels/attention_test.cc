@@ -1,7 +1,7 @@
 /// Attention as one kernel, against the reference.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -1,24 +1,18 @@
 /// Transposes, pads and other copies against the reference, over shapes and element sizes.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
 
-void check(const std::string& text, std::uint64_t seed) {
-  SCOPED_TRACE(text);
-  const auto graph = parse(text);
-  check_all_offers(graph, seed);
-  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
-}
-
 /// Values that tell elements apart: random f32 bits, as other types where wanted.
 void check_transpose(const std::string& shape, const std::string& order, const std::string& type,
                      std::uint64_t seed) {
-  check(fmt::format("graph (x: {}[{}]) -> (y) {{\n o = const i64[{}] {{{}}}\n y = Transpose(x, o)\n}}\n",
-                    type, shape, std::count(order.begin(), order.end(), ',') + 1, order),
-        seed);
+  check_kernels(
+      fmt::format("graph (x: {}[{}]) -> (y) {{\n o = const i64[{}] {{{}}}\n y = Transpose(x, o)\n}}\n", type,
+                  shape, std::count(order.begin(), order.end(), ',') + 1, order),
+      seed);
 }
 
 TEST(Copies, matrices) {
@@ -51,7 +45,7 @@ TEST(Copies, pads) {
             std::pair("0, 0, -1, 2", "0, 0, 1, -2"), std::pair("0, 0, 0, 0", "0, 0, 0, 4"),
             std::pair("0, -1, -2, 0", "0, 0, -1, 0")})
         for (const bool value : {false, true})
-          check(
+          check_kernels(
               fmt::format(
                   "graph (x: {0}[{1}]) -> (y) {{\n b = const i64[4] {{{2}}}\n e = const i64[4] {{{3}}}\n v = "
                   "const {0}[] {{5}}\n y = Pad(x, b, e{4})\n}}\n",
@@ -63,19 +57,20 @@ TEST(Copies, blocks_and_channels) {
   std::uint64_t seed = 400;
   for (const std::string mode : {"blocks_first", "depth_first"})
     for (const int b : {2, 3, 4}) {
-      check(
+      check_kernels(
           fmt::format("graph (x: f32[2,{},5,9]) -> (y) {{\n y = DepthToSpace(x) block_size={} mode={}\n}}\n",
                       3 * b * b, b, mode),
           ++seed);
-      check(
+      check_kernels(
           fmt::format("graph (x: f32[2,3,{},{}]) -> (y) {{\n y = SpaceToDepth(x) block_size={} mode={}\n}}\n",
                       4 * b, 17 * b, b, mode),
           ++seed);
     }
   for (const int group : {2, 3, 4})
-    check(fmt::format("graph (x: f32[1,{},7,5]) -> (y) {{\n y = ShuffleChannels(x) axis=1 group={}\n}}\n",
-                      group * 18, group),
-          ++seed);
+    check_kernels(
+        fmt::format("graph (x: f32[1,{},7,5]) -> (y) {{\n y = ShuffleChannels(x) axis=1 group={}\n}}\n",
+                    group * 18, group),
+        ++seed);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 /// Depthwise convolutions: every offer against the reference over random shapes.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

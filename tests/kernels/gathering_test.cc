@@ -1,17 +1,10 @@
 /// Gathers and scatters against the reference: constant and computed indices, types, batches, reductions.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-void check(const std::string& text, std::uint64_t seed) {
-  SCOPED_TRACE(text);
-  const auto graph = parse(text);
-  check_all_offers(graph, seed);
-  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
-}
 
 /// Indices in [-size, size) as literals; where they are not to be constant, an empty parameter is added to
 /// them.
@@ -52,26 +45,27 @@ TEST(Gathering, slices) {
         for (const auto& [data, axis, size, shape] :
              {std::tuple("5,4,6", 0, 5, "3"), std::tuple("5,4,6", 1, 4, "2,3"),
               std::tuple("5,4,6", 2, 6, "7"), std::tuple("40,33", 0, 40, "9"), std::tuple("9", 0, 9, "1")})
-          check(with_zero(itype,
-                          indices("i", shape, count_of_shape(shape), {size}, constant, itype, axis + size) +
-                              fmt::format(" a = const i64[] {{{}}}\n y = Gather(x, i, a)\n", axis),
-                          fmt::format("x: {}[{}]", type, data), "y"),
-                ++seed);
+          check_kernels(
+              with_zero(itype,
+                        indices("i", shape, count_of_shape(shape), {size}, constant, itype, axis + size) +
+                            fmt::format(" a = const i64[] {{{}}}\n y = Gather(x, i, a)\n", axis),
+                        fmt::format("x: {}[{}]", type, data), "y"),
+              ++seed);
 }
 
 TEST(Gathering, batches) {
   std::uint64_t seed = 100;
   for (const bool constant : {true, false}) {
-    check(with_zero("i64",
-                    indices("i", "2,3", 6, {5}, constant, "i64", 1) +
-                        " a = const i64[] {1}\n y = Gather(x, i, a) batch_dims=1\n",
-                    "x: f32[2,5,3]", "y"),
-          ++seed);
-    check(with_zero("i64",
-                    indices("i", "2,3", 6, {4}, constant, "i64", 2) +
-                        " a = const i64[] {2}\n y = Gather(x, i, a) batch_dims=1\n",
-                    "x: f32[2,5,4,3]", "y"),
-          ++seed);
+    check_kernels(with_zero("i64",
+                            indices("i", "2,3", 6, {5}, constant, "i64", 1) +
+                                " a = const i64[] {1}\n y = Gather(x, i, a) batch_dims=1\n",
+                            "x: f32[2,5,3]", "y"),
+                  ++seed);
+    check_kernels(with_zero("i64",
+                            indices("i", "2,3", 6, {4}, constant, "i64", 2) +
+                                " a = const i64[] {2}\n y = Gather(x, i, a) batch_dims=1\n",
+                            "x: f32[2,5,4,3]", "y"),
+                  ++seed);
   }
 }
 
@@ -79,22 +73,23 @@ TEST(Gathering, tuples_and_elements) {
   std::uint64_t seed = 200;
   for (const std::string type : {"f32", "u8", "i64"})
     for (const bool constant : {true, false}) {
-      check(with_zero("i64", indices("i", "3,2", 6, {4, 5}, constant, "i64", 3) + " y = GatherND(x, i)\n",
-                      "x: " + type + "[4,5,6]", "y"),
-            ++seed);
-      check(
+      check_kernels(
+          with_zero("i64", indices("i", "3,2", 6, {4, 5}, constant, "i64", 3) + " y = GatherND(x, i)\n",
+                    "x: " + type + "[4,5,6]", "y"),
+          ++seed);
+      check_kernels(
           with_zero("i64",
                     indices("i", "2,3,1", 6, {5}, constant, "i64", 4) + " y = GatherND(x, i) batch_dims=1\n",
                     "x: " + type + "[2,5,6]", "y"),
           ++seed);
       for (const int axis : {0, 1, 2})
-        check(with_zero("i64",
-                        indices("i", "2,3,4", 24,
-                                {std::vector<std::int64_t>{4, 5, 6}[static_cast<std::size_t>(axis)]},
-                                constant, "i64", 5) +
-                            fmt::format(" y = GatherElements(x, i) axis={}\n", axis),
-                        "x: " + type + "[4,5,6]", "y"),
-              ++seed);
+        check_kernels(with_zero("i64",
+                                indices("i", "2,3,4", 24,
+                                        {std::vector<std::int64_t>{4, 5, 6}[static_cast<std::size_t>(axis)]},
+                                        constant, "i64", 5) +
+                                    fmt::format(" y = GatherElements(x, i) axis={}\n", axis),
+                                "x: " + type + "[4,5,6]", "y"),
+                      ++seed);
     }
 }
 
@@ -102,29 +97,32 @@ TEST(Scattering, replacements) {
   std::uint64_t seed = 300;
   for (const std::string type : {"f32", "u8", "i64"})
     for (const bool constant : {true, false}) {
-      check(with_zero("i64",
-                      indices("i", "3,2", 6, {4, 5}, constant, "i64", 3) + " y = ScatterNDUpdate(x, i, u)\n",
-                      fmt::format("x: {0}[4,5,6], u: {0}[3,6]", type), "y"),
-            ++seed);
-      check(with_zero(
-                "i64",
-                indices("i", "7,3", 21, {4, 5, 6}, constant, "i64", 3) + " y = ScatterNDUpdate(x, i, u)\n",
-                fmt::format("x: {0}[4,5,6], u: {0}[7]", type), "y"),
-            ++seed);
+      check_kernels(
+          with_zero("i64",
+                    indices("i", "3,2", 6, {4, 5}, constant, "i64", 3) + " y = ScatterNDUpdate(x, i, u)\n",
+                    fmt::format("x: {0}[4,5,6], u: {0}[3,6]", type), "y"),
+          ++seed);
+      check_kernels(with_zero("i64",
+                              indices("i", "7,3", 21, {4, 5, 6}, constant, "i64", 3) +
+                                  " y = ScatterNDUpdate(x, i, u)\n",
+                              fmt::format("x: {0}[4,5,6], u: {0}[7]", type), "y"),
+                    ++seed);
       for (const int axis : {0, 1, 2}) {
         const std::string updates[] = {"2,3,5,6", "4,2,3,6", "4,5,2,3"};
         const auto size = std::vector<std::int64_t>{4, 5, 6}[static_cast<std::size_t>(axis)];
-        check(with_zero("i64",
-                        indices("i", "2,3", 6, {size}, constant, "i64", 6) +
-                            fmt::format(" a = const i64[] {{{}}}\n y = ScatterUpdate(x, i, u, a)\n", axis),
-                        fmt::format("x: {0}[4,5,6], u: {0}[{1}]", type, updates[axis]), "y"),
-              ++seed);
-        check(with_zero(
-                  "i64",
-                  indices("i", "2,3,4", 24, {size}, constant, "i64", 7) +
-                      fmt::format(" a = const i64[] {{{}}}\n y = ScatterElementsUpdate(x, i, u, a)\n", axis),
-                  fmt::format("x: {0}[4,5,6], u: {0}[2,3,4]", type), "y"),
-              ++seed);
+        check_kernels(
+            with_zero("i64",
+                      indices("i", "2,3", 6, {size}, constant, "i64", 6) +
+                          fmt::format(" a = const i64[] {{{}}}\n y = ScatterUpdate(x, i, u, a)\n", axis),
+                      fmt::format("x: {0}[4,5,6], u: {0}[{1}]", type, updates[axis]), "y"),
+            ++seed);
+        check_kernels(
+            with_zero(
+                "i64",
+                indices("i", "2,3,4", 24, {size}, constant, "i64", 7) +
+                    fmt::format(" a = const i64[] {{{}}}\n y = ScatterElementsUpdate(x, i, u, a)\n", axis),
+                fmt::format("x: {0}[4,5,6], u: {0}[2,3,4]", type), "y"),
+            ++seed);
       }
     }
 }
@@ -133,18 +131,19 @@ TEST(Scattering, reductions) {
   std::uint64_t seed = 400;
   for (const std::string type : {"f32", "i32", "i64"})
     for (const std::string how : {"sum", "sub", "prod", "min", "max"}) {
-      check(with_zero("i64",
-                      indices("i", "9,2", 18, {4, 5}, true, "i64", 3) +
-                          " y = ScatterNDUpdate(x, i, u) reduction=" + how + "\n",
-                      fmt::format("x: {0}[4,5,6], u: {0}[9,6]", type), "y"),
-            ++seed);
+      check_kernels(with_zero("i64",
+                              indices("i", "9,2", 18, {4, 5}, true, "i64", 3) +
+                                  " y = ScatterNDUpdate(x, i, u) reduction=" + how + "\n",
+                              fmt::format("x: {0}[4,5,6], u: {0}[9,6]", type), "y"),
+                    ++seed);
       if (how != "sub")
-        check(with_zero("i64",
-                        indices("i", "2,3,4", 24, {5}, true, "i64", 8) +
-                            " a = const i64[] {1}\n y = ScatterElementsUpdate(x, i, u, a) reduction=" + how +
-                            "\n",
-                        fmt::format("x: {0}[4,5,6], u: {0}[2,3,4]", type), "y"),
-              ++seed);
+        check_kernels(
+            with_zero("i64",
+                      indices("i", "2,3,4", 24, {5}, true, "i64", 8) +
+                          " a = const i64[] {1}\n y = ScatterElementsUpdate(x, i, u, a) reduction=" + how +
+                          "\n",
+                      fmt::format("x: {0}[4,5,6], u: {0}[2,3,4]", type), "y"),
+            ++seed);
     }
 }
 
@@ -153,18 +152,18 @@ TEST(Scattering, whole_blocks) {
   std::string tuples;
   for (int i = 2; i < 6; ++i)
     for (int j = 0; j < 9; ++j) tuples += fmt::format("{}{}, {}", tuples.empty() ? "" : ", ", i, j);
-  check(fmt::format("graph (x: f32[8,9], u: f32[4,9]) -> (y) {{\n i = const i64[4,9,2] {{{}}}\n y = "
-                    "ScatterNDUpdate(x, i, u)\n}}\n",
-                    tuples),
-        500);
+  check_kernels(fmt::format("graph (x: f32[8,9], u: f32[4,9]) -> (y) {{\n i = const i64[4,9,2] {{{}}}\n y = "
+                            "ScatterNDUpdate(x, i, u)\n}}\n",
+                            tuples),
+                500);
 }
 
 TEST(Gathering, slices_outside_are_zeros) {
-  check(
+  check_kernels(
       "graph (x: f32[4,3]) -> (y) {\n i = const i64[4] {1, 4, -5, -4}\n a = const i64[] {0}\n y = Gather(x, "
       "i, a)\n}\n",
       600);
-  check(
+  check_kernels(
       "graph (x: u8[2,5,3]) -> (y) {\n i = const i32[2] {-6, 4}\n a = const i64[] {1}\n y = Gather(x, i, "
       "a)\n}\n",
       601);

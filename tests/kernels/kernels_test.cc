@@ -1,7 +1,7 @@
 /// Every offer of every kernel against the reference, over grids of shapes.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -1,7 +1,7 @@
 /// Chains of many stages with operands of their own stay in vector code.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

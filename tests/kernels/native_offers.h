@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 

@@ -1,17 +1,10 @@
 /// Normalisations against the reference, over shapes, axes and layouts.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-void check(const std::string& text, std::uint64_t seed) {
-  SCOPED_TRACE(text);
-  const auto graph = parse(text);
-  check_all_offers(graph, seed);
-  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
-}
 
 std::string by_axes(const std::string& op, const std::string& shape, const std::string& axes,
                     const std::string& attributes) {
@@ -26,30 +19,30 @@ TEST(Normalize, axes) {
       for (const std::string op : {"MVN", "MVN normalize_variance=false", "MVN eps_mode=outside_sqrt",
                                    "NormalizeL2", "NormalizeL2 eps_mode=max"}) {
         const auto space = op.find(' ');
-        check(by_axes(op.substr(0, space), shape, axes,
-                      "eps=0.01" + (space == std::string::npos ? "" : op.substr(space))),
-              ++seed);
+        check_kernels(by_axes(op.substr(0, space), shape, axes,
+                              "eps=0.01" + (space == std::string::npos ? "" : op.substr(space))),
+                      ++seed);
       }
 }
 
 TEST(Normalize, other_ranks) {
   std::uint64_t seed = 100;
   for (const std::string op : {"MVN", "NormalizeL2"}) {
-    check(by_axes(op, "17", "0", "eps=0.01"), ++seed);
-    check(by_axes(op, "5,33", "1", "eps=0.01"), ++seed);
-    check(by_axes(op, "5,33", "0", "eps=0.01"), ++seed);
-    check(by_axes(op, "2,19,30", "2", "eps=0.01"), ++seed);
-    check(by_axes(op, "2,4,3,5,6", "2, 3, 4", "eps=0.01"), ++seed);
+    check_kernels(by_axes(op, "17", "0", "eps=0.01"), ++seed);
+    check_kernels(by_axes(op, "5,33", "1", "eps=0.01"), ++seed);
+    check_kernels(by_axes(op, "5,33", "0", "eps=0.01"), ++seed);
+    check_kernels(by_axes(op, "2,19,30", "2", "eps=0.01"), ++seed);
+    check_kernels(by_axes(op, "2,4,3,5,6", "2, 3, 4", "eps=0.01"), ++seed);
   }
 }
 
 TEST(Normalize, large_on_threads) {
   std::uint64_t seed = 150;
   for (const std::string axes : {"2, 3", "1", "1, 2, 3"}) {
-    check(by_axes("MVN", "1,24,80,70", axes, "eps=0.001"), ++seed);
-    check(by_axes("NormalizeL2", "1,24,80,70", axes, "eps=0.001"), ++seed);
+    check_kernels(by_axes("MVN", "1,24,80,70", axes, "eps=0.001"), ++seed);
+    check_kernels(by_axes("NormalizeL2", "1,24,80,70", axes, "eps=0.001"), ++seed);
   }
-  check(by_axes("MVN", "2,300,30,20", "2, 3", "eps=0.001"), ++seed);
+  check_kernels(by_axes("MVN", "2,300,30,20", "2, 3", "eps=0.001"), ++seed);
 }
 
 TEST(Normalize, layers) {
@@ -63,18 +56,19 @@ TEST(Normalize, layers) {
         const auto last = back == 1 ? dims.back() : dims[dims.size() - 2] + "," + dims.back();
         const bool layer = op == "LayerNormalization";
         for (const std::string& numbers : {last, dims.back()}) {
-          check(fmt::format(
-                    "graph (x: f32[{}]) -> (y) {{\n g = const f32[{}] seed(1)\n b = const f32[{}] seed(2)\n "
-                    "y = {}(x, g{}) axis={} epsilon=0.001\n}}\n",
-                    shape, numbers, numbers, op, layer ? ", b" : "", -back),
-                ++seed);
+          check_kernels(
+              fmt::format(
+                  "graph (x: f32[{}]) -> (y) {{\n g = const f32[{}] seed(1)\n b = const f32[{}] seed(2)\n "
+                  "y = {}(x, g{}) axis={} epsilon=0.001\n}}\n",
+                  shape, numbers, numbers, op, layer ? ", b" : "", -back),
+              ++seed);
           if (numbers == last)
-            check(fmt::format("graph (x: f32[{}], g: f32[{}]) -> (y) {{\n y = {}(x, g) axis={}\n}}\n", shape,
-                              numbers, op, -back),
-                  ++seed);
+            check_kernels(fmt::format("graph (x: f32[{}], g: f32[{}]) -> (y) {{\n y = {}(x, g) axis={}\n}}\n",
+                                      shape, numbers, op, -back),
+                          ++seed);
         }
       }
-  check("graph (x: f32[4,30]) -> (y) {\n y = RMSNormalization(x)\n}\n", ++seed);
+  check_kernels("graph (x: f32[4,30]) -> (y) {\n y = RMSNormalization(x)\n}\n", ++seed);
 }
 
 TEST(Normalize, groups) {
@@ -82,12 +76,13 @@ TEST(Normalize, groups) {
   for (const auto& [shape, c, groups] :
        {std::tuple("2,12,5,3", 12, 3), std::tuple("1,16,30,40", 16, 4), std::tuple("1,6,7", 6, 6),
         std::tuple("3,8,2,2,2", 8, 1), std::tuple("1,300,9,9", 300, 10), std::tuple("2,12,1,1", 12, 4)})
-    check(fmt::format(
-              "graph (x: f32[{}]) -> (y) {{\n g = const f32[{}] seed(1)\n b = const f32[{}] seed(2)\n y = "
-              "GroupNormalization(x, g, b) num_groups={}\n}}\n",
-              shape, c, c, groups),
-          ++seed);
-  check("graph (x: f32[2,5,4,3]) -> (y) {\n y = GRN(x) bias=0.5\n}\n", ++seed);
+    check_kernels(
+        fmt::format(
+            "graph (x: f32[{}]) -> (y) {{\n g = const f32[{}] seed(1)\n b = const f32[{}] seed(2)\n y = "
+            "GroupNormalization(x, g, b) num_groups={}\n}}\n",
+            shape, c, c, groups),
+        ++seed);
+  check_kernels("graph (x: f32[2,5,4,3]) -> (y) {\n y = GRN(x) bias=0.5\n}\n", ++seed);
 }
 
 TEST(Normalize, epilogues) {
@@ -96,24 +91,25 @@ TEST(Normalize, epilogues) {
     for (const std::string shape : {"1,16,9,4", "1,24,80,70"}) {
       const auto c = shape == "1,16,9,4" ? 16 : 24;
       for (const std::string op : {"MVN", "NormalizeL2"})
-        check(fmt::format(
-                  "graph (x: f32[{0}]) -> (y) {{\n a = const i64[{1}] {{{2}}}\n y = {3}(x, a) eps=0.01 {{\n "
-                  "body graph (p: f32[{0}]) -> (r) {{\n g = const f32[{4},1,1] seed(3)\n b = const "
-                  "f32[{4},1,1] "
-                  "seed(4)\n s = Multiply(p, g)\n t = Add(s, b)\n r = Relu(t)\n }}\n }}\n}}\n",
-                  shape, std::count(axes.begin(), axes.end(), ',') + 1, axes, op, c),
-              ++seed);
+        check_kernels(
+            fmt::format(
+                "graph (x: f32[{0}]) -> (y) {{\n a = const i64[{1}] {{{2}}}\n y = {3}(x, a) eps=0.01 {{\n "
+                "body graph (p: f32[{0}]) -> (r) {{\n g = const f32[{4},1,1] seed(3)\n b = const "
+                "f32[{4},1,1] "
+                "seed(4)\n s = Multiply(p, g)\n t = Add(s, b)\n r = Relu(t)\n }}\n }}\n}}\n",
+                shape, std::count(axes.begin(), axes.end(), ',') + 1, axes, op, c),
+            ++seed);
     }
 }
 
 /// Means far from 0, constant lines.
 TEST(Normalize, keeps_precision) {
-  check(
+  check_kernels(
       "graph (x: f32[2,8,30,30]) -> (y) {\n a = const i64[2] {2, 3}\n k = const f32[] {1000}\n m = const "
       "f32[] "
       "{0.1}\n s = Multiply(x, m)\n t = Add(s, k)\n y = MVN(t, a) eps=0.00001\n}\n",
       500);
-  check(
+  check_kernels(
       "graph (x: f32[2,8,30,30]) -> (y) {\n a = const i64[2] {2, 3}\n k = const f32[] {0.3}\n m = const "
       "f32[] "
       "{0}\n s = Multiply(x, m)\n t = Add(s, k)\n y = MVN(t, a) eps=0.000000001\n}\n",

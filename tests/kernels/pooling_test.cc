@@ -1,17 +1,10 @@
 /// Poolings against the reference: odd pads, dilations, roundings, indices, types, layouts.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-void check(const std::string& text, std::uint64_t seed) {
-  SCOPED_TRACE(text);
-  const auto graph = parse(text);
-  check_all_offers(graph, seed);
-  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
-}
 
 /// Integers may differ by one: a mean next to the middle of two levels.
 void check_within_one(const Graph& graph, std::uint64_t seed) {
@@ -43,9 +36,10 @@ TEST(Pooling, windows) {
     for (const std::string shape : {"1,1,9,8", "2,3,7,57", "1,16,9,11", "1,20,12,7"})
       for (const auto& w : kWindows) {
         const auto space = kind.find(' ');
-        check(fmt::format("graph (x: f32[{}]) -> (y) {{\n y = {}(x) {}{}\n}}\n", shape, kind.substr(0, space),
-                          w, space == std::string::npos ? "" : kind.substr(space)),
-              ++seed);
+        check_kernels(
+            fmt::format("graph (x: f32[{}]) -> (y) {{\n y = {}(x) {}{}\n}}\n", shape, kind.substr(0, space),
+                        w, space == std::string::npos ? "" : kind.substr(space)),
+            ++seed);
       }
 }
 
@@ -53,27 +47,29 @@ TEST(Pooling, channels_and_types) {
   std::uint64_t seed = 100;
   for (const int c : {1, 3, 4, 5, 8, 9, 15, 17, 24, 33, 64, 70, 130})
     for (const std::string type : {"f32", "u8", "i8"})
-      check(fmt::format("graph (x: {}[1,{},7,6]) -> (y) {{\n y = MaxPool(x) kernel=[3,3] strides=[2,1] "
-                        "pads_begin=[1,0] pads_end=[0,1]\n}}\n",
-                        type, c),
-            ++seed);
-  for (const std::string type : {"i32", "i64", "f64", "i16"})
-    check(fmt::format("graph (x: {}[2,5,7,6]) -> (y) {{\n y = MaxPool(x) kernel=[3,3] strides=[2,1]\n}}\n",
-                      type),
+      check_kernels(
+          fmt::format("graph (x: {}[1,{},7,6]) -> (y) {{\n y = MaxPool(x) kernel=[3,3] strides=[2,1] "
+                      "pads_begin=[1,0] pads_end=[0,1]\n}}\n",
+                      type, c),
           ++seed);
+  for (const std::string type : {"i32", "i64", "f64", "i16"})
+    check_kernels(
+        fmt::format("graph (x: {}[2,5,7,6]) -> (y) {{\n y = MaxPool(x) kernel=[3,3] strides=[2,1]\n}}\n",
+                    type),
+        ++seed);
 }
 
 TEST(Pooling, one_and_three_dimensions) {
   std::uint64_t seed = 200;
   for (const std::string kind : {"MaxPool", "AvgPool"}) {
-    check("graph (x: f32[2,5,30]) -> (y) {\n y = " + kind +
-              "(x) kernel=[3] strides=[2] pads_begin=[1] "
-              "pads_end=[1]\n}\n",
-          ++seed);
-    check("graph (x: f32[1,6,5,8,9]) -> (y) {\n y = " + kind +
-              "(x) kernel=[2,3,3] strides=[1,2,2] "
-              "pads_begin=[1,0,1] pads_end=[0,1,1]\n}\n",
-          ++seed);
+    check_kernels("graph (x: f32[2,5,30]) -> (y) {\n y = " + kind +
+                      "(x) kernel=[3] strides=[2] pads_begin=[1] "
+                      "pads_end=[1]\n}\n",
+                  ++seed);
+    check_kernels("graph (x: f32[1,6,5,8,9]) -> (y) {\n y = " + kind +
+                      "(x) kernel=[2,3,3] strides=[1,2,2] "
+                      "pads_begin=[1,0,1] pads_end=[0,1,1]\n}\n",
+                  ++seed);
   }
 }
 
@@ -82,7 +78,7 @@ TEST(Pooling, indices) {
   for (const std::string type : {"f32", "u8", "i64"})
     for (const std::string more : {"", " axis=2", " index_element_type=i32", " storage_order=1 axis=0"})
       for (const auto& w : kWindows)
-        check(
+        check_kernels(
             fmt::format("graph (x: {}[2,3,9,8]) -> (y, i) {{\n y, i = MaxPool(x) {}{}\n}}\n", type, w, more),
             ++seed);
 }
@@ -91,11 +87,12 @@ TEST(Pooling, adaptive) {
   std::uint64_t seed = 400;
   for (const std::string shape : {"1,3,9,8", "2,16,7,13", "1,5,3,2"})
     for (const std::string out : {"1, 1", "3, 4", "7, 2", "9, 13"}) {
-      check(fmt::format(
-                "graph (x: f32[{}]) -> (y) {{\n s = const i64[2] {{{}}}\n y = AdaptiveAvgPool(x, s)\n}}\n",
-                shape, out),
-            ++seed);
-      check(
+      check_kernels(
+          fmt::format(
+              "graph (x: f32[{}]) -> (y) {{\n s = const i64[2] {{{}}}\n y = AdaptiveAvgPool(x, s)\n}}\n",
+              shape, out),
+          ++seed);
+      check_kernels(
           fmt::format("graph (x: f32[{}]) -> (y, i) {{\n s = const i64[2] {{{}}}\n y, i = AdaptiveMaxPool(x, "
                       "s)\n}}\n",
                       shape, out),
@@ -107,12 +104,13 @@ TEST(Pooling, epilogues) {
   std::uint64_t seed = 500;
   for (const std::string kind : {"MaxPool", "AvgPool"})
     for (const int c : {3, 16})
-      check(fmt::format(
-                "graph (x: f32[1,{0},9,8]) -> (y) {{\n y = {1}(x) kernel=[3,3] strides=[1,1] {{\n body graph "
-                "(p: f32[1,{0},7,6]) -> (r) {{\n g = const f32[{0},1,1] seed(3)\n s = Multiply(p, g)\n r = "
-                "Relu(s)\n }}\n }}\n}}\n",
-                c, kind),
-            ++seed);
+      check_kernels(
+          fmt::format(
+              "graph (x: f32[1,{0},9,8]) -> (y) {{\n y = {1}(x) kernel=[3,3] strides=[1,1] {{\n body graph "
+              "(p: f32[1,{0},7,6]) -> (r) {{\n g = const f32[{0},1,1] seed(3)\n s = Multiply(p, g)\n r = "
+              "Relu(s)\n }}\n }}\n}}\n",
+              c, kind),
+          ++seed);
 }
 
 /// Stages whose results have another size go through pieces: lines longer than one, channels of a few pieces.
@@ -157,10 +155,10 @@ TEST(Pooling, quantise_steps) {
 }
 
 TEST(Pooling, large_on_threads) {
-  check(
+  check_kernels(
       "graph (x: f32[1,32,80,90]) -> (y) {\n y = MaxPool(x) kernel=[3,3] strides=[2,2] dilations=[2,2]\n}\n",
       600);
-  check(
+  check_kernels(
       "graph (x: f32[2,3,200,300]) -> (y) {\n y = AvgPool(x) kernel=[3,3] strides=[1,1] pads_begin=[1,1] "
       "pads_end=[1,1]\n}\n",
       601);

@@ -1,7 +1,7 @@
 /// Recurrent networks: the native kernels against the reference.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -1,7 +1,7 @@
 /// Reductions over any axes in any layout, against the reference.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

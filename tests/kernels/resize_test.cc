@@ -1,7 +1,7 @@
 /// Interpolate against the reference: modes, coordinates, roundings, layouts, ranks.
 #include <gtest/gtest.h>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

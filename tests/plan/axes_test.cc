@@ -1,7 +1,7 @@
 /// Operators that are bound to axes, between Transposes and in every layout: each kernel's each offer, and
 /// the plan of the rewritten graph.
 #include "tests/ops/permutable.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -1,5 +1,5 @@
 /// Epilogues that are cut before an operand which lies plain.
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

@@ -2,7 +2,7 @@
 #include "plan/decompose.h"
 
 #include "ops/convolution_depthwise.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

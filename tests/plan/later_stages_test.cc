@@ -1,6 +1,6 @@
 /// Kernels that take only the first stages of an epilogue, and the later ones behind them in the same step.
 #include "base/cpu.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

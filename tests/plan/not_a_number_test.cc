@@ -1,7 +1,7 @@
 /// NaN goes through every offer of every kernel as it goes through the reference.
 #include "base/cpu.h"
 #include "kernels/epilogue.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

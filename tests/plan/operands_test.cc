@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

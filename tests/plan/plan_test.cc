@@ -4,7 +4,7 @@
 
 #include "plan/memory.h"
 #include "plan/segment.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

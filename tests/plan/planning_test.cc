@@ -1,52 +1,8 @@
 /// What planning takes depends on the graph, not on how large the batch is.
 #include <tbb/task_arena.h>
 
-#include <atomic>
-#include <cerrno>
-
-#include "tests/plan/run_graph.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LAMINA_COUNTS 0  // their own allocator stands in the way
-#else
-#define LAMINA_COUNTS 1
-#endif
-
-namespace {
-std::atomic<std::size_t> allocated{0};
-}  // namespace
-
-#if LAMINA_COUNTS
-// glibc's functions behind the ones that this program replaces.
-extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-
-void* malloc(std::size_t bytes) {
-  allocated += bytes;
-  return __libc_malloc(bytes);
-}
-void* calloc(std::size_t count, std::size_t bytes) {
-  allocated += count * bytes;
-  return __libc_calloc(count, bytes);
-}
-void* realloc(void* old, std::size_t bytes) {
-  allocated += bytes;
-  return __libc_realloc(old, bytes);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  allocated += bytes;
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
-  allocated += bytes;
-  *out = __libc_memalign(alignment, bytes);
-  return *out ? 0 : ENOMEM;
-}
-}
-#endif
+#include "tests/support/allocations.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
@@ -108,16 +64,18 @@ std::string with_batch(std::string text, const std::string& batch) {
 std::size_t bytes_of_planning(const std::string& text) {
   const auto graph = parse(text);
   tbb::task_arena arena(2);
-  const auto before = allocated.load();
+  allocations::forget_counted();
+  allocations::count(true);
   arena.execute([&] {
     ModelWeights weights;
     make_plan(graph, weights, {.threads = 2});
   });
-  return allocated - before;
+  allocations::count(false);
+  return allocations::counted_bytes();
 }
 
 TEST(Planning, takes_as_much_memory_for_a_million_as_for_one) {
-  if (!LAMINA_COUNTS) GTEST_SKIP() << "not under sanitizers";
+  if (!allocations::kAll) GTEST_SKIP() << "not under sanitizers";
   for (const std::string text : kGraphs) {
     SCOPED_TRACE(text);
     const auto one = with_batch(text, "1"), million = with_batch(text, "1000000");

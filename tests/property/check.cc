@@ -12,7 +12,7 @@
 #include "graph/verify.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
-#include "tests/mismatch.h"
+#include "tests/support/mismatch.h"
 #include "tests/property/graph_builder.h"
 
 namespace lamina::testing {

@@ -6,7 +6,7 @@
 #include "graph/verify.h"
 #include "tests/ops/hostile_values.h"
 #include "tests/ops/operator_examples.h"
-#include "tests/plan/run_graph.h"
+#include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {

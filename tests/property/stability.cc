@@ -10,7 +10,7 @@
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/sorting.h"
-#include "tests/mismatch.h"
+#include "tests/support/mismatch.h"
 
 namespace lamina::testing {
 namespace {

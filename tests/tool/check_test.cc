@@ -10,7 +10,7 @@
 #include "lamina/model.h"
 #include "rules/rules.h"
 #include "tests/check/planted.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 #include "tool/options.h"
 #include "tool/verb_list.h"
 

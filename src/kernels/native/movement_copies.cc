@@ -80,6 +80,11 @@ class Translator {
     return std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
   }
 
+  /// The stride of an axis of the output; a step that leads out of the tensor may be any number.
+  std::int64_t stepped(std::int64_t stride, std::int64_t step, std::size_t out_axis) const {
+    return v_.out_dims().at(out_axis) > 1 ? stride * step : 0;
+  }
+
   Verdict slice() {
     const auto x = v_.dims(0);
     const auto start = ints(1), step = ints(3);
@@ -92,7 +97,7 @@ class Translator {
     for (std::size_t k = 0; k < start->size(); ++k) {
       const auto axis = axes ? normalize_axis((*axes)[k], x.size(), "axis") : k;
       offset += first((*start)[k], (*step)[k], x[axis]) * strides[axis];
-      src[axis] = strides[axis] * (*step)[k];
+      src[axis] = stepped(strides[axis], (*step)[k], axis);
     }
     add(v_.out_dims(), src, out_strides(), offset);
     return Verdict::yes();
@@ -122,7 +127,7 @@ class Translator {
       const auto start =
           set(op.begin_mask, k) && !shrink ? (step > 0 ? 0 : x[axis] - 1) : first((*begin)[k], step, x[axis]);
       offset += start * from[axis];
-      if (!shrink) src.push_back(from[axis] * step);
+      if (!shrink) src.push_back(stepped(from[axis], step, src.size()));
       ++axis;
     }
     for (; axis < x.size(); ++axis) src.push_back(from[axis]);

@@ -1,8 +1,7 @@
-#pragma once
-/// What tests of kernels and plans compare results by.
+#include "tests/support/mismatch.h"
+
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "check/difference.h"
 #include "graph/shape.h"
@@ -10,9 +9,7 @@
 
 namespace lamina::testing {
 
-/// The first element that is further off than kernels may be (times `share`), or why the tensors cannot be
-/// compared; empty when there is neither. Half-precision tensors are held to the limits of f32.
-inline std::string mismatch(const Tensor& got, const Tensor& wanted, double share = 1) {
+std::string mismatch(const Tensor& got, const Tensor& wanted, double share) {
   if (!got.valid()) return "no tensor";
   const TensorType a{got.element_type(), Shape::of(got.shape())},
       b{wanted.element_type(), Shape::of(wanted.shape())};

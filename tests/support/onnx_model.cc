@@ -1,4 +1,4 @@
-#include "tests/formats/onnx_model.h"
+#include "tests/support/onnx_model.h"
 
 #include <protozero/pbf_writer.hpp>
 

@@ -1,29 +1,15 @@
-/// Ids, numbers, messages and seeded values.
+/// Numbers from and to text.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 
-#include "base/half.h"
-#include "base/id.h"
-#include "base/log.h"
 #include "base/numbers.h"
 #include "base/random.h"
 
 namespace lamina {
 namespace {
-
-TEST(Id, InvalidUntilSet) {
-  EXPECT_FALSE(NodeId{}.valid());
-  EXPECT_TRUE(NodeId{0}.valid());
-  EXPECT_LT(ValueId{1}, ValueId{2});
-  EXPECT_EQ(ValueId{1}, ValueId{1});
-  static_assert(!std::is_convertible_v<NodeId, ValueId>);
-  const std::unordered_set<NodeId> set = {{1}, {2}, {1}};
-  EXPECT_EQ(set.size(), 2u);
-}
 
 TEST(Numbers, Integers) {
   EXPECT_EQ(parse_integer<int>("42"), 42);
@@ -85,66 +71,6 @@ TEST(Numbers, ShortestComesBack) {
       ASSERT_EQ(parse_real<float>(shortest(f)), f);
     }
   }
-}
-
-TEST(Log, LevelsHaveNames) {
-  for (const auto level : {Level::error, Level::warning, Level::info, Level::debug})
-    EXPECT_EQ(level_named(name_of(level)), level);
-  EXPECT_FALSE(level_named("loud").has_value());
-}
-
-TEST(Log, OwnCallback) {
-  std::string seen;
-  const Logger log(
-      [&](Level level, std::string_view text) { seen += fmt::format("{}: {}\n", name_of(level), text); },
-      Level::info);
-  log.warning("{} and {}", 1, 2);
-  log.info("three");
-  log.debug("not this");
-  const Logger copy = log;
-  copy.log(Level::error, "four");
-  EXPECT_EQ(seen, "warning: 1 and 2\ninfo: three\nerror: four\n");
-  EXPECT_TRUE(log.wants(Level::info));
-  EXPECT_FALSE(log.wants(Level::debug));
-}
-
-TEST(Log, WithoutCallbackNobodyHears) {
-  for (const auto& log : {Logger{}, Logger{LogCallback{}}}) {
-    EXPECT_FALSE(log.wants(Level::error));
-    log.warning("lost");
-  }
-}
-
-TEST(Random, IsTheSameEverywhere) {
-  SplitMix random(1234567);
-  EXPECT_EQ(random.next(), 6457827717110365317u);  // reference values of splitmix64
-  EXPECT_EQ(random.next(), 3203168211198807973u);
-  EXPECT_EQ(random.next(), 9817491932198370423u);
-}
-
-TEST(Random, TensorsStayInTheirRange) {
-  const auto f = seeded_tensor(ElementType::f32, {1000}, 1);
-  float low = 1, high = -1;
-  for (const float v : f.data<float>()) low = std::min(low, v), high = std::max(high, v);
-  EXPECT_GE(low, -1.0f);
-  EXPECT_LT(high, 1.0f);
-  EXPECT_LT(low, -0.98f);
-  EXPECT_GT(high, 0.98f);
-  const auto i = seeded_tensor(ElementType::i8, {1000}, 1);
-  for (const auto v : i.data<std::int8_t>()) ASSERT_LE(std::abs(v), 4);
-  const auto u = seeded_tensor(ElementType::u16, {1000}, 1);
-  for (const auto v : u.data<std::uint16_t>()) ASSERT_LE(v, 8);
-  const auto b = seeded_tensor(ElementType::boolean, {1000}, 1);
-  for (std::size_t k = 0; k < b.size(); ++k) ASSERT_LE(std::to_integer<int>(b.raw()[k]), 1);
-  EXPECT_TRUE(f.same_as(seeded_tensor(ElementType::f32, {1000}, 1)));
-  EXPECT_FALSE(f.same_as(seeded_tensor(ElementType::f32, {1000}, 2)));
-}
-
-TEST(Verdict, YesAndNo) {
-  EXPECT_TRUE(static_cast<bool>(Verdict::yes()));
-  const auto no = Verdict::no("{} of {}", 1, 2);
-  EXPECT_FALSE(static_cast<bool>(no));
-  EXPECT_EQ(no.reason(), "1 of 2");
 }
 
 }  // namespace

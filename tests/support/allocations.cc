@@ -1,4 +1,4 @@
-#include "tests/exec/allocations.h"
+#include "tests/support/allocations.h"
 
 #include <link.h>
 
@@ -13,7 +13,7 @@ namespace lamina::testing::allocations {
 namespace {
 
 std::atomic<bool> counting{false}, failing{false}, lasts{false}, did_fail{false};
-std::atomic<std::size_t> count_of_all{0};
+std::atomic<std::size_t> count_of_all{0}, bytes_of_all{0};
 std::atomic<std::int64_t> left{0};
 
 /// Where oneDNN's code lies. It reads behind null pointers when an allocation of its own fails, which nobody
@@ -39,8 +39,11 @@ void find_onednn() {
 }
 
 /// True when this allocation has to fail; `caller`: whose it is.
-bool fails(const void* caller) {
-  if (counting.load(std::memory_order_relaxed)) ++count_of_all;
+bool fails(const void* caller, std::size_t bytes) {
+  if (counting.load(std::memory_order_relaxed)) {
+    ++count_of_all;
+    bytes_of_all += bytes;
+  }
   if (!failing.load(std::memory_order_relaxed)) return false;
   const auto at = reinterpret_cast<std::uintptr_t>(caller);
   if (at >= onednn.begin && at < onednn.end) return false;
@@ -54,7 +57,8 @@ bool fails(const void* caller) {
 
 void count(bool on) { counting = on; }
 std::size_t counted() { return count_of_all; }
-void forget_counted() { count_of_all = 0; }
+std::size_t counted_bytes() { return bytes_of_all; }
+void forget_counted() { count_of_all = bytes_of_all = 0; }
 
 void fail_at(std::size_t n, Shortage shortage) {
   find_onednn();
@@ -91,16 +95,18 @@ static void* none() {
   return nullptr;
 }
 
-void* malloc(std::size_t bytes) { return fails(CALLER) ? none() : __libc_malloc(bytes); }
+void* malloc(std::size_t bytes) { return fails(CALLER, bytes) ? none() : __libc_malloc(bytes); }
 void* calloc(std::size_t count, std::size_t bytes) {
-  return fails(CALLER) ? none() : __libc_calloc(count, bytes);
+  return fails(CALLER, count * bytes) ? none() : __libc_calloc(count, bytes);
 }
-void* realloc(void* old, std::size_t bytes) { return fails(CALLER) ? none() : __libc_realloc(old, bytes); }
+void* realloc(void* old, std::size_t bytes) {
+  return fails(CALLER, bytes) ? none() : __libc_realloc(old, bytes);
+}
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  return fails(CALLER) ? none() : __libc_memalign(alignment, bytes);
+  return fails(CALLER, bytes) ? none() : __libc_memalign(alignment, bytes);
 }
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
-  void* const memory = fails(CALLER) ? nullptr : __libc_memalign(alignment, bytes);
+  void* const memory = fails(CALLER, bytes) ? nullptr : __libc_memalign(alignment, bytes);
   if (!memory) return ENOMEM;
   *out = memory;
   return 0;
@@ -113,7 +119,7 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
 
 // Of its own, so that the caller is known.
 static void* allocated(std::size_t bytes, const void* caller) {
-  return fails(caller) ? nullptr : UNCOUNTED_MALLOC(bytes ? bytes : 1);
+  return fails(caller, bytes) ? nullptr : UNCOUNTED_MALLOC(bytes ? bytes : 1);
 }
 static void* or_throw(void* memory) {
   if (!memory) throw std::bad_alloc();

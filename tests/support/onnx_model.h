@@ -7,7 +7,7 @@
 
 #include "formats/formats.h"
 #include "lamina/tensor.h"
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 namespace lamina::testing {
 

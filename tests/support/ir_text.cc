@@ -1,4 +1,4 @@
-#include "tests/formats/ir_text.h"
+#include "tests/support/ir_text.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

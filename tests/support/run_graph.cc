@@ -1,22 +1,25 @@
-#pragma once
-/// Runs a graph through plan and kernels and compares with the interpreter.
-#include <gtest/gtest.h>
+#include "tests/support/run_graph.h"
 
-#include "base/random.h"
-#include "exec/runner.h"
-#include "exec/single_step.h"
-#include "graph/text.h"
-#include "interpreter/interpreter.h"
-#include "kernels/epilogue.h"
-#include "ops/eval.h"
-#include "ops/operators.h"
-#include "rules/optimize.h"
-#include "tests/mismatch.h"
+#include "tests/support/mismatch.h"
 
 namespace lamina::testing {
+namespace {
 
-/// LAMINA_SEED (make soak) moves all seeds.
-inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed) {
+/// Constants as slices of a file may lie: at odd addresses.
+void unalign_constants(Graph& graph) {
+  for (std::uint32_t i = 0, count = static_cast<std::uint32_t>(graph.value_slots()); i < count; ++i) {
+    const auto* constant = graph.constant(ValueId{i});
+    if (!constant || constant->bytes() == 0) continue;
+    const auto memory = std::make_shared<std::vector<std::byte>>(constant->bytes() + 1);
+    std::memcpy(memory->data() + 1, constant->raw(), constant->bytes());
+    const auto moved = Tensor::share(constant->element_type(), constant->shape(), memory, memory->data() + 1);
+    graph.replace(ValueId{i}, graph.add_constant(moved));
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> inputs;
   if (const char* more = std::getenv("LAMINA_SEED")) seed += 1000 * std::strtoull(more, nullptr, 10);
   for (const auto v : graph.inputs())
@@ -24,17 +27,11 @@ inline std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed)
   return inputs;
 }
 
-/// Floats as far off as kernels may be, everything else equal.
-inline void expect_close(const Tensor& got, const Tensor& wanted, const std::string& what) {
+void expect_close(const Tensor& got, const Tensor& wanted, const std::string& what) {
   ASSERT_EQ(mismatch(got, wanted), "") << what;
 }
 
-struct RunResult {
-  std::vector<Tensor> outputs;
-  std::vector<std::string> labels;  ///< of the steps of all plans
-};
-
-inline RunResult run_graph(const Graph& graph, const std::vector<Tensor>& inputs, int threads = 2) {
+RunResult run_graph(const Graph& graph, const std::vector<Tensor>& inputs, int threads) {
   ProgramOptions options;
   options.threads = threads;
   const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
@@ -48,28 +45,8 @@ inline RunResult run_graph(const Graph& graph, const std::vector<Tensor>& inputs
   return result;
 }
 
-/// Constants as slices of a file may lie: at odd addresses.
-inline void unalign_constants(Graph& graph) {
-  for (std::uint32_t i = 0, count = static_cast<std::uint32_t>(graph.value_slots()); i < count; ++i) {
-    const auto* constant = graph.constant(ValueId{i});
-    if (!constant || constant->bytes() == 0) continue;
-    const auto memory = std::make_shared<std::vector<std::byte>>(constant->bytes() + 1);
-    std::memcpy(memory->data() + 1, constant->raw(), constant->bytes());
-    const auto moved = Tensor::share(constant->element_type(), constant->shape(), memory, memory->data() + 1);
-    graph.replace(ValueId{i}, graph.add_constant(moved));
-  }
-}
-
-/// How run_offer runs one.
-struct OfferRun {
-  int threads = 1;
-  ModelWeights* weights = nullptr;  ///< what several offers share; null: each packs its own
-  std::size_t shift = 0;            ///< as run_single_step has it
-};
-
-/// The outputs, plain, of one offer for a node, run alone. Inputs: one per input of the node, plain.
-inline std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
-                                     const std::vector<Tensor>& inputs, const OfferRun& options = {}) {
+std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
+                              const std::vector<Tensor>& inputs, const OfferRun& options) {
   Plan plan;
   plan.threads = options.threads;
   PlanStep step;
@@ -98,9 +75,7 @@ inline std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer&
   return run_single_step(plan, step, inputs, options.shift);
 }
 
-/// Every kernel's every offer for every node of the graph, on the interpreter's inputs; then the whole plan.
-/// Some seeds have constants at odd addresses, some have inputs and outputs that are no more than floats.
-inline void check_all_offers(Graph graph, std::uint64_t seed) {
+void check_all_offers(Graph graph, std::uint64_t seed) {
   if (seed % 4 == 3) unalign_constants(graph);
   const auto inputs = random_inputs(graph, seed);
   ModelWeights weights;
@@ -121,6 +96,13 @@ inline void check_all_offers(Graph graph, std::uint64_t seed) {
   for (std::size_t r = 0; r < wanted.size(); ++r) expect_close(got.outputs[r], wanted[r], "the plan");
 }
 
-inline Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+Graph parse(const std::string& text) { return parse_graph(text, operators()); }
+
+void check_kernels(const std::string& text, std::uint64_t seed) {
+  SCOPED_TRACE(text);
+  const auto graph = parse(text);
+  check_all_offers(graph, seed);
+  for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels) EXPECT_NE(label, "reference");
+}
 
 }  // namespace lamina::testing

@@ -13,6 +13,7 @@ inline constexpr bool kAll = true;
 
 void count(bool on);
 std::size_t counted();
+std::size_t counted_bytes();
 void forget_counted();
 
 enum class Shortage { once, lasting };
