@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "graph/verify.h"
-#include "tests/support/onnx_model.h"
 #include "tests/ops/hostile_values.h"
 #include "tests/ops/operator_examples.h"
+#include "tests/support/onnx_model.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {

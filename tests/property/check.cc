@@ -12,8 +12,8 @@
 #include "graph/verify.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
-#include "tests/support/mismatch.h"
 #include "tests/property/graph_builder.h"
+#include "tests/support/mismatch.h"
 
 namespace lamina::testing {
 namespace {
