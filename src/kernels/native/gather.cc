@@ -112,6 +112,7 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
     const auto from = s.source(t, [&](std::int64_t i) {
       const auto index = list[static_cast<std::size_t>(i)];
       valid = index >= -s.size && index < s.size;
+      if (!valid) return std::int64_t{-1};
       return index < 0 ? index + s.size : index;
     });
     if (!valid) return std::nullopt;  // the error, or the zeros, belong to the run
