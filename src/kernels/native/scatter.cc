@@ -190,6 +190,7 @@ std::optional<ByteRuns> known_runs(const Code& c, const Tensor* indices) {
   const auto index = [&](std::int64_t k, std::int64_t size) {
     const auto i = list[static_cast<std::size_t>(k)];
     valid = valid && i >= -size && i < size;
+    if (!valid) return std::int64_t{0};
     return i < 0 ? i + size : i;
   };
   for (std::int64_t i = 0; i < each; ++i) {
