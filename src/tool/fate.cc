@@ -59,7 +59,7 @@ std::string bounded(const std::string& text) {
 class Finder {
  public:
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
-      : compiled_(compiled), weights_(compiled.original()) {
+      : weights_(compiled.original()) {
     index(compiled.ledger());
     for (const auto& plan : plans) index(plan->ledger);
     const auto& sources = compiled.original().sources;
@@ -189,7 +189,6 @@ class Finder {
     return with.empty() ? any : with;
   }
 
-  const Compiled& compiled_;
   Weights weights_;
   std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
   std::unordered_map<std::string_view, std::vector<const LedgerEntry*>> about_;
