@@ -117,7 +117,8 @@ TEST(Text, StrangeNames) {
       "sources", "a.b_c", "-",   "const",        "graph",      "body",        "\x7f"};
   std::vector<ValueId> values;
   for (const auto& name : names) values.push_back(g.add_input(name, {ElementType::f32, {Dim::named(name)}}));
-  for (const auto v : values) g.add_result(g.value(v).name, g.add(test::Relu{}, {v}, g.value(v).name));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    g.add_result(names[i], g.add(test::Relu{}, {values[i]}, names[i]));
   const auto printed = print_graph(g);
   const auto again = parse_graph(printed.text, registry());
   expect_equal(g, again);
