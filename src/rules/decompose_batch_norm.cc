@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
 #include "rules/rules.h"
-#include "rules/support.h"
+#include "rules/weights.h"
 
 namespace lamina {
 
@@ -34,8 +34,11 @@ void add_decompose_batch_norm(Rules& rules) {
             }
             const auto dims = along_axis(m.shape(x).rank(), 1, g.size());
             const auto type = m.type(x).element;
-            const auto scaled = r.add(Multiply{}, {m.value(x), r.constant(from_doubles(type, dims, scale))});
-            r.replace(r.add(Add{}, {scaled, r.constant(from_doubles(type, dims, shift))}));
+            const auto factors = from_doubles(type, dims, scale), summands = from_doubles(type, dims, shift);
+            if (!all_finite(factors) || !all_finite(summands))
+              return r.refuse("the scale or the shift is not finite");
+            const auto scaled = r.add(Multiply{}, {m.value(x), r.constant(factors)});
+            r.replace(r.add(Add{}, {scaled, r.constant(summands)}));
           }));
 }
 

@@ -58,6 +58,9 @@ void add_fold_scale(Rules& rules) {
             const bool needs_bias = has_input(n, 2) || m.root_node().op.is<Subtract>();
             const auto weights = scaled_weights(m.graph(), n, Side::outputs, factor);
             if (!all_finite(weights)) return r.refuse("the scaled weights are not finite");
+            if (!all_finite(
+                    from_doubles(weights.element_type(), {static_cast<std::int64_t>(channels)}, bias)))
+              return r.refuse("the scaled bias is not finite");
             r.replace(rebuilt(r, host, weights, needs_bias ? bias : std::vector<double>{}));
           }));
 }

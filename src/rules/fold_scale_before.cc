@@ -58,6 +58,7 @@ void add_fold_scale_before(Rules& rules) {
               for (auto& f : factor) f = 1 / f;
             const auto inputs = m.node(scaled_conv).inputs;
             const auto weights = scaled_weights(m.graph(), m.node(scaled_conv), Side::inputs, factor);
+            if (!all_finite(weights)) return r.refuse("the scaled weights are not finite");
             auto now = inputs;
             now[0] = m.value(x);
             now[1] = r.constant(weights, m.graph().value(inputs[1]).name);
@@ -84,12 +85,14 @@ void add_fold_scale_before(Rules& rules) {
             const auto values = to_doubles(scaled_weights(m.graph(), conv, Side::inputs, shift));
             for (std::size_t i = 0; i < values.size(); ++i)
               bias[i / (values.size() / bias.size())] += values[i];
+            const auto sums = from_doubles(w.element_type(), {w.shape()[0]}, bias);
+            if (!all_finite(w) || !all_finite(sums))
+              return r.refuse("the weights or the bias are not finite");
             auto now = conv.inputs;
             now[0] = m.value(x);
             if (now.size() < 3) now.resize(3);
-            now[2] =
-                r.constant(from_doubles(w.element_type(), {w.shape()[0]}, bias),
-                           has_input(conv, 2) ? m.graph().value(conv.inputs[2]).name : conv.name + ".bias");
+            now[2] = r.constant(
+                sums, has_input(conv, 2) ? m.graph().value(conv.inputs[2]).name : conv.name + ".bias");
             r.replace(r.add(Op(conv.op), std::move(now)));
           }));
 }

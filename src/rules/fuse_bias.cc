@@ -36,6 +36,8 @@ void add_fuse_bias(Rules& rules) {
             const auto more = per_channel(m.tensor(b), channels);
             const double sign = m.root_node().op.is<Subtract>() ? -1 : 1;
             for (std::size_t c = 0; c < channels; ++c) bias[c] += sign * more[c];
+            if (!all_finite(from_doubles(m.type(host).element, {static_cast<std::int64_t>(channels)}, bias)))
+              return r.refuse("the sum is not finite");
             r.replace(rebuilt(r, host, {}, bias));
           }));
 }

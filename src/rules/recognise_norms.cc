@@ -1,5 +1,6 @@
 /// Normalisations written out: mean-variance, layer normalisation, Softmax.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
@@ -54,8 +55,8 @@ void add_mvn(Rules& rules) {
               return Verdict::no("the mean is over axes {}, the variance over {}",
                                  to_string(Attribute(*first)), to_string(Attribute(*second)));
             const auto eps = single_value(m.graph(), m.value(epsilon));
-            if (!eps || !(*eps >= 0))
-              return Verdict::no("{} is not a single number of at least 0", m.label(epsilon));
+            if (!eps || !(*eps >= 0) || !std::isfinite(*eps))
+              return Verdict::no("{} is not a single finite number of at least 0", m.label(epsilon));
             if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
             return same_shape(m, x);
           })

@@ -2,7 +2,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "rules/rules.h"
-#include "rules/support.h"
+#include "rules/weights.h"
 
 namespace lamina {
 
@@ -20,6 +20,8 @@ void add_recognise_prelu(Rules& rules) {
                         if (!is_float(from.element))
                           return Verdict::no("{} holds {}", m.label(x), name_of(from.element));
                         if (auto v = does_not_grow(m.label(c), slope.shape, from.shape); !v) return v;
+                        if (!all_finite(m.tensor(c)))
+                          return Verdict::no("{} is not finite, and 0 times it no 0", m.label(c));
                         // PRelu reads a slope of rank 1 along axis 1; here it lies along the last axis.
                         if (slope.shape.rank() == 1 && !slope.shape[0].is(1) && from.shape.rank() != 2)
                           return Verdict::no("{} lies along the last axis", m.label(c));
