@@ -80,6 +80,9 @@ void add_recognise_attention(Rules& rules) {
             if (!m.op<MatMul>(product).transpose_b && !is_transposed(m.graph(), m.value(key)))
               return Verdict::no("the keys {} are not transposed", m.label(key));
             if (!scale_of(m)) return Verdict::no("the scale is not one number");
+            for (const auto& number : {factor, divisor})
+              if (m.has(number))
+                if (auto v = does_not_grow(m.label(number), m.shape(number), m.shape(product)); !v) return v;
             if (!m.has(mask)) return Verdict::yes();
             return does_not_grow(m.label(mask), m.shape(mask), m.shape(product));
           })

@@ -20,6 +20,9 @@ void add_recognise_prelu(Rules& rules) {
                         if (!is_float(from.element))
                           return Verdict::no("{} holds {}", m.label(x), name_of(from.element));
                         if (auto v = does_not_grow(m.label(c), slope.shape, from.shape); !v) return v;
+                        const auto& to = m.graph().type(m.root_node().outputs[0]).shape;
+                        if (!to.ranked() || to.rank() != from.shape.rank())
+                          return Verdict::no("its constants may enlarge {}", m.label(x));
                         if (!all_finite(m.tensor(c)))
                           return Verdict::no("{} is not finite, and 0 times it no 0", m.label(c));
                         // PRelu reads a slope of rank 1 along axis 1; here it lies along the last axis.
