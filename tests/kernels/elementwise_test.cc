@@ -43,6 +43,16 @@ TEST(Elementwise, broadcasts_over_every_combination_of_axes) {
 }
 
 /// What models have: values per channel, per pixel, per row, whole tensors.
+TEST(Elementwise, parameters_with_more_axes_than_the_tensor) {
+  std::uint64_t seed = 300;
+  for (const std::string type : {"f32[]", "f32[3]", "f32[2,3]", "f64[2,3]", "f16[2,3]"}) {
+    const auto number = "const " + type.substr(0, type.find('[')) + "[1,1,1] {0.5}";
+    for (const std::string node : {"Swish(x, a)", "Selu(x, a, a)", "HardSigmoid(x, a, a)"})
+      check_all_offers(parse("graph (x: " + type + ") -> (y) {\n a = " + number + "\n y = " + node + "\n}\n"),
+                       ++seed);
+  }
+}
+
 TEST(Elementwise, channels_and_sizes) {
   std::uint64_t seed = 500;
   for (const int c : {1, 3, 4, 5, 7, 8, 9, 16, 17, 64})

@@ -145,6 +145,7 @@ void arrange_constants(Code& code, WeightStore& weights) {
 
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row) {
   const auto rank = target.dims.size();
+  if (element_count(dims) == 1) return Dims(rank, 0);  // a parameter may have more axes than the tensor
   LAMINA_CHECK(dims.size() <= rank, "{} does not broadcast to {}", to_string(dims), to_string(target.dims));
   auto own = lamina::strides_of(dims, dims.size() == rank ? target.layout : Layout::plain);
   if (row != 0)
