@@ -43,6 +43,14 @@ TEST(Elementwise, broadcasts_over_every_combination_of_axes) {
 }
 
 /// What models have: values per channel, per pixel, per row, whole tensors.
+TEST(Elementwise, parameters_that_are_computed) {
+  std::uint64_t seed = 290;
+  for (const std::string node : {"Swish(x, a)", "Selu(x, a, a)", "HardSigmoid(x, a, a)", "PRelu(x, a)"})
+    for (const std::string shape : {"[2,3,5]", "[2,3,4,17]"})
+      check_all_offers(parse("graph (x: f32" + shape + ", a: f32[1]) -> (y) {\n y = " + node + "\n}\n"),
+                       ++seed);
+}
+
 TEST(Elementwise, parameters_with_more_axes_than_the_tensor) {
   std::uint64_t seed = 300;
   for (const std::string type : {"f32[]", "f32[3]", "f32[2,3]", "f64[2,3]", "f16[2,3]"}) {

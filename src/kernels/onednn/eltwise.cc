@@ -24,7 +24,7 @@ dnnl::primitive_attr user_scratch() {
 }
 
 void offer_unary(const NodeView& v, Answers& answers) {
-  const auto e = eltwise_of(v.node().op, [&](std::size_t i) { return v.constant(i); });
+  const auto e = eltwise_of(v.node(), [&](std::size_t i) { return v.constant(i); });
   if (!e) return answers.refuse("onednn", "oneDNN has no eltwise for {}", v.node().op.name());
   if (loses_nan(*e)) return answers.refuse("onednn", "{} makes a number of NaN there", v.node().op.name());
   const auto dims = v.dims(0);

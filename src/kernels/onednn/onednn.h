@@ -56,13 +56,14 @@ PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
 double filled_lanes(std::int64_t count);
 
-/// Sets eltwise post-op of a unary operator; nothing when oneDNN has none like it.
+/// A unary operator as oneDNN computes it.
 struct Eltwise {
   dnnl::algorithm algorithm;
   float alpha = 0, beta = 0;
 };
-/// `view_constant(i)` gives the node's constant input i or null.
-std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor*(std::size_t)>& constant);
+/// Nothing when oneDNN has none like it. `constant(i)` gives the node's constant input i or null.
+std::optional<Eltwise> eltwise_of(const Node& node,
+                                  const std::function<const Tensor*(std::size_t)>& constant);
 
 /// oneDNN makes a number of NaN there, as the instructions for maximum and minimum do.
 bool loses_nan(const Eltwise& e);

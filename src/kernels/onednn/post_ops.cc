@@ -33,7 +33,9 @@ std::optional<algorithm> plain_algorithm(const Op& op) {
 
 }  // namespace
 
-std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor*(std::size_t)>& constant) {
+std::optional<Eltwise> eltwise_of(const Node& node,
+                                  const std::function<const Tensor*(std::size_t)>& constant) {
+  const Op& op = node.op;
   if (const auto a = plain_algorithm(op)) return Eltwise{*a};
   if (op.is<SoftPlus>()) return Eltwise{algorithm::eltwise_soft_relu, 1};
   if (op.is<Negative>()) return Eltwise{algorithm::eltwise_linear, -1, 0};
@@ -48,11 +50,8 @@ std::optional<Eltwise> eltwise_of(const Op& op, const std::function<const Tensor
   if (const auto* r = op.as<Round>(); r && r->mode == RoundMode::half_to_even)
     return Eltwise{algorithm::eltwise_round};
   if (op.is<Swish>()) {
-    if (const auto* beta = constant(1)) {
-      const auto b = scalar(beta);
-      return b ? std::optional<Eltwise>({algorithm::eltwise_swish, *b}) : std::nullopt;
-    }
-    return Eltwise{algorithm::eltwise_swish, 1};
+    if (node.inputs.size() < 2 || !node.inputs[1].valid()) return Eltwise{algorithm::eltwise_swish, 1};
+    if (const auto beta = scalar(constant(1))) return Eltwise{algorithm::eltwise_swish, *beta};
   }
   if (op.is<HardSigmoid>()) {
     const auto a = scalar(constant(1)), b = scalar(constant(2));
@@ -143,7 +142,7 @@ class Translator {
     if (body.type(stage.node->outputs[0]).element != ElementType::f32)
       return stop(op.name() + " changes the element type");
     if (stage.running == 0)
-      if (const auto e = eltwise_of(op, constant)) return eltwise(op, *e);
+      if (const auto e = eltwise_of(*stage.node, constant)) return eltwise(op, *e);
     if (op.has(Trait::binary_elementwise)) return binary(stage);
     if (op.is<PRelu>()) return prelu(stage);
     return stop(fmt::format("oneDNN has no post-op for {}", op.name()));
