@@ -69,6 +69,33 @@ void add_between_transposes(GraphBuilder& b) {
   b.add(Transpose{}, {last, b.ints(back)});
 }
 
+/// Where inference allows it: constants that become inputs, or get more axes of size 1.
+Graph with_other_constants(Graph graph, std::uint64_t seed) {
+  SplitMix random(seed);
+  std::vector<ValueId> constants;
+  for (std::uint32_t v = 0; v < graph.value_slots(); ++v)
+    if (const auto* t = graph.constant({v}); t && t->element_type() == ElementType::f32)
+      constants.push_back({v});
+  for (const auto v : constants) {
+    if (random.below(3) != 0) continue;
+    const Tensor t = *graph.constant(v);
+    Graph changed = graph;
+    try {
+      if (random.below(2) == 0) {
+        changed.replace(v, changed.add_input("c" + std::to_string(v.index), graph.type(v)));
+      } else {
+        Dims dims(1 + random.below(3), 1);
+        dims.insert(dims.end(), t.shape().begin(), t.shape().end());
+        changed.replace(v, changed.add_constant(t.reshaped(dims)));
+      }
+      changed.infer_types();
+      graph = std::move(changed);
+    } catch (const Error&) {  // inference wants it as it is
+    }
+  }
+  return graph;
+}
+
 }  // namespace
 
 const Families& all_families() {
@@ -103,7 +130,7 @@ Graph random_graph(std::uint64_t seed) {
     while (at >= weights[f]) at -= weights[f++];
     families[f].add(b);
   }
-  const auto graph = b.finish();
+  const auto graph = seed % 5 == 2 ? with_other_constants(b.finish(), seed) : b.finish();
   // As it would be read from a file: ids without gaps, nodes in order.
   const auto text = print_graph(graph);
   return parse_graph(text.text, operators(), text.data);
