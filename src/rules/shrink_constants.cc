@@ -2,6 +2,8 @@
 /// again after it had been spread over a whole tensor.
 #include <cstring>
 
+#include "ops/activation.h"
+#include "ops/quantization.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -53,7 +55,9 @@ struct Found {
 
 std::optional<Found> find(const Graph& g, const Node& n) {
   if (!n.op.has(Trait::binary_elementwise | Trait::nary_elementwise)) return std::nullopt;
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+  // What the parameters of these must broadcast to keeps its sizes.
+  const std::size_t first = n.op.is<PRelu>() || n.op.is<FakeQuantize>() ? 1 : 0;
+  for (std::size_t i = first; i < n.inputs.size(); ++i) {
     const auto* t = g.constant(n.inputs[i]);
     // One axis may be an axis of channels by an operator's own rule (PRelu); and nothing would be gained.
     if (!t || t->rank() < 2 || t->size() < 2 || bits_of(t->element_type()) < 8) continue;
