@@ -267,6 +267,31 @@ class OneNode {
   std::vector<Interval> out_;
 };
 
+/// The nodes of the body in the place of the node.
+void spread(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  const Graph& body = node.bodies[0];
+  std::vector<ValueId> places(body.value_slots());
+  for (std::size_t i = 0; i < body.inputs().size(); ++i) places[body.inputs()[i].index] = node.inputs.at(i);
+  for (const auto inner : body.order()) {
+    const Node& n = body.node(inner);
+    std::vector<ValueId> in;
+    for (const auto v : n.inputs) {
+      if (const auto* c = body.constant(v); c && !places[v.index].valid())
+        places[v.index] = graph.add_constant(*c);
+      in.push_back(v.valid() ? places[v.index] : ValueId{});
+    }
+    const auto copy = graph.add_node(n.op, std::move(in), n.name, -1, n.bodies);
+    graph.set_sources(copy, n.sources);
+    places[n.outputs[0].index] = graph.node(copy).outputs[0];
+  }
+  const auto result = node.outputs[0], made = places[body.results()[0].value.index];
+  const auto name = graph.value(result).name;
+  graph.replace(result, made);
+  graph.erase(id);
+  graph.set_value_name(made, name);
+}
+
 }  // namespace
 
 bool rounds_to_levels(const Op& op) {
@@ -281,6 +306,8 @@ void decompose_all(Graph& graph) {
       if (epilogue_size(graph.node(part)) > 0 && !graph.node(part).op.is<Elementwise>())
         split_epilogue(graph, part, 0);
   }
+  for (const auto id : graph.order())
+    if (graph.node(id).op.is<Elementwise>()) spread(graph, id);
 }
 
 std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>& in,
@@ -293,9 +320,7 @@ std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>&
     const Node& n = graph.node(id);
     std::vector<Interval> operands;
     for (const auto v : n.inputs) operands.push_back(v.valid() ? values[v.index] : Interval{});
-    const bool group = n.op.is<Elementwise>() && n.bodies.size() == 1;
-    auto out = group ? propagate(n.bodies[0], operands, {.reckoned = options.reckoned})
-                     : OneNode(n, operands, options).result();
+    auto out = OneNode(n, operands, options).result();
     for (std::size_t i = 0; i < n.outputs.size(); ++i) {
       if (options.observe) options.observe(n.outputs[i], out[i]);
       values[n.outputs[i].index] = std::move(out[i]);

@@ -185,6 +185,31 @@ TEST(Judge, levels_of_a_range_that_a_rule_scaled_are_rounded_with_its_ends) {
   EXPECT_FALSE(scaled_to("0.93621"));
 }
 
+/// -1 + 85 / 255 * 3 is 0, and no longer when both ends are scaled: the level is nothing but their rounding.
+TEST(Judge, a_level_near_zero_in_a_fused_step) {
+  const auto original = parse(R"(graph (x: f32[1]) -> (y) {
+  low = const f32[] {-1}
+  high = const f32[] {2}
+  s = const f32[] {1.811182}
+  c = Relu(x)
+  q = FakeQuantize(c, low, high, low, high) levels=256
+  y = Multiply(q, s)
+})");
+  const auto now = parse(R"(graph (x: f32[1]) -> (y) {
+  y = Elementwise(x) {
+    body graph (x: f32[1]) -> (y) {
+      low = const f32[] {-1}
+      high = const f32[] {2}
+      low1 = const f32[] {-1.811182}
+      high1 = const f32[] {3.622364}
+      c = Relu(x)
+      y = FakeQuantize(c, low, high, low1, high1) levels=256
+    }
+  }
+})");
+  EXPECT_TRUE(judge_rewriting(original, {Tensor::of({1}, std::vector<float>{0})}, now).clean());
+}
+
 /// Two quantisers behind a sum, with moved axes in between: a level that one rounding decides at the first
 /// one is no excuse at the second.
 TEST(Judge, pieces_with_moved_axes_are_judged_value_by_value) {
