@@ -22,7 +22,7 @@ struct Candidate {
 float held(float v, float most) { return std::max(0.0f, std::min(v, most)); }
 
 /// One run, in f32. The frameworks differ: Caffe's boxes include their last pixel (extent 1) and round
-/// anchors.
+/// anchors; TensorFlow's have their two axes the other way round, so that x runs along the image's height.
 class Proposer {
  public:
   Proposer(const Proposal& op, EvalContext& c)
@@ -36,8 +36,8 @@ class Proposer {
     height_ = dims[2];
     width_ = dims[3];
     const auto image = c.floats(2);
-    image_h_ = image[0];
-    image_w_ = image[1];
+    image_h_ = image[tensorflow_ ? 1 : 0];
+    image_w_ = image[tensorflow_ ? 0 : 1];
     least_h_ = static_cast<float>(op.min_size) * image[2];
     least_w_ = static_cast<float>(op.min_size) * (image.size() > 3 ? image[3] : image[2]);
     make_anchors();

@@ -334,6 +334,18 @@ TEST(Proposal, orders_boxes_by_score) {
   EXPECT_ERROR(infer(op, {f32({1, 2, 1, 2}), f32({1, 4, 1, 2}), f32({3})}), "post_nms_topn 0");
 }
 
+/// The image is 20 high and 40 wide; x runs along the height there.
+TEST(Proposal, axes_of_tensorflow) {
+  auto op = small_proposal();
+  op.framework = "tensorflow";
+  op.normalize = op.clip_before_nms = true;
+  op.scale = {4};
+  op.post_nms_topn = 1;
+  const auto out = evaluate_all(
+      op, {floats({1, 2, 1, 1}, {0, 1}), floats({1, 4, 1, 1}, {0, 0, 0, 0}), floats({20, 40, 1})}, 1);
+  expect_values(out[0], {1, 5}, {0, 0, 0, 1, 0.8}, 1e-6);
+}
+
 TEST(DeformableConvolution, is_a_convolution_without_offsets) {
   const auto x = counting({1, 1, 3, 3}), ones = floats({1, 1, 2, 2}, {1, 1, 1, 1});
   expect_values(
