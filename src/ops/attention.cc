@@ -102,7 +102,7 @@ void ScaledDotProductAttention::infer(InferContext& c) const {
   if (c.has(3) && !causal) {
     auto scores = out;
     scores.push_back(k[k.rank() - 2]);
-    if (!one_element(c.shape(3))) require_broadcast(c, 3, Shape(std::move(scores)), "mask");
+    require_broadcast(c, 3, Shape(std::move(scores)), "mask");
   }
   out.push_back(v[v.rank() - 1]);
   c.set(0, c.element(0), Shape(std::move(out)));

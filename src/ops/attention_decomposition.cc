@@ -24,6 +24,12 @@ std::optional<double> scale_of(const Graph& g, const Node& n) {
   return 1 / std::sqrt(static_cast<double>(q[q.rank() - 1].size()));
 }
 
+MatMul by_keys() {
+  MatMul op;
+  op.transpose_b = true;
+  return op;
+}
+
 TensorType scores_type(const MatMul& op, const TensorType& query, const TensorType& key) {
   Graph g;
   return g.type(g.add(op, {g.add_input("q", query), g.add_input("k", key)}));
@@ -59,15 +65,19 @@ void share_sources(Graph& graph, const std::vector<SourceId>& all, const std::ve
 
 bool can_decompose_attention(const Graph& graph, const Node& n) {
   if (n.op.as<ScaledDotProductAttention>()->causal || !scale_of(graph, n)) return false;
-  return !has(n, 3) || graph.type(n.inputs[3]).element == graph.type(n.inputs[0]).element;
+  if (!has(n, 3)) return true;
+  const auto &q = graph.type(n.inputs[0]), &mask = graph.type(n.inputs[3]);
+  if (mask.element != q.element) return false;
+  // Inside the product the mask must not make it larger, as one with the values' own batches would.
+  const auto scores = scores_type(by_keys(), q, graph.type(n.inputs[1])).shape;
+  const auto masked = broadcast(scores, mask.shape);
+  return masked && masked->same(scores);
 }
 
 std::vector<NodeId> decompose_attention(Graph& graph, const Node& n) {
-  MatMul by_keys;
-  by_keys.transpose_b = true;
   std::vector<ValueId> in{n.inputs[0], n.inputs[1]};
   const auto* mask = has(n, 3) ? &graph.type(n.inputs[3]) : nullptr;
-  const auto type = scores_type(by_keys, graph.type(in[0]), graph.type(in[1]));
+  const auto type = scores_type(by_keys(), graph.type(in[0]), graph.type(in[1]));
   std::vector<Graph> bodies;
   if (auto body = scores_epilogue(type, *scale_of(graph, n), mask); body.node_count() != 0)
     bodies.push_back(std::move(body));
@@ -76,7 +86,7 @@ std::vector<NodeId> decompose_attention(Graph& graph, const Node& n) {
     in.push_back(n.inputs[3]);
   }
   const auto named = [&](const std::string& part) { return n.name.empty() ? "" : n.name + part; };
-  const auto scores = graph.add_node(by_keys, std::move(in), named("/scores"), -1, std::move(bodies));
+  const auto scores = graph.add_node(by_keys(), std::move(in), named("/scores"), -1, std::move(bodies));
   const auto softmax = graph.add_node(Softmax{-1}, {graph.node(scores).outputs[0]}, named("/weights"));
   const auto product = graph.add_node(MatMul{}, {graph.node(softmax).outputs[0], n.inputs[2]}, n.name);
   const std::vector<NodeId> parts{scores, softmax, product};

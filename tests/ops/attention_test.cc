@@ -44,6 +44,8 @@ TEST(ScaledDotProductAttention, shapes) {
                "number of values is 6, wanted 5");
   EXPECT_ERROR(infer(ScaledDotProductAttention{}, {f32({2, 3}), f32({4, 3}), f32({4, 5}), f32({3, 4})}),
                "mask has shape [3,4], which does not broadcast");
+  EXPECT_ERROR(infer(ScaledDotProductAttention{}, {f32({2, 3}), f32({4, 3}), f32({4, 5}), f32({1, 1, 1})}),
+               "mask has shape [1,1,1], which does not broadcast");
   EXPECT_ERROR(infer(ScaledDotProductAttention{}, {f32({3}), k, v}), "query has shape [3]");
 }
 

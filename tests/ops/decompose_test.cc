@@ -57,6 +57,8 @@ TEST(Decompose, attention_whose_parts_are_not_known_stays) {
   EXPECT_TRUE(stays(qkv + ", m: boolean[5,7]", "q, k, v, m)"));
   EXPECT_TRUE(stays(qkv + ", s: f32[]", "q, k, v, _, s)"));
   EXPECT_TRUE(stays("q: f32[5,E], k: f32[7,E], v: f32[7,6]", "q, k, v)"));
+  // The mask has batches that only the values have.
+  EXPECT_TRUE(stays("q: f32[5,4], k: f32[7,4], v: f32[3,7,6], m: f32[3,5,7]", "q, k, v, m)"));
 }
 
 TEST(Decompose, a_graph_of_its_own_has_the_inputs_once) {
