@@ -35,6 +35,20 @@ TEST(Resize, modes_and_coordinates) {
               fmt::format("mode={} coordinate_transformation_mode={}", mode, coordinates), ++seed);
 }
 
+/// 3 times 2.3 are 6 pixels, which lie otherwise than those of twice the size.
+TEST(Resize, scales_that_are_not_what_the_sizes_say) {
+  std::uint64_t seed = 50;
+  for (const std::string scales : {"2.3, 2.3", "2, 2.3", "2, 2"})
+    for (const std::string tail :
+         {"mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor", "mode=nearest",
+          "mode=linear_onnx"})
+      check_kernels(
+          fmt::format("graph (x: f32[1,8,3,3]) -> (y) {{\n s = const f32[2] {{{}}}\n a = const "
+                      "i64[2] {{-2, 3}}\n y = Interpolate(x, s, a) shape_calculation_mode=scales {}\n}}\n",
+                      scales, tail),
+          ++seed);
+}
+
 TEST(Resize, nearest_roundings) {
   std::uint64_t seed = 100;
   for (const std::string rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})

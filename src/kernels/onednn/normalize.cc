@@ -137,6 +137,27 @@ void offer_mean(const NodeView& v, Answers& answers) {
   answers.offers.push_back(std::move(o));
 }
 
+namespace {
+
+/// Each axis becomes a whole number of times as large, and that is the scale: one that is given counts as it
+/// is, whatever size was made of it.
+bool whole_factors(const NodeView& v, const Interpolate& op) {
+  const auto x = v.dims(0), y = v.out_dims();
+  for (std::size_t i = 2; i < x.size(); ++i)
+    if (y[i] % x[i] != 0) return false;
+  if (op.shape_calculation_mode == ShapeCalculationMode::sizes) return true;
+  if (!v.constant(1) || (v.has(2) && !v.constant(2))) return false;
+  const auto scales = to_floats(*v.constant(1));
+  const auto axes = v.has(2) ? to_ints(*v.constant(2)) : Ints();
+  for (std::size_t k = 0; k < scales.size(); ++k) {
+    const auto i = v.has(2) ? normalize_axis(axes.at(k), x.size(), "axis") : k;
+    if (scales[k] != static_cast<float>(y[i] / x[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void offer_resampling(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto& op = *v.op<Interpolate>();
@@ -149,9 +170,8 @@ void offer_resampling(const NodeView& v, Answers& answers) {
     if (p) return answers.refuse("onednn", "padding");
   // oneDNN samples at half pixels with the factor out/in and rounds nearest as floor(x + 0.5) of (o + 0.5) f
   // - 0.5.
-  bool whole_factors = true;
-  for (std::size_t i = 2; i < x.size(); ++i) whole_factors = whole_factors && y[i] % x[i] == 0;
-  const bool nearest = op.mode == InterpolateMode::nearest && whole_factors &&
+  const bool whole = whole_factors(v, op);
+  const bool nearest = op.mode == InterpolateMode::nearest && whole &&
                        ((op.coordinate_transformation_mode == CoordinateMode::asymmetric &&
                          op.nearest_mode == NearestMode::floor) ||
                         (op.coordinate_transformation_mode == CoordinateMode::half_pixel &&
@@ -160,7 +180,7 @@ void offer_resampling(const NodeView& v, Answers& answers) {
                          op.nearest_mode == NearestMode::round_prefer_ceil));
   const bool linear = op.mode == InterpolateMode::linear_onnx &&
                       op.coordinate_transformation_mode == CoordinateMode::half_pixel && !op.antialias &&
-                      whole_factors;
+                      whole;
   if (!nearest && !linear) return answers.refuse("onednn", "resampling by other rules than oneDNN's");
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto pd = try_create(answers, fmt::format("resampling {}", name_of(layout)), [&] {
