@@ -36,6 +36,19 @@ TEST(Copies, orders) {
   check_transpose("1,60,50,64", "0, 3, 1, 2", "f32", ++seed);
 }
 
+/// oneDNN takes 12 axes.
+TEST(Copies, reorders_of_many_axes) {
+  for (const auto type : {ElementType::u8, ElementType::f32, ElementType::boolean})
+    for (const std::size_t rank : {3, 12, 13, 20}) {
+      Dims dims(rank, 1);
+      dims[1] = 3, dims[2] = 5, dims[rank - 1] = 4;
+      const auto x = seeded_tensor(type, dims, rank);
+      const auto last = reordered(x, Layout::plain, Layout::channels_last);
+      EXPECT_TRUE(reordered(last, Layout::channels_last, Layout::plain).same_as(x)) << rank;
+      EXPECT_FALSE(last.same_as(x)) << rank;
+    }
+}
+
 TEST(Copies, pads) {
   std::uint64_t seed = 300;
   for (const std::string type : {"f32", "u8", "i64"})

@@ -179,7 +179,8 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
   // Reorders move bytes: any type of the same width will do. Those of 16 bits go through f32 below AVX-512,
   // which not all bits survive; those of 32 are slower than our own.
   const auto carrier = ElementType::u8;
-  if (bits_of(type) != 8 || element_count(shape) == 0) return make_strided_reorder(type, shape, from, to);
+  if (bits_of(type) != 8 || element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS)
+    return make_strided_reorder(type, shape, from, to);
   const auto in = onednn::desc(shape, carrier, from), out = onednn::desc(shape, carrier, to);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
