@@ -52,6 +52,20 @@ std::string text_of(const Case& c) {
   return fmt::format("graph ({}) -> (y) {{\n{} y = {}\n}}\n", inputs, body, product);
 }
 
+/// A slope of rank 1 lies along axis 1, here that of rows, though there are as many columns.
+TEST(Gemm, slopes_of_rows) {
+  for (const std::string rows : {"4", "1", "5"})
+    check_all_offers(parse(fmt::format(R"(graph (x: f32[2,{0},8]) -> (y) {{
+  w = const f32[8,4] seed(1)
+  y = MatMul(x, w) {{ body graph (a: f32[2,{0},4]) -> (c) {{
+    s = const f32[4] {{0.1, 0.5, 2, -3}}
+    c = PRelu(a, s)
+  }} }}
+}})",
+                                       rows)),
+                     1);
+}
+
 TEST(Gemm, random_products) {
   static const std::int64_t rows[] = {1, 2, 3, 4, 5, 7, 12, 13, 25, 57},
                             depths[] = {1, 3, 4, 7, 8, 16, 17, 64, 130},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/onednn/onednn.h"
+#include "ops/activation.h"
 
 namespace lamina::onednn {
 namespace {
@@ -35,11 +36,13 @@ bool flatten(Dims& a, const Dims& b, Dims& y, bool transpose_a) {
   return true;
 }
 
-/// Operands of the epilogue have one element or one per column, so that rows may be flattened.
+/// Operands of the epilogue have one element or one per column, so that rows may be flattened. A slope of
+/// rank 1 lies along axis 1, which would be another one.
 bool only_columns(const NodeView& v) {
   const auto stages = chain_of(v.node());
   return stages && std::all_of(stages->begin(), stages->end(), [](const Stage& s) {
            const auto& d = s.operand_dims;
+           if (s.node->op.is<PRelu>() && d.size() == 1 && d[0] != 1) return false;
            return d.empty() || std::all_of(d.begin(), d.end() - 1, [](auto n) { return n == 1; });
          });
 }
