@@ -29,16 +29,14 @@ class Builder {
     std::copy_if(parts.planned.begin(), parts.planned.end(), std::back_inserter(fixed), [&](NodeId id) {
       return std::find(parts.dynamic.begin(), parts.dynamic.end(), id) == parts.dynamic.end();
     });
-    RestGraph rest;
     const bool has_rest = !parts.waiting.empty() || !parts.dynamic.empty();
-    if (has_rest) rest = rest_of(g, parts);
     auto picked = choose(g, fixed, plan_->choices, options_);
     subviews_ = find_subviews(g, picked);
     add_inputs();
     add_outputs(picked);
     for (auto& p : picked) add_kernel(p);
     for (const auto id : parts.dynamic) add_dynamic(id);
-    if (has_rest) add_rest(std::move(rest));
+    if (has_rest) add_rest(rest_of(g, segment(g)));  // choosing may have put other nodes before what waits
     add_results();
     make_all();
     place_all();

@@ -70,6 +70,46 @@ TEST(Plan, runs_what_depends_on_values_of_inputs) {
   }
 }
 
+/// What waits reads values of nodes that are cut or put together anew when kernels are chosen.
+TEST(Plan, runs_what_depends_on_epilogues_that_were_cut) {
+  const auto values = parse(R"(graph (x: f32[2,8]) -> (y) {
+  w = const f32[8] seed(1)
+  t = const f32[1] {3}
+  a = const i64[1] {0}
+  k = MatMul(x, w)
+  m = ReduceMean(k, a) keep_dims=true { body graph (p: f32[1]) -> (s) {
+    z = const f32[] {0.001}
+    d = const f32[] {3}
+    q = Multiply(p, z)
+    r = Add(q, d)
+    s = Convert(r) destination_type=i64
+  } }
+  y = Broadcast(t, m)
+})");
+  const auto data = parse(R"(graph (x: f32[1,64,28,28], z: f32[64], k: f32[1,96,28,28]) -> (y) {
+  w = const f32[96,64,3,3] seed(1)
+  s = const i64[1] {-1}
+  a = const i64[1] {1}
+  r = Convolution(x, w, _, _, _, k) pads_begin=[1,1] pads_end=[1,1] { body graph (p: f32[1,96,28,28], k: f32[1,96,28,28]) -> (c) {
+    b = Relu(p)
+    c = Add(b, k)
+  } }
+  n = NonZero(z)
+  i = Reshape(n, s)
+  y = Gather(r, i, a)
+})");
+  for (const auto& g : {values, data})
+    for (std::uint64_t any_kernels = 0; any_kernels < 6; ++any_kernels) {
+      ProgramOptions options;
+      options.any_kernels = any_kernels;
+      Runner runner(std::make_shared<Program>(g, options, std::make_shared<ModelWeights>()));
+      const auto in = random_inputs(g, 2);
+      for (std::size_t i = 0; i < in.size(); ++i) runner.set_input(i, in[i]);
+      runner.run();
+      expect_close(runner.output(0), interpret(g, in)[0], fmt::format("any kernels {}", any_kernels));
+    }
+}
+
 TEST(Plan, results_that_are_inputs_constants_and_twice_the_same) {
   const auto g = parse(
       "graph (x: f32[1,3,4,4]) -> (x, c, \"a\" = y, \"b\" = y, v) {\n c = const f32[2] {1, 2}\n y = "
