@@ -71,6 +71,17 @@ TEST(Normalize, layers) {
   check_kernels("graph (x: f32[4,30]) -> (y) {\n y = RMSNormalization(x)\n}\n", ++seed);
 }
 
+/// As many numbers as there are in a line are not one for each of them.
+TEST(Normalize, scales_of_lines) {
+  std::uint64_t seed = 250;
+  for (const std::string op : {"LayerNormalization(x, s, b)", "LayerNormalization(x, s)",
+                               "RMSNormalization(x, s)", "LayerNormalization(x, s, b) axis=1"})
+    for (const std::string shapes :
+         {"x: f32[4,4], s: f32[4,1], b: f32[1,4]", "x: f32[2,4,4], s: f32[4], b: f32[4,1]",
+          "x: f32[3,4,4], s: f32[4,1], b: f32[]", "x: f32[4,2,4], s: f32[4,1,1], b: f32[4,1,4]"})
+      check_all_offers(parse(fmt::format("graph ({}) -> (y) {{\n y = {}\n}}\n", shapes, op)), ++seed);
+}
+
 TEST(Normalize, groups) {
   std::uint64_t seed = 300;
   for (const auto& [shape, c, groups] :

@@ -80,8 +80,9 @@ void offer_normalization(const NodeView& v, Answers& answers) {
   const auto columns = x.back();
   if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
   for (std::size_t i = 1; i < v.inputs(); ++i)
-    if (v.has(i) && static_cast<std::int64_t>(element_count(v.dims(i))) != columns)
-      return answers.refuse("onednn", "scale of {} elements, wanted {}", element_count(v.dims(i)), columns);
+    if (const auto dims = v.has(i) ? v.dims(i) : Dims{columns};
+        dims.empty() || dims.back() != columns || static_cast<std::int64_t>(element_count(dims)) != columns)
+      return answers.refuse("onednn", "scale {}, wanted {} along the last axis", to_string(dims), columns);
   const Dims rows{static_cast<std::int64_t>(element_count(x)) / columns, columns};
   const auto d = desc(rows, ElementType::f32, Layout::plain),
              one = desc({columns}, ElementType::f32, Layout::plain);
