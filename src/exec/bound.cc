@@ -59,13 +59,9 @@ void Bound::prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>
     const auto& tensor = plan_->tensors[t];
     const auto root = tensor.root;
     const bool given = results[r].valid();
-    const bool same = given && results[r].raw() == pointers_[root] && results_[r].valid() &&
-                      results[r].shape() == results_[r].shape() &&
-                      results[r].element_type() == results_[r].element_type();
-    if (same || (!given && own_results_[r].valid() && own_results_[r].raw() == pointers_[root])) continue;
     if (!given && !own_results_[r].valid())
       own_results_[r] = Tensor(tensor.type.element, tensor.type.shape.sizes());
-    results_[r] = given ? results[r] : own_results_[r];
+    results_[r] = given ? results[r] : own_results_[r];  // where the last one lay, but it may own its memory
     changed |= point(root, results_[r].raw());
   }
   if (changed) point_steps();

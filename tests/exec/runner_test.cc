@@ -30,6 +30,35 @@ TEST(Runner, changing_shapes) {
   }
 }
 
+/// Memory that lies where that of the last run lay may belong to another: a result keeps what it lies in.
+TEST(Runner, results_keep_their_memory) {
+  const auto p = program();
+  const Dims shape{2, 4, 8, 8};
+  const Tensor x = seeded_tensor(ElementType::f32, shape, 1), z = seeded_tensor(ElementType::f32, shape, 2);
+  const auto wanted = interpret(p->graph(), {x})[0];
+  for (const bool own : {false, true}) {
+    Runner runner(p);
+    runner.set_input(0, x);
+    Tensor memory(ElementType::f32, wanted.shape());
+    runner.set_output(0, Tensor::wrap(ElementType::f32, wanted.shape(), memory.raw()));
+    runner.run();
+    runner.set_output(0, own ? Tensor() : memory);
+    if (own) memory = Tensor();  // the runner's own may come to lie there
+    runner.run();
+    const Tensor kept = runner.output(0);
+    memory = Tensor();
+    if (own) {
+      runner = Runner(p);
+    } else {
+      runner.set_output(0, Tensor());
+      runner.set_input(0, z);
+      runner.run();
+    }
+    const Tensor others = seeded_tensor(ElementType::f32, wanted.shape(), 3);
+    expect_close(kept, wanted, own ? "the runner's own" : "the caller's");
+  }
+}
+
 TEST(Runner, weights_of_plans_that_are_gone_go_too) {
   // The constant that is folded depends on the height.
   const auto g = parse(
