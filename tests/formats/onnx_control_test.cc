@@ -58,6 +58,10 @@ TEST(OnnxControl, LoopCarriesAndJoins) {
   EXPECT_EQ(values(out[0]), List{7});
   EXPECT_EQ(out[1].shape(), (Dims{3, 1}));
   EXPECT_EQ(values(out[1]), (List{3, 5, 7}));
+  // A count below 0 is none.
+  const auto none = run_onnx(g, {Tensor::scalar<std::int64_t>(-1), floats({1}, {1}), floats({1}, {2})});
+  EXPECT_EQ(values(none[0]), List{1});
+  EXPECT_EQ(none[1].shape(), (Dims{0, 1}));
 }
 
 TEST(OnnxControl, LoopStopsByItsCondition) {

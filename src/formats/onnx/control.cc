@@ -3,6 +3,7 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/importer.h"
+#include "ops/elementwise.h"
 #include "ops/shaping.h"
 
 namespace lamina::onnx {
@@ -73,6 +74,15 @@ void add_loop_results(Graph& body, ValueId condition, const Values& carried, con
   }
 }
 
+/// A count below 0 is no iteration in ONNX, and no limit to our Loop.
+ValueId trip_count(Call& c) {
+  if (!c.has(0)) return {};
+  const auto given = c.in(0);
+  const auto known = c.known_number(given);
+  if (known) return *known < 0 ? c.int_constant(0) : given;
+  return c.add(Maximum{}, {given, c.number_like(0, given)});
+}
+
 Values convert_loop(Call& c) {
   const auto* proto = c.body("body");
   const auto carried = c.inputs() < 2 ? 0 : c.inputs() - 2;
@@ -102,7 +112,7 @@ Values convert_loop(Call& c) {
   std::vector<Graph> bodies;
   bodies.push_back(c.importer().import_body(c.scope(), *proto, captured, plan));
   check_carried(c, bodies[0], op);
-  Values inputs{c.maybe(0), c.maybe(1)};
+  Values inputs{trip_count(c), c.maybe(1)};
   for (std::size_t i = 2; i < c.inputs(); ++i) inputs.push_back(c.in(i));
   for (auto v : values_of(captured)) inputs.push_back(v);
   return c.add_all(op, std::move(inputs), static_cast<int>(proto->outputs.size() - 1), std::move(bodies));
