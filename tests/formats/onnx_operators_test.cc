@@ -162,6 +162,13 @@ TEST(OnnxOperators, UpsampleAndResizeSpeakOnlyOfAxesThatChange) {
   EXPECT_EQ(to_string(m.graph.type(m.graph.results()[0].value).shape).substr(0, 5), "[N,C,");
 }
 
+TEST(OnnxOperators, TheFirstResizeShrinksToThePixelAbove) {
+  const auto x = floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(values(run_node("Resize", {x, floats({4}, {1, 1, 0.6f, 0.6f})}, {}, 10)), (List{1, 3}));
+  EXPECT_EQ(values(run_node("Resize", {x, floats({4}, {1, 1, 1, 1.5f})}, {}, 10)),
+            (List{1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8}));
+}
+
 TEST(OnnxOperators, ConvTransposeWithAutoPad) {
   const Tensor x(ElementType::f32, {1, 1, 3, 3}), w(ElementType::f32, {1, 2, 3, 3});
   const auto shape = [&](const Texts& attributes) {

@@ -1,6 +1,7 @@
 /// Resize and Upsample.
 #include "ops/resize.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/onnx/build.h"
@@ -130,13 +131,22 @@ void check_corners(const Call& c, const Interpolate& op, ValueId scales, const I
   }
 }
 
+/// Before opset 11 the nearest pixel is the one below, but the one above where an axis shrinks.
+NearestMode first_nearest_mode(const Call& c) {
+  const auto known = c.known(c.in(1));
+  if (!known) return NearestMode::simple;
+  const auto scales = to_doubles(*known);
+  const bool shrinks = std::any_of(scales.begin(), scales.end(), [](double s) { return s < 1; });
+  return shrinks ? NearestMode::simple : NearestMode::floor;
+}
+
 Values convert_resize(Call& c) {
   Interpolate op;
   op.mode = read_mode(c);
   op.shape_calculation_mode = ShapeCalculationMode::scales;
   if (c.version() < 11) {
     op.coordinate_transformation_mode = CoordinateMode::asymmetric;
-    op.nearest_mode = NearestMode::floor;
+    op.nearest_mode = first_nearest_mode(c);
     return interpolate(c, op, c.in(1), {});
   }
   op.coordinate_transformation_mode =
