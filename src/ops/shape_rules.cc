@@ -91,12 +91,13 @@ Dim window_count(const Dim& in, std::int64_t kernel, std::int64_t stride, std::i
   const std::int64_t extent = (kernel - 1) * dilation + 1;
   const std::int64_t pads = pad_begin + pad_end;
   const Dim padded = in + Dim(pads);
-  if (padded.high() < extent)
+  // Rounded up, a last window may lack less than a stride: even where it is the only one.
+  const std::int64_t lacking = rounding == WindowRounding::floor ? 0 : stride - 1;
+  if ((padded + Dim(lacking)).high() < extent)
     fail(ErrorCode::bad_file, "an input of {} with padding {} is smaller than the window of {}",
          to_string(in), pads, extent);
   if (stride == 1 && pads == extent - 1) return in;
-  Dim room = padded - Dim(extent);
-  if (rounding != WindowRounding::floor) room = room + Dim(stride - 1);
+  const Dim room = padded + Dim(lacking) - Dim(extent);
   Dim count = floor_div(room, stride) + Dim(1);
   if (rounding == WindowRounding::torch && count.known() && in.known() &&
       (count.size() - 1) * stride >= in.size() + pad_begin)

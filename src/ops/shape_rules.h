@@ -29,7 +29,7 @@ Shape reduced_shape(const Shape& shape, const std::vector<bool>& axes, bool keep
 
 /// How many windows fit; `torch` as ceil, but a last window must not start in the end padding.
 enum class WindowRounding : std::uint8_t { floor, ceil, torch };
-/// Number of windows along an axis. Fails when a known input is smaller than the window.
+/// Number of windows along an axis. Fails when a known input is too small for one.
 Dim window_count(const Dim& in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
                  std::int64_t pad_begin, std::int64_t pad_end, WindowRounding rounding);
 /// ceil(in / stride), what the same_* paddings give.

@@ -51,6 +51,14 @@ TEST(MaxPool, rounding_of_the_number_of_windows) {
                 {2, std::numeric_limits<float>::lowest()});
   op.rounding_type = RoundingType::ceil_torch;
   expect_values(evaluate(op, {floats({1, 1, 4}, {1, 2, 3, 4})}), {1, 1, 1}, {2});
+  // The only window lacks less than a stride.
+  for (const auto rounding : {RoundingType::ceil, RoundingType::ceil_torch}) {
+    expect_values(evaluate(max_pool({3}, {2}, {}, rounding), {floats({1, 1, 2}, {1, 2})}), {1, 1, 1}, {2});
+    expect_values(evaluate(avg_pool({3}, {2}, {}, false, rounding), {floats({1, 1, 2}, {1, 2})}), {1, 1, 1},
+                  {1.5});
+    EXPECT_THROW(evaluate(max_pool({4}, {2}, {}, rounding), {floats({1, 1, 2}, {1, 2})}), Error);
+  }
+  EXPECT_THROW(evaluate(max_pool({3}, {2}), {floats({1, 1, 2}, {1, 2})}), Error);
 }
 
 TEST(MaxPool, indices) {
