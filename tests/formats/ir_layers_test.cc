@@ -186,6 +186,41 @@ TEST(IrLayers, InterpolateOfAllRevisions) {
   EXPECT_EQ(values(eleven), (Values{0, 0, 2, 2}));
 }
 
+TEST(IrLayers, TheFirstInterpolateHasCoordinatesOfItsOwn) {
+  const auto resized = [](const Dims& shape, const std::string& attributes, const Values& x, const Ints& to) {
+    return values(result_of({"Interpolate",
+                             "opset1",
+                             "align_corners=\"false\" " + attributes,
+                             shape,
+                             x,
+                             {integers({std::ssize(to)}, to)}}));
+  };
+  const Values x = {0, 4};
+  // Pictures start at their corner, everything else linear at the middle of its first pixel.
+  EXPECT_EQ(resized({1, 1, 1, 2}, R"(axes="2,3" mode="linear")", x, {1, 4}), (Values{0, 2, 4, 4}));
+  EXPECT_EQ(resized({1, 1, 1, 1, 2}, R"(axes="2,3,4" mode="linear")", x, {1, 1, 4}), (Values{0, 1, 3, 4}));
+  EXPECT_EQ(resized({1, 1, 2, 1}, R"(axes="1,2" mode="linear")", x, {1, 4}), (Values{0, 1, 3, 4}));
+  EXPECT_EQ(resized({1, 1, 1, 1, 2}, R"(axes="2,3,4" mode="nearest")", x, {1, 1, 4}), (Values{0, 0, 4, 4}));
+  // A pad is one of the resized axes.
+  EXPECT_EQ(resized({1, 2, 1}, R"(axes="1" mode="nearest" pads_begin="1" pads_end="1")", x, {4}),
+            (Values{0, 0, 4, 0}));
+}
+
+TEST(IrLayers, OnlyLinearInterpolationIsAntialiased) {
+  const auto shrunk = [](const std::string& mode) {
+    const std::string rest =
+        R"( coordinate_transformation_mode="half_pixel" nearest_mode="floor" antialias="true" pads_begin="0" pads_end="0" cube_coeff="-0.75" shape_calculation_mode="sizes")";
+    return values(result_of({"Interpolate",
+                             "opset4",
+                             "mode=\"" + mode + "\"" + rest,
+                             {1, 1, 1, 4},
+                             {0, 0, 8, 0},
+                             {integers({2}, {1, 2}), floats({2}, {1, 0.5}), integers({2}, {2, 3})}}));
+  };
+  EXPECT_EQ(shrunk("linear_onnx"), (Values{0, 4}));
+  EXPECT_NE(shrunk("linear"), (Values{0, 4}));
+}
+
 TEST(IrLayers, OldOnes) {
   const Values x = {1, 2, 3, 4, 5, 6};
   EXPECT_EQ(values(result_of({"Reverse", "opset1", "mode=\"index\"", {2, 3}, x, {integers({1}, {1})}})),

@@ -1,5 +1,6 @@
 // Convolutions, poolings and resizing: what differs between revisions, and between IR's vocabulary and
 // lamina's.
+#include <algorithm>
 #include <array>
 
 #include "formats/ir/converters.h"
@@ -78,6 +79,25 @@ void max_pool(LayerContext& c) {
   for (std::size_t i = 0; i < made.size(); ++i) c.set_output(i, made[i]);
 }
 
+/// One number stands for all axes that are resized.
+Ints spread_pads(LayerContext& c, const char* name, const Ints& axes) {
+  const Ints given = c.integers(name);
+  if (given.size() != 1) return given;
+  Ints out(c.rank(0), 0);
+  for (const auto axis : axes) out[normalize_axis(axis, out.size(), "axis")] = given.front();
+  return out;
+}
+
+bool none(const Ints& pads) {
+  return std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; });
+}
+
+/// Pictures [N, C, H, W], resized along their last two axes.
+bool are_pictures(std::size_t rank, Ints axes) {
+  std::sort(axes.begin(), axes.end());
+  return rank == 4 && axes == Ints{2, 3};
+}
+
 /// Interpolate-0: axes are an attribute, and the formulas are those of Interpolate-4 with these modes.
 void interpolate_0(LayerContext& c) {
   c.want_inputs(2, 2);
@@ -90,25 +110,32 @@ void interpolate_0(LayerContext& c) {
     new_mode = "linear_onnx";
   else if (mode == "area")
     throw NotSupported{"mode area"};
-  const bool align_corners = c.boolean("align_corners", true);
-  Ints pads_begin = c.integers("pads_begin"), pads_end = c.integers("pads_end");
-  for (Ints* pads : {&pads_begin, &pads_end})  // one number stands for all axes
-    if (pads->size() == 1) pads->resize(c.rank(0), pads->front());
-  Op op =
-      c.op("Interpolate",
-           {{"mode", new_mode},
-            {"shape_calculation_mode", std::string("sizes")},
-            {"nearest_mode", std::string("simple")},
-            {"coordinate_transformation_mode", std::string(align_corners ? "align_corners" : "asymmetric")},
-            {"antialias", antialias},
-            {"pads_begin", pads_begin},
-            {"pads_end", pads_end}});
+  const Ints pads_begin = spread_pads(c, "pads_begin", axes), pads_end = spread_pads(c, "pads_end", axes);
+  const bool linear = mode == "linear" || mode == "linear_onnx";
+  std::string coordinates = "asymmetric";
+  if (c.boolean("align_corners", true))
+    coordinates = "align_corners";
+  else if (linear && none(pads_begin) && none(pads_end) && !are_pictures(c.rank(0), axes))
+    coordinates = "half_pixel";
+  Op op = c.op("Interpolate", {{"mode", new_mode},
+                               {"shape_calculation_mode", std::string("sizes")},
+                               {"nearest_mode", std::string("simple")},
+                               {"coordinate_transformation_mode", coordinates},
+                               {"antialias", antialias},
+                               {"pads_begin", pads_begin},
+                               {"pads_end", pads_end}});
   c.finish(std::move(op), {c.in(0), c.in(1), c.constant(axes, "axes")});
+}
+
+/// Only `linear` widens its filter when shrinking; ONNX's operator does so in its modes, too.
+Op interpolation(LayerContext& c) {
+  if (lower(c.text("mode")) == "linear") return c.op("Interpolate");
+  return c.op("Interpolate", {{"antialias", false}});
 }
 
 void interpolate(LayerContext& c) {
   if (c.opset() < 4) return interpolate_0(c);
-  Op op = c.op("Interpolate");
+  Op op = interpolation(c);
   if (c.opset() >= 11) {
     c.want_inputs(2, 3);
     return c.finish(std::move(op), c.all_inputs());
