@@ -26,6 +26,8 @@ constexpr double kTaskMicroseconds = 40;
 constexpr std::int64_t kMostChunks = 4096;
 /// Of B when it is read once.
 constexpr double kBytesPerMicrosecond = 20000;
+/// What lies in L1.
+constexpr double kNearestBytes = 32 << 10;
 /// What lies in L2 from one run to the next.
 constexpr double kNearBytes = 1 << 20;
 /// Start and end of a tile, and moving on to its next segment, per row.
@@ -257,6 +259,9 @@ double Product::microseconds(Family family) const {
            share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
   }
   double work = 0, tiles_run = 0, segments_run = 0;
+  const std::int64_t least_rows = panels.count <= 1                                     ? 4
+                                  : b_floats * sizeof(float) > kNearestBytes * products ? 3
+                                                                                        : 1;
   const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto cut = regions[i].cut;
@@ -268,8 +273,8 @@ double Product::microseconds(Family family) const {
     for (const auto& [set_rows, sets] : {std::pair{c.rows, c.sets * c.others}, std::pair{c.rest, c.others}}) {
       if (set_rows == 0) continue;
       const auto parts = ceil_div(set_rows, most);
-      // Few rows leave multiply-adds waiting for each other, unless there are panels to take at once.
-      const auto rows = panels.count > 1 ? set_rows : std::max<std::int64_t>(set_rows, 4);
+      // Few rows leave multiply-adds waiting for each other, or for B.
+      const auto rows = std::max(set_rows, least_rows);
       work += static_cast<double>(sets * rows * depth);
       tiles_run += static_cast<double>(sets * (set_rows + parts) * depth_blocks);
       segments_run += static_cast<double>(sets * (set_rows + parts)) * static_cast<double>(to - from);

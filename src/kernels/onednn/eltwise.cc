@@ -17,6 +17,10 @@ std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
   return std::nullopt;  // maximum and minimum make a number of NaN
 }
 
+/// Fewer channels fill no vector of a pixel.
+constexpr std::int64_t kLeastChannels = 16;
+constexpr double kPixelMicroseconds = 0.006;
+
 dnnl::primitive_attr user_scratch() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -45,7 +49,8 @@ void offer_unary(const NodeView& v, Answers& answers) {
     o.in_place = {{0, 0}};
     for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = cost_of(Family::onednn_pass, 0, 8.0 * static_cast<double>(flat[0]));
+    o.cost = cost_of(Family::onednn_pass, 0, 8.0 * static_cast<double>(flat[0])) +
+             stage_cost(v.node().op, static_cast<std::size_t>(flat[0]));
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::eltwise_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -87,6 +92,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
     o.cost = cost_of(
         Family::onednn_pass, 0,
         8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
+    if (layout == Layout::channels_last && !same && y[1] < kLeastChannels)  // pixel by pixel
+      o.cost += kPixelMicroseconds * static_cast<double>(element_count(y)) / static_cast<double>(y[1]);
     o.make = [pd = *pd, big](MakeContext&) {
       return make_primitive(dnnl::binary(pd),
                             {{DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::input, big, {}},
