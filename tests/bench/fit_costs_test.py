@@ -1,23 +1,18 @@
 """bench/fit_costs.py: the constants that made the times are found again."""
 
-import importlib.util
 import pathlib
 import sys
 import unittest
 
-PATH = pathlib.Path(__file__).resolve().parents[2] / "bench/fit_costs.py"
-spec = importlib.util.spec_from_file_location("fit_costs", PATH)
-assert spec and spec.loader
-fit_costs = importlib.util.module_from_spec(spec)
-sys.modules["fit_costs"] = fit_costs
-spec.loader.exec_module(fit_costs)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import fit_costs
 
 
 def rows(call: float, rate: float, bandwidth: float) -> list:
     found = []
     for work, size in ((1e4, 1e6), (1e6, 1e3), (5e5, 1e5), (2e7, 4e6), (3e3, 3e3), (8e6, 2e7)):
         time = call + work / rate + size / bandwidth
-        found.append(fit_costs.Row("conv", "Convolution", "brgconv_avx2_f32", work, size, 2 * time, time))
+        found.append(fit_costs.Row("conv", "Convolution", "brgconv_avx2_f32", "", work, size, 2 * time, time))
     return found
 
 
@@ -47,7 +42,7 @@ class FitCosts(unittest.TestCase):
             ("Relu", "native_elementwise_avx2_f32", "vector_light"),
             ("Relu", "jit_avx2_f32", "onednn_pass"),
         ):
-            row = fit_costs.Row("conv", op, label, 1, 1, 1, 1)
+            row = fit_costs.Row("conv", op, label, "", 1, 1, 1, 1)
             self.assertEqual([n for n, f in fit_costs.FAMILIES.items() if f.takes(row)], [wanted])
 
 
