@@ -27,7 +27,8 @@ bool asks_for_sign(const Graph& g, const Use& use) {
   const Node& n = g.node(use.node);
   if (use.input != 0 || !n.op.is<Greater>()) return false;
   const auto* zero = g.constant(n.inputs[1]);
-  return zero && zero->size() == 1 && to_doubles(*zero)[0] == 0;
+  return zero && zero->size() == 1 && to_doubles(*zero)[0] == 0 &&
+         does_not_grow("", g.type(n.inputs[1]).shape, g.type(n.inputs[0]).shape);
 }
 
 /// Who reads signs of a value; nothing when something else of it is read.
@@ -100,6 +101,7 @@ Rule levels_are_compared() {
           return Verdict::no("the channels of {} are not known", m.label(words.x));
         if (m.tensor(zero).size() != 1 || to_doubles(m.tensor(zero))[0] != 0)
           return Verdict::no("{} is not 0", m.label(zero));
+        if (auto v = does_not_grow(m.label(zero), m.shape(zero), x.shape); !v) return v;
         if (auto v = ranges_are_by_channel(m, words); !v) return v;
         const auto channels = asked(m);
         if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
