@@ -141,8 +141,9 @@ bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
   bool fired = false;
   std::string reason;
   for_each_match(graph, id, rule.pattern, [&](Match& match) {
+    std::any found;
     auto verdict = check_guards(match, rule.pattern);
-    if (verdict && rule.condition) verdict = rule.condition(match);
+    if (verdict && rule.condition) verdict = rule.condition(match, found);
     if (verdict && !exempt_.empty())
       for (auto n : match.nodes())
         if (exempt(graph, n)) verdict = Verdict::no("'{}' is exempt", graph.label(n));
@@ -150,8 +151,8 @@ bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
       if (reason.empty()) reason = verdict.reason();
       return false;
     }
-    Match found = match;  // the graph changes under the matcher
-    fired = apply(graph, rule, found, work);
+    const Match kept = match;  // the graph changes under the matcher
+    fired = apply(graph, rule, kept, found, work);
     return true;
   });
   if (!fired && !reason.empty()) {
@@ -203,13 +204,13 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
-bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, Work& work) {
+bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, const std::any& found, Work& work) {
   const auto root = match.root();
   const auto label = graph.label(root);
   Rewrite r(graph, match);
   if (!exempt_.empty()) r.exempt_ = [&](NodeId n) { return exempt(graph, n); };
   try {
-    rule.action(r);
+    rule.action(r, found);
   } catch (const Error& e) {
     fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
   }

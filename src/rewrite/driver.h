@@ -35,7 +35,7 @@ class Driver {
   std::size_t run_graph(Graph& graph, const Graph& outermost);
   bool try_rules(Graph& graph, NodeId id, Work& work);
   bool try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work);
-  bool apply(Graph& graph, const Rule& rule, const Match& match, Work& work);
+  bool apply(Graph& graph, const Rule& rule, const Match& match, const std::any& found, Work& work);
   std::vector<std::string> source_names(const std::vector<SourceId>& sources) const;
   bool exempt(const Graph& graph, NodeId id) const;
 

@@ -1,7 +1,10 @@
 #pragma once
 /// A rule: what it is, its pattern, when it holds, and what it makes. Only a Rewrite changes the graph.
+#include <any>
 #include <functional>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "rewrite/pattern.h"
@@ -20,21 +23,42 @@ enum class RuleSet : std::uint8_t {
 };
 std::string_view name_of(RuleSet set);
 
+/// What a condition found out, for what is made of it; or why the rule does not hold.
+template <class T>
+class Found {
+ public:
+  using Type = T;
+  Found(T value) : value_(std::move(value)) {}              // NOLINT: as std::optional
+  Found(Verdict refusal) : verdict_(std::move(refusal)) {}  // NOLINT
+  const Verdict& verdict() const { return verdict_; }
+  explicit operator bool() const { return value_.has_value(); }
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return &*value_; }
+  T take() && { return std::move(*value_); }
+
+ private:
+  std::optional<T> value_;
+  Verdict verdict_ = Verdict::yes();
+};
+
+template <class T>
+struct FindingRule;
+
 struct Rule {
   std::string name;
   std::string doc;  ///< one line
   RuleSet set = RuleSet::normalize;
   Pattern pattern = any();
-  std::function<Verdict(const Match&)> condition;
-  std::function<void(Rewrite&)> action;
+  /// `found` is what the action gets.
+  std::function<Verdict(const Match&, std::any& found)> condition;
+  std::function<void(Rewrite&, const std::any& found)> action;
   bool tidying = false;
 
-  Rule when(std::function<Verdict(const Match&)> f) && {
-    condition = std::move(f);
-    return std::move(*this);
-  }
+  /// `f` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
+  template <class F>
+  auto when(F f) &&;
   Rule make(std::function<void(Rewrite&)> f) && {
-    action = std::move(f);
+    action = [f = std::move(f)](Rewrite& r, const std::any&) { f(r); };
     return std::move(*this);
   }
   Rule in_later_sets_too() && {
@@ -43,6 +67,36 @@ struct Rule {
   }
   bool runs_in(RuleSet other) const { return set == other || (tidying && set < other); }
 };
+
+/// A rule whose condition has found a T.
+template <class T>
+struct FindingRule {
+  Rule rule;
+  Rule make(std::function<void(Rewrite&, const T&)> f) && {
+    rule.action = [f = std::move(f)](Rewrite& r, const std::any& found) {
+      f(r, std::any_cast<const T&>(found));
+    };
+    return std::move(rule);
+  }
+};
+
+template <class F>
+auto Rule::when(F f) && {
+  using Result = std::invoke_result_t<F, const Match&>;
+  if constexpr (std::is_same_v<Result, Verdict>) {
+    condition = [f = std::move(f)](const Match& m, std::any&) { return f(m); };
+    return std::move(*this);
+  } else {
+    using T = typename Result::Type;
+    condition = [f = std::move(f)](const Match& m, std::any& found) {
+      Result result = f(m);
+      auto verdict = result.verdict();
+      if (result) found = std::move(result).take();
+      return verdict;
+    };
+    return FindingRule<T>{std::move(*this)};
+  }
+}
 
 inline Rule rule(std::string name, std::string doc, RuleSet set, Pattern pattern) {
   return {std::move(name), std::move(doc), set, std::move(pattern), {}, {}, false};

@@ -29,11 +29,15 @@ void add_fold_scale(Rules& rules) {
     }
     return out;
   };
+  struct Scaled {
+    Tensor weights;
+    std::vector<double> bias;
+  };
 
   rules.push_back(
       rule("fold-scale-into-weights", "Scales the weights instead of the result", RuleSet::portable,
            either({times, over, minus}))
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<Scaled> {
             if (auto v = foldable(m, host); !v) return v;
             const Node& n = m.node(host);
             const auto channels = channel_count(m.graph(), n);
@@ -46,23 +50,16 @@ void add_fold_scale(Rules& rules) {
             if (!all_finite(factor) || !all_finite(shift))
               return Verdict::no("{} scales by a number that is not finite",
                                  m.label(m.root_node().outputs[0]));
-            return Verdict::yes();
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            const Node& n = m.node(host);
-            const auto channels = *channel_count(m.graph(), n);
-            const auto [factor, shift] = linear(m, channels);
-            auto bias = bias_values(m.graph(), n, channels);
-            for (std::size_t c = 0; c < channels; ++c) bias[c] = bias[c] * factor[c] + shift[c];
-            const bool needs_bias = has_input(n, 2) || m.root_node().op.is<Subtract>();
             const auto weights = scaled_weights(m.graph(), n, Side::outputs, factor);
-            if (!all_finite(weights)) return r.refuse("the scaled weights are not finite");
-            if (!all_finite(
-                    from_doubles(weights.element_type(), {static_cast<std::int64_t>(channels)}, bias)))
-              return r.refuse("the scaled bias is not finite");
-            r.replace(rebuilt(r, host, weights, needs_bias ? bias : std::vector<double>{}));
-          }));
+            if (!all_finite(weights)) return Verdict::no("the scaled weights are not finite");
+            auto bias = bias_values(m.graph(), n, *channels);
+            for (std::size_t c = 0; c < *channels; ++c) bias[c] = bias[c] * factor[c] + shift[c];
+            if (!all_finite(from_doubles(weights.element_type(), {std::ssize(bias)}, bias)))
+              return Verdict::no("the scaled bias is not finite");
+            if (!has_input(n, 2) && !m.root_node().op.is<Subtract>()) bias.clear();
+            return Scaled{weights, bias};
+          })
+          .make([=](Rewrite& r, const Scaled& now) { r.replace(rebuilt(r, host, now.weights, now.bias)); }));
 }
 
 }  // namespace lamina

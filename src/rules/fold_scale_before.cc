@@ -36,48 +36,46 @@ void add_fold_scale_before(Rules& rules) {
     if (!all_finite(m.tensor(c))) return Verdict::no("{} is not finite", m.label(c));
     return Verdict::yes();
   };
-  const auto inputs_of = [](const Match& m, const Pattern& conv) {
-    return static_cast<std::size_t>(m.graph().constant(m.node(conv).inputs[1])->shape()[1] *
-                                    m.op<Convolution>(conv).groups);
+  // The constant by input channel of the convolution.
+  const auto by_channel = [=](const Match& m, const Pattern& conv) {
+    const auto groups = m.op<Convolution>(conv).groups;
+    return per_channel(m.tensor(c), static_cast<std::size_t>(
+                                        m.graph().constant(m.node(conv).inputs[1])->shape()[1] * groups));
   };
 
   rules.push_back(
       rule("fold-scale-before-convolution", "Scales the weights instead of the convolution's input",
            RuleSet::portable, scaled_conv)
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<Tensor> {
             if (auto v = fits(m, scaled_conv); !v) return v;
-            const auto values = to_doubles(m.tensor(c));
-            if (m.node(scaled).op.is<Divide>() && std::count(values.begin(), values.end(), 0.0))
-              return Verdict::no("{} divides by 0", m.label(scaled));
-            return Verdict::yes();
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            auto factor = per_channel(m.tensor(c), inputs_of(m, scaled_conv));
-            if (m.node(scaled).op.is<Divide>())
+            auto factor = by_channel(m, scaled_conv);
+            if (m.node(scaled).op.is<Divide>()) {
+              if (std::count(factor.begin(), factor.end(), 0.0))
+                return Verdict::no("{} divides by 0", m.label(scaled));
               for (auto& f : factor) f = 1 / f;
-            const auto inputs = m.node(scaled_conv).inputs;
+            }
             const auto weights = scaled_weights(m.graph(), m.node(scaled_conv), Side::inputs, factor);
-            if (!all_finite(weights)) return r.refuse("the scaled weights are not finite");
-            auto now = inputs;
-            now[0] = m.value(x);
-            now[1] = r.constant(weights, m.graph().value(inputs[1]).name);
-            r.replace(r.add(Op(m.node(scaled_conv).op), std::move(now)));
+            if (!all_finite(weights)) return Verdict::no("the scaled weights are not finite");
+            return weights;
+          })
+          .make([=](Rewrite& r, const Tensor& weights) {
+            const Match& m = r.match();
+            auto inputs = m.node(scaled_conv).inputs;
+            inputs[0] = m.value(x);
+            inputs[1] = r.constant(weights, m.graph().value(inputs[1]).name);
+            r.replace(r.add(Op(m.node(scaled_conv).op), std::move(inputs)));
           }));
 
   rules.push_back(
       rule("fold-shift-before-convolution", "Moves a shift of the convolution's input into its bias",
            RuleSet::portable, shifted_conv)
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<Tensor> {
             if (auto v = fits(m, shifted_conv); !v) return v;
             if (!no_border(m.op<Convolution>(shifted_conv)))
               return Verdict::no("{} has a border of zeros, which has no shift", m.label(shifted_conv));
-            return bias_is_constant(m.graph(), m.node(shifted_conv));
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
             const Node& conv = m.node(shifted_conv);
-            auto shift = per_channel(m.tensor(c), inputs_of(m, shifted_conv));
+            if (auto v = bias_is_constant(m.graph(), conv); !v) return v;
+            auto shift = by_channel(m, shifted_conv);
             if (m.node(shifted).op.is<Subtract>())
               for (auto& s : shift) s = -s;
             const auto& w = *m.graph().constant(conv.inputs[1]);
@@ -87,13 +85,18 @@ void add_fold_scale_before(Rules& rules) {
               bias[i / (values.size() / bias.size())] += values[i];
             const auto sums = from_doubles(w.element_type(), {w.shape()[0]}, bias);
             if (!all_finite(w) || !all_finite(sums))
-              return r.refuse("the weights or the bias are not finite");
-            auto now = conv.inputs;
-            now[0] = m.value(x);
-            if (now.size() < 3) now.resize(3);
-            now[2] = r.constant(
-                sums, has_input(conv, 2) ? m.graph().value(conv.inputs[2]).name : conv.name + ".bias");
-            r.replace(r.add(Op(conv.op), std::move(now)));
+              return Verdict::no("the weights or the bias are not finite");
+            return sums;
+          })
+          .make([=](Rewrite& r, const Tensor& bias) {
+            const Match& m = r.match();
+            const Node& conv = m.node(shifted_conv);
+            auto inputs = conv.inputs;
+            inputs[0] = m.value(x);
+            if (inputs.size() < 3) inputs.resize(3);
+            inputs[2] = r.constant(
+                bias, has_input(conv, 2) ? m.graph().value(conv.inputs[2]).name : conv.name + ".bias");
+            r.replace(r.add(Op(conv.op), std::move(inputs)));
           }));
 }
 

@@ -14,7 +14,7 @@ void add_fuse_bias(Rules& rules) {
   rules.push_back(
       rule("fuse-bias", "Makes the addition of one constant per output channel the bias", RuleSet::portable,
            either({plus, minus}))
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<std::vector<double>> {
             const Node& n = m.node(host);
             if (epilogue(n)) return Verdict::no("{} has an epilogue already", m.label(host));
             if (!is_float(m.type(host).element))
@@ -27,19 +27,16 @@ void add_fuse_bias(Rules& rules) {
             if (n.op.is<MatMul>() && m.graph().type(n.inputs[1]).shape.ranked() &&
                 m.graph().type(n.inputs[1]).shape.rank() < 2)
               return Verdict::no("{} has no output channels", m.label(host));
-            return bias_is_constant(m.graph(), n);
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            const auto channels = *channel_count(m.graph(), m.node(host));
-            auto bias = bias_values(m.graph(), m.node(host), channels);
-            const auto more = per_channel(m.tensor(b), channels);
+            if (auto v = bias_is_constant(m.graph(), n); !v) return v;
+            auto bias = bias_values(m.graph(), n, *channels);
+            const auto more = per_channel(m.tensor(b), *channels);
             const double sign = m.root_node().op.is<Subtract>() ? -1 : 1;
-            for (std::size_t c = 0; c < channels; ++c) bias[c] += sign * more[c];
-            if (!all_finite(from_doubles(m.type(host).element, {static_cast<std::int64_t>(channels)}, bias)))
-              return r.refuse("the sum is not finite");
-            r.replace(rebuilt(r, host, {}, bias));
-          }));
+            for (std::size_t c = 0; c < *channels; ++c) bias[c] += sign * more[c];
+            if (!all_finite(from_doubles(m.type(host).element, {std::ssize(bias)}, bias)))
+              return Verdict::no("the sum is not finite");
+            return bias;
+          })
+          .make([=](Rewrite& r, const std::vector<double>& bias) { r.replace(rebuilt(r, host, {}, bias)); }));
 }
 
 }  // namespace lamina
