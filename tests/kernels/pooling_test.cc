@@ -154,6 +154,13 @@ TEST(Pooling, quantise_steps) {
     }
 }
 
+TEST(Pooling, windows_far_larger_than_the_picture) {
+  for (const char* kernel : {"[1,2147483647]", "[1073741824,4]"})
+    check_all_offers(parse("graph (x: f32[1,3,4,6]) -> (y) {\n y = AvgPool(x) kernel=" + std::string(kernel) +
+                           " auto_pad=same_upper exclude-pad=false\n}\n"),
+                     1);
+}
+
 TEST(Pooling, large_on_threads) {
   check_kernels(
       "graph (x: f32[1,32,80,90]) -> (y) {\n y = MaxPool(x) kernel=[3,3] strides=[2,2] dilations=[2,2]\n}\n",

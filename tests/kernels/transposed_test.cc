@@ -75,6 +75,14 @@ std::string random_text(SplitMix& random) {
       list_of(axes, &Axis::begin), list_of(axes, &Axis::end), list_of(axes, &Axis::more), groups, body);
 }
 
+TEST(Transposed, no_walk_along_an_output_that_no_machine_holds) {
+  const auto g = parse(
+      "graph (x: f32[1,1,5]) -> (y) {\n w = const f32[1,3,4] seed(1)\n y = ConvolutionBackpropData(x, w) "
+      "dilations=[2147483647]\n}\n");
+  for (const auto& offer : ask_kernels(NodeView(g, g.producer(g.results()[0].value))).offers)
+    EXPECT_FALSE(offer.label.starts_with("native")) << offer.label;
+}
+
 TEST(Transposed, random_shapes) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     SplitMix random(seed);

@@ -27,6 +27,8 @@ using windows::Geometry;
 
 /// Each plane of a volume has regions of its own: their number must not grow with the data.
 constexpr std::int64_t kMostRegions = 4096;
+/// They are found by walking along the outputs of each axis, while the offer is made.
+constexpr std::int64_t kLongestAxis = 1 << 28;
 
 std::int64_t regions_of(const Geometry& g) {
   std::int64_t planes = 0;
@@ -118,6 +120,8 @@ Verdict takes(const NodeView& v) {
   if (v.op<Convolution>() && (v.has(3) || v.has(4))) return Verdict::no("zero points");
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
     return Verdict::no("empty tensors");
+  for (std::size_t i = 2; i < rank; ++i)
+    if (v.out_dims()[i] > kLongestAxis) return Verdict::no("{} outputs along an axis", v.out_dims()[i]);
   return Verdict::yes();
 }
 

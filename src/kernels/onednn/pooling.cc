@@ -13,14 +13,20 @@ struct PoolWindow {
   Dims strides, kernel, dilations, left, right;
 };
 
+/// Of elements of a window: its kernels count them in 32 bits.
+constexpr std::int64_t kLargestWindow = 1 << 24;
+
 /// Right pads follow from the output's size, so that ceil rounding needs no special case.
 Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& y, PoolWindow& out) {
   const std::vector<Dim> spatial(x.begin() + 2, x.end());
   const auto r = resolve(op, spatial, kernel);
   out = {r.strides, kernel, r.dilations, r.pads_begin, {}};
+  std::int64_t elements = 1;
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const auto extent = (kernel[i] - 1) * r.dilations[i] + 1;
     const auto right = (y[i + 2] - 1) * r.strides[i] + extent - x[i + 2] - out.left[i];
+    if (kernel[i] > kLargestWindow / elements) return Verdict::no("a window of {}", kernel[i]);
+    elements *= kernel[i];
     if (out.left[i] >= extent || right >= extent)
       return Verdict::no("pads of {} and {} for a window of {}", out.left[i], right, extent);
     out.right.push_back(right);
