@@ -198,6 +198,9 @@ void offer_convolution(const NodeView& v, Answers& answers) {
   }
 }
 
+/// Its transposed convolutions walk along a stride while they are described.
+constexpr std::int64_t kLargestStride = 1 << 20;
+
 void offer_deconvolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<ConvolutionBackpropData>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
@@ -213,6 +216,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     g.right[i] = full - y[i + 2] - g.left[i];
     --g.dilations[i];
     if (g.left[i] < 0) return answers.refuse("onednn", "negative pads");
+    if (g.strides[i] > kLargestStride) return answers.refuse("onednn", "a stride of {}", g.strides[i]);
   }
   Dims wg;  // [g, O/g, I/g, ...]
   if (op.groups > 1) wg.push_back(op.groups);
