@@ -117,11 +117,13 @@ struct NonMaxSuppression {
   BoxEncoding box_encoding = BoxEncoding::corner;
   bool sort_result_descending = true;  ///< over all classes and batches; else batch by batch, class by class
   ElementType output_type = ElementType::i64;
+  bool soft_up_to_threshold = false;  ///< with sigma, too, drops what overlaps more than the IoU threshold
   template <class V>
   void visit(V& v) {
     v("box_encoding", box_encoding);
     v("sort_result_descending", sort_result_descending);
     v("output_type", output_type);
+    v("soft_up_to_threshold", soft_up_to_threshold);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -44,10 +44,10 @@ struct Worse {
 struct Limits {
   std::int64_t most = 0;
   float overlap = 0, score = 0, sigma = 0;
+  bool hard = true;  ///< whether the overlap decides
 };
 
-/// Keeps the best of one class of one image; sigma > 0 weakens what overlaps a kept one instead of dropping
-/// it.
+/// Keeps the best of one class of one image; sigma > 0 weakens what overlaps a kept one.
 void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, const Limits& limits,
             std::vector<Selected>& out) {
   std::priority_queue<Selected, std::vector<Selected>, Worse> queue(Worse{}, std::move(candidates));
@@ -61,7 +61,7 @@ void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, con
       const float common =
           overlap(boxes[static_cast<std::size_t>(next.box)], boxes[static_cast<std::size_t>(kept[k].box)]);
       if (limits.sigma > 0) next.score *= std::exp(-0.5f / limits.sigma * common * common);
-      dropped = common > limits.overlap || !(next.score > limits.score);
+      dropped = (limits.hard && common > limits.overlap) || !(next.score > limits.score);
     }
     if (dropped) continue;
     next.seen = kept.size();
@@ -128,6 +128,7 @@ void NonMaxSuppression::evaluate(EvalContext& c) const {
   limits.overlap = number(3);
   limits.score = number(4);
   limits.sigma = number(5);
+  limits.hard = !(limits.sigma > 0) || soft_up_to_threshold;
   auto found = select_all(c, box_encoding, limits);
   if (sort_result_descending)
     std::stable_sort(found.begin(), found.end(),

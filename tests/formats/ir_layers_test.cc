@@ -221,6 +221,21 @@ TEST(IrLayers, OnlyLinearInterpolationIsAntialiased) {
   EXPECT_NE(shrunk("linear"), (Values{0, 4}));
 }
 
+TEST(IrLayers, SoftSuppressionDropsNothingByOverlapSinceOpset9) {
+  const auto rows = [](const std::string& opset) {
+    return result_of({"NonMaxSuppression",
+                      opset,
+                      "box_encoding=\"corner\"",
+                      {1, 2, 4},
+                      {0, 0, 1, 1, 0, 0, 1, 1},
+                      {floats({1, 1, 2}, {0.9F, 0.8F}), integers({1}, {5}), floats({1}, {0.5F}),
+                       floats({1}, {0}), floats({1}, {0.5F})}})
+        .shape()[0];
+  };
+  EXPECT_EQ(rows("opset5"), 1);
+  EXPECT_EQ(rows("opset9"), 2);
+}
+
 TEST(IrLayers, OldOnes) {
   const Values x = {1, 2, 3, 4, 5, 6};
   EXPECT_EQ(values(result_of({"Reverse", "opset1", "mode=\"index\"", {2, 3}, x, {integers({1}, {1})}})),

@@ -235,6 +235,14 @@ TEST(NonMaxSuppression, weakens_with_sigma) {
   const auto boxes = floats({1, 2, 4}, {0, 0, 1, 1, 0, 0, 1, 1});
   const auto out = suppressed({}, boxes, floats({1, 1, 2}, {0.9f, 0.8f}), 5, 1.0f, 0, 0.5f);
   expect_values(out[1], {2, 3}, {0, 0, 0.9, 0, 0, 0.8 * std::exp(-1)}, 1e-6);
+  // The IoU threshold counts only where it is asked for.
+  const auto kept = [&](const NonMaxSuppression& op) {
+    return suppressed(op, boxes, floats({1, 1, 2}, {0.9f, 0.8f}), 5, 0.5f, 0, 0.5f)[0].shape()[0];
+  };
+  NonMaxSuppression fifth;
+  fifth.soft_up_to_threshold = true;
+  EXPECT_EQ(kept({}), 2);
+  EXPECT_EQ(kept(fifth), 1);
 }
 
 TEST(NonMaxSuppression, survives_strange_numbers) {

@@ -169,6 +169,11 @@ void detection_output(LayerContext& c) {
   c.finish(c.op("DetectionOutput"), c.all_inputs());
 }
 
+/// NonMaxSuppression-5 has a soft mode that drops by the IoU threshold, too; from opset9 on it only weakens.
+void non_max_suppression(LayerContext& c) {
+  c.finish(c.op("NonMaxSuppression", {{"soft_up_to_threshold", c.opset() < 9}}), c.all_inputs());
+}
+
 void convert_type(LayerContext& c) {
   c.require(c.has("destination_type"), "destination_type is missing");
   if (is_foreign_element_type(c.text("destination_type")))
@@ -191,6 +196,7 @@ constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
                                  Entry{"lstmcell", lstm_cell},
                                  Entry{"lstmsequence", lstm_sequence},
                                  Entry{"detectionoutput", detection_output},
+                                 Entry{"nonmaxsuppression", non_max_suppression},
                                  Entry{"convert", convert_type}};
 
 }  // namespace
