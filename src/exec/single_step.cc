@@ -5,9 +5,16 @@
 #include <cstring>
 
 #include "kernels/native/bits.h"
+#include "ops/movement.h"
 
 namespace lamina {
 namespace {
+
+/// Of a tensor that may have no channels.
+std::int64_t pixels_of(Dims dims) {
+  dims[1] = 1;
+  return static_cast<std::int64_t>(element_count(dims));
+}
 
 /// Memory for a tensor of the plan: dense, or in rows apart as the step expects it.
 Tensor memory_for(const PlanTensor& t) {
@@ -15,9 +22,7 @@ Tensor memory_for(const PlanTensor& t) {
     return Tensor(ElementType::u8,
                   {static_cast<std::int64_t>(memory_bytes(t.type.element, t.type.shape.sizes(), t.layout))});
   if (t.row == 0) return Tensor(t.type.element, t.type.shape.sizes());
-  const auto dims = t.type.shape.sizes();
-  const auto pixels = static_cast<std::int64_t>(element_count(dims)) / dims[1];
-  return Tensor(t.type.element, {pixels, t.row});
+  return Tensor(t.type.element, {pixels_of(t.type.shape.sizes()), t.row});
 }
 
 /// Between a dense channels-last tensor and rows apart.
@@ -25,7 +30,7 @@ void copy_rows(const PlanTensor& t, std::byte* dense, std::byte* rows, bool to_r
   const auto bytes = static_cast<std::size_t>(bits_of(t.type.element) / 8);
   const auto dims = t.type.shape.sizes();
   const auto line = static_cast<std::size_t>(dims[1]) * bytes, step = static_cast<std::size_t>(t.row) * bytes;
-  for (std::size_t p = 0, count = element_count(dims) / static_cast<std::size_t>(dims[1]); p < count; ++p)
+  for (std::size_t p = 0, count = static_cast<std::size_t>(pixels_of(dims)); p < count; ++p)
     std::memcpy(to_rows ? rows + p * step : dense + p * line, to_rows ? dense + p * line : rows + p * step,
                 line);
 }
@@ -58,13 +63,25 @@ Tensor shifted(const Tensor& t, std::size_t shift) {
   return Tensor::share(t.element_type(), t.shape(), memory, memory->raw() + bytes);
 }
 
-/// Parts of a Concat that other steps wrote are there before the step runs.
+/// The tensor is a part of the other one, or all of it.
+bool lies_in(const PlanTensor& t, const PlanTensor& whole) {
+  if (t.root != whole.root || t.shift < whole.shift) return false;
+  const auto at = t.shift - whole.shift;
+  if (t.row == 0) return at + t.bytes <= whole.bytes;
+  const auto line = [&](const PlanTensor& of) {
+    return static_cast<std::size_t>(of.type.shape.sizes()[1] * bits_of(of.type.element) / 8);
+  };
+  return at + line(t) <= line(whole);
+}
+
+/// Parts of a Concat that other steps wrote are there before the step runs. One that it copies may lie in
+/// another place of a tensor around both.
 void write_parts(const Plan& plan, const PlanStep& step, const std::vector<Tensor>& inputs, Tensor& whole) {
   const auto& out = plan.tensors[step.out[0]];
   for (std::size_t i = 0; i < step.in.size(); ++i) {
     if (step.in[i] == kNoTensor) continue;
     const auto& t = plan.tensors[step.in[i]];
-    if (t.root != out.root || t.shift < out.shift || t.type == out.type) continue;
+    if (!lies_in(t, out) || !plan.graph.node(step.node).op.is<Concat>()) continue;
     const Tensor part = arranged(t, inputs.at(i));
     auto* const at = whole.raw() + (t.shift - out.shift);
     if (t.row == 0) {

@@ -33,13 +33,14 @@ const std::string kQuantised = R"(graph (x: f32[1,2,4,4]) -> (y) {
 /// One run of a graph, rewritten and planned.
 class Ran {
  public:
-  explicit Ran(const std::string& text)
+  explicit Ran(const std::string& text, std::uint64_t any_kernels = 0)
       : original_(parse_graph(text, operators())), in_(seeded_tensor(ElementType::f32, {1, 2, 4, 4}, 5)) {
     auto graph = original_;
     Ledger ledger;
     optimize(graph, {}, ledger);
     ProgramOptions options;
     options.keep_weights = true;
+    options.any_kernels = any_kernels;
     runner_.emplace(std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>()));
     runner_->set_input(0, in_);
     runner_->run();
@@ -88,6 +89,24 @@ TEST(CheckRun, half_precision_is_judged_as_such) {
   const Ran ran(kPlain);
   EXPECT_EQ(ran.check(ran.output(0.005f), {}, false).faults(), 1u);
   EXPECT_EQ(ran.check(ran.output(0.005f), {}, true).faults(), 0u);
+}
+
+/// Parts that lie in a tensor around both, that have no channels, that are all there is.
+TEST(CheckRun, parts_of_concats) {
+  for (const std::string body : {" b = Tanh(x)\n i = Concat(a, b) axis=1\n c = Concat(i, b) axis=1\n",
+                                 " i = Concat(a, e) axis=1\n c = Concat(i, f) axis=1\n",
+                                 " g = Convolution(f, w)\n h = Relu(e)\n i = Concat(h, g, e) axis=1\n c = "
+                                 "Concat(i, a) axis=1\n"})
+    for (std::uint64_t any_kernels = 0; any_kernels < 20; ++any_kernels) {
+      const Ran run(
+          "graph (x: f32[1,2,4,4]) -> (y) {\n w = const f32[2,2,1,1] seed(1)\n v = const f32[2,4,1,1] "
+          "seed(2)\n"
+          " n = const i64[2] {0, 2}\n s = const i64[] {1}\n k = Convolution(x, w)\n a = Relu(x)\n"
+          " e, f = VariadicSplit(k, s, n)\n" +
+              body + " y = Sigmoid(c)\n}\n",
+          any_kernels);
+      EXPECT_EQ(run.check(run.output()).faults(), 0u) << body << any_kernels;
+    }
 }
 
 TEST(CheckRun, stored_outputs_are_judged_by_themselves) {
