@@ -1,6 +1,8 @@
 /// Poolings against the reference: odd pads, dilations, roundings, indices, types, layouts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -29,6 +31,29 @@ const std::string kWindows[] = {
     "kernel=[2,2] strides=[2,2] auto_pad=same_upper",
     "kernel=[3,3] strides=[2,2] rounding_type=ceil_torch pads_begin=[1,1] pads_end=[1,1]",
     "kernel=[2,2] strides=[1,1] pads_begin=[3,0] pads_end=[0,3]"};
+
+/// Sums of floats one after the other would be a few percent off, and end at 2^24.
+TEST(Pooling, means_of_large_windows) {
+  for (const std::string tail :
+       {"y = AvgPool(x) kernel=[1000,1000]", "y = AvgPool(x) kernel=[998,999]",
+        "a = const i64[2] {2, 3}\n y = ReduceMean(x, a) keep_dims=true",
+        "s = const i64[3] {1, -1, 1000000}\n r = Reshape(x, s)\n y = AvgPool(r) kernel=[999999]"})
+    for (const int channels : {1, 5}) {
+      const auto g =
+          parse(fmt::format("graph (x: f32[1,{},1000,1000]) -> (y) {{\n {}\n}}\n", channels, tail));
+      Tensor x(ElementType::f32, g.type(g.inputs()[0]).shape.sizes());
+      std::ranges::fill(x.data<float>(), 0.1f);
+      for (std::uint64_t any_kernels = 0; any_kernels < 6; ++any_kernels) {
+        ProgramOptions options;
+        options.any_kernels = any_kernels;
+        Runner runner(std::make_shared<Program>(g, options, std::make_shared<ModelWeights>()));
+        runner.set_input(0, x);
+        runner.run();
+        EXPECT_NEAR(runner.output(0).data<float>()[0], 0.1, 1e-5)
+            << tail << " " << runner.plans()[0]->steps.back().label;
+      }
+    }
+}
 
 TEST(Pooling, windows) {
   std::uint64_t seed = 0;

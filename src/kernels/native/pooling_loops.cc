@@ -90,6 +90,12 @@ HWY_INLINE bool too_large(const PoolRow& r) {
   return static_cast<std::int64_t>(r.z.count) * r.y.count > Positions::kMost;
 }
 
+/// Nor are means of so many numbers: a sum in floats would lose too much.
+template <class Op>
+HWY_INLINE bool too_large(const PoolRow& r, const PoolRange& x) {
+  return Op::kMean && size_of(r, x) > 65536;
+}
+
 /// add(load(offset, k), k) over the positions of a window.
 template <int kCount, class Load, class Add>
 HWY_INLINE void visit(const Positions& p, const Load& load, const Add& add) {
@@ -157,14 +163,15 @@ HWY_INLINE void block(D d, const Positions& p, const Same& same, const T* in, T*
 template <class Op, class T>
 HWY_INLINE T one(const PoolRow& r, const PoolRange& x, const T* in, std::int64_t x_stride) {
   in += first_position(r, x, x_stride);
-  T best = Op::kMean ? T(0) : *in;
+  using Number = std::conditional_t<Op::kMean, double, T>;
+  Number best = Op::kMean ? Number(0) : Number(*in);
   for (std::int64_t k = 0; k < r.z.count; ++k)
     for (std::int64_t j = 0; j < r.y.count; ++j) {
       const T* row = in + k * r.z.step * r.z_stride + j * r.y.step * r.y_stride;
-      for (std::int64_t i = 0; i < x.count; ++i) best = Op::add_one(best, row[i * x.step * x_stride]);
+      for (std::int64_t i = 0; i < x.count; ++i) best = Op::add_one(best, Number(row[i * x.step * x_stride]));
     }
   if constexpr (Op::kMean) best *= share(r, x);
-  return best;
+  return static_cast<T>(best);
 }
 
 /// All channels of kPixels windows, in vectors of D or, when there are fewer channels, of half of it. The
@@ -200,7 +207,7 @@ void pixels(const PoolRow& r) {
   for (std::int64_t o = 0; o < r.count;) {
     const auto& x = r.x[o];
     T* to = out + o * r.channels;
-    if (size_of(r, x) == 0 || one_by_one) {
+    if (size_of(r, x) == 0 || one_by_one || too_large<Op>(r, x)) {
       for (std::int64_t c = 0; c < r.channels; ++c)
         to[c] = size_of(r, x) > 0 ? one<Op>(r, x, in + c, r.channels)
                 : Op::kMean       ? T(0)
@@ -270,7 +277,8 @@ void line(const PoolRow& r) {
                                       : hwy::LowestValue<float>();
   };
   auto done = r.whole_begin;
-  if (r.whole_begin < r.whole_end && r.z.count * r.y.count > 0 && !too_large(r)) {
+  if (r.whole_begin < r.whole_end && r.z.count * r.y.count > 0 && !too_large(r) &&
+      !too_large<Op>(r, r.x[r.whole_begin])) {
     const auto& x = r.x[r.whole_begin];
     Positions positions;
     positions.set(r, x, 1);

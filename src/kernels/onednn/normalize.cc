@@ -121,10 +121,13 @@ void offer_mean(const NodeView& v, Answers& answers) {
   for (auto a : to_ints(*axes)) flags[normalize_axis(a, x.size(), "axis")] = true;
   for (std::size_t i = 0; i < x.size(); ++i)
     if (flags[i] != (i >= 2)) return answers.refuse("onednn", "mean over axes that are not all spatial ones");
+  const Dims kernel(x.begin() + 2, x.end()), ones(kernel.size(), 1), zeros(kernel.size(), 0);
+  if (element_count(kernel) > kMostAdded)
+    return answers.refuse("onednn", "{} numbers, of which its means of floats add {} at most",
+                          element_count(kernel), kMostAdded);
   Dims y(x.size(), 1);
   y[0] = x[0];
   y[1] = x[1];
-  const Dims kernel(x.begin() + 2, x.end()), ones(kernel.size(), 1), zeros(kernel.size(), 0);
   const auto pd = try_create(answers, "mean as pooling", [&] {
     return dnnl::pooling_forward::primitive_desc(
         engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_avg_exclude_padding,

@@ -53,6 +53,9 @@ struct PostOps {
 /// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
 
+/// oneDNN adds the numbers of a window one after the other, in floats: of more than these too much gets lost.
+inline constexpr std::size_t kMostAdded = 65536;
+
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
 double filled_lanes(std::int64_t count);
 

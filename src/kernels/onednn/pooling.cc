@@ -47,6 +47,10 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   if (x.size() < 3 || x.size() > 5) return answers.refuse("onednn", "rank {}", x.size());
   if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
   const auto& avg = *v.op<AvgPool>();
+  if (element_count(avg.kernel) > kMostAdded &&
+      element_count(x) / static_cast<std::size_t>(x[0] * x[1]) > kMostAdded)
+    return answers.refuse("onednn", "windows of {} numbers, of which its means of floats add {} at most",
+                          element_count(avg.kernel), kMostAdded);
   // Tensors of callers and parts of other tensors may begin at any element.
   if (onednn_isa() == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
