@@ -114,6 +114,20 @@ TEST(Normalize, epilogues) {
 }
 
 /// Means far from 0, constant lines.
+TEST(Normalize, lines_of_a_million) {
+  const auto g = parse(
+      "graph (x: f32[1,4000000]) -> (y) {\n s = const f32[4000000] fill(1)\n y = LayerNormalization(x, "
+      "s)\n}\n");
+  Tensor x(ElementType::f32, {1, 4000000});
+  for (std::size_t i = 0; i < x.size(); ++i) x.data<float>()[i] = i % 7 == 0 ? 0.15f : 0.1f;
+  const auto wanted = interpret(g, {x})[0];
+  for (auto& offer : ask_kernels(NodeView(g, g.order().at(0))).offers) {
+    const auto got =
+        run_offer(g, g.order().at(0), offer, {x, *g.constant(g.node(g.order().at(0)).inputs[1])});
+    EXPECT_NEAR(got[0].data<float>()[0], wanted.data<float>()[0], 1e-4) << offer.label;
+  }
+}
+
 TEST(Normalize, keeps_precision) {
   check_kernels(
       "graph (x: f32[2,8,30,30]) -> (y) {\n a = const i64[2] {2, 3}\n k = const f32[] {1000}\n m = const "

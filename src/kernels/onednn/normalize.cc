@@ -78,6 +78,9 @@ void offer_normalization(const NodeView& v, Answers& answers) {
   if (normalize_axis(ln->axis, x.size(), "axis") + 1 != x.size())
     return answers.refuse("onednn", "more than the last axis");
   const auto columns = x.back();
+  if (columns > static_cast<std::int64_t>(kMostAdded))
+    return answers.refuse("onednn", "lines of {} numbers, of which it adds {} at most in floats", columns,
+                          kMostAdded);
   if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
   for (std::size_t i = 1; i < v.inputs(); ++i)
     if (const auto dims = v.has(i) ? v.dims(i) : Dims{columns};
