@@ -22,6 +22,20 @@ TEST(Softmax, axes_and_sizes) {
       }
 }
 
+/// A sum of floats one after the other would be some percents off.
+TEST(Softmax, lines_of_millions) {
+  for (const std::string kind : {"Softmax", "LogSoftmax"})
+    for (const int axis : {0, 1}) {
+      const std::string op = fmt::format("{}(x) axis={}", kind, axis),
+                        shape = axis == 0 ? "4000000,2" : "1,4000000";
+      const auto g = parse(fmt::format("graph (x: f32[{}]) -> (y) {{\n y = {}\n}}\n", shape, op));
+      Tensor x(ElementType::f32, g.type(g.inputs()[0]).shape.sizes());
+      for (std::size_t i = 0; i < x.size(); ++i) x.data<float>()[i] = i % 7 == 0 ? 0.15f : 0.1f;
+      const auto got = run_graph(g, {x}).outputs[0], wanted = interpret(g, {x})[0];
+      EXPECT_NEAR(got.data<float>()[0] / wanted.data<float>()[0], 1, 2e-4) << op;
+    }
+}
+
 /// Infinities and NaN as the reference has them.
 TEST(Softmax, extremes) {
   for (const std::string kind : {"Softmax", "LogSoftmax"})

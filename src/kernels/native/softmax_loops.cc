@@ -44,27 +44,36 @@ HWY_INLINE V largest(const float* x, std::int64_t size) {
   return hn::MaxOfLanes(d, hn::Max(a, b));
 }
 
+/// Vectors that are added up before they are added to the others: one after the other, millions would lose
+/// percents.
+constexpr std::int64_t kTogether = 1024;
+
 /// Sum of e^(x - most); the exponentials go to `out` unless it is null.
 HWY_INLINE V exponentials(const float* x, float* out, std::int64_t size, V most) {
-  V a = hn::Zero(d), b = a;
+  V sum = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + 2 * kLanes <= size; i += 2 * kLanes) {
-    const V e0 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i), most));
-    const V e1 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i + kLanes), most));
-    if (out) {
-      hn::StoreU(e0, d, out + i);
-      hn::StoreU(e1, d, out + i + kLanes);
+  while (i + 2 * kLanes <= size) {
+    V a = hn::Zero(d), b = a;
+    const auto end = size - i < kTogether * kLanes ? size : i + kTogether * kLanes;
+    for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+      const V e0 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i), most));
+      const V e1 = vm::exp_below(d, hn::Sub(hn::LoadU(d, x + i + kLanes), most));
+      if (out) {
+        hn::StoreU(e0, d, out + i);
+        hn::StoreU(e1, d, out + i + kLanes);
+      }
+      a = hn::Add(a, e0);
+      b = hn::Add(b, e1);
     }
-    a = hn::Add(a, e0);
-    b = hn::Add(b, e1);
+    sum = hn::Add(sum, hn::Add(a, b));
   }
   for (; i < size; i += kLanes) {
     const auto n = size - i < kLanes ? size - i : kLanes;
     const V e = vm::exp_below(d, hn::Sub(load_some(d, x + i, n), most));
     if (out) store_some(e, d, out + i, n);
-    a = hn::Add(a, hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(n)), e));
+    sum = hn::Add(sum, hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(n)), e));
   }
-  return hn::SumOfLanes(d, hn::Add(a, b));
+  return hn::SumOfLanes(d, sum);
 }
 
 /// Lines of so many vectors stay in registers from the first pass to the last (of 32 or 16 of them).
@@ -121,10 +130,14 @@ HWY_INLINE void vectors(std::int64_t size, bool log, Io& io) {
   V most = lowest();
   for (std::int64_t k = 0; k < size; ++k) most = hn::Max(most, io.input(k));
   V sum = hn::Zero(d);
-  for (std::int64_t k = 0; k < size; ++k) {
-    const V e = vm::exp_below(d, hn::Sub(io.input(k), most));
-    if (!log) io(e, k);
-    sum = hn::Add(sum, e);
+  for (std::int64_t k = 0; k < size;) {
+    V part = hn::Zero(d);
+    for (const auto end = size - k < kTogether ? size : k + kTogether; k < end; ++k) {
+      const V e = vm::exp_below(d, hn::Sub(io.input(k), most));
+      if (!log) io(e, k);
+      part = hn::Add(part, e);
+    }
+    sum = hn::Add(sum, part);
   }
   const V factor = hn::Div(hn::Set(d, 1.0f), sum);
   const V log_sum = log ? hn::IfThenElse(hn::IsNaN(sum), sum, hn::Log(d, sum)) : sum;
