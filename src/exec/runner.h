@@ -21,7 +21,7 @@ class Runner {
   /// Memory for a result; an invalid tensor: the runner's own. Throws Error(bad_input) where type, shape or
   /// address cannot fit; run() does where they do not fit these inputs, or where it overlaps other memory.
   void set_output(std::size_t index, Tensor tensor);
-  /// What was set; behind it what the variables held before the last run.
+  /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
   const std::vector<Tensor>& inputs() const;
   void run();
   /// Of the last run, invalid when there was none or it failed. Valid until the next run, unless cloned.
