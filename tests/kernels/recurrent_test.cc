@@ -140,5 +140,20 @@ TEST(Recurrent, activations) {
   check(both, ++seed);
 }
 
+/// Where z is 0, the state is the candidate, an infinite one too; where it is 1, the state before.
+TEST(Recurrent, infinite_candidates) {
+  for (const std::string linear : {"", " linear_before_reset=true"})
+    for (const std::string x : {"inf, 1", "1, inf", "-inf, 2"})
+      check_all_offers(
+          parse(fmt::format(
+              "graph (q: f32[1]) -> (y, hn) {{\n x = const f32[1,2,1] {{{}}}\n h = const f32[1,1,1] {{3}}\n "
+              "w "
+              "= const f32[1,3,1] {{-100, 1, 1}}\n r = const f32[1,3,1] {{0, 0, 0}}\n b = const f32[1,{}] "
+              "fill(0)\n y, hn = GRUSequence(x, h, _, w, r, b) hidden_size=1 direction=forward "
+              "activations=[\"sigmoid\", \"relu\"]{}\n}}\n",
+              x, linear.empty() ? 3 : 4, linear)),
+          1);
+}
+
 }  // namespace
 }  // namespace lamina::testing

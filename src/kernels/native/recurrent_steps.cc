@@ -188,8 +188,8 @@ struct Lstm : Step {
   }
 };
 
-/// (1 - z) candidate + z h
-HWY_INLINE V mixed(V z, V candidate, V h) { return hn::MulAdd(z, h, hn::NegMulAdd(z, candidate, candidate)); }
+/// (1 - z) candidate + z h, also of an infinite candidate.
+HWY_INLINE V mixed(V z, V candidate, V h) { return hn::MulAdd(z, h, hn::Mul(hn::Sub(set(1), z), candidate)); }
 
 struct GruLinear : Step {
   template <int R>
