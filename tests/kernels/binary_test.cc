@@ -392,5 +392,18 @@ TEST(Binary, refusals) {
       "windows reach far outside of the picture");
 }
 
+/// As many differences as 16 bits count, and more than the sign asks for whatever the sum is.
+TEST(BinaryConvolution, signs_of_most_differences) {
+  for (const int channels : {65534, 65535, 65536})
+    check_all_offers(
+        parse(fmt::format(
+            "graph (x: f32[1]) -> (y) {{\n b = const f32[1,{0},1,2] fill(-1)\n w = const f32[8,{0},1,1] "
+            "fill(1)\n y = BinaryConvolution(b, w) strides=[1,1] dilations=[1,1] pads_begin=[0,0] "
+            "pads_end=[0,0] pad_value=-1 {{\n body graph (a: f32[1,8,1,2]) -> (r) {{\n m = const f32[] "
+            "{{0.01}}\n k = const f32[] {{-700}}\n t = Multiply(a, m)\n r = Greater(t, k)\n }}\n }}\n}}\n",
+            channels)),
+        1);
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -186,7 +186,8 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
   const auto g = windows::geometry_of(v);
   const auto counted = g.taps() * (g.inputs / g.groups);
-  const auto thresholds = counted <= binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
+  // One less, so that there is a limit above all counts, where the sign is the same for every sum.
+  const auto thresholds = counted < binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
   std::string why;
   const auto epilogue = thresholds ? std::optional<gemm::Epilogue>(gemm::Epilogue{})
                                    : gemm::read_epilogue(v, Layout::channels_last, why);
