@@ -1,5 +1,9 @@
 /// Interpolate against the reference: modes, coordinates, roundings, layouts, ranks.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <functional>
+#include <memory>
 
 #include "tests/support/run_graph.h"
 
@@ -133,6 +137,30 @@ TEST(Resize, infinities) {
               "a) mode={} coordinate_transformation_mode={}\n}}\n",
               mode, coordinates)),
           1);
+}
+
+/// Places of elements beyond what 32 bits count. Of the input only the pages that are read exist.
+TEST(Resize, far_elements) {
+  const std::int64_t rows = std::int64_t{1} << 30;
+  const auto bytes = static_cast<std::size_t>(3 * rows) * sizeof(float);
+  void* memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space";
+  const std::unique_ptr<void, std::function<void(void*)>> owner(memory, [&](void* p) { ::munmap(p, bytes); });
+  const auto x = Tensor::wrap(ElementType::f32, {rows, 3}, memory);
+  std::vector<double> wanted;
+  for (std::int64_t i = 0; i < 12; ++i) {
+    static_cast<float*>(memory)[i / 3 * (rows / 4) * 3 + i % 3] = static_cast<float>(i + 1);
+    wanted.push_back(static_cast<double>(i + 1));
+  }
+  const auto graph =
+      parse(fmt::format("graph (x: f32[{},3]) -> (y) {{\n s = const i64[1] {{4}}\n a = const i64[1] {{0}}\n "
+                        "y = Interpolate(x, s, "
+                        "a) mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor\n}}\n",
+                        rows));
+  const auto run = run_graph(graph, {x});
+  EXPECT_EQ(to_doubles(run.outputs[0]), wanted);
+  EXPECT_NE(run.labels[0], "reference");
 }
 
 }  // namespace

@@ -297,7 +297,8 @@ void finish(Pass& p, bool f32) {
   const auto& t = p.columns;
   p.columns_copy = t.copies();
   p.columns_identity = t.identity();
-  if (!f32 || p.columns_identity || p.inner >= kFewElements) return;
+  // Places of elements are numbers of 32 bits, those of pixels as well, but these are multiplied in 64.
+  if (!f32 || p.columns_identity || p.inner >= kFewElements || p.row_in() > INT32_MAX) return;
   p.doubles = p.inner == 1 && p.columns_copy && t.out == 2 * t.in && t.taps == 1;
   for (std::int64_t o = 0; o < t.out && p.doubles; ++o)
     p.doubles = t.index[static_cast<std::size_t>(o)] == o / 2;
