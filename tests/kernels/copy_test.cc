@@ -86,5 +86,25 @@ TEST(Copies, blocks_and_channels) {
         ++seed);
 }
 
+/// As many axes as tensors of two elements along each may have and still be tensors that fit somewhere.
+TEST(Copies, many_axes) {
+  const auto list = [](const std::string& item, int count) {
+    std::string text = item;
+    for (int i = 1; i < count; ++i) text += ", " + item;
+    return text;
+  };
+  for (const int rank : {7, 8, 9})
+    check_kernels(
+        fmt::format("graph (x: f32[{0}]) -> (y) {{\n r = const i64[{1}] {{{0}}}\n y = Tile(x, r)\n}}\n",
+                    list("2", rank), rank),
+        500);
+  for (const int rank : {15, 16, 18}) {
+    std::string order;
+    for (int i = rank; i-- > 0;) order += std::to_string(i) + (i > 0 ? "," : "");
+    check_transpose(list("2", rank), order, "f32", 501);
+    check_transpose(list("2", rank), order, "u8", 502);
+  }
+}
+
 }  // namespace
 }  // namespace lamina::testing

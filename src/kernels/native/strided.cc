@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/limits.h"
 #include "base/parallel.h"
 #include "kernels/list.h"
 #include "kernels/native/copy_loops.h"
@@ -44,8 +45,8 @@ namespace {
 
 constexpr std::int64_t kGrainBytes = 131072;  // less than this is not worth a second thread
 constexpr std::int64_t kTile = 16;
-constexpr std::int64_t kRows = 64;  // of a transpose, taken by one piece of work
-constexpr std::size_t kMostAxes = 16;
+constexpr std::int64_t kRows = 64;                       // of a transpose, taken by one piece of work
+constexpr std::size_t kMostAxes = Limits::kElementBits;  // of 2 elements or more
 
 /// A short copy without a call.
 inline void copy_line(std::byte* dst, const std::byte* src, std::int64_t bytes) {
@@ -232,7 +233,7 @@ void copy_lines(const CopyJob& job, const T* src, T* dst) {
 
 template <class T>
 void copy_typed(const CopyJob& job, const T* src, T* dst) {
-  LAMINA_CHECK(job.dims.size() < kMostAxes, "a copy of {} axes", job.dims.size());
+  LAMINA_CHECK(job.dims.size() <= kMostAxes, "a copy of {} axes", job.dims.size());
   const auto dense = dense_axis(job);
   if (dense < job.dims.size())
     copy_transposed(job, dense, src, dst);
