@@ -31,5 +31,18 @@ TEST(Lrn, large_on_threads) {
       parse("graph (x: f32[1,8,90,70]) -> (y) {\n a = const i64[2] {2, 3}\n y = LRN(x, a) size=3\n}\n"), 2);
 }
 
+/// What is divided by is not always a positive number.
+TEST(Lrn, odd_numbers) {
+  for (const std::string how :
+       {"alpha=-5 beta=0.6 bias=1", "alpha=-5 beta=2 bias=1", "alpha=0 beta=0.6 bias=0",
+        "alpha=0.5 beta=0 bias=1", "alpha=0.5 beta=-0.6 bias=1"})
+    for (const std::string x : {"1, 2, 0, -3, 0.5", "inf, 2, 0, 0, 0", "1, nan, 0, 0, 0"})
+      check_all_offers(
+          parse(fmt::format("graph (q: f32[1]) -> (y) {{\n x = const f32[1,5,1] {{{}}}\n a = const "
+                            "i64[1] {{1}}\n y = LRN(x, a) size=3 {}\n}}\n",
+                            x, how)),
+          1);
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -141,5 +141,26 @@ TEST(Normalize, keeps_precision) {
       501);
 }
 
+/// Numbers whose squares f32 does not hold.
+TEST(Normalize, large_and_small_numbers) {
+  std::uint64_t seed = 700;
+  for (const std::string scale : {"1e25", "1e-25", "0"})
+    for (const std::string shape : {"2,3,5,7", "1,16,90,60", "2,4,100,200", "1,2,1,9000"})
+      for (const std::string axes : {"1, 2, 3", "1", "3", "2, 3", "2"})
+        for (const std::string op :
+             {"MVN(x, a) eps=1e-40", "MVN(x, a) eps_mode=outside_sqrt eps=1e-36",
+              "NormalizeL2(x, a) eps=1e-55", "NormalizeL2(x, a) eps_mode=max eps=1e-55", "GRN(x) bias=1e-50",
+              "GroupNormalization(x, g, g) num_groups=1 epsilon=1e-50"}) {
+          if (axes != "1" && op.find("x, a") == std::string::npos) continue;
+          check_all_offers(
+              parse(fmt::format(
+                  "graph (q: f32[{0}]) -> (y) {{\n s = const f32[] {{{1}}}\n x = Multiply(q, s)\n a = "
+                  "const i64[{2}] {{{3}}}\n g = const f32[{4}] fill(0.5)\n y = {5}\n}}\n",
+                  shape, scale, std::count(axes.begin(), axes.end(), ',') + 1, axes,
+                  shape.substr(2, shape.find(',', 2) - 2), op)),
+              ++seed);
+        }
+}
+
 }  // namespace
 }  // namespace lamina::testing

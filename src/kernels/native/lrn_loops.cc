@@ -1,6 +1,8 @@
 /// Local response normalisation in vector code; see lrn_loops.h.
 #include "kernels/native/lrn_loops.h"
 
+#include <cmath>
+
 #include "kernels/native/simd.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -74,12 +76,18 @@ struct One {
   HWY_INLINE V operator()(V b) const { return hn::Div(hn::Set(d, 1), b); }
 };
 struct Any {
-  V beta;
+  float beta;
   HWY_INLINE V operator()(V b) const {
-    const V power = vector_math::exp_of(d, hn::Neg(hn::Mul(beta, hn::Log(d, b))));
-    // The logarithm knows neither infinities nor what is not a number.
-    const V infinite = hn::Set(d, __builtin_huge_valf());
-    return hn::IfThenElse(hn::IsNaN(b), b, hn::IfThenElseZero(hn::Lt(b, infinite), power));
+    // The logarithm knows only positive finite numbers.
+    const auto usual = hn::And(hn::Gt(b, hn::Set(d, 1e-37f)), hn::Lt(b, hn::Set(d, __builtin_huge_valf())));
+    if (HWY_UNLIKELY(!hn::AllTrue(d, usual))) return one_by_one(b);
+    return vector_math::exp_of(d, hn::Neg(hn::Mul(hn::Set(d, beta), hn::Log(d, b))));
+  }
+  HWY_NOINLINE V one_by_one(V b) const {
+    HWY_ALIGN float values[kLanes];
+    hn::Store(b, d, values);
+    for (auto& v : values) v = static_cast<float>(::pow(double{v}, -double{beta}));
+    return hn::Load(d, values);
   }
 };
 
@@ -100,7 +108,7 @@ void divide(const float* x, const float* sums, float* y, std::int64_t count, flo
   if (beta == 0.75f) return divide_by(x, sums, y, count, b, s, ThreeQuarters());
   if (beta == 0.5f) return divide_by(x, sums, y, count, b, s, Half());
   if (beta == 1.0f) return divide_by(x, sums, y, count, b, s, One());
-  divide_by(x, sums, y, count, b, s, Any{hn::Set(d, beta)});
+  divide_by(x, sums, y, count, b, s, Any{beta});
 }
 
 LrnLoops make_table() {

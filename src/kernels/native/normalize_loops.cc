@@ -187,18 +187,40 @@ void scale_line(const float* x, float* y, std::int64_t count, float shift, float
   }
 }
 
-HWY_INLINE float divisor_of(const NormalizeShortLines& t, float v) {
+HWY_INLINE float root(float v) { return __builtin_sqrtf(v); }
+HWY_INLINE double root(double v) { return __builtin_sqrt(v); }
+
+template <class T>
+HWY_INLINE T divisor_of(const NormalizeShortLines& t, T v) {
+  const auto eps = static_cast<T>(t.eps);
   switch (t.divisor) {
     case NormalizeDivisor::one:
       break;
     case NormalizeDivisor::sqrt_of_v_plus_eps:
-      return __builtin_sqrtf(v + t.eps);
+      return root(v + eps);
     case NormalizeDivisor::sqrt_of_v_plus_eps_outside:
-      return __builtin_sqrtf(v) + t.eps;
+      return root(v) + eps;
     case NormalizeDivisor::sqrt_of_most:
-      return __builtin_sqrtf(v < t.eps ? t.eps : v);
+      return root(v < eps ? eps : v);
   }
   return 1;
+}
+
+/// In double, for squares beyond the range of f32.
+HWY_NOINLINE void exact_line(const NormalizeShortLines& t, const float* x, float* y) {
+  const auto count = static_cast<double>(t.count);
+  double mean = 0, v = 0;
+  if (!t.squares) {
+    for (std::int64_t i = 0; i < t.count; ++i) mean += double{x[i]};
+    mean /= count;
+  }
+  for (std::int64_t i = 0; i < t.count; ++i) v += (double{x[i]} - mean) * (double{x[i]} - mean);
+  if (!t.squares || t.mean_of_squares) v /= count;
+  const double divisor = divisor_of(t, v);
+  for (std::int64_t i = 0; i < t.count; ++i) {
+    const double z = (double{x[i]} - mean) / divisor;
+    y[i] = static_cast<float>((t.scale ? z * double{t.scale[i]} : z) + (t.bias ? double{t.bias[i]} : 0));
+  }
 }
 
 struct Both {
@@ -247,6 +269,10 @@ void short_lines(const NormalizeShortLines& t, std::int64_t begin, std::int64_t 
       // A first element far from the mean cancels digits: then once more about the mean.
       if (!(step * step < 64 * v)) v = sum_of(x, t.count, AddSquare{hn::Set(d, mean)}) * share;
       if (!(rest - rest == 0)) rest = 0;
+    }
+    if (HWY_UNLIKELY(t.divisor != NormalizeDivisor::one && !keeps_squares(v, t.eps))) {
+      exact_line(t, x, t.y + line * t.count);
+      continue;
     }
     const float factor = 1.0f / divisor_of(t, v);
     scale_line(x, t.y + line * t.count, t.count, mean, factor, -rest * factor, t.scale, t.bias);

@@ -16,6 +16,12 @@ enum class NormalizeDivisor : std::uint8_t {
   sqrt_of_most
 };
 
+/// Whether f32 has kept the digits of a sum (or a mean) of squares: they leave its range before their roots
+/// do. What is too small does not matter beside `eps`.
+constexpr bool keeps_squares(float squares, double eps) {
+  return squares < 1e30F && (squares > 1e-32F || eps >= 1e-13);
+}
+
 /// Lines that fit into the L1 cache, each normalised by itself.
 struct NormalizeShortLines {
   const float* x = nullptr;
@@ -23,7 +29,7 @@ struct NormalizeShortLines {
   std::int64_t count = 0;  ///< of a line
   NormalizeDivisor divisor = NormalizeDivisor::one;
   bool squares = false, mean_of_squares = false;
-  float eps = 0;
+  double eps = 0;
   const float *scale = nullptr, *bias = nullptr;  ///< per element, or null
 };
 

@@ -42,6 +42,18 @@ struct Moments {
   }
 };
 
+/// The same of numbers whose squares leave the range of f32.
+Moments exact_moments(const float* x, std::int64_t count, std::int64_t stride, bool squares_only) {
+  Moments m{static_cast<double>(count), 0, 0};
+  for (std::int64_t i = 0; i < count && !squares_only; ++i)
+    m.mean += static_cast<double>(x[i * stride]) / m.count;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double difference = static_cast<double>(x[i * stride]) - m.mean;
+    m.squares += difference * difference;
+  }
+  return m;
+}
+
 /// y = (x - shift) * factor + offset; shift and offset share the mean.
 struct Scaling {
   float shift, factor, offset;
@@ -102,6 +114,8 @@ class Normalizer {
     if (run) (*run)(y, y, first, count);
   }
   bool squares_only() const { return c_.measure == Measure::squares; }
+  /// A sum of squares in f32 will do; those of a mean alone do not count.
+  bool keeps(float squares) const { return c_.measure == Measure::mean || keeps_squares(squares, c_.eps); }
 
   // Lines.
   Moments line_moments(const float* x, std::int64_t count) const;
@@ -137,15 +151,19 @@ Moments Normalizer::line_moments(const float* x, std::int64_t count) const {
   Moments m;
   for (std::int64_t i = 0; i < count; i += kChunk) {
     const auto n = std::min(kChunk, count - i);
-    if (squares_only()) {
-      m.add_squares(static_cast<double>(n), static_cast<double>(loops_.line_squares(x + i, n)));
-      continue;
-    }
     float sum = 0, squares = 0;
-    loops_.line_moments(x + i, n, &sum, &squares);
-    m.add(static_cast<double>(n),
-          static_cast<double>(x[i]) + static_cast<double>(sum) / static_cast<double>(n),
-          static_cast<double>(squares));
+    if (squares_only())
+      squares = loops_.line_squares(x + i, n);
+    else
+      loops_.line_moments(x + i, n, &sum, &squares);
+    if (!keeps(squares))
+      m.add(exact_moments(x + i, n, 1, squares_only()), squares_only());
+    else if (squares_only())
+      m.add_squares(static_cast<double>(n), static_cast<double>(squares));
+    else
+      m.add(static_cast<double>(n),
+            static_cast<double>(x[i]) + static_cast<double>(sum) / static_cast<double>(n),
+            static_cast<double>(squares));
   }
   return m;
 }
@@ -182,7 +200,7 @@ void Normalizer::short_lines() const {
   lines.divisor = c_.divisor;
   lines.squares = squares_only();
   lines.mean_of_squares = c_.mean_of_squares;
-  lines.eps = static_cast<float>(c_.eps);
+  lines.eps = c_.eps;
   lines.scale = scale_;
   lines.bias = bias_;
   parallel_for(c_.outer, std::max<std::int64_t>(1, kGrain / c_.rows),
@@ -231,17 +249,21 @@ void Normalizer::column_moments(const float* x, std::int64_t rows, std::int64_t 
     const float* from = x + r * c_.columns;
     if (squares_only()) {
       loops_.column_squares(from, n, c_.columns, columns, chunk_squares);
-      for (std::int64_t i = 0; i < columns; ++i) squares[i] += static_cast<double>(chunk_squares[i]);
+      for (std::int64_t i = 0; i < columns; ++i)
+        squares[i] += keeps(chunk_squares[i]) ? static_cast<double>(chunk_squares[i])
+                                              : exact_moments(from + i, n, c_.columns, true).squares;
       continue;
     }
     loops_.column_moments(from, n, c_.columns, columns, sums, chunk_squares);
     const auto count = static_cast<double>(n), before = static_cast<double>(r);
     const double share = count / (before + count), both = before * share;
     for (std::int64_t i = 0; i < columns; ++i) {
-      const double chunk_mean = static_cast<double>(from[i]) + static_cast<double>(sums[i]) / count;
-      const double difference = r == 0 ? 0 : chunk_mean - mean[i];
-      squares[i] += static_cast<double>(chunk_squares[i]) + difference * difference * both;
-      mean[i] = r == 0 ? chunk_mean : mean[i] + difference * share;
+      Moments chunk{count, static_cast<double>(from[i]) + static_cast<double>(sums[i]) / count,
+                    static_cast<double>(chunk_squares[i])};
+      if (!keeps(chunk_squares[i])) chunk = exact_moments(from + i, n, c_.columns, false);
+      const double difference = r == 0 ? 0 : chunk.mean - mean[i];
+      squares[i] += chunk.squares + difference * difference * both;
+      mean[i] = r == 0 ? chunk.mean : mean[i] + difference * share;
     }
   }
 }
