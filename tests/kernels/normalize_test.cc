@@ -162,5 +162,25 @@ TEST(Normalize, large_and_small_numbers) {
         }
 }
 
+/// The mean of infinities of one sign is infinite, wherever they stand.
+TEST(Normalize, infinite_means) {
+  for (const std::string shape : {"1,2,5,7", "1,2,1,9000", "1,8,200,100", "1,40,60,8"})
+    for (const std::string axes : {"1", "3", "2, 3"})
+      for (const std::string at : {"0", "1", "200", "-1"})
+        for (const std::string value : {"inf", "-inf"}) {
+          const auto text = fmt::format(
+              "graph (x: f32[{0}]) -> (y) {{\n n = const i64[1] {{-1}}\n f = Reshape(x, n)\n i = const "
+              "i64[1] "
+              "{{{1}}}\n u = const f32[1] {{{2}}}\n k = const i64[] {{0}}\n g = ScatterUpdate(f, i, u, k)\n "
+              "s = "
+              "const i64[4] {{{0}}}\n z = Reshape(g, s)\n a = const i64[{3}] {{{4}}}\n y = MVN(z, a) "
+              "normalize_variance=false\n}}\n",
+              shape, at == "200" && shape == "1,2,5,7" ? "33" : at, value,
+              std::count(axes.begin(), axes.end(), ',') + 1, axes);
+          SCOPED_TRACE(text);
+          check_all_offers(parse(text), 1);
+        }
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -52,8 +52,11 @@ struct AddSquare {
   }
 };
 
+/// What sums are taken about: 0 instead of an infinity, of which the mean is one, too, and not NaN.
+HWY_INLINE V pivot(V x) { return hn::IfThenElseZero(hn::IsFinite(x), x); }
+
 void line_moments(const float* x, std::int64_t count, float* sum, float* squares) {
-  *sum = sum_of(x, count, AddDifference{hn::Set(d, x[0])});
+  *sum = sum_of(x, count, AddDifference{pivot(hn::Set(d, x[0]))});
   *squares = sum_of(x, count, AddSquare{hn::Set(d, x[0] + *sum / static_cast<float>(count))});
 }
 
@@ -109,7 +112,7 @@ struct ColumnSums {
   HWY_INLINE void moments(float* sums, float* squares) const {
     V from[kVectors], sum_of_column[kVectors];
     LAMINA_UNROLL
-    for (int k = 0; k < kVectors; ++k) from[k] = load(x, k);
+    for (int k = 0; k < kVectors; ++k) from[k] = pivot(load(x, k));
     sum<AddDifference>(from, sum_of_column);
     const V share = hn::Set(d, 1.0f / static_cast<float>(rows));
     LAMINA_UNROLL
@@ -261,7 +264,7 @@ void short_lines(const NormalizeShortLines& t, std::int64_t begin, std::int64_t 
     if (t.squares) {
       v = line_squares(x, t.count) * (t.mean_of_squares ? share : 1.0f);
     } else {
-      const Both sums = both_sums(x, t.count, hn::Set(d, x[0]));
+      const Both sums = both_sums(x, t.count, pivot(hn::Set(d, x[0])));
       const float step = sums.sum * share;
       mean = x[0] + step;
       rest = step - (mean - x[0]);  // what rounding took from the mean

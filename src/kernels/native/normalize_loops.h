@@ -35,7 +35,7 @@ struct NormalizeShortLines {
 
 struct NormalizeLoops {
   void (*short_lines)(const NormalizeShortLines& lines, std::int64_t begin, std::int64_t end) = nullptr;
-  /// *sum: of x[i] - x[0]; *squares: of (x[i] - mean)^2.
+  /// *sum: of x[i] - x[0], where that is finite, else of x[i]; *squares: of (x[i] - mean)^2.
   void (*line_moments)(const float* x, std::int64_t count, float* sum, float* squares) = nullptr;
   /// Sum of x[i]^2.
   float (*line_squares)(const float* x, std::int64_t count) = nullptr;

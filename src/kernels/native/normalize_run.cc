@@ -16,6 +16,12 @@ constexpr std::int64_t kMostParts = 32;
 using Measure = NormalizeCode::Measure;
 using Affine = NormalizeCode::Affine;
 
+/// Of two parts' means, `share` of all elements being in the other part. Infinite ones stay.
+double merged_mean(double mean, double other, double share) {
+  const double difference = other - mean;
+  return std::isfinite(difference) ? mean + difference * share : mean + other;
+}
+
 /// Mean and sum of squared differences to it, or the sum of squares alone.
 struct Moments {
   double count = 0, mean = 0, squares = 0;
@@ -26,7 +32,7 @@ struct Moments {
       return;
     }
     const double all = count + n, difference = other_mean - mean;
-    mean += difference * (n / all);
+    mean = merged_mean(mean, other_mean, n / all);
     squares += other_squares + difference * difference * (count * n / all);
     count = all;
   }
@@ -263,7 +269,7 @@ void Normalizer::column_moments(const float* x, std::int64_t rows, std::int64_t 
       if (!keeps(chunk_squares[i])) chunk = exact_moments(from + i, n, c_.columns, false);
       const double difference = r == 0 ? 0 : chunk.mean - mean[i];
       squares[i] += chunk.squares + difference * difference * both;
-      mean[i] = r == 0 ? chunk.mean : mean[i] + difference * share;
+      mean[i] = r == 0 ? chunk.mean : merged_mean(mean[i], chunk.mean, share);
     }
   }
 }
