@@ -196,5 +196,18 @@ TEST(Pooling, large_on_threads) {
       601);
 }
 
+/// A sum in f32 of as many positions would be off by percents: the numbers get lost beside it.
+TEST(Pooling, means_of_large_windows_on_every_offer) {
+  for (const std::string shape : {"1,9,1024,1024", "1,3,64,20000", "1,16,1,1000000"}) {
+    const auto dims = shape.substr(shape.find(',', 2) + 1);
+    for (const std::string pool :
+         {"AvgPool(x) strides=[1,1] kernel=", "AvgPool(x) strides=[2,2] kernel=", "AdaptiveAvgPool(x, s)"})
+      check_all_offers(parse("graph (q: f32[1]) -> (y) {\n x = const f32[" + shape +
+                             "] fill(0.1)\n s = const i64[2] {1, 1}\n y = " + pool +
+                             (pool.back() == '=' ? "[" + dims + "]" : "") + "\n}\n"),
+                       1);
+  }
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -60,5 +60,16 @@ TEST(Reduce, extremes) {
     }
 }
 
+/// In f32 the sum of a large picture's pixels would lose them.
+TEST(Reduce, means_of_large_pictures) {
+  for (const std::string shape : {"1,8,1024,1024", "1,3,500,2000", "1,16,1000000"})
+    check_all_offers(
+        parse(fmt::format(
+            "graph (q: f32[1]) -> (y) {{\n x = const f32[{}] fill(0.1)\n a = const i64[{}] {{{}}}\n y "
+            "= ReduceMean(x, a) keep_dims=true\n}}\n",
+            shape, shape == "1,16,1000000" ? 1 : 2, shape == "1,16,1000000" ? "2" : "2, 3")),
+        1);
+}
+
 }  // namespace
 }  // namespace lamina::testing

@@ -46,10 +46,7 @@ struct Sum {
   static HWY_INLINE V add(V sum, V x) {
     return hn::Add(sum, x);
   }
-  template <class T>
-  static HWY_INLINE T add_one(T sum, T x) {
-    return sum + x;
-  }
+  static HWY_INLINE double add_one(double sum, double x) { return sum + x; }
 };
 
 HWY_INLINE std::int64_t size_of(const PoolRow& r, const PoolRange& x) {
@@ -63,14 +60,14 @@ HWY_INLINE float share(const PoolRow& r, const PoolRange& x) {
   return n == 0 ? 0.0f : 1.0f / static_cast<float>(n);
 }
 
-/// A window as offsets from its first position; large ones as runs along the last axis.
+/// A window as offsets from its first position; those of many as runs along the last axis.
 struct Positions {
-  static constexpr std::int64_t kMost = 64;
+  static constexpr std::int64_t kList = 64, kMost = 1024;
   std::int64_t offsets[kMost];
   std::int64_t runs = 0, run_count = 1, run_step = 0;  ///< runs: used offsets
 
   HWY_INLINE void set(const PoolRow& r, const PoolRange& x, std::int64_t x_stride) {
-    const bool list = size_of(r, x) <= kMost;
+    const bool list = size_of(r, x) <= kList;
     run_count = list ? 1 : x.count;
     run_step = x.step * x_stride;
     runs = 0;
@@ -90,12 +87,6 @@ HWY_INLINE bool too_large(const PoolRow& r) {
   return static_cast<std::int64_t>(r.z.count) * r.y.count > Positions::kMost;
 }
 
-/// Nor are means of so many numbers: a sum in floats would lose too much.
-template <class Op>
-HWY_INLINE bool too_large(const PoolRow& r, const PoolRange& x) {
-  return Op::kMean && size_of(r, x) > 65536;
-}
-
 /// add(load(offset, k), k) over the positions of a window.
 template <int kCount, class Load, class Add>
 HWY_INLINE void visit(const Positions& p, const Load& load, const Add& add) {
@@ -113,10 +104,36 @@ HWY_INLINE void visit(const Positions& p, const Load& load, const Add& add) {
     }
 }
 
+/// The same added to sums[k]. Large windows are summed by parts of a line and by lines: small numbers would
+/// get lost beside the sum of all before them.
+template <int kCount, class D, class V, class Load>
+HWY_INLINE void sum_up(D d, const Positions& p, V (&sums)[kCount], const Load& load) {
+  constexpr std::int64_t kPart = 1024;
+  if (p.run_count == 1)
+    return visit<kCount>(p, load, [&](V x, int k) HWY_ATTR { sums[k] = hn::Add(sums[k], x); });
+  for (std::int64_t i = 0; i < p.runs; ++i) {
+    V line[kCount];
+    for (auto& s : line) s = hn::Zero(d);
+    for (std::int64_t from = 0; from < p.run_count; from += kPart) {
+      const auto end = p.run_count - from < kPart ? p.run_count : from + kPart;
+      V part[kCount];
+      for (auto& s : part) s = hn::Zero(d);
+      for (auto at = from; at < end; ++at) {
+        LAMINA_UNROLL
+        for (int k = 0; k < kCount; ++k) part[k] = hn::Add(part[k], load(p.offsets[i] + at * p.run_step, k));
+      }
+      for (int k = 0; k < kCount; ++k) line[k] = hn::Add(line[k], part[k]);
+    }
+    for (int k = 0; k < kCount; ++k) sums[k] = hn::Add(sums[k], line[k]);
+  }
+}
+
 /// best[k] over the positions of a window: load(offset, k).
 template <class Op, int kCount, class D, class V, class Load>
 HWY_INLINE void reduce(D d, const Positions& p, V (&best)[kCount], const Load& load) {
-  if constexpr (Op::kMean || !hwy::IsFloat<hn::TFromD<D>>()) {
+  if constexpr (Op::kMean) {
+    sum_up<kCount>(d, p, best, load);
+  } else if constexpr (!hwy::IsFloat<hn::TFromD<D>>()) {
     visit<kCount>(p, load, [&](V x, int k) HWY_ATTR { best[k] = Op::add(best[k], x); });
   } else {
     // A sum is NaN where an element is: cheaper than asking each of them.
@@ -163,14 +180,14 @@ HWY_INLINE void block(D d, const Positions& p, const Same& same, const T* in, T*
 template <class Op, class T>
 HWY_INLINE T one(const PoolRow& r, const PoolRange& x, const T* in, std::int64_t x_stride) {
   in += first_position(r, x, x_stride);
-  using Number = std::conditional_t<Op::kMean, double, T>;
-  Number best = Op::kMean ? Number(0) : Number(*in);
+  std::conditional_t<Op::kMean, double, T> best = 0;  // sums of large windows keep small numbers
+  if constexpr (!Op::kMean) best = *in;
   for (std::int64_t k = 0; k < r.z.count; ++k)
     for (std::int64_t j = 0; j < r.y.count; ++j) {
       const T* row = in + k * r.z.step * r.z_stride + j * r.y.step * r.y_stride;
-      for (std::int64_t i = 0; i < x.count; ++i) best = Op::add_one(best, Number(row[i * x.step * x_stride]));
+      for (std::int64_t i = 0; i < x.count; ++i) best = Op::add_one(best, row[i * x.step * x_stride]);
     }
-  if constexpr (Op::kMean) best *= share(r, x);
+  if constexpr (Op::kMean) return static_cast<T>(best * double{share(r, x)});
   return static_cast<T>(best);
 }
 
@@ -207,7 +224,7 @@ void pixels(const PoolRow& r) {
   for (std::int64_t o = 0; o < r.count;) {
     const auto& x = r.x[o];
     T* to = out + o * r.channels;
-    if (size_of(r, x) == 0 || one_by_one || too_large<Op>(r, x)) {
+    if (size_of(r, x) == 0 || one_by_one) {
       for (std::int64_t c = 0; c < r.channels; ++c)
         to[c] = size_of(r, x) > 0 ? one<Op>(r, x, in + c, r.channels)
                 : Op::kMean       ? T(0)
@@ -277,8 +294,7 @@ void line(const PoolRow& r) {
                                       : hwy::LowestValue<float>();
   };
   auto done = r.whole_begin;
-  if (r.whole_begin < r.whole_end && r.z.count * r.y.count > 0 && !too_large(r) &&
-      !too_large<Op>(r, r.x[r.whole_begin])) {
+  if (r.whole_begin < r.whole_end && r.z.count * r.y.count > 0 && !too_large(r)) {
     const auto& x = r.x[r.whole_begin];
     Positions positions;
     positions.set(r, x, 1);

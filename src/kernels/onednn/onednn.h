@@ -54,7 +54,7 @@ struct PostOps {
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
 
 /// oneDNN adds the numbers of a window one after the other, in floats: of more than these too much gets lost.
-inline constexpr std::size_t kMostAdded = 65536;
+inline constexpr std::size_t kMostAdded = 1 << 14;
 
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
 double filled_lanes(std::int64_t count);
