@@ -57,7 +57,7 @@ Rule signs_are_booleans() {
   const auto conv = is<BinaryConvolution>();
   return rule("binarise-once", "Signs that BinaryConvolutions ask of one another or together are booleans",
               RuleSet::runtime, conv)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<SignReaders> {
         const Graph& g = m.graph();
         const auto x = m.node(conv).inputs[0];
         if (g.type(x).element != ElementType::f32)
@@ -67,18 +67,16 @@ Rule signs_are_booleans() {
         const auto producer = g.producer(x);
         if (readers->count < 2 && !(producer.valid() && g.node(producer).op.is<BinaryConvolution>()))
           return Verdict::no("{} comes from no BinaryConvolution, and its signs are read once", m.label(x));
-        return Verdict::yes();
+        return *readers;
       })
-      .make([=](Rewrite& r) {
-        const Graph& g = r.graph();
-        const Node n = g.node(r.match().id(conv));  // references do not outlive what is added
-        auto signs = sign_readers(g, n.inputs[0])->signs;
-        if (!signs.valid()) {
-          r.named_after_text(g.value(n.inputs[0]).name + "/signs");
-          signs = r.add(Greater{}, {n.inputs[0], r.constant(Tensor::scalar(0.0F))});
-        }
+      .make([=](Rewrite& r, const SignReaders& readers) {
+        const Node n = r.graph().node(r.match().id(conv));  // references do not outlive what is added
         auto inputs = n.inputs;
-        inputs[0] = signs;
+        inputs[0] = readers.signs;
+        if (!inputs[0].valid()) {
+          r.named_after_text(r.graph().value(n.inputs[0]).name + "/signs");
+          inputs[0] = r.add(Greater{}, {n.inputs[0], r.constant(Tensor::scalar(0.0F))});
+        }
         r.named_after(conv);
         r.replace(r.add(n.op, std::move(inputs), n.bodies));
       });
@@ -89,12 +87,9 @@ Rule levels_are_compared() {
   const TwoLevels words;
   const auto quantized = words.quantized.used_once(), zero = constant();
   const auto sign = is<Greater>(quantized, zero);
-  const auto asked = [=](const Match& m) {
-    return questions(m, words, static_cast<std::size_t>(m.shape(words.x)[1].size()));
-  };
   return rule("binarise-by-comparison", "The sign of a FakeQuantize with two levels is a comparison",
               RuleSet::runtime, sign)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<Tensor> {
         const auto& x = m.type(words.x);
         if (x.element != ElementType::f32) return Verdict::no("{} is not f32", m.label(words.x));
         if (!x.shape.ranked() || x.shape.rank() < 2 || !x.shape[1].known())
@@ -103,17 +98,15 @@ Rule levels_are_compared() {
           return Verdict::no("{} is not 0", m.label(zero));
         if (auto v = does_not_grow(m.label(zero), m.shape(zero), x.shape); !v) return v;
         if (auto v = ranges_are_by_channel(m, words); !v) return v;
-        const auto channels = asked(m);
+        const auto channels = questions(m, words, static_cast<std::size_t>(x.shape[1].size()));
         if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
         if (std::any_of(channels->begin(), channels->end(), [](const Question& q) { return q.inverted; }))
           return Verdict::no("{} falls", m.label(quantized));
-        return Verdict::yes();
+        return thresholds_of(*channels, x.shape.rank());
       })
-      .make([=](Rewrite& r) {
-        const Match& m = r.match();
-        const auto thresholds = thresholds_of(*asked(m), m.shape(words.x).rank());
+      .make([=](Rewrite& r, const Tensor& thresholds) {
         r.named_after(quantized);
-        r.replace(r.add(Greater{}, {m.value(words.x), r.constant(thresholds)}));
+        r.replace(r.add(Greater{}, {r.match().value(words.x), r.constant(thresholds)}));
       });
 }
 

@@ -66,18 +66,14 @@ ValueId moved_back(Rewrite& r, ValueId v, const PermutedInput& how, const Ints& 
 }
 
 /// The node without the Transposes by `order` before it: is there such a node?
-struct Moved {
-  Verdict verdict;
-  Permuted made;
-};
-Moved without_transposes(const Match& m, NodeId id, const Ints& order) {
+Found<Permuted> without_transposes(const Match& m, NodeId id, const Ints& order) {
   const Node& n = m.graph().node(id);
   auto [verdict, made] = permuted(m.graph(), n, order);
   if (!verdict)
-    return {Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason()), {}};
-  for (std::size_t i = 1; i < n.inputs.size() && verdict; ++i)
-    verdict = can_move_back(m, n, i, made.inputs[i], order);
-  return {std::move(verdict), std::move(made)};
+    return Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason());
+  for (std::size_t i = 1; i < n.inputs.size(); ++i)
+    if (auto v = can_move_back(m, n, i, made.inputs[i], order); !v) return v;
+  return std::move(made);
 }
 
 /// Adds it; `x` is its input 0.
@@ -108,31 +104,33 @@ struct Run {
   std::vector<NodeId> nodes;  ///< from the Transpose on
 };
 
-/// The run without its Transpose: how the axes of its result lie then, or why that cannot be.
-struct WithoutTranspose {
-  Verdict verdict = Verdict::yes();
-  Ints order;
+/// The run without its Transpose.
+struct Straight {
+  Run run;
+  std::vector<Permuted> made;  ///< for each node
+  Ints order;                  ///< how the axes of the result lie then
 };
-WithoutTranspose without_transpose(const Match& m, const Run& run) {
-  WithoutTranspose out{Verdict::yes(), run.order};
-  for (std::size_t i = 0; i < run.nodes.size() && out.verdict; ++i) {
-    const auto y = m.graph().node(run.nodes[i]).outputs[0];
-    if (i + 1 < run.nodes.size()) out.verdict = read_only_by(m.graph(), y, run.nodes[i + 1]);
-    if (!out.verdict) break;
-    auto moved = without_transposes(m, run.nodes[i], out.order);
-    out.verdict = std::move(moved.verdict);
-    if (out.verdict) out.order = moved.made.outputs[0];
+Found<Straight> without_transpose(const Match& m, Run run) {
+  Straight out{std::move(run), {}, {}};
+  out.order = out.run.order;
+  const auto& nodes = out.run.nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (i + 1 < nodes.size())
+      if (auto v = read_only_by(m.graph(), m.graph().node(nodes[i]).outputs[0], nodes[i + 1]); !v) return v;
+    auto made = without_transposes(m, nodes[i], out.order);
+    if (!made) return made.verdict();
+    out.order = made->outputs[0];
+    out.made.push_back(std::move(made).take());
   }
   return out;
 }
 
-ValueId add_without_transpose(Rewrite& r, const Run& run) {
-  ValueId running = run.x;
-  Ints order = run.order;
-  for (auto id : run.nodes) {
-    const auto made = without_transposes(r.match(), id, order).made;
-    running = add_moved(r, id, made, running, order);
-    order = made.outputs[0];
+ValueId add(Rewrite& r, const Straight& found) {
+  ValueId running = found.run.x;
+  Ints order = found.run.order;
+  for (std::size_t i = 0; i < found.made.size(); ++i) {
+    running = add_moved(r, found.run.nodes[i], found.made[i], running, order);
+    order = found.made[i].outputs[0];
   }
   return running;
 }
@@ -152,23 +150,21 @@ void add_pair(Rules& rules) {
   rules.push_back(rule("cancel-transposes",
                        "Drops two Transposes when what lies between them works on the axes as they were",
                        RuleSet::portable, last)
-                      .when([=](const Match& m) -> Verdict {
+                      .when([=](const Match& m) -> Found<Straight> {
                         const Graph& g = m.graph();
                         const auto run = run_of(m, x, first, links);
                         if (!run.nodes.empty())
                           if (auto v = read_only_by(g, g.node(run.nodes.back()).outputs[0], m.root()); !v)
                             return v;
-                        const auto end = without_transpose(m, run);
-                        if (!end.verdict) return end.verdict;
-                        if (*transpose_order(g, m.root_node()) != inverse(end.order))
+                        const auto found = without_transpose(m, run);
+                        if (found && *transpose_order(g, m.root_node()) != inverse(found->order))
                           return Verdict::no("{} does not undo {}", m.label(last), m.label(first));
-                        return Verdict::yes();
+                        return found;
                       })
-                      .make([=](Rewrite& r) {
-                        const auto run = run_of(r.match(), x, first, links);
-                        if (run.nodes.empty())
+                      .make([=](Rewrite& r, const Straight& found) {
+                        if (found.made.empty())
                           r.note("undoes '" + r.graph().label(r.match().id(first)) + "'");
-                        r.replace(add_without_transpose(r, run));
+                        r.replace(add(r, found));
                       }));
 }
 
@@ -207,19 +203,17 @@ void add_before_reduction(Rules& rules) {
   rules.push_back(rule("drop-transpose-before-reduction",
                        "Drops a Transpose when the axes that it moves are reduced behind it",
                        RuleSet::portable, root)
-                      .when([=](const Match& m) -> Verdict {
+                      .when([=](const Match& m) -> Found<Straight> {
                         const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
-                        const auto end = without_transpose(m, whole(m));
-                        if (!end.verdict) return end.verdict;
-                        if (!moves_ones_only(shape, end.order) || !reshape_pattern(shape))
+                        const auto found = without_transpose(m, whole(m));
+                        if (found && (!moves_ones_only(shape, found->order) || !reshape_pattern(shape)))
                           return Verdict::no("the axes that stay change places in {}", m.label(first));
-                        return Verdict::yes();
+                        return found;
                       })
-                      .make([=](Rewrite& r) {
+                      .make([=](Rewrite& r, const Straight& found) {
                         const auto& shape = r.graph().type(r.match().root_node().outputs[0]).shape;
-                        const auto pattern = *reshape_pattern(shape);
-                        const auto y = add_without_transpose(r, whole(r.match()));
-                        r.replace(r.add(Reshape{}, {y, r.constant(ints_tensor(pattern))}));
+                        const auto pattern = ints_tensor(*reshape_pattern(shape));
+                        r.replace(r.add(Reshape{}, {add(r, found), r.constant(pattern)}));
                       }));
 }
 
@@ -242,7 +236,7 @@ void add_operands(Rules& rules) {
   const auto root = node("operator", joins_transposes, {left});
   rules.push_back(rule("join-operand-transposes", "Transposes the result once instead of all operands",
                        RuleSet::portable, root)
-                      .when([=](const Match& m) -> Verdict {
+                      .when([=](const Match& m) -> Found<Permuted> {
                         const Graph& g = m.graph();
                         const auto order = *transpose_order(g, m.node(left));
                         for (auto v : m.root_node().inputs) {
@@ -251,12 +245,11 @@ void add_operands(Rules& rules) {
                             return Verdict::no("{} and {} have different orders", m.label(left), m.label(v));
                           if (auto read = read_only_by(g, v, m.root()); !read) return read;
                         }
-                        return without_transposes(m, m.root(), order).verdict;
+                        return without_transposes(m, m.root(), order);
                       })
-                      .make([=](Rewrite& r) {
+                      .make([=](Rewrite& r, const Permuted& made) {
                         const Match& m = r.match();
                         const auto order = *transpose_order(r.graph(), m.node(left));
-                        const auto made = without_transposes(m, m.root(), order).made;
                         const auto y = add_moved(r, m.root(), made, m.value(x), order);
                         r.named_after(left);
                         r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(made.outputs[0]))}));

@@ -99,7 +99,8 @@ Verdict read_only_here(const Graph& g, const Branch& b, NodeId join) {
 }
 
 /// The branches, or why they are no grouped convolution.
-Verdict branches_of(const Graph& g, NodeId join_id, std::vector<Branch>& branches) {
+Found<std::vector<Branch>> branches_of(const Graph& g, NodeId join_id) {
+  std::vector<Branch> branches;
   const Node& join = g.node(join_id);
   for (std::size_t i = 0; i < join.inputs.size(); ++i) {
     auto b = branch_to(g, join.inputs[i]);
@@ -118,7 +119,7 @@ Verdict branches_of(const Graph& g, NodeId join_id, std::vector<Branch>& branche
     if (auto v = activations_alike(g, first, b); !v) return v;
     if (auto v = read_only_here(g, b, join_id); !v) return v;
   }
-  return Verdict::yes();
+  return branches;
 }
 
 /// Input `slot` of all the convolutions, one behind the other.
@@ -133,12 +134,9 @@ Tensor joined(const Graph& g, const std::vector<Branch>& branches, std::size_t s
   return out;
 }
 
-void make_grouped(Rewrite& r) {
+void make_grouped(Rewrite& r, const std::vector<Branch>& branches) {
   const Graph& g = r.graph();
-  std::vector<Branch> branches;
-  const auto verdict = branches_of(g, r.match().root(), branches);
-  LAMINA_CHECK(verdict, "{}", verdict.reason());
-  const Branch first = branches[0];
+  const Branch& first = branches[0];
   const Node conv = g.node(first.conv);
   for (const auto& b : branches) {
     r.absorb(b.conv);
@@ -170,10 +168,7 @@ void add_fuse_group_conv(Rules& rules) {
   rules.push_back(rule("fuse-group-conv",
                        "Equal convolutions of a tensor's parts, joined in order, are one grouped convolution",
                        RuleSet::portable, node("Concat", joins_branches, {}))
-                      .when([](const Match& m) -> Verdict {
-                        std::vector<Branch> branches;
-                        return branches_of(m.graph(), m.root(), branches);
-                      })
+                      .when([](const Match& m) { return branches_of(m.graph(), m.root()); })
                       .make(make_grouped));
 }
 

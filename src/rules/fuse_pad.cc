@@ -26,7 +26,7 @@ std::optional<double> filler(const Graph& g, const Node& pad) {
   return has_input(pad, 3) ? uniform_value(g, pad.inputs[3]) : 0.0;
 }
 
-Verdict spatial_pads(const Match& m, const Pattern& pad, Pads& pads) {
+Found<Pads> spatial_pads(const Match& m, const Pattern& pad) {
   const auto begin = constant_ints(m.graph(), m.node(pad), 1), end = constant_ints(m.graph(), m.node(pad), 2);
   if (!begin || !end) return Verdict::no("the sizes of {} are not constants", m.label(pad));
   if (begin->size() < 3) return Verdict::no("{} pads no pictures", m.label(pad));
@@ -34,17 +34,7 @@ Verdict spatial_pads(const Match& m, const Pattern& pad, Pads& pads) {
     if ((*begin)[i] < 0 || (*end)[i] < 0) return Verdict::no("{} crops axis {}", m.label(pad), i);
     if (i < 2 && ((*begin)[i] != 0 || (*end)[i] != 0)) return Verdict::no("{} pads axis {}", m.label(pad), i);
   }
-  pads.begin.assign(begin->begin() + 2, begin->end());
-  pads.end.assign(end->begin() + 2, end->end());
-  return Verdict::yes();
-}
-
-/// The same, once they are known to be there.
-Pads pads_of(const Match& m, const Pattern& pad) {
-  Pads pads;
-  const auto verdict = spatial_pads(m, pad, pads);
-  LAMINA_CHECK(verdict, "{}", verdict.reason());
-  return pads;
+  return Pads{{begin->begin() + 2, begin->end()}, {end->begin() + 2, end->end()}};
 }
 
 /// The window's own pads are numbers.
@@ -98,21 +88,20 @@ void add_fuse_pad(Rules& rules) {
   rules.push_back(
       rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
            RuleSet::portable, conv)
-          .when([=](const Match& m) -> Verdict {
-            Pads pads;
+          .when([=](const Match& m) -> Found<Pads> {
             if (filler(m.graph(), m.node(pad)) != 0.0)
               return Verdict::no("{} does not pad by 0", m.label(pad));
-            if (auto v = spatial_pads(m, pad, pads); !v) return v;
+            const auto pads = spatial_pads(m, pad);
+            if (!pads) return pads;
             if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
             if (auto v = is_explicit(m, conv, m.op<Convolution>(conv)); !v) return v;
             const auto* w = m.graph().constant(m.node(conv).inputs[1]);
             if (is_float(m.type(x).element) && !(w && all_finite(*w)))
               return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
-            return Verdict::yes();
+            return pads;
           })
-          .make([=](Rewrite& r) {
+          .make([=](Rewrite& r, const Pads& pads) {
             const Match& m = r.match();
-            const auto pads = pads_of(m, pad);
             auto op = m.op<Convolution>(conv);
             widen(op, pads);
             auto inputs = m.node(conv).inputs;
@@ -123,8 +112,7 @@ void add_fuse_pad(Rules& rules) {
   rules.push_back(
       rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
            RuleSet::portable, pool)
-          .when([=](const Match& m) -> Verdict {
-            Pads pads;
+          .when([=](const Match& m) -> Found<Pads> {
             const auto number = filler(m.graph(), m.node(pad));
             const auto* mean = m.node(pool).op.as<AvgPool>();
             const auto* most = m.node(pool).op.as<MaxPool>();
@@ -132,18 +120,16 @@ void add_fuse_pad(Rules& rules) {
             if (most && number != -INFINITY)
               return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
                                  m.label(pad));
-            if (auto v = spatial_pads(m, pad, pads); !v) return v;
+            const auto pads = spatial_pads(m, pad);
+            if (!pads) return pads;
             if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-            if (mean) {
-              if (auto v = is_explicit(m, pool, *mean); !v) return v;
-              return joins_mean(m, pool, *mean);
-            }
-            if (auto v = is_explicit(m, pool, *most); !v) return v;
-            return joins_maximum(m, pool, *most, pads);
+            if (auto v = mean ? is_explicit(m, pool, *mean) : is_explicit(m, pool, *most); !v) return v;
+            if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, *most, *pads); !v)
+              return v;
+            return pads;
           })
-          .make([=](Rewrite& r) {
+          .make([=](Rewrite& r, const Pads& pads) {
             const Match& m = r.match();
-            const auto pads = pads_of(m, pad);
             const Node& n = m.node(pool);
             Op op;
             if (const auto* mean = n.op.as<AvgPool>()) {

@@ -81,17 +81,14 @@ Rule fold_scale_before() {
   const auto x = variable(), s = constant_only();
   const auto scaled = either({is<Multiply>(x, s).any_order().used_once(), is<Divide>(x, s).used_once()});
   const auto fq = fake_quantize(scaled);
-  const auto factor = [=](const Match& m) {
-    const double v = uniform_value(m.graph(), m.value(s)).value_or(NAN);
-    return m.node(scaled).op.is<Divide>() ? 1 / v : v;
-  };
   return rule("fold-scale-before-fakequantize",
               "Scales the input range instead of the input, by powers of two", RuleSet::portable, fq)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<double> {
         Ranges ranges;
         if (auto v = read_ranges(m, fq, ranges); !v) return v;
         if (auto v = does_not_grow(m.label(s), m.shape(s), m.shape(x)); !v) return v;
-        const double f = factor(m);
+        const double v = uniform_value(m.graph(), m.value(s)).value_or(NAN);
+        const double f = m.node(scaled).op.is<Divide>() ? 1 / v : v;
         if (std::isnan(f)) return Verdict::no("{} holds more than one number", m.label(s));
         if (f < 0) return Verdict::no("a factor of {} turns the levels round, and ties with them", f);
         if (!power_of_two(f))
@@ -100,13 +97,12 @@ Rule fold_scale_before() {
           for (double v : end)
             if (!is_normal(v) || !is_normal(v / f))
               return Verdict::no("a range of {} / {} is not exact", v, f);
-        return Verdict::yes();
+        return f;
       })
-      .make([=](Rewrite& r) {
+      .make([=](Rewrite& r, const double& f) {
         const Match& m = r.match();
         auto inputs = m.node(fq).inputs;
         inputs[0] = m.value(x);
-        const double f = factor(m);
         for (std::size_t i = 1; i < 3; ++i) {
           const auto& t = *m.graph().constant(inputs[i]);
           auto values = to_doubles(t);

@@ -14,10 +14,12 @@ Pattern reshaping(Patterns inputs) {
   });
 }
 
-Verdict order_known(const Match& m, const Pattern& transpose) {
-  return transpose_order(m.graph(), m.node(transpose))
-             ? Verdict::yes()
-             : Verdict::no("the order of {} is not a constant", m.label(transpose));
+/// The shape of the root's result as the pattern of a Reshape.
+Found<Tensor> pattern_of_result(const Match& m) {
+  const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
+  const auto pattern = reshape_pattern(shape);
+  if (!pattern) return Verdict::no("more than one size of {} is unknown", to_string(shape));
+  return ints_tensor(*pattern);
 }
 
 /// Axes that are longer than 1 keep their order: no element moves in memory.
@@ -42,30 +44,25 @@ void add_merge_reshapes(Rules& rules) {
   const auto second = reshaping({reshaping({x})});
   rules.push_back(rule("merge-reshapes", "Joins consecutive Reshapes, Squeezes and Unsqueezes",
                        RuleSet::normalize, second)
-                      .when([](const Match& m) -> Verdict {
-                        const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
-                        if (!reshape_pattern(shape))
-                          return Verdict::no("more than one size of {} is unknown", to_string(shape));
-                        return Verdict::yes();
-                      })
-                      .make([=](Rewrite& r) {
-                        const auto& shape = r.graph().type(r.match().root_node().outputs[0]).shape;
-                        r.replace(r.add(Reshape{}, {r.match().value(x),
-                                                    r.constant(ints_tensor(*reshape_pattern(shape)))}));
+                      .when(pattern_of_result)
+                      .make([=](Rewrite& r, const Tensor& pattern) {
+                        r.replace(r.add(Reshape{}, {r.match().value(x), r.constant(pattern)}));
                       })
                       .in_later_sets_too());
 
   const auto y = any();
   const auto inner = is<Transpose>(y), outer = is<Transpose>(inner);
   rules.push_back(rule("merge-transposes", "Joins consecutive Transposes", RuleSet::normalize, outer)
-                      .when([=](const Match& m) -> Verdict {
-                        if (auto v = order_known(m, inner); !v) return v;
-                        return order_known(m, outer);
+                      .when([=](const Match& m) -> Found<Ints> {
+                        const auto first = transpose_order(m.graph(), m.node(inner));
+                        auto order = transpose_order(m.graph(), m.node(outer));
+                        if (!first || !order)
+                          return Verdict::no("the order of {} is not a constant",
+                                             m.label(first ? outer : inner));
+                        for (auto& axis : *order) axis = first->at(static_cast<std::size_t>(axis));
+                        return *order;
                       })
-                      .make([=](Rewrite& r) {
-                        const auto first = *transpose_order(r.graph(), r.match().node(inner));
-                        auto order = *transpose_order(r.graph(), r.match().node(outer));
-                        for (auto& axis : order) axis = first.at(static_cast<std::size_t>(axis));
+                      .make([=](Rewrite& r, const Ints& order) {
                         r.replace(r.add(Transpose{}, {r.match().value(y), r.constant(ints_tensor(order))}));
                       })
                       .in_later_sets_too());
@@ -74,16 +71,9 @@ void add_merge_reshapes(Rules& rules) {
   const auto transpose = is<Transpose>(z).that(moves_ones_only);
   rules.push_back(rule("transpose-to-reshape", "Makes a Transpose that only moves sizes of 1 a Reshape",
                        RuleSet::normalize, transpose)
-                      .when([](const Match& m) -> Verdict {
-                        const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
-                        if (!reshape_pattern(shape))
-                          return Verdict::no("more than one size of {} is unknown", to_string(shape));
-                        return Verdict::yes();
-                      })
-                      .make([=](Rewrite& r) {
-                        const auto& shape = r.graph().type(r.match().root_node().outputs[0]).shape;
-                        r.replace(r.add(Reshape{}, {r.match().value(z),
-                                                    r.constant(ints_tensor(*reshape_pattern(shape)))}));
+                      .when(pattern_of_result)
+                      .make([=](Rewrite& r, const Tensor& pattern) {
+                        r.replace(r.add(Reshape{}, {r.match().value(z), r.constant(pattern)}));
                       })
                       .in_later_sets_too());
 }

@@ -45,22 +45,17 @@ void add_clamp(Rules& rules) {
   const auto x = any(), low = constant_only(), high = constant_only();
   const auto above = either({is<Maximum>(x, low).any_order().used_once(), is<Relu>(x).used_once()});
   const auto both = is<Minimum>(above, high).any_order();
-  const auto bounds = [=](const Match& m) {
-    return std::pair(m.has(low) ? single_value(m.graph(), m.value(low)) : std::optional<double>(0),
-                     single_value(m.graph(), m.value(high)));
-  };
   rules.push_back(
       rule("recognise-clamp", "Minimum of Maximum (or Relu) with single numbers is a Clamp", kSet, both)
-          .when([=](const Match& m) -> Verdict {
-            const auto [from, to] = bounds(m);
+          .when([=](const Match& m) -> Found<Clamp> {
+            const auto from = m.has(low) ? single_value(m.graph(), m.value(low)) : std::optional<double>(0),
+                       to = single_value(m.graph(), m.value(high));
             if (!from || !to) return Verdict::no("the bounds are not single numbers");
             if (!(*from <= *to)) return Verdict::no("the bounds {} and {} are out of order", *from, *to);
-            return keeps_type_of(x)(m);
+            if (auto v = keeps_type_of(x)(m); !v) return v;
+            return Clamp{*from, *to};
           })
-          .make([=](Rewrite& r) {
-            const auto [from, to] = bounds(r.match());
-            r.replace(r.add(Clamp{*from, *to}, {r.match().value(x)}));
-          }));
+          .make([=](Rewrite& r, const Clamp& clamp) { r.replace(r.add(clamp, {r.match().value(x)})); }));
 }
 
 }  // namespace
@@ -95,16 +90,14 @@ void add_recognise_activations(Rules& rules) {
     const auto scaled = is<Multiply>(x, beta).any_order().used_once();
     const auto root = is<Multiply>(x, is<Sigmoid>(scaled).used_once()).any_order();
     rules.push_back(rule("recognise-swish-beta", "x * sigmoid(beta * x)", kSet, root)
-                        .when([=](const Match& m) -> Verdict {
-                          if (!single_value(m.graph(), m.value(beta)))
-                            return Verdict::no("{} is not a single number", m.label(beta));
-                          return keeps_type_of(x)(m);
+                        .when([=](const Match& m) -> Found<Tensor> {
+                          const auto number = single_value(m.graph(), m.value(beta));
+                          if (!number) return Verdict::no("{} is not a single number", m.label(beta));
+                          if (auto v = keeps_type_of(x)(m); !v) return v;
+                          return from_doubles(m.type(beta).element, {}, {*number});
                         })
-                        .make([=](Rewrite& r) {
-                          const Match& m = r.match();
-                          const auto b = from_doubles(m.type(beta).element, {},
-                                                      {*single_value(m.graph(), m.value(beta))});
-                          r.replace(r.add(Swish{}, {m.value(x), r.constant(b)}));
+                        .make([=](Rewrite& r, const Tensor& number) {
+                          r.replace(r.add(Swish{}, {r.match().value(x), r.constant(number)}));
                         }));
   }
   {

@@ -72,24 +72,26 @@ void add_recognise_attention(Rules& rules) {
   };
   rules.push_back(
       rule("recognise-attention", "softmax(query * key^T * scale + mask) * value", RuleSet::portable, root)
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<double> {
             for (const auto& p : {query, key, value})
               if (!is_matrix(m.shape(p)))
                 return Verdict::no("{} has shape {}, wanted 2 or more dimensions", m.label(p),
                                    to_string(m.shape(p)));
             if (!m.op<MatMul>(product).transpose_b && !is_transposed(m.graph(), m.value(key)))
               return Verdict::no("the keys {} are not transposed", m.label(key));
-            if (!scale_of(m)) return Verdict::no("the scale is not one number");
-            for (const auto& number : {factor, divisor})
-              if (m.has(number))
-                if (auto v = does_not_grow(m.label(number), m.shape(number), m.shape(product)); !v) return v;
-            if (!m.has(mask)) return Verdict::yes();
-            return does_not_grow(m.label(mask), m.shape(mask), m.shape(product));
+            const auto scale = scale_of(m);
+            if (!scale) return Verdict::no("the scale is not one number");
+            for (const auto& by : {factor, divisor})
+              if (m.has(by))
+                if (auto v = does_not_grow(m.label(by), m.shape(by), m.shape(product)); !v) return v;
+            if (m.has(mask))
+              if (auto v = does_not_grow(m.label(mask), m.shape(mask), m.shape(product)); !v) return v;
+            return *scale;
           })
-          .make([=](Rewrite& r) {
+          .make([=](Rewrite& r, const double& number) {
             const Match& m = r.match();
             const auto keys = m.op<MatMul>(product).transpose_b ? m.value(key) : swapped(r, m.value(key));
-            const auto scale = r.constant(from_doubles(ElementType::f32, {}, {*scale_of(m)}));
+            const auto scale = r.constant(from_doubles(ElementType::f32, {}, {number}));
             r.replace(r.add(ScaledDotProductAttention{}, {m.value(query), keys, m.value(value),
                                                           m.has(mask) ? m.value(mask) : ValueId{}, scale}));
           }));

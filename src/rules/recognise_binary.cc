@@ -72,6 +72,12 @@ bool all_one(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return v == 1; });
 }
 
+/// Sums of signs times factors are the convolution.
+struct Counted {
+  Levels levels;
+  std::vector<double> factors;  ///< magnitudes of the weights, by output channel
+};
+
 Rule recognise() {
   const TwoLevels words;
   const auto quantized = words.quantized, weights = constant();
@@ -79,7 +85,7 @@ Rule recognise() {
   return rule("recognise-binary-convolution",
               "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
               RuleSet::precision, conv)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<Counted> {
         const Node& n = m.node(conv);
         if (auto v = foldable(m, conv); !v) return v;
         if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
@@ -104,12 +110,12 @@ Rule recognise() {
         for (const double size : *sizes)
           if (!exact(size * levels->size))
             return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
-        return Verdict::yes();
+        return Counted{*levels, *sizes};
       })
-      .make([=](Rewrite& r) {
+      .make([=](Rewrite& r, const Counted& found) {
         const Match& m = r.match();
         const Tensor w = m.tensor(weights);  // references do not outlive what is added
-        const auto levels = *levels_of(m.tensor(words.output_low), m.tensor(words.output_high));
+        const auto levels = found.levels;
         const auto outputs = static_cast<std::size_t>(w.shape()[0]);
         const bool has_bias = has_input(m.node(conv), 2);
         const auto bias = bias_values(m.graph(), m.node(conv), outputs);
@@ -119,7 +125,7 @@ Rule recognise() {
         // A 0 is half of 1 - 1: with q = 2 x - 1 the sum of x w is half of the sum of q w + w. Zeros
         // around the picture are -1 then.
         op.pad_value = levels.bits ? -1 : 0;
-        auto factors = *magnitudes(w);
+        auto factors = found.factors;
         for (auto& f : factors) f *= levels.bits ? levels.size / 2 : levels.size;
 
         const auto by_channel = [&](const std::vector<double>& values) {
@@ -153,32 +159,28 @@ Rule ask_for_signs() {
   const TwoLevels words;
   const auto quantized = words.quantized.used_once(), weights = constant();
   const auto conv = is<BinaryConvolution>(quantized, weights);
-  const auto asked = [=](const Match& m) {
-    const auto channels =
-        static_cast<std::size_t>(m.tensor(weights).shape()[1] * m.op<BinaryConvolution>(conv).groups);
-    return questions(m, words, channels);
-  };
   return rule("binarise-by-sign",
               "A FakeQuantize with two levels before a BinaryConvolution is a subtraction, or nothing",
               RuleSet::precision, conv)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<std::vector<Question>> {
         if (epilogue(m.node(conv))) return Verdict::no("{} has an epilogue already", m.label(conv));
         if (m.type(words.x).element != ElementType::f32)
           return Verdict::no("{} is not f32", m.label(words.x));
         if (m.tensor(weights).size() == 0) return Verdict::no("{} has no weights", m.label(conv));
         if (auto v = ranges_are_by_channel(m, words); !v) return v;
-        const auto channels = asked(m);
+        const auto channels = questions(
+            m, words,
+            static_cast<std::size_t>(m.tensor(weights).shape()[1] * m.op<BinaryConvolution>(conv).groups));
         if (!channels) return Verdict::no("{} is no step from one sign to the other", m.label(quantized));
         const bool first = channels->front().inverted;
         const bool all = std::all_of(channels->begin(), channels->end(),
                                      [&](const Question& q) { return q.inverted == first; });
         if (!all && m.op<BinaryConvolution>(conv).pad_value != 0)
           return Verdict::no("{} falls in some channels only, and the border is not 0", m.label(quantized));
-        return Verdict::yes();
+        return *channels;
       })
-      .make([=](Rewrite& r) {
+      .make([=](Rewrite& r, const std::vector<Question>& channels) {
         const Match& m = r.match();
-        const auto channels = *asked(m);
         const Tensor w = m.tensor(weights);  // references do not outlive what is added
         const auto name = m.graph().value(m.value(weights)).name;
         BinaryConvolution op = m.op<BinaryConvolution>(conv);

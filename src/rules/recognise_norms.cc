@@ -44,9 +44,13 @@ void add_mvn(Rules& rules) {
   const auto root_of = is<Sqrt>(is<Add>(variance, epsilon).any_order().used_once()).used_once();
   const auto power = is<Power>(is<Add>(variance, epsilon).any_order().used_once(), number(0.5)).used_once();
   const auto norm = is<Divide>(centred, either({root_of, power}));
+  struct Written {
+    Ints axes;
+    double epsilon;
+  };
   rules.push_back(
       rule("recognise-mvn", "(x - mean) / sqrt(mean of (x - mean)^2 + epsilon)", RuleSet::portable, norm)
-          .when([=](const Match& m) -> Verdict {
+          .when([=](const Match& m) -> Found<Written> {
             const auto first = axes_of(m.graph(), m.node(mean)),
                        second = axes_of(m.graph(), m.node(variance));
             if (!first || !second || first->empty())
@@ -58,13 +62,13 @@ void add_mvn(Rules& rules) {
             if (!eps || !(*eps >= 0) || !std::isfinite(*eps))
               return Verdict::no("{} is not a single finite number of at least 0", m.label(epsilon));
             if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-            return same_shape(m, x);
+            if (auto v = same_shape(m, x); !v) return v;
+            return Written{*first, *eps};
           })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
+          .make([=](Rewrite& r, const Written& found) {
             MVN mvn;
-            mvn.eps = *single_value(m.graph(), m.value(epsilon));
-            r.replace(r.add(mvn, {m.value(x), r.constant(ints_tensor(*axes_of(m.graph(), m.node(mean))))}));
+            mvn.eps = found.epsilon;
+            r.replace(r.add(mvn, {r.match().value(x), r.constant(ints_tensor(found.axes))}));
           }));
 }
 
@@ -148,18 +152,18 @@ void add_softmax(Rules& rules) {
   const auto sum = is<ReduceSum>(exponential, constant()).that(keeps_dims<ReduceSum>).used_once();
   const auto root = is<Divide>(exponential, sum);
   rules.push_back(rule("recognise-softmax", "exp(x - max) / sum of exp(x - max)", RuleSet::portable, root)
-                      .when([=](const Match& m) -> Verdict {
+                      .when([=](const Match& m) -> Found<Softmax> {
                         const auto first = axes_of(m.graph(), m.node(most)),
                                    second = axes_of(m.graph(), m.node(sum));
                         if (!first || !second || first->size() != 1)
                           return Verdict::no("{} is not over a single known axis", m.label(sum));
                         if (*first != *second) return Verdict::no("maximum and sum are over different axes");
                         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-                        return same_shape(m, x);
+                        if (auto v = same_shape(m, x); !v) return v;
+                        return Softmax{first->front()};
                       })
-                      .make([=](Rewrite& r) {
-                        const auto axes = *axes_of(r.graph(), r.match().node(sum));
-                        r.replace(r.add(Softmax{axes[0]}, {r.match().value(x)}));
+                      .make([=](Rewrite& r, const Softmax& softmax) {
+                        r.replace(r.add(softmax, {r.match().value(x)}));
                       }));
 }
 

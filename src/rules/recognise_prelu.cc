@@ -15,7 +15,7 @@ void add_recognise_prelu(Rules& rules) {
   const auto above = is<Relu>(x).used_once();
   const auto root = either({is<Add>(above, below).any_order(), is<Subtract>(above, below)});
   rules.push_back(rule("recognise-prelu", "relu(x) - slope * relu(-x)", RuleSet::portable, root)
-                      .when([=](const Match& m) -> Verdict {
+                      .when([=](const Match& m) -> Found<Tensor> {
                         const auto &from = m.type(x), &slope = m.type(c);
                         if (!is_float(from.element))
                           return Verdict::no("{} holds {}", m.label(x), name_of(from.element));
@@ -28,16 +28,13 @@ void add_recognise_prelu(Rules& rules) {
                         // PRelu reads a slope of rank 1 along axis 1; here it lies along the last axis.
                         if (slope.shape.rank() == 1 && !slope.shape[0].is(1) && from.shape.rank() != 2)
                           return Verdict::no("{} lies along the last axis", m.label(c));
-                        return Verdict::yes();
-                      })
-                      .make([=](Rewrite& r) {
-                        const Match& m = r.match();
-                        auto slope = to_doubles(m.tensor(c));
+                        auto values = to_doubles(m.tensor(c));
                         if (m.root_node().op.is<Add>())
-                          for (auto& s : slope) s = -s;
-                        const auto value =
-                            r.constant(from_doubles(m.type(c).element, m.tensor(c).shape(), slope));
-                        r.replace(r.add(PRelu{}, {m.value(x), value}));
+                          for (auto& v : values) v = -v;
+                        return from_doubles(slope.element, m.tensor(c).shape(), values);
+                      })
+                      .make([=](Rewrite& r, const Tensor& slope) {
+                        r.replace(r.add(PRelu{}, {r.match().value(x), r.constant(slope)}));
                       }));
 }
 

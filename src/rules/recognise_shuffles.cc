@@ -100,15 +100,15 @@ Rule shuffle_rule(const std::string& name, const std::string& doc, Recognise rec
   const auto joined = is<Reshape>(turned).that([](const Graph& g, const Node& n) {
     return g.type(n.inputs[0]).shape.ranked() && g.type(n.inputs[0]).shape.rank() > 4;
   });
+  using Made = typename std::invoke_result_t<Recognise, const Shapes&>::value_type;
   return rule(name, doc, RuleSet::portable, joined)
-      .when([=](const Match& m) -> Verdict {
+      .when([=](const Match& m) -> Found<Made> {
         const auto s = shapes_of(m, x, split, turned);
-        return s && recognise(*s) ? Verdict::yes() : Verdict::no("its axes are cut or turned in another way");
+        const auto made = s ? recognise(*s) : std::nullopt;
+        if (!made) return Verdict::no("its axes are cut or turned in another way");
+        return *made;
       })
-      .make([=](Rewrite& r) {
-        const auto s = shapes_of(r.match(), x, split, turned);
-        r.replace(r.add(*recognise(*s), {r.match().value(x)}));
-      });
+      .make([=](Rewrite& r, const Made& made) { r.replace(r.add(made, {r.match().value(x)})); });
 }
 
 }  // namespace
