@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "kernels/list.h"
-#include "kernels/native/bits.h"
-#include "kernels/native/later_stages.h"
+#include "kernels/native/binary/bits.h"
+#include "kernels/native/stages/later.h"
 
 namespace lamina {
 

@@ -1,5 +1,5 @@
 /// Element-wise kernels: every broadcast and layout, chains, epilogues on pieces.
-#include "kernels/native/stage_program.h"
+#include "kernels/native/stages/program.h"
 #include "tests/kernels/native_offers.h"
 
 namespace lamina::testing {

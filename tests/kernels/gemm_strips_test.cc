@@ -1,12 +1,12 @@
 /// Strips and batches that are counted instead of listed.
-#include "kernels/native/gemm_strips.h"
+#include "kernels/native/gemm/strips.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "base/random.h"
-#include "kernels/native/positions.h"
+#include "kernels/native/move/positions.h"
 
 namespace lamina::gemm {
 namespace {

@@ -1,5 +1,6 @@
 /// The native kernels, in the order in which they are asked.
 #include "kernels/list.h"
+#include "kernels/native/offers.h"
 
 #include "ops/attention.h"
 #include "ops/convolution_depthwise.h"
@@ -10,23 +11,6 @@
 #include "ops/reduction.h"
 #include "ops/resize.h"
 #include "ops/sorting.h"
-
-#include "kernels/native/attention.h"
-#include "kernels/native/binary_convolution.h"
-#include "kernels/native/bits.h"
-#include "kernels/native/conv_depthwise.h"
-#include "kernels/native/convolution.h"
-#include "kernels/native/depthwise.h"
-#include "kernels/native/indices.h"
-#include "kernels/native/lrn.h"
-#include "kernels/native/matmul.h"
-#include "kernels/native/normalize.h"
-#include "kernels/native/pooling.h"
-#include "kernels/native/recurrent.h"
-#include "kernels/native/resize.h"
-#include "kernels/native/softmax.h"
-#include "kernels/native/strided.h"
-#include "kernels/native/topk.h"
 
 namespace lamina {
 
@@ -58,7 +42,7 @@ void add_native_kernels(std::vector<Kernel>& list) {
       {"native", [](const Op& op) { return op.is<ConvolutionDepthwise>(); }, offer_native_conv_depthwise});
   list.push_back(
       {"native", [](const Op& op) { return op.is<BinaryConvolution>(); }, offer_binary_convolution});
-  list.push_back({"native", [](const Op& op) { return op.is<Greater>(); }, bits::offer_comparison});
+  list.push_back({"native", [](const Op& op) { return op.is<Greater>(); }, offer_comparison});
 }
 
 }  // namespace lamina

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/native/stage_program.h"
 #include "kernels/native/stages/code.h"
+#include "kernels/native/stages/program.h"
 
 namespace lamina::stages {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/native/stage_program.h"
 #include "kernels/native/stages/code.h"
+#include "kernels/native/stages/program.h"
 
 namespace lamina {
 namespace stages {

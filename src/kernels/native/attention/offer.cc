@@ -1,0 +1,267 @@
+/// softmax(q * k^T * scale + mask) * v, a block of rows at a time: the scores of a block stay in the cache,
+/// those of all heads are never written. Keys (times the scale) and values are packed once per run.
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/gemm/product.h"
+#include "kernels/native/move/positions.h"
+#include "kernels/native/softmax/loops.h"
+#include "ops/attention.h"
+
+namespace lamina {
+namespace {
+
+/// Scores of a block, in floats: with the panels that are read beside it, a part of L2.
+constexpr std::int64_t kBlockFloats = 16384;
+/// Softmax of scores in the cache against that of a tensor; floats of keys and values that are packed per
+/// microsecond.
+constexpr double kNearSoftmax = 1.35, kPackedFloats = 2200;
+/// Floats worth a thread.
+constexpr std::int64_t kGrain = 16384;
+
+std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+/// Scores of `rows` queries, and what they make of the values.
+struct Block {
+  std::int64_t rows;
+  gemm::Product scores, result;
+};
+
+/// The mask as floats to add: rows of `columns`, one for each row of scores or for many of them.
+struct Mask {
+  enum class Kind : std::uint8_t { none, floats, spread, boolean } kind = Kind::none;
+  std::int64_t rows = 0, width = 0;  ///< as it comes; spread: one value per row, or one in all
+  Dims strides;                      ///< rows from one matrix of scores to the next, by axis of the batch
+  std::int64_t step = 0;             ///< rows from one query to the next: 0 or 1
+};
+
+struct Code {
+  std::int64_t rows = 0, columns = 0, size = 0, width = 0;
+  Positions<4> batch;  ///< which matrix of queries, of keys and of values; the row of the mask for query 0
+  std::int64_t k_count = 1, v_count = 1;
+  bool causal = false, has_scale = false;
+  std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
+  std::int64_t block_rows = 1, blocks_of_batch = 1;
+  Mask mask;
+  std::int64_t slots = 1;
+  // Scratch, in floats.
+  std::int64_t k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0, scores_row = 0,
+               scratch = 0;
+
+  std::int64_t tasks() const { return batch.count() * blocks_of_batch; }
+};
+
+Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
+
+/// A product that runs where it is called.
+gemm::Product product(std::int64_t rows, std::int64_t depth, std::int64_t columns) {
+  auto p = gemm::plain_product(rows, depth, columns, depth, columns);
+  p.divide();
+  p.grain = p.tasks;
+  return p;
+}
+
+/// `rank`: of the batch.
+Mask mask_of(const NodeView& v, std::size_t rank, std::int64_t columns) {
+  Mask m;
+  if (!v.has(3)) return m;
+  Dims dims = v.dims(3);
+  while (dims.size() < 2) dims.insert(dims.begin(), 1);
+  m.width = dims.back();
+  m.rows = static_cast<std::int64_t>(element_count(dims)) / std::max<std::int64_t>(1, m.width);
+  m.kind = v.element(3) == ElementType::boolean ? Mask::Kind::boolean
+           : m.width == columns                 ? Mask::Kind::floats
+                                                : Mask::Kind::spread;
+  dims.pop_back();
+  m.step = dims.back() == 1 ? 0 : 1;
+  m.strides = broadcast_strides(dims, rank + 1);
+  m.strides.pop_back();
+  return m;
+}
+
+Code code_of(const NodeView& v) {
+  Code c;
+  const auto q = v.dims(0), k = v.dims(1), values = v.dims(2);
+  const Dims batch = leading(v.out_dims());
+  c.rows = q[q.size() - 2], c.columns = k[k.size() - 2], c.size = q.back(), c.width = values.back();
+  c.causal = v.op<ScaledDotProductAttention>()->causal;
+  c.has_scale = v.has(4);
+  c.k_count = static_cast<std::int64_t>(element_count(leading(k)));
+  c.v_count = static_cast<std::int64_t>(element_count(leading(values)));
+  const auto rank = batch.size();
+  if (!c.causal) c.mask = mask_of(v, rank, c.columns);
+  c.mask.strides.resize(rank, 0);
+  const auto q_strides = broadcast_strides(leading(q), rank), k_strides = broadcast_strides(leading(k), rank),
+             v_strides = broadcast_strides(leading(values), rank);
+  for (std::size_t i = 0; i < rank; ++i)
+    c.batch.add(batch[i], {q_strides[i], k_strides[i], v_strides[i], c.mask.strides[i]});
+
+  const std::int64_t least = 2 * gemm::tiles().rows[2];
+  const auto most = std::max(least, kBlockFloats / c.columns);
+  c.blocks_of_batch = (c.rows + most - 1) / most;
+  c.block_rows = (c.rows + c.blocks_of_batch - 1) / c.blocks_of_batch;
+  c.blocks_of_batch = (c.rows + c.block_rows - 1) / c.block_rows;
+  const auto rest = c.rows - (c.blocks_of_batch - 1) * c.block_rows;
+  for (const auto rows : {c.block_rows, rest}) {
+    Block b{rows, product(rows, c.size, c.columns), product(rows, c.columns, c.width)};
+    b.scores.add_row = c.mask.step * c.columns;
+    c.blocks.push_back(std::move(b));
+  }
+
+  c.slots = std::min<std::int64_t>(c.tasks(), std::max(1, threads_here()));
+  const auto take = [&](std::int64_t floats) {
+    const auto at = c.scratch;
+    c.scratch += round_up(floats);
+    return at;
+  };
+  c.k_row = round_up(c.blocks[0].scores.packed_floats());
+  c.v_row = round_up(c.blocks[0].result.packed_floats());
+  c.k_at = take(c.k_count * c.k_row);
+  c.v_at = take(c.v_count * c.v_row);
+  if (c.mask.kind == Mask::Kind::boolean || c.mask.kind == Mask::Kind::spread)
+    c.mask_at = take(c.mask.rows * c.columns);
+  c.scores_row = round_up(c.block_rows * c.columns);
+  c.scores_at = take(c.slots * c.scores_row);
+  return c;
+}
+
+class Run {
+ public:
+  Run(const Code& code, const RunArgs& args)
+      : c_(code),
+        args_(args),
+        scratch_(static_cast<float*>(args.scratch)),
+        q_(static_cast<const float*>(args.in[0])),
+        out_(static_cast<float*>(args.out[0])) {}
+
+  void operator()() {
+    pack();
+    prepare_mask();
+    parallel_for(c_.slots, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto slot = begin; slot < end; ++slot)
+        for (auto task = slot; task < c_.tasks(); task += c_.slots) run_block(slot, task);
+    });
+  }
+
+ private:
+  void pack() {
+    const float scale =
+        c_.has_scale ? *static_cast<const float*>(args_.in[4]) : 1 / std::sqrt(static_cast<float>(c_.size));
+    const auto* k = static_cast<const float*>(args_.in[1]);
+    const auto* v = static_cast<const float*>(args_.in[2]);
+    const auto grain = [&](std::int64_t floats) { return std::max<std::int64_t>(1, kGrain / floats); };
+    parallel_for(c_.k_count, grain(c_.k_row), [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) {
+        float* to = scratch_ + c_.k_at + i * c_.k_row;
+        c_.blocks[0].scores.pack(0, c_.size, k + i * c_.columns * c_.size, 1, c_.size, to);
+        for (std::int64_t j = 0, n = c_.blocks[0].scores.packed_floats(); j < n; ++j) to[j] *= scale;
+      }
+    });
+    parallel_for(c_.v_count, grain(c_.v_row), [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i)
+        c_.blocks[0].result.pack(0, c_.columns, v + i * c_.columns * c_.width, c_.width, 1,
+                                 scratch_ + c_.v_at + i * c_.v_row);
+    });
+  }
+
+  /// Booleans and masks of fewer values become rows of floats.
+  void prepare_mask() {
+    const Mask& m = c_.mask;
+    if (m.kind == Mask::Kind::none) return;
+    mask_ = static_cast<const float*>(args_.in[3]);
+    if (m.kind == Mask::Kind::floats) return;
+    float* to = scratch_ + c_.mask_at;
+    const auto* bytes = static_cast<const std::uint8_t*>(args_.in[3]);
+    const std::int64_t step = m.width == c_.columns ? 1 : 0;
+    for (std::int64_t r = 0; r < m.rows; ++r)
+      for (std::int64_t j = 0; j < c_.columns; ++j) {
+        const auto at = r * m.width + j * step;
+        to[r * c_.columns + j] = m.kind == Mask::Kind::spread ? mask_[at]
+                                 : bytes[at] != 0             ? 0
+                                                              : -std::numeric_limits<float>::infinity();
+      }
+    mask_ = to;
+  }
+
+  void run_block(std::int64_t slot, std::int64_t task) const {
+    const auto batch = task / c_.blocks_of_batch;
+    const auto [q, k, v, mask] = c_.batch[batch];
+    const auto index = task % c_.blocks_of_batch, first = index * c_.block_rows;
+    const Block& block = c_.blocks[index + 1 == c_.blocks_of_batch ? 1 : 0];
+    float* scores = scratch_ + c_.scores_at + slot * c_.scores_row;
+    gemm::Operands o{};
+    o.a = q_ + (q * c_.rows + first) * c_.size;
+    o.b = scratch_ + c_.k_at + k * c_.k_row;
+    o.c = scores;
+    if (mask_) o.add = mask_ + (mask + first * c_.mask.step) * c_.columns;
+    gemm::run(block.scores, o);
+    if (c_.causal)
+      for (std::int64_t r = 0; r < block.rows; ++r)
+        if (const auto seen = first + r + 1; seen < c_.columns)
+          std::fill(scores + r * c_.columns + seen, scores + (r + 1) * c_.columns,
+                    -std::numeric_limits<float>::infinity());
+    softmax(scores, block.rows);
+    o = {};
+    o.a = scores;
+    o.b = scratch_ + c_.v_at + v * c_.v_row;
+    o.c = out_ + (batch * c_.rows + first) * c_.width;
+    gemm::run(block.result, o);
+  }
+
+  void softmax(float* scores, std::int64_t rows) const {
+    const auto& table = softmax_table();
+    SoftmaxJob job;
+    job.in = job.out = scores;
+    job.size = c_.columns;
+    job.inner = 1;
+    (c_.columns <= table.short_line ? table.short_lines : table.lines)(job, 0, rows);
+  }
+
+  const Code& c_;
+  const RunArgs& args_;
+  float* scratch_;
+  const float* q_;
+  float* out_;
+  const float* mask_ = nullptr;
+};
+
+double microseconds(const Code& c) {
+  const auto scores =
+      static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
+  const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
+  const double call = cost_of(Family::native_gemm, 0);
+  double products = 0;
+  for (const std::size_t i : {0, 1}) {
+    const auto times = static_cast<double>(i == 0 ? c.blocks_of_batch - 1 : 1);
+    products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
+  }
+  return call + static_cast<double>(c.batch.count()) * products +
+         cost_of(Family::vector_math, scores / kNearSoftmax) + packed / kPackedFloats;
+}
+
+}  // namespace
+
+void offer_native_attention(const NodeView& v, Answers& answers) {
+  for (std::size_t i = 0; i < v.inputs(); ++i)
+    if (v.has(i) && v.element(i) != ElementType::f32 && !(i == 3 && v.element(i) == ElementType::boolean))
+      return answers.refuse("native", "attention with an input of {}", name_of(v.element(i)));
+  for (std::size_t i = 0; i < 3; ++i)
+    if (element_count(v.dims(i)) == 0) return answers.refuse("native", "attention without elements");
+  const auto code = std::make_shared<const Code>(code_of(v));
+  Offer o;
+  o.label = fmt::format("native_attention_{}_f32", name_of(effective_isa()));
+  o.inputs.assign(v.inputs(), Layout::plain);
+  o.outputs = {Layout::plain};
+  o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
+  o.cost = microseconds(*code);
+  o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina

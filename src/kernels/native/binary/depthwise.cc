@@ -1,0 +1,221 @@
+/// Lines of the picture are packed to bits when the first row of outputs wants them
+/// (depthwise_lines.h). A thread keeps those that its windows reach, one per line modulo their number.
+#include "kernels/native/binary/depthwise.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/binary/depthwise_lines.h"
+#include "kernels/native/binary/packing.h"
+#include "kernels/native/binary/stages.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using binary::Block;
+using binary::DepthwiseKernels;
+using binary::Frame;
+using binary::Picture;
+
+struct Depthwise : Picture, Frame {
+  const DepthwiseKernels* kernels = nullptr;
+  std::vector<Block> blocks = {};
+  std::vector<std::int64_t> kinds = {};  ///< of outputs along a row, in floats
+  std::int64_t channels = 0;             ///< whole vectors of them
+  std::int64_t reach = 1;                ///< lines of a plane that a window reaches, holes included
+  std::int64_t rows = 1, tasks = 1;      ///< rows of a task
+  std::int64_t line_bytes = 0;           ///< of a packed line
+
+  /// A vector for each tap of a line, not for each point.
+  bool by_tap(const Block& block) const {
+    return block.slots >= 8 && g.kernel[2] <= block.slots * g.stride[2];
+  }
+  std::int64_t vectors(const Block& block) const {
+    return by_tap(block) ? (g.out[2] + block.slots - 1) / block.slots * g.kernel[2] : padded[2];
+  }
+  std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
+  std::int64_t kept_bytes() const { return static_cast<std::int64_t>(blocks.size()) * block_bytes(); }
+};
+
+std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
+  std::vector<Block> blocks;
+  for (std::int64_t first = 0; first < channels; first += 32 * floats) {
+    const auto count = std::min(channels - first, 32 * floats), bits = (count + floats - 1) / floats;
+    blocks.push_back({first, count, bits, 32 / bits});
+  }
+  return blocks;
+}
+
+/// Signs as the windows' vectors have them: [block][tap], repeated in every slot.
+Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
+  const auto signs = binary::signs_of(weights);
+  const std::int64_t floats = b.kernels->floats, taps = b.g.taps();
+  Tensor out(ElementType::u32, {static_cast<std::int64_t>(b.blocks.size()) * taps * floats});
+  auto* to = out.data<std::uint32_t>().data();
+  for (const auto& block : b.blocks)
+    for (std::int64_t tap = 0; tap < taps; ++tap, to += floats)
+      for (std::int64_t c = 0; c < block.channels; ++c)
+        for (std::int64_t slot = 0; slot < block.slots; ++slot)
+          to[c % floats] |= static_cast<std::uint32_t>(signs[(block.first + c) * taps + tap])
+                            << (slot * block.bits + c / floats);
+  return out;
+}
+
+double microseconds(const Depthwise& b) {
+  const auto& g = b.g;
+  const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
+               moved = static_cast<double>(b.out.bytes(g.images * g.out_points() * g.outputs) +
+                                           b.in.bytes(g.images * g.in_points() * g.inputs));
+  // Measured beside the other kernels of the family.
+  return cost_of(Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
+}
+
+/// Line y of plane z of a packed picture, for the windows' plane `tap`.
+void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std::int64_t image,
+               std::int64_t tap, std::int64_t z, std::int64_t y) {
+  const auto& g = b.g;
+  const auto slot = tap * b.reach + y % b.reach;
+  z -= g.pad[0];
+  y -= g.pad[1];
+  const bool inside = y >= 0 && y < g.in[1] && z >= 0 && z < g.in[0];
+  binary::DepthwiseLine l{};
+  l.booleans = b.in.booleans;
+  l.bits = b.in.bits;
+  l.in_step = b.in.row;
+  l.left = std::min(g.pad[2], b.padded[2]);
+  l.count = std::min(g.in[2], b.padded[2] - l.left);
+  l.points = b.padded[2];
+  l.stride = g.stride[2];
+  l.outputs = g.out[2];
+  l.dilation = g.dilation[2];
+  l.out = kept + slot * b.line_bytes;
+  for (const auto& block : b.blocks) {
+    l.block = block;
+    l.taps = b.by_tap(block) ? g.kernel[2] : 0;
+    const auto first = ((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row + block.first;
+    l.in = inside ? in + b.in.bytes(first) : nullptr;
+    b.kernels->pack(l);
+    l.out += b.block_bytes();
+  }
+}
+
+/// Bytes of the kept lines at which the taps of a row's first window lie.
+void find_taps(const Depthwise& b, std::int64_t y, bool by_tap, std::int64_t* taps) {
+  const auto& g = b.g;
+  const auto step = by_tap ? b.kernels->bytes() : g.dilation[2] * b.point;
+  for (std::int64_t i = 0; i < g.kernel[0]; ++i)
+    for (std::int64_t j = 0; j < g.kernel[1]; ++j)
+      for (std::int64_t k = 0; k < g.kernel[2]; ++k) {
+        const auto slot = i * b.reach + (y * g.stride[1] + j * g.dilation[1]) % b.reach;
+        *taps++ = slot * b.line_bytes + k * step;
+      }
+}
+
+void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, std::int64_t index,
+             StageRun* stages) {
+  const auto& g = b.g;
+  const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0], point = index * g.out[2];
+  std::int64_t taps[binary::kMostDepthwiseTaps];
+  const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
+  const auto sums = b.sums(args, point, g.out[2]);
+  const float* add = b.add(args, point);
+  binary::DepthwiseRow r{};
+  r.x = kept;
+  r.count = g.out[2];
+  r.taps = taps;
+  r.tap_count = g.taps();
+  r.w = reinterpret_cast<const std::uint8_t*>(b.packed.raw());
+  r.kinds = b.kinds.data();
+  r.out_step = sums.row();
+  r.add_step = b.add_row;
+  r.finish = b.epilogue.finish;
+  r.bits = b.out.bits;
+  for (const auto& block : b.blocks) {
+    r.block = block;
+    find_taps(b, y, b.by_tap(block), taps);
+    r.x_step = b.by_tap(block) ? g.kernel[2] * b.kernels->bytes() : block.slots * g.stride[2] * b.point;
+    r.start = b.start.data<float>().data() + (pz.kind + py.kind) * b.channels + block.first;
+    if (b.thresholds)
+      r.signs = sums.signs(block.first);
+    else
+      r.out = sums.data() + block.first;
+    r.add = add ? add + block.first : nullptr;
+    b.kernels->row(r);
+    r.x += b.block_bytes();
+    r.w += g.taps() * b.kernels->bytes();
+  }
+  sums.clear_tails();
+  if (stages) sums.apply(*stages);
+}
+
+/// All rows of some tasks, from lines that are kept at the first task's place.
+void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t begin, std::int64_t end,
+              StageRun* stages) {
+  const auto& g = b.g;
+  const auto* in = static_cast<const std::byte*>(args.in[0]);
+  auto* kept = static_cast<std::uint8_t*>(args.scratch) + begin * b.kept_bytes();
+  const auto first = begin * b.rows, last = std::min(end * b.rows, g.images * g.out[0] * g.out[1]);
+  std::int64_t packed = 0;  // lines of the planes
+  for (auto row = first; row < last; ++row) {
+    const std::int64_t y = row % g.out[1] * g.stride[1], z = row / g.out[1] % g.out[0] * g.stride[0],
+                       image = row / g.out[1] / g.out[0];
+    if (y == 0) packed = 0;
+    for (packed = std::max(packed, y); packed < y + b.reach; ++packed)
+      for (std::int64_t tap = 0; tap < g.kernel[0]; ++tap)
+        pack_line(b, in, kept, image, tap, z + tap * g.dilation[0], packed);
+    run_row(b, args, kept, row, stages);
+  }
+}
+
+void run(const Depthwise& b, const RunArgs& args) {
+  b.run(args, b.tasks, 1, [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
+    run_rows(b, args, begin, end, stages);
+  });
+}
+
+void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
+  const auto& g = b.g;
+  const double total = microseconds(b);
+  const auto rows = g.images * g.out[0] * g.out[1];
+  b.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(total / kWorthAThread), 1, rows);
+  b.rows = (rows + b.tasks - 1) / b.tasks;
+  b.tasks = (rows + b.rows - 1) / b.rows;
+  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.tasks * b.kept_bytes()), total);
+  o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    b.make(context, weights,
+           {fmt::format("native_binary {}", b.kernels->name),
+            [&](const Tensor& w) { return packed_weights(b, w); },
+            [&](const Tensor& w) { return b.starts(w, 1, b.channels); }, b.g.outputs, b.channels});
+    return executable([b](const RunArgs& args) { run(b, args); });
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace
+
+void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue,
+                            const std::optional<binary::Thresholds>& thresholds) {
+  const auto g = windows::geometry_of(v);
+  const auto& kernels = binary::depthwise_kernels(g.outputs);
+  auto blocks = blocks_of(g.outputs, kernels.floats);
+  const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
+                                   static_cast<std::int64_t>(blocks.size()) * kernels.bytes());
+  if (!picture) return answers.refuse("native", "windows reach far outside of the picture");
+  Depthwise b{*picture, Frame(v, g, epilogue, thresholds)};
+  b.kernels = &kernels;
+  b.blocks = std::move(blocks);
+  b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;
+  for (const auto& block : b.blocks)
+    b.line_bytes = std::max(b.line_bytes, b.vectors(block) * kernels.bytes());
+  b.channels = (g.outputs + kernels.floats - 1) / kernels.floats * kernels.floats;
+  for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
+  b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {
+    b.lay(g, bits_in, bits_out);
+    offer_with(v, answers, b);
+  });
+}
+
+}  // namespace lamina

@@ -1,0 +1,212 @@
+/// BinaryConvolution: the picture is packed to bits first (packing.h), then differences to the weights
+/// are counted (lines.h).
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/divide.h"
+#include "kernels/cost.h"
+#include "kernels/native/binary/depthwise.h"
+#include "kernels/native/binary/depthwise_lines.h"
+#include "kernels/native/binary/packing.h"
+#include "kernels/native/binary/stages.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using binary::Frame;
+using binary::Kernels;
+using binary::Packing;
+using binary::Panel;
+
+constexpr std::int64_t kMostTogether = 60;  ///< points of a task
+
+struct Binary : Packing, Frame {
+  Tensor limit{};                      ///< differences with which signs change
+  std::int64_t chunk = 1, chunks = 1;  ///< points of a task
+  std::int64_t part = 1, parts = 1;    ///< panels of a task
+  std::int64_t grain = 1;
+};
+
+double microseconds(const Binary& b) {
+  const auto& g = b.g;
+  const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
+                                           b.out.bytes(g.images * g.out_points() * g.outputs));
+  return cost_of(Family::native_binary, b.work(), moved);
+}
+
+/// Cuts the work: points that share weights in a cache, then panels.
+void divide(Binary& b) {
+  const auto& g = b.g;
+  const double total = microseconds(b), points = static_cast<double>(g.images * g.out_points());
+  const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
+    number = ceil_div(count, most);
+    size = ceil_div(count, number);
+    number = ceil_div(count, size);
+  };
+  const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
+  const auto most = b.out.booleans && !b.thresholds
+                        ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
+                        : kMostTogether;  // sums are in a cache until they are booleans
+  cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, most), b.chunk, b.chunks);
+  const auto count = static_cast<std::int64_t>(b.panels.size());
+  b.part = count;
+  if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kWorthAThread) {
+    const auto tasks = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
+    cut(count, std::max<std::int64_t>(1, count * g.images * b.chunks / tasks), b.part, b.parts);
+  }
+  const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
+  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
+}
+
+/// The windows of some points, and what their counts are taken from.
+struct Windows {
+  const std::uint8_t* x[kMostTogether];
+  const float* start[kMostTogether];
+  const std::uint16_t* limit[kMostTogether];
+};
+
+void find_windows(const Binary& b, const std::uint8_t* image, std::int64_t first, std::int64_t count,
+                  Windows& w) {
+  const auto& out = b.g.out;
+  const auto* start = b.start.data<float>().data();
+  const auto* limit = b.thresholds ? b.limit.data<std::uint16_t>().data() : nullptr;
+  const std::int64_t outputs = b.all_lanes();
+  std::int64_t x = first % out[2], y = first / out[2] % out[1], z = first / out[2] / out[1];
+  for (std::int64_t i = 0; i < count; x = 0) {
+    const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
+    const auto* line = image + pz.offset + py.offset;
+    const auto line_start = (pz.kind + py.kind) * outputs;
+    for (const auto end = std::min(count, i + out[2] - x); i < end; ++i, ++x) {
+      const auto& px = b.places[2][static_cast<std::size_t>(x)];
+      w.x[i] = line + px.offset;
+      w.start[i] = start + line_start + px.kind * outputs;
+      if (limit) w.limit[i] = limit + line_start + px.kind * outputs;
+    }
+    if (++y == out[1]) y = 0, ++z;
+  }
+}
+
+void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std::int64_t count,
+               const binary::Sums& sums, const float* add) {
+  const std::int64_t lanes = b.kernels->lanes, first = panel.vector * lanes;
+  binary::Tile t{};
+  t.x_add = panel.group * b.units * b.kernels->unit_bytes;
+  t.start_add = (panel.group * b.vectors + panel.vector) * lanes;
+  t.w_vector = b.vector_bytes();
+  t.w = b.packed.data<std::uint8_t>().data() + (panel.group * b.vectors + panel.vector) * t.w_vector;
+  t.segments = b.segments.data();
+  t.segment_count = static_cast<std::int64_t>(b.segments.size());
+  t.out_step = sums.row();
+  t.add_step = b.add_row;
+  t.channels = std::min(panel.vectors * lanes, b.outputs() - first);
+  t.finish = b.epilogue.finish;
+  t.bits = b.out.bits;
+  const auto channel = panel.group * b.outputs() + first;
+  const auto* kernels =
+      b.counted() > binary::kMostCounted ? b.kernels->many : b.kernels->kernels[panel.vectors];
+  const auto tiles = ceil_div(count, b.kernels->points);
+  for (std::int64_t i = 0, at = 0; i < tiles; ++i) {
+    const auto points = (count - at) / (tiles - i);
+    t.x = windows.x + at;
+    t.start = windows.start + at;
+    t.limit = windows.limit + at;
+    if (b.thresholds)
+      t.signs = sums.signs(channel) + at * sums.row();
+    else
+      t.out = sums.data() + at * sums.row() + channel;
+    t.add = add ? add + at * b.add_row + channel : nullptr;
+    kernels[points](t);
+    at += points;
+  }
+}
+
+void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
+  const std::int64_t part = index % b.parts, chunk = index / b.parts % b.chunks,
+                     image = index / b.parts / b.chunks;
+  const std::int64_t first = chunk * b.chunk, count = std::min(b.chunk, b.g.out_points() - first),
+                     point = image * b.g.out_points() + first;
+  Windows windows;
+  find_windows(b, b.source(args.in[0], args.scratch) + image * b.image, first, count, windows);
+  const auto sums = b.sums(args, point, count);
+  const float* add = b.add(args, point);
+  const auto panels = static_cast<std::int64_t>(b.panels.size()), end = std::min((part + 1) * b.part, panels);
+  for (auto i = part * b.part; i < end; ++i)
+    run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, sums, add);
+  if (end == panels) sums.clear_tails();
+  if (stages) sums.apply(*stages);
+}
+
+void run(const Binary& b, const RunArgs& args) {
+  b.pack(b.in, args.in[0], args.scratch);
+  b.run(args, b.g.images * b.chunks * b.parts, b.grain,
+        [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
+          for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
+        });
+}
+
+Verdict takes(const NodeView& v) {
+  const auto& op = *v.op<BinaryConvolution>();
+  for (const auto type : {v.element(0), v.out_element()})
+    if (type != ElementType::f32 && type != ElementType::boolean)
+      return Verdict::no("element type {}, wanted f32 or boolean", name_of(type));
+  if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  if (op.pad_value != -1 && op.pad_value != 0 && op.pad_value != 1)
+    return Verdict::no("pad_value is {}, wanted -1, 0 or 1", op.pad_value);
+  const auto w = v.dims(1);
+  if (const auto terms = element_count(w) / std::max<std::size_t>(1, static_cast<std::size_t>(w[0]));
+      terms > static_cast<std::size_t>(binary::kMostExact))
+    return Verdict::no("sums of {} products, exact are at most {}", terms, binary::kMostExact);
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
+    return Verdict::no("empty tensors");
+  return Verdict::yes();
+}
+
+void offer_with(const NodeView& v, Answers& answers, Binary b) {
+  static_cast<Packing&>(b) = b.reading(b.in);
+  divide(b);
+  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), microseconds(b));
+  o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    b.make(context, weights,
+           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
+            [&](const Tensor& w) { return b.weights(w); }, [&](const Tensor& w) { return b.starts(w); },
+            b.outputs(), b.vectors * b.kernels->lanes});
+    if (b.thresholds) b.limit = b.limits(b.start);
+    return executable([b](const RunArgs& args) { run(b, args); });
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace
+
+void offer_binary_convolution(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  const auto g = windows::geometry_of(v);
+  const auto counted = g.taps() * (g.inputs / g.groups);
+  // One less, so that there is a limit above all counts, where the sign is the same for every sum.
+  const auto thresholds = counted < binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
+  std::string why;
+  const auto epilogue = thresholds ? std::optional<gemm::Epilogue>(gemm::Epilogue{})
+                                   : gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
+    return offer_binary_depthwise(v, answers, *epilogue, thresholds);
+  std::vector<const Kernels*> list{&binary::lookup_kernels(g.outputs / g.groups)};
+  if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
+  for (const auto* kernels : list) {
+    const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
+    const auto packing = Packing::of(g, *kernels, pad_value);
+    if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
+    const auto each = std::max<std::int64_t>(8, kernels->unit_channels);  // bits at which a group may begin
+    Binary b{*packing, Frame(v, g, *epilogue, thresholds)};
+    b.for_layouts(g.groups == 1 || packing->in_channels() % each == 0,
+                  g.groups == 1 || packing->outputs() % 8 == 0, [&](bool bits_in, bool bits_out) {
+                    b.lay(g, bits_in, bits_out);
+                    offer_with(v, answers, b);
+                  });
+  }
+}
+
+}  // namespace lamina

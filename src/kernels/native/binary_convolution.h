@@ -1,9 +1,0 @@
-#pragma once
-/// Native BinaryConvolution.
-#include "kernels/kernel.h"
-
-namespace lamina {
-
-void offer_binary_convolution(const NodeView& v, Answers& answers);
-
-}  // namespace lamina

@@ -1,0 +1,54 @@
+#pragma once
+/// Depthwise convolution, channels-last: lines of outputs for some vectors of channels. Compiled once per
+/// instruction set (simd/per_isa.h).
+#include "kernels/native/gemm/tiles.h"
+
+namespace lamina::depthwise {
+
+/// Stretches of memory that are wanted soon: kernels fetch them into L2 while they compute, some cache lines
+/// with each vector of each tile.
+struct Ahead {
+  const char* from = nullptr;
+  std::int64_t bytes = 0, stride = 0, count = 0;  ///< of a stretch, between stretches, stretches
+  std::int64_t at = 0;                            ///< in the stretch at hand
+  std::int64_t each = 1;                          ///< cache lines at a time
+};
+
+struct Lines {
+  const float* in;  ///< the picture's first point, at the first channel
+  std::int64_t in_height, in_width;
+  std::int64_t in_point, in_line;  ///< floats from point to point and from line to line
+  const float* weights;            ///< [vector][height][width][lanes]
+  const float* bias;               ///< [vector][lanes], or null
+  std::int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
+  float* out;        ///< the first point of line `first`
+  const float* add;  ///< the same of what is added before the finish, or null
+  std::int64_t out_width, out_point, out_line, add_point, add_line;
+  std::int64_t first, count;  ///< lines
+  std::int64_t vectors;       ///< of channels
+  /// Where the last vector's channels begin, from the first: when they do not fill it, it overlaps the one
+  /// before. With fewer channels than lanes, so many are read and written.
+  std::int64_t last, channels;
+  gemm::Finish finish;
+  /// Outputs go past the caches, so that memory is not read before it is written. Only where all vectors are
+  /// whole cache lines.
+  bool stream = false;
+  Ahead* ahead = nullptr;
+};
+
+struct Kernels {
+  std::int64_t lanes;
+  void (*any)(const Lines&);           ///< takes any window
+  void (*part)(const Lines&);          ///< any window, fewer channels than lanes
+  void (*three_square)(const Lines&);  ///< 3 x 3, strides and dilations 1
+  // Any height of the window and stride and dilation along it; dilation 1 along the line:
+  void (*three)(const Lines&);         ///< 3 taps wide, stride 1 along the line
+  void (*three_by_two)(const Lines&);  ///< 3, stride 2
+  void (*five)(const Lines&);          ///< 5, stride 1
+  void (*five_by_two)(const Lines&);   ///< 5, stride 2
+};
+
+/// Those of the widest vectors of effective_isa() that `channels` fill.
+const Kernels& kernels_for(std::int64_t channels);
+
+}  // namespace lamina::depthwise

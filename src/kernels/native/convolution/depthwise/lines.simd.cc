@@ -1,0 +1,282 @@
+/// Lines of depthwise convolutions; see lines.h.
+///
+/// A tile of R x T outputs of a vector of channels is kept in registers. Each input vector is read once and
+/// multiplied with the taps of all outputs that it is part of; then comes the next vector of channels, so
+/// that memory is walked line by line. 3 x 3 taps, 2 x 4 outputs:
+///
+///     . . . . . .      input i, j is part of outputs (i - 2 .. i, j - 2 .. j)
+///     . i i i i .
+///     . i i i i .
+///     . . . . . .
+///
+/// Tiles at the picture's borders leave out what lies outside.
+#include "kernels/native/convolution/depthwise/lines.h"
+
+#include "base/cpu.h"
+#include "kernels/native/simd/per_isa.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/native/convolution/depthwise/lines.simd.cc"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/native/simd/vector_part-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using depthwise::Lines;
+using gemm::Finish;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr D d;
+constexpr std::int64_t kLanes = hn::MaxLanes(d), kCacheLine = 64;
+constexpr bool kWholeLines = kLanes * sizeof(float) == kCacheLine;
+
+/// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
+struct Place {
+  std::int64_t y, x;  ///< of the input
+  const float* in;
+  float* out;
+  const float* add;
+};
+
+HWY_INLINE Place place_of(const Lines& s, std::int64_t line, std::int64_t x) {
+  Place p;
+  p.y = (s.first + line) * s.stride_h - s.top;
+  p.x = x * s.stride_w - s.left;
+  p.in = s.in + p.y * s.in_line + p.x * s.in_point;
+  p.out = s.out + line * s.out_line + x * s.out_point;
+  p.add = s.add ? s.add + line * s.add_line + x * s.add_point : nullptr;
+  return p;
+}
+
+template <bool kPart>
+HWY_INLINE V load(const float* p, [[maybe_unused]] std::int64_t channels) {
+  if constexpr (kPart) return load_some(d, p, channels);
+  return hn::LoadU(d, p);
+}
+
+HWY_INLINE V finished(const Lines& s, V v) {
+  if (s.finish.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
+    return hn::Min(hn::Set(d, s.finish.high), hn::Max(hn::Set(d, s.finish.low), v));
+  if (s.finish.kind == Finish::Kind::leaky)
+    return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, s.finish.slope)), v);
+  return v;
+}
+
+/// R x T outputs of one vector of channels, which is `at` floats from the first.
+template <int R, int T, bool kPart>
+HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (&sums)[R][T]) {
+#pragma GCC unroll 2
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) {
+      V& v = sums[r][t];
+      if (p.add) v = hn::Add(v, load<kPart>(p.add + at + r * s.add_line + t * s.add_point, s.channels));
+      v = finished(s, v);
+    }
+  const auto store = [&](auto put) HWY_ATTR {
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) put(sums[r][t], p.out + at + r * s.out_line + t * s.out_point);
+  };
+  if constexpr (kPart)
+    store([&](V v, float* to) HWY_ATTR { store_some(v, d, to, s.channels); });
+  else if (kWholeLines && s.stream)
+    store([](V v, float* to) HWY_ATTR { hn::Stream(v, d, to); });
+  else
+    store([](V v, float* to) HWY_ATTR { hn::StoreU(v, d, to); });
+}
+
+inline void fetch(depthwise::Ahead& a) {
+  for (std::int64_t i = 0; i < a.each && a.count > 0; ++i) {
+    __builtin_prefetch(a.from + a.at, 0, 2);
+    if ((a.at += kCacheLine) >= a.bytes) a.at = 0, --a.count, a.from += a.stride;
+  }
+}
+
+/// A line of a tile's inputs, `i` taps below its first, multiplied with the taps of all outputs that it is
+/// part of: R lines of K taps with stride S.
+template <int K, int S, int R, int T, bool kEnd>
+HWY_INLINE void add_line(const Lines& s, const Place& p, std::int64_t y, const float* in,
+                         const float* weights, int i, V (&sums)[R][T]) {
+  if (kEnd && (y < 0 || y >= s.in_height)) return;
+  V w[R][K];
+#pragma GCC unroll 2
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int k = 0; k < K; ++k)
+      if (R == 1 || (i >= r && i - r < K)) w[r][k] = hn::LoadU(d, weights + ((i - r) * K + k) * kLanes);
+#pragma GCC unroll 32
+  for (int j = 0; j < (T - 1) * S + K; ++j) {
+    if (kEnd && (p.x + j < 0 || p.x + j >= s.in_width)) continue;
+    const V v = hn::LoadU(d, in + j * s.in_point);
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int k = 0; k < K; ++k)
+        if ((R == 1 || (i >= r && i - r < K)) && j >= k && (j - k) % S == 0 && (j - k) / S < T)
+          sums[r][(j - k) / S] = hn::MulAdd(v, w[r][k], sums[r][(j - k) / S]);
+  }
+}
+
+/// K taps along the line with stride S, any height of the window; two lines of outputs at once (R = 2) only
+/// for K x K taps with stride 1. kEnd: the window may reach over the borders.
+template <int K, int S, int R, int T, bool kEnd>
+void tile(const Lines& s, std::int64_t line, std::int64_t x) {
+  const Place p = place_of(s, line, x);
+  const float* weights = s.weights;
+  for (std::int64_t n = 0; n < s.vectors; ++n, weights += s.kernel_h * K * kLanes) {
+    const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
+    V sums[R][T];
+    const V start = s.bias ? hn::LoadU(d, s.bias + n * kLanes) : hn::Zero(d);
+#pragma GCC unroll 2
+    for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) sums[r][t] = start;
+    const float* in = p.in + at;
+    if (s.ahead) fetch(*s.ahead);
+    const auto add = [&](int i, std::int64_t step) HWY_ATTR {
+      add_line<K, S, R, T, kEnd>(s, p, p.y + i * step, in + i * step * s.in_line, weights, i, sums);
+    };
+    if constexpr (R > 1) {
+#pragma GCC unroll 8
+      for (int i = 0; i < R - 1 + K; ++i) add(i, 1);
+    } else if (K == 3 && kLanes > 4 && s.kernel_h == 3) {
+#pragma GCC unroll 3
+      for (int i = 0; i < 3; ++i) add(i, s.dilation_h);
+    } else {
+#pragma GCC unroll 1
+      for (int i = 0; i < s.kernel_h; ++i) add(i, s.dilation_h);
+    }
+    finish_tile<R, T, false>(s, p, at, sums);
+  }
+}
+
+/// T outputs of a line, any window.
+template <int T, bool kPart, bool kEnd>
+void tile_of_any(const Lines& s, std::int64_t line, std::int64_t x) {
+  const Place p = place_of(s, line, x);
+  const float* weights = s.weights;
+  for (std::int64_t n = 0; n < s.vectors; ++n) {
+    const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
+    V sums[1][T];
+    const V start = s.bias ? hn::LoadU(d, s.bias + n * kLanes) : hn::Zero(d);
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) sums[0][t] = start;
+    for (std::int64_t i = 0; i < s.kernel_h; ++i) {
+      const std::int64_t y = i * s.dilation_h;
+      const bool outside = kEnd && (p.y + y < 0 || p.y + y >= s.in_height);
+      for (std::int64_t k = 0; k < s.kernel_w; ++k, weights += kLanes) {
+        if (outside) continue;
+        const V w = hn::LoadU(d, weights);
+        const float* in = p.in + at + y * s.in_line + k * s.dilation_w * s.in_point;
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+          const std::int64_t j = t * s.stride_w;
+          if (kEnd && (p.x + k * s.dilation_w + j < 0 || p.x + k * s.dilation_w + j >= s.in_width)) continue;
+          sums[0][t] = hn::MulAdd(load<kPart>(in + j * s.in_point, s.channels), w, sums[0][t]);
+        }
+      }
+    }
+    finish_tile<1, T, kPart>(s, p, at, sums);
+  }
+}
+
+/// The tiles of a window: run<R, T, kEnd>(lines, line, x) computes R x T outputs from there on.
+template <int K, int S, int kLines>
+struct Taps {
+  static constexpr int kRows = kLines;
+  template <int R, int T, bool kEnd>
+  static void run(const Lines& s, std::int64_t line, std::int64_t x) {
+    tile<K, S, R, T, kEnd>(s, line, x);
+  }
+};
+template <bool kPart>
+struct Any {
+  static constexpr int kRows = 1;
+  template <int R, int T, bool kEnd>
+  static void run(const Lines& s, std::int64_t line, std::int64_t x) {
+    tile_of_any<T, kPart, kEnd>(s, line, x);
+  }
+};
+
+/// All of R lines in tiles of T; the last overlaps the one before when the width asks for it.
+template <class Window, int R, int T>
+void run_tiles(const Lines& s, std::int64_t line) {
+  const std::int64_t y = (s.first + line) * s.stride_h - s.top;
+  const bool border = y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
+  for (std::int64_t x = 0; x < s.out_width; x += T) {
+    const auto from = x + T <= s.out_width ? x : s.out_width - T;
+    const std::int64_t first = from * s.stride_w - s.left,
+                       last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
+    if (T > 4 && !border && first >= 0 && last < s.in_width)
+      Window::template run<R, T, false>(s, line, from);
+    else
+      Window::template run<R, T, true>(s, line, from);
+  }
+}
+
+/// In tiles of the size whose outputs exceed the line least.
+template <class Window, int R>
+HWY_INLINE void run_line(const Lines& s, std::int64_t line) {
+  const std::int64_t width = s.out_width;
+  if (width < 4) return run_tiles<Window, R, 1>(s, line);
+  if (width == 4 || (kLanes == 4 && width < 8)) return run_tiles<Window, R, 4>(s, line);
+  if constexpr (kLanes > 4) {
+    const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : (width + t - 1) / t * (t + 1); };
+    const auto eight = cost(8), seven = cost(7), five = cost(5);
+    if (seven < eight && seven <= five) return run_tiles<Window, R, 7>(s, line);
+    if (five < eight) return run_tiles<Window, R, 5>(s, line);
+  }
+  run_tiles<Window, R, 8>(s, line);
+}
+
+template <class Window>
+void run_lines(const Lines& s) {
+  constexpr int R = Window::kRows;
+  std::int64_t line = 0;
+  for (; line + R <= s.count; line += R) run_line<Window, R>(s, line);
+  if constexpr (R > 1)
+    for (; line < s.count; ++line) run_line<Window, 1>(s, line);
+  if (kWholeLines && s.stream) hwy::FlushStream();
+}
+
+}  // namespace
+
+depthwise::Kernels make_depthwise_kernels() {
+  const auto any = run_lines<Any<false>>, part = run_lines<Any<true>>;
+  // Two lines at once want 16 sums and the weights of two lines of taps in registers.
+  const auto three = run_lines<Taps<3, 1, 1>>;
+  return {kLanes,
+          any,
+          part,
+          run_lines<Taps<3, 1, kLanes == 16 ? 2 : 1>>,
+          three,
+          run_lines<Taps<3, 2, 1>>,
+          run_lines<Taps<5, 1, 1>>,
+          run_lines<Taps<5, 2, 1>>};
+}
+
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina {
+constexpr auto kMakeDepthwiseKernels = LAMINA_PER_ISA(make_depthwise_kernels);
+
+const depthwise::Kernels& depthwise::kernels_for(std::int64_t channels) {
+  // Narrow pictures take the vectors of a lesser instruction set, which they fill.
+  static const auto list = kMakeDepthwiseKernels.all();
+  std::size_t i = static_cast<std::size_t>(effective_isa());
+  while (i > 0 && channels < list[i].lanes) --i;
+  return list[i];
+}
+}  // namespace lamina
+#endif

@@ -1,0 +1,179 @@
+/// Depthwise convolutions, channels-last: a vector of channels at a time, some lines of the picture each.
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/convolution/depthwise/window.h"
+#include "kernels/native/gemm/epilogue.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using depthwise::Lines;
+using windows::Geometry;
+
+struct Depthwise {
+  Geometry g;
+  gemm::Epilogue epilogue;
+  Tensor weights, bias;
+  const depthwise::Kernels* kernels = nullptr;
+  void (*kernel)(const Lines&) = nullptr;
+  std::int64_t in_row = 0, out_row = 0, add_row = 0;  ///< floats from point to point
+  std::int64_t vectors = 1;                           ///< of channels
+  std::int64_t band = 1, bands = 1;                   ///< lines of a task
+  std::int64_t part = 1, parts = 1;                   ///< vectors of a task
+  std::int64_t grain = 1;
+};
+
+std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
+  return depthwise::first_channel(vector, d.g.outputs, d.kernels->lanes);
+}
+
+double multiply_adds(const Geometry& g) {
+  return static_cast<double>(g.images * g.out_points() * g.outputs) * static_cast<double>(g.taps());
+}
+
+double microseconds(const Geometry& g) {
+  const double bytes = 4.0 * static_cast<double>(g.images * (g.in_points() + g.out_points()) * g.outputs);
+  return cost_of(Family::native_depthwise, multiply_adds(g), bytes);
+}
+
+/// Cuts the work: bands of lines whose input stays in L2, then vectors of channels.
+void divide(Depthwise& d) {
+  const auto& g = d.g;
+  const double total = microseconds(g), line_us = total / static_cast<double>(g.images * g.out[1]);
+  const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
+    number = (count + most - 1) / most;
+    size = (count + number - 1) / number;
+    number = (count + size - 1) / size;
+  };
+  const std::int64_t line_bytes = 4 * g.in[2] * g.outputs * g.stride[1];
+  const auto by_cache = std::max<std::int64_t>(4, (768 << 10) / std::max<std::int64_t>(1, line_bytes));
+  cut(g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(40 / line_us) / 2 * 2, 2, by_cache),
+      d.band, d.bands);
+  // Small pictures of many channels: lines share input, channels do not.
+  d.part = d.vectors;
+  if (d.epilogue.registers_only() && g.images * d.bands < 8 && total > 2 * kWorthAThread) {
+    const auto wanted = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
+    cut(d.vectors, std::max<std::int64_t>(1, d.vectors * g.images * d.bands / wanted), d.part, d.parts);
+    // Vectors that overlap stay in one task.
+    if (d.parts > 1 && d.vectors - (d.parts - 1) * d.part == 1) --d.parts;
+  }
+  const auto tasks = static_cast<double>(g.images * d.bands * d.parts);
+  d.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
+}
+
+void apply_stages(const Depthwise& d, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {
+  const auto channels = d.g.outputs;
+  if (d.out_row == channels) return stages(out, out, point * channels, points * channels);
+  for (std::int64_t i = 0; i < points; ++i, out += d.out_row)
+    stages(out, out, (point + i) * channels, channels);
+}
+
+void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, StageRun* stages) {
+  const auto& g = d.g;
+  const std::int64_t part = index % d.parts, band = index / d.parts % d.bands,
+                     image = index / d.parts / d.bands;
+  const std::int64_t first = part * d.part, end = part + 1 == d.parts ? d.vectors : first + d.part;
+  const auto lanes = d.kernels->lanes, channel = channel_of(d, first);
+  auto s = depthwise::lines_of(g);
+  s.first = band * d.band;
+  s.count = std::min(d.band, g.out[1] - s.first);
+  const std::int64_t point = (image * g.out[1] + s.first) * g.out[2];
+  s.in = static_cast<const float*>(args.in[0]) + image * g.in_points() * d.in_row + channel;
+  s.in_point = d.in_row;
+  s.in_line = g.in[2] * d.in_row;
+  s.weights = d.weights.data<float>().data() + first * g.taps() * lanes;
+  s.bias = d.bias.valid() ? d.bias.data<float>().data() + first * lanes : nullptr;
+  float* out = static_cast<float*>(args.out[0]) + point * d.out_row;
+  s.out = out + channel;
+  s.out_point = d.out_row;
+  s.out_line = g.out[2] * d.out_row;
+  if (d.epilogue.add)
+    s.add = static_cast<const float*>(args.in[*d.epilogue.add]) + point * d.add_row + channel;
+  s.add_point = d.add_row;
+  s.add_line = g.out[2] * d.add_row;
+  s.vectors = end - first;
+  s.last = channel_of(d, end - 1) - channel;
+  s.channels = g.outputs;
+  s.finish = d.epilogue.finish;
+  d.kernel(s);
+  if (stages) apply_stages(d, *stages, out, point, s.count * g.out[2]);
+}
+
+void run(const Depthwise& d, const RunArgs& args) {
+  parallel_for(d.g.images * d.bands * d.parts, d.grain, [&](std::int64_t begin, std::int64_t end) {
+    if (d.epilogue.registers_only()) {
+      for (auto i = begin; i < end; ++i) run_task(d, args, i, nullptr);
+    } else {
+      StageRun stages(*d.epilogue.stages, args.in);
+      for (auto i = begin; i < end; ++i) run_task(d, args, i, &stages);
+    }
+  });
+}
+
+Verdict takes(const NodeView& v) {
+  const auto& op = *v.op<Convolution>();
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  const auto w = v.dims(1);
+  if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
+  if (op.groups == 1 || w[1] != 1 || w[0] != op.groups)
+    return Verdict::no("{} groups of {} input and {} output channels, wanted one of each", op.groups, w[1],
+                       w[0] / op.groups);
+  if (v.rank(0) == 5 && (w[2] != 1 || v.dims(0)[2] != 1)) return Verdict::no("three spatial axes");
+  if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
+  if (v.has(3) || v.has(4)) return Verdict::no("zero points");
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0) return Verdict::no("empty tensors");
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_native_depthwise(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  Depthwise d{windows::geometry_of(v), *epilogue, {}, {}};
+  if (d.g.pad[0] != 0 || d.g.out[0] != 1) return answers.refuse("native", "padded depth");
+  d.kernels = &depthwise::kernels_for(d.g.outputs);
+  d.kernel = depthwise::kernel_for(d.g, *d.kernels);
+  d.vectors = (d.g.outputs + d.kernels->lanes - 1) / d.kernels->lanes;
+  d.in_row = d.out_row = d.add_row = d.g.outputs;
+  if (v.has(2)) {
+    const auto bias = to_floats(*v.constant(2));
+    d.bias = depthwise::by_vectors(bias.data(), 1, d.g.outputs, d.kernels->lanes, bias.size() == 1);
+  }
+  divide(d);
+  Offer o;
+  o.label = fmt::format("native_depthwise_{}_f32", name_of(effective_isa()));
+  epilogue->add_to(o, v, Layout::channels_last);
+  o.inputs[0] = Layout::channels_last;
+  o.consumed.push_back(1);
+  if (v.has(2)) o.consumed.push_back(2);
+  o.wide_inputs.push_back(0);
+  if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
+  o.wide_outputs.push_back(0);
+  o.cost += microseconds(d.g);
+  o.make = [d, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (const auto row = context.input_row(0)) d.in_row = row;
+    if (const auto row = context.output_row()) d.out_row = row;
+    if (d.epilogue.add)
+      if (const auto row = context.input_row(*d.epilogue.add)) d.add_row = row;
+    d.weights = context.weights.packed(
+        weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&](const Tensor& w) {
+          return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,
+                                       d.kernels->lanes);
+        });
+    return executable([d](const RunArgs& args) { run(d, args); });
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina

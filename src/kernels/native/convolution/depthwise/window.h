@@ -1,0 +1,22 @@
+#pragma once
+/// Which kernel (lines.h) runs a depthwise window, and how its channels lie in vectors.
+#include "kernels/native/convolution/depthwise/lines.h"
+#include "kernels/native/convolution/window.h"
+
+namespace lamina::depthwise {
+
+using Kernel = void (*)(const Lines&);
+/// The one of `kernels` for a window with two spatial axes.
+Kernel kernel_for(const windows::Geometry& g, const Kernels& kernels);
+
+/// The window and the sizes of the picture and of the result; where they lie is the caller's.
+Lines lines_of(const windows::Geometry& g);
+
+/// The first channel of a vector: the last one overlaps the one before when the channels do not fill it.
+std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int64_t lanes);
+
+/// values[channels][size] as [vector][size][lane]; `one_value`: the same for all channels.
+Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels, std::int64_t lanes,
+                  bool one_value = false);
+
+}  // namespace lamina::depthwise

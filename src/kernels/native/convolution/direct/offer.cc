@@ -1,0 +1,176 @@
+/// Convolutions, transposed ones too, as products whose rows are output points (gemm/product.h): k runs over
+/// the taps of the window and the input channels, read where they lie. Points whose window reaches over the
+/// border are regions of their own, so that nothing is padded and no zero is multiplied. Reads channels-last
+/// or plain tensors, writes channels-last ones.
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "kernels/cost.h"
+#include "kernels/native/convolution/direct/source.h"
+#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/gemm/product.h"
+#include "ops/convolution.h"
+
+namespace lamina {
+namespace {
+
+using convolutions::packed_weights;
+using convolutions::run_length;
+using convolutions::segments_of;
+using convolutions::Source;
+using convolutions::source_of;
+using gemm::Epilogue;
+using gemm::Product;
+using windows::Geometry;
+
+/// Each plane of a volume has regions of its own: their number must not grow with the data.
+constexpr std::int64_t kMostRegions = 4096;
+/// They are found by walking along the outputs of each axis, while the offer is made.
+constexpr std::int64_t kLongestAxis = 1 << 28;
+
+std::int64_t regions_of(const Geometry& g) {
+  std::int64_t planes = 0;
+  for (const auto& z : windows::runs_of(g, 0)) planes += z.count;
+  return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
+}
+
+Product product_of(const Geometry& g, const Source& s, bool staged) {
+  const std::int64_t channels = g.inputs / g.groups;
+  Product p(g.taps() * channels, g.outputs / g.groups, run_length(g, s));
+  p.groups = g.groups;
+  p.a_group = channels * s.channel;
+  const auto ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
+  for (const auto& z : windows::runs_of(g, 0))
+    for (std::int64_t i = 0; i < z.count; ++i)
+      for (const auto& y : ys)
+        for (const auto& x : xs) {
+          gemm::Region region;
+          region.width = x.count;
+          region.lines = y.count;
+          region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
+          region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
+          region.a_first = (z.tap_count == 0 ? 0 : z.input + i * z.input_step) * s.plane + y.input * s.line +
+                           x.input * s.point;
+          region.c_step = x.step;
+          region.c_line = y.step * g.out[2];
+          region.c_first = ((z.first + i * z.step) * g.out[1] + y.first) * g.out[2] + x.first;
+          p.add_region(region, segments_of(g, s, z, y, x));
+        }
+  p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
+  p.c_row = p.add_row = p.dense_row = g.outputs;
+  p.staged = staged;
+  p.divide();
+  return p;
+}
+
+/// Transposed windows that lie side by side along the width: what a point gives to its outputs lies together
+/// there, so that these taps become columns.
+std::int64_t taps_as_columns(const Geometry& g) {
+  const bool beside = g.transposed && g.groups == 1 && g.kernel[2] == g.stride[2] && g.dilation[2] == 1 &&
+                      g.pad[2] == 0 && g.out[2] == g.in[2] * g.kernel[2];
+  return beside ? g.kernel[2] : 1;
+}
+
+Geometry with_columns(Geometry g, std::int64_t taps) {
+  if (taps == 1) return g;
+  g.outputs *= taps;
+  g.out[2] = g.in[2];
+  g.kernel[2] = g.stride[2] = 1;
+  return g;
+}
+
+struct Convolved {
+  Product product;
+  Epilogue epilogue;
+  Tensor weights, bias;
+};
+
+void run(const Convolved& c, const RunArgs& args) {
+  gemm::Operands o{};
+  o.a = static_cast<const float*>(args.in[0]);
+  o.b = c.weights.data<float>().data();
+  o.bias = c.bias.valid() ? c.bias.data<float>().data() : nullptr;
+  if (c.epilogue.add) o.add = static_cast<const float*>(args.in[*c.epilogue.add]);
+  o.c = static_cast<float*>(args.out[0]);
+  o.stages = c.epilogue.stages.get();
+  o.inputs = args.in;
+  gemm::run(c.product, o);
+}
+
+/// What moving the tensors costs.
+double bytes_cost(const NodeView& v, Family family) {
+  if (element_count(v.out_dims()) == static_cast<std::size_t>(v.out_dims()[1]))
+    return 0;  // counted by the product
+  const auto floats = element_count(v.dims(0)) + element_count(v.dims(1)) + element_count(v.out_dims());
+  return cost_of(family, 0, 4.0 * static_cast<double>(floats)) - cost_of(family, 0);
+}
+
+std::string_view kind_of(const Geometry& g) {
+  return g.transposed ? "transposed" : g.pointwise() ? "1x1" : "direct";
+}
+
+Verdict takes(const NodeView& v) {
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  const auto rank = v.rank(0);
+  if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
+  if (!v.constant(1)) return Verdict::no("weights are not constant");
+  if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
+  if (v.op<Convolution>() && (v.has(3) || v.has(4))) return Verdict::no("zero points");
+  if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
+    return Verdict::no("empty tensors");
+  for (std::size_t i = 2; i < rank; ++i)
+    if (v.out_dims()[i] > kLongestAxis) return Verdict::no("{} outputs along an axis", v.out_dims()[i]);
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_native_convolution(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  const Geometry g = windows::geometry_of(v);
+  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
+    return answers.refuse("native", "a depthwise convolution");
+  if (const auto n = regions_of(g); n > kMostRegions)
+    return answers.refuse("native", "{} regions of planes and borders, wanted at most {}", n, kMostRegions);
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const bool plain = layout == Layout::plain;
+    if (plain && (g.transposed || g.inputs / g.groups > 4)) continue;  // k would be scattered
+    const auto columns = taps_as_columns(g);
+    const Geometry h = with_columns(g, columns);
+    const auto product = product_of(h, source_of(h, layout, 0), !epilogue->registers_only());
+    Offer o;
+    o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(effective_isa()));
+    epilogue->add_to(o, v, Layout::channels_last);
+    o.inputs[0] = layout;
+    o.consumed.push_back(1);
+    if (v.has(2)) o.consumed.push_back(2);
+    if (g.transposed && v.has(3)) o.consumed.push_back(3);
+    o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct) +
+              bytes_cost(v, g.pointwise() ? Family::native_gemm : Family::native_direct);
+    if (!plain) o.wide_inputs.push_back(0);
+    if (columns == 1 && epilogue->add) o.wide_inputs.push_back(*epilogue->add);
+    if (columns == 1) o.wide_outputs.push_back(0);
+    o.make = [g, h, columns, layout, epilogue = *epilogue, weights = *v.constant(1),
+              bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
+                 MakeContext& context) -> std::unique_ptr<Executable> {
+      Convolved c{product_of(h, source_of(h, layout, context.input_row(0)), !epilogue.registers_only()),
+                  epilogue,
+                  {},
+                  bias};
+      if (const auto row = context.output_row()) c.product.c_row = row;
+      if (epilogue.add)
+        if (const auto row = context.input_row(*epilogue.add)) c.product.add_row = row;
+      c.product.finish = epilogue.finish;
+      c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
+      return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+}  // namespace lamina

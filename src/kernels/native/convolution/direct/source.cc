@@ -1,0 +1,96 @@
+#include "kernels/native/convolution/direct/source.h"
+
+#include "base/mapped_file.h"
+
+namespace lamina::convolutions {
+
+using gemm::Product;
+using gemm::Segment;
+using windows::Geometry;
+using windows::Run;
+
+Source source_of(const Geometry& g, Layout layout, std::int64_t row) {
+  Source s;
+  s.plain = layout == Layout::plain;
+  s.point = s.plain ? 1 : row != 0 ? row : g.inputs;
+  s.channel = s.plain ? g.in_points() : 1;
+  s.line = g.in[2] * s.point;
+  s.plane = g.in[1] * s.line;
+  return s;
+}
+
+std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& z, const Run& y,
+                                 const Run& x) {
+  std::vector<Segment> list;
+  const std::int64_t channels = g.inputs / g.groups;
+  const auto add = [&](std::int64_t a, std::int64_t b, std::int64_t length) {
+    if (!list.empty() && list.back().a + list.back().length == a && list.back().b + list.back().length == b)
+      list.back().length += length;
+    else
+      list.push_back({a, b, length});
+  };
+  const std::int64_t outer = s.plain ? channels : 1;
+  for (std::int64_t c = 0; c < outer; ++c)
+    for (std::int64_t kz = 0; kz < z.tap_count; ++kz)
+      for (std::int64_t ky = 0; ky < y.tap_count; ++ky)
+        for (std::int64_t kx = 0; kx < x.tap_count; ++kx) {
+          const std::int64_t a = c * s.channel + kz * z.input_tap * s.plane + ky * y.input_tap * s.line +
+                                 kx * x.input_tap * s.point;
+          const std::int64_t tap = (z.tap(kz) * g.kernel[1] + y.tap(ky)) * g.kernel[2] + x.tap(kx);
+          if (s.plain)
+            add(a, c * g.taps() + tap, 1);
+          else
+            add(a, tap * channels, channels);
+        }
+  return list;
+}
+
+std::int64_t run_length(const Geometry& g, const Source& s) {
+  const std::int64_t channels = g.inputs / g.groups;
+  if (s.plain) return g.dilation[2] == 1 ? g.kernel[2] : 1;
+  return !g.transposed && g.dilation[2] == 1 && g.groups == 1 && s.point == channels ? g.kernel[2] * channels
+                                                                                     : channels;
+}
+
+namespace {
+
+/// [O, I / groups, taps], or transposed [I, O / groups, taps], as [O, taps, I / groups]: then k is what lies
+/// together. `columns` taps along the width go before the outputs.
+std::vector<float> taps_first(const float* w, const Geometry& g, std::int64_t columns) {
+  const auto taps = g.taps(), channels = g.inputs / g.groups, outputs = g.outputs / g.groups;
+  std::vector<float> out(static_cast<std::size_t>(g.outputs * channels * taps));
+  for (std::int64_t o = 0; o < g.outputs; ++o)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto input = o / outputs * channels + c;
+      const float* from = w + (g.transposed ? input * outputs + o % outputs : o * channels + c) * taps;
+      for (std::int64_t t = 0; t < taps; ++t) {
+        const auto row = (t % columns * g.outputs + o) * (taps / columns) + t / columns;
+        out[static_cast<std::size_t>(row * channels + c)] = from[t];
+      }
+    }
+  return out;
+}
+
+}  // namespace
+
+Tensor packed_weights(const Tensor& source, const Geometry& g, std::int64_t tap_columns, const Product& p,
+                      bool plain, WeightStore& store) {
+  const auto key = fmt::format("native_convolution {} {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups,
+                               g.transposed ? tap_columns : 0);
+  return store.packed(source, key, [&](const Tensor& clean) {
+    const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
+    const std::byte* w = clean.raw();
+    std::vector<float> reordered;
+    if (g.transposed || (!plain && g.taps() > 1 && channels > 1)) {
+      reordered = taps_first(aligned_once(clean).data<float>().data(), g, tap_columns);
+      w = reinterpret_cast<const std::byte*>(reordered.data());
+    }
+    Tensor out(ElementType::f32, {g.groups * p.packed_floats()});
+    for (std::int64_t i = 0; i < g.groups; ++i)
+      p.pack_constant(w + sizeof(float) * static_cast<std::size_t>(i * columns * depth), 1, depth,
+                      out.data<float>().data() + i * p.packed_floats());
+    return out;
+  });
+}
+
+}  // namespace lamina::convolutions

@@ -1,0 +1,29 @@
+#pragma once
+/// What convolutions as products (gemm/product.h) read: how the input lies, which taps of it k runs over, and
+/// the weights in that order.
+#include "kernels/native/convolution/window.h"
+#include "kernels/native/gemm/product.h"
+
+namespace lamina::convolutions {
+
+/// How the input lies, in floats.
+struct Source {
+  bool plain;
+  std::int64_t point, line, plane;  ///< from one point to the next along width, height and depth
+  std::int64_t channel;
+};
+/// `row`: floats between the points of a channels-last input, 0 when it is dense.
+Source source_of(const windows::Geometry& g, Layout layout, std::int64_t row);
+
+/// Segments of the taps z, y, x that are inside, from the first of them on. Of a channels-last tensor k is
+/// tap by tap, channel after channel; of a plain one channel by channel, tap after tap.
+std::vector<gemm::Segment> segments_of(const windows::Geometry& g, const Source& s, const windows::Run& z,
+                                       const windows::Run& y, const windows::Run& x);
+/// Floats of k that lie together.
+std::int64_t run_length(const windows::Geometry& g, const Source& s);
+
+/// The weights of all groups, packed for `p`; `tap_columns` taps of a transposed one are columns.
+Tensor packed_weights(const Tensor& source, const windows::Geometry& g, std::int64_t tap_columns,
+                      const gemm::Product& p, bool plain, WeightStore& store);
+
+}  // namespace lamina::convolutions

@@ -1,0 +1,277 @@
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/divide.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/convolution/pair/run.h"
+#include "ops/convolution_depthwise.h"
+#include "ops/decompose.h"
+
+namespace lamina {
+namespace {
+
+using conv_depthwise::Code;
+using conv_depthwise::Columns;
+using conv_depthwise::Parent;
+using windows::Geometry;
+
+/// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
+constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
+/// Longer lines are cut in columns of so many outputs or more, since some are made twice at each cut.
+constexpr std::int64_t kLeastColumns = 64;
+/// Of the output, from which on no cache keeps it.
+constexpr double kStreamBytes = 32e6;
+/// Of the lines that are made at a time.
+constexpr std::int64_t kStepBytes = 128 << 10;
+/// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
+constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
+/// Of each thread: then it does not matter much when some have one more.
+constexpr std::int64_t kManyTasks = 4;
+/// Of a step of a task besides its work.
+constexpr double kStepMicroseconds = 0.3;
+/// Of a piece of stages besides its work.
+constexpr double kStageMicroseconds = 0.035;
+
+double out_bytes(const Code& c) {
+  return static_cast<double>(c.second.images * c.second.out_points() * c.second.outputs) * 4;
+}
+
+/// Channels of a task's widest block when there are so many panels in it.
+std::int64_t widest(const Parent& p, std::int64_t block) {
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < p.panels(); i += block)
+    most = std::max(most, p.channel(std::min(i + block, p.panels())) - p.channel(i));
+  return most;
+}
+
+std::int64_t good_lines(const Code& c, std::int64_t lines = kGoodLines) {
+  return std::min(c.first.out[1], c.extent() - std::min(c.extent(), c.second.stride[1]) + lines);
+}
+
+/// Cuts lines in about so many columns.
+void cut_columns(Code& c, std::int64_t count) {
+  const auto& g = c.second;
+  const auto width = g.out[2], each = std::min(width, ceil_div(ceil_div(width, count), 8) * 8);
+  const auto inside = [&](std::int64_t x) { return std::clamp<std::int64_t>(x, 0, c.first.out[2]); };
+  c.columns.clear();
+  c.width = 1;
+  for (std::int64_t first = 0; first < width; first += each) {
+    Columns columns{first, std::min(each, width - first), 0, 1};
+    const auto at = first * g.stride[2] - g.pad[2];
+    columns.from = std::min(inside(at), c.first.out[2] - 1);
+    const auto reach = (columns.count - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
+    columns.width = std::max<std::int64_t>(1, inside(at + reach) - columns.from);
+    c.width = std::max(c.width, columns.width);
+    c.columns.push_back(std::move(columns));
+  }
+}
+
+/// So many blocks of channels, and as many lines at a time as fit.
+void cut_blocks(Code& c, std::int64_t blocks) {
+  const auto panels = c.parent->panels();
+  c.block = ceil_div(panels, blocks);
+  c.blocks = ceil_div(panels, c.block);
+  c.row = widest(*c.parent, c.block);
+  const auto line_bytes = c.width * c.row * 4, height = c.band;
+  c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
+  while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
+  c.step = ceil_div(height, ceil_div(height, c.step));
+  if (c.step % 2 == 1 && c.step > 2 && c.step < height) --c.step;  // windows go by two lines
+  const auto lines =
+      std::max(kBufferBytes / line_bytes, std::min(good_lines(c), kMostBufferBytes / line_bytes));
+  c.capacity = std::clamp(lines, c.lines_for(c.step), c.first.out[1]);
+}
+
+/// About so many bands of lines; each makes at least `share` times the lines that it makes twice.
+void cut_bands(Code& c, std::int64_t bands, std::int64_t share) {
+  const auto height = c.second.out[1], stride = c.second.stride[1],
+             more = std::max<std::int64_t>(0, c.extent() - stride);
+  const auto lines = std::max({ceil_div(height, bands), share * more / stride, std::int64_t{4}});
+  c.band = std::min(height, ceil_div(lines, 2) * 2);
+  c.bands = ceil_div(height, c.band);
+  c.step = std::min(c.step, c.band);
+  c.capacity = std::min(c.capacity, c.lines_for(c.band));
+}
+
+/// `microseconds`: of the whole on one thread, roughly.
+void divide(Code& c, double microseconds) {
+  c.band = c.second.out[1];
+  c.bands = 1;
+  const auto fits = [&] {
+    const bool good = c.capacity >= good_lines(c) || !c.between.registers_only();  // stages like whole lines
+    return good && c.buffer_bytes() <= kMostBufferBytes;
+  };
+  const auto most = c.parent->panels();
+  const auto point_bytes = c.first.outputs * 4;
+  const auto wide = kBufferBytes / (good_lines(c, kBestLines) * point_bytes * c.second.stride[2]);
+  cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
+  cut_blocks(c, 1);
+  for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, n);
+  c.grain = 1;
+  c.buffers = threads_here();
+  if (c.buffers == 1) return;
+  // Each thread gets one piece of the tasks.
+  const auto wanted = std::min(c.buffers, static_cast<std::int64_t>(microseconds / kWorthAThread));
+  const auto even = [&] { return c.tasks() % wanted == 0 || c.tasks() >= kManyTasks * wanted; };
+  if (wanted > 1 && !even()) cut_bands(c, wanted, 6);
+  if (wanted > 1 && !even() && c.between.registers_only() && c.after.registers_only()) {
+    const auto blocks = std::min(ceil_div(kManyTasks * wanted, c.tasks() / c.blocks), most / 2);
+    if (blocks > c.blocks) cut_blocks(c, blocks);
+  }
+  if (c.tasks() < wanted) cut_bands(c, wanted, 3);
+  c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
+  c.buffers = std::min(c.buffers, c.tasks());
+}
+
+double multiply_adds(const Geometry& g) {
+  return static_cast<double>(g.images * g.out_points() * g.outputs * g.taps());
+}
+
+/// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
+/// there one after the other, and read x anew.
+double apart_cost(double in, double out, std::int64_t blocks) {
+  constexpr double kNearBytes = 1.2e6, kRate = 15000;
+  return blocks == 1 ? 0 : std::max(0.0, out + in * static_cast<double>(blocks - 1) - kNearBytes) / kRate;
+}
+
+/// What other kernels take for far memory besides their costs, which are for tensors nearby: here x is
+/// fetched ahead, and a large output is not read before it is written.
+double far_gain(const Code& c) {
+  constexpr double kFetchRate = 20000, kStreamRate = 25000;
+  const bool stream = c.stream && c.kernels->lanes == 16;
+  return c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0);
+}
+
+/// On one thread, without the last epilogue.
+double microseconds_of(const Code& c) {
+  const auto images = static_cast<double>(c.first.images);
+  const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
+               out = out_bytes(c);
+  const auto more = static_cast<double>(std::max<std::int64_t>(0, c.extent() - c.second.stride[1]));
+  const auto lines = static_cast<double>(c.first.out[1]);
+  const double twice = more * static_cast<double>(c.bands - 1) / lines;  // made twice
+  const double steps = static_cast<double>(c.tasks()) * static_cast<double>(ceil_div(c.band, c.step));
+  const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
+                       std::max(1.0, static_cast<double>(c.capacity) - more);
+  const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
+  double us = c.parent->microseconds(c, 1 + twice) + apart_cost(c.parent->read_bytes(), out, c.blocks);
+  us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
+  us += move_cost(2 * moved) + kStepMicroseconds * steps;
+  if (c.between.stages) us += c.between.stages->cost();
+  if (c.between.stages && c.blocks > 1)  // point by point
+    us += kStageMicroseconds * static_cast<double>(c.blocks * c.first.out_points()) * images;
+  return us - std::min(far_gain(c), us / 4);
+}
+
+Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& parts) {
+  if (parts.node_count() != 2 || first.node().inputs[0] != parts.inputs().at(0))
+    return Verdict::no("{} nodes before, wanted one", parts.node_count() - 1);
+  if (!second.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (v.rank(0) > 4) return Verdict::no("three spatial axes");
+  for (const auto* part : {&first, &second}) {
+    if (!part->constant(1)) return Verdict::no("weights are not constant");
+    if (part->has(2) && !part->constant(2)) return Verdict::no("bias is not constant");
+    if (element_count(part->out_dims()) == 0 || element_count(part->dims(0)) == 0)
+      return Verdict::no("empty tensors");
+  }
+  return Verdict::yes();
+}
+
+/// Whether the first convolution's epilogue reads nothing at run time: the node has no such inputs.
+bool reads_nothing(const NodeView& first, const gemm::Epilogue& between) {
+  Offer o;
+  between.add_to(o, first, Layout::channels_last);
+  for (std::size_t i = base_inputs(first.node()); i < first.inputs(); ++i)
+    if (std::find(o.consumed.begin(), o.consumed.end(), i) == o.consumed.end()) return false;
+  return true;
+}
+
+Offer offer_of(const NodeView& v, const NodeView& second, Code code) {
+  Offer o;
+  o.label = code.parent->label();
+  const auto layout = code.parent->layout();
+  code.after.add_to(o, v, Layout::channels_last);
+  o.inputs[0] = layout;
+  o.consumed.push_back(1);
+  if (v.has(2)) o.consumed.push_back(2);
+  if (layout == Layout::channels_last) o.wide_inputs.push_back(0);
+  if (code.after.add) o.wide_inputs.push_back(*code.after.add);
+  o.wide_outputs.push_back(0);
+  o.cost += microseconds_of(code);
+  o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
+  o.make = [code = std::move(code),
+            w = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (const auto row = context.output_row()) code.out_row = row;
+    if (code.after.add)
+      if (const auto row = context.input_row(*code.after.add)) code.add_row = row;
+    code.stream = code.stream && code.out_row % 16 == 0 && code.second.outputs % 16 == 0;
+    code.parent = code.parent->made(code, context);
+    const auto lanes = code.kernels->lanes;
+    code.window_weights =
+        context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&](const Tensor& weights) {
+          return depthwise::by_vectors(aligned_once(weights).data<float>().data(), code.second.taps(),
+                                       code.second.outputs, lanes);
+        });
+    return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
+  };
+  return o;
+}
+
+/// All ways to make the tensor between, or none and a sentence in `why`.
+conv_depthwise::Parents parents_of(const NodeView& first, std::string& why) {
+  if (first.op<Convolution>()) return conv_depthwise::product_parents(first, why);
+  if (first.op<BinaryConvolution>()) return conv_depthwise::binary_parents(first, why);
+  why = fmt::format("a {} before", first.node().op.name());
+  return {};
+}
+
+}  // namespace
+
+void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
+  const auto parts = decomposition_of(v.graph(), v.id());
+  const NodeView first(parts.graph, parts.nodes.front()), second(parts.graph, parts.nodes.back());
+  if (const auto verdict = takes(v, first, second, parts.graph); !verdict)
+    return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto between = gemm::read_epilogue(first, Layout::channels_last, why);
+  const auto after = between ? gemm::read_epilogue(v, Layout::channels_last, why) : std::nullopt;
+  if (!after) return answers.refuse("native", "{}", why);
+  if (!reads_nothing(first, *between))
+    return answers.refuse("native", "the first convolution's epilogue reads a whole tensor");
+  Code code;
+  code.first = windows::geometry_of(first);
+  code.second = windows::geometry_of(second);
+  code.between = *between;
+  code.after = *after;
+  code.kernels = &depthwise::kernels_for(code.second.outputs);
+  code.kernel = depthwise::kernel_for(code.second, *code.kernels);
+  code.out_row = code.add_row = code.second.outputs;
+  if (second.has(2)) {
+    const auto bias = to_floats(*second.constant(2));
+    code.window_bias =
+        depthwise::by_vectors(bias.data(), 1, code.second.outputs, code.kernels->lanes, bias.size() == 1);
+  }
+  const auto parents = parents_of(first, why);
+  if (parents.empty()) return answers.refuse("native", "{}", why);
+  for (const auto& parent : parents) {
+    Code c = code;
+    c.parent = parent;
+    c.stream = out_bytes(c) > kStreamBytes;
+    cut_columns(c, 1);
+    parent->divide(c);  // one line at a time: what tells how to divide
+    divide(c, microseconds_of(c));
+    parent->divide(c);
+    const auto buffer = c.buffer_bytes();
+    if (buffer > kMostBufferBytes) {
+      answers.refuse("native", "{} lines between take {} KiB, wanted at most {}", c.capacity, buffer >> 10,
+                     kMostBufferBytes >> 10);
+      continue;
+    }
+    answers.offers.push_back(offer_of(v, second, std::move(c)));
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,299 @@
+/// Matrix products on the cores of product.h. A constant right operand is packed once; a variable one is read
+/// as it lies, or packed on the fly where it lies transposed or its rows end within a vector.
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/gemm/product.h"
+#include "ops/matmul.h"
+
+namespace lamina {
+namespace {
+
+using gemm::Epilogue;
+using gemm::Product;
+
+/// A product of the node as matrices: rows x depth by depth x columns, for each position of `batch`.
+struct Shape2 {
+  std::int64_t rows = 1, depth = 1, columns = 1;
+  bool transpose_a = false, transpose_b = false;
+  struct Axis {
+    std::int64_t size, a, b;  ///< products; matrices of each operand from one to the next
+  };
+  std::vector<Axis> batch;
+  std::int64_t a_count = 1, b_count = 1;
+};
+
+/// The operands' matrices, rank 1 being a row or a column.
+Shape2 shape_of(const NodeView& v) {
+  const auto& op = *v.op<MatMul>();
+  Dims a = v.dims(0), b = v.dims(1);
+  Shape2 s;
+  s.transpose_a = op.transpose_a && a.size() > 1;
+  s.transpose_b = op.transpose_b && b.size() > 1;
+  if (a.size() == 1) a.insert(a.begin(), 1);
+  if (b.size() == 1) b.push_back(1);
+  s.rows = a[a.size() - (s.transpose_a ? 1 : 2)];
+  s.depth = a[a.size() - (s.transpose_a ? 2 : 1)];
+  s.columns = b[b.size() - (s.transpose_b ? 2 : 1)];
+  a.resize(a.size() - 2);
+  b.resize(b.size() - 2);
+  s.a_count = static_cast<std::int64_t>(element_count(a));
+  s.b_count = static_cast<std::int64_t>(element_count(b));
+  const std::size_t rank = std::max(a.size(), b.size());
+  const auto a_strides = broadcast_strides(a, rank), b_strides = broadcast_strides(b, rank);
+  a.insert(a.begin(), rank - a.size(), 1);
+  b.insert(b.begin(), rank - b.size(), 1);
+  std::int64_t products = 1;
+  for (std::size_t i = 0; i < rank; ++i) {  // numpy's rules: unit dims repeat
+    const auto size = std::max(a[i], b[i]);
+    products *= size;
+    s.batch.push_back({size, a_strides[i], b_strides[i]});
+  }
+  // One right matrix for all: their rows are one matrix.
+  if (s.b_count == 1 && !s.transpose_a && s.a_count == products) {
+    s.rows *= s.a_count;
+    s.a_count = 1;
+    s.batch.clear();
+  }
+  return s;
+}
+
+/// Everything that running needs; made once, shared by threads.
+struct Matrices {
+  Shape2 shape;
+  Product main{0, 0, 1},
+      tail{0, 0, 1};  ///< tail: the last columns, fewer than a vector, of a right operand read in place
+  bool has_tail = false;
+  enum class Right { packed, in_place, pack } right = Right::packed;
+  bool pack_left = false;
+  Tensor weights, bias;  ///< constants, where they are
+  Epilogue epilogue;
+  // Scratch, in floats.
+  std::int64_t left_at = 0, left_row = 0, right_at = 0, tail_at = 0, bias_at = 0, scratch = 0;
+  bool copy_bias = false;
+  std::int64_t bias_size = 0;
+};
+
+std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+Product product_of(const Shape2& s, std::int64_t columns, std::int64_t a_row, bool b_in_place, bool staged) {
+  auto p = gemm::plain_product(s.rows, s.depth, columns, a_row, s.columns);
+  if (b_in_place && !s.transpose_b) p.dots = false;
+  const auto a_matrix = s.rows * a_row, b_matrix = b_in_place ? s.depth * s.columns : p.packed_floats();
+  auto c_rows = s.rows;
+  for (const auto& axis : s.batch) c_rows *= axis.size;
+  for (const auto& axis : s.batch) {
+    c_rows /= axis.size;
+    p.batches.add(axis.size, {axis.a * a_matrix, axis.b * b_matrix, c_rows});
+  }
+  p.staged = staged;
+  p.divide();
+  return p;
+}
+
+/// Transposed left matrices as rows.
+void pack_left(const Matrices& m, const float* from, float* to) {
+  const auto& s = m.shape;
+  parallel_for(s.a_count, std::max<std::int64_t>(1, 32768 / (s.rows * s.depth + 1)),
+               [&](auto begin, auto end) {
+                 for (auto i = begin; i < end; ++i)
+                   gemm::tiles().pack_transposed(from + i * s.rows * s.depth, s.rows, s.rows, s.depth,
+                                                 to + i * s.rows * m.left_row, m.left_row);
+               });
+}
+
+/// Right matrices, or columns [first, ...) of them, as panels.
+void pack_right(const Shape2& s, const Product& p, std::int64_t first, const float* from, float* to) {
+  const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
+  parallel_for(s.b_count, std::max<std::int64_t>(1, 32768 / (s.depth * p.panels.columns + 1)),
+               [&](auto begin, auto end) {
+                 for (auto i = begin; i < end; ++i)
+                   p.pack(0, s.depth, from + i * s.depth * s.columns + first * column, row, column,
+                          to + i * p.packed_floats());
+               });
+}
+
+class MatMulStep final : public Step {
+ public:
+  explicit MatMulStep(const Matrices& m) : m_(m) {}
+
+  void bind(const RunArgs& args) override {
+    args_ = args;
+    auto* scratch = static_cast<float*>(args.scratch);
+    gemm::Operands o{};
+    o.a = m_.pack_left ? scratch + m_.left_at : static_cast<const float*>(args.in[0]);
+    o.c = static_cast<float*>(args.out[0]);
+    if (m_.epilogue.add) o.add = static_cast<const float*>(args.in[*m_.epilogue.add]);
+    o.stages = m_.epilogue.stages.get();
+    o.inputs = args.in;
+    main_ = tail_ = o;
+    switch (m_.right) {
+      case Matrices::Right::packed:
+        main_.b = m_.weights.data<float>().data();
+        break;
+      case Matrices::Right::pack:
+        main_.b = scratch + m_.right_at;
+        break;
+      case Matrices::Right::in_place:
+        main_.b = static_cast<const float*>(args.in[1]);
+        main_.b_row = m_.shape.columns;  // of dots, the lists of columns are the rows
+        tail_.b = scratch + m_.tail_at;
+        tail_.c += m_.main.panels.columns;
+        if (tail_.add) tail_.add += m_.main.panels.columns;
+        tail_.first = m_.main.panels.columns;
+        break;
+    }
+    if (m_.bias.valid()) main_.bias = m_.bias.data<float>().data();
+    if (m_.copy_bias) {
+      main_.bias = scratch + m_.bias_at;
+      tail_.bias = main_.bias + m_.main.panels.columns;
+    }
+  }
+
+  void run() override {
+    auto* scratch = static_cast<float*>(args_.scratch);
+    if (m_.copy_bias) {
+      const auto* from = static_cast<const float*>(args_.in[2]);
+      for (std::int64_t j = 0; j < m_.shape.columns; ++j)
+        scratch[m_.bias_at + j] = from[m_.bias_size == 1 ? 0 : j];
+    }
+    if (m_.pack_left) pack_left(m_, static_cast<const float*>(args_.in[0]), scratch + m_.left_at);
+    if (m_.right == Matrices::Right::pack)
+      pack_right(m_.shape, m_.main, 0, static_cast<const float*>(args_.in[1]), scratch + m_.right_at);
+    if (m_.has_tail)
+      pack_right(m_.shape, m_.tail, m_.main.panels.columns, static_cast<const float*>(args_.in[1]),
+                 scratch + m_.tail_at);
+    gemm::run(m_.main, main_);
+    if (m_.has_tail) gemm::run(m_.tail, tail_);
+  }
+
+ private:
+  const Matrices& m_;
+  RunArgs args_{};
+  gemm::Operands main_{}, tail_{};
+};
+
+class MatMulExecutable final : public Executable {
+ public:
+  explicit MatMulExecutable(Matrices m) : m_(std::move(m)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<MatMulStep>(m_); }
+
+ private:
+  Matrices m_;
+};
+
+/// Is the bias something that one list of columns can say?
+bool per_column(const NodeView& v, std::int64_t columns) {
+  if (!v.has(2)) return true;
+  const auto dims = v.dims(2);
+  const auto size = static_cast<std::int64_t>(element_count(dims));
+  return size == 1 || (size == columns && dims.back() == columns);
+}
+
+/// Reading B's rows where they lie saves a pass, but they are far apart in memory.
+bool better_in_place(const Shape2& s) {
+  const auto lanes = gemm::tiles().lanes;
+  if (s.transpose_b) return Product(s.depth, s.columns, s.depth).dots;
+  if (s.columns < lanes) return false;
+  if (s.rows <= 4) return true;
+  return s.columns % lanes == 0 && s.rows <= 256 && s.depth * s.columns <= 16384 && s.columns % 512 != 0;
+}
+
+Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
+  Matrices m;
+  m.shape = shape_of(v);
+  const auto& s = m.shape;
+  m.epilogue = std::move(epilogue);
+  const auto take = [&](std::int64_t floats) {
+    const auto at = m.scratch;
+    m.scratch += round_up(floats);
+    return at;
+  };
+  m.pack_left = s.transpose_a && s.depth > 1;
+  m.left_row = m.pack_left ? round_up(s.depth) : s.depth;
+  if (m.pack_left) m.left_at = take(s.a_count * s.rows * m.left_row);
+  m.right = v.constant(1)        ? Matrices::Right::packed
+            : better_in_place(s) ? Matrices::Right::in_place
+                                 : Matrices::Right::pack;
+  const auto lanes = gemm::tiles().lanes;
+  const bool in_place = m.right == Matrices::Right::in_place;
+  const auto tail = in_place && !s.transpose_b ? s.columns % lanes : 0;
+  m.main = product_of(s, s.columns - tail, m.left_row, in_place, m.epilogue.stages != nullptr);
+  m.main.finish = m.epilogue.finish;
+  if (m.right == Matrices::Right::pack) m.right_at = take(s.b_count * m.main.packed_floats());
+  if (tail != 0) {
+    m.has_tail = true;
+    m.tail = product_of(s, tail, m.left_row, false, m.epilogue.stages != nullptr);
+    m.tail.finish = m.epilogue.finish;
+    m.tail_at = take(s.b_count * m.tail.packed_floats());
+  }
+  if (!v.has(2)) return m;
+  if (v.constant(2) && !m.has_tail) {
+    m.bias = gemm::padded_bias(v, 1, s.columns, m.main.panels.padded_columns());
+  } else {
+    m.copy_bias = true;
+    m.bias_size = static_cast<std::int64_t>(element_count(v.dims(2)));
+    m.bias_at = take(s.columns + 3 * lanes);
+  }
+  return m;
+}
+
+/// Microseconds for what packing B row by row costs beside moving it.
+double pack_cost(const Matrices& m) {
+  const auto& s = m.shape;
+  if (m.right != Matrices::Right::pack && !m.has_tail) return 0;
+  const std::int64_t width = 2 * gemm::tiles().lanes,
+                     panels = m.has_tail ? 1 : (s.columns + width - 1) / width;
+  return 0.006 * static_cast<double>(s.b_count * s.depth * panels);
+}
+
+Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
+  const auto& s = m.shape;
+  return store.packed(
+      source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b),
+      [&](const Tensor& clean) {
+        Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
+        const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
+        for (std::int64_t i = 0; i < s.b_count; ++i)
+          m.main.pack_constant(
+              clean.raw() + sizeof(float) * static_cast<std::size_t>(i * s.depth * s.columns), row, column,
+              out.data<float>().data() + i * m.main.packed_floats());
+        return out;
+      });
+}
+
+}  // namespace
+
+void offer_native_matmul(const NodeView& v, Answers& answers) {
+  if (!v.all(ElementType::f32)) return answers.refuse("native", "element types other than f32");
+  if (v.has(3) || v.has(4)) return answers.refuse("native", "zero points");
+  if (element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
+    return answers.refuse("native", "empty tensors");
+  const Shape2 s = shape_of(v);
+  if (!per_column(v, s.columns))
+    return answers.refuse("native", "bias {} is not one value per column", to_string(v.dims(2)));
+  std::string why;
+  auto epilogue = gemm::read_epilogue(v, Layout::plain, why);
+  if (!epilogue) return answers.refuse("native", "{}", why);
+  Matrices m = matrices_of(v, std::move(*epilogue));
+  Offer o;
+  o.label = fmt::format("native_gemm_{}_f32", name_of(effective_isa()));
+  m.epilogue.add_to(o, v, Layout::plain);
+  o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float);
+  o.cost += m.main.microseconds() + (m.has_tail ? m.tail.microseconds() : 0) +
+            move_cost(4.0 * static_cast<double>(m.scratch)) - move_cost(0) + pack_cost(m);
+  if (m.right == Matrices::Right::packed) o.consumed.push_back(1);
+  if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
+  const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
+  o.make = [m = std::move(m), weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (weights.valid()) m.weights = packed_weights(weights, m, context.weights);
+    return std::make_unique<MatMulExecutable>(std::move(m));
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina

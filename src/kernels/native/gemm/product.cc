@@ -1,0 +1,340 @@
+/// What a product consists of, and how it is divided; run.cc runs it.
+#include "kernels/native/gemm/product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/divide.h"
+#include "base/mapped_file.h"
+#include "base/parallel.h"
+#include "kernels/native/gemm/dots.h"
+
+namespace lamina::gemm {
+namespace {
+
+/// What one task reads of B over and over: a part of L2.
+constexpr std::int64_t kBlockBytes = 512 << 10;
+/// k of the rows of a strip and of a panel that are read together.
+constexpr std::int64_t kDepthBlock = 2048;
+/// A's part of a strip, and C's where an epilogue follows: a part of L1.
+constexpr std::int64_t kStripBytes = 24 << 10;
+/// Packing: of a piece that a thread takes, and of rows that are read together.
+constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
+constexpr double kTaskMicroseconds = 40;
+/// Of tasks, however much there is to do.
+constexpr std::int64_t kMostChunks = 4096;
+/// Of B when it is read once.
+constexpr double kBytesPerMicrosecond = 20000;
+/// What lies in L1.
+constexpr double kNearestBytes = 32 << 10;
+/// What lies in L2 from one run to the next.
+constexpr double kNearBytes = 1 << 20;
+/// Start and end of a tile, and moving on to its next segment, per row.
+constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
+/// Of several products of one row, each.
+constexpr double kProductMicroseconds = 0.1;
+/// How much less than oneDNN's products ours gain from several threads, as measured with two.
+constexpr double kSharing = 1.25;
+/// Start of a program of stages.
+constexpr double kStageMicroseconds = 0.035;
+
+/// Multiply-adds per microsecond of one thread, roughly.
+double rate() {
+  switch (effective_isa()) {
+    case Isa::avx512:
+      return 80000;
+    case Isa::avx2:
+      return 45000;
+    case Isa::sse41:
+      break;
+  }
+  return 14000;
+}
+
+/// Cycles per row of A, roughly: broadcasts against vectors along k, whose lanes are summed at the end.
+bool better_as_dots(std::int64_t depth, std::int64_t columns, std::int64_t run) {
+  if (columns > dots().columns || columns == 0 || depth == 0) return false;
+  const std::int64_t lanes = tiles().lanes;
+  const auto broadcast = static_cast<double>(depth * ceil_div(columns, lanes)) * 0.6;
+  const auto vectors = static_cast<double>(depth / run * ceil_div(run, lanes) * columns) * 0.6;
+  return vectors + 4.0 * static_cast<double>(columns) < broadcast;
+}
+
+/// Constants may lie at any address.
+float read(const float* from) {
+  float value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+/// That a thread packs at least, with `count` rows.
+std::int64_t panels_together(const Panels& panels, std::int64_t count) {
+  return std::max<std::int64_t>(1, kPackFloats / std::max<std::int64_t>(1, count * 2 * panels.lanes));
+}
+
+void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, std::int64_t count,
+                const float* from, std::int64_t row, std::int64_t column, float* to) {
+  const auto width = panels.vectors(panel) * panels.lanes, at = panels.column(panel);
+  const auto here = std::min(width, panels.columns - at);
+  float* out = to + panels.offset(panel) + first * width;
+  const float* in = from + at * column;
+  if (row == 1) {
+    tiles().pack_transposed(in, column, count, here, out, width);
+    for (auto j = ceil_div(here, panels.lanes) * panels.lanes; j < width; ++j)
+      for (std::int64_t k = 0; k < count; ++k) out[k * width + j] = 0;
+    return;
+  }
+  for (std::int64_t k = 0; k < count; ++k, out += width, in += row) {
+    if (column == 1)
+      std::memcpy(out, in, sizeof(float) * static_cast<std::size_t>(here));
+    else
+      for (std::int64_t j = 0; j < here; ++j) out[j] = read(in + j * column);
+    std::fill(out + here, out + width, 0.0f);
+  }
+}
+
+/// What so many rows cost, in rows: few of them leave multiply-adds waiting, and calls cost something.
+double cost_of_rows(std::int64_t rows) {
+  if (rows == 0) return 0;
+  const std::int64_t most = tiles().rows[2], parts = ceil_div(rows, most);
+  double sum = 0;
+  for (std::int64_t part = 0, first = 0; part < parts; ++part) {
+    const auto count = (rows - first) / (parts - part);
+    sum += static_cast<double>(std::max<std::int64_t>(count, 4)) + 1.5;
+    first += count;
+  }
+  return sum;
+}
+
+/// Rows of the strips that a line of `width` points is cut into; what is left is done apart.
+std::int64_t best_rows(std::int64_t width) {
+  const std::int64_t most = std::min<std::int64_t>(width, tiles().rows[1]);
+  std::int64_t best = most;
+  double least = 1e300;
+  for (std::int64_t rows = most; rows >= std::min<std::int64_t>(most, 4); --rows) {
+    const double cost = static_cast<double>(width / rows) * cost_of_rows(rows) + cost_of_rows(width % rows);
+    if (cost < least) least = cost, best = rows;
+  }
+  return best;
+}
+
+}  // namespace
+
+Panels panels_of(std::int64_t columns, std::int64_t depth) {
+  Panels p;
+  p.columns = columns;
+  p.depth = depth;
+  p.lanes = tiles().lanes;
+  const auto vectors = ceil_div(columns, p.lanes);
+  p.first = vectors == 1 ? 1 : vectors % 2 == 0 ? 2 : 3;
+  p.count = vectors == 0 ? 0 : 1 + (vectors - p.first) / 2;
+  return p;
+}
+
+Product::Product(std::int64_t depth, std::int64_t columns, std::int64_t run)
+    : panels(panels_of(columns, depth)), dots(better_as_dots(depth, columns, run)) {}
+
+void Product::pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row,
+                   std::int64_t column, float* to) const {
+  if (dots) {
+    for (std::int64_t j = 0; j < panels.columns; ++j)
+      for (std::int64_t k = 0; k < count; ++k)
+        to[j * panels.depth + first + k] = read(from + k * row + j * column);
+    return;
+  }
+  parallel_for(panels.count, panels_together(panels, count), [&](auto begin, auto end) {
+    for (auto panel = begin; panel < end; ++panel)
+      pack_panel(panels, panel, first, count, from, row, column, to);
+  });
+}
+
+void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const {
+  const auto* floats = reinterpret_cast<const float*>(from);
+  const auto let_go = [&](std::int64_t begin, std::int64_t count) {
+    drop_mapped_pages(floats + begin, static_cast<std::size_t>(count) * sizeof(float));
+  };
+  if (!dots && row == 1) {  // a panel's columns lie together
+    parallel_for(panels.count, panels_together(panels, panels.depth), [&](auto begin, auto end) {
+      for (auto panel = begin; panel < end; ++panel) {
+        pack_panel(panels, panel, 0, panels.depth, floats, row, column, to);
+        const auto at = panels.column(panel);
+        let_go(at * column, std::min(panels.vectors(panel) * panels.lanes, panels.columns - at) * column);
+      }
+    });
+    return;
+  }
+  const auto rows = std::max<std::int64_t>(1, kReadFloats / std::max<std::int64_t>(1, row));
+  parallel_for(ceil_div(panels.depth, rows), 1, [&](auto begin, auto end) {
+    for (auto first = begin * rows; first < std::min(end * rows, panels.depth); first += rows) {
+      const auto count = std::min(rows, panels.depth - first);
+      pack(first, count, floats + first * row, row, column, to);
+      let_go(first * row, count * row);
+    }
+  });
+}
+
+void Product::add_region(Region region, const std::vector<Segment>& list) {
+  depth_blocks = dots ? 1 : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
+  const std::int64_t part = ceil_div(panels.depth, depth_blocks);
+  region.cut = cuts.size();
+  cuts.push_back(segments.size());
+  std::int64_t bound = part;
+  const auto close = [&] {  // kernels want at least one segment
+    if (segments.size() == cuts.back()) segments.push_back({0, 0, 0});
+    cuts.push_back(segments.size());
+    bound += part;
+  };
+  for (auto s : list) {
+    while (s.length > 0) {
+      while (s.b >= bound) close();
+      const auto length = std::min(s.length, bound - s.b);
+      segments.push_back({s.a, s.b, length});
+      s = {s.a + length, s.b + length, s.length - length};
+    }
+  }
+  while (cuts.size() < region.cut + static_cast<std::size_t>(depth_blocks) + 1) close();
+  if (region.a_line == region.width * region.a_step && region.c_line == region.width * region.c_step) {
+    region.width *= region.lines;
+    region.lines = 1;
+  }
+  regions.push_back(region);
+}
+
+void Product::cut_strips() {
+  strips = {};
+  const auto most = static_cast<std::int64_t>(tiles().rows[1]);
+  auto repeats = kStripBytes / (4 * most * std::max<std::int64_t>(1, panels.depth));
+  if (staged)
+    repeats =
+        std::min(repeats, kStripBytes / (4 * most * std::min(block * 2 * panels.lanes, panels.columns)));
+  for (const auto& r : regions) strips.add(Cut(r, best_rows, std::clamp<std::int64_t>(repeats, 1, 64)));
+}
+
+void Product::cut_chunks(double rows) {
+  chunks = {0};
+  const auto end = strips.count();
+  if (end > kMostChunks) {  // not looked at one by one
+    const auto pieces = std::min(static_cast<double>(points()) / rows, static_cast<double>(kMostChunks));
+    const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(pieces));
+    for (std::int64_t i = 1; i < count; ++i)
+      if (const auto bound = strips.bound(i, count); bound > chunks.back()) chunks.push_back(bound);
+  } else if (end > 0) {
+    StripWalk walk(strips, 0);
+    double sum = 0;
+    for (std::int64_t s = 1; s < end; ++s) {
+      const auto strip = walk.next();
+      sum += static_cast<double>(strip.rows * strip.repeat);
+      if (sum >= rows) chunks.push_back(s), sum = 0;
+    }
+  }
+  chunks.push_back(end);
+}
+
+std::int64_t Product::points() const {
+  std::int64_t sum = 0;
+  for (const auto& r : regions) sum += r.width * r.lines;
+  return sum;
+}
+
+double Product::multiply_adds() const {
+  double sum = 0;
+  for (const auto& r : regions)
+    for (auto s = cuts[r.cut]; s < cuts[r.cut + static_cast<std::size_t>(depth_blocks)]; ++s)
+      sum += static_cast<double>(segments[s].length * r.width * r.lines);
+  return sum * static_cast<double>(panels.columns * groups) * static_cast<double>(batches.count());
+}
+
+/// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
+/// costs.
+double Product::microseconds(Family family) const {
+  const double call = cost_of(family, 0),
+               products = static_cast<double>(groups) * static_cast<double>(batches.count());
+  const auto b_floats = static_cast<double>(packed_floats()) * products;
+  if (points() == 1) {  // B is read once: memory decides, or L2
+    const double share = b_floats * sizeof(float) < kNearBytes ? 0.2 : 0.9;
+    return call + kProductMicroseconds * (products - 1) +
+           share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
+  }
+  double work = 0, tiles_run = 0, segments_run = 0;
+  const std::int64_t least_rows = panels.count <= 1                                     ? 4
+                                  : b_floats * sizeof(float) > kNearestBytes * products ? 3
+                                                                                        : 1;
+  const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const auto cut = regions[i].cut;
+    const auto from = cuts[cut], to = cuts[cut + static_cast<std::size_t>(depth_blocks)];
+    std::int64_t depth = 0;
+    for (auto s = from; s < to; ++s)
+      depth += dots ? ceil_div(segments[s].length, panels.lanes) : segments[s].length;
+    const auto& c = strips.cuts()[i];
+    for (const auto& [set_rows, sets] : {std::pair{c.rows, c.sets * c.others}, std::pair{c.rest, c.others}}) {
+      if (set_rows == 0) continue;
+      const auto parts = ceil_div(set_rows, most);
+      // Few rows leave multiply-adds waiting for each other, or for B.
+      const auto rows = std::max(set_rows, least_rows);
+      work += static_cast<double>(sets * rows * depth);
+      tiles_run += static_cast<double>(sets * (set_rows + parts) * depth_blocks);
+      segments_run += static_cast<double>(sets * (set_rows + parts)) * static_cast<double>(to - from);
+    }
+  }
+  // Lanes are summed at the end of dots, for each of their columns.
+  const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
+  const double sums = dots ? 0.0008 * static_cast<double>(panels.columns) : 0;
+  const double steps = dots ? 1 : static_cast<double>(panels.count);
+  // Stages run point by point where the rows of C do not follow each other, or hold a group only.
+  const bool apart =
+      groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
+  const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
+  const double shared = threads_here() > 1 ? kSharing : 1;
+  return call + shared * products *
+                    (cost_of(family, work * columns) - call + staging +
+                     steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run));
+}
+
+void Product::divide() {
+  const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * 4);
+  const auto panel_count = std::max<std::int64_t>(1, panels.count);
+  const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
+  const double row_us =
+      multiply_adds() / rate() * static_cast<double>(panels.padded_columns()) /
+      static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
+      together;  // of one panel
+  const double total_us = together * static_cast<double>(panel_count) *
+                          std::max(row_us * static_cast<double>(points()),
+                                   static_cast<double>(panel_bytes) / kBytesPerMicrosecond);
+  const auto cut = [&](std::int64_t most) {
+    blocks = ceil_div(panel_count, std::clamp<std::int64_t>(most, 1, panel_count));
+    block = ceil_div(panel_count, blocks);
+    blocks = ceil_div(panel_count, block);
+  };
+  const bool few_rows = points() <= tiles().rows[1];  // panels are read once, several together
+  cut(few_rows ? std::max<std::int64_t>(4, kBlockBytes / panel_bytes / 4 * 4) : kBlockBytes / panel_bytes);
+  cut_strips();
+  const auto wanted = std::min(8.0, total_us / kWorthAThread) / together / static_cast<double>(blocks);
+  cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
+                      static_cast<double>(points()) / std::max(1.0, wanted)));
+  const auto have = [&] { return static_cast<std::int64_t>(chunks.size() - 1) * groups * batches.count(); };
+  // Few rows although there is work for threads: cut the columns.
+  const double missing =
+      wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);
+  if (missing >= 2) cut(static_cast<std::int64_t>(static_cast<double>(block) / missing));
+  rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= kNearBytes;
+  tasks = have() * blocks;
+  grain = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(tasks) / (total_us + 1e-9)));
+}
+
+Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,
+                      std::int64_t c_row) {
+  Product p(depth, columns, depth);
+  Region region;
+  region.width = rows;
+  region.a_step = a_row;
+  p.c_row = p.add_row = p.dense_row = c_row;
+  p.add_region(region, {{0, 0, depth}});
+  return p;
+}
+
+}  // namespace lamina::gemm

@@ -1,0 +1,113 @@
+#pragma once
+/// Products C = A x B of f32 where A's rows lie anywhere: matrix products, 1x1 convolutions, and convolutions
+/// whose rows are output positions and whose k runs over taps and channels, without copying the input.
+///
+/// B is packed in panels of two vectors of columns, [panel][k][columns of the panel], with zeros behind the
+/// last column. When the number of vectors is odd, the first panel has three (or one, when that is all).
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cost.h"
+#include "kernels/native/gemm/strips.h"
+#include "kernels/native/gemm/tiles.h"
+#include "kernels/native/move/positions.h"
+
+namespace lamina {
+class StageProgram;
+class StageRun;
+}  // namespace lamina
+
+namespace lamina::gemm {
+
+/// How the columns of B are cut into panels, for effective_isa().
+struct Panels {
+  std::int64_t columns = 0, depth = 0;
+  std::int64_t lanes = 1, first = 1;  ///< floats in a vector; vectors of the first panel
+  std::int64_t count = 0;
+
+  std::int64_t vectors(std::int64_t panel) const { return panel == 0 ? first : 2; }
+  std::int64_t column(std::int64_t panel) const { return panel == 0 ? 0 : (first + 2 * (panel - 1)) * lanes; }
+  std::int64_t offset(std::int64_t panel) const { return column(panel) * depth; }
+  std::int64_t padded_columns() const { return column(count); }
+  std::int64_t floats() const { return offset(count); }
+};
+Panels panels_of(std::int64_t columns, std::int64_t depth);
+
+/// Everything about a product but the data. With few columns, B is packed as one list of k per column and
+/// vectors run along k (dots.h).
+struct Product {
+  /// `run`: how many floats of k lie together in A, which decides about vectors along k.
+  Product(std::int64_t depth, std::int64_t columns, std::int64_t run);
+
+  /// Packs rows [first, first + count) of one group's B: b[k][j] = from[(k - first) * row + j * column].
+  void pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row, std::int64_t column,
+            float* to) const;
+  /// Packs one group's B from a constant at any address, lets go of pages of mapped files as they are read.
+  void pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const;
+  std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
+
+  /// `segments` by ascending k.
+  void add_region(Region region, const std::vector<Segment>& segments);
+  /// Cuts regions into strips and the work into tasks; call last.
+  void divide();
+  std::int64_t points() const;  ///< rows of C of one batch
+  double multiply_adds() const;
+  /// Estimated, on one thread; without epilogue and packing.
+  double microseconds(Family family = Family::native_gemm) const;
+
+  Panels panels;
+  bool dots = false;
+  std::vector<Segment> segments;
+  std::vector<Region> regions;
+  Positions<3> batches;  ///< products of equal shape: where their A and B lie, in floats, and C, in rows
+  /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
+  /// its B follows that of group g - 1.
+  std::int64_t groups = 1, a_group = 0;
+  std::int64_t c_row = 0, add_row = 0;  ///< floats from one row of C to the next, and of what is added to it
+  std::int64_t dense_row = 0;           ///< the same of the node's output, were it dense: for `stages`
+  Finish finish;
+  bool staged = false;  ///< `stages` will be applied: strips stay small
+
+  // Set by add_region() and divide().
+  std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
+  std::vector<std::size_t> cuts;  ///< depth_blocks + 1 bounds in `segments` per region
+  Strips strips;
+  std::int64_t block = 1, blocks = 1;  ///< panels of a task
+  std::vector<std::int64_t> chunks;    ///< bounds of the strips of tasks
+  /// Neighbouring tasks share their rows: each thread writes its own lines of C, and finds them in its cache
+  /// afterwards. Else they share panels, because all of B would not stay in L2.
+  bool rows_first = false;
+  std::int64_t tasks = 1, grain = 1;
+
+ private:
+  void cut_strips();
+  void cut_chunks(double rows);
+};
+
+/// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B; rows of C are `c_row`
+/// apart. Not yet divided.
+Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,
+                      std::int64_t c_row);
+
+struct Operands {
+  const float* a;
+  const float* b;
+  /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; columns % lanes must be 0.
+  std::int64_t b_row = 0;
+  const float* bias = nullptr;  ///< padded_columns() of each group, or none
+  const float* add = nullptr;   ///< added before the finish
+  float* c = nullptr;
+  const StageProgram* stages = nullptr;  ///< applied to finished rows, or null
+  const void* const* inputs = nullptr;   ///< of the node, for `stages`
+  std::int64_t first = 0;                ///< column of the output that C's column 0 is, for `stages`
+};
+
+/// Runs on the threads of the current arena; allocates nothing.
+void run(const Product& product, const Operands& operands);
+/// Runs panels [first, last) of a product with one batch and one group on the calling thread. `stages`: those
+/// of `operands`, or null.
+void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
+                StageRun* stages);
+
+}  // namespace lamina::gemm

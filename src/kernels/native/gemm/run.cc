@@ -1,0 +1,252 @@
+/// Runs products: tasks of strips by panels, strip after strip.
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "kernels/native/gemm/dots.h"
+#include "kernels/native/gemm/product.h"
+#include "kernels/native/stages/program.h"
+
+namespace lamina::gemm {
+namespace {
+
+/// Floats of B that stay in L1 with the rest of a strip.
+constexpr std::int64_t kSmallB = 6144;
+/// k of panels of which several stay in L1.
+constexpr std::int64_t kFlatDepth = 96;
+
+/// One task: a block of panels for some strips.
+class Task {
+ public:
+  Task(const Product& product, const Operands& operands, std::int64_t index, StageRun* stages)
+      : p_(product), o_(operands), tiles_(tiles()), stages_(stages) {
+    const auto next = [&index](std::int64_t count) {
+      const auto i = index % count;
+      index /= count;
+      return i;
+    };
+    const auto chunks = static_cast<std::int64_t>(p_.chunks.size()) - 1;
+    std::int64_t chunk = 0, block = 0, group = 0;
+    if (p_.rows_first)
+      block = next(p_.blocks), group = next(p_.groups), chunk = next(chunks);
+    else
+      chunk = next(chunks), block = next(p_.blocks), group = next(p_.groups);
+    first_panel_ = block * p_.block;
+    last_panel_ = std::min(first_panel_ + p_.block, p_.panels.count);
+    first_strip_ = p_.chunks[static_cast<std::size_t>(chunk)];
+    last_strip_ = p_.chunks[static_cast<std::size_t>(chunk) + 1];
+    start(p_.batches[index], group);
+  }
+
+  /// All strips of some panels.
+  Task(const Product& product, const Operands& operands, std::int64_t first_panel, std::int64_t last_panel,
+       StageRun* stages)
+      : p_(product),
+        o_(operands),
+        tiles_(tiles()),
+        first_panel_(first_panel),
+        last_panel_(last_panel),
+        first_strip_(0),
+        last_strip_(p_.strips.count()),
+        stages_(stages) {
+    start(p_.batches[0], 0);
+  }
+
+  /// `first`: of those that run one after the other on this thread.
+  void run(bool first) {
+    for (std::int64_t part = 0; part < p_.depth_blocks; ++part) {
+      tile_.accumulate = part > 0;
+      tile_.last = part + 1 == p_.depth_blocks;
+      StripWalk walk(p_.strips, first_strip_);
+      for (auto s = first_strip_; s < last_strip_; ++s) {
+        far_ = s == first_strip_ && (first || s == 0);
+        run_strip(walk.next(), part);
+      }
+    }
+  }
+
+ private:
+  void start(const Positions<3>::Offsets& batch, std::int64_t group) {
+    a_ = o_.a + batch[0] + group * p_.a_group;
+    b_ = o_.b + batch[1] + group * p_.packed_floats();
+    row_ = batch[2];
+    column_ = group * p_.panels.columns;
+    bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
+    tile_.finish = p_.finish;
+    if (p_.dots && bias_)
+      for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
+  }
+
+  void run_strip(const Strip& strip, std::int64_t part) {
+    const Region& r = p_.regions[strip.region];
+    const auto cut = p_.cuts.data() + r.cut + part;
+    tile_.segments = p_.segments.data() + cut[0];
+    tile_.segment_count = static_cast<std::int64_t>(cut[1] - cut[0]);
+    a_first_ = a_ + r.a_first + strip.line * r.a_line + strip.column * r.a_step;
+    point_ = row_ + r.c_first + strip.line * r.c_line + strip.column * r.c_step;
+    point_step_ = strip.down ? r.c_line : r.c_step;
+    point_move_ = strip.line_move * r.c_line + strip.column_move * r.c_step;
+    tile_.a_step = strip.down ? r.a_line : r.a_step;
+    tile_.a_move = strip.line_move * r.a_line + strip.column_move * r.a_step;
+    tile_.c_step = point_step_ * p_.c_row;
+    tile_.c_move = point_move_ * p_.c_row;
+    tile_.add_step = point_step_ * p_.add_row;
+    tile_.add_move = point_move_ * p_.add_row;
+    tile_.repeat = strip.repeat;
+    if (p_.dots)
+      run_dots(strip);
+    else
+      run_panels(strip.rows);
+    if (stages_ && tile_.last) run_stages(strip);
+  }
+
+  float* c_at(std::int64_t column) const { return o_.c + point_ * p_.c_row + column_ + column; }
+  const float* add_at(std::int64_t column) const {
+    return o_.add ? o_.add + point_ * p_.add_row + column_ + column : nullptr;
+  }
+
+  void run_panels(std::int64_t rows) {
+    const Panels& panels = p_.panels;
+    auto panel = first_panel_;
+    if (panels.vectors(panel) != 2) run_rows(rows, panel, 1, 1, tiles_.rows[panels.vectors(panel)]), ++panel;
+    if (panel == last_panel_) return;
+    // Small panels stay in L1: then fewer rows by more panels write C line after line.
+    const bool flat = tiles_.flat != 0 && rows > tiles_.flat && panels.depth <= kFlatDepth;
+    const std::int64_t together = tiles_.panels[flat ? tiles_.flat : rows];
+    if (together != 0) {
+      const auto steps = (last_panel_ - panel) / together;
+      if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.flat : rows);
+      panel += steps * together;
+    }
+    if (panel != last_panel_) run_rows(rows, panel, 1, last_panel_ - panel, tiles_.rows[2]);
+  }
+
+  /// A strip's rows, in near equal parts of at most `most`, by `steps` groups of `together` panels: set after
+  /// set of rows where the panels stay in L1, else group after group.
+  void run_rows(std::int64_t rows, std::int64_t panel, std::int64_t together, std::int64_t steps,
+                std::int64_t most) {
+    const Panels& panels = p_.panels;
+    const auto vectors = panels.vectors(panel), width = vectors * panels.lanes;
+    const bool near = steps * together * width * panels.depth <= kSmallB;
+    const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
+    tile_.b_row = o_.b_row ? o_.b_row : width;
+    tile_.b_panel = o_.b_row ? width : width * panels.depth;
+    tile_.steps = at_once;
+    tile_.ahead = nullptr;
+    for (; steps > 0; steps -= at_once, panel += at_once * together) {
+      const auto column = panels.column(panel);
+      tile_.columns = std::min(at_once * together * width, panels.columns - column);
+      tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
+      tile_.b = b_ + (o_.b_row ? column : panels.offset(panel));
+      const std::int64_t parts = (rows + most - 1) / most;
+      if (far_ && !near && !o_.b_row) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
+      for (std::int64_t part = 0, first = 0; part < parts; ++part) {
+        const std::int64_t count = (rows - first) / (parts - part);
+        tile_.a = a_first_ + first * tile_.a_step;
+        tile_.c = c_at(column) + first * tile_.c_step;
+        tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
+        run_tile(count, vectors, together);
+        if (tile_.ahead && at_once == 1)
+          tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move / 4;
+        first += count;
+      }
+    }
+  }
+
+  /// The panels that follow come into L2 in as many shares. Behind the last there is nothing, which harms
+  /// not.
+  void fetch_ahead(std::int64_t shares, std::int64_t columns) {
+    tile_.ahead = tile_.b + columns * p_.panels.depth;
+    tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * 4 / shares);
+  }
+
+  void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {
+    if (together > 1 && tiles_.panels[rows] == together) return tiles_.wide[rows](tile_);
+    const auto steps = tile_.steps;
+    tile_.steps = steps * together;
+    tiles_.kernels[vectors][rows](tile_);
+    tile_.steps = steps;
+  }
+
+  void run_dots(const Strip& strip) {
+    const Dots& dots = gemm::dots();
+    const auto columns = static_cast<std::size_t>(p_.panels.columns);
+    const std::int64_t most = dots.rows[columns];
+    DotTile t;
+    t.segments = tile_.segments;
+    t.segment_count = tile_.segment_count;
+    t.a_step = tile_.a_step;
+    t.b = b_;
+    t.depth = p_.panels.depth;
+    t.c_step = tile_.c_step;
+    t.add_step = tile_.add_step;
+    t.bias = bias_ ? dot_bias_ : nullptr;
+    t.finish = p_.finish;
+    for (std::int64_t set = 0; set < strip.repeat; ++set)
+      for (std::int64_t first = 0; first < strip.rows;) {
+        t.a = a_first_ + set * tile_.a_move + first * t.a_step;
+        t.c = c_at(0) + set * tile_.c_move + first * t.c_step;
+        t.add = o_.add ? add_at(0) + set * tile_.add_move + first * t.add_step : nullptr;
+        const auto left = strip.rows - first;
+        if (left >= most) {
+          dots.kernels[columns](t);
+          first += most;
+        } else if (left >= kFewDotRows) {
+          dots.few[columns](t);
+          first += kFewDotRows;
+        } else {
+          dots.one[columns](t);
+          ++first;
+        }
+      }
+  }
+
+  /// The epilogue of a strip's columns: rows that follow each other in memory at once.
+  void run_stages(const Strip& strip) {
+    const std::int64_t begin = p_.panels.column(first_panel_),
+                       count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
+    const bool dense = count == p_.dense_row && p_.c_row == p_.dense_row && point_step_ == 1;
+    const bool whole = dense && (strip.repeat == 1 || point_move_ == strip.rows);
+    const auto rows = whole ? strip.rows * strip.repeat : dense ? strip.rows : 1;
+    for (std::int64_t set = 0; set < (whole ? 1 : strip.repeat); ++set)
+      for (std::int64_t i = 0; i < (dense ? 1 : strip.rows); ++i) {
+        const auto point = point_ + set * point_move_ + i * point_step_;
+        float* c = o_.c + point * p_.c_row + column_ + begin;
+        (*stages_)(c, c, point * p_.dense_row + o_.first + column_ + begin, rows * count);
+      }
+  }
+
+  const Product& p_;
+  const Operands& o_;
+  const Tiles& tiles_;
+  std::int64_t first_panel_, last_panel_;
+  std::int64_t first_strip_, last_strip_;
+  const float *a_, *b_, *bias_;
+  std::int64_t row_, column_;
+  // Of the strip at hand.
+  const float* a_first_ = nullptr;
+  std::int64_t point_ = 0, point_step_ = 0, point_move_ = 0;  ///< in rows of C
+  float dot_bias_[kMostDots];
+  bool far_ = false;  ///< B comes from far for the first time
+  Tile tile_;
+  StageRun* stages_;
+};
+
+}  // namespace
+
+void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
+                StageRun* stages) {
+  Task(product, operands, first, last, stages).run(true);
+}
+
+void run(const Product& product, const Operands& operands) {
+  parallel_for(product.tasks, product.grain, [&](std::int64_t begin, std::int64_t end) {
+    if (operands.stages) {
+      StageRun stages(*operands.stages, operands.inputs);
+      for (auto t = begin; t < end; ++t) Task(product, operands, t, &stages).run(t == begin);
+    } else {
+      for (auto t = begin; t < end; ++t) Task(product, operands, t, nullptr).run(t == begin);
+    }
+  });
+}
+
+}  // namespace lamina::gemm

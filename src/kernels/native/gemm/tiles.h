@@ -1,0 +1,73 @@
+#pragma once
+/// Micro-kernels of matrix products, f32: a few rows by a few vectors of columns, held in registers.
+///
+///     c[m][j] = finish(bias[j] + sum over k of a[m][k] * b[k][j])
+///
+/// Rows of A are equally far from each other. Their k is cut in segments of contiguous floats: one for a
+/// plain product, one per line of taps for a convolution. b is a panel: its columns are whole vectors, row k
+/// lies at b + k * b_row. Compiled once per instruction set (simd/per_isa.h).
+#include <cstdint>
+
+namespace lamina::gemm {
+
+/// k from `b` to `b + length` (rows of the panel) is read at floats a, a + 1, ... of each row of A.
+struct Segment {
+  std::int64_t a, b, length;
+};
+
+/// What happens to a sum before it is stored. NaN passes through all of them.
+struct Finish {
+  enum class Kind : std::uint8_t { none, clamp, leaky } kind = Kind::none;
+  float low = 0, high = 0;  ///< clamp
+  float slope = 0;          ///< leaky: x * slope below 0
+};
+
+/// One call of a micro-kernel: its rows by one or more panels, one after the other; then the next set of
+/// rows, and so on.
+struct Tile {
+  const float* a;
+  std::int64_t a_step;  ///< floats from one row to the next
+  const Segment* segments;
+  std::int64_t segment_count;
+  const float* b;
+  std::int64_t b_row;       ///< floats from one row of a panel to the next
+  std::int64_t b_panel;     ///< floats from one panel to the next
+  std::int64_t steps;       ///< panels, or groups of as many as the kernel takes at once
+  const float* ahead;       ///< of B, what is read next and lies in no near cache, or null
+  std::int64_t ahead_move;  ///< bytes of it to fetch per four k
+  float* c;
+  std::int64_t c_step;
+  const float* add;  ///< added before the finish, or null; lies like c, but for add_step
+  std::int64_t add_step;
+  std::int64_t columns;                   ///< to store: all of the panels', or fewer
+  const float* bias;                      ///< whole vectors, or null for zeros
+  std::int64_t repeat;                    ///< sets of rows
+  std::int64_t a_move, c_move, add_move;  ///< floats from one set to the next
+  bool accumulate;                        ///< c holds the sums of earlier k, which are added
+  bool last;                              ///< of k: add and finish are due
+  Finish finish;
+};
+
+using Kernel = void (*)(const Tile&);
+
+inline constexpr int kMostRows = 14;
+inline constexpr int kMostVectors = 3;
+
+/// The micro-kernels of one instruction set.
+struct Tiles {
+  int lanes;                                        ///< floats in a vector
+  int rows[kMostVectors + 1];                       ///< most rows of a kernel, by vectors of its panel
+  Kernel kernels[kMostVectors + 1][kMostRows + 1];  ///< [vectors][rows]
+  Kernel wide[kMostRows + 1];  ///< by rows, of several panels of two vectors at once; null: none
+  int panels[kMostRows + 1];   ///< how many these take
+  int flat;                    ///< rows of the wide kernel that is best when its panels stay in L1, or 0
+  /// to[k][j] = from[j * from_row + k] for k < depth, j < columns; rows of `to` are `to_row` floats apart.
+  /// Columns up to a whole vector are filled with zeros.
+  void (*pack_transposed)(const float* from, std::int64_t from_row, std::int64_t depth, std::int64_t columns,
+                          float* to, std::int64_t to_row);
+};
+
+/// Those of effective_isa().
+const Tiles& tiles();
+
+}  // namespace lamina::gemm

@@ -1,9 +1,0 @@
-#pragma once
-/// Native matrix products, f32.
-#include "kernels/kernel.h"
-
-namespace lamina {
-
-void offer_native_matmul(const NodeView& v, Answers& answers);
-
-}  // namespace lamina

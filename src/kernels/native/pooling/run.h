@@ -1,0 +1,41 @@
+#pragma once
+/// Poolings: what offer.cc describes and run.cc runs.
+#include <array>
+
+#include "kernels/kernel.h"
+#include "kernels/native/pooling/loops.h"
+#include "kernels/native/stages/program.h"
+
+namespace lamina::pooling {
+
+using Three = std::array<std::int64_t, 3>;
+
+struct Code {
+  bool mean = false, exclude_pad = true;
+  std::int64_t batch = 1, channels = 1;
+  Three in{1, 1, 1}, out{1, 1, 1};
+  std::array<std::vector<PoolRange>, 3> ranges;
+  // Windows along the last axis that are whole, see PoolRow.
+  std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
+  PoolLoops::Run rows = nullptr;
+  std::shared_ptr<const StageProgram> stages;
+  std::size_t out_bytes = 0;  ///< of an element behind the stages; 0: as before them
+  // With indices.
+  bool with_indices = false, wide_indices = true, column_major = false;
+  std::int64_t index_range = 1;  ///< indices are taken modulo this
+};
+
+/// Positions in all windows.
+double work_of(const Code& code);
+
+/// Elements of a piece whose results have another size; a pixel must fit into it.
+inline constexpr std::int64_t kTile = 4096;
+
+/// Row of outputs after row, by vector code; `bytes`: of an element before the stages.
+void run_rows(const Code& code, Layout layout, std::size_t bytes, const RunArgs& args);
+
+/// Element by element, plain: maxima of any type, and indices. Null for types that it does not know.
+using Planes = void (*)(const Code&, const RunArgs&);
+Planes planes_of(ElementType type);
+
+}  // namespace lamina::pooling

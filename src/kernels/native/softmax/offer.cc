@@ -1,0 +1,69 @@
+#include "kernels/native/offers.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cost.h"
+#include "kernels/native/softmax/loops.h"
+#include "ops/reduction.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::int64_t kGrain = 8192;  // elements worth a thread
+
+struct Code {
+  std::int64_t outer = 1, size = 1, inner = 1;
+  bool log = false;
+};
+
+void run(const Code& c, const RunArgs& args) {
+  const auto& table = softmax_table();
+  SoftmaxJob job;
+  job.in = static_cast<const float*>(args.in[0]);
+  job.out = static_cast<float*>(args.out[0]);
+  job.size = c.size;
+  job.inner = c.inner;
+  job.log = c.log;
+  if (c.inner > 1) {
+    const auto pieces = (c.inner + table.column_count - 1) / table.column_count;
+    parallel_for(c.outer * pieces, std::max<std::int64_t>(1, kGrain / (c.size * table.column_count)),
+                 [&](auto begin, auto end) { table.columns(job, begin, end); });
+    return;
+  }
+  const auto loop = c.size <= table.short_line ? table.short_lines : table.lines;
+  parallel_for(c.outer, std::max<std::int64_t>(1, kGrain / c.size),
+               [&](auto begin, auto end) { loop(job, begin, end); });
+}
+
+}  // namespace
+
+void offer_native_softmax(const NodeView& v, Answers& answers) {
+  if (v.element(0) != ElementType::f32)
+    return answers.refuse("native", "softmax of {}", name_of(v.element(0)));
+  const auto x = v.dims(0);
+  const auto count = element_count(x);
+  if (x.empty() || count == 0) return answers.refuse("native", "softmax of a scalar or an empty tensor");
+  Code c;
+  c.log = v.op<LogSoftmax>() != nullptr;
+  const auto axis =
+      normalize_axis(c.log ? v.op<LogSoftmax>()->axis : v.op<Softmax>()->axis, x.size(), "axis");
+  c.size = x[axis];
+  for (const auto layout : {Layout::plain, Layout::channels_last}) {
+    if (layout == Layout::channels_last && x.size() < 3) continue;
+    c.inner = c.size == 1 ? 1 : strides_of(x, layout)[axis];
+    c.outer = static_cast<std::int64_t>(count) / (c.size * c.inner);
+    Offer o;
+    o.label = fmt::format("native_softmax_{}_f32", name_of(effective_isa()));
+    o.inputs = {layout};
+    o.outputs = {layout};
+    o.in_place = {{0, 0}};
+    o.stages = 0;
+    o.cost = cost_of(Family::vector_math, static_cast<double>(count), 12.0 * static_cast<double>(count));
+    o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
+}  // namespace lamina
