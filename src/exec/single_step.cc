@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "kernels/native/binary/bits.h"
+#include "kernels/bits.h"
 #include "ops/movement.h"
 
 namespace lamina {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/bits.h"
 #include "kernels/list.h"
-#include "kernels/native/binary/bits.h"
-#include "kernels/native/stages/later.h"
 
 namespace lamina {
 

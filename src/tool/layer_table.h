@@ -1,6 +1,6 @@
 #pragma once
 /// The table of layers that `lamina benchmark -pc` prints.
-#include "kernels/native/simd/peak.h"
+#include "kernels/peak.h"
 #include "tool/common.h"
 #include "tool/layers.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/native/binary/stages.h"
 
-#include "kernels/native/binary/bits.h"
+#include "kernels/bits.h"
 
 namespace lamina::binary {
 

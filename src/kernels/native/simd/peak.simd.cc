@@ -1,5 +1,5 @@
 /// The machine's limits; see peak.h.
-#include "kernels/native/simd/peak.h"
+#include "kernels/peak.h"
 
 #include <algorithm>
 #include <barrier>

@@ -1,89 +1,43 @@
-#include "kernels/native/stages/later.h"
+#include "kernels/list.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"
-#include "kernels/native/stages/program.h"
+#include "kernels/native/stages/pass.h"
 
 namespace lamina {
 namespace {
 
-constexpr double kCyclesOfTask = 30000;  // less is not worth a second thread
-constexpr double kCyclesOfMemory = 1;    // per element, to read and write it
-
-/// A kernel and what follows on its output, which may be a slice of a wider tensor's channels.
-struct Work {
-  std::unique_ptr<Executable> first;
-  std::shared_ptr<const StageProgram> program;
-  std::int64_t channels = 1, row = 0;  ///< row 0: dense
-};
-
+/// A kernel, and the stages behind it on its output.
 class LaterStep final : public Step {
  public:
-  explicit LaterStep(const Work& work)
-      : work_(work), code_(work.program->code()), first_(work.first->step()) {
-    unit_ = std::max<std::int64_t>(1, code_.most);
-    bytes_ = static_cast<std::int64_t>(code_.body.result_bytes);
-    const auto per_unit = (kCyclesOfMemory + work.program->cycles_per_element()) * static_cast<double>(unit_);
-    grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kCyclesOfTask / per_unit));
-  }
-
+  LaterStep(const Executable& first, const StagePass& pass) : first_(first.step()), pass_(pass) {}
   void bind(const RunArgs& args) override {
     first_->bind(args);
     args_ = args;
   }
-
   void run() override {
     first_->run();
-    parallel_for((code_.total + unit_ - 1) / unit_, grain_, [this](std::int64_t begin, std::int64_t end) {
-      const auto first = begin * unit_, last = std::min(end * unit_, code_.total);
-      StageRun run(*work_.program, args_.in);
-      auto* out = static_cast<std::byte*>(args_.out[0]);
-      if (work_.row != 0) return run_rows(run, out, first, last);
-      run(out + first * bytes_, out + first * bytes_, first, last - first);
-    });
+    pass_.run(args_);
   }
 
  private:
-  /// From the rows into a buffer, and back.
-  void run_rows(StageRun& run, std::byte* out, std::int64_t first, std::int64_t last) const {
-    constexpr std::int64_t kTile = 1024;
-    alignas(64) std::byte tile[kTile * 8];
-    const auto each_row = [&](std::int64_t count, auto&& copy) {
-      for (std::int64_t i = 0; i < count;) {
-        const auto pixel = (first + i) / work_.channels, channel = (first + i) % work_.channels;
-        const auto n = std::min(work_.channels - channel, count - i);
-        copy(out + (pixel * work_.row + channel) * bytes_, tile + i * bytes_,
-             static_cast<std::size_t>(n * bytes_));
-        i += n;
-      }
-    };
-    for (; first < last; first = std::min(last, first + kTile)) {
-      const auto count = std::min(kTile, last - first);
-      each_row(count, [](std::byte* row, std::byte* part, std::size_t n) { std::memcpy(part, row, n); });
-      run(tile, tile, first, count);
-      each_row(count, [](std::byte* row, std::byte* part, std::size_t n) { std::memcpy(row, part, n); });
-    }
-  }
-
-  const Work& work_;
-  const stages::Code& code_;
   std::unique_ptr<Step> first_;
+  const StagePass& pass_;
   RunArgs args_{};
-  std::int64_t unit_, bytes_, grain_;
 };
 
 class LaterExecutable final : public Executable {
  public:
-  explicit LaterExecutable(Work work) : work_(std::move(work)) {}
-  std::unique_ptr<Step> step() const override { return std::make_unique<LaterStep>(work_); }
+  LaterExecutable(std::unique_ptr<Executable> first, StagePass pass)
+      : first_(std::move(first)), pass_(std::move(pass)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<LaterStep>(*first_, pass_); }
 
  private:
-  Work work_;
+  std::unique_ptr<Executable> first_;
+  StagePass pass_;
 };
 
 bool has(const std::vector<std::size_t>& list, std::size_t i) {
@@ -130,9 +84,8 @@ Verdict complete(const NodeView& v, Offer& o) {
   o.stages = SIZE_MAX;
   o.label += "+stages";
   o.cost += program->cost() + pass_cost(v);
-  o.make = [program, make = std::move(o.make), channels = v.out_dims().size() > 1 ? v.out_dims()[1] : 1](
-               MakeContext& context) -> std::unique_ptr<Executable> {
-    return std::make_unique<LaterExecutable>(Work{make(context), program, channels, context.output_row()});
+  o.make = [program, make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
+    return std::make_unique<LaterExecutable>(make(context), StagePass(program, context.output_row(), true));
   };
   return Verdict::yes();
 }

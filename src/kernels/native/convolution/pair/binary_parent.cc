@@ -4,7 +4,7 @@
 
 #include "base/divide.h"
 #include "kernels/cost.h"
-#include "kernels/native/binary/bits.h"
+#include "kernels/bits.h"
 #include "kernels/native/binary/packing.h"
 #include "kernels/native/binary/stages.h"
 #include "kernels/native/convolution/pair/run.h"

@@ -2,7 +2,7 @@
 /// Layout::channels_last_bits: booleans of rank 3 and more, point after point. Channel c of a point is bit
 /// c % 8 of its byte c / 8; a point has whole words of 32 bits, and those behind the last channel are 0. What
 /// binary convolutions read and make.
-#include "kernels/kernel.h"
+#include "lamina/tensor.h"
 
 namespace lamina::bits {
 
@@ -13,17 +13,5 @@ inline std::int64_t point_bytes(std::int64_t channels) { return (channels + 31) 
 Tensor packed(const Tensor& plain);
 /// The plain booleans of a tensor of that shape, of bits.
 Tensor unpacked(const Tensor& bits, const Dims& shape);
-
-/// Channels-last floats to compare with a number per channel.
-struct Line {
-  const float* in;
-  std::int64_t in_step, count;  ///< floats from point to point; points
-  std::int64_t channels;
-  const float* limits;  ///< what is more is a 1; infinities behind the last channel, up to whole words
-  std::uint8_t* out;
-};
-using Compare = void (*)(const Line&);
-/// With the vectors of effective_isa().
-Compare compare();
 
 }  // namespace lamina::bits

@@ -1,26 +1,17 @@
-#include "kernels/native/binary/bits.h"
+#include "kernels/native/binary/compare.h"
 
 #include <limits>
 
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/native/offers.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 
-namespace lamina::bits {
+namespace lamina {
 namespace {
 
-/// Calls visit(plain element, byte of the bits, bit of it) for all elements.
-template <class Visit>
-void for_all(const Dims& shape, const Visit& visit) {
-  const auto elements = static_cast<std::int64_t>(element_count(shape));
-  if (elements == 0) return;
-  const std::int64_t channels = shape[1], points = elements / shape[0] / channels;
-  for (std::int64_t image = 0, at = 0; image < shape[0]; ++image)
-    for (std::int64_t c = 0; c < channels; ++c)
-      for (std::int64_t p = 0; p < points; ++p, ++at)
-        visit(at, (image * points + p) * point_bytes(channels) + c / 8, c % 8);
-}
+using bits::point_bytes;
 
 /// Where each channel's sign changes: numbers of all channels and infinities behind them; nothing when the
 /// node compares otherwise.
@@ -42,32 +33,7 @@ std::optional<std::vector<float>> limits_of(const NodeView& v) {
 
 }  // namespace
 
-Tensor packed(const Tensor& plain) {
-  const auto& shape = plain.shape();
-  Tensor out(
-      ElementType::u8,
-      {static_cast<std::int64_t>(memory_bytes(ElementType::boolean, shape, Layout::channels_last_bits))});
-  auto* to = out.data<std::uint8_t>().data();
-  for_all(shape, [&](auto element, auto byte, auto bit) {
-    if (plain.raw()[element] != std::byte{0}) to[byte] = static_cast<std::uint8_t>(to[byte] | 1u << bit);
-  });
-  return out;
-}
-
-Tensor unpacked(const Tensor& bits, const Dims& shape) {
-  Tensor out(ElementType::boolean, shape);
-  for_all(shape, [&](auto element, auto byte, auto bit) {
-    out.raw()[element] = bits.raw()[byte] >> bit & std::byte{1};
-  });
-  return out;
-}
-
-}  // namespace lamina::bits
-
-namespace lamina {
-
 void offer_comparison(const NodeView& v, Answers& answers) {
-  using namespace bits;
   const auto limits = limits_of(v);
   if (!limits || v.out_element() != ElementType::boolean) return;
   const auto dims = v.dims(0);
@@ -84,7 +50,7 @@ void offer_comparison(const NodeView& v, Answers& answers) {
       1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(points) / o.cost));
   o.make = [=, limits = *limits](MakeContext& context) {
     const auto row = context.input_row(0) != 0 ? context.input_row(0) : channels;
-    return executable([=, compare = compare()](const RunArgs& args) {
+    return executable([=, compare = bits::compare()](const RunArgs& args) {
       parallel_for(points, grain, [&](std::int64_t begin, std::int64_t end) {
         compare({static_cast<const float*>(args.in[0]) + begin * row, row, end - begin, channels,
                  limits.data(), static_cast<std::uint8_t*>(args.out[0]) + begin * point_bytes(channels)});

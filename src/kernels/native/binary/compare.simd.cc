@@ -1,10 +1,10 @@
 #include <cstring>
 
-#include "kernels/native/binary/bits.h"
+#include "kernels/native/binary/compare.h"
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/native/binary/bits.simd.cc"
+#define HWY_TARGET_INCLUDE "kernels/native/binary/compare.simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,0 +1,63 @@
+#include "kernels/native/stages/pass.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/divide.h"
+#include "base/parallel.h"
+#include "kernels/native/stages/code.h"
+
+namespace lamina {
+namespace {
+
+constexpr double kCyclesOfTask = 30000;  // less is not worth a second thread
+constexpr double kCyclesOfMemory = 1;    // per element, to read and write it
+
+}  // namespace
+
+StagePass::StagePass(std::shared_ptr<const StageProgram> program, std::int64_t row, bool in_place)
+    : program_(std::move(program)), in_place_(in_place), row_(row) {
+  const auto& code = program_->code();
+  const auto& dims = code.target.dims;
+  channels_ = dims.size() > 1 ? dims[1] : 1;
+  total_ = code.total;
+  unit_ = std::max<std::int64_t>(1, code.most);
+  bytes_ = static_cast<std::int64_t>(code.body.result_bytes);
+  const auto per_unit = (kCyclesOfMemory + program_->cycles_per_element()) * static_cast<double>(unit_);
+  grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kCyclesOfTask / per_unit));
+}
+
+void StagePass::run(const RunArgs& args) const {
+  if (total_ == 0) return;
+  parallel_for(ceil_div(total_, unit_), grain_, [&](std::int64_t begin, std::int64_t end) {
+    const auto first = begin * unit_, last = std::min(end * unit_, total_);
+    StageRun stages(*program_, args.in);
+    auto* out = static_cast<std::byte*>(args.out[0]);
+    if (row_ != 0) return run_rows(stages, out, first, last);
+    out += first * bytes_;
+    stages(in_place_ ? out : nullptr, out, first, last - first);
+  });
+}
+
+/// Piece by piece in a buffer, from the rows and back to them.
+void StagePass::run_rows(StageRun& stages, std::byte* out, std::int64_t first, std::int64_t last) const {
+  constexpr std::int64_t kTile = 1024;
+  alignas(64) std::byte tile[kTile * 8];
+  const auto each_row = [&](std::int64_t count, auto&& copy) {
+    for (std::int64_t i = 0; i < count;) {
+      const auto pixel = (first + i) / channels_, channel = (first + i) % channels_;
+      const auto n = std::min(channels_ - channel, count - i);
+      copy(out + (pixel * row_ + channel) * bytes_, tile + i * bytes_, static_cast<std::size_t>(n * bytes_));
+      i += n;
+    }
+  };
+  for (; first < last; first = std::min(last, first + kTile)) {
+    const auto count = std::min(kTile, last - first);
+    if (in_place_)
+      each_row(count, [](std::byte* row, std::byte* part, std::size_t n) { std::memcpy(part, row, n); });
+    stages(in_place_ ? tile : nullptr, tile, first, count);
+    each_row(count, [](std::byte* row, std::byte* part, std::size_t n) { std::memcpy(row, part, n); });
+  }
+}
+
+}  // namespace lamina
