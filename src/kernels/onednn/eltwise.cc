@@ -21,12 +21,6 @@ std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
 constexpr std::int64_t kLeastChannels = 16;
 constexpr double kPixelMicroseconds = 0.006;
 
-dnnl::primitive_attr user_scratch() {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
-
 void offer_unary(const NodeView& v, Answers& answers) {
   const auto e = eltwise_of(v.node(), [&](std::size_t i) { return v.constant(i); });
   if (!e) return answers.refuse("onednn", "oneDNN has no eltwise for {}", v.node().op.name());

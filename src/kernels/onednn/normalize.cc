@@ -10,12 +10,6 @@
 namespace lamina::onednn {
 namespace {
 
-dnnl::primitive_attr user_scratch() {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
-
 /// A primitive that reads input 0 and writes output 0.
 template <class Primitive, class Pd>
 Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, double cost) {

@@ -118,6 +118,12 @@ class PrimitiveExecutable final : public Executable {
 
 }  // namespace
 
+dnnl::primitive_attr user_scratch() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
                                            Desc scratchpad) {
   return std::make_unique<PrimitiveExecutable>(
@@ -182,9 +188,7 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
   if (bits_of(type) != 8 || element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS)
     return make_strided_reorder(type, shape, from, to);
   const auto in = onednn::desc(shape, carrier, from), out = onednn::desc(shape, carrier, to);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc pd(onednn::engine(), in, onednn::engine(), out, attr);
+  const dnnl::reorder::primitive_desc pd(onednn::engine(), in, onednn::engine(), out, onednn::user_scratch());
   if (pd.scratchpad_desc().get_size() != 0 || onednn::is_ref(pd.impl_info_str()))
     return make_strided_reorder(type, shape, from, to);
   return onednn::make_primitive(dnnl::reorder(pd),

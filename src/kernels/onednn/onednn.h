@@ -41,6 +41,9 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
             const std::string& key);
 
+/// The scratchpad is the request's.
+dnnl::primitive_attr user_scratch();
+
 /// An epilogue as post-ops.
 struct PostOps {
   dnnl::primitive_attr attr;                    ///< with the user's scratchpad

@@ -65,13 +65,12 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     }
   const auto algorithm = avg.exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
                                          : dnnl::algorithm::pooling_avg_include_padding;
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto pd = try_create(answers, fmt::format("pooling {}", name_of(layout)), [&] {
-      return dnnl::pooling_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, algorithm, desc(x, ElementType::f32, layout),
-          desc(y, ElementType::f32, layout), w.strides, w.kernel, w.dilations, w.left, w.right, attr);
+      return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, algorithm,
+                                                   desc(x, ElementType::f32, layout),
+                                                   desc(y, ElementType::f32, layout), w.strides, w.kernel,
+                                                   w.dilations, w.left, w.right, user_scratch());
     });
     if (!pd) continue;
     Offer o;

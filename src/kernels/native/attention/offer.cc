@@ -41,7 +41,7 @@ struct Mask {
   std::int64_t step = 0;             ///< rows from one query to the next: 0 or 1
 };
 
-struct Code {
+struct Heads {
   std::int64_t rows = 0, columns = 0, size = 0, width = 0;
   Positions<4> batch;  ///< which matrix of queries, of keys and of values; the row of the mask for query 0
   std::int64_t k_count = 1, v_count = 1;
@@ -85,8 +85,8 @@ Mask mask_of(const NodeView& v, std::size_t rank, std::int64_t columns) {
   return m;
 }
 
-Code code_of(const NodeView& v) {
-  Code c;
+Heads code_of(const NodeView& v) {
+  Heads c;
   const auto q = v.dims(0), k = v.dims(1), values = v.dims(2);
   const Dims batch = leading(v.out_dims());
   c.rows = q[q.size() - 2], c.columns = k[k.size() - 2], c.size = q.back(), c.width = values.back();
@@ -133,7 +133,7 @@ Code code_of(const NodeView& v) {
 
 class Run {
  public:
-  Run(const Code& code, const RunArgs& args)
+  Run(const Heads& code, const RunArgs& args)
       : c_(code),
         args_(args),
         scratch_(static_cast<float*>(args.scratch)),
@@ -223,7 +223,7 @@ class Run {
     (c_.columns <= table.short_line ? table.short_lines : table.lines)(job, 0, rows);
   }
 
-  const Code& c_;
+  const Heads& c_;
   const RunArgs& args_;
   float* scratch_;
   const float* q_;
@@ -231,7 +231,7 @@ class Run {
   const float* mask_ = nullptr;
 };
 
-double microseconds(const Code& c) {
+double microseconds(const Heads& c) {
   const auto scores =
       static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
   const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
@@ -253,7 +253,7 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
       return answers.refuse("native", "attention with an input of {}", name_of(v.element(i)));
   for (std::size_t i = 0; i < 3; ++i)
     if (element_count(v.dims(i)) == 0) return answers.refuse("native", "attention without elements");
-  const auto code = std::make_shared<const Code>(code_of(v));
+  const auto code = std::make_shared<const Heads>(code_of(v));
   Offer o;
   o.label = fmt::format("native_attention_{}_f32", name_of(effective_isa()));
   o.inputs.assign(v.inputs(), Layout::plain);

@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 #ifndef LAMINA_BINARY_NUMBERS
@@ -138,14 +139,6 @@ HWY_INLINE hn::Vec<DF> sum(const std::uint32_t* numbers, VU mask, hn::Vec<DF> sc
   return hn::MulAdd(hn::ConvertTo(df, counted), scale, hn::LoadU(df, start));
 }
 
-HWY_INLINE hn::Vec<DF> finished(const Finish& f, hn::Vec<DF> v) {
-  if (f.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
-    return hn::Min(hn::Set(df, f.high), hn::Max(hn::Set(df, f.low), v));
-  if (f.kind == Finish::Kind::leaky)
-    return hn::IfThenElse(hn::Lt(v, hn::Zero(df)), hn::Mul(v, hn::Set(df, f.slope)), v);
-  return v;
-}
-
 /// Output `x`, whose numbers begin at `bit`.
 template <int kBits>
 HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, const std::uint32_t* numbers) {
@@ -158,10 +151,10 @@ HWY_INLINE void put(const DepthwiseRow& r, std::int64_t x, std::uint64_t bit, co
     const auto left = r.block.channels - at;
     if (left >= kFloats) {
       if (add) v = hn::Add(v, hn::LoadU(df, add + at));
-      hn::StoreU(finished(r.finish, v), df, out + at);
+      hn::StoreU(finished(df, r.finish, v), df, out + at);
     } else {
       if (add) v = hn::Add(v, load_some(df, add + at, left));
-      store_some(finished(r.finish, v), df, out + at, left);
+      store_some(finished(df, r.finish, v), df, out + at, left);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,14 +40,6 @@ constexpr DU du;
 using V8 = hn::Vec<D8>;
 constexpr int kLanes = hn::MaxLanes(d8), kFloats = hn::MaxLanes(df);
 
-HWY_INLINE hn::Vec<DF> finished(const Tile& t, hn::Vec<DF> v) {
-  if (t.finish.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
-    return hn::Min(hn::Set(df, t.finish.high), hn::Max(hn::Set(df, t.finish.low), v));
-  if (t.finish.kind == Finish::Kind::leaky)
-    return hn::IfThenElse(hn::Lt(v, hn::Zero(df)), hn::Mul(v, hn::Set(df, t.finish.slope)), v);
-  return v;
-}
-
 /// Where the outputs of a point go.
 struct Outputs {
   const float *start, *add;
@@ -68,10 +61,10 @@ HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU
   if (left <= 0) return;
   if (left >= kFloats) {
     if (o.add) v = hn::Add(v, hn::LoadU(df, o.add + at));
-    hn::StoreU(finished(t, v), df, o.out + at);
+    hn::StoreU(finished(df, t.finish, v), df, o.out + at);
   } else {
     if (o.add) v = hn::Add(v, load_some(df, o.add + at, left));
-    store_some(finished(t, v), df, o.out + at, left);
+    store_some(finished(df, t.finish, v), df, o.out + at, left);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,15 +51,6 @@ HWY_INLINE V4 add_lanes(V v0, V v1, V v2, V v3) {
              v23 = hn::BitCast(wide, hn::Add(hn::InterleaveLower(d, v2, v3), hn::InterleaveUpper(d, v2, v3)));
   return add_blocks(hn::Add(hn::BitCast(d, hn::InterleaveLower(wide, v01, v23)),
                             hn::BitCast(d, hn::InterleaveUpper(wide, v01, v23))));
-}
-
-HWY_INLINE V4 finished(const Finish& f, V4 x) {
-  const D4 d4;
-  if (f.kind == Finish::Kind::clamp)  // on x86 the second operand is kept when one is NaN
-    return hn::Min(hn::Set(d4, f.high), hn::Max(hn::Set(d4, f.low), x));
-  if (f.kind == Finish::Kind::leaky)
-    return hn::IfThenElse(hn::Lt(x, hn::Zero(d4)), hn::Mul(x, hn::Set(d4, f.slope)), x);
-  return x;
 }
 
 template <int R, int N>
@@ -118,7 +110,8 @@ void kernel(const DotTile& t) {
   const bool whole = kPadded == R * N && t.c_step == N;  // rows without gaps
   float* to = whole ? t.c : numbers;
 #pragma GCC unroll 8
-  for (int i = 0; i < kPadded; i += 4) hn::StoreU(finished(t.finish, hn::Load(d4, numbers + i)), d4, to + i);
+  for (int i = 0; i < kPadded; i += 4)
+    hn::StoreU(finished(d4, t.finish, hn::Load(d4, numbers + i)), d4, to + i);
   if (whole) return;
   for (int m = 0; m < R; ++m)
     for (int n = 0; n < N; ++n) t.c[m * t.c_step + n] = numbers[m * N + n];

@@ -8,18 +8,13 @@
 /// lies at b + k * b_row. Compiled once per instruction set (simd/per_isa.h).
 #include <cstdint>
 
+#include "kernels/native/gemm/finish.h"
+
 namespace lamina::gemm {
 
 /// k from `b` to `b + length` (rows of the panel) is read at floats a, a + 1, ... of each row of A.
 struct Segment {
   std::int64_t a, b, length;
-};
-
-/// What happens to a sum before it is stored. NaN passes through all of them.
-struct Finish {
-  enum class Kind : std::uint8_t { none, clamp, leaky } kind = Kind::none;
-  float low = 0, high = 0;  ///< clamp
-  float slope = 0;          ///< leaky: x * slope below 0
 };
 
 /// One call of a micro-kernel: its rows by one or more panels, one after the other; then the next set of

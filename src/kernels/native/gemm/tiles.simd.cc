@@ -20,6 +20,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -104,10 +105,7 @@ HWY_NOINLINE void finish_some(const Tile& t, const float* sums, int rows, int ve
       V x = hn::LoadU(d, sums + (m * vectors + v) * kLanes);
       if (t.accumulate) x = hn::Add(x, load_some(d, c + v * kLanes, left));
       if (t.last && t.add) x = hn::Add(x, load_some(d, add + v * kLanes, left));
-      if (t.last && t.finish.kind == Finish::Kind::clamp)
-        x = hn::Min(hn::Set(d, t.finish.high), hn::Max(hn::Set(d, t.finish.low), x));
-      if (t.last && t.finish.kind == Finish::Kind::leaky)
-        x = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, t.finish.slope)), x);
+      if (t.last) x = finished(d, t.finish, x);
       store_some(x, d, c + v * kLanes, left);
     }
 }

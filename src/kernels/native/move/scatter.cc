@@ -17,7 +17,7 @@ enum class How : std::uint8_t { replace, sum, sub, prod, min, max };
 
 /// Piece i of the updates, `inner` elements long, goes to an element of the data that tuples of indices or
 /// its own place address.
-struct Code {
+struct Updates {
   How how = How::replace;
   bool wide = true;
   std::int64_t pieces = 0, inner = 1;
@@ -43,11 +43,11 @@ struct Code {
   }
 };
 
-void copy_data(const Code& c, const RunArgs& args) {
+void copy_data(const Updates& c, const RunArgs& args) {
   if (args.out[0] != args.in[0]) std::memcpy(args.out[0], args.in[0], static_cast<std::size_t>(c.data_bytes));
 }
 
-void replace(const Code& c, const RunArgs& args, const void* indices) {
+void replace(const Updates& c, const RunArgs& args, const void* indices) {
   copy_data(c, args);
   const Indices list(indices, c.wide);
   const auto* updates = static_cast<const std::byte*>(args.in[2]);
@@ -88,7 +88,7 @@ T joined(How how, T old, T update) {
 }
 
 template <class T>
-void join(const Code& c, const RunArgs& args, const void* indices) {
+void join(const Updates& c, const RunArgs& args, const void* indices) {
   copy_data(c, args);
   const Indices list(indices, c.wide);
   const auto* updates = static_cast<const T*>(args.in[2]);
@@ -100,7 +100,7 @@ void join(const Code& c, const RunArgs& args, const void* indices) {
   }
 }
 
-using Run = void (*)(const Code&, const RunArgs&, const void*);
+using Run = void (*)(const Updates&, const RunArgs&, const void*);
 
 Run run_of(How how, ElementType type) {
   if (how == How::replace) return replace;
@@ -122,7 +122,7 @@ std::int64_t product(const Dims& dims, std::size_t from, std::size_t to) {
   return n;
 }
 
-void describe_nd(const NodeView& v, Code& c) {
+void describe_nd(const NodeView& v, Updates& c) {
   const auto data = v.dims(0), indices = v.dims(1);
   const auto depth = static_cast<std::size_t>(indices.back());
   const auto strides = strides_of(data, Layout::plain);
@@ -132,7 +132,7 @@ void describe_nd(const NodeView& v, Code& c) {
   c.strides.assign(strides.begin(), strides.begin() + static_cast<std::ptrdiff_t>(depth));
 }
 
-void describe_slices(const NodeView& v, std::size_t axis, Code& c) {
+void describe_slices(const NodeView& v, std::size_t axis, Updates& c) {
   const auto data = v.dims(0);
   const auto strides = strides_of(data, Layout::plain);
   const auto count = static_cast<std::int64_t>(element_count(v.dims(1))), outer = product(data, 0, axis);
@@ -145,7 +145,7 @@ void describe_slices(const NodeView& v, std::size_t axis, Code& c) {
   c.index_count = count;
 }
 
-void describe_elements(const NodeView& v, std::size_t axis, Code& c) {
+void describe_elements(const NodeView& v, std::size_t axis, Updates& c) {
   const auto data = v.dims(0);
   const auto strides = strides_of(data, Layout::plain);
   c.shape = v.dims(1);
@@ -156,7 +156,7 @@ void describe_elements(const NodeView& v, std::size_t axis, Code& c) {
   c.strides = {strides[axis]};
 }
 
-Verdict describe(const NodeView& v, Code& c) {
+Verdict describe(const NodeView& v, Updates& c) {
   std::size_t axis = 0;
   if (!v.op<ScatterNDUpdate>()) {
     if (!v.constant(3)) return Verdict::no("the axis is not constant");
@@ -180,7 +180,7 @@ Verdict describe(const NodeView& v, Code& c) {
 }
 
 /// Replacements known beforehand, when the indices are constant and valid.
-std::optional<ByteRuns> known_runs(const Code& c, const Tensor* indices) {
+std::optional<ByteRuns> known_runs(const Updates& c, const Tensor* indices) {
   // The same indices may serve all outer slices.
   const auto each = c.index_count > 0 ? c.index_count : c.pieces;
   if (!indices || c.how != How::replace || each > (std::int64_t{1} << 22)) return std::nullopt;
@@ -215,7 +215,7 @@ void offer_scattering(const NodeView& v, Answers& answers) {
   if (const auto ok = takes_indices(v, 1); !ok) return answers.refuse("native", "{}", ok.reason());
   if (element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0 || element_count(v.dims(2)) == 0)
     return answers.refuse("native", "empty tensors");
-  Code code;
+  Updates code;
   code.bytes = static_cast<std::int64_t>(bytes);
   code.wide = v.element(1) == ElementType::i64;
   code.data_bytes = static_cast<std::int64_t>(element_count(v.dims(0)) * bytes);

@@ -11,7 +11,7 @@
 namespace lamina {
 namespace {
 
-struct Code {
+struct Selection {
   std::int64_t outer = 1, size = 1, inner = 1, k = 1;
   bool smallest = false, by_index = false, wide = false;
   std::int64_t tasks = 1;
@@ -40,7 +40,7 @@ struct Better {
 template <class T>
 class Lines {
  public:
-  Lines(const Code& c, const RunArgs& args)
+  Lines(const Selection& c, const RunArgs& args)
       : c_(c), x_(static_cast<const T*>(args.in[0])), values_(static_cast<T*>(args.out[0])), args_(args) {}
 
   void run(std::int64_t begin, std::int64_t end, std::int32_t* order) const {
@@ -106,14 +106,14 @@ class Lines {
     return loops.lanes;
   }
 
-  const Code& c_;
+  const Selection& c_;
   const T* x_;
   T* values_;
   const RunArgs& args_;
 };
 
 template <class T>
-void run(const Code& c, const RunArgs& args) {
+void run(const Selection& c, const RunArgs& args) {
   parallel_for(c.tasks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto t = begin; t < end; ++t)
       Lines<T>(c, args).run(c.lines() * t / c.tasks, c.lines() * (t + 1) / c.tasks,
@@ -121,7 +121,7 @@ void run(const Code& c, const RunArgs& args) {
   });
 }
 
-using Run = void (*)(const Code&, const RunArgs&);
+using Run = void (*)(const Selection&, const RunArgs&);
 
 Run run_of(ElementType type) {
   switch (type) {
@@ -155,7 +155,7 @@ void offer_topk(const NodeView& v, Answers& answers) {
   if (x[axis] > INT32_MAX) return answers.refuse("native", "an axis of {}", x[axis]);
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && x.size() < 3) continue;
-    Code c;
+    Selection c;
     c.size = x[axis];
     c.inner = c.size == 1 ? 1 : strides_of(x, layout)[axis];
     c.outer = static_cast<std::int64_t>(element_count(x)) / (c.size * c.inner);

@@ -20,7 +20,7 @@ struct Axis {
   std::int64_t outer, length, inner;
 };
 
-struct Code {
+struct Squares {
   std::vector<Axis> axes;
   std::int64_t count = 0;  ///< elements
   std::int64_t before = 0, after = 0;
@@ -29,7 +29,7 @@ struct Code {
 
 /// What becomes of the sums of a piece: kept for the next axis, or the result.
 struct Sink {
-  const Code& code;
+  const Squares& code;
   float* sums;  ///< or null: the last axis
   const float* x;
   float* y;
@@ -42,7 +42,7 @@ struct Sink {
 };
 
 /// Windows of rows of `inner` elements: vectors along the row.
-void along_rows(const Code& c, const Axis& a, const float* in, bool square, const Sink& sink) {
+void along_rows(const Squares& c, const Axis& a, const float* in, bool square, const Sink& sink) {
   const auto pieces = (a.inner + kPiece - 1) / kPiece;
   const auto work = std::min(a.inner, kPiece) * (c.before + c.after + 1);
   parallel_for(a.outer * a.length * pieces, std::max<std::int64_t>(1, 4 * kGrain / work),
@@ -62,7 +62,7 @@ void along_rows(const Code& c, const Axis& a, const float* in, bool square, cons
 }
 
 /// Windows in lines of neighbouring elements.
-void along_lines(const Code& c, const Axis& a, const float* in, bool square, const Sink& sink) {
+void along_lines(const Squares& c, const Axis& a, const float* in, bool square, const Sink& sink) {
   parallel_for(a.outer, std::max<std::int64_t>(1, kGrain / a.length),
                [&](std::int64_t begin, std::int64_t end) {
                  float line[kPiece + 2 * kMostSize], sums[kPiece];
@@ -82,7 +82,7 @@ void along_lines(const Code& c, const Axis& a, const float* in, bool square, con
                });
 }
 
-void run(const Code& c, const RunArgs& args) {
+void run(const Squares& c, const RunArgs& args) {
   const auto* x = static_cast<const float*>(args.in[0]);
   auto* scratch = static_cast<float*>(args.scratch);
   const float* in = x;
@@ -110,7 +110,7 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     return answers.refuse("native", "LRN along no axis");
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && x.size() < 3) continue;
-    Code c;
+    Squares c;
     c.count = static_cast<std::int64_t>(element_count(x));
     c.before = (op.size - 1) / 2;
     c.after = op.size / 2;

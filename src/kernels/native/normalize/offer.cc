@@ -11,12 +11,11 @@
 namespace lamina {
 namespace {
 
-using Code = NormalizeCode;
-using Divisor = NormalizeCode::Divisor;
-using Measure = NormalizeCode::Measure;
+using Divisor = Normalization::Divisor;
+using Measure = Normalization::Measure;
 
 /// The tensor as [outer][rows][columns][fold], where rows and fold are normalised together.
-Verdict set_sizes(Code& c, const Dims& x, const std::vector<bool>& together, Layout layout) {
+Verdict set_sizes(Normalization& c, const Dims& x, const std::vector<bool>& together, Layout layout) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < x.size(); ++i)
     if (layout == Layout::plain || i != 1) order.push_back(i);
@@ -76,13 +75,13 @@ Verdict line_numbers(const NodeView& v, std::size_t input, std::size_t first_axi
   return Verdict::yes();
 }
 
-Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Code& c) {
+Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Normalization& c) {
   if (layout != Layout::plain) return Verdict::no("channels_last: scale and bias lie along the last axes");
   const auto rank = v.dims(0).size();
   if (const auto ok = set_sizes(c, v.dims(0), last_axes(axis, rank), layout); !ok) return ok;
   const auto first = normalize_axis(axis, rank, "axis");
   if (v.has(1)) {
-    c.affine = Code::Affine::element;
+    c.affine = Normalization::Affine::element;
     if (const auto ok = line_numbers(v, 1, first, c.scale, c.reads_scale); !ok) return ok;
   }
   if (v.has(2))
@@ -90,12 +89,12 @@ Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Code
   return Verdict::yes();
 }
 
-Verdict group(const NodeView& v, const GroupNormalization& op, Layout layout, Code& c) {
+Verdict group(const NodeView& v, const GroupNormalization& op, Layout layout, Normalization& c) {
   const auto x = v.dims(0);
   std::int64_t pixels = 1;
   for (std::size_t i = 2; i < x.size(); ++i) pixels *= x[i];
   c.eps = op.epsilon;
-  c.affine = Code::Affine::channel;
+  c.affine = Normalization::Affine::channel;
   c.channels = x[1];
   c.channel = pixels;
   c.reads_scale = c.reads_bias = true;
@@ -112,8 +111,8 @@ Verdict group(const NodeView& v, const GroupNormalization& op, Layout layout, Co
   return Verdict::yes();
 }
 
-/// The node in the words of NormalizeCode.
-Verdict describe(const NodeView& v, Layout layout, Code& c) {
+/// The node in the words of Normalization.
+Verdict describe(const NodeView& v, Layout layout, Normalization& c) {
   const auto x = v.dims(0);
   const auto axes = [&]() -> std::optional<std::vector<bool>> {
     if (!v.constant(1)) return std::nullopt;
@@ -162,7 +161,7 @@ std::string_view short_name(const Op& op) {
 }
 
 void offer_in(const NodeView& v, Layout layout, Answers& answers) {
-  auto code = std::make_shared<Code>();
+  auto code = std::make_shared<Normalization>();
   if (const auto ok = describe(v, layout, *code); !ok) return answers.refuse("native", "{}", ok.reason());
   Offer o;
   o.label = fmt::format("native_{}_{}_f32", short_name(v.node().op), name_of(effective_isa()));

@@ -13,8 +13,8 @@ constexpr std::int64_t kChunk = 4096;   // elements that stay in the L1 cache
 constexpr std::int64_t kBlock = 256;    // columns taken at once
 constexpr std::int64_t kMostParts = 32;
 
-using Measure = NormalizeCode::Measure;
-using Affine = NormalizeCode::Affine;
+using Measure = Normalization::Measure;
+using Affine = Normalization::Affine;
 
 /// Of two parts' means, `share` of all elements being in the other part. Infinite ones stay.
 double merged_mean(double mean, double other, double share) {
@@ -65,8 +65,8 @@ struct Scaling {
   float shift, factor, offset;
 };
 
-Scaling scaling_of(const NormalizeCode& c, const Moments& m) {
-  using Divisor = NormalizeCode::Divisor;
+Scaling scaling_of(const Normalization& c, const Moments& m) {
+  using Divisor = Normalization::Divisor;
   const double v = c.measure == Measure::variance || c.mean_of_squares ? m.squares / m.count : m.squares;
   double divisor = 1;
   switch (c.divisor) {
@@ -90,7 +90,7 @@ Scaling scaling_of(const NormalizeCode& c, const Moments& m) {
 
 class Normalizer {
  public:
-  Normalizer(const NormalizeCode& code, const RunArgs& args)
+  Normalizer(const Normalization& code, const RunArgs& args)
       : c_(code),
         args_(args),
         loops_(normalize_loops()),
@@ -145,7 +145,7 @@ class Normalizer {
   void columns_in_passes() const;
   void merge_parts(std::int64_t outer, const double* sums, float* numbers) const;
 
-  const NormalizeCode& c_;
+  const Normalization& c_;
   const RunArgs& args_;
   const NormalizeLoops& loops_;
   const float* x_;
@@ -363,7 +363,7 @@ void Normalizer::columns_in_passes() const {
 
 }  // namespace
 
-std::size_t plan_normalize(NormalizeCode& c) {
+std::size_t plan_normalize(Normalization& c) {
   const auto all = static_cast<double>(c.outer * c.rows) * static_cast<double>(c.columns);
   const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(all / kGrain), 1, kMostParts);
   const auto blocks = c.fold > 1 ? 1 : (c.columns + kBlock - 1) / kBlock;
@@ -375,6 +375,6 @@ std::size_t plan_normalize(NormalizeCode& c) {
          (static_cast<std::size_t>(c.parts) * 2 * sizeof(double) + 3 * sizeof(float));
 }
 
-void run_normalize(const NormalizeCode& code, const RunArgs& args) { Normalizer(code, args).run(); }
+void run_normalize(const Normalization& code, const RunArgs& args) { Normalizer(code, args).run(); }
 
 }  // namespace lamina

@@ -8,7 +8,7 @@ namespace lamina {
 
 /// Data in memory order is [outer][rows][columns]. Lines: columns = 1, each [rows] is normalised by itself
 /// (so is [outer]). Columns: each column is, or each group of `fold` neighbouring ones.
-struct NormalizeCode {
+struct Normalization {
   enum class Measure : std::uint8_t { variance, mean, squares };
   using Divisor = NormalizeDivisor;
   /// What follows: per element of a line, or per channel (a line is cut into channels of `channel` elements).
@@ -32,7 +32,7 @@ struct NormalizeCode {
 };
 
 /// Bytes of scratch; fills in `parts`.
-std::size_t plan_normalize(NormalizeCode& code);
-void run_normalize(const NormalizeCode& code, const RunArgs& args);
+std::size_t plan_normalize(Normalization& code);
+void run_normalize(const Normalization& code, const RunArgs& args);
 
 }  // namespace lamina

@@ -11,8 +11,8 @@
 namespace lamina {
 namespace {
 
-using pooling::Code;
 using pooling::Three;
+using pooling::Windows;
 
 Three spatial(const Dims& x) {
   Three out{1, 1, 1};
@@ -36,7 +36,7 @@ PoolRange clipped(std::int64_t first, std::int64_t count, std::int64_t step, std
   return r;
 }
 
-void set_windows(Code& c, const Window& window, const Ints& kernel, const Dims& x) {
+void set_windows(Windows& c, const Window& window, const Ints& kernel, const Dims& x) {
   const auto w = resolve(window, std::vector<Dim>(x.begin() + 2, x.end()), kernel);
   const std::size_t absent = 3 - kernel.size();
   for (std::size_t a = 0; a < 3; ++a) {
@@ -60,7 +60,7 @@ void set_windows(Code& c, const Window& window, const Ints& kernel, const Dims& 
   }
 }
 
-void set_adaptive_windows(Code& c) {
+void set_adaptive_windows(Windows& c) {
   for (std::size_t a = 0; a < 3; ++a)
     for (std::int64_t o = 0; o < c.out[a]; ++o) {
       PoolRange r;
@@ -85,7 +85,7 @@ PoolLoops::Run rows_of(ElementType type, bool mean, Layout layout) {
                                    : nullptr;
 }
 
-void describe(const NodeView& v, Code& c) {
+void describe(const NodeView& v, Windows& c) {
   const auto x = v.dims(0);
   c.batch = x[0];
   c.channels = x[1];
@@ -120,8 +120,8 @@ Offer offer_of(const NodeView& v, Layout layout, std::string label) {
   return o;
 }
 
-void offer_rows(const NodeView& v, const Code& described, Layout layout, Answers& answers) {
-  auto code = std::make_shared<Code>(described);
+void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answers& answers) {
+  auto code = std::make_shared<Windows>(described);
   code->rows = rows_of(v.element(0), code->mean, layout);
   if (!code->rows)
     return answers.refuse("native", "{}: no vector code for {}", name_of(layout), name_of(v.element(0)));
@@ -157,10 +157,10 @@ void offer_rows(const NodeView& v, const Code& described, Layout layout, Answers
   answers.offers.push_back(std::move(o));
 }
 
-void offer_planes(const NodeView& v, const Code& described, Answers& answers) {
+void offer_planes(const NodeView& v, const Windows& described, Answers& answers) {
   const auto run = pooling::planes_of(v.element(0));
   if (!run || described.mean) return answers.refuse("native", "plain: pooling of {}", name_of(v.element(0)));
-  auto code = std::make_shared<Code>(described);
+  auto code = std::make_shared<Windows>(described);
   code->with_indices = v.outputs() > 1;
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
@@ -182,7 +182,7 @@ void offer_native_pooling(const NodeView& v, Answers& answers) {
   if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("native", "empty tensors");
   if (*std::max_element(x.begin() + 2, x.end()) > INT32_MAX / 2)
     return answers.refuse("native", "an axis of {}", *std::max_element(x.begin() + 2, x.end()));
-  Code code;
+  Windows code;
   describe(v, code);
   if (v.outputs() == 1) {
     offer_rows(v, code, Layout::channels_last, answers);

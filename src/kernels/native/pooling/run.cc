@@ -19,7 +19,7 @@ constexpr std::int64_t kPiece = 2048;  // elements that stages get at once, wher
 /// What one thread does of the rows of all planes.
 class RowRun {
  public:
-  RowRun(const Code& code, Layout layout, std::size_t bytes, const RunArgs& args)
+  RowRun(const Windows& code, Layout layout, std::size_t bytes, const RunArgs& args)
       : c_(code), args_(args), bytes_(bytes), out_bytes_(c_.out_bytes != 0 ? c_.out_bytes : bytes) {
     const bool last = layout == Layout::channels_last;
     r_.channels = last ? c_.channels : 1;
@@ -112,7 +112,7 @@ class RowRun {
     }
   }
 
-  const Code& c_;
+  const Windows& c_;
   const RunArgs& args_;
   std::size_t bytes_, out_bytes_;
   std::int64_t planes_ = 1, rows_ = 1, row_ = 1, picture_ = 1;
@@ -128,7 +128,7 @@ bool is_nan(T x) {
 }
 
 template <class T>
-void run_planes(const Code& c, const RunArgs& args) {
+void run_planes(const Windows& c, const RunArgs& args) {
   const auto plane = c.in[0] * c.in[1] * c.in[2], outputs = c.out[0] * c.out[1] * c.out[2];
   const auto planes = c.batch * c.channels;
   const auto grain = kGrain / 8 * static_cast<double>(planes) / std::max(1.0, work_of(c));
@@ -175,7 +175,7 @@ void run_planes(const Code& c, const RunArgs& args) {
 
 }  // namespace
 
-double work_of(const Code& c) {
+double work_of(const Windows& c) {
   double positions = 1;
   for (const auto& axis : c.ranges) {
     double sum = 0;
@@ -185,7 +185,7 @@ double work_of(const Code& c) {
   return positions * static_cast<double>(c.batch * c.channels);
 }
 
-void run_rows(const Code& c, Layout layout, std::size_t bytes, const RunArgs& args) {
+void run_rows(const Windows& c, Layout layout, std::size_t bytes, const RunArgs& args) {
   const RowRun all(c, layout, bytes, args);
   const auto grain = kGrain * static_cast<double>(all.rows()) / std::max(1.0, work_of(c));
   parallel_for(all.rows(), std::max<std::int64_t>(1, static_cast<std::int64_t>(grain)),

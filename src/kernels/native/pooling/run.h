@@ -10,7 +10,7 @@ namespace lamina::pooling {
 
 using Three = std::array<std::int64_t, 3>;
 
-struct Code {
+struct Windows {
   bool mean = false, exclude_pad = true;
   std::int64_t batch = 1, channels = 1;
   Three in{1, 1, 1}, out{1, 1, 1};
@@ -26,16 +26,16 @@ struct Code {
 };
 
 /// Positions in all windows.
-double work_of(const Code& code);
+double work_of(const Windows& code);
 
 /// Elements of a piece whose results have another size; a pixel must fit into it.
 inline constexpr std::int64_t kTile = 4096;
 
 /// Row of outputs after row, by vector code; `bytes`: of an element before the stages.
-void run_rows(const Code& code, Layout layout, std::size_t bytes, const RunArgs& args);
+void run_rows(const Windows& code, Layout layout, std::size_t bytes, const RunArgs& args);
 
 /// Element by element, plain: maxima of any type, and indices. Null for types that it does not know.
-using Planes = void (*)(const Code&, const RunArgs&);
+using Planes = void (*)(const Windows&, const RunArgs&);
 Planes planes_of(ElementType type);
 
 }  // namespace lamina::pooling

@@ -41,7 +41,7 @@ ResizeTable single() {
   return t;
 }
 
-struct Code {
+struct Resampling {
   std::vector<Pass> passes;
   std::int64_t tasks = 1;
   std::size_t bytes = 4;  ///< of an element
@@ -91,7 +91,7 @@ void copy_pixels(const std::byte* in, const ResizeTable& t, std::size_t bytes, s
 /// Rows [begin, end) of a pass.
 class Rows {
  public:
-  Rows(const Code& code, const Pass& pass, const std::byte* in, std::byte* out, std::byte* blend)
+  Rows(const Resampling& code, const Pass& pass, const std::byte* in, std::byte* out, std::byte* blend)
       : code_(code), pass_(pass), in_(in), out_(out), blend_(reinterpret_cast<float*>(blend)) {}
 
   void run(std::int64_t begin, std::int64_t end) {
@@ -182,14 +182,14 @@ class Rows {
   }
 
   static constexpr std::int64_t kMostRows = 17;
-  const Code& code_;
+  const Resampling& code_;
   const Pass& pass_;
   const std::byte* in_;
   std::byte* out_;
   float* blend_;
 };
 
-void run(const Code& code, const RunArgs& args) {
+void run(const Resampling& code, const RunArgs& args) {
   const auto* in = static_cast<const std::byte*>(args.in[0]);
   auto* scratch = static_cast<std::byte*>(args.scratch);
   auto* between = scratch + code.blend_bytes * static_cast<std::size_t>(code.tasks);
@@ -328,7 +328,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
   if (!f32 && !copies) return answers.refuse("native", "resizing {} by weights", name_of(v.element(0)));
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && x.size() < 3) continue;
-    Code code;
+    Resampling code;
     code.passes = passes_of(tables, x, layout);
     code.bytes = bytes;
     code.f32 = f32;
@@ -376,7 +376,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
     o.scratch = code.blend_bytes * static_cast<std::size_t>(code.tasks) + code.between_bytes[0] +
                 code.between_bytes[1];
     o.cost = cost;
-    o.make = [shared = std::make_shared<const Code>(std::move(code))](MakeContext&) {
+    o.make = [shared = std::make_shared<const Resampling>(std::move(code))](MakeContext&) {
       return executable([shared](const RunArgs& args) { run(*shared, args); });
     };
     answers.offers.push_back(std::move(o));

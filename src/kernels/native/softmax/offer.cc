@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t kGrain = 8192;  // elements worth a thread
 
-struct Code {
+struct Lines {
   std::int64_t outer = 1, size = 1, inner = 1;
   bool log = false;
 };
 
-void run(const Code& c, const RunArgs& args) {
+void run(const Lines& c, const RunArgs& args) {
   const auto& table = softmax_table();
   SoftmaxJob job;
   job.in = static_cast<const float*>(args.in[0]);
@@ -45,7 +45,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
   const auto x = v.dims(0);
   const auto count = element_count(x);
   if (x.empty() || count == 0) return answers.refuse("native", "softmax of a scalar or an empty tensor");
-  Code c;
+  Lines c;
   c.log = v.op<LogSoftmax>() != nullptr;
   const auto axis =
       normalize_axis(c.log ? v.op<LogSoftmax>()->axis : v.op<Softmax>()->axis, x.size(), "axis");

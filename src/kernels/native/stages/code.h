@@ -25,7 +25,7 @@ struct View {
   Dims axis_strides;             ///< per axis of the output, in elements
 
   // Set by emit().
-  Dims strides;  ///< per merged dimension of the output (Code::dims)
+  Dims strides;  ///< per merged dimension of the output (Routine::dims)
   enum class Access : std::uint8_t { scalar, direct, filled };
   Access access = Access::direct;
   bool steady = false;         ///< the same for every piece of a block
@@ -82,7 +82,7 @@ struct Target {
   bool later = false;  ///< large constants are arranged by arrange_constants(), once the program is wanted
 };
 
-struct Code {
+struct Routine {
   Target target;
   Lowered body;
   Dims dims;                   ///< of the output in its order in memory, merged
@@ -112,14 +112,14 @@ bool lower(const Graph& body, const std::vector<Parameter>& parameters, const Ta
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row = 0);
 
 /// Brings constants that still lie plain into the target's layout.
-void arrange_constants(Code& code, WeightStore& weights);
+void arrange_constants(Routine& code, WeightStore& weights);
 
 /// Blocks, buffers and instructions for code.body and code.target; false when the buffers are too small.
-bool emit(Code& code, std::string& why);
+bool emit(Routine& code, std::string& why);
 
 /// Copies the elements [from, from + count) of the block into `to`, where `data` is the view's element at the
 /// block's begin.
-void fill(const View& view, const Code& code, const std::byte* data, std::int64_t from, std::int64_t count,
+void fill(const View& view, const Routine& code, const std::byte* data, std::int64_t from, std::int64_t count,
           std::byte* to);
 /// Loops of one element size: copies; one element to all.
 Loop copy_loop(std::size_t bytes);

@@ -10,7 +10,7 @@ namespace lamina::stages {
 namespace {
 
 /// Merges the axes of the target, in their order in memory, where no view tells them apart.
-void merge_axes(Code& code) {
+void merge_axes(Routine& code) {
   const Target& target = code.target;
   auto& views = code.body.views;
   const std::size_t rank = target.dims.size();
@@ -80,7 +80,7 @@ std::vector<Sort> sorts_of(const Lowered& body) {
 }
 
 /// Rough cycles per element of cutting blocks at that axis.
-double block_cost(Code& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
+double block_cost(Routine& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
   const auto size = code.dims[axis];
   const auto rows = std::min(size, std::max<std::int64_t>(1, room / inner));
   const auto block = static_cast<double>(size * inner), most = static_cast<double>(rows * inner);
@@ -105,7 +105,7 @@ double block_cost(Code& code, std::size_t axis, std::int64_t inner, std::int64_t
   return cost;
 }
 
-void choose_block(Code& code, std::int64_t room) {
+void choose_block(Routine& code, std::int64_t room) {
   double best = std::numeric_limits<double>::infinity();
   std::int64_t inner = 1;
   for (std::size_t axis = code.dims.size(); axis-- > 0 && inner <= room; inner *= code.dims[axis]) {
@@ -154,7 +154,7 @@ class Buffers {
 
 class Emitter {
  public:
-  explicit Emitter(Code& code) : code_(code), views_(code.body.views.size()) {
+  explicit Emitter(Routine& code) : code_(code), views_(code.body.views.size()) {
     const auto sorts = sorts_of(code.body);
     values_.resize(sorts.size());
     for (std::size_t i = 0; i < sorts.size(); ++i) {
@@ -289,7 +289,7 @@ class Emitter {
     (step < steady_steps_ ? code_.once : code_.each).push_back(in);
   }
 
-  Code& code_;
+  Routine& code_;
   std::size_t views_;
   std::vector<Value> values_;
   std::vector<std::size_t> steps_;
@@ -309,7 +309,7 @@ void splat(const LoopArgs& a) {
 }
 
 /// The result is one number for a whole piece: it is spread.
-void add_splat(Code& code) {
+void add_splat(Routine& code) {
   auto& body = code.body;
   const auto last = static_cast<int>(body.views.size() + body.operations.size()) - 1;
   const auto bytes = body.operations.back().bytes;
@@ -331,7 +331,7 @@ Loop splat_loop(std::size_t bytes) {
                       : splat<std::uint64_t>;
 }
 
-bool emit(Code& code, std::string& why) {
+bool emit(Routine& code, std::string& why) {
   if (code.body.views.size() > StageRun::kMostViews) {
     why = fmt::format("{} operands, at most {} fit", code.body.views.size(), StageRun::kMostViews);
     return false;

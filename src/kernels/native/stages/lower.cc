@@ -138,7 +138,7 @@ void Lowering::renumber() {
       if (x >= kFirstOperation) x += shift;
 }
 
-void arrange_constants(Code& code, WeightStore& weights) {
+void arrange_constants(Routine& code, WeightStore& weights) {
   for (auto& view : code.body.views)
     if (view.reorders) arrange(view, code.target.layout, &weights);
 }

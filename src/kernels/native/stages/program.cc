@@ -9,8 +9,8 @@
 
 namespace lamina {
 
-using stages::Code;
 using stages::Parameter;
+using stages::Routine;
 using stages::Target;
 
 namespace {
@@ -42,7 +42,7 @@ std::vector<Parameter> parameters_of(const NodeView& v, const Parameter& base) {
   return out;
 }
 
-void count_bytes(Code& code) {
+void count_bytes(Routine& code) {
   for (const auto& v : code.body.views) {
     if (v.is_tile) continue;
     double elements = 1;
@@ -53,7 +53,7 @@ void count_bytes(Code& code) {
 }
 
 /// Inputs from `first` on, as the program wants them, and which of them it may overwrite.
-void describe_inputs(Code& code, const NodeView& v, std::size_t first) {
+void describe_inputs(Routine& code, const NodeView& v, std::size_t first) {
   const Target& target = code.target;
   const auto out_bytes = code.body.result_bytes;
   for (auto i = first; i < v.inputs(); ++i) {
@@ -76,7 +76,7 @@ void describe_inputs(Code& code, const NodeView& v, std::size_t first) {
 std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
                                           const std::vector<Parameter>& parameters, const Target& target,
                                           std::size_t first_input, std::string& why) {
-  auto code = std::make_unique<Code>();
+  auto code = std::make_unique<Routine>();
   code->target = target;
   if (element_count(target.dims) == 0) {
     code->total = 0;
@@ -92,7 +92,7 @@ std::shared_ptr<const StageProgram> build(const NodeView& v, const Graph& body,
 
 }  // namespace
 
-StageProgram::StageProgram(std::unique_ptr<const Code> code) : code_(std::move(code)) {}
+StageProgram::StageProgram(std::unique_ptr<const Routine> code) : code_(std::move(code)) {}
 StageProgram::~StageProgram() = default;
 
 namespace {
@@ -113,7 +113,7 @@ std::shared_ptr<const StageProgram> of_body(const NodeView& v, const Graph& body
 std::shared_ptr<const StageProgram> StageProgram::of_epilogue(const NodeView& v, Layout layout,
                                                               std::string& why) {
   const Graph* body = epilogue(v.node());
-  if (!body || body->node_count() == 0) return std::make_shared<StageProgram>(std::make_unique<Code>());
+  if (!body || body->node_count() == 0) return std::make_shared<StageProgram>(std::make_unique<Routine>());
   return of_body(v, *body, layout, why);
 }
 
@@ -136,7 +136,7 @@ std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView&
 }
 
 std::shared_ptr<const StageProgram> StageProgram::made(const MakeContext& context) const {
-  auto code = std::make_unique<Code>(*code_);
+  auto code = std::make_unique<Routine>(*code_);
   stages::arrange_constants(*code, context.weights);
   bool wide = false;
   for (auto& view : code->body.views)

@@ -35,7 +35,7 @@
 namespace lamina {
 
 namespace stages {
-struct Code;
+struct Routine;
 struct Instruction;
 }  // namespace stages
 
@@ -50,7 +50,7 @@ class StageProgram {
   /// An element-wise node, or an Elementwise with its epilogue: all inputs are operands that may broadcast.
   static std::shared_ptr<const StageProgram> of_elementwise(const NodeView& v, Layout layout,
                                                             std::string& why);
-  explicit StageProgram(std::unique_ptr<const stages::Code> code);
+  explicit StageProgram(std::unique_ptr<const stages::Routine> code);
   ~StageProgram();
 
   /// Nothing to do: the base result is the result.
@@ -70,10 +70,10 @@ class StageProgram {
   const std::vector<std::size_t>& whole_inputs() const;
   /// The program of_elementwise as it runs: with the rows of its inputs, large constants in its layout.
   std::shared_ptr<const StageProgram> made(const MakeContext& context) const;
-  const stages::Code& code() const { return *code_; }
+  const stages::Routine& code() const { return *code_; }
 
  private:
-  std::unique_ptr<const stages::Code> code_;
+  std::unique_ptr<const stages::Routine> code_;
 };
 
 /// A program with the pointers of one run and its buffers, on the stack of one thread (about 37 KiB). Values
@@ -103,7 +103,7 @@ class StageRun {
   void enter(std::int64_t block);
   void execute(const stages::Instruction& instruction, const Piece& piece);
 
-  const stages::Code& code_;
+  const stages::Routine& code_;
   const void* const* in_;
   std::int64_t block_ = -1;
   const std::byte* views_[kMostViews];  ///< where each view's block begins

@@ -56,15 +56,15 @@ struct Filler {
 };
 
 template <class T>
-void fill_as(const View& view, const Code& code, const std::byte* data, std::int64_t from, std::int64_t count,
-             std::byte* to) {
+void fill_as(const View& view, const Routine& code, const std::byte* data, std::int64_t from,
+             std::int64_t count, std::byte* to) {
   Filler<T>{code.dims, view.strides}.box(code.block_axis, code.inner, reinterpret_cast<const T*>(data), from,
                                          count, reinterpret_cast<T*>(to));
 }
 
 }  // namespace
 
-void fill(const View& view, const Code& code, const std::byte* data, std::int64_t from, std::int64_t count,
+void fill(const View& view, const Routine& code, const std::byte* data, std::int64_t from, std::int64_t count,
           std::byte* to) {
   switch (view.bytes) {
     case 1:
@@ -80,9 +80,9 @@ void fill(const View& view, const Code& code, const std::byte* data, std::int64_
 
 }  // namespace stages
 
-using stages::Code;
 using stages::Instruction;
 using stages::Place;
+using stages::Routine;
 using stages::View;
 
 namespace {
@@ -92,7 +92,7 @@ const std::byte* data_of(const View& view, const void* const* in) {
 }
 
 /// Elements from the view's begin to block number `block`.
-std::int64_t offset_of(const View& view, const Code& code, std::int64_t block) {
+std::int64_t offset_of(const View& view, const Routine& code, std::int64_t block) {
   std::int64_t offset = 0;
   for (std::size_t axis = code.block_axis; axis-- > 0 && block != 0; block /= code.dims[axis])
     offset += block % code.dims[axis] * view.strides[axis];

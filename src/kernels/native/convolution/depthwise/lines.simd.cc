@@ -21,6 +21,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -61,14 +62,6 @@ HWY_INLINE V load(const float* p, [[maybe_unused]] std::int64_t channels) {
   return hn::LoadU(d, p);
 }
 
-HWY_INLINE V finished(const Lines& s, V v) {
-  if (s.finish.kind == Finish::Kind::clamp)  // NaN passes: it is the second operand
-    return hn::Min(hn::Set(d, s.finish.high), hn::Max(hn::Set(d, s.finish.low), v));
-  if (s.finish.kind == Finish::Kind::leaky)
-    return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, s.finish.slope)), v);
-  return v;
-}
-
 /// R x T outputs of one vector of channels, which is `at` floats from the first.
 template <int R, int T, bool kPart>
 HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (&sums)[R][T]) {
@@ -78,7 +71,7 @@ HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (
     for (int t = 0; t < T; ++t) {
       V& v = sums[r][t];
       if (p.add) v = hn::Add(v, load<kPart>(p.add + at + r * s.add_line + t * s.add_point, s.channels));
-      v = finished(s, v);
+      v = finished(d, s.finish, v);
     }
   const auto store = [&](auto put) HWY_ATTR {
 #pragma GCC unroll 2

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/divide.h"
-#include "kernels/cost.h"
 #include "kernels/bits.h"
+#include "kernels/cost.h"
 #include "kernels/native/binary/packing.h"
 #include "kernels/native/binary/stages.h"
 #include "kernels/native/convolution/pair/run.h"
@@ -40,9 +40,9 @@ class BinaryParent final : public Parent {
     return std::min(panel * bits_.kernels->lanes, bits_.g.outputs);
   }
 
-  void divide(const Code&) override {}
+  void divide(const Pair&) override {}
 
-  double microseconds(const Code&, double share) const override {
+  double microseconds(const Pair&, double share) const override {
     const auto& g = bits_.g;
     const double points = static_cast<double>(g.images * g.out_points()),
                  in = static_cast<double>(in_.bytes(g.images * g.in_points() * g.inputs)),
@@ -52,7 +52,7 @@ class BinaryParent final : public Parent {
   }
   double read_bytes() const override { return static_cast<double>(bits_.bytes()); }
 
-  std::shared_ptr<const Parent> made(const Code&, MakeContext& context) const override {
+  std::shared_ptr<const Parent> made(const Pair&, MakeContext& context) const override {
     auto made = std::make_shared<BinaryParent>(*this);
     if (const auto row = context.input_row(0)) made->in_.row = row;
     made->start_ = bits_.starts(source_);
@@ -65,7 +65,7 @@ class BinaryParent final : public Parent {
 
   void prepare(const RunArgs& args, void* scratch) const override { bits_.pack(in_, args.in[0], scratch); }
 
-  void make_lines(const Code& c, const Wanted& w, StageRun* stages) const override {
+  void make_lines(const Pair& c, const Wanted& w, StageRun* stages) const override {
     const auto count = (w.end - w.begin) * c.columns[w.columns].width,
                points = std::int64_t{bits_.kernels->points};
     const auto each = ceil_div(ceil_div(count, ceil_div(count, kMostTogether)), points) * points;
@@ -83,7 +83,7 @@ class BinaryParent final : public Parent {
 
  private:
   /// Of `count` points of the wanted lines.
-  void find_windows(const Code& c, const Wanted& w, std::int64_t first, std::int64_t count,
+  void find_windows(const Pair& c, const Wanted& w, std::int64_t first, std::int64_t count,
                     Windows& windows) const {
     const auto& columns = c.columns[w.columns];
     const auto* image = bits_.source(w.args.in[0], w.scratch) + w.image * bits_.image;
@@ -101,7 +101,7 @@ class BinaryParent final : public Parent {
     }
   }
 
-  void run_vectors(const Code& c, const Windows& windows, std::int64_t count, std::int64_t vector,
+  void run_vectors(const Pair& c, const Windows& windows, std::int64_t count, std::int64_t vector,
                    std::int64_t vectors, float* out) const {
     binary::Tile t{};
     t.start_add = vector * bits_.kernels->lanes;
@@ -126,7 +126,7 @@ class BinaryParent final : public Parent {
   }
 
   /// To `count` points of the wanted lines, as many at once as follow each other in the tensor between.
-  void apply(const Code& c, const Wanted& w, std::int64_t first, std::int64_t count, StageRun& stages) const {
+  void apply(const Pair& c, const Wanted& w, std::int64_t first, std::int64_t count, StageRun& stages) const {
     const auto& g = c.first;
     const auto& columns = c.columns[w.columns];
     const auto channel_0 = channel(w.first_panel), channels = channel(w.last_panel) - channel_0;

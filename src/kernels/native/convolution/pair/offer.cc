@@ -13,7 +13,7 @@
 namespace lamina {
 namespace {
 
-using conv_depthwise::Code;
+using conv_depthwise::Pair;
 using conv_depthwise::Columns;
 using conv_depthwise::Parent;
 using windows::Geometry;
@@ -35,7 +35,7 @@ constexpr double kStepMicroseconds = 0.3;
 /// Of a piece of stages besides its work.
 constexpr double kStageMicroseconds = 0.035;
 
-double out_bytes(const Code& c) {
+double out_bytes(const Pair& c) {
   return static_cast<double>(c.second.images * c.second.out_points() * c.second.outputs) * 4;
 }
 
@@ -47,12 +47,12 @@ std::int64_t widest(const Parent& p, std::int64_t block) {
   return most;
 }
 
-std::int64_t good_lines(const Code& c, std::int64_t lines = kGoodLines) {
+std::int64_t good_lines(const Pair& c, std::int64_t lines = kGoodLines) {
   return std::min(c.first.out[1], c.extent() - std::min(c.extent(), c.second.stride[1]) + lines);
 }
 
 /// Cuts lines in about so many columns.
-void cut_columns(Code& c, std::int64_t count) {
+void cut_columns(Pair& c, std::int64_t count) {
   const auto& g = c.second;
   const auto width = g.out[2], each = std::min(width, ceil_div(ceil_div(width, count), 8) * 8);
   const auto inside = [&](std::int64_t x) { return std::clamp<std::int64_t>(x, 0, c.first.out[2]); };
@@ -70,7 +70,7 @@ void cut_columns(Code& c, std::int64_t count) {
 }
 
 /// So many blocks of channels, and as many lines at a time as fit.
-void cut_blocks(Code& c, std::int64_t blocks) {
+void cut_blocks(Pair& c, std::int64_t blocks) {
   const auto panels = c.parent->panels();
   c.block = ceil_div(panels, blocks);
   c.blocks = ceil_div(panels, c.block);
@@ -86,7 +86,7 @@ void cut_blocks(Code& c, std::int64_t blocks) {
 }
 
 /// About so many bands of lines; each makes at least `share` times the lines that it makes twice.
-void cut_bands(Code& c, std::int64_t bands, std::int64_t share) {
+void cut_bands(Pair& c, std::int64_t bands, std::int64_t share) {
   const auto height = c.second.out[1], stride = c.second.stride[1],
              more = std::max<std::int64_t>(0, c.extent() - stride);
   const auto lines = std::max({ceil_div(height, bands), share * more / stride, std::int64_t{4}});
@@ -97,7 +97,7 @@ void cut_bands(Code& c, std::int64_t bands, std::int64_t share) {
 }
 
 /// `microseconds`: of the whole on one thread, roughly.
-void divide(Code& c, double microseconds) {
+void divide(Pair& c, double microseconds) {
   c.band = c.second.out[1];
   c.bands = 1;
   const auto fits = [&] {
@@ -139,14 +139,14 @@ double apart_cost(double in, double out, std::int64_t blocks) {
 
 /// What other kernels take for far memory besides their costs, which are for tensors nearby: here x is
 /// fetched ahead, and a large output is not read before it is written.
-double far_gain(const Code& c) {
+double far_gain(const Pair& c) {
   constexpr double kFetchRate = 20000, kStreamRate = 25000;
   const bool stream = c.stream && c.kernels->lanes == 16;
   return c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0);
 }
 
 /// On one thread, without the last epilogue.
-double microseconds_of(const Code& c) {
+double microseconds_of(const Pair& c) {
   const auto images = static_cast<double>(c.first.images);
   const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
                out = out_bytes(c);
@@ -189,7 +189,7 @@ bool reads_nothing(const NodeView& first, const gemm::Epilogue& between) {
   return true;
 }
 
-Offer offer_of(const NodeView& v, const NodeView& second, Code code) {
+Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
   Offer o;
   o.label = code.parent->label();
   const auto layout = code.parent->layout();
@@ -241,7 +241,7 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   if (!after) return answers.refuse("native", "{}", why);
   if (!reads_nothing(first, *between))
     return answers.refuse("native", "the first convolution's epilogue reads a whole tensor");
-  Code code;
+  Pair code;
   code.first = windows::geometry_of(first);
   code.second = windows::geometry_of(second);
   code.between = *between;
@@ -257,7 +257,7 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   const auto parents = parents_of(first, why);
   if (parents.empty()) return answers.refuse("native", "{}", why);
   for (const auto& parent : parents) {
-    Code c = code;
+    Pair c = code;
     c.parent = parent;
     c.stream = out_bytes(c) > kStreamBytes;
     cut_columns(c, 1);

@@ -9,16 +9,16 @@
 
 namespace lamina::conv_depthwise {
 
-struct Code;
+struct Pair;
 
 /// Points and channels of the tensor between: lines [begin, end) of a picture in some columns.
 struct Wanted {
   const RunArgs& args;
   const void* scratch;  ///< what Parent::prepare() has filled
   std::int64_t image, begin, end;
-  std::size_t columns;                   ///< which of Code::columns
+  std::size_t columns;                   ///< which of Pair::columns
   std::int64_t first_panel, last_panel;  ///< of channels
-  /// The first point, at the first panel's first channel. Points are Code::row floats apart, line after line.
+  /// The first point, at the first panel's first channel. Points are Pair::row floats apart, line after line.
   float* out;
 };
 
@@ -36,25 +36,25 @@ class Parent {
   virtual std::int64_t channel(std::int64_t panel) const = 0;
 
   /// Says how the work is divided; again whenever that changes.
-  virtual void divide(const Code& code) = 0;
+  virtual void divide(const Pair& code) = 0;
   /// On one thread: x is read once, and all lines are made `share` times.
-  virtual double microseconds(const Code& code, double share) const = 0;
+  virtual double microseconds(const Pair& code, double share) const = 0;
   /// What each block of channels reads anew.
   virtual double read_bytes() const = 0;
   /// Of x, fetched ahead from far memory.
   virtual double fetched_bytes() const { return 0; }
 
   /// With packed weights, reading x as the plan has it.
-  virtual std::shared_ptr<const Parent> made(const Code& code, MakeContext& context) const = 0;
+  virtual std::shared_ptr<const Parent> made(const Pair& code, MakeContext& context) const = 0;
 
   /// For one run, besides buffers of lines.
   virtual std::int64_t scratch_bytes() const { return 0; }
   /// Before any lines are made, on the threads of the current arena.
   virtual void prepare(const RunArgs&, void* /*scratch*/) const {}
   /// `stages`: those of the epilogue that registers do not apply, or null.
-  virtual void make_lines(const Code& code, const Wanted& wanted, StageRun* stages) const = 0;
+  virtual void make_lines(const Pair& code, const Wanted& wanted, StageRun* stages) const = 0;
   /// What these lines read of x, and lines before them have not read, where it should be fetched ahead.
-  virtual depthwise::Ahead ahead(const Code&, const Wanted&) const { return {}; }
+  virtual depthwise::Ahead ahead(const Pair&, const Wanted&) const { return {}; }
 };
 
 using Parents = std::vector<std::shared_ptr<Parent>>;

@@ -25,11 +25,11 @@ constexpr double kOwnLines = 0.85;
 struct Part {
   std::int64_t first, count;
   std::int64_t a_first, a_line;   ///< floats: of the first line's input, and from line to line
-  std::vector<Product> products;  ///< of one line; perhaps of Code::together() lines
+  std::vector<Product> products;  ///< of one line; perhaps of Pair::together() lines
 };
 
 /// `lines` lines, all of one part.
-Product lines_product(const Code& c, const convolutions::Source& s, const windows::Run& y, std::int64_t lines,
+Product lines_product(const Pair& c, const convolutions::Source& s, const windows::Run& y, std::int64_t lines,
                       const Columns& columns) {
   const auto& g = c.first;
   const auto depth = windows::runs_of(g, 0).at(0);
@@ -57,7 +57,7 @@ Product lines_product(const Code& c, const convolutions::Source& s, const window
   return p;
 }
 
-std::vector<Part> parts_of(const Code& c, const convolutions::Source& s, const Columns& columns) {
+std::vector<Part> parts_of(const Pair& c, const convolutions::Source& s, const Columns& columns) {
   const bool by_lines = !c.between.registers_only() && c.columns.size() > 1;  // stages want to know where
   std::vector<Part> parts;
   for (const auto& y : windows::runs_of(c.first, 1)) {
@@ -95,7 +95,7 @@ class ProductParent final : public Parent {
     return panel == panels() ? panels_.columns : panels_.column(panel);
   }
 
-  void divide(const Code& c) override {
+  void divide(const Pair& c) override {
     const auto s = convolutions::source_of(c.first, layout_, in_row_);
     in_image_ = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
     in_line_ = s.plain || in_bytes_ < kFarBytes ? 0 : s.line;
@@ -104,7 +104,7 @@ class ProductParent final : public Parent {
     for (const auto& columns : c.columns) parts_.push_back(parts_of(c, s, columns));
   }
 
-  double microseconds(const Code& c, double share) const override {
+  double microseconds(const Pair& c, double share) const override {
     double lines = 0;
     for (const auto& parts : parts_)
       for (const auto& part : parts) {
@@ -119,7 +119,7 @@ class ProductParent final : public Parent {
   double read_bytes() const override { return in_bytes_; }
   double fetched_bytes() const override { return in_line_ > 0 ? in_bytes_ - kFarBytes : 0; }
 
-  std::shared_ptr<const Parent> made(const Code& c, MakeContext& context) const override {
+  std::shared_ptr<const Parent> made(const Pair& c, MakeContext& context) const override {
     auto made = std::make_shared<ProductParent>(*this);
     if (const auto row = context.input_row(0)) {
       made->in_row_ = row;
@@ -130,7 +130,7 @@ class ProductParent final : public Parent {
     return made;
   }
 
-  void make_lines(const Code& c, const Wanted& w, StageRun* stages) const override {
+  void make_lines(const Pair& c, const Wanted& w, StageRun* stages) const override {
     const auto& g = c.first;
     const auto& columns = c.columns[w.columns];
     const auto last_panel = w.last_panel == panels() ? panels_.count : w.last_panel;
@@ -151,7 +151,7 @@ class ProductParent final : public Parent {
     }
   }
 
-  depthwise::Ahead ahead(const Code& c, const Wanted& w) const override {
+  depthwise::Ahead ahead(const Pair& c, const Wanted& w) const override {
     depthwise::Ahead ahead;
     if (in_line_ == 0 || w.begin >= w.end) return ahead;
     const auto& g = c.first;

@@ -15,7 +15,7 @@ constexpr std::int64_t kTile = 8;   // outputs of a tile of a line, mostly
 /// Tasks one after the other.
 class Piece {
  public:
-  Piece(const Code& code, const RunArgs& args, float* buffer)
+  Piece(const Pair& code, const RunArgs& args, float* buffer)
       : c_(code), parent_(*code.parent), args_(args), buffer_(buffer) {
     if (!c_.between.registers_only()) between_.emplace(*c_.between.stages, nullptr);
     if (!c_.after.registers_only()) after_.emplace(*c_.after.stages, args.in);
@@ -131,7 +131,7 @@ class Piece {
     }
   }
 
-  const Code& c_;
+  const Pair& c_;
   const Parent& parent_;
   const RunArgs& args_;
   float* buffer_;
@@ -146,17 +146,17 @@ class Piece {
 };
 
 /// The parent's own scratch memory comes first, whole cache lines of it.
-std::int64_t parent_bytes(const Code& code) {
+std::int64_t parent_bytes(const Pair& code) {
   return (code.parent->scratch_bytes() + kLine - 1) / kLine * kLine;
 }
 
 }  // namespace
 
-std::int64_t scratch_bytes(const Code& code) {
+std::int64_t scratch_bytes(const Pair& code) {
   return parent_bytes(code) + code.buffers * code.buffer_bytes();
 }
 
-void run(const Code& code, const RunArgs& args) {
+void run(const Pair& code, const RunArgs& args) {
   auto* const scratch = static_cast<std::byte*>(args.scratch);
   code.parent->prepare(args, scratch);
   // A buffer belongs to a share of the tasks and not to a thread: any arena may run this.

@@ -20,7 +20,7 @@ struct Columns {
   std::int64_t from, width;
 };
 
-struct Code {
+struct Pair {
   windows::Geometry first, second;  ///< of the convolution, of the depthwise one
   gemm::Epilogue between, after;
   std::shared_ptr<const Parent> parent;
@@ -54,8 +54,8 @@ struct Code {
 };
 
 /// Bytes of RunArgs::scratch.
-std::int64_t scratch_bytes(const Code& code);
+std::int64_t scratch_bytes(const Pair& code);
 /// Runs on the threads of the current arena; allocates nothing.
-void run(const Code& code, const RunArgs& args);
+void run(const Pair& code, const RunArgs& args);
 
 }  // namespace lamina::conv_depthwise
