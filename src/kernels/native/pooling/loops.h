@@ -26,6 +26,7 @@ struct PoolRow {
 
 struct PoolLoops {
   using Run = void (*)(const PoolRow&);
+  std::int64_t lanes = 1;  ///< floats of a vector
   // channels_last: vectors over channels.
   Run max_pixels_f32 = nullptr, max_pixels_u8 = nullptr, max_pixels_i8 = nullptr;
   Run mean_pixels_f32 = nullptr;

@@ -310,6 +310,7 @@ void line(const PoolRow& r) {
 
 PoolLoops make_table() {
   PoolLoops t;
+  t.lanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
   t.max_pixels_f32 = pixels<Largest, float>;
   t.max_pixels_u8 = pixels<Largest, std::uint8_t>;
   t.max_pixels_i8 = pixels<Largest, std::int8_t>;

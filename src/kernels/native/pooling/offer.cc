@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "kernels/cost.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/pooling/run.h"
@@ -110,6 +111,13 @@ void describe(const NodeView& v, Windows& c) {
   }
 }
 
+/// Of outputs line by line: each position of their windows is begun for every line, however short that is.
+double lines_cost(const Windows& c) {
+  constexpr double kBegin = 0.0038, kVector = 0.002;  // microseconds
+  const auto vectors = static_cast<double>(ceil_div(c.out[2], pool_loops().lanes));
+  return pooling::work_of(c) / static_cast<double>(c.out[2]) * (kBegin + kVector * vectors);
+}
+
 Offer offer_of(const NodeView& v, Layout layout, std::string label) {
   Offer o;
   o.label = std::move(label);
@@ -139,6 +147,7 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   // Windows of pixels come from the cache; those along a line begin anywhere.
   const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
   if (!slow) o.cost = std::max(o.cost, cost_of(Family::vector_light, work) * effort);
+  if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(*code));
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
