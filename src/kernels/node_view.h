@@ -1,0 +1,37 @@
+#pragma once
+/// What kernels are asked about.
+#include "graph/graph.h"
+
+namespace lamina {
+
+/// A node with everything about it known: static shapes, constants. Valid as long as the graph is.
+class NodeView {
+ public:
+  NodeView(const Graph& graph, NodeId id) : graph_(graph), node_(graph.node(id)), id_(id) {}
+  const Graph& graph() const { return graph_; }
+  const Node& node() const { return node_; }
+  NodeId id() const { return id_; }
+  template <class T>
+  const T* op() const {
+    return node_.op.as<T>();
+  }
+  std::size_t inputs() const { return node_.inputs.size(); }
+  bool has(std::size_t i) const { return i < node_.inputs.size() && node_.inputs[i].valid(); }
+  ElementType element(std::size_t i) const { return graph_.type(node_.inputs[i]).element; }
+  Dims dims(std::size_t i) const { return graph_.type(node_.inputs[i]).shape.sizes(); }
+  std::size_t rank(std::size_t i) const { return graph_.type(node_.inputs[i]).shape.rank(); }
+  /// The input's constant (perhaps unaligned), or null.
+  const Tensor* constant(std::size_t i) const { return has(i) ? graph_.constant(node_.inputs[i]) : nullptr; }
+  std::size_t outputs() const { return node_.outputs.size(); }
+  ElementType out_element(std::size_t i = 0) const { return graph_.type(node_.outputs[i]).element; }
+  Dims out_dims(std::size_t i = 0) const { return graph_.type(node_.outputs[i]).shape.sizes(); }
+  /// Every input and output is of this type (absent inputs aside).
+  bool all(ElementType type) const;
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  NodeId id_;
+};
+
+}  // namespace lamina

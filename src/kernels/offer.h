@@ -1,0 +1,63 @@
+#pragma once
+/// What kernels offer for a node: the plan picks one offer per node and makes it executable.
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/executable.h"
+#include "kernels/weights.h"
+
+namespace lamina {
+
+/// What the plan has decided about the tensors of a node when its kernel is made.
+struct MakeContext {
+  WeightStore& weights;
+  /// Elements from one pixel of a channels-last tensor to the next when it is a slice of a wider one's
+  /// channels; 0 (or missing): dense. Only where the offer allows it (wide_inputs, wide_outputs).
+  std::vector<std::int64_t> input_rows = {}, output_rows = {};
+  /// Inputs that lie in their place in the output already (Concat); only where the offer allows it.
+  std::vector<bool> in_place = {};
+  std::int64_t input_row(std::size_t i) const { return i < input_rows.size() ? input_rows[i] : 0; }
+  std::int64_t output_row(std::size_t i = 0) const { return i < output_rows.size() ? output_rows[i] : 0; }
+};
+
+/// `output` may be written over `input` (same bytes, element i is read before or when element i is written).
+struct InPlace {
+  std::size_t input = 0, output = 0;
+};
+
+struct Offer {
+  std::string label;  ///< in the field's style: "jit_avx512_1x1_f32", "native_transpose", "reference"
+  std::vector<Layout> inputs;   ///< one per node input
+  std::vector<Layout> outputs;  ///< one per node output
+  std::vector<InPlace> in_place;
+  std::vector<std::size_t> consumed;  ///< constant inputs that the executable does not read at run time
+  /// Inputs and outputs that may be slices of a wider tensor's channels, see MakeContext.
+  std::vector<std::size_t> wide_inputs = {}, wide_outputs = {};
+  bool skips_in_place = false;    ///< leaves out inputs that MakeContext::in_place names
+  std::size_t scratch = 0;        ///< bytes, 64-byte aligned
+  std::size_t stages = SIZE_MAX;  ///< how many stages of the epilogue it takes, from the front
+  bool is_view = false;           ///< output 0 is input 0's memory (Reshape): nothing runs
+  bool last_resort = false;       ///< taken only when nothing else offers
+  double cost = 0;                ///< estimated microseconds on one thread
+  std::function<std::unique_ptr<Executable>(MakeContext&)> make;
+};
+
+/// What the kernels say about one node.
+struct Answers {
+  std::vector<Offer> offers;
+  struct Refusal {
+    std::string kernel, reason;
+  };
+  std::vector<Refusal> refusals;
+  template <class... A>
+  void refuse(std::string kernel, fmt::format_string<A...> text, A&&... args) {
+    refusals.push_back({std::move(kernel), fmt::format(text, std::forward<A>(args)...)});
+  }
+};
+
+}  // namespace lamina
