@@ -4,6 +4,7 @@
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft_attention.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
@@ -107,6 +108,8 @@ void register_microsoft(ConverterTable& t) {
         convert_simplified_layer_normalization);  // ONNX Runtime keeps it there
   t.add(kMicrosoft, "SkipLayerNormalization", convert_skip_layer_normalization<false>);
   t.add(kMicrosoft, "SkipSimplifiedLayerNormalization", convert_skip_layer_normalization<true>);
+  register_microsoft_attention(t);
+  register_microsoft_generation(t);
   register_microsoft_quantized(t);
 }
 
