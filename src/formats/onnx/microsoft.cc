@@ -1,15 +1,10 @@
 /// com.microsoft: fused operators of ONNX Runtime, as what they are fused from.
-#include <limits>
-
+#include "formats/onnx/microsoft.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
-#include "formats/onnx/microsoft.h"
-#include "formats/onnx/microsoft_attention.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
-#include "ops/normalization.h"
-#include "ops/reduction.h"
 
 namespace lamina::onnx {
 namespace {
@@ -39,10 +34,20 @@ Values convert_fused_conv(Call& c) {
   return {activated(c, y, c.floats("activation_params"))};
 }
 
+/// [M, batch..., K] as [batch..., M, K].
+ValueId batch_first(Call& c, ValueId v) {
+  const auto rank = static_cast<std::int64_t>(c.known_rank(v));
+  if (rank < 3) c.fail("an operand whose batch is transposed has rank {}, wanted 3 or more", rank);
+  Ints order;
+  for (std::int64_t a = 1; a + 1 < rank; ++a) order.push_back(a);
+  order.insert(order.end(), {0, rank - 1});
+  return transpose(c, v, order);
+}
+
 Values convert_fused_matmul(Call& c) {
-  if (c.flag("transBatchA") || c.flag("transBatchB")) c.unsupported("transBatchA and transBatchB");
-  MatMul op{c.flag("transA"), c.flag("transB")};
-  const auto y = c.add(op, {c.in(0), c.in(1)});
+  const auto a = c.flag("transBatchA") ? batch_first(c, c.in(0)) : c.in(0),
+             b = c.flag("transBatchB") ? batch_first(c, c.in(1)) : c.in(1);
+  const auto y = c.add(MatMul{c.flag("transA"), c.flag("transB")}, {a, b});
   const auto alpha = c.f("alpha", 1);
   return {alpha == 1 ? y : multiply(c, y, c.number_like(alpha, y))};
 }
@@ -71,29 +76,6 @@ Values convert_quick_gelu(Call& c) {
   return {c.add(Swish{}, {c.in(0), c.number_like(c.f("alpha", 1.702f), c.in(0))})};
 }
 
-Values convert_simplified_layer_normalization(Call& c) {
-  if (c.wants(1)) c.unsupported("the statistics as outputs");
-  return {c.add(RMSNormalization{c.i("axis", -1), c.f("epsilon", 1e-5f)}, {c.in(0), c.in(1)})};
-}
-
-/// Normalises input + skip (+ bias); that sum is output 3.
-template <bool kSimplified>
-Values convert_skip_layer_normalization(Call& c) {
-  if (c.wants(1) || c.wants(2)) c.unsupported("the statistics as outputs");
-  const std::size_t bias = kSimplified ? 3 : 4;
-  auto sum = add(c, c.in(0), c.in(1));
-  if (c.has(bias)) sum = add(c, sum, c.in(bias));
-  const auto epsilon = c.f("epsilon", 1e-12f);
-  ValueId y;
-  if (kSimplified) {
-    y = c.add(RMSNormalization{-1, epsilon}, {sum, c.in(2)});
-  } else {
-    y = c.add(LayerNormalization{-1, epsilon},
-              c.has(3) ? Values{sum, c.in(2), c.in(3)} : Values{sum, c.in(2)});
-  }
-  return {y, ValueId{}, ValueId{}, sum};
-}
-
 }  // namespace
 
 void register_microsoft(ConverterTable& t) {
@@ -104,12 +86,10 @@ void register_microsoft(ConverterTable& t) {
   t.add(kMicrosoft, "FusedMatMul", convert_fused_matmul);
   t.add(kMicrosoft, "Gelu", convert_gelu);
   t.add(kMicrosoft, "QuickGelu", convert_quick_gelu);
-  t.add("SimplifiedLayerNormalization",
-        convert_simplified_layer_normalization);  // ONNX Runtime keeps it there
-  t.add(kMicrosoft, "SkipLayerNormalization", convert_skip_layer_normalization<false>);
-  t.add(kMicrosoft, "SkipSimplifiedLayerNormalization", convert_skip_layer_normalization<true>);
   register_microsoft_attention(t);
   register_microsoft_generation(t);
+  register_microsoft_norms(t);
+  register_matmul_n_bits(t);
   register_microsoft_quantized(t);
 }
 

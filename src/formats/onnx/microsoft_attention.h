@@ -33,7 +33,4 @@ struct Attended {
 /// softmax(q * k^T * scale + masks) * v as [N, L, heads * size].
 ValueId attend(Call& c, const Attended& a);
 
-void register_microsoft_attention(ConverterTable& t);
-void register_microsoft_generation(ConverterTable& t);
-
 }  // namespace lamina::onnx

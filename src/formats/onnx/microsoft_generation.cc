@@ -4,6 +4,7 @@
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
+#include "formats/onnx/microsoft.h"
 #include "formats/onnx/microsoft_attention.h"
 #include "ops/activation.h"
 #include "ops/attention.h"

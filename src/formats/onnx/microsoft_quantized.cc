@@ -76,6 +76,22 @@ Values convert_qlinear_average_pool(Call& c) {
   return {requantized(c, c.add(op, {dequantized(c, 0)}), 3)};
 }
 
+/// MaxPool with the channels last.
+Values convert_nhwc_max_pool(Call& c) {
+  MaxPool op;
+  op.kernel = read_kernel(c);
+  if (op.kernel.empty()) c.fail("has no kernel_shape");
+  const auto spatial = static_cast<std::int64_t>(op.kernel.size());
+  if (const auto rank = c.known_rank(c.in(0)); rank != op.kernel.size() + 2)
+    c.fail("the input has rank {}, wanted {}", rank, spatial + 2);
+  read_window(c, op, op.kernel.size());
+  op.rounding_type = c.flag("ceil_mode") ? RoundingType::ceil_torch : RoundingType::floor;
+  Ints first{0, spatial + 1}, last{0};
+  for (std::int64_t a = 1; a <= spatial; ++a) first.push_back(a), last.push_back(a + 1);
+  last.push_back(1);
+  return {transpose(c, c.add(op, {transpose(c, c.in(0), first)}), last)};
+}
+
 /// Scale and zero point of the result, then three inputs for each part.
 Values convert_qlinear_concat(Call& c) {
   if (c.inputs() < 5 || (c.inputs() - 2) % 3 != 0)
@@ -133,6 +149,7 @@ Values convert_dynamic_quantize_matmul(Call& c) {
 void register_microsoft_quantized(ConverterTable& t) {
   t.add(kMicrosoft, "DynamicQuantizeMatMul", convert_dynamic_quantize_matmul);
   t.add(kMicrosoft, "MatMulIntegerToFloat", convert_matmul_integer_to_float);
+  t.add(kMicrosoft, "NhwcMaxPool", convert_nhwc_max_pool);
   t.add(kMicrosoft, "QGemm", convert_qgemm);
   t.add(kMicrosoft, "QLinearAdd", binary<Add>);
   t.add(kMicrosoft, "QLinearAveragePool", convert_qlinear_average_pool);

@@ -1,0 +1,120 @@
+/// com.microsoft MatMulNBits: the weights are made floats when the model is read; then it is a plain product,
+/// whose kernels bring them into their own order.
+#include "base/parallel.h"
+#include "formats/onnx/build.h"
+#include "formats/onnx/convert.h"
+#include "formats/onnx/microsoft.h"
+#include "formats/onnx/microsoft_attention.h"
+#include "ops/eval.h"
+#include "ops/matmul.h"
+
+namespace lamina::onnx {
+namespace {
+
+/// [n, blocks] blocks of `block` weights along k, the last of which may be longer than what is left of k.
+struct Packed {
+  std::int64_t n = 0, k = 0, block = 0, bits = 0, blocks = 0;
+  const std::uint8_t* weights = nullptr;
+  std::vector<double> scales, zeros;  // [n, blocks] each
+
+  std::int64_t bytes_of_block() const { return block * bits / 8; }
+  /// Element i of packed ones, low bits first.
+  static int unpacked(const std::uint8_t* from, std::int64_t i, std::int64_t bits) {
+    return (from[i * bits / 8] >> (i * bits % 8)) & ((1 << bits) - 1);
+  }
+};
+
+Tensor constant_input(const Call& c, std::size_t i, std::string_view what) {
+  const auto* t = c.graph().constant(c.in(i));
+  if (!t) c.unsupported("{} that are no constants", what);
+  return t->to_aligned();
+}
+
+void check_count(const Call& c, std::string_view what, std::size_t found, std::int64_t rows,
+                 std::int64_t columns) {
+  // Neither factor is beyond what the weights, which are there, may have.
+  if (static_cast<std::int64_t>(found) != rows * columns)
+    c.fail("{} have {} elements, wanted {} * {}", what, found, rows, columns);
+}
+
+Packed read_sizes(const Call& c) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  Packed p;
+  p.n = c.i("N", 0), p.k = c.i("K", 0), p.block = c.i("block_size", 0), p.bits = c.i("bits", 4);
+  if (p.n <= 0 || p.n > kMost || p.k <= 0 || p.k > kMost)
+    c.fail("K is {} and N is {}, wanted 1 or more", p.k, p.n);
+  if (p.block < 16 || p.block > (1 << 20) || (p.block & (p.block - 1)) != 0)
+    c.fail("block_size is {}, wanted a power of 2, 16 or more", p.block);
+  if (p.bits != 2 && p.bits != 4 && p.bits != 8) c.unsupported("weights of {} bits", p.bits);
+  p.blocks = (p.k + p.block - 1) / p.block;
+  return p;
+}
+
+/// Packed like the weights, or as numbers; the middle of the range where there are none.
+std::vector<double> read_zeros(const Call& c, const Packed& p) {
+  const auto count = static_cast<std::size_t>(p.n * p.blocks);
+  if (!c.has(3)) return std::vector<double>(count, 1 << (p.bits - 1));
+  const auto t = constant_input(c, 3, "zero points");
+  if (t.element_type() != ElementType::u8) {
+    if (!is_float(t.element_type()))
+      c.fail("zero points are {}, wanted u8 or floats", name_of(t.element_type()));
+    check_count(c, "zero points", t.size(), p.n, p.blocks);
+    return to_doubles(t);
+  }
+  const auto row = (p.blocks * p.bits + 7) / 8;
+  check_count(c, "zero points", t.size(), p.n, row);
+  std::vector<double> zeros(count);
+  for (std::int64_t i = 0; i < p.n; ++i)
+    for (std::int64_t b = 0; b < p.blocks; ++b)
+      zeros[static_cast<std::size_t>(i * p.blocks + b)] =
+          Packed::unpacked(t.data<std::uint8_t>().data() + i * row, b, p.bits);
+  return zeros;
+}
+
+/// f32 [n, k].
+Tensor dequantized(const Packed& p) {
+  Tensor y(ElementType::f32, {p.n, p.k});
+  auto* to = y.data<float>().data();
+  parallel_for(p.n, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (auto row = begin; row < end; ++row)
+      for (std::int64_t b = 0; b < p.blocks; ++b) {
+        const auto at = row * p.blocks + b;
+        const auto* from = p.weights + at * p.bytes_of_block();
+        const auto scale = static_cast<float>(p.scales[static_cast<std::size_t>(at)]),
+                   zero = static_cast<float>(p.zeros[static_cast<std::size_t>(at)]);
+        const auto count = std::min(p.block, p.k - b * p.block);
+        for (std::int64_t i = 0; i < count; ++i)
+          to[row * p.k + b * p.block + i] =
+              (static_cast<float>(Packed::unpacked(from, i, p.bits)) - zero) * scale;
+      }
+  });
+  return y;
+}
+
+/// A, weights, scales, zero points, an index of groups (of old), bias.
+Values convert_matmul_n_bits(Call& c) {
+  if (c.has(4)) c.unsupported("g_idx is not supported");
+  if (c.i("weight_prepacked", 0) != 0) c.unsupported("weight_prepacked is not supported");
+  auto p = read_sizes(c);
+  const auto weights = constant_input(c, 1, "weights"), scales = constant_input(c, 2, "scales");
+  if (weights.element_type() != ElementType::u8)
+    c.fail("weights are {}, wanted u8", name_of(weights.element_type()));
+  check_count(c, "weights", weights.size(), p.n, p.blocks * p.bytes_of_block());
+  if (!is_float(scales.element_type()))
+    c.fail("scales are {}, wanted floats", name_of(scales.element_type()));
+  check_count(c, "scales", scales.size(), p.n, p.blocks);
+  p.weights = weights.data<std::uint8_t>().data();
+  p.scales = to_doubles(scales);
+  p.zeros = read_zeros(c, p);
+  const auto type = c.known_element(c.in(0));
+  auto w = dequantized(p);
+  if (type != ElementType::f32) w = from_doubles(type, {p.n, p.k}, to_doubles(w));
+  const auto y = c.add(MatMul{false, true}, {c.in(0), c.constant(std::move(w))});
+  return {c.has(5) ? add(c, y, c.in(5)) : y};
+}
+
+}  // namespace
+
+void register_matmul_n_bits(ConverterTable& t) { t.add(kMicrosoft, "MatMulNBits", convert_matmul_n_bits); }
+
+}  // namespace lamina::onnx
