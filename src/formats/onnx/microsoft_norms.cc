@@ -8,6 +8,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
+#include "ops/matmul.h"
 #include "ops/movement.h"
 #include "ops/reduction.h"
 
@@ -38,12 +39,22 @@ Values convert_simplified_layer_normalization(Call& c) {
   return out;
 }
 
+bool is_product(const Call& c, ValueId v) {
+  const auto maker = c.graph().producer(v);
+  return maker.valid() && c.graph().node(maker).op.is<MatMul>();
+}
+
+/// Input + skip + bias, the bias first to what may be a layer's product: then it becomes that layer's own.
+ValueId skipped(Call& c, ValueId x, ValueId skip, ValueId bias) {
+  if (!bias.valid()) return add(c, x, skip);
+  if (is_product(c, skip) && !is_product(c, x)) std::swap(x, skip);
+  return add(c, add(c, x, bias), skip);
+}
+
 /// Normalises input + skip (+ bias); that sum is output 3.
 template <bool kSimplified>
 Values convert_skip_layer_normalization(Call& c) {
-  const std::size_t bias = kSimplified ? 3 : 4;
-  auto sum = add(c, c.in(0), c.in(1));
-  if (c.has(bias)) sum = add(c, sum, c.in(bias));
+  const auto sum = skipped(c, c.in(0), c.in(1), c.maybe(kSimplified ? 3 : 4));
   const auto epsilon = c.f("epsilon", 1e-12f);
   Values out(4);
   out[3] = sum;
