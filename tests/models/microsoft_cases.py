@@ -34,11 +34,16 @@ class Case:
         given = [(n, a) for n, a in zip(names, self.inputs, strict=False) if a is not None]
         graph = helper.make_graph(
             [helper.make_node(self.op, names, outputs, domain="com.microsoft", **self.attributes)], "g",
-            [helper.make_tensor_value_info(n, TYPES[a.dtype.char], [f"{n}_{d}" for d in range(a.ndim)] if self.dynamic else a.shape)
+            [helper.make_tensor_value_info(n, TYPES[a.dtype.char], self.dims(n, a))
              for n, a in given if int(n[1:]) not in self.constants],
             [helper.make_value_info(o, helper.make_tensor_type_proto(self.type_of(o), None)) for o in outputs if o],
             [numpy_helper.from_array(a, n) for n, a in given if int(n[1:]) in self.constants])
         return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+
+    def dims(self, name: str, a: np.ndarray) -> list[int | str]:
+        """With unknown batches and lengths, but not sizes of heads or how many there are."""
+        known = {a.ndim - 1, a.ndim - 3} if a.ndim > 3 else {2} if a.ndim == 3 and a.dtype.char == "f" else set()
+        return [f"{name}_{i}" if self.dynamic and i not in known else d for i, d in enumerate(a.shape)]
 
     def type_of(self, output: str) -> int:
         if self.op == "NhwcMaxPool":
@@ -135,7 +140,7 @@ def multi_head_attention(r: Random) -> Case:
     inputs.append(r.floats(r.pick(1, n), r.pick(1, heads), rows, columns + past) if r.flag(0.3) else None)
     if past:
         inputs += [r.floats(n, heads, past, size), r.floats(n, heads, past, size)]
-    return Case("MultiHeadAttention", inputs, attributes, 3 if past else 1, constants=(3,) if r.flag() else (), atol=MASKED)
+    return Case("MultiHeadAttention", inputs, attributes, 3 if past else 1, constants=(3,), dynamic=r.flag(0.3), atol=MASKED)
 
 
 def rotary_embedding(r: Random) -> Case:
@@ -149,7 +154,7 @@ def rotary_embedding(r: Random) -> Case:
     x = r.floats(n, heads, rows, size) if r.flag(0.4) else r.floats(n, rows, heads * size)
     longest = 16
     positions = np.array([r.size(0, 5)], np.int64) if r.flag(0.4) else r.ints(0, longest - 1, n, rows, dtype=np.int64)
-    return Case("RotaryEmbedding", [x, positions, r.floats(longest, half), r.floats(longest, half)], attributes, constants=(2, 3))
+    return Case("RotaryEmbedding", [x, positions, r.floats(longest, half), r.floats(longest, half)], attributes, constants=(2, 3), dynamic=r.flag(0.3))
 
 
 def group_query_attention(r: Random) -> Case:
@@ -197,7 +202,7 @@ def group_query_attention(r: Random) -> Case:
                 y[i, :, t:] = 0
         return y
 
-    return Case("GroupQueryAttention", inputs, attributes, 3, constants=(6, 7, 8) if r.flag() else (7, 8), relevant=relevant)
+    return Case("GroupQueryAttention", inputs, attributes, 3, constants=(6, 7, 8, 11) if r.flag() else (7, 8), dynamic=r.flag(0.3), relevant=relevant)
 
 
 def embed_layer_normalization(r: Random) -> Case:
@@ -214,7 +219,7 @@ def skip_layer_normalization(r: Random) -> Case:
     n, rows, hidden = r.size(1, 3), r.size(1, 5), r.pick(4, 8, 24)
     skip = r.pick((n, rows, hidden), (1, rows, hidden), (rows, hidden))
     inputs = [r.floats(n, rows, hidden), r.floats(*skip), r.floats(hidden), r.floats(hidden) if r.flag(0.7) else None, r.floats(hidden) if r.flag() else None]
-    return Case("SkipLayerNormalization", inputs, {"epsilon": 1e-3} if r.flag(0.3) else {}, 4, wanted=r.pick((0,), (0, 3)), constants=(2, 3, 4) if r.flag() else ())
+    return Case("SkipLayerNormalization", inputs, {"epsilon": 1e-3} if r.flag(0.3) else {}, 4, wanted=r.pick((0,), (0, 3)), constants=(2, 3, 4) if r.flag() else (), dynamic=r.flag(0.3))
 
 
 def skip_simplified_layer_normalization(r: Random) -> Case:
