@@ -134,7 +134,7 @@ def multi_head_attention(r: Random) -> Case:
         inputs += [r.floats(n, heads, columns, size), r.floats(n, heads, columns, size)]
     else:
         inputs += [r.floats(n, columns, width), r.floats(n, columns, heads * value)]
-    bias = form in ("plain", "past") and r.flag()
+    bias = r.flag()
     inputs.append(r.floats(2 * width + heads * value) if bias else None)
     inputs.append(key_mask(r, n, rows, columns + past, "none", "lengths", "2d", "3d"))
     inputs.append(r.floats(r.pick(1, n), r.pick(1, heads), rows, columns + past) if r.flag(0.3) else None)

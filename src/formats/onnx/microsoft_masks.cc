@@ -1,4 +1,6 @@
 /// Masks of com.microsoft's attentions, as numbers that are added to the scores.
+#include <algorithm>
+
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/microsoft_attention.h"
@@ -10,10 +12,16 @@
 namespace lamina::onnx {
 namespace {
 
+/// The least finite number.
+double least_of(ElementType type) {
+  if (type == ElementType::f16) return -65504;
+  return type == ElementType::bf16 ? -3.3895313892515355e38 : -3.4028234663852886e38;
+}
+
 /// 0 where `seen` holds, else the filter's value.
 ValueId filtered(Call& c, ValueId seen, const Attended& a) {
   const auto type = c.known_element(a.q);
-  return c.add(Select{}, {seen, c.number(0, type), c.number(a.filter, type)});
+  return c.add(Select{}, {seen, c.number(0, type), c.number(std::max(a.filter, least_of(type)), type)});
 }
 
 /// [N] as i64 [N, 1, 1, 1].
@@ -74,8 +82,7 @@ ValueId counted(Call& c, ValueId size) {
 }
 
 ValueId hidden_unless(Call& c, ValueId seen, ValueId v) {
-  const auto least = c.known_element(v) == ElementType::f16 ? -65504.0 : -3.4028234663852886e38;
-  return c.add(Select{}, {seen, v, c.number_like(least, v)});
+  return c.add(Select{}, {seen, v, c.number_like(least_of(c.known_element(v)), v)});
 }
 
 ValueId attend(Call& c, const Attended& a) {
