@@ -245,6 +245,20 @@ TEST(OnnxMicrosoft, GroupNormalisations) {
               "activation is 2");
 }
 
+TEST(OnnxMicrosoft, WhatMustNotBroadcast) {
+  const auto x = floats({2, 1, 2}, {1, 2, 3, 4}), two = floats({2}, {1, 1}), three = floats({3}, {1, 1, 1});
+  expect_says(refused("SkipLayerNormalization", {x, floats({2, 3, 2}, List(12)), two}),
+              "the skip is [2,3,2]");
+  expect_says(refused("SkipLayerNormalization", {x, floats({1, 2, 1, 2}, {1, 2, 3, 4}), two}),
+              "the skip is [1,2,1,2]");
+  expect_says(refused("SkipLayerNormalization", {x, x, floats({}, {1})}), "a scale or bias has rank 0");
+  expect_says(refused("SkipSimplifiedLayerNormalization", {x, x, three}), "a scale or bias is [3]");
+  expect_says(refused("BiasGelu", {floats({2, 1}, {1, 2}), three}), "the bias is [3] for an input of [2,1]");
+  expect_says(refused("FusedMatMul", {x, two}, {attribute("transA", 3)}), "transA is 3, wanted 0 or 1");
+  expect_says(refused("NhwcMaxPool", {floats({1, 1, 1, 1}, {1})}, {attribute("kernel_shape", Ints{1, 1})}),
+              "the input is f32");
+}
+
 /// K = 3 of a block of 16, N = 2: weights 9, 10, 8 and 0, 15, 1 less 8, or less 1.
 TEST(OnnxMicrosoft, MatMulNBits) {
   const auto a = floats({1, 3}, {1, 10, 100}), scales = floats({2, 1}, {1, 0.5f});
@@ -272,6 +286,7 @@ TEST(OnnxMicrosoft, MatMulNBitsThatAreRefused) {
   expect_says(with(3, 2, 24, 4), "block_size is 24");
   expect_says(with(3, 2, 16, 3), "weights of 3 bits");
   expect_says(with(3, 2, 16, 4, {bytes({3}, {1, 1, 1})}), "zero points have 3 elements");
+  expect_says(with(3, 2, 16, 4, {bytes({1, 2}, {1, 1})}), "zero points are [1,2], wanted [2, ...]");
   expect_says(with(3, 2, 16, 4, {Tensor(), numbers({3}, {0, 0, 0})}), "g_idx");
 }
 

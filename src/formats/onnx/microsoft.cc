@@ -45,9 +45,9 @@ ValueId batch_first(Call& c, ValueId v) {
 }
 
 Values convert_fused_matmul(Call& c) {
-  const auto a = c.flag("transBatchA") ? batch_first(c, c.in(0)) : c.in(0),
-             b = c.flag("transBatchB") ? batch_first(c, c.in(1)) : c.in(1);
-  const auto y = c.add(MatMul{c.flag("transA"), c.flag("transB")}, {a, b});
+  const auto a = read_flag(c, "transBatchA") ? batch_first(c, c.in(0)) : c.in(0),
+             b = read_flag(c, "transBatchB") ? batch_first(c, c.in(1)) : c.in(1);
+  const auto y = c.add(MatMul{read_flag(c, "transA"), read_flag(c, "transB")}, {a, b});
   const auto alpha = c.f("alpha", 1);
   return {alpha == 1 ? y : multiply(c, y, c.number_like(alpha, y))};
 }
@@ -66,9 +66,13 @@ Values convert_fused_gemm(Call& c) {
 
 Values convert_gelu(Call& c) { return {c.add(Gelu{}, {c.in(0)})}; }
 
-Values convert_bias_gelu(Call& c) { return {c.add(Gelu{}, {add(c, c.in(0), c.in(1))})}; }
+Values convert_bias_gelu(Call& c) {
+  check_vector(c, c.in(1), "the bias", c.in(0));
+  return {c.add(Gelu{}, {add(c, c.in(0), c.in(1))})};
+}
 
 Values convert_fast_gelu(Call& c) {
+  if (c.has(1)) check_vector(c, c.in(1), "the bias", c.in(0));
   return {c.add(Gelu{GeluMode::tanh}, {c.has(1) ? add(c, c.in(0), c.in(1)) : c.in(0)})};
 }
 
@@ -77,6 +81,20 @@ Values convert_quick_gelu(Call& c) {
 }
 
 }  // namespace
+
+bool read_flag(const Call& c, std::string_view name, bool fallback) {
+  const auto value = c.i(name, fallback ? 1 : 0);
+  if (value != 0 && value != 1) c.fail("{} is {}, wanted 0 or 1", name, value);
+  return value == 1;
+}
+
+void check_vector(const Call& c, ValueId v, std::string_view what, ValueId x) {
+  const auto &shape = c.type(v).shape, &like = c.type(x).shape;
+  if (!shape.ranked()) return;
+  if (shape.rank() != 1) c.fail("{} has rank {}, wanted 1", what, shape.rank());
+  if (like.ranked() && (like.rank() == 0 || !shape[0].fits(like[like.rank() - 1])))
+    c.fail("{} is {} for an input of {}", what, to_string(shape), to_string(like));
+}
 
 void register_microsoft(ConverterTable& t) {
   t.add(kMicrosoft, "BiasGelu", convert_bias_gelu);

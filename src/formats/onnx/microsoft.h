@@ -4,6 +4,11 @@
 
 namespace lamina::onnx {
 
+/// A flag is 0 or 1: ONNX Runtime takes other numbers now for this, now for that.
+bool read_flag(const Call& c, std::string_view name, bool fallback = false);
+/// Throws when v, one number for each channel, is known not to be as long as the last axis of x.
+void check_vector(const Call& c, ValueId v, std::string_view what, ValueId x);
+
 void register_microsoft_attention(ConverterTable& t);
 void register_microsoft_generation(ConverterTable& t);
 void register_microsoft_norms(ConverterTable& t);

@@ -17,7 +17,7 @@ std::optional<double> read_scale(const Call& c) {
 
 Attended read_attended(const Call& c) {
   Attended a;
-  a.causal = c.flag("unidirectional");
+  a.causal = read_flag(c, "unidirectional");
   a.filter = c.f("mask_filter_value", -10000);
   a.scale = read_scale(c);
   return a;

@@ -79,7 +79,7 @@ Values convert_rotary_embedding(Call& c) {
   const bool joined = c.known_rank(x) == 3;
   const auto rotary = c.i("rotary_embedding_dim", 0);
   auto r = read_rotation(c, 2, positions_of(c, c.in(1), size_of(c, x, joined ? 1 : 2)), joined ? 2 : 1);
-  r.interleaved = c.flag("interleaved");
+  r.interleaved = read_flag(c, "interleaved");
   if (rotary != 0 && rotary != 2 * r.half)
     c.fail("rotary_embedding_dim is {}, the caches have {} angles", rotary, r.half);
   if (!joined) return {rotated(c, x, r)};
@@ -153,7 +153,7 @@ void read_lengths(Call& c, Grouped& g) {
 }
 
 void rotate(Call& c, Grouped& g) {
-  if (!c.flag("do_rotary")) return;
+  if (!read_flag(c, "do_rotary")) return;
   ValueId positions;
   if (c.has(9))
     positions = positions_of(c, c.in(9), g.length);
@@ -162,7 +162,7 @@ void rotate(Call& c, Grouped& g) {
   else
     positions = unsqueeze(c, counted(c, g.length), {0});
   auto r = read_rotation(c, 7, positions, 2);
-  r.interleaved = c.flag("rotary_interleaved");
+  r.interleaved = read_flag(c, "rotary_interleaved");
   g.q = rotated(c, g.q, r), g.k = rotated(c, g.k, r);
 }
 
@@ -181,7 +181,7 @@ ValueId present(Call& c, const Grouped& g, ValueId past, ValueId now) {
 ValueId grouped_mask(Call& c, const Grouped& g, ValueId rows, std::int64_t window) {
   const auto at = counted(c, g.columns);
   ValueId seen;
-  if (!c.flag("causal", true)) {
+  if (!read_flag(c, "causal", true)) {
     seen = c.add(Less{}, {at, unsqueeze(c, g.totals, {1, 2, 3, 4})});
   } else {
     seen = c.add(LessEqual{}, {at, rows});
@@ -217,7 +217,8 @@ ValueId softmax_with_sink(Call& c, const Grouped& g, ValueId scores) {
 /// q [N, groups, heads of a group, L, size], k and v [N, groups, 1, T, size].
 ValueId attend(Call& c, const Grouped& g, ValueId q, ValueId k, ValueId v) {
   const auto window = c.i("local_window_size", -1);
-  const bool causal = c.flag("causal", true), has_sink = c.has(11) || c.i("smooth_softmax", -1) > 0;
+  const bool causal = read_flag(c, "causal", true), has_sink = c.has(11) || c.i("smooth_softmax", -1) > 0;
+  if (window == 0 || window < -1) c.fail("local_window_size is {}, wanted -1, or 1 or more", window);
   if (!causal && window > 0) c.fail("local_window_size is {} without causal", window);
   const auto given = c.f("scale", 0);
   const auto scale = c.number_like(given != 0 ? given : 1 / std::sqrt(static_cast<double>(g.size)), q);

@@ -37,6 +37,13 @@ void check_count(const Call& c, std::string_view what, std::size_t found, std::i
     c.fail("{} have {} elements, wanted {} * {}", what, found, rows, columns);
 }
 
+/// [n, blocks, ...], or all in one row, as they once were.
+void check_rows(const Call& c, std::string_view what, const Tensor& t, const Packed& p) {
+  const auto& d = t.shape();
+  if (d.size() > 1 && (d[0] != p.n || d[1] != p.blocks || d.size() > 3))
+    c.fail("{} are {}, wanted [{}, {}, ...]", what, to_string(d), p.n, p.blocks);
+}
+
 Packed read_sizes(const Call& c) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   Packed p;
@@ -55,6 +62,8 @@ std::vector<double> read_zeros(const Call& c, const Packed& p) {
   const auto count = static_cast<std::size_t>(p.n * p.blocks);
   if (!c.has(3)) return std::vector<double>(count, 1 << (p.bits - 1));
   const auto t = constant_input(c, 3, "zero points");
+  if (t.shape().size() > 1 && t.shape()[0] != p.n)
+    c.fail("zero points are {}, wanted [{}, ...]", to_string(t.shape()), p.n);
   if (t.element_type() != ElementType::u8) {
     if (!is_float(t.element_type()))
       c.fail("zero points are {}, wanted u8 or floats", name_of(t.element_type()));
@@ -103,6 +112,8 @@ Values convert_matmul_n_bits(Call& c) {
   if (!is_float(scales.element_type()))
     c.fail("scales are {}, wanted floats", name_of(scales.element_type()));
   check_count(c, "scales", scales.size(), p.n, p.blocks);
+  check_rows(c, "weights", weights, p);
+  check_rows(c, "scales", scales, p);
   p.weights = weights.data<std::uint8_t>().data();
   p.scales = to_doubles(scales);
   p.zeros = read_zeros(c, p);

@@ -51,9 +51,23 @@ ValueId skipped(Call& c, ValueId x, ValueId skip, ValueId bias) {
   return add(c, add(c, x, bias), skip);
 }
 
+/// The skip is as the input, of which it may lack the batch.
+void check_skip(const Call& c) {
+  const auto &x = c.type(c.in(0)).shape, &skip = c.type(c.in(1)).shape;
+  if (!x.ranked() || !skip.ranked()) return;
+  bool fits = skip.rank() <= x.rank() && skip.rank() + 1 >= x.rank();
+  const auto before = fits ? x.rank() - skip.rank() : 0;
+  for (std::size_t i = 0; fits && i < skip.rank(); ++i)
+    fits = skip[i].fits(x[i + before]) || (i == 0 && before == 0 && x.rank() > 2 && skip[i].is(1));
+  if (!fits) c.fail("the skip is {}, the input {}", to_string(skip), to_string(x));
+}
+
 /// Normalises input + skip (+ bias); that sum is output 3.
 template <bool kSimplified>
 Values convert_skip_layer_normalization(Call& c) {
+  check_skip(c);
+  for (std::size_t i = 2; i < (kSimplified ? 4 : 5); ++i)
+    if (c.has(i)) check_vector(c, c.in(i), "a scale or bias", c.in(0));
   const auto sum = skipped(c, c.in(0), c.in(1), c.maybe(kSimplified ? 3 : 4));
   const auto epsilon = c.f("epsilon", 1e-12f);
   Values out(4);
@@ -110,6 +124,7 @@ Values convert_embed_layer_normalization(Call& c) {
   }
   if (c.has(1) != c.has(4)) c.fail("has only one of segment_ids and segment_embedding");
   if (c.has(1)) sum = add(c, sum, rows_at(c, 4, c.in(1)));
+  for (const std::size_t i : {5, 6}) check_vector(c, c.in(i), "a scale or bias", sum);
   const auto y = c.add(LayerNormalization{-1, c.f("epsilon", 1e-12f)}, {sum, c.in(5), c.in(6)});
   return {y, c.wants(1) ? count_mask(c) : ValueId{}, sum};
 }
@@ -127,11 +142,11 @@ ValueId group_normalize(Call& c, ValueId x) {
 
 /// x with the channels in axis 1.
 ValueId channels_first(Call& c, ValueId x) {
-  return c.flag("channels_last", true) ? transpose(c, x, {0, 3, 1, 2}) : x;
+  return read_flag(c, "channels_last", true) ? transpose(c, x, {0, 3, 1, 2}) : x;
 }
 
 ValueId as_given(Call& c, ValueId x) {
-  return c.flag("channels_last", true) ? transpose(c, x, {0, 2, 3, 1}) : x;
+  return read_flag(c, "channels_last", true) ? transpose(c, x, {0, 2, 3, 1}) : x;
 }
 
 Values convert_group_norm(Call& c) {
@@ -143,7 +158,7 @@ Values convert_group_norm(Call& c) {
 Values convert_skip_group_norm(Call& c) {
   check_rank(c, c.in(0), "the input", 4);
   check_rank(c, c.in(3), "the skip", 4, 2);
-  const bool last = c.flag("channels_last", true);
+  const bool last = read_flag(c, "channels_last", true);
   const Ints pixels = last ? Ints{1, 2} : Ints{2, 3};
   auto sum = add(c, c.in(0), c.known_rank(c.in(3)) == 2 ? unsqueeze(c, c.in(3), pixels) : c.in(3));
   if (c.has(4)) sum = add(c, sum, last ? c.in(4) : unsqueeze(c, c.in(4), {1, 2}));

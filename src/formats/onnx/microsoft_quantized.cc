@@ -81,6 +81,8 @@ Values convert_nhwc_max_pool(Call& c) {
   MaxPool op;
   op.kernel = read_kernel(c);
   if (op.kernel.empty()) c.fail("has no kernel_shape");
+  if (const auto e = c.known_element(c.in(0)); e != ElementType::u8 && e != ElementType::i8)
+    c.fail("the input is {}, wanted u8 or i8", name_of(e));
   const auto spatial = static_cast<std::int64_t>(op.kernel.size());
   if (const auto rank = c.known_rank(c.in(0)); rank != op.kernel.size() + 2)
     c.fail("the input has rank {}, wanted {}", rank, spatial + 2);
