@@ -120,7 +120,9 @@ void OneHot::evaluate(EvalContext& c) const {
   }
 }
 
-void CumSum::infer(InferContext& c) const {
+namespace {
+
+void infer_running(InferContext& c) {
   c.set(0, c.element(0), c.shape(0));
   const auto axis = c.has(1) ? known_int(c, 1, "axis") : 0;
   if (!c.shape(0).ranked()) return;
@@ -128,36 +130,47 @@ void CumSum::infer(InferContext& c) const {
   if (axis) normalize_axis(*axis, c.shape(0).rank(), "axis");
 }
 
-namespace {
-
-template <class T>
-std::vector<T> running_sums(const std::vector<T>& x, std::int64_t size, std::int64_t inner, bool exclusive,
-                            bool reverse) {
+template <class T, class F>
+std::vector<T> running(const std::vector<T>& x, std::int64_t size, std::int64_t inner, bool exclusive,
+                       bool reverse, T first, F join) {
   std::vector<T> out(x.size());
   const auto rows = static_cast<std::int64_t>(x.size()) / std::max<std::int64_t>(size * inner, 1);
   for (std::int64_t o = 0; o < rows; ++o)
     for (std::int64_t i = 0; i < inner; ++i) {
-      T sum{};
+      T value = first;
       for (std::int64_t n = 0; n < size; ++n) {
         const auto at = static_cast<std::size_t>((o * size + (reverse ? size - 1 - n : n)) * inner + i);
-        if (exclusive) out[at] = sum;
-        sum += x[at];
-        if (!exclusive) out[at] = sum;
+        if (exclusive) out[at] = value;
+        value = join(value, x[at]);
+        if (!exclusive) out[at] = value;
       }
     }
   return out;
 }
 
-}  // namespace
-
-void CumSum::evaluate(EvalContext& c) const {
+template <class F>
+void evaluate_running(EvalContext& c, bool exclusive, bool reverse, int first, F join) {
   const auto& dims = c.dims(0);
   const auto axis = normalize_axis(c.has(1) ? c.ints(1).at(0) : 0, dims.size(), "axis");
   const auto inner = volume(dims, axis + 1, dims.size());
   if (is_float(c.in(0).element_type()))
-    return c.store(0, running_sums(c.doubles(0), dims[axis], inner, exclusive, reverse));
-  // Unsigned, so that sums wrap.
-  c.store(0, running_sums(c.numbers<std::uint64_t>(0), dims[axis], inner, exclusive, reverse));
+    return c.store(
+        0, running(c.doubles(0), dims[axis], inner, exclusive, reverse, static_cast<double>(first), join));
+  // Unsigned, so that results wrap.
+  c.store(0, running(c.numbers<std::uint64_t>(0), dims[axis], inner, exclusive, reverse,
+                     static_cast<std::uint64_t>(first), join));
+}
+
+}  // namespace
+
+void CumSum::infer(InferContext& c) const { infer_running(c); }
+void CumSum::evaluate(EvalContext& c) const {
+  evaluate_running(c, exclusive, reverse, 0, [](auto a, auto b) { return a + b; });
+}
+
+void CumProd::infer(InferContext& c) const { infer_running(c); }
+void CumProd::evaluate(EvalContext& c) const {
+  evaluate_running(c, exclusive, reverse, 1, [](auto a, auto b) { return a * b; });
 }
 
 void Eye::infer(InferContext& c) const {
@@ -300,6 +313,7 @@ void register_generation(Registry& r) {
   r.add<Range>();
   r.add<OneHot>();
   r.add<CumSum>();
+  r.add<CumProd>();
   r.add<Eye>();
   r.add<Trilu>();
   r.add<RandomUniform>();

@@ -52,6 +52,19 @@ struct CumSum {
   Verdict permute(PermuteContext& c) const;
 };
 
+/// Running products along an axis. Inputs: x, axis (one element, optional: 0).
+struct CumProd {
+  static constexpr OpInfo info{"CumProd", 1, 2, 1, Trait::none, "Running products along an axis"};
+  bool exclusive = false, reverse = false;
+  template <class V>
+  void visit(V& v) {
+    v("exclusive", exclusive);
+    v("reverse", reverse);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 /// Ones on a diagonal. Inputs: rows, columns, diagonal index (positive: above), batch shape (optional).
 struct Eye {
   static constexpr OpInfo info{"Eye", 3, 4, 1, Trait::none, "Ones on a diagonal, else zeros", 9};

@@ -214,6 +214,9 @@ void MatMul::evaluate(EvalContext& c) const {
   evaluate_as<std::int64_t>(*this, c);
 }
 
-void register_matmul(Registry& r) { r.add<MatMul>(); }
+void register_matmul(Registry& r) {
+  r.add<MatMul>();
+  r.add<Determinant>();
+}
 
 }  // namespace lamina

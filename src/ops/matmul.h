@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products.
+/// Matrix products and determinants.
 #include "ops/eval.h"
 
 namespace lamina {
@@ -20,6 +20,15 @@ struct MatMul {
     v("transpose_a", transpose_a);
     v("transpose_b", transpose_b);
   }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
+/// The determinants of the square matrices [..., n, n]. Inputs: x.
+struct Determinant {
+  static constexpr OpInfo info{"Determinant", 1, 1, 1, Trait::none, "Determinants of square matrices"};
+  template <class V>
+  void visit(V&) {}
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

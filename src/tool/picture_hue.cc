@@ -38,12 +38,12 @@ constexpr std::array kOperators{
     OperatorHue{Hue::convolution,
                 " Convolution ConvolutionBackpropData BinaryConvolution ConvolutionDepthwise "
                 "DeformableConvolution "},
-    OperatorHue{Hue::matmul, " MatMul Einsum ScaledDotProductAttention "},
+    OperatorHue{Hue::matmul, " MatMul Determinant Einsum ScaledDotProductAttention "},
     OperatorHue{Hue::normalization,
                 " BatchNormInference LayerNormalization GroupNormalization RMSNormalization MVN LRN "
                 "NormalizeL2 GRN "},
     OperatorHue{Hue::pooling, " MaxPool AvgPool AdaptiveAvgPool AdaptiveMaxPool Interpolate GridSample "},
-    OperatorHue{Hue::reduction, " Softmax LogSoftmax CumSum "},
+    OperatorHue{Hue::reduction, " Softmax LogSoftmax CumSum CumProd "},
     OperatorHue{
         Hue::movement,
         " Transpose Concat Split VariadicSplit Slice StridedSlice Pad Roll Gather GatherElements GatherND "

@@ -24,6 +24,13 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   a = const i64[] {1}
   y = CumSum(x, a) exclusive=true
 })",
+    R"(graph (x: f32[2,3,4]) -> (y) {
+  a = const i64[] {1}
+  y = CumProd(x, a) reverse=true
+})",
+    R"(graph (x: f32[2,3,3]) -> (y) {
+  y = Determinant(x)
+})",
     R"(graph (x: f32[2,4,3,3]) -> (y) {
   a = const i64[1] {1}
   y = LRN(x, a) size=3

@@ -181,6 +181,8 @@ TEST(RandomOperators, generate) {
                    {Range{ElementType::i64}, {ints({0}), ints({9}), ints({2})}},
                    {OneHot{}, {ints({0, 2}), ints({3}), one, one}},
                    {CumSum{}, {counting({2, 3}), ints({1})}},
+                   {Determinant{}, {counting({2, 3, 3})}},
+                   {CumProd{}, {counting({2, 3}), ints({1})}},
                    {Eye{}, {ints({3}), ints({2}), ints({1}), ints({2})}},
                    {Trilu{}, {counting({2, 3}), ints({1})}},
                    {RandomUniform{}, {ints({2, 3}), Tensor::scalar(0.0f), one}},

@@ -1,4 +1,4 @@
-/// Constants, ranges, one-hot, random numbers, running sums, Einsum, GridSample.
+/// Constants, ranges, one-hot, random numbers, running sums, Einsum, grids.
 #include "ops/generation.h"
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 #include "ops/movement.h"
 
 namespace lamina::onnx {
@@ -53,8 +54,9 @@ Values convert_one_hot(Call& c) {
   return {c.add(op, {indices, depth, pick(c, c.in(2), 0, 1), pick(c, c.in(2), 0, 0)})};
 }
 
-Values convert_cum_sum(Call& c) {
-  CumSum op{c.flag("exclusive"), c.flag("reverse")};
+template <class T>
+Values convert_running(Call& c) {
+  T op{c.flag("exclusive"), c.flag("reverse")};
   return {c.add(op, {c.in(0), to_scalar(c, c.in(1))})};
 }
 
@@ -121,12 +123,57 @@ Values convert_grid_sample(Call& c) {
   return {c.add(op, {c.in(0), c.in(1)})};
 }
 
+/// Where the centres (or, with align_corners, from edge to edge) of `size` pixels lie in -1 .. 1.
+ValueId grid_places(Call& c, ValueId size, ElementType type) {
+  const auto n = c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
+  const auto place = convert(c, n, type), count = convert(c, size, type);
+  const auto one = c.number(1, type), two = c.number(2, type);
+  if (!c.flag("align_corners"))
+    return subtract(c, divide(c, add(c, multiply(c, place, two), one), count), one);
+  // A single pixel is at 1.
+  const auto last = subtract(c, count, one);
+  return subtract(c, one,
+                  divide(c, multiply(c, subtract(c, last, place), two), c.add(Maximum{}, {last, one})));
+}
+
+/// Products of the places [.., (x, y, z, 1)] of all pixels and the matrices.
+Values convert_affine_grid(Call& c) {
+  const auto theta = c.in(0), size = c.in(1);
+  const auto type = c.known_element(theta);
+  if (!is_float(type)) c.fail("theta is of {}, wanted floats", name_of(type));
+  const auto& sizes = c.type(size).shape;
+  if (!sizes.ranked() || sizes.rank() != 1 || !sizes[0].known()) c.unsupported("a size of unknown length");
+  const auto spatial = sizes[0].size() - 2;
+  if (spatial != 2 && spatial != 3) c.fail("size has {} values, wanted 4 or 5", sizes[0].size());
+  if (const auto& t = c.type(theta).shape;
+      t.ranked() && (t.rank() != 3 || !t[1].fits(Dim(spatial)) || !t[2].fits(Dim(spatial + 1))))
+    c.fail("theta is {}, wanted [N, {}, {}]", to_string(t), spatial, spatial + 1);
+  if (const auto given = c.known_ints(size))
+    for (auto s : *given)
+      if (s < 1 || s >= 1 << 30) c.fail("size has {}, wanted 1 or more", s);
+  const auto pixels = slice(c, size, 0, 2, spatial + 2);
+  Values parts;
+  for (auto axis = spatial; axis-- > 0;) {
+    Ints others;
+    for (std::int64_t i = 0; i < spatial; ++i)
+      if (i != axis) others.push_back(i);
+    const auto places = grid_places(c, convert(c, pick(c, size, 0, axis + 2), ElementType::i64), type);
+    parts.push_back(reshape(c, filled(c, unsqueeze(c, places, others), pixels), Ints{-1, 1}));
+  }
+  parts.push_back(add(c, multiply(c, parts[0], c.number(0, type)), c.number(1, type)));
+  const auto grid = c.add(MatMul{false, true}, {concat(c, parts, 1), theta});
+  const auto shape = concat(c, {slice(c, size, 0, 0, 1), pixels, c.ints_constant({spatial})}, 0);
+  return {reshape(c, grid, shape)};
+}
+
 }  // namespace
 
 void register_generation(ConverterTable& t) {
+  t.add("AffineGrid", convert_affine_grid);
   t.add("Constant", convert_constant);
   t.add("ConstantOfShape", convert_constant_of_shape);
-  t.add("CumSum", convert_cum_sum);
+  t.add("CumProd", convert_running<CumProd>);
+  t.add("CumSum", convert_running<CumSum>);
   t.add("Einsum", convert_einsum);
   t.add("EyeLike", convert_eye_like);
   t.add("GridSample", convert_grid_sample);

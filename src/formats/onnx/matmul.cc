@@ -44,9 +44,12 @@ Values convert_matmul_integer(Call& c) {
   return {c.add(MatMul{}, std::move(inputs))};
 }
 
+Values convert_det(Call& c) { return {c.add(Determinant{}, {c.in(0)})}; }
+
 }  // namespace
 
 void register_matmul(ConverterTable& t) {
+  t.add("Det", convert_det);
   t.add("Gemm", convert_gemm);
   t.add("MatMul", convert_matmul);
   t.add("MatMulInteger", convert_matmul_integer);
