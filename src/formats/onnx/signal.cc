@@ -1,11 +1,14 @@
 /// Windows and Fourier transforms.
+#include <cmath>
 #include <numbers>
 
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
 #include "ops/movement.h"
+#include "ops/shaping.h"
 
 namespace lamina::onnx {
 namespace {
@@ -61,6 +64,125 @@ Values convert_dft(Call& c) {
                 {y, c.ints_constant({0}), to_vector(c, half), c.ints_constant({1}), c.ints_constant({at})})};
 }
 
+constexpr std::int64_t kLongestFrame = 4096;
+
+/// The Fourier transform of one frame as weights of a convolution [2 * bins, parts, size]: real and imaginary
+/// part of each bin, of real (1 part) or complex (2 parts) samples.
+Tensor fourier_weights(std::int64_t size, std::int64_t bins, std::int64_t parts) {
+  std::vector<float> w;
+  w.reserve(static_cast<std::size_t>(2 * bins * parts * size));
+  for (std::int64_t row = 0; row < 2 * bins; ++row)
+    for (std::int64_t part = 0; part < parts; ++part)
+      for (std::int64_t n = 0; n < size; ++n) {
+        const auto turn = static_cast<double>(row / 2 * n % size) / static_cast<double>(size);
+        const double c = std::cos(2 * std::numbers::pi * turn), s = std::sin(2 * std::numbers::pi * turn);
+        const double real = part == 0 ? c : s, imaginary = part == 0 ? -s : c;
+        w.push_back(static_cast<float>(row % 2 == 0 ? real : imaginary));
+      }
+  return Tensor::of<float>({2 * bins, parts, size}, w);
+}
+
+std::int64_t known_size(const Call& c, std::size_t input, const char* what) {
+  const auto values = c.known_ints(c.in(input));
+  if (!values) c.unsupported("a {} that is computed", what);
+  if (values->size() != 1 || (*values)[0] < 1)
+    c.fail("{} is {}, wanted one number of 1 or more", what, fmt::join(*values, ","));
+  return (*values)[0];
+}
+
+/// Samples of a frame: given, or the window's.
+std::int64_t frame_length(const Call& c) {
+  std::optional<std::int64_t> length;
+  if (c.has(3)) length = known_size(c, 3, "frame_length");
+  if (!c.has(2)) {
+    if (!length) c.fail("has neither window nor frame_length");
+    return *length;
+  }
+  if (c.known_rank(c.in(2)) != 1) c.fail("the window is {}, wanted rank 1", to_string(c.type(c.in(2)).shape));
+  const auto& window = c.type(c.in(2)).shape[0];
+  if (!window.known() && !length) c.unsupported("a window of unknown size");
+  if (length && !window.fits(Dim(*length)))
+    c.fail("the window has {} values, frame_length is {}", to_string(window), *length);
+  return length ? *length : window.size();
+}
+
+/// A convolution of the signal [B, parts, L] with windowed waves. The signal is [B, L], or [B, L, parts].
+Values convert_stft(Call& c) {
+  auto x = c.in(0);
+  const auto type = c.known_element(x);
+  const auto rank = c.known_rank(x);
+  if (rank != 2 && rank != 3) c.fail("the signal has rank {}, wanted 2 or 3", rank);
+  if (rank == 3 && !c.type(x).shape[2].known()) c.unsupported("an unknown number of parts");
+  const auto parts = rank == 2 ? 1 : c.type(x).shape[2].size();
+  if (parts != 1 && parts != 2) c.fail("a sample has {} parts, wanted 1 or 2", parts);
+  const auto step = known_size(c, 1, "frame_step"), size = frame_length(c);
+  if (size < 1 || size > kLongestFrame)
+    c.unsupported("frames of {} samples, more than {}", size, kLongestFrame);
+  if (const auto& length = c.type(x).shape[1]; length.known() && length.size() < size)
+    c.fail("the signal has {} samples, a frame {}", length.size(), size);
+  const bool onesided = c.flag("onesided", true);
+  if (onesided && parts == 2) c.fail("wants one side of a complex signal, which has two");
+  const auto bins = onesided ? size / 2 + 1 : size;
+
+  auto waves = c.constant(fourier_weights(size, bins, parts));
+  if (c.has(2)) waves = folded(c, multiply(c, waves, convert(c, c.in(2), ElementType::f32)));
+  x = convert(c, x, ElementType::f32);
+  x = rank == 2 ? unsqueeze(c, x, {1}) : transpose(c, x, {0, 2, 1});
+  Convolution op;
+  op.strides = {step};
+  op.dilations = {1};
+  op.pads_begin = op.pads_end = {0};
+  const auto y = transpose(c, c.add(op, {x, waves}), {0, 2, 1});
+  return {convert(c, c.add(Reshape{true}, {y, c.ints_constant({0, 0, bins, 2})}), type)};
+}
+
+double scalar(const Call& c, std::size_t input, const char* what) {
+  const auto v = c.known_number(c.in(input));
+  if (!v) c.unsupported("a {} that is computed", what);
+  if (!std::isfinite(*v)) c.fail("{} is {}, wanted a finite number", what, *v);
+  return *v;
+}
+
+/// The bins in which triangles begin, peak and end, at equal steps of the mel scale.
+std::vector<std::int64_t> mel_bins(const Call& c, std::int64_t mels, std::int64_t size, double rate,
+                                   double low, double high) {
+  const auto to_mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const auto step = (to_mel(high) - to_mel(low)) / static_cast<double>(mels + 2);
+  std::vector<std::int64_t> bins;
+  for (std::int64_t i = 0; i < mels + 2; ++i) {
+    const auto hertz = 700 * (std::pow(10.0, (static_cast<double>(i) * step + to_mel(low)) / 2595) - 1);
+    const auto bin = std::floor(static_cast<double>(size + 1) * hertz / rate);
+    if (!(bin >= 0 && bin <= static_cast<double>(size / 2)))
+      c.fail("band {} is at {} Hz, not within dft_length / 2 at this rate", i, hertz);
+    bins.push_back(static_cast<std::int64_t>(bin));
+  }
+  return bins;
+}
+
+/// A constant [dft_length / 2 + 1, num_mel_bins].
+Values convert_mel_weight_matrix(Call& c) {
+  const auto type = c.element_attribute("output_datatype", ElementType::f32);
+  const auto mels = known_size(c, 0, "num_mel_bins"), size = known_size(c, 1, "dft_length"),
+             rate = known_size(c, 2, "sample_rate");
+  const double low = scalar(c, 3, "lower_edge_hertz"), high = scalar(c, 4, "upper_edge_hertz");
+  if (mels > 1 << 12 || size > 1 << 16) c.unsupported("{} bands of a transform of {}", mels, size);
+  if (!(low >= 0 && high > low)) c.fail("the edges are {} and {} Hz, wanted 0 <= lower < upper", low, high);
+  const auto bins = mel_bins(c, mels, size, static_cast<double>(rate), low, high);
+  std::vector<double> out(static_cast<std::size_t>((size / 2 + 1) * mels));
+  for (std::int64_t m = 0; m < mels; ++m) {
+    const auto i = static_cast<std::size_t>(m);
+    const auto begin = bins[i], peak = bins[i + 1], end = bins[i + 2];
+    const auto at = [&](std::int64_t bin) -> double& {
+      return out[static_cast<std::size_t>(bin * mels + m)];
+    };
+    if (peak == begin) at(peak) = 1;
+    for (auto b = begin; b <= peak && peak != begin; ++b)
+      at(b) = static_cast<double>(b - begin) / static_cast<double>(peak - begin);
+    for (auto b = peak; b < end; ++b) at(b) = static_cast<double>(end - b) / static_cast<double>(end - peak);
+  }
+  return {c.constant(from_doubles(type, {size / 2 + 1, mels}, out))};
+}
+
 }  // namespace
 
 void register_signal(ConverterTable& t) {
@@ -68,6 +190,8 @@ void register_signal(ConverterTable& t) {
   t.add("DFT", convert_dft);
   t.add("HammingWindow", convert_hamming);
   t.add("HannWindow", convert_hann);
+  t.add("MelWeightMatrix", convert_mel_weight_matrix);
+  t.add("STFT", convert_stft);
 }
 
 }  // namespace lamina::onnx
