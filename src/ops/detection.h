@@ -151,16 +151,18 @@ struct ROIPooling {
   void evaluate(EvalContext& c) const;
 };
 
-enum class RoiAlignMode : std::uint8_t { avg, max };
+enum class RoiAlignMode : std::uint8_t { avg, max, max_corner };
 template <>
-inline constexpr std::array enum_names<RoiAlignMode> = {std::string_view("avg"), std::string_view("max")};
+inline constexpr std::array enum_names<RoiAlignMode> = {std::string_view("avg"), std::string_view("max"),
+                                                        std::string_view("max_corner")};
 enum class AlignedMode : std::uint8_t { asymmetric, half_pixel_for_nn, half_pixel };
 template <>
 inline constexpr std::array enum_names<AlignedMode> = {
     std::string_view("asymmetric"), std::string_view("half_pixel_for_nn"), std::string_view("half_pixel")};
 
 /// Inputs: x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), image of each roi [R]. Output [R, C, pooled_h,
-/// pooled_w]. The maximum is that of the interpolated samples and 0, as in OpenVINO.
+/// pooled_w]. The maximum is that of the interpolated samples and 0, as in OpenVINO; max_corner takes that of
+/// the corners of the samples, each by its weight, as in ONNX.
 struct ROIAlign {
   static constexpr OpInfo info{
       "ROIAlign", 3, 3, 1, Trait::none, "Samples regions to one size with interpolation", 3};

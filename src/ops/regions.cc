@@ -1,6 +1,7 @@
 /// Pooling of regions of interest.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/parallel.h"
 #include "ops/access.h"
@@ -75,6 +76,15 @@ struct Plane {
     const double upper = data[top * width + left] * (1 - dx) + data[top * width + right] * dx;
     const double lower = data[bottom * width + left] * (1 - dx) + data[bottom * width + right] * dx;
     return upper * (1 - dy) + lower * dy;
+  }
+  /// The largest of the four products that at() adds up.
+  double largest_corner(float y, float x) const {
+    const auto top = static_cast<std::int64_t>(y), left = static_cast<std::int64_t>(x);
+    const auto bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
+    const double dy = y - static_cast<float>(top), dx = x - static_cast<float>(left);
+    return std::max({data[top * width + left] * (1 - dy) * (1 - dx),
+                     data[top * width + right] * (1 - dy) * dx, data[bottom * width + left] * dy * (1 - dx),
+                     data[bottom * width + right] * dy * dx});
   }
 };
 
@@ -195,6 +205,22 @@ SamplePoints points_of(float start, float size, std::int64_t bins, std::int64_t 
   return out;
 }
 
+/// All samples of a bin as one number; of `points`, those outside of the picture are 0.
+double pooled(const Plane& plane, const std::vector<float>& ys, const std::vector<float>& xs, double points,
+              RoiAlignMode mode) {
+  const bool corners = mode == RoiAlignMode::max_corner;
+  const bool all_inside = static_cast<double>(ys.size() * xs.size()) == points && points > 0;
+  double sum = 0, best = corners && all_inside ? -std::numeric_limits<double>::infinity() : 0;
+  for (const float y : ys)
+    for (const float x : xs) {
+      const double v = corners ? plane.largest_corner(y, x) : plane.at(y, x);
+      sum += v;
+      best = std::max(best, v);
+    }
+  if (mode != RoiAlignMode::avg) return best;
+  return points > 0 ? sum / points : 0;
+}
+
 }  // namespace
 
 void ROIAlign::evaluate(EvalContext& c) const {
@@ -223,15 +249,10 @@ void ROIAlign::evaluate(EvalContext& c) const {
       for (std::int64_t k = 0; k < channels; ++k) {
         const Plane plane{x.data() + (image * channels + k) * height * width, height, width};
         for (std::int64_t bin = 0; bin < pooled_h * pooled_w; ++bin) {
-          double sum = 0, best = 0;
-          for (const float py : rows.bins[static_cast<std::size_t>(bin / pooled_w)])
-            for (const float px : columns.bins[static_cast<std::size_t>(bin % pooled_w)]) {
-              const double v = plane.at(py, px);
-              sum += v;
-              best = std::max(best, v);
-            }
+          const auto& ys = rows.bins[static_cast<std::size_t>(bin / pooled_w)];
+          const auto& xs = columns.bins[static_cast<std::size_t>(bin % pooled_w)];
           out[static_cast<std::size_t>((r * channels + k) * pooled_h * pooled_w + bin)] =
-              mode == RoiAlignMode::max ? best : (points > 0 ? sum / points : 0);
+              pooled(plane, ys, xs, points, mode);
         }
       }
     }

@@ -27,8 +27,10 @@ Values convert_roi_align(Call& c) {
   op.sampling_ratio = c.i("sampling_ratio", 0);
   op.spatial_scale = c.f("spatial_scale", 1);
   const auto mode = c.s("mode", "avg");
-  if (mode == "max") c.unsupported("mode = max, which takes the largest weighted corner");
-  if (mode != "avg") c.fail("mode is \"{}\", wanted avg or max", mode);
+  if (mode == "max")
+    op.mode = RoiAlignMode::max_corner;
+  else if (mode != "avg")
+    c.fail("mode is \"{}\", wanted avg or max", mode);
   const auto shift =
       c.version() < 16 ? "output_half_pixel" : c.s("coordinate_transformation_mode", "half_pixel");
   if (shift == "half_pixel")
@@ -38,9 +40,20 @@ Values convert_roi_align(Call& c) {
   return {c.add(op, {c.in(0), c.in(1), c.in(2)})};
 }
 
+Values convert_max_roi_pool(Call& c) {
+  const auto size = c.ints("pooled_shape");
+  if (size.size() != 2) c.fail("pooled_shape has {} values, wanted 2", size.size());
+  ROIPooling op;
+  op.pooled_h = size[0];
+  op.pooled_w = size[1];
+  op.spatial_scale = c.f("spatial_scale", 1);
+  return {c.add(op, {c.in(0), c.in(1)})};
+}
+
 }  // namespace
 
 void register_detection(ConverterTable& t) {
+  t.add("MaxRoiPool", convert_max_roi_pool);
   t.add("NonMaxSuppression", convert_non_max_suppression);
   t.add("RoiAlign", convert_roi_align);
 }
