@@ -140,6 +140,7 @@ void register_recurrent(ConverterTable& t);
 void register_control(ConverterTable& t);
 void register_attention(ConverterTable& t);
 void register_signal(ConverterTable& t);
+void register_sequence(ConverterTable& t);
 void register_microsoft(ConverterTable& t);
 
 }  // namespace lamina::onnx

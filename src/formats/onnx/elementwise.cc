@@ -2,6 +2,7 @@
 #include "ops/elementwise.h"
 
 #include "formats/onnx/build.h"
+#include "formats/onnx/sequence.h"
 #include "ops/movement.h"
 
 namespace lamina::onnx {
@@ -86,6 +87,10 @@ Values convert_cast_like(Call& c) {
 
 Values convert_where(Call& c) { return {c.add(Select{}, {c.in(0), c.in(1), c.in(2)})}; }
 
+Values convert_identity(Call& c) {
+  return {is_sequence(c.graph(), c.in(0)) ? c.in(0) : c.add(Identity{}, {c.in(0)})};
+}
+
 }  // namespace
 
 void register_elementwise(ConverterTable& t) {
@@ -103,7 +108,7 @@ void register_elementwise(ConverterTable& t) {
   t.add("Erf", unary<Erf>);
   t.add("Exp", unary<Exp>);
   t.add("Floor", unary<Floor>);
-  t.add("Identity", unary<Identity>);
+  t.add("Identity", convert_identity);
   t.add("IsNaN", unary<IsNaN>);
   t.add("Log", unary<Log>);
   t.add("Neg", unary<Negative>);

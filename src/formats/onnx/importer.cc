@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "formats/onnx/sequence.h"
 #include "ops/control.h"
 
 namespace lamina::onnx {
@@ -105,8 +106,10 @@ Loaded Importer::run() {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto name = model_.graph->outputs[i].name;
     if (!seen.insert(name).second) fail(ErrorCode::bad_file, "two outputs have the name \"{}\"", name);
+    if (is_sequence(loaded_.graph, values[i])) list_unsupported("output of type sequence", std::string(name));
     loaded_.graph.add_result(std::string(name), values[i]);
   }
+  erase_sequences(loaded_.graph);
   return std::move(loaded_);
 }
 
@@ -191,6 +194,7 @@ Captures Importer::captures(Scope& scope, const std::vector<const GraphProto*>& 
     for (auto name : free_names(*body)) {
       if (!seen.insert(name).second) continue;
       const auto value = lookup(scope, name);
+      if (is_sequence(scope.graph, value)) throw NotSupported{"a body that reads a sequence"};
       if (value.valid() && !scope.graph.constant(value)) out.emplace_back(name, value);
     }
   return out;
@@ -213,7 +217,10 @@ Graph Importer::import_body(Scope& scope, const GraphProto& proto, const Capture
     inner.values.emplace(name, body.add_input(std::string(name), scope.graph.type(value)));
   declare_initializers(inner, proto);
   import_nodes(inner, proto.nodes);
-  plan.end(body, results(inner, proto));
+  const auto outputs = results(inner, proto);
+  refuse_sequences(body, outputs);
+  plan.end(body, outputs);
+  erase_sequences(body);
   return body;
 }
 
@@ -281,6 +288,11 @@ Values Importer::convert(Scope& scope, const NodeProto& node, std::int64_t versi
     list_unsupported(scope, node, version, converter ? "opsets before 7 are not supported" : "");
     return make_opaque(scope, node, version);
   }
+  for (auto name : node.inputs)
+    if (!name.empty() && !takes_sequences(node.op_type) && is_sequence(scope.graph, lookup(scope, name))) {
+      list_unsupported(scope, node, version, "a sequence as an input");
+      return make_opaque(scope, node, version);
+    }
   return convert_or_give_up(scope, node, version, scope.graph.node_slots(), converter);
 }
 
@@ -288,7 +300,9 @@ Values Importer::convert(Scope& scope, const NodeProto& node, std::int64_t versi
 bool Importer::is_tainted(Scope& scope, const NodeProto& node) {
   for (auto name : node.inputs) {
     const auto value = name.empty() ? ValueId{} : lookup(scope, name);
-    if (value.valid() && scope.graph.type(value).element == ElementType::undefined) return true;
+    if (value.valid() && scope.graph.type(value).element == ElementType::undefined &&
+        !is_sequence(scope.graph, value))
+      return true;
   }
   return false;
 }
