@@ -1,6 +1,7 @@
 #include "formats/onnx/importer.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/error.h"
 #include "formats/onnx/sequence.h"
@@ -9,7 +10,6 @@
 namespace lamina::onnx {
 namespace {
 
-constexpr int kDeepest = 48;                   // bodies and functions inside each other
 constexpr std::size_t kMostInlined = 200'000;  // nodes that function calls may expand to
 constexpr std::string_view kOpaqueTensor = "initializer";
 constexpr std::int64_t kOldestOpset = 7;
@@ -121,9 +121,12 @@ void Importer::declare_initializers(Scope& scope, const GraphProto& proto) {
 }
 
 void Importer::import_inputs(Scope& scope) {
+  std::vector<std::string_view> defaults;
   for (const auto& v : model_.graph->inputs) {
-    // Models of IR version 3 list the initialisers as inputs, too.
-    if (scope.tensors.contains(v.name) || scope.sparse_tensors.contains(v.name)) continue;
+    if (scope.tensors.contains(v.name) || scope.sparse_tensors.contains(v.name)) {
+      defaults.push_back(v.name);
+      continue;
+    }
     if (v.name.empty()) fail(ErrorCode::bad_file, "an input has no name");
     const auto element = element_type_of_onnx(v.data_type);
     const auto id = scope.graph.add_input(std::string(v.name), {element, v.shape});
@@ -134,6 +137,12 @@ void Importer::import_inputs(Scope& scope) {
     else if (element == ElementType::undefined)
       list_unsupported("input of type " + name_of_onnx_type(v.data_type), std::string(v.name));
   }
+  // Models of IR version 3 must list all initialisers as inputs; in later ones callers may set those.
+  if (model_.ir_version > 3 && !defaults.empty())
+    warn(
+        fmt::format("{} of the inputs have a value in the model and are constants, which cannot be set: {}{}",
+                    defaults.size(), fmt::join(defaults | std::views::take(3), ", "),
+                    defaults.size() > 3 ? ", ..." : ""));
 }
 
 Values Importer::results(Scope& scope, const GraphProto& proto) {
@@ -185,51 +194,6 @@ const AttributeProto* Importer::resolve(const Scope& scope, const AttributeProto
 
 void Importer::warn(const std::string& text) {
   if (warned_.insert(text).second && warned_.size() <= 100) loaded_.warnings.push_back(text);
-}
-
-Captures Importer::captures(Scope& scope, const std::vector<const GraphProto*>& bodies) {
-  Captures out;
-  std::set<std::string_view> seen;
-  for (const auto* body : bodies)
-    for (auto name : free_names(*body)) {
-      if (!seen.insert(name).second) continue;
-      const auto value = lookup(scope, name);
-      if (is_sequence(scope.graph, value)) throw NotSupported{"a body that reads a sequence"};
-      if (value.valid() && !scope.graph.constant(value)) out.emplace_back(name, value);
-    }
-  return out;
-}
-
-Graph Importer::import_body(Scope& scope, const GraphProto& proto, const Captures& captured,
-                            const BodyPlan& plan) {
-  if (scope.depth >= kDeepest) fail(ErrorCode::bad_file, "bodies are nested more than {} deep", kDeepest);
-  Graph body;
-  body.name = std::string(proto.name);
-  Scope inner{body, &scope, scope.frame, scope.depth + 1, {}, {}, {}};
-  const auto own = plan.begin(body);
-  if (proto.inputs.size() != own.size())
-    fail(ErrorCode::bad_file, "the body \"{}\" has {} inputs, wanted {}", proto.name, proto.inputs.size(),
-         own.size());
-  for (std::size_t i = 0; i < own.size(); ++i)
-    if (!inner.values.emplace(proto.inputs[i].name, own[i]).second)
-      fail(ErrorCode::bad_file, "two inputs of a body have the name \"{}\"", proto.inputs[i].name);
-  for (const auto& [name, value] : captured)  // a name of the body's own comes first
-    inner.values.emplace(name, body.add_input(std::string(name), scope.graph.type(value)));
-  declare_initializers(inner, proto);
-  import_nodes(inner, proto.nodes);
-  const auto outputs = results(inner, proto);
-  refuse_sequences(body, outputs);
-  plan.end(body, outputs);
-  erase_sequences(body);
-  return body;
-}
-
-Values Importer::inline_body(Scope& scope, const GraphProto& proto) {
-  if (scope.depth >= kDeepest) fail(ErrorCode::bad_file, "bodies are nested more than {} deep", kDeepest);
-  Scope inner{scope.graph, &scope, scope.frame, scope.depth + 1, {}, {}, {}};
-  declare_initializers(inner, proto);
-  import_nodes(inner, proto.nodes);
-  return results(inner, proto);
 }
 
 void Importer::import_nodes(Scope& scope, const std::vector<NodeProto>& nodes) {

@@ -18,6 +18,8 @@
 
 namespace lamina::onnx {
 
+inline constexpr int kDeepest = 48;  ///< bodies and functions inside each other
+
 /// A call of a model-local function that is being inlined.
 struct Frame {
   const FunctionProto* function = nullptr;
