@@ -50,6 +50,15 @@ TEST(OnnxReader, InitializersListedAsInputsAreConstants) {
   EXPECT_EQ(values(interpret(m.graph, {floats({2}, {1, 2})})[0]), (Floats32{3, 8}));
 }
 
+TEST(OnnxReader, InputsWithDefaultsAreConstantsWithAWarning) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2"}).input("w", ElementType::f32, {"2"});
+  g.initializer("w", floats({2}, {3, 4})).node("Mul", {"x", "w"}, {"y"}).output("y");
+  EXPECT_TRUE(read_onnx_bytes(onnx_model(g, 8, {}, 3)).warnings.empty());
+  EXPECT_EQ(read_onnx_bytes(onnx_model(g)).warnings,
+            Strings{"1 of the inputs have a value in the model and are constants, which cannot be set: w"});
+}
+
 /// The inverse of nothing along a long axis would take as long as the axis.
 TEST(OnnxReader, OutputsOfUniqueThatNobodyReadsAreNotMade) {
   for (const Texts& outputs : {Texts{"y"}, Texts{"y", ""}, Texts{"y", "", "inverse"}}) {

@@ -58,6 +58,19 @@ TEST(CumSum, runs_both_ways) {
   EXPECT_ERROR(infer(CumSum{}, {f32({2}), ints({1})}), "axis is 1");
 }
 
+TEST(CumProd, runs_both_ways) {
+  const auto x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  expect_values(evaluate(CumProd{}, {x, ints({1})}), {2, 3}, {1, 2, 6, 4, 20, 120});
+  expect_values(evaluate(CumProd{true, false}, {x, ints({1})}), {2, 3}, {1, 1, 2, 1, 4, 20});
+  expect_values(evaluate(CumProd{false, true}, {x, ints({0})}), {2, 3}, {4, 10, 18, 4, 5, 6});
+  expect_values(evaluate(CumProd{true, true}, {x, ints({-1})}), {2, 3}, {6, 3, 1, 30, 6, 1});
+  // Products of integers wrap.
+  expect_values(
+      evaluate(CumProd{}, {Tensor::of<std::int8_t>({3}, std::vector<std::int8_t>{100, 2, -1}), ints({0})}),
+      {3}, {100, -56, 56});
+  EXPECT_ERROR(infer(CumProd{}, {f32({2}), ints({1})}), "axis is 1");
+}
+
 TEST(Eye, shifts_the_diagonal) {
   expect_values(evaluate(Eye{}, {ints({2}), ints({3}), ints({1})}), {2, 3}, {0, 1, 0, 0, 0, 1});
   expect_values(evaluate(Eye{ElementType::i32}, {ints({2}), ints({2}), ints({-1}), ints({2})}), {2, 2, 2},

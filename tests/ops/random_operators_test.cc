@@ -5,6 +5,7 @@
 #include "ops/detection.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
+#include "ops/matmul.h"
 #include "ops/sorting.h"
 #include "tests/ops/op_testing.h"
 

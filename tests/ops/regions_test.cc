@@ -55,6 +55,21 @@ TEST(ROIAlign, samples_bins) {
   EXPECT_NEAR(run(op, 2), 3, 1e-6);
 }
 
+TEST(ROIAlign, takes_the_largest_corner) {
+  ROIAlign op;
+  op.sampling_ratio = 1;
+  op.mode = RoiAlignMode::max_corner;
+  const auto run = [&](const Tensor& x, float from, float to) {
+    return to_doubles(evaluate(op, {x, floats({1, 4}, {from, from, to, to}), ints({0})}))[0];
+  };
+  const auto x = floats({1, 1, 2, 2}, {0, 1, 2, 4});
+  EXPECT_NEAR(run(x, 0, 1), 1, 1e-6);        // the middle: each counts a quarter
+  EXPECT_NEAR(run(x, 0, 1.5f), 2.25, 1e-6);  // 4 * 0.75 * 0.75
+  const auto negative = floats({1, 1, 2, 2}, {-4, -4, -4, -8});
+  EXPECT_NEAR(run(negative, 0, 1), -1, 1e-6);
+  EXPECT_NEAR(run(negative, 8, 9), 0, 1e-6);  // outside
+}
+
 TEST(ROIAlign, does_not_walk_over_huge_regions) {
   const auto x = floats({1, 1, 2, 2}, {4, 4, 4, 4});
   const auto out =
