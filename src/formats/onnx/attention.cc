@@ -185,7 +185,12 @@ Values convert_rotary_embedding(Call& c) {
   for (auto v : {cosines, sines})
     if (!c.type(v).shape.ranked() || !c.type(v).shape[3].fits(Dim(turned / 2)))
       c.fail("a cache has {} values for a position, wanted {}", to_string(c.type(v).shape[3]), turned / 2);
+  const auto batch = c.type(x).shape[0], length = c.type(x).shape[rank == 3 ? 1 : 2];
   auto y = rotated(c, turned == size ? x : slice(c, x, 3, 0, turned), cosines, sines, turned);
+  const auto& made = c.type(y).shape;
+  if (made.ranked() && (!made[0].fits(batch) || !made[rank == 3 ? 1 : 2].fits(length)))
+    c.fail("the caches are for {}, wanted a batch of {} and {} positions", to_string(made), to_string(batch),
+           to_string(length));
   if (turned != size) y = concat(c, {y, slice(c, x, 3, turned, size)}, 3);
   if (rank == 3) y = c.add(Reshape{true}, {y, c.ints_constant({0, 0, last.size()})});
   return {y};

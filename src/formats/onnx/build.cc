@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "formats/onnx/importer.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/gathering.h"
@@ -98,6 +99,10 @@ ValueId folded(Call& c, ValueId v) {
   const auto producer = c.graph().producer(v);
   if (c.graph().node(producer).outputs.size() == 1 && c.graph().readers(v) == 0) c.graph().erase(producer);
   return c.constant(std::move(*known));
+}
+
+void spend(Call& c, std::int64_t elements) {
+  if ((c.importer().constants_budget -= elements) < 0) c.unsupported("constants of such a size");
 }
 
 ValueId filled(Call& c, ValueId value, ValueId shape) { return c.add(Broadcast{}, {value, shape}); }

@@ -32,6 +32,8 @@ ValueId multiply(Call& c, ValueId a, ValueId b);
 ValueId divide(Call& c, ValueId a, ValueId b);
 /// The constant that v always is, where that is small and known; else v. What only led to it goes.
 ValueId folded(Call& c, ValueId v);
+/// NotSupported when constants that are made of a few numbers have too many elements.
+void spend(Call& c, std::int64_t elements);
 /// A tensor of `shape` (i64 [n]) with one value everywhere.
 ValueId filled(Call& c, ValueId value, ValueId shape);
 

@@ -125,6 +125,8 @@ Values convert_split(Call& c) {
     if (!size.known()) c.unsupported("an axis of unknown size");
     lengths = even_parts(c, size.size(), 1);
   }
+  for (auto length : lengths)
+    if (length < 0) c.fail("split has {}, wanted 0 or more", length);
   if (lengths.empty()) return make_sequence(c, {});
   if (lengths.size() > kLongest)
     c.unsupported("a sequence of {} elements, more than {}", lengths.size(), kLongest);

@@ -69,13 +69,20 @@ constexpr std::int64_t kLongestFrame = 4096;
 /// The Fourier transform of one frame as weights of a convolution [2 * bins, parts, size]: real and imaginary
 /// part of each bin, of real (1 part) or complex (2 parts) samples.
 Tensor fourier_weights(std::int64_t size, std::int64_t bins, std::int64_t parts) {
+  std::vector<double> cosines, sines;
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(n) / static_cast<double>(size);
+    const bool quarter = 4 * n % size == 0;  // exact there
+    cosines.push_back(quarter ? std::round(std::cos(angle)) : std::cos(angle));
+    sines.push_back(quarter ? std::round(std::sin(angle)) : std::sin(angle));
+  }
   std::vector<float> w;
   w.reserve(static_cast<std::size_t>(2 * bins * parts * size));
   for (std::int64_t row = 0; row < 2 * bins; ++row)
     for (std::int64_t part = 0; part < parts; ++part)
       for (std::int64_t n = 0; n < size; ++n) {
-        const auto turn = static_cast<double>(row / 2 * n % size) / static_cast<double>(size);
-        const double c = std::cos(2 * std::numbers::pi * turn), s = std::sin(2 * std::numbers::pi * turn);
+        const auto at = static_cast<std::size_t>(row / 2 * n % size);
+        const double c = cosines[at], s = sines[at];
         const double real = part == 0 ? c : s, imaginary = part == 0 ? -s : c;
         w.push_back(static_cast<float>(row % 2 == 0 ? real : imaginary));
       }
@@ -124,6 +131,7 @@ Values convert_stft(Call& c) {
   if (onesided && parts == 2) c.fail("wants one side of a complex signal, which has two");
   const auto bins = onesided ? size / 2 + 1 : size;
 
+  spend(c, 2 * bins * parts * size);
   auto waves = c.constant(fourier_weights(size, bins, parts));
   if (c.has(2)) waves = folded(c, multiply(c, waves, convert(c, c.in(2), ElementType::f32)));
   x = convert(c, x, ElementType::f32);
@@ -167,6 +175,7 @@ Values convert_mel_weight_matrix(Call& c) {
   const double low = scalar(c, 3, "lower_edge_hertz"), high = scalar(c, 4, "upper_edge_hertz");
   if (mels > 1 << 12 || size > 1 << 16) c.unsupported("{} bands of a transform of {}", mels, size);
   if (!(low >= 0 && high > low)) c.fail("the edges are {} and {} Hz, wanted 0 <= lower < upper", low, high);
+  spend(c, (size / 2 + 1) * mels);
   const auto bins = mel_bins(c, mels, size, static_cast<double>(rate), low, high);
   std::vector<double> out(static_cast<std::size_t>((size / 2 + 1) * mels));
   for (std::int64_t m = 0; m < mels; ++m) {
