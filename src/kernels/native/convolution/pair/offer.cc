@@ -13,8 +13,8 @@
 namespace lamina {
 namespace {
 
-using conv_depthwise::Pair;
 using conv_depthwise::Columns;
+using conv_depthwise::Pair;
 using conv_depthwise::Parent;
 using windows::Geometry;
 
