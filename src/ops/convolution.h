@@ -16,6 +16,14 @@ inline constexpr std::array enum_names<AutoPad> = {std::string_view("explicit"),
 struct Window {
   Ints strides, dilations, pads_begin, pads_end;
   AutoPad auto_pad = AutoPad::explicit_;
+  template <class V>
+  void visit(V& v) {
+    v("strides", strides);
+    v("dilations", dilations);
+    v("pads_begin", pads_begin);
+    v("pads_end", pads_end);
+    v("auto_pad", auto_pad);
+  }
 };
 
 /// y[n,o,p] = bias[o] + sum over i, k of (x[n,i,p*s - pad + k*d] - x_zero_point) * (w[o,i,k] - w_zero_point).
@@ -26,11 +34,7 @@ struct Convolution : Window {
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
-    v("auto_pad", auto_pad);
+    Window::visit(v);
     v("groups", groups);
   }
   void infer(InferContext& c) const;
@@ -46,11 +50,7 @@ struct ConvolutionBackpropData : Window {
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
-    v("auto_pad", auto_pad);
+    Window::visit(v);
     v("output_padding", output_padding);
     v("groups", groups);
   }
@@ -71,11 +71,7 @@ struct BinaryConvolution : Window {
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
-    v("auto_pad", auto_pad);
+    Window::visit(v);
     v("mode", mode);
     v("pad_value", pad_value);
     v("groups", groups);

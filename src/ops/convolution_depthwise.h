@@ -16,14 +16,6 @@ struct ConvolutionDepthwise : Window {
                                1,
                                Trait::epilogue | Trait::control_flow,
                                "A convolution with its epilogue, then a depthwise one"};
-  template <class V>
-  void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
-    v("auto_pad", auto_pad);
-  }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

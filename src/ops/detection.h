@@ -220,11 +220,7 @@ struct DeformableConvolution : Window {
       false;  ///< taps beyond the border by less than a pixel still count in part
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
-    v("auto_pad", auto_pad);
+    Window::visit(v);
     v("group", group);
     v("deformable_group", deformable_group);
     v("bilinear_interpolation_pad", bilinear_interpolation_pad);

@@ -24,13 +24,9 @@ struct MaxPool : Window {
   std::int64_t storage_order = 0;
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
+    Window::visit(v);
     v("kernel", kernel);
     v("rounding_type", rounding_type);
-    v("auto_pad", auto_pad);
     v("index_element_type", index_element_type);
     v("axis", axis);
     v("storage_order", storage_order);
@@ -49,14 +45,10 @@ struct AvgPool : Window {
   RoundingType rounding_type = RoundingType::floor;
   template <class V>
   void visit(V& v) {
-    v("strides", strides);
-    v("dilations", dilations);
-    v("pads_begin", pads_begin);
-    v("pads_end", pads_end);
+    Window::visit(v);
     v("kernel", kernel);
     v("exclude-pad", exclude_pad);
     v("rounding_type", rounding_type);
-    v("auto_pad", auto_pad);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
