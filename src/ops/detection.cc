@@ -249,6 +249,7 @@ void register_detection(Registry& r) {
   r.add<ROIPooling>();
   r.add<ROIAlign>();
   r.add<PSROIPooling>();
+  r.add<DeformablePSROIPooling>();
   r.add<DeformableConvolution>();
   r.add<RegionYolo>();
   r.add<ReorgYolo>();

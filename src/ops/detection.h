@@ -209,6 +209,34 @@ struct PSROIPooling {
   void evaluate(EvalContext& c) const;
 };
 
+/// Position-sensitive pooling whose bins may be moved. Inputs: x [N, output_dim * group_size^2, H, W], rois
+/// [R, 5] (image, x1, y1, x2, y2), and optionally offsets [R, 2 * classes, part_size, part_size] (x, y; in
+/// sizes of the roi). Output [R, output_dim, group_size, group_size].
+struct DeformablePSROIPooling {
+  static constexpr OpInfo info{
+      "DeformablePSROIPooling", 2, 3, 1, Trait::none, "Position-sensitive pooling of regions with offsets",
+      1};
+  std::int64_t output_dim = 1, group_size = 1;
+  double spatial_scale = 1;
+  std::string mode = "bilinear_deformable";
+  std::int64_t spatial_bins_x = 1, spatial_bins_y = 1;
+  double trans_std = 1;
+  std::int64_t part_size = 1;
+  template <class V>
+  void visit(V& v) {
+    v("output_dim", output_dim);
+    v("group_size", group_size);
+    v("spatial_scale", spatial_scale);
+    v("mode", mode);
+    v("spatial_bins_x", spatial_bins_x);
+    v("spatial_bins_y", spatial_bins_y);
+    v("trans_std", trans_std);
+    v("part_size", part_size);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 /// Convolution that reads each tap at an offset of its own. Inputs: x [N, C, H, W], offsets [N,
 /// deformable_group*kh*kw*2 (y, x), oh, ow], weights [O, C/group, kh, kw], mask [N, deformable_group*kh*kw,
 /// oh, ow] (optional).

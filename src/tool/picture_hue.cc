@@ -55,7 +55,8 @@ constexpr std::array kOperators{
     OperatorHue{Hue::recurrent, " LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence "},
     OperatorHue{Hue::detection,
                 " TopK NonMaxSuppression NonZero Unique SearchSorted Bucketize DetectionOutput PriorBox "
-                "PriorBoxClustered Proposal ROIPooling ROIAlign PSROIPooling RegionYolo ReorgYolo "
+                "PriorBoxClustered Proposal ROIPooling ROIAlign PSROIPooling DeformablePSROIPooling "
+                "RegionYolo ReorgYolo "
                 "CTCGreedyDecoder CTCGreedyDecoderSeqLen "},
     OperatorHue{Hue::activation, " PRelu "},
     OperatorHue{Hue::arithmetic, " Elementwise "},

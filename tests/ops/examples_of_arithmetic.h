@@ -188,6 +188,10 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   r = const f32[2,5] {0,0,0,2,3,0,1,1,2,2}
   y = PSROIPooling(x, r) output_dim=1 group_size=2
 })",
+    R"(graph (x: f32[1,4,4,4], o: f32[2,2,2,2]) -> (y) {
+  r = const f32[2,5] {0,0,0,2,3,0,1,1,2,2}
+  y = DeformablePSROIPooling(x, r, o) output_dim=1 group_size=2 part_size=2
+})",
     R"(graph (x: f32[1,12,2,2]) -> (y) {
   y = RegionYolo(x) axis=1 coords=4 classes=1 end_axis=3 num=2 do_softmax=true mask=[0,1]
 })",

@@ -237,6 +237,7 @@ TEST(RandomOperators, pool_regions) {
        {ROIPooling{2, 2, 1, RoiPoolingMethod::bilinear}, {x, rois}},
        {ROIAlign{2, 2}, {x, floats({2, 4}, {0, 0, 2, 3, 1, 1, 2, 2}), ints({0, 1})}},
        {PSROIPooling{1, 2}, {x, rois}},
+       {DeformablePSROIPooling{1, 2}, {x, rois, counting({2, 2, 1, 1})}},
        {bilinear, {x, rois}},
        {DeformableConvolution{},
         {counting({1, 2, 4, 4}), counting({1, 8, 3, 3}), counting({2, 2, 2, 2}), counting({1, 4, 3, 3})}}});

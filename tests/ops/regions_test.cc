@@ -96,5 +96,20 @@ TEST(PSROIPooling, interpolates) {
                 {0, 1, 2, 3});
 }
 
+TEST(DeformablePSROIPooling, moves_its_bins) {
+  DeformablePSROIPooling op;
+  op.group_size = op.part_size = op.spatial_bins_x = op.spatial_bins_y = 2;
+  op.trans_std = 0.5;
+  const auto x = counting({1, 4, 4, 4}), roi = floats({1, 5}, {0, 0, 0, 3, 3});
+  expect_values(evaluate(op, {x, roi}), {1, 1, 2, 2}, {1.25, 19, 40.25, 58});
+  const auto offsets = floats({1, 2, 2, 2}, {0.25f, 0, 0, -0.25f, 0, 0.5f, 0, 0});
+  expect_values(evaluate(op, {x, roi, offsets}), {1, 1, 2, 2}, {1.5, 22, 40.25, 57.5});
+  EXPECT_ERROR(infer(op, {f32({1, 3, 4, 4}), f32({1, 5})}), "wanted 4 channels");
+  EXPECT_ERROR(infer(op, {f32({1, 4, 4, 4}), f32({1, 5}), f32({1, 3, 2, 2})}),
+               "wanted 2 channels for each class");
+  EXPECT_ERROR(infer(op, {f32({1, 4, 4, 4}), f32({1, 5}), f32({2, 2, 2, 2})}), "offsets have shape");
+  EXPECT_ERROR(evaluate(op, {x, floats({1, 5}, {1, 0, 0, 3, 3})}), "a region is of image 1, there are 1");
+}
+
 }  // namespace
 }  // namespace lamina::testing
