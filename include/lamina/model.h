@@ -171,6 +171,7 @@ class CompiledModel {
 
  private:
   friend struct Inside;
+  explicit CompiledModel(std::shared_ptr<const Compiled> impl) noexcept : impl_(std::move(impl)) {}
   std::shared_ptr<const Compiled> impl_;
 };
 

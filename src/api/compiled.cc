@@ -38,10 +38,14 @@ void settle_isa(const std::string& most, const Logger& log) {
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
 }
 
-ProgramOptions program_options(const Options& options, const Logger& log) {
+ProgramOptions program_options(const Options& options, std::shared_ptr<const Machine> machine,
+                               const Logger& log) {
   ProgramOptions o;
-  o.threads =
-      allowed_threads(options.threads > 0 ? options.threads : std::min(available_threads(), threads_here()));
+  const int here = machine ? machine->core_count() : std::min(available_threads(), threads_here()),
+            wanted = options.threads > 0 ? options.threads : std::min(here, kMostThreads),
+            allowed = allowed_threads(wanted);
+  o.threads = machine ? wanted : allowed;
+  o.machine = std::move(machine);
   if (o.threads < options.threads)
     log.warning("{} threads, of {} wanted: this process limits oneTBB (tbb::global_control)", o.threads,
                 options.threads);
@@ -58,14 +62,16 @@ ProgramOptions program_options(const Options& options, const Logger& log) {
 
 }  // namespace
 
-Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options)
+Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
+                   std::shared_ptr<const Machine> machine)
     : model_(std::move(model)), options_(checked(options)) {
   model_->require_supported();
   const Logger log(options.log, LogLevel::debug);
   settle_isa(options.max_isa, log);
   rewritten_ = rewrite_model(model_->loaded().graph, options, log);
   drop_pages(original());  // what folding has read
-  const auto program = std::make_shared<Program>(std::move(rewritten_.model), program_options(options, log),
+  const auto program = std::make_shared<Program>(std::move(rewritten_.model),
+                                                 program_options(options, std::move(machine), log),
                                                  std::make_shared<ModelWeights>());
   program->plan_ahead();
   program_ = program;

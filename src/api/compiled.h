@@ -11,7 +11,9 @@ namespace lamina {
 
 class Compiled {
  public:
-  Compiled(std::shared_ptr<const LoadedModel> model, const Options& options);
+  /// `machine`: another one, to look at its plans; null: this one.
+  Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
+           std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
   const Options& options() const { return options_; }

@@ -13,6 +13,11 @@ CompiledModel::CompiledModel(const Model& model, const Options& options)
     : impl_(guarded("CompiledModel",
                     [&] { return std::make_shared<Compiled>(Inside::shared(model), options); })) {}
 
+CompiledModel Inside::compile_for(const Machine& machine, const Model& model, const Options& options) {
+  return CompiledModel(
+      std::make_shared<Compiled>(shared(model), options, std::make_shared<const Machine>(machine)));
+}
+
 const std::vector<Port>& CompiledModel::inputs() const {
   return guarded(
       "CompiledModel::inputs", [&]() -> auto& { return Inside::of(*this).model().inputs(); });

@@ -11,6 +11,8 @@ namespace lamina {
 struct Inside {
   static const LoadedModel& of(const Model& model);
   static std::shared_ptr<const LoadedModel> shared(const Model& model);
+  /// For another machine, to look at its plans.
+  static CompiledModel compile_for(const Machine& machine, const Model& model, const Options& options);
   static const Compiled& of(const CompiledModel& compiled);
   static Request::State& of(const Request& request);
   static const Runner& runner_of(const Request& request);

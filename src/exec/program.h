@@ -18,7 +18,8 @@ namespace lamina {
 
 struct ProgramOptions {
   int threads = 1;
-  std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
+  std::shared_ptr<const Machine> machine = {};  ///< null: host(). Programs for another one cannot run.
+  std::uint64_t any_kernels = 0;                ///< for tests, as in PlanOptions
   /// Plans kept, those of waiting parts included, and bytes that they may take beside the model's own
   /// weights; the least recently used goes first.
   std::size_t cached_plans = 8;
@@ -40,6 +41,7 @@ class Program {
 
   const Graph& graph() const { return graph_; }
   int threads() const { return shared_->options.threads; }
+  const Machine& machine() const { return shared_->options.machine ? *shared_->options.machine : host(); }
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);
   }

@@ -39,6 +39,9 @@ class Runner::State {
   }
 
   void run() {
+    const auto& machine = program_->machine();
+    if (!machine.here)
+      fail(ErrorCode::unsupported, "planned for another machine (\"{}\"): it runs there", machine.name);
     try {
       for (std::size_t i = 0; i < program_->model_inputs(); ++i)
         if (!inputs_[i].valid()) check_input(program_->graph(), program_->graph().inputs()[i], inputs_[i]);

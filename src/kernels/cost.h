@@ -1,5 +1,5 @@
 #pragma once
-/// Estimated microseconds on one thread. They order offers; they promise nothing.
+/// Estimated microseconds on one thread of a machine. They order offers; they promise nothing.
 #include "kernels/kernel.h"
 
 namespace lamina {
@@ -32,13 +32,13 @@ enum class Family : std::uint8_t {
 inline constexpr double kWorthAThread = 4;
 
 /// call + work / rate + bytes / bandwidth. `work`: multiply-adds or evaluations.
-double cost_of(Family family, double work, double bytes = 0);
+double cost_of(const Machine& machine, Family family, double work, double bytes = 0);
 
 /// Bytes moved by whole lines.
-double move_cost(double bytes);
+double move_cost(const Machine& machine, double bytes);
 
 /// What a tensor of that size costs more when it is written whole before it is read: what kernels say is for
 /// tensors nearby, and what does not fit into L2 is there no more by then.
-double far_cost(double bytes);
+double far_cost(const Machine& machine, double bytes);
 
 }  // namespace lamina

@@ -29,7 +29,7 @@ std::size_t epilogue_size(const Node& node);
 std::optional<Graph> later_stages(const Node& node, std::size_t kept);
 
 /// What an operator of an epilogue costs a kernel that has vector code for it: microseconds on one thread.
-double stage_cost(const Op& op, std::size_t elements);
+double stage_cost(const Machine& machine, const Op& op, std::size_t elements);
 
 /// Splits the node's epilogue after its first `stages` operators: the rest become a node behind it.
 /// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was

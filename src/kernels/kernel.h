@@ -24,6 +24,6 @@ Answers ask_kernels(const NodeView& view);
 /// The tensor's bytes in another layout, now. As bits they are u8; what reads these is bits::unpacked().
 Tensor reordered(const Tensor& tensor, Layout from, Layout to);
 /// Estimated microseconds of that copy on one thread.
-double reorder_cost(ElementType type, const Dims& shape);
+double reorder_cost(const Machine& machine, ElementType type, const Dims& shape);
 
 }  // namespace lamina

@@ -1,16 +1,23 @@
 #pragma once
 /// What kernels are asked about.
+#include "base/machine.h"
 #include "graph/graph.h"
 
 namespace lamina {
 
-/// A node with everything about it known: static shapes, constants. Valid as long as the graph is.
+/// This machine, with the level of instructions that oneDNN runs in this process.
+const Machine& host();
+
+/// A node with everything about it known: static shapes, constants, the machine that is to run it. Valid as
+/// long as graph and machine are.
 class NodeView {
  public:
-  NodeView(const Graph& graph, NodeId id) : graph_(graph), node_(graph.node(id)), id_(id) {}
+  NodeView(const Graph& graph, NodeId id, const Machine& machine = host())
+      : graph_(graph), node_(graph.node(id)), id_(id), machine_(machine) {}
   const Graph& graph() const { return graph_; }
   const Node& node() const { return node_; }
   NodeId id() const { return id_; }
+  const Machine& machine() const { return machine_; }
   template <class T>
   const T* op() const {
     return node_.op.as<T>();
@@ -32,6 +39,7 @@ class NodeView {
   const Graph& graph_;
   const Node& node_;
   NodeId id_;
+  const Machine& machine_;
 };
 
 }  // namespace lamina

@@ -60,6 +60,7 @@ class Builder {
 
   /// Code is generated and weights are packed in parallel.
   void make_all() {
+    if (!options_.machine->here) return;
     StageProgress progress(options_.progress, "packing weights", to_make_.size());
     parallel_for(static_cast<std::int64_t>(to_make_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
@@ -139,7 +140,7 @@ class Builder {
     step.label = fmt::format("reorder_{}_to_{}", name_of(in.layout), name_of(out.layout));
     step.in = {from};
     step.out = {to};
-    step.cost = reorder_cost(out.type.element, dims);
+    step.cost = reorder_cost(*options_.machine, out.type.element, dims);
     step.code = make_reorder(out.type.element, dims, in.layout, out.layout);
     plan_->steps.push_back(std::move(step));
   }

@@ -41,7 +41,11 @@ std::size_t index_of(Layout l) { return static_cast<std::size_t>(l); }
 class Chooser {
  public:
   Chooser(Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions& options)
-      : graph_(graph), nodes_(nodes), any_kernels_(options.any_kernels), progress_(options.progress) {}
+      : graph_(graph),
+        nodes_(nodes),
+        machine_(*options.machine),
+        any_kernels_(options.any_kernels),
+        progress_(options.progress) {}
 
   std::vector<Picked> run(std::vector<Choice>& choices) {
     do {
@@ -64,11 +68,11 @@ class Chooser {
     StageProgress progress(progress_, "choosing kernels", open.size());
     parallel_for(static_cast<std::int64_t>(open.size()), 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-        found[i] = ask_kernels(NodeView(graph_, open[i]));
-        for (auto& offer : offers_cut(graph_, open[i], found[i].offers))
-          found[i].offers.push_back(std::move(offer));
+        const NodeView view(graph_, open[i], machine_);
+        found[i] = ask_kernels(view);
+        for (auto& offer : offers_cut(view, found[i].offers)) found[i].offers.push_back(std::move(offer));
         if (can_decompose(graph_, graph_.node(open[i])))
-          for (auto& offer : decomposed_offers(graph_, open[i])) found[i].offers.push_back(std::move(offer));
+          for (auto& offer : decomposed_offers(view)) found[i].offers.push_back(std::move(offer));
         if (any_kernels_ != 0) stir(open[i], found[i].offers);
         progress.one_done();
       }
@@ -90,7 +94,7 @@ class Chooser {
   }
   double reorder(ValueId v) const {
     const auto shape = graph_.type(v).shape.sizes();
-    return same_bytes(shape) ? 0 : reorder_cost(graph_.type(v).element, shape);
+    return same_bytes(shape) ? 0 : reorder_cost(machine_, graph_.type(v).element, shape);
   }
 
   /// An offer of the node reads or makes bits there.
@@ -120,9 +124,9 @@ class Chooser {
     const auto& type = graph_.type(node.outputs[0]);
     const Graph& body = *epilogue(node);
     const auto order = body.order();
-    double cost = reorder_cost(type.element, type.shape.sizes());
+    double cost = reorder_cost(machine_, type.element, type.shape.sizes());
     for (auto i = offer.stages; i < order.size(); ++i)
-      cost += stage_cost(body.node(order[i]).op, element_count(type.shape.sizes()));
+      cost += stage_cost(machine_, body.node(order[i]).op, element_count(type.shape.sizes()));
     return cost;
   }
 
@@ -143,8 +147,8 @@ class Chooser {
     for (const auto i : offer.wide_outputs)
       if (const auto v = node.outputs[i]; offer.outputs[i] == Layout::channels_last && joins_channels(v)) {
         const auto& type = graph_.type(v);
-        sum +=
-            move_cost(2 * static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8);
+        sum += move_cost(
+            machine_, 2 * static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8);
       }
     return sum;
   }
@@ -279,6 +283,7 @@ class Chooser {
 
   Graph& graph_;
   std::vector<NodeId> nodes_;  // in the order of execution
+  const Machine& machine_;
   std::uint64_t any_kernels_;
   const ProgressCallback& progress_;
   std::map<NodeId, Answers> answers_;

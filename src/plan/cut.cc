@@ -37,15 +37,16 @@ std::optional<Cut> cut_of(const Graph& g, const Node& node) {
 
 }  // namespace
 
-std::vector<Offer> offers_cut(const Graph& graph, NodeId id, const std::vector<Offer>& offers) {
-  const Node& node = graph.node(id);
+std::vector<Offer> offers_cut(const NodeView& v, const std::vector<Offer>& offers) {
+  const Graph& graph = v.graph();
+  const Node& node = v.node();
   const auto cut = cut_of(graph, node);
   if (!cut) return {};
   const auto& type = graph.type(node.outputs[0]);
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
   const double apart =
-      reorder_cost(type.element, type.shape.sizes()) +
-      cost_of(Family::vector_light, 0, bytes * static_cast<double>(cut->operands.size() + 2));
+      reorder_cost(v.machine(), type.element, type.shape.sizes()) +
+      cost_of(v.machine(), Family::vector_light, 0, bytes * static_cast<double>(cut->operands.size() + 2));
   std::vector<Offer> best;
   for (const auto& o : offers) {
     if (o.last_resort || !o.make || o.stages < epilogue_size(node) || o.outputs[0] == Layout::plain ||

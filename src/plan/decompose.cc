@@ -9,21 +9,24 @@
 namespace lamina {
 namespace {
 
-/// Of a tensor between parts, what is beyond these bytes is not only far but in memory when it is read, and
-/// costs so many bytes per microsecond besides.
-constexpr double kMemoryBytes = 32e6, kMemoryRate = 20000;
+/// Of a tensor between parts, what is beyond the last cache is not only far but in memory when it is read,
+/// and costs so many bytes per microsecond besides.
+constexpr double kMemoryRate = 20000;
 
-double cost_between(const TensorType& type) {
+double cost_between(const Machine& machine, const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  return far_cost(bytes) + std::max(0.0, bytes - kMemoryBytes) / kMemoryRate;
+  return far_cost(machine, bytes) + std::max(0.0, bytes - static_cast<double>(machine.last_cache())) /
+                                        (kMemoryRate * machine.rates.memory);
 }
 
-double reorder(const TensorType& type) { return reorder_cost(type.element, type.shape.sizes()); }
+double reorder(const Machine& machine, const TensorType& type) {
+  return reorder_cost(machine, type.element, type.shape.sizes());
+}
 
 /// The kernel's cost, stages that it leaves over included.
-double cost_with_stages(const Graph& g, NodeId id, const Offer& offer) {
-  const auto& node = g.node(id);
-  return offer.cost + (offer.stages < epilogue_size(node) ? reorder(g.type(node.outputs[0])) : 0);
+double cost_with_stages(const NodeView& v, const Offer& offer) {
+  const auto& type = v.graph().type(v.node().outputs[0]);
+  return offer.cost + (offer.stages < epilogue_size(v.node()) ? reorder(v.machine(), type) : 0);
 }
 
 bool same_layouts(const Offer& a, const Offer& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
@@ -52,7 +55,7 @@ Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
 }
 
 /// What part `n` costs more because others make or want its operands in another layout.
-double reorders(const Decomposition& parts, const Way& way, std::size_t n) {
+double reorders(const Machine& machine, const Decomposition& parts, const Way& way, std::size_t n) {
   double cost = 0;
   const auto& in = parts.graph.node(parts.nodes[n]).inputs;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -60,24 +63,24 @@ double reorders(const Decomposition& parts, const Way& way, std::size_t n) {
     auto there = layout_of(parts, way, in[i]);
     for (std::size_t m = 0; m < n; ++m)
       if (parts.graph.producer(in[i]) == parts.nodes[m]) there = way.offers[m].outputs[0];
-    if (there != way.offers[n].inputs[i]) cost += reorder(parts.graph.type(in[i]));
+    if (there != way.offers[n].inputs[i]) cost += reorder(machine, parts.graph.type(in[i]));
   }
   return cost;
 }
 
 /// All ways to run the parts; of those that agree in layouts only the cheapest.
-std::vector<Way> ways_of(const Decomposition& parts) {
+std::vector<Way> ways_of(const Machine& machine, const Decomposition& parts) {
   const auto& g = parts.graph;
   std::vector<Way> ways(1);
   for (std::size_t n = 0; n < parts.nodes.size(); ++n) {
-    const auto id = parts.nodes[n];
-    const auto& made = g.type(g.node(id).outputs[0]);
-    const double far = n + 1 < parts.nodes.size() ? cost_between(made) : 0;
+    const NodeView part(g, parts.nodes[n], machine);
+    const auto& made = g.type(part.node().outputs[0]);
+    const double far = n + 1 < parts.nodes.size() ? cost_between(machine, made) : 0;
     std::vector<Way> longer;
-    for (const auto& offer : usable(NodeView(g, id)))
+    for (const auto& offer : usable(part))
       for (auto way : ways) {
         way.offers.push_back(offer);
-        way.cost += cost_with_stages(g, id, offer) + far + reorders(parts, way, n);
+        way.cost += cost_with_stages(part, offer) + far + reorders(machine, parts, way, n);
         const auto same = std::find_if(longer.begin(), longer.end(), [&](const Way& w) {
           return std::equal(w.offers.begin(), w.offers.end(), way.offers.begin(), same_layouts);
         });
@@ -114,11 +117,11 @@ Offer joined(const Graph& graph, const Node& node, const Decomposition& parts, c
 
 }  // namespace
 
-std::vector<Offer> decomposed_offers(const Graph& graph, NodeId id) {
-  const auto parts = decomposition_of(graph, id);
+std::vector<Offer> decomposed_offers(const NodeView& v) {
+  const auto parts = decomposition_of(v.graph(), v.id());
   std::vector<Offer> best;
-  for (const auto& way : ways_of(parts)) {
-    auto offer = joined(graph, graph.node(id), parts, way);
+  for (const auto& way : ways_of(v.machine(), parts)) {
+    auto offer = joined(v.graph(), v.node(), parts, way);
     const auto same =
         std::find_if(best.begin(), best.end(), [&](const auto& o) { return same_layouts(o, offer); });
     if (same == best.end())

@@ -96,6 +96,8 @@ void forget_weights(Graph& graph);
 
 struct PlanOptions {
   int threads = 1;
+  /// Plans for another machine have no code: they are to be looked at. It outlives the plan.
+  const Machine* machine = &host();
   /// For tests: other than 0, costs are multiplied by random factors, so that any kernel may be chosen.
   std::uint64_t any_kernels = 0;
   ProgressCallback progress = {};

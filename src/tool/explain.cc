@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "ops/decompose.h"
 #include "tool/fate.h"
+#include "tool/machine_file.h"
 #include "tool/session.h"
 #include "tool/summary.h"
 #include "tool/text.h"
@@ -24,6 +25,7 @@ struct ExplainOptions {
   InputOptions inputs;
   std::string node;
   std::vector<std::string> why;
+  std::string machine;  ///< a file
   bool no_run = false, summary = false;
   double seconds = 0.3;
 };
@@ -36,6 +38,13 @@ struct Findings {
 
   bool timed() const { return profile.runs() > 0; }
   double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
+  /// What the plan expects of the steps that a layer gives its name to, on one thread.
+  double estimate(const Fate& f) const {
+    double sum = 0;
+    for (const auto& n : f.nodes)
+      if (n.chief && n.step) sum += n.step->cost;
+    return sum;
+  }
   /// Time of the steps that a layer gives its name to.
   double time(const Fate& f) const {
     double sum = 0;
@@ -118,7 +127,7 @@ void print_row(const Common& c, const Findings& all, const Fate& f) {
   const auto chiefs = std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.chief; });
   c.say("{} {} {} {} {}{}", head,
         all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", time, 100 * all.share(time))
-                    : fmt::format("{:>16}", ""),
+                    : fmt::format("{:>9.1f} {:>6}", all.estimate(f), ""),
         padded(row.kernel, 34), padded(row.layout, 24), row.precision,
         chiefs > 1 ? fmt::format(", {} steps", chiefs) : "");
 }
@@ -132,15 +141,18 @@ void print_totals(const Common& c, const Findings& all) {
   for (const auto& [kind, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
   c.say("{} layers: {}", all.fates.size(), text);
-  double kernels = 0, moves = 0;
+  double kernels = 0, moves = 0, estimate = 0;
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)
     for (const auto& s : plan->steps) {
       const bool moves_only = s.kind == PlanStep::Kind::reorder || s.kind == PlanStep::Kind::copy;
       (moves_only ? moves : kernels) += all.profile.of(s);
       ++(moves_only ? moving : steps);
+      estimate += s.cost;
     }
-  if (!all.timed()) return c.say("{} steps, {} reorders and copies", steps, moving);
+  if (!all.timed())
+    return c.say("{} steps, {} reorders and copies; {:.1f} us estimated on one thread", steps, moving,
+                 estimate);
   c.say("{:.1f} us a run: {} steps {:.1f}, {} reorders and copies {:.1f}, between the steps {:.1f}",
         all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
 }
@@ -331,9 +343,17 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
   }
 }
 
+void print_machine(const Common& c, const Machine& m, int threads) {
+  c.say("planned for {}: {}, {} thread{}; caches {} KiB, {} KiB, {} MiB", m.name, name_of(m.isa()), threads,
+        threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, m.l3 >> 20);
+  if (m.library > native_isa())
+    c.say("oneDNN cannot be asked for {} here: what it has for {} stands for that", name_of(m.library),
+          name_of(native_isa()));
+}
+
 void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
-        all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>16}", ""),
+        all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
         padded("kernel, or what became of it", 34), padded("layout", 24), "precision");
   for (const auto& f : all.fates)
     if (f.kind != Fate::Kind::constant) print_row(c, all, f);
@@ -342,14 +362,27 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
     if (count.hits) c.say("{:<36} {} times", rule, count.hits);
 }
 
-int run(const ExplainOptions& o) {
+/// The level of that machine for oneDNN, too, where that can be had: it answers for itself then.
+Machine given_machine(const std::string& path, Options& options) {
+  auto machine = read_machine_file(path);
+  if (machine.isa() < native_isa()) options.max_isa = name_of(machine.isa());
+  return machine;
+}
+
+int run(ExplainOptions o) {
   auto options = o.common.options();
+  std::optional<Machine> machine;
+  if (!o.machine.empty()) {
+    machine = given_machine(o.machine, options);
+    o.no_run = true;
+  }
   options.profile = !o.no_run;
   auto inputs = o.inputs;
   inputs.only_shapes = o.no_run;
-  Session s(o.common, inputs, options);
+  Session s(o.common, inputs, options, machine ? &*machine : nullptr);
   if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);
+  if (machine) print_machine(o.common, *machine, s.impl().threads());
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   std::vector<const Fate*> shown;
@@ -384,6 +417,8 @@ Verb setup_explain(OptionSet& options) {
       .excludes(node)
       .excludes(why);
   const auto no_run = options.flag("--no-run", o->no_run, "Only plan: no times");
+  options.text("--machine", o->machine, "FILE", "Plan for another machine, described in FILE; nothing runs")
+      .excludes(no_run);
   options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure").excludes(no_run);
   add_compile_options(options, o->common);
   add_json(options, o->common);

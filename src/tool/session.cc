@@ -17,13 +17,14 @@ Model open_model(const Common& common) {
   return model;
 }
 
-Session::Session(const Common& common, const InputOptions& input_options, Options options)
+Session::Session(const Common& common, const InputOptions& input_options, Options options,
+                 const Machine* machine)
     : model(open_model(common)),
       inputs(gather_inputs(model.inputs(), input_options, common, notes)),
       compiled([&] {
         Progress progress("compiling " + common.model, common.quiet);
         options.progress = progress.callback();
-        return CompiledModel(model, options);
+        return machine ? Inside::compile_for(*machine, model, options) : CompiledModel(model, options);
       }()),
       request(compiled.create_request()) {
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);

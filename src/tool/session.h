@@ -9,7 +9,9 @@ namespace lamina::tool {
 Model open_model(const Common& common);
 
 struct Session {
-  Session(const Common& common, const InputOptions& inputs, Options options);
+  /// `machine`: another one to plan for, or null.
+  Session(const Common& common, const InputOptions& inputs, Options options,
+          const Machine* machine = nullptr);
 
   Model model;
   std::vector<std::string> notes;  ///< inputs that were made up

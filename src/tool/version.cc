@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "kernels/versions.h"
+#include "tool/machine_file.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -29,7 +30,8 @@ int run(const Common& c, bool verbose) {
                          {"features", processor_features()},
                          {"processors", std::thread::hardware_concurrency()},
                          {"threads", available_threads()},
-                         {"memory_bytes", total_memory()}};
+                         {"memory_bytes", total_memory()},
+                         {"machine", to_json(this_machine())}};
   c.say("{}", version());
   if (verbose) {
     c.say("oneDNN       {}", j["onednn"].get<std::string>());

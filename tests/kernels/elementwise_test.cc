@@ -234,7 +234,7 @@ TEST(Elementwise, epilogues_run_on_pieces) {
     ASSERT_TRUE(program) << why;
     EXPECT_FALSE(program->empty());
     Offer offer;
-    program->add_to(offer);
+    program->add_to(offer, host());
     ASSERT_EQ(offer.inputs.size(), 7u);
     EXPECT_GT(offer.cost, 0);
     std::vector<Tensor> laid_out(7);
@@ -276,7 +276,7 @@ TEST(Elementwise, programs_say_what_they_read_and_overwrite) {
   ASSERT_TRUE(program) << why;
   EXPECT_EQ(program->may_overwrite(), (std::vector<std::size_t>{0, 2}));
   Offer offer;
-  program->add_to(offer);
+  program->add_to(offer, host());
   EXPECT_EQ(offer.consumed, (std::vector<std::size_t>{3}));
   EXPECT_EQ(offer.inputs, (std::vector<Layout>{Layout::channels_last, Layout::plain, Layout::channels_last,
                                                Layout::channels_last}));

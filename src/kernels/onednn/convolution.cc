@@ -43,19 +43,19 @@ std::int64_t channels_together(const Dims& w, std::int64_t groups) {
 }
 
 /// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
-double cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
-            std::int64_t groups) {
+double cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
+            const Dims& w, std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
-  const double filled = filled_lanes(channels_together(w, groups));
+  const double filled = filled_lanes(machine, channels_together(w, groups));
   const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
   const double bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
-  if (is("1x1")) return cost_of(Family::brgemm_1x1, work, bytes);
-  if (is("brgconv")) return cost_of(Family::brgemm_conv, work, bytes);
-  if (is("dw")) return cost_of(Family::jit_depthwise, work, bytes);
+  if (is("1x1")) return cost_of(machine, Family::brgemm_1x1, work, bytes);
+  if (is("brgconv")) return cost_of(machine, Family::brgemm_conv, work, bytes);
+  if (is("dw")) return cost_of(machine, Family::jit_depthwise, work, bytes);
   if (is("gemm"))  // its matrices are too narrow to be fast in groups
-    return cost_of(Family::gemm_conv, work * (groups > 1 ? 8 : 1),
+    return cost_of(machine, Family::gemm_conv, work * (groups > 1 ? 8 : 1),
                    bytes * static_cast<double>(element_count(w)) / static_cast<double>(w[0] * w[1]));
-  return cost_of(Family::jit_conv, work, bytes);
+  return cost_of(machine, Family::jit_conv, work, bytes);
 }
 
 /// A matrix product, then sums of columns.
@@ -68,10 +68,11 @@ bool one_point(const Dims& x) {
   return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
 }
 
-double deconvolution_cost(std::string_view implementation, const Dims& x, const Dims& y, const Dims& w,
-                          std::int64_t groups) {
-  const double cost = cost_of(Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(w[1]),
-                              4.0 * static_cast<double>(element_count(x) + element_count(y)));
+double deconvolution_cost(const Machine& machine, std::string_view implementation, const Dims& x,
+                          const Dims& y, const Dims& w, std::int64_t groups) {
+  const double cost =
+      cost_of(machine, Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(machine, w[1]),
+              4.0 * static_cast<double>(element_count(x) + element_count(y)));
   const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
   // A gradient of a convolution: it starts slowly, and even more so for each group.
   if (implementation.find("conv:any") == std::string_view::npos || depthwise) return cost;
@@ -80,8 +81,8 @@ double deconvolution_cost(std::string_view implementation, const Dims& x, const 
 
 /// With AVX2, weights of a few channels are read through a mask that runs into pages of others: up to 200
 /// times as slow as it should be.
-Verdict wide_enough(std::string_view implementation, std::int64_t channels) {
-  if (onednn_isa() == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
+Verdict wide_enough(const Machine& machine, std::string_view implementation, std::int64_t channels) {
+  if (machine.library == Isa::avx2 && channels < 4 && implementation.find("brg") != std::string_view::npos)
     return Verdict::no("{}: {} output channels of a group, wanted 4 with AVX2", implementation, channels);
   return Verdict::yes();
 }
@@ -101,7 +102,7 @@ template <class Primitive, class Pd>
 Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
                const Desc& source_weights, double cost) {
   Offer o;
-  o.label = label(pd.impl_info_str(), ElementType::f32);
+  o.label = label(v.machine(), pd.impl_info_str(), ElementType::f32);
   o.inputs.assign(v.inputs(), Layout::plain);
   o.inputs[0] = layout;
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
@@ -113,7 +114,7 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
   o.scratch = pd.scratchpad_desc().get_size();
   // Behind products stages run element by element.
   o.cost = cost + post.cost * (is_product(pd.impl_info_str())    ? 12
-                               : layout == Layout::channels_last ? filled_lanes(together)
+                               : layout == Layout::channels_last ? filled_lanes(v.machine(), together)
                                                                  : 1);
   const Tensor weights = *v.constant(1);
   const bool bias = v.has(2);
@@ -183,7 +184,7 @@ void offer_convolution(const NodeView& v, Answers& answers) {
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
     const auto together = channels_together(w, op.groups);
-    if (const auto verdict = wide_enough(pd->impl_info_str(), together); !verdict) {
+    if (const auto verdict = wide_enough(v.machine(), pd->impl_info_str(), together); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
     }
@@ -194,7 +195,7 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     }
     answers.offers.push_back(offer_of<dnnl::convolution_forward>(
         v, *pd, layout, together, post, desc(wg, ElementType::f32, Layout::plain),
-        cost(pd->impl_info_str(), x, y, w, op.groups)));
+        cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 
@@ -247,13 +248,13 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
       continue;
     }
     const auto together = w[1] == 1 && w[0] == op.groups ? w[0] : w[1];  // [I, O/g, ...]
-    if (const auto verdict = wide_enough(pd->impl_info_str(), together); !verdict) {
+    if (const auto verdict = wide_enough(v.machine(), pd->impl_info_str(), together); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
         v, *pd, layout, together, post, Desc(wg, dnnl::memory::data_type::f32, ws),
-        deconvolution_cost(pd->impl_info_str(), x, y, w, op.groups)));
+        deconvolution_cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
 

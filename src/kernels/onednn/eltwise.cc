@@ -36,15 +36,15 @@ void offer_unary(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && dims.size() < 3) continue;
     Offer o;
-    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
     o.inputs.assign(v.inputs(), Layout::plain);
     o.inputs[0] = layout;
     o.outputs = {layout};
     o.in_place = {{0, 0}};
     for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = cost_of(Family::onednn_pass, 0, 8.0 * static_cast<double>(flat[0])) +
-             stage_cost(v.node().op, static_cast<std::size_t>(flat[0]));
+    o.cost = cost_of(v.machine(), Family::onednn_pass, 0, 8.0 * static_cast<double>(flat[0])) +
+             stage_cost(v.machine(), v.node().op, static_cast<std::size_t>(flat[0]));
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::eltwise_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -77,14 +77,14 @@ void offer_binary(const NodeView& v, Answers& answers) {
         [&] { return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch()); });
     if (!pd) continue;
     Offer o;
-    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
     o.inputs = {layout, layout};
     if (!same) o.inputs[1 - big] = Layout::plain;
     o.outputs = {layout};
     o.in_place = {{big, 0}};
     o.scratch = pd->scratchpad_desc().get_size();
     o.cost = cost_of(
-        Family::onednn_pass, 0,
+        v.machine(), Family::onednn_pass, 0,
         8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
     if (layout == Layout::channels_last && !same && y[1] < kLeastChannels)  // pixel by pixel
       o.cost += kPixelMicroseconds * static_cast<double>(element_count(y)) / static_cast<double>(y[1]);

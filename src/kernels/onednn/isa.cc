@@ -1,6 +1,7 @@
 #include "kernels/onednn_isa.h"
 
 #include "base/cpu_features.h"
+#include "kernels/node_view.h"
 #include "kernels/onednn/onednn.h"
 
 namespace lamina {
@@ -40,6 +41,15 @@ void limit_onednn(Isa isa) {
   if (const auto runs = limited(isa); runs > isa)
     fail(ErrorCode::bad_option, "max isa \"{}\": this process has used oneDNN before, which stays at {}",
          name_of(isa), name_of(runs));
+}
+
+const Machine& host() {
+  static const Machine machine = [] {
+    Machine m = this_machine();
+    m.library = onednn_isa();
+    return m;
+  }();
+  return machine;
 }
 
 std::string onednn_isa_note() {

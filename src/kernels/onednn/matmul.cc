@@ -94,15 +94,15 @@ void offer_matmul(const NodeView& v, Answers& answers) {
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
   Offer o;
-  o.label = label(pd->impl_info_str(), ElementType::f32);
+  o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
   o.inputs.assign(v.inputs(), Layout::plain);
   o.outputs = {Layout::plain};
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   const double k = static_cast<double>(oa.dims[rank - 1]);
   const bool one_row = oa.dims[rank - 2] == 1;
-  const double filled = one_row ? 1 : filled_lanes(ob.dims[rank - 1]);
-  o.cost = cost_of(one_row ? Family::matmul_row : Family::brgemm_matmul,
+  const double filled = one_row ? 1 : filled_lanes(v.machine(), ob.dims[rank - 1]);
+  o.cost = cost_of(v.machine(), one_row ? Family::matmul_row : Family::brgemm_matmul,
                    static_cast<double>(element_count(y)) * k * filled) +
            post.cost;
   if (o.label.starts_with("gemm")) {  // one product after the other, and each starts anew

@@ -14,7 +14,7 @@ namespace {
 template <class Primitive, class Pd>
 Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, double cost) {
   Offer o;
-  o.label = label(pd.impl_info_str(), ElementType::f32);
+  o.label = label(v.machine(), pd.impl_info_str(), ElementType::f32);
   o.inputs.assign(v.inputs(), Layout::plain);
   o.inputs[0] = layout;
   o.outputs.assign(v.outputs(), layout);
@@ -62,8 +62,8 @@ void offer_normalization(const NodeView& v, Answers& answers) {
             static_cast<float>(lrn->bias), user_scratch());
       });
       if (pd)
-        answers.offers.push_back(
-            simple_offer<dnnl::lrn_forward>(v, *pd, layout, 4 * cost_of(Family::onednn_pass, 0, bytes(v))));
+        answers.offers.push_back(simple_offer<dnnl::lrn_forward>(
+            v, *pd, layout, 4 * cost_of(v.machine(), Family::onednn_pass, 0, bytes(v))));
     }
     return;
   }
@@ -91,8 +91,8 @@ void offer_normalization(const NodeView& v, Answers& answers) {
                                                              user_scratch());
   });
   if (!pd) return;
-  Offer o = simple_offer<dnnl::layer_normalization_forward>(v, *pd, Layout::plain,
-                                                            3 * cost_of(Family::onednn_pass, 0, bytes(v)));
+  Offer o = simple_offer<dnnl::layer_normalization_forward>(
+      v, *pd, Layout::plain, 3 * cost_of(v.machine(), Family::onednn_pass, 0, bytes(v)));
   o.consumed.clear();
   o.make = [pd = *pd, one, shift = v.has(2)](MakeContext&) {
     std::vector<Arg> args{{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -110,7 +110,7 @@ void offer_mean(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto x = v.dims(0);
   const auto* axes = v.constant(1);
-  if (onednn_isa() == Isa::sse41)
+  if (v.machine().library == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   if (!axes || x.size() < 3 || x.size() > 5)
     return answers.refuse("onednn", "mean over axes that are not all spatial ones");
@@ -133,7 +133,7 @@ void offer_mean(const NodeView& v, Answers& answers) {
   });
   if (!pd) return;
   Offer o = simple_offer<dnnl::pooling_forward>(v, *pd, Layout::channels_last,
-                                                cost_of(Family::onednn_pass, 0, bytes(v)));
+                                                cost_of(v.machine(), Family::onednn_pass, 0, bytes(v)));
   o.outputs = {Layout::plain};  // one element per channel: both layouts are the same bytes
   answers.offers.push_back(std::move(o));
 }
@@ -192,7 +192,8 @@ void offer_resampling(const NodeView& v, Answers& answers) {
     });
     if (pd)
       answers.offers.push_back(simple_offer<dnnl::resampling_forward>(
-          v, *pd, layout, cost_of(Family::onednn_pass, 0, bytes(v)) * (layout == Layout::plain ? 8 : 1)));
+          v, *pd, layout,
+          cost_of(v.machine(), Family::onednn_pass, 0, bytes(v)) * (layout == Layout::plain ? 8 : 1)));
   }
 }
 

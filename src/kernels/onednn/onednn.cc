@@ -54,8 +54,14 @@ Desc any(const Dims& dims, ElementType type) {
   return Desc(dims, *type_of(type), dnnl::memory::format_tag::any);
 }
 
-std::string label(const char* implementation, ElementType type) {
+std::string label(const Machine& machine, const char* implementation, ElementType type) {
   std::string out = implementation;
+  if (machine.library != onednn_isa()) {  // asked here, in place of the one that runs there
+    constexpr std::array<std::string_view, 3> kLevels{"sse41", "avx2", "avx512_core"};
+    const auto here = kLevels[static_cast<std::size_t>(onednn_isa())];
+    if (const auto at = out.find(here); at != std::string::npos)
+      out.replace(at, here.size(), kLevels[static_cast<std::size_t>(machine.library)]);
+  }
   for (auto& c : out)
     if (c == ':') c = '_';
   return fmt::format("{}_{}", out, name_of(type));
@@ -197,8 +203,9 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
                                 pd.scratchpad_desc());
 }
 
-double reorder_cost(ElementType type, const Dims& shape) {
-  return cost_of(Family::transpose, 0, static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
+double reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
+  return cost_of(machine, Family::transpose, 0,
+                 static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
 }
 
 }  // namespace lamina

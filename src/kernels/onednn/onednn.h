@@ -21,7 +21,7 @@ Desc desc(const Dims& dims, ElementType type, Layout layout);
 Desc any(const Dims& dims, ElementType type);
 
 /// "brgconv:avx512_core" -> "brgconv_avx512_core_f32"
-std::string label(const char* implementation, ElementType type);
+std::string label(const Machine& machine, const char* implementation, ElementType type);
 /// True when the implementation is a scalar reference.
 bool is_ref(const char* implementation);
 
@@ -60,7 +60,7 @@ PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size
 inline constexpr std::size_t kMostAdded = 1 << 14;
 
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
-double filled_lanes(std::int64_t count);
+double filled_lanes(const Machine& machine, std::int64_t count);
 
 /// A unary operator as oneDNN computes it.
 struct Eltwise {

@@ -52,7 +52,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     return answers.refuse("onednn", "windows of {} numbers, of which its means of floats add {} at most",
                           element_count(avg.kernel), kMostAdded);
   // Tensors of callers and parts of other tensors may begin at any element.
-  if (onednn_isa() == Isa::sse41)
+  if (v.machine().library == Isa::sse41)
     return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
   PoolWindow w;
   const auto verdict = window(avg, avg.kernel, x, y, w);
@@ -74,13 +74,14 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     });
     if (!pd) continue;
     Offer o;
-    o.label = label(pd->impl_info_str(), ElementType::f32);
+    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
     o.inputs.assign(v.inputs(), Layout::plain);
     o.inputs[0] = layout;
     o.outputs = {layout};
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = cost_of(Family::onednn_pass, 0, 4.0 * static_cast<double>(element_count(x) + element_count(y))) *
+    o.cost = cost_of(v.machine(), Family::onednn_pass, 0,
+                     4.0 * static_cast<double>(element_count(x) + element_count(y))) *
              (layout == Layout::plain ? 4 : 1);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),

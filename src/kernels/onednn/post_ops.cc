@@ -70,8 +70,8 @@ bool loses_nan(const Eltwise& e) {
 namespace {
 
 /// NaN stays NaN but for ReLU and Clamp, on which too much depends: only where our convolutions are as fast.
-Verdict keeps_nan(const Op& op, const Eltwise& e) {
-  if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && onednn_isa() != Isa::sse41))
+Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
+  if (!loses_nan(e) || ((op.is<Relu>() || op.is<Clamp>()) && machine.library != Isa::sse41))
     return Verdict::yes();
   return Verdict::no("{} makes a number of NaN there", op.name());
 }
@@ -116,7 +116,7 @@ class Translator {
       for (const auto& stage : *stages) {
         if (!take(stage)) break;
         ++result_.stages;
-        result_.cost += stage_cost(stage.node->op, element_count(out_));
+        result_.cost += stage_cost(view_.machine(), stage.node->op, element_count(out_));
       }
     }
     result_.attr.set_post_ops(ops_);
@@ -149,7 +149,7 @@ class Translator {
   }
 
   bool eltwise(const Op& op, const Eltwise& e) {
-    if (const auto verdict = keeps_nan(op, e); !verdict) return stop(verdict.reason());
+    if (const auto verdict = keeps_nan(view_.machine(), op, e); !verdict) return stop(verdict.reason());
     ops_.append_eltwise(e.algorithm, e.alpha, e.beta);
     return true;
   }
@@ -232,8 +232,8 @@ class Translator {
 
 }  // namespace
 
-double filled_lanes(std::int64_t count) {
-  const double lanes = onednn_isa() == Isa::avx512 ? 16 : onednn_isa() == Isa::avx2 ? 8 : 4;
+double filled_lanes(const Machine& machine, std::int64_t count) {
+  const double lanes = machine.library == Isa::avx512 ? 16 : machine.library == Isa::avx2 ? 8 : 4;
   const auto channels = static_cast<double>(count);
   return std::ceil(channels / lanes) * lanes / channels;
 }

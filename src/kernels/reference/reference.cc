@@ -33,7 +33,7 @@ void offer(const NodeView& v, Answers& answers) {
   o.last_resort = true;
   double work = 0;
   for (std::size_t i = 0; i < v.outputs(); ++i) work += static_cast<double>(element_count(v.out_dims(i)));
-  o.cost = cost_of(Family::reference, work);
+  o.cost = cost_of(v.machine(), Family::reference, work);
   auto kept = std::make_shared<Kept>();
   kept->node = v.node();
   for (std::size_t i = 0; i < v.inputs(); ++i)

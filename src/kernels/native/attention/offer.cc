@@ -60,8 +60,8 @@ struct Heads {
 Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 
 /// A product that runs where it is called.
-gemm::Product product(std::int64_t rows, std::int64_t depth, std::int64_t columns) {
-  auto p = gemm::plain_product(rows, depth, columns, depth, columns);
+gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
+  auto p = gemm::plain_product(machine, rows, depth, columns, depth, columns);
   p.divide();
   p.grain = p.tasks;
   return p;
@@ -102,14 +102,15 @@ Heads code_of(const NodeView& v) {
   for (std::size_t i = 0; i < rank; ++i)
     c.batch.add(batch[i], {q_strides[i], k_strides[i], v_strides[i], c.mask.strides[i]});
 
-  const std::int64_t least = 2 * gemm::tiles().rows[2];
+  const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(v.machine().isa())).rows[2];
   const auto most = std::max(least, kBlockFloats / c.columns);
   c.blocks_of_batch = (c.rows + most - 1) / most;
   c.block_rows = (c.rows + c.blocks_of_batch - 1) / c.blocks_of_batch;
   c.blocks_of_batch = (c.rows + c.block_rows - 1) / c.block_rows;
   const auto rest = c.rows - (c.blocks_of_batch - 1) * c.block_rows;
   for (const auto rows : {c.block_rows, rest}) {
-    Block b{rows, product(rows, c.size, c.columns), product(rows, c.columns, c.width)};
+    Block b{rows, product(v.machine(), rows, c.size, c.columns),
+            product(v.machine(), rows, c.columns, c.width)};
     b.scores.add_row = c.mask.step * c.columns;
     c.blocks.push_back(std::move(b));
   }
@@ -231,18 +232,19 @@ class Run {
   const float* mask_ = nullptr;
 };
 
-double microseconds(const Heads& c) {
+double microseconds(const Machine& machine, const Heads& c) {
   const auto scores =
       static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
   const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
-  const double call = cost_of(Family::native_gemm, 0);
+  const double call = cost_of(machine, Family::native_gemm, 0);
   double products = 0;
   for (const std::size_t i : {0, 1}) {
     const auto times = static_cast<double>(i == 0 ? c.blocks_of_batch - 1 : 1);
     products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
   }
   return call + static_cast<double>(c.batch.count()) * products +
-         cost_of(Family::vector_math, scores / kNearSoftmax) + packed / kPackedFloats;
+         cost_of(machine, Family::vector_math, scores / kNearSoftmax) +
+         packed / (kPackedFloats * machine.rates.memory);
 }
 
 }  // namespace
@@ -255,11 +257,11 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
     if (element_count(v.dims(i)) == 0) return answers.refuse("native", "attention without elements");
   const auto code = std::make_shared<const Heads>(code_of(v));
   Offer o;
-  o.label = fmt::format("native_attention_{}_f32", name_of(effective_isa()));
+  o.label = fmt::format("native_attention_{}_f32", name_of(v.machine().isa()));
   o.inputs.assign(v.inputs(), Layout::plain);
   o.outputs = {Layout::plain};
   o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
-  o.cost = microseconds(*code);
+  o.cost = microseconds(v.machine(), *code);
   o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };
   answers.offers.push_back(std::move(o));
 }

@@ -45,7 +45,7 @@ void offer_comparison(const NodeView& v, Answers& answers) {
   o.outputs = {Layout::channels_last_bits};
   o.consumed = {1};
   o.wide_inputs = {0};
-  o.cost = cost_of(Family::vector_light, elements, 4 * elements);
+  o.cost = cost_of(v.machine(), Family::vector_light, elements, 4 * elements);
   const auto grain = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(points) / o.cost));
   o.make = [=, limits = *limits](MakeContext& context) {

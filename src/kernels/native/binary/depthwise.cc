@@ -64,13 +64,13 @@ Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
   return out;
 }
 
-double microseconds(const Depthwise& b) {
+double microseconds(const Machine& machine, const Depthwise& b) {
   const auto& g = b.g;
   const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
                moved = static_cast<double>(b.out.bytes(g.images * g.out_points() * g.outputs) +
                                            b.in.bytes(g.images * g.in_points() * g.inputs));
   // Measured beside the other kernels of the family.
-  return cost_of(Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
+  return cost_of(machine, Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
 }
 
 /// Line y of plane z of a packed picture, for the windows' plane `tap`.
@@ -178,7 +178,7 @@ void run(const Depthwise& b, const RunArgs& args) {
 
 void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
   const auto& g = b.g;
-  const double total = microseconds(b);
+  const double total = microseconds(v.machine(), b);
   const auto rows = g.images * g.out[0] * g.out[1];
   b.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(total / kWorthAThread), 1, rows);
   b.rows = (rows + b.tasks - 1) / b.tasks;

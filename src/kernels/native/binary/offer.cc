@@ -29,17 +29,17 @@ struct Binary : Packing, Frame {
   std::int64_t grain = 1;
 };
 
-double microseconds(const Binary& b) {
+double microseconds(const Machine& machine, const Binary& b) {
   const auto& g = b.g;
   const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
                                            b.out.bytes(g.images * g.out_points() * g.outputs));
-  return cost_of(Family::native_binary, b.work(), moved);
+  return cost_of(machine, Family::native_binary, b.work(machine), moved);
 }
 
 /// Cuts the work: points that share weights in a cache, then panels.
-void divide(Binary& b) {
+void divide(const Machine& machine, Binary& b) {
   const auto& g = b.g;
-  const double total = microseconds(b), points = static_cast<double>(g.images * g.out_points());
+  const double total = microseconds(machine, b), points = static_cast<double>(g.images * g.out_points());
   const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
     number = ceil_div(count, most);
     size = ceil_div(count, number);
@@ -166,8 +166,8 @@ Verdict takes(const NodeView& v) {
 
 void offer_with(const NodeView& v, Answers& answers, Binary b) {
   static_cast<Packing&>(b) = b.reading(b.in);
-  divide(b);
-  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), microseconds(b));
+  divide(v.machine(), b);
+  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), microseconds(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),

@@ -212,10 +212,10 @@ void Packing::pack(const Elements& in, const void* from, void* scratch) const {
   });
 }
 
-double Packing::work() const {
+double Packing::work(const Machine& machine) const {
   const auto pairs = static_cast<double>(g.images * g.out_points() * all_lanes()) *
                      static_cast<double>(g.taps() * units * kernels->unit_channels);
-  const auto isa = effective_isa();
+  const auto isa = machine.isa();
   const double lookup = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;
   return pairs * lookup / kernels->speed;
 }

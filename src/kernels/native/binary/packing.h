@@ -80,7 +80,7 @@ struct Packing : Picture {
     return static_cast<const std::uint8_t*>(as_it_lies ? from : scratch);
   }
   /// For the cost table: pairs of bits, as many as a lookup would count in the same time.
-  double work() const;
+  double work(const Machine& machine) const;
 
   /// [group][vector][tap][unit][lane] of the kernels' units.
   Tensor weights(const Tensor& weights) const;

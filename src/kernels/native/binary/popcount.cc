@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cpu_features.h"
+#include "base/machine.h"
 #include "kernels/native/binary/lines.h"
 #include "kernels/native/simd/per_isa.h"
 
@@ -169,7 +169,8 @@ constexpr Kernels kKernels{"vpopcntdq",
 }  // namespace N_VPOPCNTDQ
 
 const Kernels* popcount_kernels() {
-  const bool known = effective_isa() == Isa::avx512 && cpu_features().has(Feature::avx512_vpopcntdq);
+  const bool known =
+      this_machine().isa() == Isa::avx512 && this_machine().features.has(Feature::avx512_vpopcntdq);
   return known ? &N_VPOPCNTDQ::kKernels : nullptr;
 }
 

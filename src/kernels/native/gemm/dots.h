@@ -22,19 +22,17 @@ struct DotTile {
   Finish finish;
 };
 
-inline constexpr int kMostDotColumns = 8;
 inline constexpr int kMostDots = 24;  ///< sums of a kernel
 
 struct Dots {
-  int columns;                    ///< most columns for which there are kernels
-  int rows[kMostDotColumns + 1];  ///< of a kernel, by columns
+  DotShape shape;
   void (*kernels[kMostDotColumns + 1])(const DotTile&);
   void (*few[kMostDotColumns + 1])(const DotTile&);  ///< of kFewDotRows rows
   void (*one[kMostDotColumns + 1])(const DotTile&);  ///< of one row
 };
 inline constexpr int kFewDotRows = 3;
 
-/// Those of effective_isa().
+/// Those that this process runs.
 const Dots& dots();
 
 }  // namespace lamina::gemm

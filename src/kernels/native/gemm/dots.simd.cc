@@ -28,6 +28,7 @@ using D4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<D4>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
+constexpr gemm::DotShape kShape = gemm::dot_shape(static_cast<int>(kLanes));
 
 /// The sum of a vector's blocks of four lanes.
 HWY_INLINE V4 add_blocks(V v) {
@@ -117,33 +118,22 @@ void kernel(const DotTile& t) {
     for (int n = 0; n < N; ++n) t.c[m * t.c_step + n] = numbers[m * N + n];
 }
 
-template <int R, int N>
-void set(gemm::Dots& all) {
-  all.rows[N] = R;
-  all.kernels[N] = kernel<R, N>;
-  all.few[N] = kernel<gemm::kFewDotRows, N>;
-  all.one[N] = kernel<1, N>;
-  if (all.columns < N) all.columns = N;
+template <int N>
+void fill(gemm::Dots& all) {
+  if constexpr (N > 0) {
+    all.kernels[N] = kernel<kShape.rows[N], N>;
+    all.few[N] = kernel<gemm::kFewDotRows, N>;
+    all.one[N] = kernel<1, N>;
+    fill<N - 1>(all);
+  }
 }
 
 }  // namespace
 
 gemm::Dots make_dots() {
   gemm::Dots all{};
-  set<12, 1>(all);
-  if constexpr (kLanes == 16) {
-    set<12, 2>(all);
-    set<6, 3>(all);
-    set<6, 4>(all);
-    set<4, 5>(all);
-    set<4, 6>(all);
-    set<3, 7>(all);
-    set<3, 8>(all);
-  } else {
-    set<6, 2>(all);
-    set<4, 3>(all);
-    set<3, 4>(all);
-  }
+  all.shape = kShape;
+  fill<kShape.columns>(all);
   return all;
 }
 

@@ -68,7 +68,7 @@ std::optional<Epilogue> read_epilogue(const NodeView& v, Layout layout, std::str
 void Epilogue::add_to(Offer& offer, const NodeView& v, Layout layout) const {
   offer.inputs.resize(v.inputs(), Layout::plain);
   offer.outputs = {layout};
-  if (stages) return stages->add_to(offer);
+  if (stages) return stages->add_to(offer, v.machine());
   for (std::size_t i = base_inputs(v.node()); i < v.inputs(); ++i) {
     if (add && *add == i)
       offer.inputs[i] = layout;

@@ -64,9 +64,10 @@ Shape2 shape_of(const NodeView& v) {
 
 /// Everything that running needs; made once, shared by threads.
 struct Matrices {
+  explicit Matrices(const Machine& machine) : main(machine, 0, 0, 1), tail(main) {}
+
   Shape2 shape;
-  Product main{0, 0, 1},
-      tail{0, 0, 1};  ///< tail: the last columns, fewer than a vector, of a right operand read in place
+  Product main, tail;  ///< tail: the last columns, fewer than a vector, of a right operand read in place
   bool has_tail = false;
   enum class Right { packed, in_place, pack } right = Right::packed;
   bool pack_left = false;
@@ -80,8 +81,9 @@ struct Matrices {
 
 std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-Product product_of(const Shape2& s, std::int64_t columns, std::int64_t a_row, bool b_in_place, bool staged) {
-  auto p = gemm::plain_product(s.rows, s.depth, columns, a_row, s.columns);
+Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns, std::int64_t a_row,
+                   bool b_in_place, bool staged) {
+  auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, s.columns);
   if (b_in_place && !s.transpose_b) p.dots = false;
   const auto a_matrix = s.rows * a_row, b_matrix = b_in_place ? s.depth * s.columns : p.packed_floats();
   auto c_rows = s.rows;
@@ -195,16 +197,16 @@ bool per_column(const NodeView& v, std::int64_t columns) {
 }
 
 /// Reading B's rows where they lie saves a pass, but they are far apart in memory.
-bool better_in_place(const Shape2& s) {
-  const auto lanes = gemm::tiles().lanes;
-  if (s.transpose_b) return Product(s.depth, s.columns, s.depth).dots;
+bool better_in_place(const Machine& machine, const Shape2& s) {
+  const auto lanes = gemm::lanes_of(machine.isa());
+  if (s.transpose_b) return Product(machine, s.depth, s.columns, s.depth).dots;
   if (s.columns < lanes) return false;
   if (s.rows <= 4) return true;
   return s.columns % lanes == 0 && s.rows <= 256 && s.depth * s.columns <= 16384 && s.columns % 512 != 0;
 }
 
 Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
-  Matrices m;
+  Matrices m(v.machine());
   m.shape = shape_of(v);
   const auto& s = m.shape;
   m.epilogue = std::move(epilogue);
@@ -216,18 +218,18 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
   m.pack_left = s.transpose_a && s.depth > 1;
   m.left_row = m.pack_left ? round_up(s.depth) : s.depth;
   if (m.pack_left) m.left_at = take(s.a_count * s.rows * m.left_row);
-  m.right = v.constant(1)        ? Matrices::Right::packed
-            : better_in_place(s) ? Matrices::Right::in_place
-                                 : Matrices::Right::pack;
-  const auto lanes = gemm::tiles().lanes;
+  m.right = v.constant(1)                     ? Matrices::Right::packed
+            : better_in_place(v.machine(), s) ? Matrices::Right::in_place
+                                              : Matrices::Right::pack;
+  const auto lanes = gemm::lanes_of(v.machine().isa());
   const bool in_place = m.right == Matrices::Right::in_place;
   const auto tail = in_place && !s.transpose_b ? s.columns % lanes : 0;
-  m.main = product_of(s, s.columns - tail, m.left_row, in_place, m.epilogue.stages != nullptr);
+  m.main = product_of(v.machine(), s, s.columns - tail, m.left_row, in_place, m.epilogue.stages != nullptr);
   m.main.finish = m.epilogue.finish;
   if (m.right == Matrices::Right::pack) m.right_at = take(s.b_count * m.main.packed_floats());
   if (tail != 0) {
     m.has_tail = true;
-    m.tail = product_of(s, tail, m.left_row, false, m.epilogue.stages != nullptr);
+    m.tail = product_of(v.machine(), s, tail, m.left_row, false, m.epilogue.stages != nullptr);
     m.tail.finish = m.epilogue.finish;
     m.tail_at = take(s.b_count * m.tail.packed_floats());
   }
@@ -246,9 +248,9 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
 double pack_cost(const Matrices& m) {
   const auto& s = m.shape;
   if (m.right != Matrices::Right::pack && !m.has_tail) return 0;
-  const std::int64_t width = 2 * gemm::tiles().lanes,
+  const std::int64_t width = 2 * m.main.panels.lanes,
                      panels = m.has_tail ? 1 : (s.columns + width - 1) / width;
-  return 0.006 * static_cast<double>(s.b_count * s.depth * panels);
+  return 0.006 * static_cast<double>(s.b_count * s.depth * panels) / m.main.machine->rates.native;
 }
 
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
@@ -281,11 +283,12 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   if (!epilogue) return answers.refuse("native", "{}", why);
   Matrices m = matrices_of(v, std::move(*epilogue));
   Offer o;
-  o.label = fmt::format("native_gemm_{}_f32", name_of(effective_isa()));
+  o.label = fmt::format("native_gemm_{}_f32", name_of(v.machine().isa()));
   m.epilogue.add_to(o, v, Layout::plain);
   o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float);
   o.cost += m.main.microseconds() + (m.has_tail ? m.tail.microseconds() : 0) +
-            move_cost(4.0 * static_cast<double>(m.scratch)) - move_cost(0) + pack_cost(m);
+            move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch)) - move_cost(v.machine(), 0) +
+            pack_cost(m);
   if (m.right == Matrices::Right::packed) o.consumed.push_back(1);
   if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();

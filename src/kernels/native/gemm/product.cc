@@ -14,12 +14,12 @@
 namespace lamina::gemm {
 namespace {
 
-/// What one task reads of B over and over: a part of L2.
-constexpr std::int64_t kBlockBytes = 512 << 10;
+/// What one task reads of B over and over.
+std::int64_t block_bytes(const Machine& m) { return static_cast<std::int64_t>(m.l2 / 4); }
 /// k of the rows of a strip and of a panel that are read together.
 constexpr std::int64_t kDepthBlock = 2048;
-/// A's part of a strip, and C's where an epilogue follows: a part of L1.
-constexpr std::int64_t kStripBytes = 24 << 10;
+/// A's part of a strip, and C's where an epilogue follows.
+std::int64_t strip_bytes(const Machine& m) { return static_cast<std::int64_t>(m.l1 / 2); }
 /// Packing: of a piece that a thread takes, and of rows that are read together.
 constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
 constexpr double kTaskMicroseconds = 40;
@@ -27,10 +27,9 @@ constexpr double kTaskMicroseconds = 40;
 constexpr std::int64_t kMostChunks = 4096;
 /// Of B when it is read once.
 constexpr double kBytesPerMicrosecond = 20000;
-/// What lies in L1.
-constexpr double kNearestBytes = 32 << 10;
-/// What lies in L2 from one run to the next.
-constexpr double kNearBytes = 1 << 20;
+/// What lies in L1 beside the rest, and in L2 from one run to the next.
+double nearest_bytes(const Machine& m) { return static_cast<double>(m.l1) * 2 / 3; }
+double near_bytes(const Machine& m) { return static_cast<double>(m.l2) / 2; }
 /// Start and end of a tile, and moving on to its next segment, per row.
 constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
 /// Of several products of one row, each.
@@ -40,23 +39,9 @@ constexpr double kSharing = 1.25;
 /// Start of a program of stages.
 constexpr double kStageMicroseconds = 0.035;
 
-/// Multiply-adds per microsecond of one thread, roughly.
-double rate() {
-  switch (effective_isa()) {
-    case Isa::avx512:
-      return 80000;
-    case Isa::avx2:
-      return 45000;
-    case Isa::sse41:
-      break;
-  }
-  return 14000;
-}
-
 /// Cycles per row of A, roughly: broadcasts against vectors along k, whose lanes are summed at the end.
-bool better_as_dots(std::int64_t depth, std::int64_t columns, std::int64_t run) {
-  if (columns > dots().columns || columns == 0 || depth == 0) return false;
-  const std::int64_t lanes = tiles().lanes;
+bool better_as_dots(std::int64_t lanes, std::int64_t depth, std::int64_t columns, std::int64_t run) {
+  if (columns > dot_shape(static_cast<int>(lanes)).columns || columns == 0 || depth == 0) return false;
   const auto broadcast = static_cast<double>(depth * ceil_div(columns, lanes)) * 0.6;
   const auto vectors = static_cast<double>(depth / run * ceil_div(run, lanes) * columns) * 0.6;
   return vectors + 4.0 * static_cast<double>(columns) < broadcast;
@@ -96,9 +81,9 @@ void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, st
 }
 
 /// What so many rows cost, in rows: few of them leave multiply-adds waiting, and calls cost something.
-double cost_of_rows(std::int64_t rows) {
+double cost_of_rows(const TileShape& shape, std::int64_t rows) {
   if (rows == 0) return 0;
-  const std::int64_t most = tiles().rows[2], parts = ceil_div(rows, most);
+  const std::int64_t most = shape.rows[2], parts = ceil_div(rows, most);
   double sum = 0;
   for (std::int64_t part = 0, first = 0; part < parts; ++part) {
     const auto count = (rows - first) / (parts - part);
@@ -109,12 +94,13 @@ double cost_of_rows(std::int64_t rows) {
 }
 
 /// Rows of the strips that a line of `width` points is cut into; what is left is done apart.
-std::int64_t best_rows(std::int64_t width) {
-  const std::int64_t most = std::min<std::int64_t>(width, tiles().rows[1]);
+std::int64_t best_rows(const TileShape& shape, std::int64_t width) {
+  const std::int64_t most = std::min<std::int64_t>(width, shape.rows[1]);
   std::int64_t best = most;
   double least = 1e300;
   for (std::int64_t rows = most; rows >= std::min<std::int64_t>(most, 4); --rows) {
-    const double cost = static_cast<double>(width / rows) * cost_of_rows(rows) + cost_of_rows(width % rows);
+    const double cost =
+        static_cast<double>(width / rows) * cost_of_rows(shape, rows) + cost_of_rows(shape, width % rows);
     if (cost < least) least = cost, best = rows;
   }
   return best;
@@ -122,19 +108,22 @@ std::int64_t best_rows(std::int64_t width) {
 
 }  // namespace
 
-Panels panels_of(std::int64_t columns, std::int64_t depth) {
+Panels panels_of(std::int64_t lanes, std::int64_t columns, std::int64_t depth) {
   Panels p;
   p.columns = columns;
   p.depth = depth;
-  p.lanes = tiles().lanes;
+  p.lanes = lanes;
   const auto vectors = ceil_div(columns, p.lanes);
   p.first = vectors == 1 ? 1 : vectors % 2 == 0 ? 2 : 3;
   p.count = vectors == 0 ? 0 : 1 + (vectors - p.first) / 2;
   return p;
 }
 
-Product::Product(std::int64_t depth, std::int64_t columns, std::int64_t run)
-    : panels(panels_of(columns, depth)), dots(better_as_dots(depth, columns, run)) {}
+Product::Product(const Machine& on, std::int64_t depth, std::int64_t columns, std::int64_t run)
+    : machine(&on),
+      shape(tile_shape(lanes_of(on.isa()))),
+      panels(panels_of(shape.lanes, columns, depth)),
+      dots(better_as_dots(shape.lanes, depth, columns, run)) {}
 
 void Product::pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row,
                    std::int64_t column, float* to) const {
@@ -204,12 +193,15 @@ void Product::add_region(Region region, const std::vector<Segment>& list) {
 
 void Product::cut_strips() {
   strips = {};
-  const auto most = static_cast<std::int64_t>(tiles().rows[1]);
-  auto repeats = kStripBytes / (4 * most * std::max<std::int64_t>(1, panels.depth));
+  const std::int64_t most = shape.rows[1];
+  auto repeats = strip_bytes(*machine) / (4 * most * std::max<std::int64_t>(1, panels.depth));
   if (staged)
-    repeats =
-        std::min(repeats, kStripBytes / (4 * most * std::min(block * 2 * panels.lanes, panels.columns)));
-  for (const auto& r : regions) strips.add(Cut(r, best_rows, std::clamp<std::int64_t>(repeats, 1, 64)));
+    repeats = std::min(
+        repeats, strip_bytes(*machine) / (4 * most * std::min(block * 2 * panels.lanes, panels.columns)));
+  for (const auto& r : regions)
+    strips.add(Cut(
+        r, [this](std::int64_t width) { return best_rows(shape, width); },
+        std::clamp<std::int64_t>(repeats, 1, 64)));
 }
 
 void Product::cut_chunks(double rows) {
@@ -249,19 +241,21 @@ double Product::multiply_adds() const {
 /// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
 /// costs.
 double Product::microseconds(Family family) const {
-  const double call = cost_of(family, 0),
+  const double call = cost_of(*machine, family, 0),
                products = static_cast<double>(groups) * static_cast<double>(batches.count());
   const auto b_floats = static_cast<double>(packed_floats()) * products;
   if (points() == 1) {  // B is read once: memory decides, or L2
-    const double share = b_floats * sizeof(float) < kNearBytes ? 0.2 : 0.9;
-    return call + kProductMicroseconds * (products - 1) +
-           share * (cost_of(Family::matmul_row, b_floats) - cost_of(Family::matmul_row, 0));
+    const double share = b_floats * sizeof(float) < near_bytes(*machine) ? 0.2 : 0.9;
+    return call + kProductMicroseconds / machine->rates.calls * (products - 1) +
+           share *
+               (cost_of(*machine, Family::matmul_row, b_floats) - cost_of(*machine, Family::matmul_row, 0));
   }
   double work = 0, tiles_run = 0, segments_run = 0;
-  const std::int64_t least_rows = panels.count <= 1                                     ? 4
-                                  : b_floats * sizeof(float) > kNearestBytes * products ? 3
-                                                                                        : 1;
-  const auto most = static_cast<std::int64_t>(dots ? gemm::dots().rows[panels.columns] : tiles().rows[2]);
+  const std::int64_t least_rows = panels.count <= 1                                               ? 4
+                                  : b_floats * sizeof(float) > nearest_bytes(*machine) * products ? 3
+                                                                                                  : 1;
+  const auto most =
+      static_cast<std::int64_t>(dots ? dot_shape(shape.lanes).rows[panels.columns] : shape.rows[2]);
   for (std::size_t i = 0; i < regions.size(); ++i) {
     const auto cut = regions[i].cut;
     const auto from = cuts[cut], to = cuts[cut + static_cast<std::size_t>(depth_blocks)];
@@ -288,9 +282,10 @@ double Product::microseconds(Family family) const {
       groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
   const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
   const double shared = threads_here() > 1 ? kSharing : 1;
+  const double around =
+      staging + steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run);
   return call + shared * products *
-                    (cost_of(family, work * columns) - call + staging +
-                     steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run));
+                    (cost_of(*machine, family, work * columns) - call + around / machine->rates.native);
 }
 
 void Product::divide() {
@@ -298,19 +293,22 @@ void Product::divide() {
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
   const double row_us =
-      multiply_adds() / rate() * static_cast<double>(panels.padded_columns()) /
+      (cost_of(*machine, Family::native_gemm, multiply_adds()) - cost_of(*machine, Family::native_gemm, 0)) *
+      static_cast<double>(panels.padded_columns()) /
       static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
       together;  // of one panel
-  const double total_us = together * static_cast<double>(panel_count) *
-                          std::max(row_us * static_cast<double>(points()),
-                                   static_cast<double>(panel_bytes) / kBytesPerMicrosecond);
+  const double total_us =
+      together * static_cast<double>(panel_count) *
+      std::max(row_us * static_cast<double>(points()),
+               static_cast<double>(panel_bytes) / (kBytesPerMicrosecond * machine->rates.memory));
   const auto cut = [&](std::int64_t most) {
     blocks = ceil_div(panel_count, std::clamp<std::int64_t>(most, 1, panel_count));
     block = ceil_div(panel_count, blocks);
     blocks = ceil_div(panel_count, block);
   };
-  const bool few_rows = points() <= tiles().rows[1];  // panels are read once, several together
-  cut(few_rows ? std::max<std::int64_t>(4, kBlockBytes / panel_bytes / 4 * 4) : kBlockBytes / panel_bytes);
+  const bool few_rows = points() <= shape.rows[1];  // panels are read once, several together
+  cut(few_rows ? std::max<std::int64_t>(4, block_bytes(*machine) / panel_bytes / 4 * 4)
+               : block_bytes(*machine) / panel_bytes);
   cut_strips();
   const auto wanted = std::min(8.0, total_us / kWorthAThread) / together / static_cast<double>(blocks);
   cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
@@ -320,15 +318,15 @@ void Product::divide() {
   const double missing =
       wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);
   if (missing >= 2) cut(static_cast<std::int64_t>(static_cast<double>(block) / missing));
-  rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= kNearBytes;
+  rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= near_bytes(*machine);
   tasks = have() * blocks;
   grain = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(tasks) / (total_us + 1e-9)));
 }
 
-Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,
-                      std::int64_t c_row) {
-  Product p(depth, columns, depth);
+Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
+                      std::int64_t a_row, std::int64_t c_row) {
+  Product p(machine, depth, columns, depth);
   Region region;
   region.width = rows;
   region.a_step = a_row;

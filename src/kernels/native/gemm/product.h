@@ -20,7 +20,7 @@ class StageRun;
 
 namespace lamina::gemm {
 
-/// How the columns of B are cut into panels, for effective_isa().
+/// How the columns of B are cut into panels.
 struct Panels {
   std::int64_t columns = 0, depth = 0;
   std::int64_t lanes = 1, first = 1;  ///< floats in a vector; vectors of the first panel
@@ -32,13 +32,14 @@ struct Panels {
   std::int64_t padded_columns() const { return column(count); }
   std::int64_t floats() const { return offset(count); }
 };
-Panels panels_of(std::int64_t columns, std::int64_t depth);
+Panels panels_of(std::int64_t lanes, std::int64_t columns, std::int64_t depth);
 
 /// Everything about a product but the data. With few columns, B is packed as one list of k per column and
 /// vectors run along k (dots.h).
 struct Product {
-  /// `run`: how many floats of k lie together in A, which decides about vectors along k.
-  Product(std::int64_t depth, std::int64_t columns, std::int64_t run);
+  /// `run`: how many floats of k lie together in A, which decides about vectors along k. The machine outlives
+  /// the product.
+  Product(const Machine& machine, std::int64_t depth, std::int64_t columns, std::int64_t run);
 
   /// Packs rows [first, first + count) of one group's B: b[k][j] = from[(k - first) * row + j * column].
   void pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row, std::int64_t column,
@@ -56,6 +57,8 @@ struct Product {
   /// Estimated, on one thread; without epilogue and packing.
   double microseconds(Family family = Family::native_gemm) const;
 
+  const Machine* machine;
+  TileShape shape;
   Panels panels;
   bool dots = false;
   std::vector<Segment> segments;
@@ -87,8 +90,8 @@ struct Product {
 
 /// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B; rows of C are `c_row`
 /// apart. Not yet divided.
-Product plain_product(std::int64_t rows, std::int64_t depth, std::int64_t columns, std::int64_t a_row,
-                      std::int64_t c_row);
+Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
+                      std::int64_t a_row, std::int64_t c_row);
 
 struct Operands {
   const float* a;

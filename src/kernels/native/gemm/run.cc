@@ -107,17 +107,18 @@ class Task {
   void run_panels(std::int64_t rows) {
     const Panels& panels = p_.panels;
     auto panel = first_panel_;
-    if (panels.vectors(panel) != 2) run_rows(rows, panel, 1, 1, tiles_.rows[panels.vectors(panel)]), ++panel;
+    if (panels.vectors(panel) != 2)
+      run_rows(rows, panel, 1, 1, tiles_.shape.rows[panels.vectors(panel)]), ++panel;
     if (panel == last_panel_) return;
     // Small panels stay in L1: then fewer rows by more panels write C line after line.
-    const bool flat = tiles_.flat != 0 && rows > tiles_.flat && panels.depth <= kFlatDepth;
-    const std::int64_t together = tiles_.panels[flat ? tiles_.flat : rows];
+    const bool flat = tiles_.shape.flat != 0 && rows > tiles_.shape.flat && panels.depth <= kFlatDepth;
+    const std::int64_t together = tiles_.shape.panels[flat ? tiles_.shape.flat : rows];
     if (together != 0) {
       const auto steps = (last_panel_ - panel) / together;
-      if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.flat : rows);
+      if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.shape.flat : rows);
       panel += steps * together;
     }
-    if (panel != last_panel_) run_rows(rows, panel, 1, last_panel_ - panel, tiles_.rows[2]);
+    if (panel != last_panel_) run_rows(rows, panel, 1, last_panel_ - panel, tiles_.shape.rows[2]);
   }
 
   /// A strip's rows, in near equal parts of at most `most`, by `steps` groups of `together` panels: set after
@@ -160,7 +161,7 @@ class Task {
   }
 
   void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {
-    if (together > 1 && tiles_.panels[rows] == together) return tiles_.wide[rows](tile_);
+    if (together > 1 && tiles_.shape.panels[rows] == together) return tiles_.wide[rows](tile_);
     const auto steps = tile_.steps;
     tile_.steps = steps * together;
     tiles_.kernels[vectors][rows](tile_);
@@ -170,7 +171,7 @@ class Task {
   void run_dots(const Strip& strip) {
     const Dots& dots = gemm::dots();
     const auto columns = static_cast<std::size_t>(p_.panels.columns);
-    const std::int64_t most = dots.rows[columns];
+    const std::int64_t most = dots.shape.rows[columns];
     DotTile t;
     t.segments = tile_.segments;
     t.segment_count = tile_.segment_count;

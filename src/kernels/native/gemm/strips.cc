@@ -4,7 +4,8 @@
 namespace lamina::gemm {
 namespace {}  // namespace
 
-Cut::Cut(const Region& r, std::int64_t rows_of_length(std::int64_t), std::int64_t most_sets)
+Cut::Cut(const Region& r, const std::function<std::int64_t(std::int64_t)>& rows_of_length,
+         std::int64_t most_sets)
     : down(r.width < 6 && r.lines > r.width),
       length(down ? r.lines : r.width),
       others(down ? r.width : r.lines),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace lamina::gemm {
@@ -29,7 +30,8 @@ struct Strip {
 /// where lines have several sets, else all sets of the group at once, and the rests of the group last.
 struct Cut {
   /// `most`: sets of a strip.
-  Cut(const Region& region, std::int64_t rows_of_length(std::int64_t), std::int64_t most);
+  Cut(const Region& region, const std::function<std::int64_t(std::int64_t)>& rows_of_length,
+      std::int64_t most);
 
   std::int64_t lines_of(std::int64_t group) const { return std::min(together, others - group * together); }
   /// Strips of a group of so many lines, without and with that of the rests.

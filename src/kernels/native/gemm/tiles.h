@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/native/gemm/finish.h"
+#include "kernels/native/gemm/shape.h"
 
 namespace lamina::gemm {
 
@@ -45,24 +46,18 @@ struct Tile {
 
 using Kernel = void (*)(const Tile&);
 
-inline constexpr int kMostRows = 14;
-inline constexpr int kMostVectors = 3;
-
 /// The micro-kernels of one instruction set.
 struct Tiles {
-  int lanes;                                        ///< floats in a vector
-  int rows[kMostVectors + 1];                       ///< most rows of a kernel, by vectors of its panel
+  TileShape shape;
   Kernel kernels[kMostVectors + 1][kMostRows + 1];  ///< [vectors][rows]
-  Kernel wide[kMostRows + 1];  ///< by rows, of several panels of two vectors at once; null: none
-  int panels[kMostRows + 1];   ///< how many these take
-  int flat;                    ///< rows of the wide kernel that is best when its panels stay in L1, or 0
+  Kernel wide[kMostRows + 1];  ///< by rows, of shape.panels panels of two vectors at once
   /// to[k][j] = from[j * from_row + k] for k < depth, j < columns; rows of `to` are `to_row` floats apart.
   /// Columns up to a whole vector are filled with zeros.
   void (*pack_transposed)(const float* from, std::int64_t from_row, std::int64_t depth, std::int64_t columns,
                           float* to, std::int64_t to_row);
 };
 
-/// Those of effective_isa().
+/// Those that this process runs.
 const Tiles& tiles();
 
 }  // namespace lamina::gemm

@@ -37,6 +37,7 @@ using V = hn::Vec<D>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d);
 constexpr bool kManyRegisters = kLanes == 16;
+constexpr gemm::TileShape kShape = gemm::tile_shape(static_cast<int>(kLanes));
 /// k per turn of a kernel's loop: fewer instructions that are not multiply-adds, which count where two
 /// threads share a core.
 constexpr int kUnroll = HWY_TARGET <= HWY_AVX2 ? 4 : 1;
@@ -296,37 +297,23 @@ void fill(gemm::Tiles& t) {
   }
 }
 
-template <int R, int P>
-void set_wide(gemm::Tiles& t) {
-  t.wide[R] = kernel<R, 2, P>;
-  t.panels[R] = P;
+template <int R>
+void fill_wide(gemm::Tiles& t) {
+  if constexpr (R > 0) {
+    if constexpr (constexpr int kPanels = kShape.panels[R]; kPanels > 1) t.wide[R] = kernel<R, 2, kPanels>;
+    fill_wide<R - 1>(t);
+  }
 }
 
 }  // namespace
 
 gemm::Tiles make_gemm_tiles() {
   gemm::Tiles t{};
-  t.lanes = static_cast<int>(kLanes);
-  constexpr int kOne = kManyRegisters ? 14 : 12, kTwo = kManyRegisters ? 14 : 6,
-                kThree = kManyRegisters ? 7 : 4;
-  t.rows[1] = kOne;
-  t.rows[2] = kTwo;
-  t.rows[3] = kThree;
-  fill<kOne, 1>(t);
-  fill<kTwo, 2>(t);
-  fill<kThree, 3>(t);
-  set_wide<1, 4>(t);  // few rows: more panels make up for it
-  if constexpr (kManyRegisters) {
-    set_wide<2, 4>(t);
-    set_wide<3, 4>(t);
-    set_wide<4, 2>(t);
-    set_wide<5, 2>(t);
-    set_wide<6, 2>(t);
-    t.flat = 6;
-  } else {
-    set_wide<2, 2>(t);
-    set_wide<3, 2>(t);
-  }
+  t.shape = kShape;
+  fill<kShape.rows[1], 1>(t);
+  fill<kShape.rows[2], 2>(t);
+  fill<kShape.rows[3], 3>(t);
+  fill_wide<gemm::kMostRows>(t);
   t.pack_transposed = pack_transposed;
   return t;
 }

@@ -94,7 +94,7 @@ Offer offer_of(const NodeView& v, std::string label) {
   o.label = std::move(label);
   o.inputs.assign(v.inputs(), Layout::plain);
   o.outputs = {Layout::plain};
-  o.cost = cost_of(Family::copy, 0,
+  o.cost = cost_of(v.machine(), Family::copy, 0,
                    2.0 * static_cast<double>(whole_bytes(v.element(0)) * element_count(v.out_dims()))) +
            static_cast<double>(element_count(v.dims(1))) / 500;
   return o;
@@ -128,8 +128,9 @@ void offer_slices(const NodeView& v, const Slices& s, Answers& answers) {
   if (v.inputs() > 2) o.consumed = {2};
   if (auto runs = known_runs(s, v.constant(1))) {
     o.consumed.push_back(1);
-    o.cost = std::min(o.cost, cost_of(Family::copy, 0, 2.0 * static_cast<double>(s.total() * s.inner)) +
-                                  static_cast<double>(runs->count()) / 200);
+    o.cost = std::min(o.cost,
+                      cost_of(v.machine(), Family::copy, 0, 2.0 * static_cast<double>(s.total() * s.inner)) +
+                          static_cast<double>(runs->count()) / 200);
     o.make = [runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([runs](const RunArgs& args) {
         runs->run(static_cast<const std::byte*>(args.in[0]), static_cast<std::byte*>(args.out[0]), true);

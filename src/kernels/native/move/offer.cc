@@ -76,7 +76,7 @@ void offer_movement(const NodeView& v, Answers& answers) {
     double moved = 0;
     for (std::size_t i = 0; i < v.outputs(); ++i)
       moved += 2.0 * static_cast<double>(element_count(v.out_dims(i)) * bytes);
-    o.cost = move_cost(moved) * (v.node().op.is<Transpose>() ? 2 : 1);
+    o.cost = move_cost(v.machine(), moved) * (v.node().op.is<Transpose>() ? 2 : 1);
     if (layout == Layout::channels_last && slices_channels(v.node().op)) {
       for (std::size_t i = 0; i < v.inputs(); ++i)
         if (!is_parameter(v.node().op, i)) o.wide_inputs.push_back(i);

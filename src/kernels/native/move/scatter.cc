@@ -232,7 +232,7 @@ void offer_scattering(const NodeView& v, Answers& answers) {
   const auto moved = static_cast<double>(code.data_bytes + 2 * code.pieces * code.inner * code.bytes);
   if (auto runs = known_runs(code, v.constant(1))) {
     o.consumed.push_back(1);
-    o.cost = cost_of(Family::copy, 0, moved) + static_cast<double>(runs->count()) / 200;
+    o.cost = cost_of(v.machine(), Family::copy, 0, moved) + static_cast<double>(runs->count()) / 200;
     o.make = [code, runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([code, runs](const RunArgs& args) {
         copy_data(code, args);
@@ -240,7 +240,7 @@ void offer_scattering(const NodeView& v, Answers& answers) {
       });
     };
   } else {
-    o.cost = cost_of(Family::scalar, static_cast<double>(code.pieces * (code.inner + 8)), moved);
+    o.cost = cost_of(v.machine(), Family::scalar, static_cast<double>(code.pieces * (code.inner + 8)), moved);
     o.make = [code, run](MakeContext&) {
       return executable([code, run](const RunArgs& args) { run(code, args, args.in[1]); });
     };

@@ -174,7 +174,8 @@ void offer_topk(const NodeView& v, Answers& answers) {
     o.outputs.assign(v.outputs(), layout);
     if (v.constant(1)) o.consumed = {1};
     o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.tasks * c.size) * sizeof(std::int32_t);
-    o.cost = cost_of(c.k == 1 && v.element(0) == ElementType::f32 ? Family::vector_light : Family::scalar,
+    o.cost = cost_of(v.machine(),
+                     c.k == 1 && v.element(0) == ElementType::f32 ? Family::vector_light : Family::scalar,
                      work, 4 * count);
     o.make = [c, run](MakeContext&) { return executable([c, run](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));

@@ -125,7 +125,7 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     c.scale = static_cast<float>(op.alpha / area);
     c.beta = static_cast<float>(op.beta);
     Offer o;
-    o.label = fmt::format("native_lrn_{}_f32", name_of(effective_isa()));
+    o.label = fmt::format("native_lrn_{}_f32", name_of(v.machine().isa()));
     o.inputs = {layout, Layout::plain};
     o.outputs = {layout};
     o.consumed = {1};
@@ -136,9 +136,9 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     const bool root = op.beta == 0.75 || op.beta == 0.5 || op.beta == 1;
     const auto windows = count * static_cast<double>(c.axes.size()) * static_cast<double>(op.size);
     // oneDNN's is a little faster where vectors are short.
-    o.cost = cost_of(Family::vector_light, windows + 4 * count, 8 * count) *
-                 (effective_isa() == Isa::avx512 ? 1 : 3) +
-             (root ? 0 : cost_of(Family::vector_math, 2 * count));
+    o.cost = cost_of(v.machine(), Family::vector_light, windows + 4 * count, 8 * count) *
+                 (v.machine().isa() == Isa::avx512 ? 1 : 3) +
+             (root ? 0 : cost_of(v.machine(), Family::vector_math, 2 * count));
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -164,7 +164,7 @@ void offer_in(const NodeView& v, Layout layout, Answers& answers) {
   auto code = std::make_shared<Normalization>();
   if (const auto ok = describe(v, layout, *code); !ok) return answers.refuse("native", "{}", ok.reason());
   Offer o;
-  o.label = fmt::format("native_{}_{}_f32", short_name(v.node().op), name_of(effective_isa()));
+  o.label = fmt::format("native_{}_{}_f32", short_name(v.node().op), name_of(v.machine().isa()));
   o.inputs.assign(v.inputs(), Layout::plain);
   o.inputs[0] = layout;
   o.outputs = {layout};
@@ -175,13 +175,13 @@ void offer_in(const NodeView& v, Layout layout, Answers& answers) {
   if (code->bias.valid()) o.consumed.push_back(2);
   o.scratch = plan_normalize(*code);
   const auto count = static_cast<double>(element_count(v.dims(0)));
-  o.cost = cost_of(Family::vector_light, 3 * count, 12 * count) +
+  o.cost = cost_of(v.machine(), Family::vector_light, 3 * count, 12 * count) +
            0.02 * static_cast<double>(code->outer * code->columns / code->fold);
   std::string why;
   if (axes_in_1) {  // the operators that may have an epilogue
     code->stages = StageProgram::of_epilogue(v, layout, why);
     if (code->stages)
-      code->stages->add_to(o);
+      code->stages->add_to(o, v.machine());
     else
       o.stages = 0;
   }

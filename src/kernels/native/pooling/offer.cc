@@ -134,19 +134,19 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   if (!code->rows)
     return answers.refuse("native", "{}: no vector code for {}", name_of(layout), name_of(v.element(0)));
   Offer o = offer_of(v, layout,
-                     fmt::format("native_{}pool_{}_{}", code->mean ? "avg" : "max", name_of(effective_isa()),
-                                 name_of(v.element(0))));
+                     fmt::format("native_{}pool_{}_{}", code->mean ? "avg" : "max",
+                                 name_of(v.machine().isa()), name_of(v.element(0))));
   const auto bytes = whole_bytes(v.element(0));
   const auto moved = static_cast<double>(bytes * (element_count(v.dims(0)) + element_count(v.out_dims())));
   // oneDNN's poolings are as fast, but its maxima begin with the lowest finite number: -inf gets lost.
   const double work = pooling::work_of(*code) * static_cast<double>(bytes) / 4;
   const bool slow = layout == Layout::plain ? code->stride > 2 : code->channels < 4;
-  o.cost = slow ? cost_of(Family::scalar, pooling::work_of(*code), moved)
-                : cost_of(Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 3 : 1) *
+  o.cost = slow ? cost_of(v.machine(), Family::scalar, pooling::work_of(*code), moved)
+                : cost_of(v.machine(), Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 3 : 1) *
                       (code->mean ? 1.05 : 0.95);
   // Windows of pixels come from the cache; those along a line begin anywhere.
   const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
-  if (!slow) o.cost = std::max(o.cost, cost_of(Family::vector_light, work) * effort);
+  if (!slow) o.cost = std::max(o.cost, cost_of(v.machine(), Family::vector_light, work) * effort);
   if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(*code));
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
@@ -154,7 +154,7 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   if (out_bytes == bytes || (out_bytes > 0 && pixel <= pooling::kTile))
     code->stages = StageProgram::of_epilogue(v, layout, why);
   if (code->stages) {
-    code->stages->add_to(o);
+    code->stages->add_to(o, v.machine());
     code->out_bytes = out_bytes;
   } else {
     o.stages = 0;
@@ -173,7 +173,7 @@ void offer_planes(const NodeView& v, const Windows& described, Answers& answers)
   code->with_indices = v.outputs() > 1;
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
-  o.cost = cost_of(Family::scalar, pooling::work_of(*code));
+  o.cost = cost_of(v.machine(), Family::scalar, pooling::work_of(*code));
   o.make = [code, run](MakeContext&) {
     return executable([code, run](const RunArgs& args) { run(*code, args); });
   };

@@ -213,7 +213,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   code.activations = activations_of(form, code.sizes.directions);
 
   Offer o;
-  o.label = fmt::format("native_{}_{}_f32", form.name(), name_of(effective_isa()));
+  o.label = fmt::format("native_{}_{}_f32", form.name(), name_of(v.machine().isa()));
   o.inputs.assign(v.inputs(), Layout::plain);
   o.outputs.assign(v.outputs(), Layout::plain);
   Constants constants;
@@ -229,8 +229,9 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   const auto& s = code.sizes;
   o.scratch = s.task_bytes * static_cast<std::size_t>(s.tasks);
   const auto steps = static_cast<double>(s.batch * s.time * s.directions);
-  o.cost = cost_of(Family::matmul_row, steps * static_cast<double>((s.input + s.hidden) * s.width)) +
-           cost_of(Family::vector_math, steps * static_cast<double>(s.width));
+  o.cost =
+      cost_of(v.machine(), Family::matmul_row, steps * static_cast<double>((s.input + s.hidden) * s.width)) +
+      cost_of(v.machine(), Family::vector_math, steps * static_cast<double>(s.width));
   o.make = [code, constants](MakeContext& context) {
     auto made = std::make_shared<RecurrentCode>(code);
     made->weights = pack(constants, code.cell, code.sizes, context.weights);

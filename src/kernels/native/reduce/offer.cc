@@ -120,7 +120,7 @@ void offer_reduce(const NodeView& v, Answers& answers) {
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && (x.size() < 3 || v.out_dims().size() != x.size())) continue;
     Offer o;
-    o.label = fmt::format("native_reduce_{}_f32", name_of(effective_isa()));
+    o.label = fmt::format("native_reduce_{}_f32", name_of(v.machine().isa()));
     o.inputs = {layout, Layout::plain};
     o.outputs = {layout};
     o.consumed = {1};
@@ -128,7 +128,7 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     auto w = work_of(runs_of(x, flags, layout));
     if (w.inner.size() > kMostReduceAxes)
       return answers.refuse("native", "{} reduced axes apart from each other", w.inner.size());
-    o.cost = 2 * move_cost(4.0 * static_cast<double>(element_count(x)));
+    o.cost = 2 * move_cost(v.machine(), 4.0 * static_cast<double>(element_count(x)));
     if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.count());
     o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {

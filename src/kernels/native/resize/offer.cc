@@ -358,14 +358,14 @@ void offer_resize(const NodeView& v, Answers& answers) {
       }
       largest = std::max(largest, pass.elements_out());
       cost +=
-          cost_of(Family::vector_light, work_of(pass),
+          cost_of(v.machine(), Family::vector_light, work_of(pass),
                   static_cast<double>(bytes) *
                       static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
     }
     code.blend_bytes = (code.blend_bytes + 63) / 64 * 64;
     code.tasks = std::clamp<std::int64_t>(largest / kGrain, 1, 64);
     Offer o;
-    o.label = f32 ? fmt::format("native_resize_{}_f32", name_of(effective_isa()))
+    o.label = f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
                   : fmt::format("native_resize_{}", name_of(v.element(0)));
     o.inputs.assign(v.inputs(), Layout::plain);
     o.inputs[0] = layout;

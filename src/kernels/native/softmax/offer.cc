@@ -55,12 +55,13 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
     c.inner = c.size == 1 ? 1 : strides_of(x, layout)[axis];
     c.outer = static_cast<std::int64_t>(count) / (c.size * c.inner);
     Offer o;
-    o.label = fmt::format("native_softmax_{}_f32", name_of(effective_isa()));
+    o.label = fmt::format("native_softmax_{}_f32", name_of(v.machine().isa()));
     o.inputs = {layout};
     o.outputs = {layout};
     o.in_place = {{0, 0}};
     o.stages = 0;
-    o.cost = cost_of(Family::vector_math, static_cast<double>(count), 12.0 * static_cast<double>(count));
+    o.cost = cost_of(v.machine(), Family::vector_math, static_cast<double>(count),
+                     12.0 * static_cast<double>(count));
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

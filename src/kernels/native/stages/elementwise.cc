@@ -15,15 +15,16 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
     const auto program = StageProgram::of_elementwise(v, layout, why);
     if (!program) return answers.refuse("native", "{}", why);
     Offer o;
-    o.label = fmt::format("native_elementwise_{}_{}", name_of(effective_isa()), name_of(v.out_element()));
+    o.label = fmt::format("native_elementwise_{}_{}", name_of(v.machine().isa()), name_of(v.out_element()));
     o.inputs.assign(v.inputs(), Layout::plain);
     for (std::size_t i = 0; i < v.inputs(); ++i)
       if (!v.has(i)) o.consumed.push_back(i);
     o.outputs = {layout};
     for (const auto i : program->may_overwrite()) o.in_place.push_back({i, 0});
-    program->add_to(o);
+    program->add_to(o, v.machine());
     const double bytes = static_cast<double>(element_count(dims)) * bits_of(v.out_element()) / 8.0;
-    o.cost += cost_of(Family::vector_light, 0, bytes) - cost_of(Family::vector_light, 0);  // one call
+    o.cost += cost_of(v.machine(), Family::vector_light, 0, bytes) -
+              cost_of(v.machine(), Family::vector_light, 0);  // one call
     if (layout == Layout::channels_last) {
       o.wide_inputs = program->whole_inputs();
       o.wide_outputs = {0};

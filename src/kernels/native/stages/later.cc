@@ -60,7 +60,7 @@ std::vector<std::size_t> read_before(const Node& node, std::size_t kept) {
 
 double pass_cost(const NodeView& v) {
   const double bytes = static_cast<double>(element_count(v.out_dims()) * bits_of(v.out_element())) / 8;
-  return move_cost(2 * bytes) - move_cost(0) + far_cost(bytes);
+  return move_cost(v.machine(), 2 * bytes) - move_cost(v.machine(), 0) + far_cost(v.machine(), bytes);
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
@@ -83,7 +83,7 @@ Verdict complete(const NodeView& v, Offer& o) {
   if (o.outputs[0] != Layout::channels_last) o.wide_outputs.clear();
   o.stages = SIZE_MAX;
   o.label += "+stages";
-  o.cost += program->cost() + pass_cost(v);
+  o.cost += program->cost(v.machine()) + pass_cost(v);
   o.make = [program, make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
     return std::make_unique<LaterExecutable>(make(context), StagePass(program, context.output_row(), true));
   };

@@ -155,19 +155,19 @@ double StageProgram::cycles_per_element() const { return code_->cycles; }
 const std::vector<std::size_t>& StageProgram::may_overwrite() const { return code_->overwritable; }
 const std::vector<std::size_t>& StageProgram::whole_inputs() const { return code_->whole; }
 
-double StageProgram::cost() const {
+double StageProgram::cost(const Machine& machine) const {
   if (empty()) return 0;
   const double work = code_->cycles / kLightCycles * static_cast<double>(code_->total);
-  return cost_of(Family::vector_light, work, code_->bytes_read);
+  return cost_of(machine, Family::vector_light, work, code_->bytes_read);
 }
 
-void StageProgram::add_to(Offer& offer) const {
+void StageProgram::add_to(Offer& offer, const Machine& machine) const {
   for (const auto& input : code_->inputs) {
     if (offer.inputs.size() <= input.index) offer.inputs.resize(input.index + 1, Layout::plain);
     offer.inputs[input.index] = input.layout;
     if (input.consumed) offer.consumed.push_back(input.index);
   }
-  offer.cost += cost();
+  offer.cost += cost(machine);
 }
 
 }  // namespace lamina

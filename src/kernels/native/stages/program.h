@@ -9,7 +9,7 @@
 ///     const auto stages = StageProgram::of_epilogue(view, layout, why);   // layout of output 0
 ///     if (!stages) return answers.refuse("native", "{}", why);
 ///     Offer o;  o.inputs = ...; o.outputs = {layout}; o.cost = own cost;
-///     stages->add_to(o);   // layouts of the extra inputs, consumed constants, cost
+///     stages->add_to(o, v.machine());   // layouts of the extra inputs, consumed constants, cost
 ///
 ///     // at run time, in each task of parallel_for: one StageRun on the stack
 ///     StageRun run(*stages, args.in);
@@ -58,12 +58,12 @@ class StageProgram {
   /// Loops that run per piece.
   std::size_t loops() const;
   /// Estimated microseconds on one thread for the whole tensor, without moving the base result.
-  double cost() const;
+  double cost(const Machine& machine) const;
   /// Rough cycles per element, for the grain of a parallel_for.
   double cycles_per_element() const;
   /// Sets the layouts of the inputs that the program reads, marks those that it does not read as consumed,
   /// and adds its cost. `offer.inputs` is enlarged where needed.
-  void add_to(Offer& offer) const;
+  void add_to(Offer& offer, const Machine& machine) const;
   /// Inputs that the result may overwrite: dense, of the output's shape and bytes.
   const std::vector<std::size_t>& may_overwrite() const;
   /// Inputs of the output's shape, which may be slices of wider channels-last tensors.

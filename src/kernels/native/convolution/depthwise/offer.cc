@@ -38,22 +38,23 @@ double multiply_adds(const Geometry& g) {
   return static_cast<double>(g.images * g.out_points() * g.outputs) * static_cast<double>(g.taps());
 }
 
-double microseconds(const Geometry& g) {
+double microseconds(const Machine& machine, const Geometry& g) {
   const double bytes = 4.0 * static_cast<double>(g.images * (g.in_points() + g.out_points()) * g.outputs);
-  return cost_of(Family::native_depthwise, multiply_adds(g), bytes);
+  return cost_of(machine, Family::native_depthwise, multiply_adds(g), bytes);
 }
 
 /// Cuts the work: bands of lines whose input stays in L2, then vectors of channels.
-void divide(Depthwise& d) {
+void divide(const Machine& machine, Depthwise& d) {
   const auto& g = d.g;
-  const double total = microseconds(g), line_us = total / static_cast<double>(g.images * g.out[1]);
+  const double total = microseconds(machine, g), line_us = total / static_cast<double>(g.images * g.out[1]);
   const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
     number = (count + most - 1) / most;
     size = (count + number - 1) / number;
     number = (count + size - 1) / size;
   };
   const std::int64_t line_bytes = 4 * g.in[2] * g.outputs * g.stride[1];
-  const auto by_cache = std::max<std::int64_t>(4, (768 << 10) / std::max<std::int64_t>(1, line_bytes));
+  const auto by_cache = std::max<std::int64_t>(
+      4, static_cast<std::int64_t>(machine.l2 / 8 * 3) / std::max<std::int64_t>(1, line_bytes));
   cut(g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(40 / line_us) / 2 * 2, 2, by_cache),
       d.band, d.bands);
   // Small pictures of many channels: lines share input, channels do not.
@@ -150,9 +151,9 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
     const auto bias = to_floats(*v.constant(2));
     d.bias = depthwise::by_vectors(bias.data(), 1, d.g.outputs, d.kernels->lanes, bias.size() == 1);
   }
-  divide(d);
+  divide(v.machine(), d);
   Offer o;
-  o.label = fmt::format("native_depthwise_{}_f32", name_of(effective_isa()));
+  o.label = fmt::format("native_depthwise_{}_f32", name_of(v.machine().isa()));
   epilogue->add_to(o, v, Layout::channels_last);
   o.inputs[0] = Layout::channels_last;
   o.consumed.push_back(1);
@@ -160,7 +161,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   o.wide_inputs.push_back(0);
   if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
   o.wide_outputs.push_back(0);
-  o.cost += microseconds(d.g);
+  o.cost += microseconds(v.machine(), d.g);
   o.make = [d, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     if (const auto row = context.input_row(0)) d.in_row = row;
     if (const auto row = context.output_row()) d.out_row = row;

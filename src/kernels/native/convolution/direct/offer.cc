@@ -36,9 +36,9 @@ std::int64_t regions_of(const Geometry& g) {
   return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
 }
 
-Product product_of(const Geometry& g, const Source& s, bool staged) {
+Product product_of(const Machine& machine, const Geometry& g, const Source& s, bool staged) {
   const std::int64_t channels = g.inputs / g.groups;
-  Product p(g.taps() * channels, g.outputs / g.groups, run_length(g, s));
+  Product p(machine, g.taps() * channels, g.outputs / g.groups, run_length(g, s));
   p.groups = g.groups;
   p.a_group = channels * s.channel;
   const auto ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
@@ -104,7 +104,7 @@ double bytes_cost(const NodeView& v, Family family) {
   if (element_count(v.out_dims()) == static_cast<std::size_t>(v.out_dims()[1]))
     return 0;  // counted by the product
   const auto floats = element_count(v.dims(0)) + element_count(v.dims(1)) + element_count(v.out_dims());
-  return cost_of(family, 0, 4.0 * static_cast<double>(floats)) - cost_of(family, 0);
+  return cost_of(v.machine(), family, 0, 4.0 * static_cast<double>(floats)) - cost_of(v.machine(), family, 0);
 }
 
 std::string_view kind_of(const Geometry& g) {
@@ -142,9 +142,9 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (plain && (g.transposed || g.inputs / g.groups > 4)) continue;  // k would be scattered
     const auto columns = taps_as_columns(g);
     const Geometry h = with_columns(g, columns);
-    const auto product = product_of(h, source_of(h, layout, 0), !epilogue->registers_only());
+    const auto product = product_of(v.machine(), h, source_of(h, layout, 0), !epilogue->registers_only());
     Offer o;
-    o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(effective_isa()));
+    o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(v.machine().isa()));
     epilogue->add_to(o, v, Layout::channels_last);
     o.inputs[0] = layout;
     o.consumed.push_back(1);
@@ -155,13 +155,14 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (!plain) o.wide_inputs.push_back(0);
     if (columns == 1 && epilogue->add) o.wide_inputs.push_back(*epilogue->add);
     if (columns == 1) o.wide_outputs.push_back(0);
-    o.make = [g, h, columns, layout, epilogue = *epilogue, weights = *v.constant(1),
+    o.make = [&machine = v.machine(), g, h, columns, layout, epilogue = *epilogue, weights = *v.constant(1),
               bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
                  MakeContext& context) -> std::unique_ptr<Executable> {
-      Convolved c{product_of(h, source_of(h, layout, context.input_row(0)), !epilogue.registers_only()),
-                  epilogue,
-                  {},
-                  bias};
+      Convolved c{
+          product_of(machine, h, source_of(h, layout, context.input_row(0)), !epilogue.registers_only()),
+          epilogue,
+          {},
+          bias};
       if (const auto row = context.output_row()) c.product.c_row = row;
       if (epilogue.add)
         if (const auto row = context.input_row(*epilogue.add)) c.product.add_row = row;

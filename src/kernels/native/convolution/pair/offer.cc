@@ -19,13 +19,14 @@ using conv_depthwise::Parent;
 using windows::Geometry;
 
 /// Of a buffer of lines, so that it stays in L2 beside the weights; more where lines are long, up to that.
-constexpr std::int64_t kBufferBytes = 512 << 10, kMostBufferBytes = 3 << 19;
+std::int64_t buffer_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 4); }
+std::int64_t most_buffer_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 4 * 3); }
 /// Longer lines are cut in columns of so many outputs or more, since some are made twice at each cut.
 constexpr std::int64_t kLeastColumns = 64;
 /// Of the output, from which on no cache keeps it.
-constexpr double kStreamBytes = 32e6;
+double stream_bytes(const Pair& c) { return static_cast<double>(c.machine->last_cache()); }
 /// Of the lines that are made at a time.
-constexpr std::int64_t kStepBytes = 128 << 10;
+std::int64_t step_bytes(const Pair& c) { return static_cast<std::int64_t>(c.machine->l2 / 16); }
 /// Lines of the buffer besides those that the next step reads too: then moving these is cheap.
 constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
 /// Of each thread: then it does not matter much when some have one more.
@@ -76,12 +77,12 @@ void cut_blocks(Pair& c, std::int64_t blocks) {
   c.blocks = ceil_div(panels, c.block);
   c.row = widest(*c.parent, c.block);
   const auto line_bytes = c.width * c.row * 4, height = c.band;
-  c.step = std::min(height, std::max<std::int64_t>(2, kStepBytes / (line_bytes * c.second.stride[1])));
-  while (c.step > 1 && c.lines_for(c.step) * line_bytes > kMostBufferBytes) --c.step;
+  c.step = std::min(height, std::max<std::int64_t>(2, step_bytes(c) / (line_bytes * c.second.stride[1])));
+  while (c.step > 1 && c.lines_for(c.step) * line_bytes > most_buffer_bytes(c)) --c.step;
   c.step = ceil_div(height, ceil_div(height, c.step));
   if (c.step % 2 == 1 && c.step > 2 && c.step < height) --c.step;  // windows go by two lines
   const auto lines =
-      std::max(kBufferBytes / line_bytes, std::min(good_lines(c), kMostBufferBytes / line_bytes));
+      std::max(buffer_bytes(c) / line_bytes, std::min(good_lines(c), most_buffer_bytes(c) / line_bytes));
   c.capacity = std::clamp(lines, c.lines_for(c.step), c.first.out[1]);
 }
 
@@ -102,11 +103,11 @@ void divide(Pair& c, double microseconds) {
   c.bands = 1;
   const auto fits = [&] {
     const bool good = c.capacity >= good_lines(c) || !c.between.registers_only();  // stages like whole lines
-    return good && c.buffer_bytes() <= kMostBufferBytes;
+    return good && c.buffer_bytes() <= most_buffer_bytes(c);
   };
   const auto most = c.parent->panels();
   const auto point_bytes = c.first.outputs * 4;
-  const auto wide = kBufferBytes / (good_lines(c, kBestLines) * point_bytes * c.second.stride[2]);
+  const auto wide = buffer_bytes(c) / (good_lines(c, kBestLines) * point_bytes * c.second.stride[2]);
   cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
   cut_blocks(c, 1);
   for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, n);
@@ -132,9 +133,8 @@ double multiply_adds(const Geometry& g) {
 
 /// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
 /// there one after the other, and read x anew.
-double apart_cost(double in, double out, std::int64_t blocks) {
-  constexpr double kNearBytes = 1.2e6, kRate = 15000;
-  return blocks == 1 ? 0 : std::max(0.0, out + in * static_cast<double>(blocks - 1) - kNearBytes) / kRate;
+double apart_cost(const Machine& machine, double in, double out, std::int64_t blocks) {
+  return blocks == 1 ? 0 : 2 * far_cost(machine, out + in * static_cast<double>(blocks - 1));
 }
 
 /// What other kernels take for far memory besides their costs, which are for tensors nearby: here x is
@@ -142,7 +142,8 @@ double apart_cost(double in, double out, std::int64_t blocks) {
 double far_gain(const Pair& c) {
   constexpr double kFetchRate = 20000, kStreamRate = 25000;
   const bool stream = c.stream && c.kernels->lanes == 16;
-  return c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0);
+  return (c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0)) /
+         c.machine->rates.memory;
 }
 
 /// On one thread, without the last epilogue.
@@ -157,10 +158,11 @@ double microseconds_of(const Pair& c) {
   const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
-  double us = c.parent->microseconds(c, 1 + twice) + apart_cost(c.parent->read_bytes(), out, c.blocks);
-  us += cost_of(Family::native_depthwise, multiply_adds(c.second), between + out);
-  us += move_cost(2 * moved) + kStepMicroseconds * steps;
-  if (c.between.stages) us += c.between.stages->cost();
+  double us =
+      c.parent->microseconds(c, 1 + twice) + apart_cost(*c.machine, c.parent->read_bytes(), out, c.blocks);
+  us += cost_of(*c.machine, Family::native_depthwise, multiply_adds(c.second), between + out);
+  us += move_cost(*c.machine, 2 * moved) + kStepMicroseconds * steps / c.machine->rates.calls;
+  if (c.between.stages) us += c.between.stages->cost(*c.machine);
   if (c.between.stages && c.blocks > 1)  // point by point
     us += kStageMicroseconds * static_cast<double>(c.blocks * c.first.out_points()) * images;
   return us - std::min(far_gain(c), us / 4);
@@ -232,7 +234,8 @@ conv_depthwise::Parents parents_of(const NodeView& first, std::string& why) {
 
 void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   const auto parts = decomposition_of(v.graph(), v.id());
-  const NodeView first(parts.graph, parts.nodes.front()), second(parts.graph, parts.nodes.back());
+  const NodeView first(parts.graph, parts.nodes.front(), v.machine()),
+      second(parts.graph, parts.nodes.back(), v.machine());
   if (const auto verdict = takes(v, first, second, parts.graph); !verdict)
     return answers.refuse("native", "{}", verdict.reason());
   std::string why;
@@ -242,6 +245,7 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   if (!reads_nothing(first, *between))
     return answers.refuse("native", "the first convolution's epilogue reads a whole tensor");
   Pair code;
+  code.machine = &v.machine();
   code.first = windows::geometry_of(first);
   code.second = windows::geometry_of(second);
   code.between = *between;
@@ -259,15 +263,15 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   for (const auto& parent : parents) {
     Pair c = code;
     c.parent = parent;
-    c.stream = out_bytes(c) > kStreamBytes;
+    c.stream = out_bytes(c) > stream_bytes(c);
     cut_columns(c, 1);
     parent->divide(c);  // one line at a time: what tells how to divide
     divide(c, microseconds_of(c));
     parent->divide(c);
     const auto buffer = c.buffer_bytes();
-    if (buffer > kMostBufferBytes) {
+    if (buffer > most_buffer_bytes(c)) {
       answers.refuse("native", "{} lines between take {} KiB, wanted at most {}", c.capacity, buffer >> 10,
-                     kMostBufferBytes >> 10);
+                     most_buffer_bytes(c) >> 10);
       continue;
     }
     answers.offers.push_back(offer_of(v, second, std::move(c)));

@@ -15,7 +15,7 @@ using gemm::Product;
 using windows::Geometry;
 
 /// Of x, from which on it comes from farther than L2.
-constexpr double kFarBytes = 4e6;
+double far_bytes(const Machine& m) { return 2 * static_cast<double>(m.l2); }
 /// Products of a few lines against those of the whole, measured: their weights come from L2 more often.
 constexpr double kByLines = 1.05;
 /// Products of a thread's own lines do not lose what those lose that several threads share.
@@ -33,7 +33,7 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
                       const Columns& columns) {
   const auto& g = c.first;
   const auto depth = windows::runs_of(g, 0).at(0);
-  Product p(g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
+  Product p(*c.machine, g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
   for (const auto& x : windows::runs_of(g, 2)) {
     const auto first = std::max(x.first, columns.from),
                end = std::min(x.first + x.count, columns.from + columns.width);
@@ -74,11 +74,14 @@ std::vector<Part> parts_of(const Pair& c, const convolutions::Source& s, const C
 class ProductParent final : public Parent {
  public:
   ProductParent(const NodeView& first, Layout layout)
-      : layout_(layout), source_(*first.constant(1)), family_(Family::native_direct) {
+      : machine_(first.machine()),
+        layout_(layout),
+        source_(*first.constant(1)),
+        family_(Family::native_direct) {
     const auto g = windows::geometry_of(first);
     pointwise_ = g.pointwise();
     if (pointwise_) family_ = Family::native_gemm;
-    const Product p(g.taps() * g.inputs, g.outputs,
+    const Product p(machine_, g.taps() * g.inputs, g.outputs,
                     convolutions::run_length(g, convolutions::source_of(g, layout, 0)));
     panels_ = p.panels;
     dots_ = p.dots;
@@ -87,7 +90,7 @@ class ProductParent final : public Parent {
   }
 
   std::string label() const override {
-    return fmt::format("native_{}_depthwise_{}_f32", pointwise_ ? "1x1" : "direct", name_of(effective_isa()));
+    return fmt::format("native_{}_depthwise_{}_f32", pointwise_ ? "1x1" : "direct", name_of(machine_.isa()));
   }
   Layout layout() const override { return layout_; }
   std::int64_t panels() const override { return dots_ ? 1 : panels_.count; }
@@ -98,7 +101,7 @@ class ProductParent final : public Parent {
   void divide(const Pair& c) override {
     const auto s = convolutions::source_of(c.first, layout_, in_row_);
     in_image_ = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
-    in_line_ = s.plain || in_bytes_ < kFarBytes ? 0 : s.line;
+    in_line_ = s.plain || in_bytes_ < far_bytes(machine_) ? 0 : s.line;
     in_point_ = s.point;
     parts_.clear();
     for (const auto& columns : c.columns) parts_.push_back(parts_of(c, s, columns));
@@ -109,15 +112,15 @@ class ProductParent final : public Parent {
     for (const auto& parts : parts_)
       for (const auto& part : parts) {
         const bool several = part.products.size() > 1;
-        const auto us = part.products.back().microseconds(family_) - cost_of(family_, 0);
+        const auto us = part.products.back().microseconds(family_) - cost_of(machine_, family_, 0);
         lines += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
       }
     const double own = threads_here() > 1 ? kOwnLines : 1;
     return share * kByLines * own * lines * static_cast<double>(c.first.images) +
-           cost_of(family_, 0, in_bytes_);
+           cost_of(machine_, family_, 0, in_bytes_);
   }
   double read_bytes() const override { return in_bytes_; }
-  double fetched_bytes() const override { return in_line_ > 0 ? in_bytes_ - kFarBytes : 0; }
+  double fetched_bytes() const override { return in_line_ > 0 ? in_bytes_ - far_bytes(machine_) : 0; }
 
   std::shared_ptr<const Parent> made(const Pair& c, MakeContext& context) const override {
     auto made = std::make_shared<ProductParent>(*this);
@@ -170,6 +173,7 @@ class ProductParent final : public Parent {
   }
 
  private:
+  const Machine& machine_;
   Layout layout_;
   Tensor source_, weights_, bias_;
   Family family_;

@@ -21,7 +21,8 @@ struct Columns {
 };
 
 struct Pair {
-  windows::Geometry first, second;  ///< of the convolution, of the depthwise one
+  const Machine* machine = nullptr;  ///< outlives the pair
+  windows::Geometry first, second;   ///< of the convolution, of the depthwise one
   gemm::Epilogue between, after;
   std::shared_ptr<const Parent> parent;
   const depthwise::Kernels* kernels = nullptr;
