@@ -38,7 +38,14 @@ struct Findings {
 
   bool timed() const { return profile.runs() > 0; }
   double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
-  /// What the plan expects of the steps that a layer gives its name to, on one thread.
+  /// What the plans expect on one thread.
+  double estimate() const {
+    double sum = 0;
+    for (const auto& plan : plans)
+      for (const auto& step : plan->steps) sum += step.cost;
+    return sum;
+  }
+  /// The same of the steps that a layer gives its name to.
   double estimate(const Fate& f) const {
     double sum = 0;
     for (const auto& n : f.nodes)
@@ -141,18 +148,17 @@ void print_totals(const Common& c, const Findings& all) {
   for (const auto& [kind, n] : count)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, name_of(kind));
   c.say("{} layers: {}", all.fates.size(), text);
-  double kernels = 0, moves = 0, estimate = 0;
+  double kernels = 0, moves = 0;
   std::size_t steps = 0, moving = 0;
   for (const auto& plan : all.plans)
     for (const auto& s : plan->steps) {
       const bool moves_only = s.kind == PlanStep::Kind::reorder || s.kind == PlanStep::Kind::copy;
       (moves_only ? moves : kernels) += all.profile.of(s);
       ++(moves_only ? moving : steps);
-      estimate += s.cost;
     }
   if (!all.timed())
     return c.say("{} steps, {} reorders and copies; {:.1f} us estimated on one thread", steps, moving,
-                 estimate);
+                 all.estimate());
   c.say("{:.1f} us a run: {} steps {:.1f}, {} reorders and copies {:.1f}, between the steps {:.1f}",
         all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
 }
@@ -267,7 +273,9 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
                    {"precision", s.impl().precision_notes()},
                    {"layers", nlohmann::json::array()},
                    {"rules", nlohmann::json::object()}};
+  j["machine"] = tool::to_json(s.impl().program()->machine());
   if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
+  j["estimate_us"] = all.estimate();
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
   j["fused"] = fused_layers(all.fates);

@@ -11,6 +11,7 @@ import onnx
 from sample_models import ALL, DYNAMIC, FADED, FETCHED, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
+MACHINES = pathlib.Path(__file__).resolve().parents[2] / "machines"
 FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
 
 
@@ -89,6 +90,36 @@ class Explain(Base):
         self.assertEqual(done.returncode, 0, done.stderr)
         for part in ("Convolution28", "in Convolution28 (fuse-bias)", "gone: ", "12 layers: ", "us a run", "between the steps"):
             self.assertIn(part, done.stdout)
+
+    def test_plans_for_other_machines(self) -> None:
+        plans = {path.stem: self.document("explain", LARGE, "--machine", path) for path in sorted(MACHINES.glob("*.json"))}
+        self.assertEqual(len(plans), 5)
+        kernels = {
+            name: [node["kernel"] for layer in plan["layers"] for node in layer["nodes"] if "kernel" in node and node["chief"]]
+            for name, plan in plans.items()
+        }
+        for name, level, others in (("haswell-laptop", "avx2", "avx512"), ("zen2-server", "avx2", "avx512"), ("hybrid-desktop", "avx2", "avx512"), ("zen4-desktop", "avx512", "avx2"), ("amx-server", "avx512", "avx2")):
+            self.assertEqual(plans[name]["machine"]["level"], level)
+            self.assertTrue(any(level in kernel for kernel in kernels[name]), kernels[name])
+            self.assertFalse(any(others in kernel for kernel in kernels[name]), kernels[name])
+            self.assertNotIn("us", plans[name])
+        self.assertGreater(plans["haswell-laptop"]["estimate_us"], 1.3 * plans["amx-server"]["estimate_us"])
+        text = lamina("explain", SMALL, "--machine", MACHINES / "amx-server.json").stdout
+        for part in ("planned for AMX server", "64 threads", "estim. us", "us estimated on one thread"):
+            self.assertIn(part, text)
+        node = lamina("explain", SMALL, "--machine", MACHINES / "haswell-laptop.json", "--node", "Convolution28").stdout
+        self.assertIn("lost ", node)
+        self.assertNotIn("time ", node)
+
+    def test_wrong_machines(self) -> None:
+        self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "cannot be read"))
+        self.refused(1, "explain", SMALL, "--machine", SMALL, says=("no JSON",))
+        self.refused(2, "explain", SMALL, "--machine", MACHINES / "amx-server.json", "--no-run")
+        with tempfile.TemporaryDirectory() as folder:
+            mine = pathlib.Path(folder) / "mine.json"
+            self.assertEqual(lamina("version", "--json", mine).returncode, 0)
+            here = self.document("explain", SMALL, "--machine", mine)
+            self.assertEqual(here["machine"], json.loads(mine.read_text())["machine"])
 
     def test_one_layer(self) -> None:
         text = lamina("explain", SMALL, "--node", "ReLU32", "--seconds", "0.01").stdout
