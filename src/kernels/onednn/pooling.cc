@@ -80,9 +80,12 @@ void offer_pooling(const NodeView& v, Answers& answers) {
     o.outputs = {layout};
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
-    o.cost = cost_of(v.machine(), Family::onednn_pass, 0,
-                     4.0 * static_cast<double>(element_count(x) + element_count(y))) *
-             (layout == Layout::plain ? 4 : 1);
+    const double moved = 4.0 * static_cast<double>(element_count(x) + element_count(y));
+    if (std::string_view(pd->impl_info_str()).starts_with("simple_nchw"))  // element by element
+      o.cost = cost_of(v.machine(), Family::scalar,
+                       static_cast<double>(element_count(y) * element_count(avg.kernel)));
+    else
+      o.cost = cost_of(v.machine(), Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 4 : 1);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
