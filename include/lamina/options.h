@@ -27,6 +27,10 @@ struct Options {
   /// Nodes that no optimisation touches: names, or regular expressions (RE2's syntax) for the whole name. A
   /// broken expression throws Error(bad_option); one that fits no node is a warning.
   std::vector<std::string> exempt = {};
+  /// Kernels that are wanted, whatever is estimated: "NODE=LABEL" or "OPERATOR=LABEL" (a kind, short "conv"),
+  /// with an offer's label or its first words ("conv=native_1x1"). A kind takes it where it is offered.
+  /// Throws Error(bad_option) for what the model does not have, and for a layer that has no such offer.
+  std::vector<std::string> force = {};
   /// sse41, avx2, avx512, or native (no limit of its own). For the whole process, fixed by the first compile:
   /// another limit afterwards throws Error(bad_option), and so does one below what oneDNN runs where the
   /// process has used it before.

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
+#include "plan/force.h"
 
 namespace lamina {
 namespace {
@@ -52,6 +53,7 @@ ProgramOptions program_options(const Options& options, std::shared_ptr<const Mac
   o.keep_weights = options.keep_weights;
   o.progress = options.progress;
   o.cached_plans = options.cached_plans;
+  o.force = options.force;
   o.rewrite = [late = late_optimize_options(options)](Graph& graph) {
     Ledger ledger;
     optimize(graph, OptimizeOptions(late), ledger);  // a copy: its callback counts
@@ -69,6 +71,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const Logger log(options.log, LogLevel::debug);
   settle_isa(options.max_isa, log);
   rewritten_ = rewrite_model(model_->loaded().graph, options, log);
+  check_wishes(options.force, original());
   drop_pages(original());  // what folding has read
   const auto program = std::make_shared<Program>(std::move(rewritten_.model),
                                                  program_options(options, std::move(machine), log),

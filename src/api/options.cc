@@ -95,6 +95,12 @@ const std::vector<Row>& rows() {
                    o.exempt = list(v);
                    return true;
                  }});
+    t.push_back(
+        {{"FORCE", "NODE=LABEL[,OPERATOR=LABEL,...]", "kernels that are wanted, whatever is estimated"},
+         [](Options& o, std::string_view v) {
+           o.force = list(v);
+           return true;
+         }});
     t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},
                  [](Options& o, std::string_view v) {
                    return word(v, {"sse41", "avx2", "avx512", "native"}, o.max_isa);

@@ -19,7 +19,8 @@ namespace lamina {
 struct ProgramOptions {
   int threads = 1;
   std::shared_ptr<const Machine> machine = {};  ///< null: host(). Programs for another one cannot run.
-  std::uint64_t any_kernels = 0;                ///< for tests, as in PlanOptions
+  std::vector<std::string> force = {};
+  std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
   /// Plans kept, those of waiting parts included, and bytes that they may take beside the model's own
   /// weights; the least recently used goes first.
   std::size_t cached_plans = 8;

@@ -1,6 +1,7 @@
 #include "kernels/kernel.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "kernels/bits.h"
 #include "kernels/list.h"
@@ -10,6 +11,12 @@ namespace lamina {
 std::string_view name_of(Layout layout) {
   if (layout == Layout::channels_last_bits) return "channels_last_bits";
   return layout == Layout::plain ? "plain" : "channels_last";
+}
+
+std::optional<Layout> layout_named(std::string_view name) {
+  for (const auto layout : {Layout::plain, Layout::channels_last, Layout::channels_last_bits})
+    if (name == name_of(layout)) return layout;
+  return std::nullopt;
 }
 
 Dims strides_of(const Dims& shape, Layout layout) {
@@ -87,22 +94,64 @@ Tensor reordered(const Tensor& tensor, Layout from, Layout to) {
   return out;
 }
 
-const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> all = [] {
-    std::vector<Kernel> list;
-    add_view_kernels(list);
-    add_onednn_kernels(list);
-    add_native_kernels(list);
-    add_reference_kernel(list);
-    return list;
-  }();
-  return all;
+namespace {
+
+/// The list is copied when it grows: who asks kernels keeps the one that was there.
+struct Registry {
+  std::mutex mutex;
+  KernelList list;
+
+  Registry() {
+    std::vector<Kernel> all;
+    add_view_kernels(all);
+    add_onednn_kernels(all);
+    add_native_kernels(all);
+    add_reference_kernel(all);
+    list = std::make_shared<const std::vector<Kernel>>(std::move(all));
+  }
+};
+
+Registry& registry() {
+  static Registry r;
+  return r;
 }
 
-Answers ask_kernels(const NodeView& view) {
+}  // namespace
+
+KernelList kernels() {
+  auto& r = registry();
+  const std::lock_guard lock(r.mutex);
+  return r.list;
+}
+
+void add_kernel(Kernel kernel) {
+  auto& r = registry();
+  const std::lock_guard lock(r.mutex);
+  auto list = *r.list;
+  const auto same =
+      std::find_if(list.begin(), list.end(), [&](const auto& k) { return k.name == kernel.name; });
+  if (same != list.end()) fail(ErrorCode::bad_call, "there is a kernel \"{}\" already", kernel.name);
+  list.insert(list.end() - 1, std::move(kernel));  // the reference stays last
+  r.list = std::make_shared<const std::vector<Kernel>>(std::move(list));
+}
+
+void remove_kernel(std::string_view name) {
+  auto& r = registry();
+  const std::lock_guard lock(r.mutex);
+  auto list = *r.list;
+  std::erase_if(list, [&](const auto& k) { return k.name == name; });
+  r.list = std::make_shared<const std::vector<Kernel>>(std::move(list));
+}
+
+Answers ask_kernels(const NodeView& view, std::string_view only) {
   Answers answers;
-  for (const auto& kernel : kernels())
-    if (kernel.takes(view.node().op)) kernel.offer(view, answers);
+  const auto all = kernels();
+  for (const auto& kernel : *all) {
+    if ((!only.empty() && kernel.name != only) || !kernel.takes(view.node().op)) continue;
+    const auto before = answers.offers.size();
+    kernel.offer(view, answers);
+    for (auto i = before; i < answers.offers.size(); ++i) answers.offers[i].kernel = kernel.name;
+  }
   add_later_stages(view, answers);
   return answers;
 }

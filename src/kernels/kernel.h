@@ -11,15 +11,25 @@ namespace lamina {
 
 /// A source of offers for some operators; appends offers or refusals.
 struct Kernel {
-  std::string name;
+  std::string name;  ///< whose it is and what it runs, its key: "native.convolution"
   std::function<bool(const Op&)> takes;
   std::function<void(const NodeView&, Answers&)> offer;
 };
 
-/// All kernels, the reference one last.
-const std::vector<Kernel>& kernels();
-/// Asks every kernel that takes the node's operator. The reference kernel always offers.
-Answers ask_kernels(const NodeView& view);
+/// All kernels in the order in which they are asked, the reference one last.
+using KernelList = std::shared_ptr<const std::vector<Kernel>>;
+KernelList kernels();
+/// One more for all models that are planned from now on; thread-safe. Throws Error(bad_call) when there is
+/// one of that name.
+void add_kernel(Kernel kernel);
+/// What plans have made of it stays. Nothing happens when there is none.
+void remove_kernel(std::string_view name);
+/// Asks every kernel that takes the node's operator. The reference kernel always offers. `only`: asks that
+/// kernel alone.
+Answers ask_kernels(const NodeView& view, std::string_view only = {});
+/// The kernel of a recipe, for a node like the one that it was offered for. Throws Error(unsupported) when it
+/// is not offered (any more).
+std::unique_ptr<Executable> make_executable(const NodeView& view, const Recipe& recipe, MakeContext& context);
 
 /// The tensor's bytes in another layout, now. As bits they are u8; what reads these is bits::unpacked().
 Tensor reordered(const Tensor& tensor, Layout from, Layout to);

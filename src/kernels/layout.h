@@ -1,6 +1,7 @@
 #pragma once
 /// How tensors lie in memory.
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "lamina/tensor.h"
@@ -12,6 +13,7 @@ namespace lamina {
 /// (kernels/bits.h); nothing is copied from it or to it while a plan runs.
 enum class Layout : std::uint8_t { plain, channels_last, channels_last_bits };
 std::string_view name_of(Layout layout);
+std::optional<Layout> layout_named(std::string_view name);
 /// Strides, in elements, of the logical axes of a dense tensor in that layout; not of bits.
 Dims strides_of(const Dims& shape, Layout layout);
 /// Bytes of a dense tensor in that layout.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "kernels/executable.h"
+#include "kernels/node_view.h"
 #include "kernels/weights.h"
 
 namespace lamina {
@@ -30,20 +31,33 @@ struct InPlace {
   std::size_t input = 0, output = 0;
 };
 
-struct Offer {
-  std::string label;  ///< in the field's style: "jit_avx512_1x1_f32", "native_transpose", "reference"
-  std::vector<Layout> inputs;   ///< one per node input
-  std::vector<Layout> outputs;  ///< one per node output
+/// Which kernel runs a node, and how: plain data, by which the kernel can be made again (make_executable).
+struct Recipe {
+  std::string kernel;             ///< key of the registry: "onednn.convolution"; ask_kernels() fills it in
+  std::string label;              ///< variant, in the field's style: "jit_avx512_1x1_f32", "native_transpose"
+  std::vector<Layout> inputs;     ///< one per node input
+  std::vector<Layout> outputs;    ///< one per node output
+  std::size_t stages = SIZE_MAX;  ///< how many stages of the epilogue it takes, from the front
+  bool operator==(const Recipe&) const = default;
+};
+/// "native.matmul native_gemm_avx2_f32 plain,plain -> plain"; and back. Throws Error(bad_input).
+std::string to_text(const Recipe& recipe);
+Recipe recipe_of(std::string_view text);
+
+struct Offer : Recipe {
+  Offer() = default;
+  /// Input 0 and all outputs lie in that layout, other inputs plain.
+  Offer(const NodeView& v, std::string label, Layout layout);
+
   std::vector<InPlace> in_place;
   std::vector<std::size_t> consumed;  ///< constant inputs that the executable does not read at run time
   /// Inputs and outputs that may be slices of a wider tensor's channels, see MakeContext.
   std::vector<std::size_t> wide_inputs = {}, wide_outputs = {};
-  bool skips_in_place = false;    ///< leaves out inputs that MakeContext::in_place names
-  std::size_t scratch = 0;        ///< bytes, 64-byte aligned
-  std::size_t stages = SIZE_MAX;  ///< how many stages of the epilogue it takes, from the front
-  bool is_view = false;           ///< output 0 is input 0's memory (Reshape): nothing runs
-  bool last_resort = false;       ///< taken only when nothing else offers
-  double cost = 0;                ///< estimated microseconds on one thread
+  bool skips_in_place = false;  ///< leaves out inputs that MakeContext::in_place names
+  std::size_t scratch = 0;      ///< bytes, 64-byte aligned
+  bool is_view = false;         ///< output 0 is input 0's memory (Reshape): nothing runs
+  bool last_resort = false;     ///< taken only when nothing else offers
+  double cost = 0;              ///< estimated microseconds on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };
 

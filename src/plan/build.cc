@@ -188,6 +188,7 @@ class Builder {
     step.node = p.node;
     step.name = plan_->graph.label(p.node);
     step.label = p.offer.label;
+    step.recipe = p.offer;
     step.scratch = p.offer.scratch;
     step.cost = p.offer.cost;
     const auto consumed = [&](std::size_t i) {

@@ -16,6 +16,7 @@
 #include "ops/movement.h"
 #include "plan/cut.h"
 #include "plan/decompose.h"
+#include "plan/force.h"
 #include "plan/pbqp.h"
 
 namespace lamina {
@@ -45,6 +46,7 @@ class Chooser {
         nodes_(nodes),
         machine_(*options.machine),
         any_kernels_(options.any_kernels),
+        force_(options.force, graph),
         progress_(options.progress) {}
 
   std::vector<Picked> run(std::vector<Choice>& choices) {
@@ -188,10 +190,15 @@ class Chooser {
     for (const auto id : nodes_) {
       const auto& offers = answers_.at(id).offers;
       LAMINA_CHECK(!offers.empty(), "no kernel offers for {}", graph_.node(id).op.name());
-      const bool real = std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort; });
+      const auto [allowed, wish] = force_.allowed(NodeView(graph_, id, machine_), offers);
+      if (!wish.empty()) wishes_[id] = wish;
+      bool real = false;
+      for (std::size_t i = 0; i < offers.size(); ++i) real = real || (allowed[i] && !offers[i].last_resort);
       Pbqp::Costs costs;
-      for (const auto& offer : offers)
-        costs.push_back(real && offer.last_resort ? kInfinity : price_of(graph_.node(id), offer));
+      for (std::size_t i = 0; i < offers.size(); ++i)
+        costs.push_back(!allowed[i] || (real && offers[i].last_resort)
+                            ? kInfinity
+                            : price_of(graph_.node(id), offers[i]));
       variables.push_back(problem.add(std::move(costs)));
     }
     for (std::size_t n = 0; n < nodes_.size(); ++n) {
@@ -277,6 +284,7 @@ class Chooser {
         choice.lost.push_back(
             {fmt::format("{} ({})", offer.label, name_of(layout(offer))), cost_here(node, offer)});
     choice.refusals = answers.refusals;
+    if (const auto it = wishes_.find(id); it != wishes_.end()) choice.wish = it->second;
     if (const auto it = decomposed_.find(id); it != decomposed_.end()) choice.refusals.push_back(it->second);
     return choice;
   }
@@ -285,8 +293,10 @@ class Chooser {
   std::vector<NodeId> nodes_;  // in the order of execution
   const Machine& machine_;
   std::uint64_t any_kernels_;
+  Force force_;
   const ProgressCallback& progress_;
   std::map<NodeId, Answers> answers_;
+  std::map<NodeId, std::string> wishes_;           // of force_, for those that have one
   std::map<NodeId, std::size_t> chosen_;           // index of the offer
   std::map<NodeId, Answers::Refusal> decomposed_;  // why parts of a node are not one
   std::map<ValueId, std::size_t> values_;          // variables of the problem

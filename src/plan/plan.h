@@ -44,6 +44,7 @@ struct PlanStep {
   NodeId node;                         ///< of a kernel or dynamic step
   std::string name;                    ///< what a person calls it
   std::string label;                   ///< the kernel's
+  Recipe recipe;                       ///< of a kernel: make_executable() makes it again
   std::vector<std::uint32_t> in, out;  ///< tensors; kNoTensor: absent or consumed
   std::size_t scratch = 0;
   double cost = 0;                         ///< estimated microseconds
@@ -56,6 +57,7 @@ struct Choice {
   std::string label;
   Layout layout = Layout::plain;  ///< of output 0
   double cost = 0;
+  std::string wish;  ///< for this node (plan/force.h), or empty
   struct Lost {
     std::string label;
     double cost;  ///< reorders included
@@ -98,6 +100,7 @@ struct PlanOptions {
   int threads = 1;
   /// Plans for another machine have no code: they are to be looked at. It outlives the plan.
   const Machine* machine = &host();
+  std::vector<std::string> force = {};  ///< kernels that are wanted: plan/force.h
   /// For tests: other than 0, costs are multiplied by random factors, so that any kernel may be chosen.
   std::uint64_t any_kernels = 0;
   ProgressCallback progress = {};

@@ -22,6 +22,7 @@ Options Common::options() const {
   o.threads = threads;
   o.disable = disable;
   o.exempt = exempt;
+  o.force = force;
   o.max_isa = max_isa;
   o.precision = precision == "f32"    ? Precision::f32
                 : precision == "bf16" ? Precision::bf16
@@ -104,6 +105,8 @@ void add_compile_options(OptionSet& options, Common& c) {
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
   options.list("--exempt", c.exempt, "NAME_OR_REGEX[,...]",
                "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
+  options.list("--force", c.force, "NODE=LABEL[,OPERATOR=LABEL]",
+               "Kernels that are wanted, whatever is estimated: labels as explain shows them", ',');
   add_shape(options, c);
   options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");

@@ -165,6 +165,7 @@ void print_totals(const Common& c, const Findings& all) {
 
 void print_choice(const Common& c, const Choice& choice) {
   c.say("    estimated   {:.3g} us with reorders", choice.cost);
+  if (!choice.wish.empty()) c.say("    wanted      {}", choice.wish);
   for (const auto& lost : choice.lost)
     c.say("    lost        {}: {:.3g} us{}", lost.label, lost.cost,
           choice.cost > 0 ? fmt::format(" ({:.2f} times)", lost.cost / choice.cost) : "");
@@ -223,6 +224,7 @@ nlohmann::json to_json(const Findings& all, const FateNode& n) {
   }
   if (!n.choice) return j;
   j["estimate_us"] = n.choice->cost;
+  if (!n.choice->wish.empty()) j["wish"] = n.choice->wish;
   j["lost"] = nlohmann::json::array();
   j["refused"] = nlohmann::json::array();
   for (const auto& lost : n.choice->lost) j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost}});

@@ -26,9 +26,12 @@ std::string cell(const std::string& text) {
 /// Kernels other than the reference that take the operator.
 std::vector<std::string> kernel_names(const Op& op) {
   std::vector<std::string> out;
-  for (const auto& k : kernels())
-    if (k.name != "reference" && k.takes(op) && std::find(out.begin(), out.end(), k.name) == out.end())
-      out.push_back(k.name);
+  const auto all = kernels();
+  for (const auto& k : *all) {
+    const auto whose = k.name.substr(0, k.name.find('.'));
+    if (whose != "reference" && k.takes(op) && std::find(out.begin(), out.end(), whose) == out.end())
+      out.push_back(whose);
+  }
   return out;
 }
 

@@ -121,6 +121,26 @@ class Explain(Base):
             here = self.document("explain", SMALL, "--machine", mine)
             self.assertEqual(here["machine"], json.loads(mine.read_text())["machine"])
 
+    def test_wanted_kernels(self) -> None:
+        def kernel(*wishes: str) -> dict:
+            arguments = [word for wish in wishes for word in ("--force", wish)]
+            layer = self.document("explain", SMALL, "--no-run", "--node", "Convolution28", *arguments)["layers"][0]
+            return next(node for node in layer["nodes"] if "lost" in node)
+
+        free = kernel()
+        others = [lost["kernel"].split(" ")[0] for lost in free["lost"] if "+" not in lost["kernel"] and ":" not in lost["kernel"]]
+        self.assertTrue(others)
+        for wish in (f"Convolution28={others[0]}", f"conv={others[0]}", f"Convolution={others[0]}"):
+            self.assertEqual(kernel(wish)["kernel"], others[0])
+            self.assertEqual(kernel(wish)["wish"], wish)
+        self.assertEqual(kernel("conv=reference", f"Convolution28={others[0]}")["kernel"], others[0])
+        self.assertIn("not offered", kernel("conv=nonsense")["wish"])
+        self.refused(1, "explain", SMALL, "--no-run", "--force", "Convolution28=nonsense", says=("offered are", others[0]))
+        self.refused(1, "explain", SMALL, "--no-run", "--force", "Convolution29=x", says=("Convolution28",))
+        self.refused(1, "explain", SMALL, "--no-run", "--force", "nonsense", says=("wanted NODE=LABEL",))
+        done = lamina("check", SMALL, "--force", "conv=reference", "--set", "FORCE=matmul=reference")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_one_layer(self) -> None:
         text = lamina("explain", SMALL, "--node", "ReLU32", "--seconds", "0.01").stdout
         for part in ("ReLU32  Relu", "in Convolution28", "kernel ", "time ", "estimated ", "lost ", "input 0 ", "output 0 ", "rules, in order:"):

@@ -101,12 +101,8 @@ Verdict takes(const NodeView& v) {
 template <class Primitive, class Pd>
 Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
                const Desc& source_weights, double cost) {
-  Offer o;
-  o.label = label(v.machine(), pd.impl_info_str(), ElementType::f32);
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.inputs[0] = layout;
+  Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
-  o.outputs = {layout};
   o.consumed = {1};
   for (std::size_t i = 3; i < std::min<std::size_t>(v.inputs(), 5); ++i)
     if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);

@@ -35,11 +35,7 @@ void offer_unary(const NodeView& v, Answers& answers) {
   if (!pd) return;
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && dims.size() < 3) continue;
-    Offer o;
-    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
-    o.inputs.assign(v.inputs(), Layout::plain);
-    o.inputs[0] = layout;
-    o.outputs = {layout};
+    Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), layout);
     o.in_place = {{0, 0}};
     for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
     o.scratch = pd->scratchpad_desc().get_size();

@@ -93,10 +93,7 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   if (!post.refusal.empty())
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
-  Offer o;
-  o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   const double k = static_cast<double>(oa.dims[rank - 1]);

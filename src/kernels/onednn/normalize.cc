@@ -13,11 +13,7 @@ namespace {
 /// A primitive that reads input 0 and writes output 0.
 template <class Primitive, class Pd>
 Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, double cost) {
-  Offer o;
-  o.label = label(v.machine(), pd.impl_info_str(), ElementType::f32);
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.inputs[0] = layout;
-  o.outputs.assign(v.outputs(), layout);
+  Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
   for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
   o.stages = 0;
   o.scratch = pd.scratchpad_desc().get_size();

@@ -168,18 +168,20 @@ bool is_any(const Op& op) {
 
 void add_onednn_kernels(std::vector<Kernel>& list) {
   using namespace onednn;
-  list.push_back({"onednn", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
   list.push_back(
-      {"onednn", [](const Op& op) { return op.is<ConvolutionBackpropData>(); }, offer_deconvolution});
-  list.push_back({"onednn", [](const Op& op) { return op.is<MatMul>(); }, offer_matmul});
-  list.push_back({"onednn", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, offer_pooling});
-  list.push_back({"onednn",
+      {"onednn.convolution", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
+  list.push_back({"onednn.deconvolution", [](const Op& op) { return op.is<ConvolutionBackpropData>(); },
+                  offer_deconvolution});
+  list.push_back({"onednn.matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_matmul});
+  list.push_back(
+      {"onednn.pooling", [](const Op& op) { return is_any<MaxPool, AvgPool>(op); }, offer_pooling});
+  list.push_back({"onednn.eltwise",
                   [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); },
                   offer_eltwise});
-  list.push_back(
-      {"onednn", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); }, offer_normalization});
-  list.push_back({"onednn", [](const Op& op) { return op.is<ReduceMean>(); }, offer_mean});
-  list.push_back({"onednn", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
+  list.push_back({"onednn.normalization", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); },
+                  offer_normalization});
+  list.push_back({"onednn.mean", [](const Op& op) { return op.is<ReduceMean>(); }, offer_mean});
+  list.push_back({"onednn.resampling", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
 
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {

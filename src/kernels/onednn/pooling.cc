@@ -73,11 +73,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
                                                    w.dilations, w.left, w.right, user_scratch());
     });
     if (!pd) continue;
-    Offer o;
-    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
-    o.inputs.assign(v.inputs(), Layout::plain);
-    o.inputs[0] = layout;
-    o.outputs = {layout};
+    Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), layout);
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
     const double moved = 4.0 * static_cast<double>(element_count(x) + element_count(y));

@@ -26,10 +26,7 @@ void run(const Kept& kept, const RunArgs& args) {
 }
 
 void offer(const NodeView& v, Answers& answers) {
-  Offer o;
-  o.label = "reference";
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs.assign(v.outputs(), Layout::plain);
+  Offer o(v, "reference", Layout::plain);
   o.last_resort = true;
   double work = 0;
   for (std::size_t i = 0; i < v.outputs(); ++i) work += static_cast<double>(element_count(v.out_dims(i)));

@@ -50,8 +50,8 @@ void offer_transpose(const NodeView& v, Answers& answers) {
 }  // namespace
 
 void add_view_kernels(std::vector<Kernel>& list) {
-  list.push_back({"view", [](const Op& op) { return op.has(Trait::keeps_values); }, offer_reshape});
-  list.push_back({"view", [](const Op& op) { return op.is<Transpose>(); }, offer_transpose});
+  list.push_back({"view.reshape", [](const Op& op) { return op.has(Trait::keeps_values); }, offer_reshape});
+  list.push_back({"view.transpose", [](const Op& op) { return op.is<Transpose>(); }, offer_transpose});
 }
 
 }  // namespace lamina

@@ -256,10 +256,7 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
   for (std::size_t i = 0; i < 3; ++i)
     if (element_count(v.dims(i)) == 0) return answers.refuse("native", "attention without elements");
   const auto code = std::make_shared<const Heads>(code_of(v));
-  Offer o;
-  o.label = fmt::format("native_attention_{}_f32", name_of(v.machine().isa()));
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(v, fmt::format("native_attention_{}_f32", name_of(v.machine().isa())), Layout::plain);
   o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
   o.cost = microseconds(v.machine(), *code);
   o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };

@@ -90,10 +90,7 @@ void run(const Slices& s, const RunArgs& args) {
 }
 
 Offer offer_of(const NodeView& v, std::string label) {
-  Offer o;
-  o.label = std::move(label);
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(v, std::move(label), Layout::plain);
   o.cost = cost_of(v.machine(), Family::copy, 0,
                    2.0 * static_cast<double>(whole_bytes(v.element(0)) * element_count(v.out_dims()))) +
            static_cast<double>(element_count(v.dims(1))) / 500;

@@ -97,10 +97,7 @@ void offer_cumsum(const NodeView& v, Answers& answers) {
   Sums s{1, x[axis], 1, op.exclusive, op.reverse};
   for (std::size_t i = 0; i < axis; ++i) s.outer *= x[i];
   for (std::size_t i = axis + 1; i < x.size(); ++i) s.inner *= x[i];
-  Offer o;
-  o.label = fmt::format("native_cumsum_{}", name_of(v.element(0)));
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(v, fmt::format("native_cumsum_{}", name_of(v.element(0))), Layout::plain);
   if (v.has(1)) o.consumed = {1};
   o.in_place = {{0, 0}};
   o.cost = cost_of(v.machine(), Family::scalar, 2 * static_cast<double>(element_count(x)),
@@ -127,10 +124,7 @@ void offer_one_hot(const NodeView& v, Answers& answers) {
                   : bytes == 8 ? run_one_hot<std::uint64_t>
                                : nullptr;
   if (!run) return answers.refuse("native", "elements of {}", name_of(v.out_element()));
-  Offer o;
-  o.label = "native_one_hot";
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(v, "native_one_hot", Layout::plain);
   if (v.constant(1)) o.consumed = {1};
   o.cost = cost_of(v.machine(), Family::scalar, 4 * static_cast<double>(element_count(x)),
                    static_cast<double>(element_count(y) * bytes));

@@ -222,11 +222,10 @@ void offer_scattering(const NodeView& v, Answers& answers) {
   if (const auto ok = describe(v, code); !ok) return answers.refuse("native", "{}", ok.reason());
   const auto run = run_of(code.how, v.element(0));
   if (!run) return answers.refuse("native", "a reduction of {}", name_of(v.element(0)));
-  Offer o;
-  o.label =
-      code.how == How::replace ? "native_scatter" : fmt::format("native_scatter_{}", name_of(v.element(0)));
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs = {Layout::plain};
+  Offer o(
+      v,
+      code.how == How::replace ? "native_scatter" : fmt::format("native_scatter_{}", name_of(v.element(0))),
+      Layout::plain);
   o.in_place = {{0, 0}};
   if (v.inputs() > 3) o.consumed.push_back(3);
   const auto moved = static_cast<double>(code.data_bytes + 2 * code.pieces * code.inner * code.bytes);

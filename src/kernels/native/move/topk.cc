@@ -167,11 +167,7 @@ void offer_topk(const NodeView& v, Answers& answers) {
     const double work = c.k == 1 ? count : count * (2 + std::log2(static_cast<double>(c.k)));
     c.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(work / 32768), 1,
                                        std::min<std::int64_t>(c.lines(), 32));
-    Offer o;
-    o.label = fmt::format("native_topk_{}", name_of(v.element(0)));
-    o.inputs.assign(v.inputs(), Layout::plain);
-    o.inputs[0] = layout;
-    o.outputs.assign(v.outputs(), layout);
+    Offer o(v, fmt::format("native_topk_{}", name_of(v.element(0))), layout);
     if (v.constant(1)) o.consumed = {1};
     o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.tasks * c.size) * sizeof(std::int32_t);
     o.cost = cost_of(v.machine(),

@@ -163,11 +163,7 @@ std::string_view short_name(const Op& op) {
 void offer_in(const NodeView& v, Layout layout, Answers& answers) {
   auto code = std::make_shared<Normalization>();
   if (const auto ok = describe(v, layout, *code); !ok) return answers.refuse("native", "{}", ok.reason());
-  Offer o;
-  o.label = fmt::format("native_{}_{}_f32", short_name(v.node().op), name_of(v.machine().isa()));
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.inputs[0] = layout;
-  o.outputs = {layout};
+  Offer o(v, fmt::format("native_{}_{}_f32", short_name(v.node().op), name_of(v.machine().isa())), layout);
   o.in_place = {{0, 0}};
   const bool axes_in_1 = v.node().op.is<MVN>() || v.node().op.is<NormalizeL2>();
   if (axes_in_1) o.consumed.push_back(1);

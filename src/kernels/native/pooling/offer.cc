@@ -119,11 +119,7 @@ double lines_cost(const Windows& c) {
 }
 
 Offer offer_of(const NodeView& v, Layout layout, std::string label) {
-  Offer o;
-  o.label = std::move(label);
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.inputs[0] = layout;
-  o.outputs.assign(v.outputs(), layout);
+  Offer o(v, std::move(label), layout);
   if ((v.op<AdaptiveAvgPool>() || v.op<AdaptiveMaxPool>()) && v.constant(1)) o.consumed = {1};
   return o;
 }

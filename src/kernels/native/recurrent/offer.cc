@@ -212,10 +212,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   code.sizes = sizes_of(v, form);
   code.activations = activations_of(form, code.sizes.directions);
 
-  Offer o;
-  o.label = fmt::format("native_{}_{}_f32", form.name(), name_of(v.machine().isa()));
-  o.inputs.assign(v.inputs(), Layout::plain);
-  o.outputs.assign(v.outputs(), Layout::plain);
+  Offer o(v, fmt::format("native_{}_{}_f32", form.name(), name_of(v.machine().isa())), Layout::plain);
   Constants constants;
   const auto take = [&](int input, Tensor& to) {
     if (input < 0 || !v.has(static_cast<std::size_t>(input))) return;

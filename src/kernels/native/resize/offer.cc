@@ -364,12 +364,10 @@ void offer_resize(const NodeView& v, Answers& answers) {
     }
     code.blend_bytes = (code.blend_bytes + 63) / 64 * 64;
     code.tasks = std::clamp<std::int64_t>(largest / kGrain, 1, 64);
-    Offer o;
-    o.label = f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
-                  : fmt::format("native_resize_{}", name_of(v.element(0)));
-    o.inputs.assign(v.inputs(), Layout::plain);
-    o.inputs[0] = layout;
-    o.outputs = {layout};
+    Offer o(v,
+            f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
+                : fmt::format("native_resize_{}", name_of(v.element(0))),
+            layout);
     for (std::size_t i = 1; i < v.inputs(); ++i)
       if (v.constant(i)) o.consumed.push_back(i);
     o.stages = 0;

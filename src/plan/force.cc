@@ -1,0 +1,106 @@
+#include "plan/force.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "ops/operators.h"
+
+namespace lamina {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+/// "conv" is short for Convolution.
+bool is_kind(std::string_view what, std::string_view op) {
+  const auto name = lower(what);
+  return lower(op) == (name == "conv" ? "convolution" : name);
+}
+
+bool has_layer(const Graph& graph, const Node& node, NodeId id, const std::string& name) {
+  return graph.label(id) == name || std::any_of(node.sources.begin(), node.sources.end(), [&](SourceId s) {
+           return graph.sources.at(s.index).name == name;
+         });
+}
+
+std::pair<std::string, std::string> parts_of(const std::string& wish) {
+  const auto equals = wish.rfind('=');  // names of layers may hold some
+  if (equals == std::string::npos || equals == 0 || equals + 1 == wish.size())
+    fail(ErrorCode::bad_option, "force \"{}\": wanted NODE=LABEL or OPERATOR=LABEL", wish);
+  return {wish.substr(0, equals), wish.substr(equals + 1)};
+}
+
+/// The label, or its first words.
+bool fits(const std::string& label, const std::string& wanted) {
+  return label.starts_with(wanted) &&
+         (label.size() == wanted.size() || label[wanted.size()] == '_' || label[wanted.size()] == '+');
+}
+
+}  // namespace
+
+void check_wishes(const std::vector<std::string>& wishes, const Graph& graph) {
+  const auto kinds = operators().names();
+  for (const auto& wish : wishes) {
+    const auto what = parts_of(wish).first;
+    const auto known = [&](const auto& list, const auto& name_of_one) {
+      return std::any_of(list.begin(), list.end(), name_of_one);
+    };
+    if (known(kinds, [&](const auto& kind) { return is_kind(what, kind); }) ||
+        known(graph.sources, [&](const Source& s) { return s.name == what; }))
+      continue;
+    std::vector<std::string> names(kinds.begin(), kinds.end());
+    for (const auto& s : graph.sources) names.push_back(s.name);
+    fail(ErrorCode::bad_option, "force \"{}\": \"{}\" is neither a layer nor a kind of operator{}", wish,
+         what, did_you_mean(what, names));
+  }
+}
+
+Force::Force(const std::vector<std::string>& wishes, const Graph& graph) {
+  for (const auto& wish : wishes) {
+    const auto [what, label] = parts_of(wish);
+    bool layer = false, kind = false;
+    for (const auto id : graph.order()) {
+      const auto& node = graph.node(id);
+      layer = layer || has_layer(graph, node, id, what);
+      kind = kind || is_kind(what, node.op.name());
+    }
+    if (layer || kind) wishes_.push_back({what, label, layer});
+  }
+}
+
+const Force::Wish* Force::wish_for(const NodeView& v) const {
+  const Wish* found = nullptr;
+  for (const auto& wish : wishes_)
+    if (wish.layer ? has_layer(v.graph(), v.node(), v.id(), wish.what)
+                   : is_kind(wish.what, v.node().op.name()) && (!found || !found->layer))
+      found = &wish;
+  return found;
+}
+
+Force::Allowed Force::allowed(const NodeView& v, const std::vector<Offer>& offers) const {
+  Allowed out{std::vector<bool>(offers.size(), true), ""};
+  const auto* wish = wish_for(v);
+  if (!wish) return out;
+  std::set<std::string> labels;
+  bool any = false;
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    out.offers[i] = fits(offers[i].label, wish->label);
+    any = any || out.offers[i];
+    labels.insert(offers[i].label);
+  }
+  out.wish = wish->what + "=" + wish->label;
+  if (any) return out;
+  if (wish->layer)
+    fail(ErrorCode::bad_option, "force \"{}\": offered are {}", out.wish, fmt::join(labels, ", "));
+  out.wish += ", which is not offered";
+  out.offers.assign(offers.size(), true);
+  return out;
+}
+
+}  // namespace lamina

@@ -1,0 +1,40 @@
+#pragma once
+/// Kernels that the user wants, whatever is estimated.
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace lamina {
+
+/// Wishes "WHAT=LABEL". WHAT is a layer's name or a kind of operator ("Convolution" or short "conv"; a name
+/// goes before a kind), LABEL an offer's label or its first words ("native_1x1" for native_1x1_avx2_f32). The
+/// last wish that fits a node counts.
+class Force {
+ public:
+  /// Wishes for what the graph does not have are left out (check_wishes).
+  Force(const std::vector<std::string>& wishes, const Graph& graph);
+
+  struct Allowed {
+    std::vector<bool> offers;  ///< which may be taken
+    std::string wish;          ///< that fits the node, and what became of it; or empty
+  };
+  /// A wish for a kind that is not offered leaves the choice free; one for a layer throws Error(bad_option)
+  /// that names what is.
+  Allowed allowed(const NodeView& view, const std::vector<Offer>& offers) const;
+
+ private:
+  struct Wish {
+    std::string what, label;
+    bool layer;
+  };
+  const Wish* wish_for(const NodeView& view) const;
+
+  std::vector<Wish> wishes_;
+};
+
+/// Throws Error(bad_option) for a wish without "=", name or label, or for what is neither a layer of the
+/// graph as it was read nor a kind of operator.
+void check_wishes(const std::vector<std::string>& wishes, const Graph& graph);
+
+}  // namespace lamina

@@ -1,0 +1,84 @@
+#include "plan/force.h"
+
+#include "base/error.h"
+#include "tests/support/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+/// Two convolutions and a product; the second layer's name has an equals sign.
+Graph network() {
+  return parse(
+      "graph (x: f32[1,8,6,6]) -> (y) {\n w = const f32[8,8,1,1] seed(1)\n m = const f32[6,6] seed(2)\n a = "
+      "Convolution(x, w) @\"first\"\n b = Convolution(a, w) @\"b=c\"\n y = MatMul(b, m) @\"third\"\n}\n");
+}
+
+/// Kernels of the three layers.
+std::vector<std::string> labels(const std::vector<std::string>& force) {
+  ModelWeights weights;
+  const auto plan = make_plan(network(), weights, {.force = force});
+  std::map<std::string, std::string> by_name;
+  for (const auto& step : plan->steps)
+    if (step.kind == PlanStep::Kind::kernel) by_name[step.name] = step.label;
+  return {by_name["first"], by_name["b=c"], by_name["third"]};
+}
+
+TEST(Force, kinds_and_layers) {
+  const auto free = labels({});
+  const auto conv = labels({"conv=native_1x1"});
+  EXPECT_TRUE(conv[0].starts_with("native_1x1_") && conv[1].starts_with("native_1x1_")) << conv[0];
+  EXPECT_EQ(conv[2], free[2]);
+  EXPECT_EQ(labels({"Convolution=reference"})[0], "reference");
+  EXPECT_EQ(labels({"convolution=reference"})[1], "reference");
+  const auto one = labels({"b=c=reference"});
+  EXPECT_EQ(one[0], free[0]);
+  EXPECT_EQ(one[1], "reference");
+}
+
+TEST(Force, layers_go_before_kinds_and_the_last_counts) {
+  for (const auto& wishes : {std::vector<std::string>{"conv=reference", "first=native_1x1"},
+                             std::vector<std::string>{"first=native_1x1", "conv=reference"}}) {
+    const auto got = labels(wishes);
+    EXPECT_TRUE(got[0].starts_with("native_1x1")) << got[0];
+    EXPECT_EQ(got[1], "reference");
+  }
+  EXPECT_TRUE(labels({"conv=reference", "conv=native_1x1"})[0].starts_with("native_1x1"));
+}
+
+TEST(Force, what_is_not_offered) {
+  EXPECT_EQ(labels({"conv=nonsense"}), labels({}));
+  EXPECT_EQ(labels({"conv=native_1"}), labels({}));  // not a whole word of the label
+  try {
+    labels({"first=nonsense"});
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::bad_option);
+    EXPECT_NE(std::string(e.what()).find("offered are"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("reference"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Force, wishes_are_checked_against_the_model) {
+  auto g = network();
+  EXPECT_NO_THROW(check_wishes({"conv=x", "MatMul=x", "Softmax=x"}, g));
+  for (const auto* wish : {"", "=", "conv", "conv=", "=x", "fist=x"})
+    EXPECT_THROW(check_wishes({wish}, g), Error) << wish;
+}
+
+TEST(Force, values_stay_the_same) {
+  const auto g = network();
+  const auto in = random_inputs(g, 1);
+  const auto wanted = interpret(g, in)[0];
+  for (const auto* wish : {"conv=native_1x1", "conv=reference", "MatMul=reference"}) {
+    ProgramOptions options;
+    options.force = {wish};
+    const auto program = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
+    Runner runner(program);
+    runner.set_input(0, in[0]);
+    runner.run();
+    expect_close(runner.output(0), wanted, wish);
+  }
+}
+
+}  // namespace
+}  // namespace lamina::testing
