@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 
 namespace lamina {
@@ -23,7 +24,7 @@ bool is_denormal(std::uint32_t bits) { return (bits & kMagnitude) - 1 < kLeastNo
 /// Calls body(begin, end) on ranges of elements, in parallel.
 template <class Body>
 void for_ranges(std::size_t size, const Body& body) {
-  const auto pieces = static_cast<std::int64_t>((size + kPiece - 1) / kPiece);
+  const auto pieces = static_cast<std::int64_t>(ceil_div(size, kPiece));
   parallel_for(pieces, 4, [&](std::int64_t begin, std::int64_t end) {
     body(static_cast<std::size_t>(begin) * kPiece, std::min(static_cast<std::size_t>(end) * kPiece, size));
   });

@@ -1,10 +1,14 @@
 #pragma once
 /// How work is divided.
-#include <cstdint>
+#include <concepts>
+#include <type_traits>
 
 namespace lamina {
 
 /// How many parts of that size there are, the last one perhaps smaller; for a >= 0, b > 0.
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+template <std::integral A, std::integral B>
+requires(std::is_signed_v<A> == std::is_signed_v<B>) constexpr auto ceil_div(A a, B b) {
+  return (a + b - 1) / b;
+}
 
 }  // namespace lamina

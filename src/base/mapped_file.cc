@@ -12,6 +12,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -93,7 +94,7 @@ MappedFile::~MappedFile() {
 void drop_mapped_pages(const void* data, std::size_t bytes) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<std::uintptr_t>(data);
-  const auto begin = (address + page - 1) / page * page, end = (address + bytes) / page * page;
+  const auto begin = ceil_div(address, page) * page, end = (address + bytes) / page * page;
   if (end <= begin) return;
   std::lock_guard lock(mappings().mutex);  // it must not be unmapped meanwhile
   auto it = mappings().ranges.upper_bound(begin);
@@ -106,7 +107,7 @@ Tensor aligned_once(const Tensor& tensor) {
   if (tensor.aligned()) return tensor;
   Tensor copy(tensor.element_type(), tensor.shape());
   constexpr std::size_t kPiece = std::size_t{4} << 20;
-  const auto pieces = static_cast<std::int64_t>((tensor.bytes() + kPiece - 1) / kPiece);
+  const auto pieces = static_cast<std::int64_t>(ceil_div(tensor.bytes(), kPiece));
   parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto at = static_cast<std::size_t>(begin) * kPiece;
          at < std::min(static_cast<std::size_t>(end) * kPiece, tensor.bytes()); at += kPiece) {

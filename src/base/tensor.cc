@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/limits.h"
@@ -70,7 +71,7 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 2 * kHugePage;
 
 std::byte* aligned_up(void* memory, std::size_t alignment) {
-  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment *
+  return reinterpret_cast<std::byte*>(ceil_div(reinterpret_cast<std::uintptr_t>(memory), alignment) *
                                       alignment);
 }
 

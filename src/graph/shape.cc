@@ -5,6 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/divide.h"
+
 namespace lamina {
 namespace {
 
@@ -81,7 +83,7 @@ Dim operator*(const Dim& a, const Dim& b) {
 Dim floor_div(const Dim& a, std::int64_t divisor) {
   if (divisor == 1) return a;
   const auto div = [&](std::int64_t v) {
-    return v == Dim::kUnbounded ? v : (v >= 0 ? v / divisor : -((-v + divisor - 1) / divisor));
+    return v == Dim::kUnbounded ? v : (v >= 0 ? v / divisor : -(ceil_div(-v, divisor)));
   };
   return {div(a.low()), div(a.high())};
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
@@ -60,7 +61,7 @@ struct Windows {
 Range clipped(std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t in,
               std::int64_t frame_end) {
   const auto below = [&](std::int64_t limit) {  // how many positions lie before the limit
-    return std::clamp<std::int64_t>((limit - first + step - 1) / step, 0, count);
+    return std::clamp<std::int64_t>(ceil_div(limit - first, step), 0, count);
   };
   const std::int64_t skipped = first < 0 ? below(0) : 0;
   const std::int64_t last = below(in);
@@ -89,8 +90,7 @@ Windows adaptive_windows(const Dims& x, const Dims& y) {
   all.out = three(std::span(y).subspan(2), 1);
   for (std::size_t a = 0; a < 3; ++a)
     for (std::int64_t o = 0; o < all.out[a]; ++o) {
-      const auto begin = o * all.in[a] / all.out[a],
-                 end = ((o + 1) * all.in[a] + all.out[a] - 1) / all.out[a];
+      const auto begin = o * all.in[a] / all.out[a], end = ceil_div((o + 1) * all.in[a], all.out[a]);
       all.ranges[a].push_back({begin, end, 1, end - begin});
     }
   return all;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/divide.h"
 #include "ops/eval.h"
 
 namespace lamina {
@@ -119,8 +120,8 @@ TileSums<T> tile_product(std::int64_t rows, std::int64_t cols, std::int64_t dept
 struct Pieces {
   Pieces(std::int64_t total, std::int64_t most)
       : count(total),
-        number(std::max<std::int64_t>(1, (total + most - 1) / most)),
-        size((total + number - 1) / number) {}
+        number(std::max<std::int64_t>(1, ceil_div(total, most))),
+        size(ceil_div(total, number)) {}
   std::int64_t begin(std::int64_t i) const { return std::min(count, i * size); }
   std::int64_t end(std::int64_t i) const { return std::min(count, (i + 1) * size); }
   std::int64_t count, number, size;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "ops/access.h"
 #include "ops/detection.h"
@@ -47,7 +48,7 @@ struct Range {
 /// Pixels of bin `index` of `bins` over `size` pixels that start at `start`, cut to the picture.
 Range bin_of(std::int64_t index, std::int64_t bins, std::int64_t start, std::int64_t size,
              std::int64_t limit) {
-  const auto begin = start + index * size / bins, end = start + ((index + 1) * size + bins - 1) / bins;
+  const auto begin = start + index * size / bins, end = start + ceil_div((index + 1) * size, bins);
   return {std::clamp<std::int64_t>(begin, 0, limit), std::clamp<std::int64_t>(end, 0, limit)};
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/divide.h"
+
 namespace lamina {
 namespace {
 constexpr std::size_t kAlignment = 64;
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
 }  // namespace
 
 std::size_t place(std::vector<Block>& blocks) {

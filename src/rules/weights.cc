@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"
@@ -71,7 +72,7 @@ bool all_finite(const Tensor& tensor) {
   constexpr std::int64_t kPiece = 1 << 16;
   const auto size = static_cast<std::int64_t>(tensor.size());
   std::atomic<bool> finite = true;
-  parallel_for((size + kPiece - 1) / kPiece, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(ceil_div(size, kPiece), 1, [&](std::int64_t begin, std::int64_t end) {
     std::uint32_t largest = 0;  // exponents of all ones are infinities and NaN
     for (auto i = begin * kPiece; i < std::min(end * kPiece, size); ++i) {
       std::uint32_t bits;

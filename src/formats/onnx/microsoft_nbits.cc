@@ -1,5 +1,6 @@
 /// com.microsoft MatMulNBits: the weights are made floats when the model is read; then it is a plain product,
 /// whose kernels bring them into their own order.
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
@@ -53,7 +54,7 @@ Packed read_sizes(const Call& c) {
   if (p.block < 16 || p.block > (1 << 20) || (p.block & (p.block - 1)) != 0)
     c.fail("block_size is {}, wanted a power of 2, 16 or more", p.block);
   if (p.bits != 2 && p.bits != 4 && p.bits != 8) c.unsupported("weights of {} bits", p.bits);
-  p.blocks = (p.k + p.block - 1) / p.block;
+  p.blocks = ceil_div(p.k, p.block);
   return p;
 }
 

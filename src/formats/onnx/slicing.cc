@@ -1,6 +1,7 @@
 /// Joining, cutting and padding.
 #include <limits>
 
+#include "base/divide.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "ops/elementwise.h"
@@ -48,7 +49,7 @@ Values split_evenly(Call& c, ValueId x, std::int64_t axis, std::int64_t parts) {
   const auto at = c.int_constant(axis);
   if (c.version() < 18 || (size && *size % parts == 0)) return c.add_all(Split{parts}, {x, at}, count);
   if (size) {
-    const auto part = (*size + parts - 1) / parts;
+    const auto part = ceil_div(*size, parts);
     Ints lengths(static_cast<std::size_t>(parts), part);
     lengths.back() = *size - part * (parts - 1);
     if (lengths.back() < 0) c.fail("{} elements cannot be split into {} parts of {}", *size, parts, part);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "formats/onnx/wire.h"
@@ -84,7 +85,7 @@ void copy_as(Tensor& t, const std::vector<std::int64_t>& values) {
 
 Tensor from_entries(const TensorProto& t, ElementType type) {
   const auto [field, per_entry] = typed_field(type);
-  const std::size_t wanted = (element_count(t.dims) + per_entry - 1) / per_entry;
+  const std::size_t wanted = ceil_div(element_count(t.dims), per_entry);
   std::vector<std::int64_t> ints;
   std::vector<float> floats;
   std::vector<double> doubles;

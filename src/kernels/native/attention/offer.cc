@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/gemm/product.h"
@@ -104,9 +105,9 @@ Heads code_of(const NodeView& v) {
 
   const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(v.machine().isa())).rows[2];
   const auto most = std::max(least, kBlockFloats / c.columns);
-  c.blocks_of_batch = (c.rows + most - 1) / most;
-  c.block_rows = (c.rows + c.blocks_of_batch - 1) / c.blocks_of_batch;
-  c.blocks_of_batch = (c.rows + c.block_rows - 1) / c.block_rows;
+  c.blocks_of_batch = ceil_div(c.rows, most);
+  c.block_rows = ceil_div(c.rows, c.blocks_of_batch);
+  c.blocks_of_batch = ceil_div(c.rows, c.block_rows);
   const auto rest = c.rows - (c.blocks_of_batch - 1) * c.block_rows;
   for (const auto rows : {c.block_rows, rest}) {
     Block b{rows, product(v.machine(), rows, c.size, c.columns),

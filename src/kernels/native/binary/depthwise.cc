@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/binary/depthwise_lines.h"
@@ -34,7 +35,7 @@ struct Depthwise : Picture, Frame {
     return block.slots >= 8 && g.kernel[2] <= block.slots * g.stride[2];
   }
   std::int64_t vectors(const Block& block) const {
-    return by_tap(block) ? (g.out[2] + block.slots - 1) / block.slots * g.kernel[2] : padded[2];
+    return by_tap(block) ? ceil_div(g.out[2], block.slots) * g.kernel[2] : padded[2];
   }
   std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
   std::int64_t kept_bytes() const { return static_cast<std::int64_t>(blocks.size()) * block_bytes(); }
@@ -43,7 +44,7 @@ struct Depthwise : Picture, Frame {
 std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
   std::vector<Block> blocks;
   for (std::int64_t first = 0; first < channels; first += 32 * floats) {
-    const auto count = std::min(channels - first, 32 * floats), bits = (count + floats - 1) / floats;
+    const auto count = std::min(channels - first, 32 * floats), bits = ceil_div(count, floats);
     blocks.push_back({first, count, bits, 32 / bits});
   }
   return blocks;
@@ -210,7 +211,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;
   for (const auto& block : b.blocks)
     b.line_bytes = std::max(b.line_bytes, b.vectors(block) * kernels.bytes());
-  b.channels = (g.outputs + kernels.floats - 1) / kernels.floats * kernels.floats;
+  b.channels = ceil_div(g.outputs, kernels.floats) * kernels.floats;
   for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
   b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {
     b.lay(g, bits_in, bits_out);

@@ -1,6 +1,7 @@
 /// Lines of a picture as bits for depthwise binary convolutions; see depthwise_lines.h.
 #include <type_traits>
 
+#include "base/divide.h"
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/simd/per_isa.h"
 
@@ -230,7 +231,7 @@ void pack_taps_of(const DepthwiseLine& s) {
 void pack_binary_depthwise(const DepthwiseLine& s) {
   if (s.taps != 0) {
     if (!s.in) {
-      const auto vectors = (s.outputs + s.block.slots - 1) / s.block.slots * s.taps;
+      const auto vectors = ceil_div(s.outputs, s.block.slots) * s.taps;
       for (std::int64_t i = 0; i < vectors; ++i) hn::Store(hn::Zero(du), du, words(s.out + i * kBytes));
       return;
     }

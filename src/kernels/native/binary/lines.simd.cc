@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "kernels/native/binary/tables.h"
 #include "kernels/native/simd/per_isa.h"
 
@@ -351,7 +352,7 @@ constexpr auto kMakeLookupKernels = LAMINA_PER_ISA(make_lookup_kernels);
 /// Those of the narrower vectors too, which few outputs fill: the fastest for so many.
 const Kernels& best(const Kernels* list, std::int64_t outputs) {
   const auto cost = [&](const Kernels& k) {
-    const std::int64_t vectors = (outputs + k.lanes - 1) / k.lanes;
+    const std::int64_t vectors = ceil_div(outputs, k.lanes);
     return static_cast<double>(vectors * k.lanes) / k.speed;
   };
   const Kernels* found = list;

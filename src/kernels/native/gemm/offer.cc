@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/native/gemm/epilogue.h"
 #include "kernels/native/gemm/product.h"
@@ -248,8 +249,7 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
 double pack_cost(const Matrices& m) {
   const auto& s = m.shape;
   if (m.right != Matrices::Right::pack && !m.has_tail) return 0;
-  const std::int64_t width = 2 * m.main.panels.lanes,
-                     panels = m.has_tail ? 1 : (s.columns + width - 1) / width;
+  const std::int64_t width = 2 * m.main.panels.lanes, panels = m.has_tail ? 1 : ceil_div(s.columns, width);
   return 0.006 * static_cast<double>(s.b_count * s.depth * panels) / m.main.machine->rates.native;
 }
 

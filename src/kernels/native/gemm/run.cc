@@ -1,6 +1,7 @@
 /// Runs products: tasks of strips by panels, strip after strip.
 #include <algorithm>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/native/gemm/dots.h"
 #include "kernels/native/gemm/product.h"
@@ -138,7 +139,7 @@ class Task {
       tile_.columns = std::min(at_once * together * width, panels.columns - column);
       tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
       tile_.b = b_ + (o_.b_row ? column : panels.offset(panel));
-      const std::int64_t parts = (rows + most - 1) / most;
+      const std::int64_t parts = ceil_div(rows, most);
       if (far_ && !near && !o_.b_row) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {
         const std::int64_t count = (rows - first) / (parts - part);

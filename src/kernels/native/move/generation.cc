@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/move/indices.h"
@@ -23,7 +24,7 @@ void run_sums(const Sums& s, const RunArgs& args) {
   constexpr std::int64_t kColumns = 64;
   const auto* x = static_cast<const T*>(args.in[0]);
   auto* y = static_cast<T*>(args.out[0]);
-  const auto pieces = (s.inner + kColumns - 1) / kColumns;
+  const auto pieces = ceil_div(s.inner, kColumns);
   const auto work = s.size * std::min(kColumns, s.inner);
   parallel_for(
       s.outer * pieces, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/divide.h"
 #include "base/limits.h"
 #include "base/parallel.h"
 #include "kernels/list.h"
@@ -167,7 +168,7 @@ void copy_transposed(const CopyJob& job, std::size_t dense, const T* src, T* dst
   const auto src_column = job.src_strides[last], dst_row = job.dst_strides[dense];
   // Few rows or columns that lie side by side are one piece, large matrices are cut.
   const bool cut = rows > kRows && !(dst_row == columns && columns <= 4);
-  const auto pieces = cut ? (rows + kRows - 1) / kRows : 1, size = cut ? kRows : rows;
+  const auto pieces = cut ? ceil_div(rows, kRows) : 1, size = cut ? kRows : rows;
   Walk walk;
   for (std::size_t i = 0; i < last; ++i)
     if (i != dense) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
@@ -219,7 +220,7 @@ void copy_lines(const CopyJob& job, const T* src, T* dst) {
   }
   const auto rows = job.dims[last - 1];
   const auto size = std::clamp<std::int64_t>(kGrainBytes / 2 / (count * bytes), 1, rows);
-  const auto pieces = (rows + size - 1) / size;
+  const auto pieces = ceil_div(rows, size);
   Walk walk;
   for (std::size_t i = 0; i + 1 < last; ++i) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
   walk.add(pieces, size * job.src_strides[last - 1], size * job.dst_strides[last - 1]);

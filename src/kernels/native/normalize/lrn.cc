@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/normalize/lrn_loops.h"
@@ -43,7 +44,7 @@ struct Sink {
 
 /// Windows of rows of `inner` elements: vectors along the row.
 void along_rows(const Squares& c, const Axis& a, const float* in, bool square, const Sink& sink) {
-  const auto pieces = (a.inner + kPiece - 1) / kPiece;
+  const auto pieces = ceil_div(a.inner, kPiece);
   const auto work = std::min(a.inner, kPiece) * (c.before + c.after + 1);
   parallel_for(a.outer * a.length * pieces, std::max<std::int64_t>(1, 4 * kGrain / work),
                [&](std::int64_t begin, std::int64_t end) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/native/normalize/run.h"
 
@@ -282,7 +283,7 @@ Scaling Normalizer::channel_scaling(Scaling s, std::int64_t channel) const {
 }
 
 void Normalizer::whole_columns() const {
-  const auto blocks = (c_.columns + kBlock - 1) / kBlock;
+  const auto blocks = ceil_div(c_.columns, kBlock);
   const auto work = c_.rows * std::min(kBlock, c_.columns);
   parallel_for(c_.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
@@ -366,7 +367,7 @@ void Normalizer::columns_in_passes() const {
 std::size_t plan_normalize(Normalization& c) {
   const auto all = static_cast<double>(c.outer * c.rows) * static_cast<double>(c.columns);
   const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(all / kGrain), 1, kMostParts);
-  const auto blocks = c.fold > 1 ? 1 : (c.columns + kBlock - 1) / kBlock;
+  const auto blocks = c.fold > 1 ? 1 : ceil_div(c.columns, kBlock);
   const auto longest = c.columns == 1 ? c.rows / kChunk : c.rows / 32;
   c.parts = std::clamp<std::int64_t>(wanted / (c.outer * blocks), 1, std::max<std::int64_t>(1, longest));
   if (c.columns == 1) return c.parts > 1 ? static_cast<std::size_t>(c.outer * c.parts) * sizeof(Moments) : 0;

@@ -26,7 +26,7 @@ Three spatial(const Dims& x) {
 PoolRange clipped(std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t in,
                   std::int64_t frame_end) {
   const auto before = [&](std::int64_t limit) {  // positions before it
-    return limit <= first ? 0 : std::min(count, (limit - first + step - 1) / step);
+    return limit <= first ? 0 : std::min(count, ceil_div(limit - first, step));
   };
   const auto skipped = before(0), inside = before(in) - skipped;
   PoolRange r;
@@ -66,7 +66,7 @@ void set_adaptive_windows(Windows& c) {
     for (std::int64_t o = 0; o < c.out[a]; ++o) {
       PoolRange r;
       r.begin = static_cast<std::int32_t>(o * c.in[a] / c.out[a]);
-      r.count = static_cast<std::int32_t>(((o + 1) * c.in[a] + c.out[a] - 1) / c.out[a]) - r.begin;
+      r.count = static_cast<std::int32_t>(ceil_div((o + 1) * c.in[a], c.out[a])) - r.begin;
       r.framed = r.count;
       c.ranges[a].push_back(r);
     }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "kernels/cost.h"
 #include "ops/recurrent.h"
 
@@ -97,13 +98,13 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.gates = form.gates();
   s.directions = form.direction == Direction::bidirectional ? 2 : 1;
   s.lanes = table.lanes;
-  s.blocks = (s.hidden + s.lanes - 1) / s.lanes;
+  s.blocks = ceil_div(s.hidden, s.lanes);
   s.padded = s.blocks * s.lanes;
   s.width = s.padded * s.gates;
   // At most eight tasks per direction, of whole tiles of rows.
-  const auto tiles = (s.batch + table.rows - 1) / table.rows;
+  const auto tiles = ceil_div(s.batch, table.rows);
   s.task_rows = std::min(s.batch, (tiles + 7) / 8 * table.rows);
-  s.tasks = s.directions * ((s.batch + s.task_rows - 1) / s.task_rows);
+  s.tasks = s.directions * ceil_div(s.batch, s.task_rows);
   // The input part of a chunk of time stays in the second-level cache.
   s.chunk = std::clamp<std::int64_t>(65536 / (s.task_rows * s.width), 1, s.time);
   s.gates_floats = static_cast<std::size_t>(s.chunk * s.task_rows * s.width);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/move/positions.h"
@@ -80,7 +81,7 @@ void run(ReduceKind kind, const Work& w, const float* in, float* out) {
     return parallel_for(groups, grain(size), [&](std::int64_t begin, std::int64_t end) {
       for (auto g = begin; g < end; ++g) out[g] = loops.lines(lines_of(g, 0), size);
     });
-  const auto pieces = (size + kPiece - 1) / kPiece;
+  const auto pieces = ceil_div(size, kPiece);
   parallel_for(groups * pieces, grain(std::min(size, kPiece)), [&](std::int64_t begin, std::int64_t end) {
     for (auto p = begin; p < end; ++p) {
       const auto g = p / pieces, from = p % pieces * kPiece;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/divide.h"
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -108,7 +109,7 @@ void near_lines(const SoftmaxJob& job, std::int64_t begin, std::int64_t end, std
 void lines(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) {
   const auto size = job.size;
   if (!job.log && size <= kNearVectors * kLanes)
-    return near_lines<1>(job, begin, end, (size + kLanes - 1) / kLanes);
+    return near_lines<1>(job, begin, end, ceil_div(size, kLanes));
   for (std::int64_t line = begin; line < end; ++line) {
     const float* x = job.in + line * size;
     float* y = job.out + line * size;
@@ -217,7 +218,7 @@ void columns(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) {
         store_some(v, d, out + k * stride, n);
     }
   };
-  const auto pieces = (job.inner + kColumns - 1) / kColumns;
+  const auto pieces = ceil_div(job.inner, kColumns);
   for (std::int64_t p = begin; p < end; ++p) {
     const auto first = p % pieces * kColumns, at = p / pieces * job.size * job.inner + first;
     const auto n = job.inner - first < kColumns ? job.inner - first : kColumns;

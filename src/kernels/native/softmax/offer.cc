@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/softmax/loops.h"
@@ -27,7 +28,7 @@ void run(const Lines& c, const RunArgs& args) {
   job.inner = c.inner;
   job.log = c.log;
   if (c.inner > 1) {
-    const auto pieces = (c.inner + table.column_count - 1) / table.column_count;
+    const auto pieces = ceil_div(c.inner, table.column_count);
     parallel_for(c.outer * pieces, std::max<std::int64_t>(1, kGrain / (c.size * table.column_count)),
                  [&](auto begin, auto end) { table.columns(job, begin, end); });
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/divide.h"
 #include "kernels/native/stages/code.h"
 #include "kernels/native/stages/program.h"
 
@@ -84,7 +85,7 @@ double block_cost(Routine& code, std::size_t axis, std::int64_t inner, std::int6
   const auto size = code.dims[axis];
   const auto rows = std::min(size, std::max<std::int64_t>(1, room / inner));
   const auto block = static_cast<double>(size * inner), most = static_cast<double>(rows * inner);
-  const auto pieces = static_cast<double>((size + rows - 1) / rows);
+  const auto pieces = static_cast<double>(ceil_div(size, rows));
   for (auto& v : code.body.views) classify(v, code.dims, axis);
   const auto sorts = sorts_of(code.body);
   double cost = (25 * pieces + 5 * static_cast<double>(code.body.views.size())) / block;

@@ -13,6 +13,7 @@
 #include "kernels/native/convolution/depthwise/lines.h"
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -223,7 +224,7 @@ HWY_INLINE void run_line(const Lines& s, std::int64_t line) {
   if (width < 4) return run_tiles<Window, R, 1>(s, line);
   if (width == 4 || (kLanes == 4 && width < 8)) return run_tiles<Window, R, 4>(s, line);
   if constexpr (kLanes > 4) {
-    const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : (width + t - 1) / t * (t + 1); };
+    const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : ceil_div(width, t) * (t + 1); };
     const auto eight = cost(8), seven = cost(7), five = cost(5);
     if (seven < eight && seven <= five) return run_tiles<Window, R, 7>(s, line);
     if (five < eight) return run_tiles<Window, R, 5>(s, line);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
@@ -145,7 +146,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   if (d.g.pad[0] != 0 || d.g.out[0] != 1) return answers.refuse("native", "padded depth");
   d.kernels = &depthwise::kernels_for(d.g.outputs);
   d.kernel = depthwise::kernel_for(d.g, *d.kernels);
-  d.vectors = (d.g.outputs + d.kernels->lanes - 1) / d.kernels->lanes;
+  d.vectors = ceil_div(d.g.outputs, d.kernels->lanes);
   d.in_row = d.out_row = d.add_row = d.g.outputs;
   if (v.has(2)) {
     const auto bias = to_floats(*v.constant(2));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/divide.h"
+
 namespace lamina::depthwise {
 
 Kernel kernel_for(const windows::Geometry& g, const Kernels& k) {
@@ -38,7 +40,7 @@ std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int6
 
 Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels, std::int64_t lanes,
                   bool one_value) {
-  const auto vectors = (channels + lanes - 1) / lanes;
+  const auto vectors = ceil_div(channels, lanes);
   Tensor out(ElementType::f32, {vectors * size * lanes});
   float* to = out.data<float>().data();
   for (std::int64_t n = 0; n < vectors; ++n, to += size * lanes)

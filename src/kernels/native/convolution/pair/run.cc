@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/divide.h"
 #include "base/parallel.h"
 
 namespace lamina::conv_depthwise {
@@ -75,8 +76,7 @@ class Piece {
   /// Of output lines [line, line + count); behind them come `coming` lines.
   void run_windows(std::int64_t line, std::int64_t count, std::int64_t coming) {
     const auto& g = c_.second;
-    const auto lanes = c_.kernels->lanes, vector = channel_ / lanes,
-               vectors = (channels_ + lanes - 1) / lanes;
+    const auto lanes = c_.kernels->lanes, vector = channel_ / lanes, vectors = ceil_div(channels_, lanes);
     const std::int64_t point = point_of(line);
     auto s = depthwise::lines_of(g);
     s.first = line;
@@ -146,9 +146,7 @@ class Piece {
 };
 
 /// The parent's own scratch memory comes first, whole cache lines of it.
-std::int64_t parent_bytes(const Pair& code) {
-  return (code.parent->scratch_bytes() + kLine - 1) / kLine * kLine;
-}
+std::int64_t parent_bytes(const Pair& code) { return ceil_div(code.parent->scratch_bytes(), kLine) * kLine; }
 
 }  // namespace
 
@@ -161,7 +159,7 @@ void run(const Pair& code, const RunArgs& args) {
   code.parent->prepare(args, scratch);
   // A buffer belongs to a share of the tasks and not to a thread: any arena may run this.
   const auto tasks = code.tasks(),
-             shares = std::clamp<std::int64_t>((tasks + code.grain - 1) / code.grain, 1, code.buffers);
+             shares = std::clamp<std::int64_t>(ceil_div(tasks, code.grain), 1, code.buffers);
   parallel_for(shares, 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto share = begin; share < end; ++share) {
       auto* const buffer = scratch + parent_bytes(code) + share * code.buffer_bytes();
