@@ -1,6 +1,7 @@
 #pragma once
 /// How work is divided.
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 namespace lamina {
@@ -10,5 +11,37 @@ template <std::integral A, std::integral B>
 requires(std::is_signed_v<A> == std::is_signed_v<B>) constexpr auto ceil_div(A a, B b) {
   return (a + b - 1) / b;
 }
+
+/// Parts of one size, the last one perhaps smaller.
+struct Parts {
+  std::int64_t size = 1, number = 1;
+};
+/// As few parts of at most `most` as there can be, about equal; for count > 0.
+constexpr Parts even_parts(std::int64_t count, std::int64_t most) {
+  const auto size = ceil_div(count, ceil_div(count, most < 1 ? std::int64_t{1} : most));
+  return {size, ceil_div(count, size)};
+}
+
+/// Work that is worth another thread, in microseconds. Waking goes down a tree, so that it takes the
+/// logarithm of their number times some 3 us: the best number of threads grows with the work.
+inline constexpr double kWorthAThread = 4;
+
+/// A loop over units of work, which parallel_for() runs. Made with a plan, used at each run.
+struct Division {
+  std::int64_t units = 0;
+  std::int64_t grain = 1;  ///< units that one thread takes at a time, at least
+  /// Threads that take part, at most: so many pieces run at the same time, each with a slot of scratch memory
+  /// of its own.
+  std::int64_t slots = 1;
+};
+
+/// Divides units of about so many microseconds each (on one thread) among so many threads.
+Division divide_work(std::int64_t units, double microseconds, std::int64_t threads);
+/// The same where so many units are worth a thread.
+Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
+
+/// Into how many units work should be cut that could be cut anywhere: enough for each thread to have several,
+/// since cores differ, but none too small.
+std::int64_t units_wanted(double microseconds, std::int64_t threads);
 
 }  // namespace lamina

@@ -5,21 +5,56 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 namespace lamina {
 
-void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
-  if (count <= 0) return;
-  grain = std::max<std::int64_t>(grain, 1);
-  if (count <= grain || threads_here() == 1) return body(0, count);
-  const auto pieces = std::min<std::int64_t>(threads_here(), (count + grain - 1) / grain);
-  // Each thread gets the same part of every loop, so that it finds in its cache what it wrote there.
+namespace {
+
+/// What is left of a thread's part of a loop, in a cache line of its own.
+struct alignas(64) Share {
+  std::int64_t next, end;
+};
+
+/// Takes a part of what is left, `grain` or more, from its front; empty when there is nothing.
+Share take(Share& share, std::int64_t grain) {
+  constexpr std::int64_t kPart = 4;
+  std::atomic_ref<std::int64_t> next(share.next);
+  auto begin = next.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto left = share.end - begin;
+    const auto count = left < 2 * grain ? std::max<std::int64_t>(left, 0) : std::max(grain, left / kPart);
+    if (count == 0) return {begin, begin};
+    if (next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
+      return {begin, begin + count};
+  }
+}
+
+}  // namespace
+
+void run_in_slots(const Division& d, PieceBody body) {
+  if (d.units <= 0) return;
+  const auto slots = std::min<std::int64_t>({d.slots, threads_here(), kMostThreads});
+  if (slots <= 1) return body(0, d.units, 0);
+  Share shares[kMostThreads];  // those that are not used stay untouched
+  for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   tbb::parallel_for(
-      std::int64_t{0}, pieces,
-      [&](std::int64_t piece) { body(count * piece / pieces, count * (piece + 1) / pieces); },
+      std::int64_t{0}, slots,
+      [&](std::int64_t slot) {
+        for (std::int64_t i = 0; i < slots; ++i)
+          for (auto& share = shares[(slot + i) % slots];;) {
+            const auto piece = take(share, d.grain);
+            if (piece.next == piece.end) break;
+            body(piece.next, piece.end, slot);
+          }
+      },
       tbb::static_partitioner());
+}
+
+void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
+  parallel_for(divide_units(count, grain, threads_here()), body);
 }
 
 int threads_here() { return tbb::this_task_arena::max_concurrency(); }

@@ -4,32 +4,60 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/divide.h"
+
 namespace lamina {
 
-/// A reference to something that takes a piece [begin, end); valid as long as that is. Copies nothing, so
-/// that a loop allocates nothing.
+/// A reference to something that takes a piece [begin, end), or that and its slot; valid as long as that is.
+/// Copies nothing, so that a loop allocates nothing.
 class PieceBody {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, PieceBody>)
       PieceBody(const F& body)  // implicit, so that lambdas can be passed
-      : object_(std::addressof(body)), call_([](const void* object, std::int64_t begin, std::int64_t end) {
-          (*static_cast<const F*>(object))(begin, end);
+      : object_(std::addressof(body)),
+        call_([](const void* object, std::int64_t begin, std::int64_t end, std::int64_t slot) {
+          const auto& f = *static_cast<const F*>(object);
+          if constexpr (std::is_invocable_v<const F&, std::int64_t, std::int64_t, std::int64_t>)
+            f(begin, end, slot);
+          else
+            f(begin, end);
         }) {}
-  void operator()(std::int64_t begin, std::int64_t end) const { call_(object_, begin, end); }
+  void operator()(std::int64_t begin, std::int64_t end, std::int64_t slot) const {
+    call_(object_, begin, end, slot);
+  }
 
  private:
   const void* object_;
-  void (*call_)(const void*, std::int64_t, std::int64_t);
+  void (*call_)(const void*, std::int64_t, std::int64_t, std::int64_t);
 };
 
-/// Calls body(begin, end) on pieces that cover [0, count), in parallel: at most one per thread, with about
-/// `grain` items or more; a loop of one piece runs in the calling thread without waking others. Exceptions of
-/// the body reach the caller.
+/// parallel_for() where there are several slots.
+void run_in_slots(const Division& division, PieceBody body);
+
+/// Calls body(begin, end[, slot]) on pieces that cover all units, in parallel. Each thread begins with its
+/// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
+/// by piece, and then pieces of shares that others have not finished. Pieces of one slot (0 <= slot <
+/// division.slots) run one after the other. A loop of one slot is one piece, in the calling thread, without
+/// waking others. Exceptions of the body reach the caller.
+template <class F>
+void parallel_for(const Division& division, const F& body) {
+  const PieceBody piece(body);
+  if (division.slots > 1) return run_in_slots(division, piece);
+  if (division.units > 0) piece(0, division.units, 0);
+}
+
+/// The same where nobody knows how long units take, but that about `grain` of them are worth a thread.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 
 /// Threads that a loop started here may use, the caller's included.
 int threads_here();
+
+/// Work of so many microseconds, in units of equal size, for the threads here.
+inline Division divided_here(std::int64_t units, double total) {
+  if (units <= 1 || total <= kWorthAThread) return {units, units, 1};  // for small steps this takes time
+  return divide_work(units, total / static_cast<double>(units), threads_here());
+}
 
 /// As many threads as an arena may have.
 constexpr int kMostThreads = 1024;

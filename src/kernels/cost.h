@@ -27,10 +27,6 @@ enum class Family : std::uint8_t {
   reference,         ///< the interpreter's evaluation
 };
 
-/// Work that is worth another thread, in microseconds: threads that a request has woken stay awake for a
-/// while.
-inline constexpr double kWorthAThread = 4;
-
 /// call + work / rate + bytes / bandwidth. `work`: multiply-adds or evaluations.
 double cost_of(const Machine& machine, Family family, double work, double bytes = 0);
 

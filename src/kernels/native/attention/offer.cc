@@ -23,8 +23,6 @@ constexpr std::int64_t kBlockFloats = 16384;
 /// Softmax of scores in the cache against that of a tensor; floats of keys and values that are packed per
 /// microsecond.
 constexpr double kNearSoftmax = 1.35, kPackedFloats = 2200;
-/// Floats worth a thread.
-constexpr std::int64_t kGrain = 16384;
 
 std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
 
@@ -48,14 +46,14 @@ struct Heads {
   std::int64_t k_count = 1, v_count = 1;
   bool causal = false, has_scale = false;
   std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
-  std::int64_t block_rows = 1, blocks_of_batch = 1;
+  Parts parts;                ///< blocks of a batch
   Mask mask;
-  std::int64_t slots = 1;
+  Division k_packing, v_packing, all;
   // Scratch, in floats.
   std::int64_t k_at = 0, k_row = 0, v_at = 0, v_row = 0, mask_at = 0, scores_at = 0, scores_row = 0,
                scratch = 0;
 
-  std::int64_t tasks() const { return batch.count() * blocks_of_batch; }
+  std::int64_t tasks() const { return batch.count() * parts.number; }
 };
 
 Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
@@ -63,8 +61,7 @@ Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 /// A product that runs where it is called.
 gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
   auto p = gemm::plain_product(machine, rows, depth, columns, depth, columns);
-  p.divide();
-  p.grain = p.tasks;
+  p.divide(1);
   return p;
 }
 
@@ -86,6 +83,24 @@ Mask mask_of(const NodeView& v, std::size_t rank, std::int64_t columns) {
   return m;
 }
 
+double packing_us(const Machine& machine, std::int64_t floats) {
+  return static_cast<double>(floats) / (kPackedFloats * machine.rates.memory);
+}
+
+/// Of everything but packing.
+double blocks_us(const Machine& machine, const Heads& c) {
+  const auto scores =
+      static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
+  const double call = cost_of(machine, Family::native_gemm, 0);
+  double products = 0;
+  for (const std::size_t i : {0, 1}) {
+    const auto times = static_cast<double>(i == 0 ? c.parts.number - 1 : 1);
+    products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
+  }
+  return call + static_cast<double>(c.batch.count()) * products +
+         cost_of(machine, Family::vector_math, scores / kNearSoftmax);
+}
+
 Heads code_of(const NodeView& v) {
   Heads c;
   const auto q = v.dims(0), k = v.dims(1), values = v.dims(2);
@@ -105,31 +120,31 @@ Heads code_of(const NodeView& v) {
 
   const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(v.machine().isa())).rows[2];
   const auto most = std::max(least, kBlockFloats / c.columns);
-  c.blocks_of_batch = ceil_div(c.rows, most);
-  c.block_rows = ceil_div(c.rows, c.blocks_of_batch);
-  c.blocks_of_batch = ceil_div(c.rows, c.block_rows);
-  const auto rest = c.rows - (c.blocks_of_batch - 1) * c.block_rows;
-  for (const auto rows : {c.block_rows, rest}) {
+  c.parts = even_parts(c.rows, most);
+  const auto rest = c.rows - (c.parts.number - 1) * c.parts.size;
+  for (const auto rows : {c.parts.size, rest}) {
     Block b{rows, product(v.machine(), rows, c.size, c.columns),
             product(v.machine(), rows, c.columns, c.width)};
     b.scores.add_row = c.mask.step * c.columns;
     c.blocks.push_back(std::move(b));
   }
 
-  c.slots = std::min<std::int64_t>(c.tasks(), std::max(1, threads_here()));
+  c.k_row = round_up(c.blocks[0].scores.packed_floats());
+  c.v_row = round_up(c.blocks[0].result.packed_floats());
+  c.k_packing = divided_here(c.k_count, packing_us(v.machine(), c.k_count * c.k_row));
+  c.v_packing = divided_here(c.v_count, packing_us(v.machine(), c.v_count * c.v_row));
+  c.all = divided_here(c.tasks(), blocks_us(v.machine(), c));
   const auto take = [&](std::int64_t floats) {
     const auto at = c.scratch;
     c.scratch += round_up(floats);
     return at;
   };
-  c.k_row = round_up(c.blocks[0].scores.packed_floats());
-  c.v_row = round_up(c.blocks[0].result.packed_floats());
   c.k_at = take(c.k_count * c.k_row);
   c.v_at = take(c.v_count * c.v_row);
   if (c.mask.kind == Mask::Kind::boolean || c.mask.kind == Mask::Kind::spread)
     c.mask_at = take(c.mask.rows * c.columns);
-  c.scores_row = round_up(c.block_rows * c.columns);
-  c.scores_at = take(c.slots * c.scores_row);
+  c.scores_row = round_up(c.parts.size * c.columns);
+  c.scores_at = take(c.all.slots * c.scores_row);
   return c;
 }
 
@@ -145,9 +160,8 @@ class Run {
   void operator()() {
     pack();
     prepare_mask();
-    parallel_for(c_.slots, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto slot = begin; slot < end; ++slot)
-        for (auto task = slot; task < c_.tasks(); task += c_.slots) run_block(slot, task);
+    parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      for (auto task = begin; task < end; ++task) run_block(slot, task);
     });
   }
 
@@ -157,15 +171,14 @@ class Run {
         c_.has_scale ? *static_cast<const float*>(args_.in[4]) : 1 / std::sqrt(static_cast<float>(c_.size));
     const auto* k = static_cast<const float*>(args_.in[1]);
     const auto* v = static_cast<const float*>(args_.in[2]);
-    const auto grain = [&](std::int64_t floats) { return std::max<std::int64_t>(1, kGrain / floats); };
-    parallel_for(c_.k_count, grain(c_.k_row), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(c_.k_packing, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i) {
         float* to = scratch_ + c_.k_at + i * c_.k_row;
         c_.blocks[0].scores.pack(0, c_.size, k + i * c_.columns * c_.size, 1, c_.size, to);
         for (std::int64_t j = 0, n = c_.blocks[0].scores.packed_floats(); j < n; ++j) to[j] *= scale;
       }
     });
-    parallel_for(c_.v_count, grain(c_.v_row), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(c_.v_packing, [&](std::int64_t begin, std::int64_t end) {
       for (auto i = begin; i < end; ++i)
         c_.blocks[0].result.pack(0, c_.columns, v + i * c_.columns * c_.width, c_.width, 1,
                                  scratch_ + c_.v_at + i * c_.v_row);
@@ -192,10 +205,10 @@ class Run {
   }
 
   void run_block(std::int64_t slot, std::int64_t task) const {
-    const auto batch = task / c_.blocks_of_batch;
+    const auto batch = task / c_.parts.number;
     const auto [q, k, v, mask] = c_.batch[batch];
-    const auto index = task % c_.blocks_of_batch, first = index * c_.block_rows;
-    const Block& block = c_.blocks[index + 1 == c_.blocks_of_batch ? 1 : 0];
+    const auto index = task % c_.parts.number, first = index * c_.parts.size;
+    const Block& block = c_.blocks[index + 1 == c_.parts.number ? 1 : 0];
     float* scores = scratch_ + c_.scores_at + slot * c_.scores_row;
     gemm::Operands o{};
     o.a = q_ + (q * c_.rows + first) * c_.size;
@@ -233,21 +246,6 @@ class Run {
   const float* mask_ = nullptr;
 };
 
-double microseconds(const Machine& machine, const Heads& c) {
-  const auto scores =
-      static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
-  const auto packed = static_cast<double>(c.k_count * c.k_row + c.v_count * c.v_row);
-  const double call = cost_of(machine, Family::native_gemm, 0);
-  double products = 0;
-  for (const std::size_t i : {0, 1}) {
-    const auto times = static_cast<double>(i == 0 ? c.blocks_of_batch - 1 : 1);
-    products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
-  }
-  return call + static_cast<double>(c.batch.count()) * products +
-         cost_of(machine, Family::vector_math, scores / kNearSoftmax) +
-         packed / (kPackedFloats * machine.rates.memory);
-}
-
 }  // namespace
 
 void offer_native_attention(const NodeView& v, Answers& answers) {
@@ -259,7 +257,8 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
   const auto code = std::make_shared<const Heads>(code_of(v));
   Offer o(v, fmt::format("native_attention_{}_f32", name_of(v.machine().isa())), Layout::plain);
   o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
-  o.cost = microseconds(v.machine(), *code);
+  o.cost = blocks_us(v.machine(), *code) +
+           packing_us(v.machine(), code->k_count * code->k_row + code->v_count * code->v_row);
   o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };
   answers.offers.push_back(std::move(o));
 }

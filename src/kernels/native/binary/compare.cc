@@ -46,12 +46,11 @@ void offer_comparison(const NodeView& v, Answers& answers) {
   o.consumed = {1};
   o.wide_inputs = {0};
   o.cost = cost_of(v.machine(), Family::vector_light, elements, 4 * elements);
-  const auto grain = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(points) / o.cost));
+  const auto all = divided_here(points, o.cost);
   o.make = [=, limits = *limits](MakeContext& context) {
     const auto row = context.input_row(0) != 0 ? context.input_row(0) : channels;
     return executable([=, compare = bits::compare()](const RunArgs& args) {
-      parallel_for(points, grain, [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(all, [&](std::int64_t begin, std::int64_t end) {
         compare({static_cast<const float*>(args.in[0]) + begin * row, row, end - begin, channels,
                  limits.data(), static_cast<std::uint8_t*>(args.out[0]) + begin * point_bytes(channels)});
       });

@@ -27,8 +27,8 @@ struct Depthwise : Picture, Frame {
   std::vector<std::int64_t> kinds = {};  ///< of outputs along a row, in floats
   std::int64_t channels = 0;             ///< whole vectors of them
   std::int64_t reach = 1;                ///< lines of a plane that a window reaches, holes included
-  std::int64_t rows = 1, tasks = 1;      ///< rows of a task
-  std::int64_t line_bytes = 0;           ///< of a packed line
+  Division rows{};
+  std::int64_t line_bytes = 0;  ///< of a packed line
 
   /// A vector for each tap of a line, not for each point.
   bool by_tap(const Block& block) const {
@@ -152,13 +152,12 @@ void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, 
   if (stages) sums.apply(*stages);
 }
 
-/// All rows of some tasks, from lines that are kept at the first task's place.
-void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t begin, std::int64_t end,
-              StageRun* stages) {
+/// Rows [first, last), from lines that are kept in the slot.
+void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t first, std::int64_t last,
+              std::int64_t slot, StageRun* stages) {
   const auto& g = b.g;
   const auto* in = static_cast<const std::byte*>(args.in[0]);
-  auto* kept = static_cast<std::uint8_t*>(args.scratch) + begin * b.kept_bytes();
-  const auto first = begin * b.rows, last = std::min(end * b.rows, g.images * g.out[0] * g.out[1]);
+  auto* kept = static_cast<std::uint8_t*>(args.scratch) + slot * b.kept_bytes();
   std::int64_t packed = 0;  // lines of the planes
   for (auto row = first; row < last; ++row) {
     const std::int64_t y = row % g.out[1] * g.stride[1], z = row / g.out[1] % g.out[0] * g.stride[0],
@@ -172,19 +171,16 @@ void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t begin, std::
 }
 
 void run(const Depthwise& b, const RunArgs& args) {
-  b.run(args, b.tasks, 1, [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
-    run_rows(b, args, begin, end, stages);
+  b.run(args, b.rows, [&](std::int64_t begin, std::int64_t end, std::int64_t slot, StageRun* stages) {
+    run_rows(b, args, begin, end, slot, stages);
   });
 }
 
 void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
   const auto& g = b.g;
   const double total = microseconds(v.machine(), b);
-  const auto rows = g.images * g.out[0] * g.out[1];
-  b.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(total / kWorthAThread), 1, rows);
-  b.rows = (rows + b.tasks - 1) / b.tasks;
-  b.tasks = (rows + b.rows - 1) / b.rows;
-  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.tasks * b.kept_bytes()), total);
+  b.rows = divided_here(g.images * g.out[0] * g.out[1], total);
+  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.rows.slots * b.kept_bytes()), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {}", b.kernels->name),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/divide.h"
+#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/binary/depthwise.h"
 #include "kernels/native/binary/depthwise_lines.h"
@@ -23,10 +24,9 @@ using binary::Panel;
 constexpr std::int64_t kMostTogether = 60;  ///< points of a task
 
 struct Binary : Packing, Frame {
-  Tensor limit{};                      ///< differences with which signs change
-  std::int64_t chunk = 1, chunks = 1;  ///< points of a task
-  std::int64_t part = 1, parts = 1;    ///< panels of a task
-  std::int64_t grain = 1;
+  Tensor limit{};           ///< differences with which signs change
+  Parts chunks{}, parts{};  ///< points and panels of a task
+  Division tasks{};
 };
 
 double microseconds(const Machine& machine, const Binary& b) {
@@ -40,24 +40,16 @@ double microseconds(const Machine& machine, const Binary& b) {
 void divide(const Machine& machine, Binary& b) {
   const auto& g = b.g;
   const double total = microseconds(machine, b), points = static_cast<double>(g.images * g.out_points());
-  const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
-    number = ceil_div(count, most);
-    size = ceil_div(count, number);
-    number = ceil_div(count, size);
-  };
-  const auto wanted = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
+  const auto points_of_task = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
   const auto most = b.out.booleans && !b.thresholds
                         ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
                         : kMostTogether;  // sums are in a cache until they are booleans
-  cut(g.out_points(), std::clamp<std::int64_t>(wanted, 1, most), b.chunk, b.chunks);
-  const auto count = static_cast<std::int64_t>(b.panels.size());
-  b.part = count;
-  if (b.epilogue.registers_only() && g.images * b.chunks < 8 && total > 2 * kWorthAThread) {
-    const auto tasks = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
-    cut(count, std::max<std::int64_t>(1, count * g.images * b.chunks / tasks), b.part, b.parts);
-  }
-  const auto tasks = static_cast<double>(g.images * b.chunks * b.parts);
-  b.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
+  b.chunks = even_parts(g.out_points(), std::clamp<std::int64_t>(points_of_task, 1, most));
+  const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number,
+             wanted = units_wanted(total, threads_here());
+  b.parts.size = panels;
+  if (b.epilogue.registers_only() && have < wanted) b.parts = even_parts(panels, panels * have / wanted);
+  b.tasks = divided_here(have * b.parts.number, total);
 }
 
 /// The windows of some points, and what their counts are taken from.
@@ -123,16 +115,17 @@ void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std:
 }
 
 void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
-  const std::int64_t part = index % b.parts, chunk = index / b.parts % b.chunks,
-                     image = index / b.parts / b.chunks;
-  const std::int64_t first = chunk * b.chunk, count = std::min(b.chunk, b.g.out_points() - first),
+  const std::int64_t part = index % b.parts.number, chunk = index / b.parts.number % b.chunks.number,
+                     image = index / b.parts.number / b.chunks.number;
+  const std::int64_t first = chunk * b.chunks.size, count = std::min(b.chunks.size, b.g.out_points() - first),
                      point = image * b.g.out_points() + first;
   Windows windows;
   find_windows(b, b.source(args.in[0], args.scratch) + image * b.image, first, count, windows);
   const auto sums = b.sums(args, point, count);
   const float* add = b.add(args, point);
-  const auto panels = static_cast<std::int64_t>(b.panels.size()), end = std::min((part + 1) * b.part, panels);
-  for (auto i = part * b.part; i < end; ++i)
+  const auto panels = static_cast<std::int64_t>(b.panels.size()),
+             end = std::min((part + 1) * b.parts.size, panels);
+  for (auto i = part * b.parts.size; i < end; ++i)
     run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, sums, add);
   if (end == panels) sums.clear_tails();
   if (stages) sums.apply(*stages);
@@ -140,10 +133,9 @@ void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun
 
 void run(const Binary& b, const RunArgs& args) {
   b.pack(b.in, args.in[0], args.scratch);
-  b.run(args, b.g.images * b.chunks * b.parts, b.grain,
-        [&](std::int64_t begin, std::int64_t end, StageRun* stages) {
-          for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
-        });
+  b.run(args, b.tasks, [&](std::int64_t begin, std::int64_t end, std::int64_t, StageRun* stages) {
+    for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
+  });
 }
 
 Verdict takes(const NodeView& v) {

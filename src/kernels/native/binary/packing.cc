@@ -204,12 +204,13 @@ Packing Packing::reading(const Elements& in) const {
 void Packing::pack(const Elements& in, const void* from, void* scratch) const {
   if (as_it_lies) return;
   const double line_us = static_cast<double>(g.in[2] * g.inputs) / (in.bits ? 16000 : 4000) + 0.01;
-  const auto grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread / line_us));
-  parallel_for(g.images * padded[0] * padded[1], grain, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i)
-      pack_line(*this, in, static_cast<const std::byte*>(from),
-                static_cast<std::uint8_t*>(scratch) + i * line, i);
-  });
+  const auto lines = g.images * padded[0] * padded[1];
+  parallel_for(divided_here(lines, static_cast<double>(lines) * line_us),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto i = begin; i < end; ++i)
+                   pack_line(*this, in, static_cast<const std::byte*>(from),
+                             static_cast<std::uint8_t*>(scratch) + i * line, i);
+               });
 }
 
 double Packing::work(const Machine& machine) const {

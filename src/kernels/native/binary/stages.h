@@ -105,13 +105,13 @@ struct Frame {
   const float* add(const RunArgs& args, std::int64_t point) const {
     return epilogue.add ? static_cast<const float*>(args.in[*epilogue.add]) + point * add_row : nullptr;
   }
-  /// Calls work(begin, end, stages or null) for pieces of all tasks, in parallel.
+  /// Calls work(begin, end, slot, stages or null) for pieces of all tasks, in parallel.
   template <class F>
-  void run(const RunArgs& args, std::int64_t tasks, std::int64_t grain, const F& work) const {
-    parallel_for(tasks, grain, [&](std::int64_t begin, std::int64_t end) {
-      if (epilogue.registers_only()) return work(begin, end, static_cast<StageRun*>(nullptr));
+  void run(const RunArgs& args, const Division& tasks, const F& work) const {
+    parallel_for(tasks, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      if (epilogue.registers_only()) return work(begin, end, slot, static_cast<StageRun*>(nullptr));
       StageRun stages(*epilogue.stages, args.in);
-      work(begin, end, &stages);
+      work(begin, end, slot, &stages);
     });
   }
 };

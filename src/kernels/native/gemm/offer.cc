@@ -94,30 +94,32 @@ Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns
     p.batches.add(axis.size, {axis.a * a_matrix, axis.b * b_matrix, c_rows});
   }
   p.staged = staged;
-  p.divide();
+  p.divide(threads_here());
   return p;
+}
+
+Division packing(const Machine& machine, std::int64_t matrices, std::int64_t floats) {
+  return divided_here(matrices, move_cost(machine, 8.0 * static_cast<double>(matrices * floats)));
 }
 
 /// Transposed left matrices as rows.
 void pack_left(const Matrices& m, const float* from, float* to) {
   const auto& s = m.shape;
-  parallel_for(s.a_count, std::max<std::int64_t>(1, 32768 / (s.rows * s.depth + 1)),
-               [&](auto begin, auto end) {
-                 for (auto i = begin; i < end; ++i)
-                   gemm::tiles().pack_transposed(from + i * s.rows * s.depth, s.rows, s.rows, s.depth,
-                                                 to + i * s.rows * m.left_row, m.left_row);
-               });
+  parallel_for(packing(*m.main.machine, s.a_count, s.rows * s.depth), [&](auto begin, auto end) {
+    for (auto i = begin; i < end; ++i)
+      gemm::tiles().pack_transposed(from + i * s.rows * s.depth, s.rows, s.rows, s.depth,
+                                    to + i * s.rows * m.left_row, m.left_row);
+  });
 }
 
 /// Right matrices, or columns [first, ...) of them, as panels.
 void pack_right(const Shape2& s, const Product& p, std::int64_t first, const float* from, float* to) {
   const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
-  parallel_for(s.b_count, std::max<std::int64_t>(1, 32768 / (s.depth * p.panels.columns + 1)),
-               [&](auto begin, auto end) {
-                 for (auto i = begin; i < end; ++i)
-                   p.pack(0, s.depth, from + i * s.depth * s.columns + first * column, row, column,
-                          to + i * p.packed_floats());
-               });
+  parallel_for(packing(*p.machine, s.b_count, s.depth * p.panels.columns), [&](auto begin, auto end) {
+    for (auto i = begin; i < end; ++i)
+      p.pack(0, s.depth, from + i * s.depth * s.columns + first * column, row, column,
+             to + i * p.packed_floats());
+  });
 }
 
 class MatMulStep final : public Step {

@@ -20,8 +20,8 @@ std::int64_t block_bytes(const Machine& m) { return static_cast<std::int64_t>(m.
 constexpr std::int64_t kDepthBlock = 2048;
 /// A's part of a strip, and C's where an epilogue follows.
 std::int64_t strip_bytes(const Machine& m) { return static_cast<std::int64_t>(m.l1 / 2); }
-/// Packing: of a piece that a thread takes, and of rows that are read together.
-constexpr std::int64_t kPackFloats = 32 << 10, kReadFloats = 256 << 10;
+/// Packing: of rows that are read together.
+constexpr std::int64_t kReadFloats = 256 << 10;
 constexpr double kTaskMicroseconds = 40;
 /// Of tasks, however much there is to do.
 constexpr std::int64_t kMostChunks = 4096;
@@ -54,9 +54,9 @@ float read(const float* from) {
   return value;
 }
 
-/// That a thread packs at least, with `count` rows.
-std::int64_t panels_together(const Panels& panels, std::int64_t count) {
-  return std::max<std::int64_t>(1, kPackFloats / std::max<std::int64_t>(1, count * 2 * panels.lanes));
+/// How all panels are packed, with `count` rows.
+Division packing(const Machine& m, const Panels& panels, std::int64_t count) {
+  return divided_here(panels.count, move_cost(m, 8.0 * static_cast<double>(count * panels.padded_columns())));
 }
 
 void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, std::int64_t count,
@@ -133,7 +133,7 @@ void Product::pack(std::int64_t first, std::int64_t count, const float* from, st
         to[j * panels.depth + first + k] = read(from + k * row + j * column);
     return;
   }
-  parallel_for(panels.count, panels_together(panels, count), [&](auto begin, auto end) {
+  parallel_for(packing(*machine, panels, count), [&](auto begin, auto end) {
     for (auto panel = begin; panel < end; ++panel)
       pack_panel(panels, panel, first, count, from, row, column, to);
   });
@@ -145,7 +145,7 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
     drop_mapped_pages(floats + begin, static_cast<std::size_t>(count) * sizeof(float));
   };
   if (!dots && row == 1) {  // a panel's columns lie together
-    parallel_for(panels.count, panels_together(panels, panels.depth), [&](auto begin, auto end) {
+    parallel_for(packing(*machine, panels, panels.depth), [&](auto begin, auto end) {
       for (auto panel = begin; panel < end; ++panel) {
         pack_panel(panels, panel, 0, panels.depth, floats, row, column, to);
         const auto at = panels.column(panel);
@@ -196,8 +196,8 @@ void Product::cut_strips() {
   const std::int64_t most = shape.rows[1];
   auto repeats = strip_bytes(*machine) / (4 * most * std::max<std::int64_t>(1, panels.depth));
   if (staged)
-    repeats = std::min(
-        repeats, strip_bytes(*machine) / (4 * most * std::min(block * 2 * panels.lanes, panels.columns)));
+    repeats = std::min(repeats, strip_bytes(*machine) /
+                                    (4 * most * std::min(blocks.size * 2 * panels.lanes, panels.columns)));
   for (const auto& r : regions)
     strips.add(Cut(
         r, [this](std::int64_t width) { return best_rows(shape, width); },
@@ -288,7 +288,7 @@ double Product::microseconds(Family family) const {
                     (cost_of(*machine, family, work * columns) - call + around / machine->rates.native);
 }
 
-void Product::divide() {
+void Product::divide(std::int64_t threads) {
   const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * 4);
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
@@ -301,27 +301,23 @@ void Product::divide() {
       together * static_cast<double>(panel_count) *
       std::max(row_us * static_cast<double>(points()),
                static_cast<double>(panel_bytes) / (kBytesPerMicrosecond * machine->rates.memory));
-  const auto cut = [&](std::int64_t most) {
-    blocks = ceil_div(panel_count, std::clamp<std::int64_t>(most, 1, panel_count));
-    block = ceil_div(panel_count, blocks);
-    blocks = ceil_div(panel_count, block);
-  };
   const bool few_rows = points() <= shape.rows[1];  // panels are read once, several together
-  cut(few_rows ? std::max<std::int64_t>(4, block_bytes(*machine) / panel_bytes / 4 * 4)
-               : block_bytes(*machine) / panel_bytes);
+  blocks = even_parts(panel_count,
+                      few_rows ? std::max<std::int64_t>(4, block_bytes(*machine) / panel_bytes / 4 * 4)
+                               : block_bytes(*machine) / panel_bytes);
   cut_strips();
-  const auto wanted = std::min(8.0, total_us / kWorthAThread) / together / static_cast<double>(blocks);
-  cut_chunks(std::min(kTaskMicroseconds / (row_us * static_cast<double>(block) + 1e-9),
-                      static_cast<double>(points()) / std::max(1.0, wanted)));
+  const auto wanted = static_cast<double>(units_wanted(total_us, threads));
+  cut_chunks(std::min(
+      kTaskMicroseconds / (row_us * static_cast<double>(blocks.size) + 1e-9),
+      static_cast<double>(points()) / std::max(1.0, wanted / together / static_cast<double>(blocks.number))));
   const auto have = [&] { return static_cast<std::int64_t>(chunks.size() - 1) * groups * batches.count(); };
   // Few rows although there is work for threads: cut the columns.
-  const double missing =
-      wanted * together * static_cast<double>(blocks) / static_cast<double>(have() * blocks);
-  if (missing >= 2) cut(static_cast<std::int64_t>(static_cast<double>(block) / missing));
+  const double missing = wanted / static_cast<double>(have() * blocks.number);
+  if (missing >= 2)
+    blocks = even_parts(panel_count, static_cast<std::int64_t>(static_cast<double>(blocks.size) / missing));
   rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= near_bytes(*machine);
-  tasks = have() * blocks;
-  grain = std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(kWorthAThread * static_cast<double>(tasks) / (total_us + 1e-9)));
+  const auto count = have() * blocks.number;
+  tasks = divide_work(count, total_us / static_cast<double>(std::max<std::int64_t>(1, count)), threads);
 }
 
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,

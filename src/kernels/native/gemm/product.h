@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/divide.h"
 #include "kernels/cost.h"
 #include "kernels/native/gemm/strips.h"
 #include "kernels/native/gemm/tiles.h"
@@ -50,8 +51,8 @@ struct Product {
 
   /// `segments` by ascending k.
   void add_region(Region region, const std::vector<Segment>& segments);
-  /// Cuts regions into strips and the work into tasks; call last.
-  void divide();
+  /// Cuts regions into strips and the work into tasks for so many threads; call last.
+  void divide(std::int64_t threads);
   std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
   /// Estimated, on one thread; without epilogue and packing.
@@ -76,12 +77,12 @@ struct Product {
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
   std::vector<std::size_t> cuts;  ///< depth_blocks + 1 bounds in `segments` per region
   Strips strips;
-  std::int64_t block = 1, blocks = 1;  ///< panels of a task
-  std::vector<std::int64_t> chunks;    ///< bounds of the strips of tasks
+  Parts blocks;                      ///< panels of a task
+  std::vector<std::int64_t> chunks;  ///< bounds of the strips of tasks
   /// Neighbouring tasks share their rows: each thread writes its own lines of C, and finds them in its cache
   /// afterwards. Else they share panels, because all of B would not stay in L2.
   bool rows_first = false;
-  std::int64_t tasks = 1, grain = 1;
+  Division tasks;
 
  private:
   void cut_strips();

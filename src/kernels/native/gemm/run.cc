@@ -28,11 +28,11 @@ class Task {
     const auto chunks = static_cast<std::int64_t>(p_.chunks.size()) - 1;
     std::int64_t chunk = 0, block = 0, group = 0;
     if (p_.rows_first)
-      block = next(p_.blocks), group = next(p_.groups), chunk = next(chunks);
+      block = next(p_.blocks.number), group = next(p_.groups), chunk = next(chunks);
     else
-      chunk = next(chunks), block = next(p_.blocks), group = next(p_.groups);
-    first_panel_ = block * p_.block;
-    last_panel_ = std::min(first_panel_ + p_.block, p_.panels.count);
+      chunk = next(chunks), block = next(p_.blocks.number), group = next(p_.groups);
+    first_panel_ = block * p_.blocks.size;
+    last_panel_ = std::min(first_panel_ + p_.blocks.size, p_.panels.count);
     first_strip_ = p_.chunks[static_cast<std::size_t>(chunk)];
     last_strip_ = p_.chunks[static_cast<std::size_t>(chunk) + 1];
     start(p_.batches[index], group);
@@ -241,7 +241,7 @@ void run_panels(const Product& product, const Operands& operands, std::int64_t f
 }
 
 void run(const Product& product, const Operands& operands) {
-  parallel_for(product.tasks, product.grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(product.tasks, [&](std::int64_t begin, std::int64_t end) {
     if (operands.stages) {
       StageRun stages(*operands.stages, operands.inputs);
       for (auto t = begin; t < end; ++t) Task(product, operands, t, &stages).run(t == begin);

@@ -9,12 +9,6 @@
 #include "kernels/native/move/strided.h"
 
 namespace lamina {
-namespace {
-
-constexpr std::int64_t kGrainBytes = 131072;  // less than this is not worth a second thread
-
-}  // namespace
-
 Verdict takes_indices(const NodeView& v, std::size_t input) {
   const auto type = v.element(input);
   if (type == ElementType::i64 || type == ElementType::i32) return Verdict::yes();
@@ -32,18 +26,19 @@ void ByteRuns::run(const std::byte* from, std::byte* to, bool on_threads) const 
     }
   };
   if (count == 0) return;
-  std::int64_t total = 0;
-  for (const auto& r : runs_) total += r.bytes + 16;
-  if (on_threads && times_ < count) {
+  const auto divided = [&](std::int64_t units, std::int64_t bytes) {
+    return on_threads ? moves(units, bytes) : Division{units, units, 1};
+  };
+  const auto bytes = bytes_ + 16 * count;
+  if (times_ < count) {
+    const auto runs = divided(count, bytes / count);
     for (std::int64_t time = 0; time < times_; ++time)
-      parallel_for(count, std::max<std::int64_t>(1, count * kGrainBytes / total),
-                   [&](std::int64_t begin, std::int64_t end) { copy(time, begin, end); });
+      parallel_for(runs, [&](std::int64_t begin, std::int64_t end) { copy(time, begin, end); });
     return;
   }
-  parallel_for(times_, on_threads ? std::max<std::int64_t>(1, kGrainBytes / total) : times_,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto time = begin; time < end; ++time) copy(time, 0, count);
-               });
+  parallel_for(divided(times_, bytes), [&](std::int64_t begin, std::int64_t end) {
+    for (auto time = begin; time < end; ++time) copy(time, 0, count);
+  });
 }
 
 namespace {
@@ -60,6 +55,7 @@ std::int64_t product(const Dims& dims, std::size_t from, std::size_t to) {
 struct Slices {
   std::int64_t batch, outer, size, inner, count;
   bool wide, zeros;
+  Division all;  ///< of the output's slices
 
   std::int64_t total() const { return batch * outer * count; }
   /// Where slice t of the output, in its order, comes from; below 0 where index() is.
@@ -77,16 +73,15 @@ void run(const Slices& s, const RunArgs& args) {
   const auto index = [&](std::int64_t i) {
     return s.zeros ? indices.found(i, s.size) : indices.within(i, s.size, "Gather");
   };
-  parallel_for(s.total(), std::max<std::int64_t>(1, 131072 / (s.inner + 16)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto t = begin; t < end; ++t) {
-                   const auto from = s.source(t, index);
-                   if (from < 0)
-                     std::memset(out + t * s.inner, 0, static_cast<std::size_t>(s.inner));
-                   else
-                     copy_bytes(out + t * s.inner, data + from, s.inner);
-                 }
-               });
+  parallel_for(s.all, [&](std::int64_t begin, std::int64_t end) {
+    for (auto t = begin; t < end; ++t) {
+      const auto from = s.source(t, index);
+      if (from < 0)
+        std::memset(out + t * s.inner, 0, static_cast<std::size_t>(s.inner));
+      else
+        copy_bytes(out + t * s.inner, data + from, s.inner);
+    }
+  });
 }
 
 Offer offer_of(const NodeView& v, std::string label) {
@@ -120,8 +115,9 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
   return runs;
 }
 
-void offer_slices(const NodeView& v, const Slices& s, Answers& answers) {
+void offer_slices(const NodeView& v, Slices s, Answers& answers) {
   Offer o = offer_of(v, "native_gather");
+  s.all = divided_here(s.total(), o.cost);
   if (v.inputs() > 2) o.consumed = {2};
   if (auto runs = known_runs(s, v.constant(1))) {
     o.consumed.push_back(1);
@@ -161,6 +157,7 @@ struct Tuples {
   std::int64_t count, per_batch, batch_bytes, inner;
   std::vector<std::int64_t> sizes, strides;  // bytes
   bool wide;
+  Division all;
 };
 
 void run_tuples(const Tuples& t, const RunArgs& args) {
@@ -168,16 +165,15 @@ void run_tuples(const Tuples& t, const RunArgs& args) {
   auto* out = static_cast<std::byte*>(args.out[0]);
   const Indices indices(args.in[1], t.wide);
   const auto depth = static_cast<std::int64_t>(t.sizes.size());
-  parallel_for(t.count, std::max<std::int64_t>(1, 131072 / (t.inner + 16 * depth)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto i = begin; i < end; ++i) {
-                   auto from = i / t.per_batch * t.batch_bytes;
-                   for (std::int64_t k = 0; k < depth; ++k)
-                     from += indices.within(i * depth + k, t.sizes[static_cast<std::size_t>(k)], "GatherND") *
-                             t.strides[static_cast<std::size_t>(k)];
-                   copy_bytes(out + i * t.inner, data + from, t.inner);
-                 }
-               });
+  parallel_for(t.all, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) {
+      auto from = i / t.per_batch * t.batch_bytes;
+      for (std::int64_t k = 0; k < depth; ++k)
+        from += indices.within(i * depth + k, t.sizes[static_cast<std::size_t>(k)], "GatherND") *
+                t.strides[static_cast<std::size_t>(k)];
+      copy_bytes(out + i * t.inner, data + from, t.inner);
+    }
+  });
 }
 
 void offer_gather_nd(const NodeView& v, const GatherND& op, Answers& answers) {
@@ -196,6 +192,7 @@ void offer_gather_nd(const NodeView& v, const GatherND& op, Answers& answers) {
   }
   t.wide = v.element(1) == ElementType::i64;
   Offer o = offer_of(v, "native_gather_nd");
+  t.all = divided_here(t.count, o.cost);
   o.make = [t](MakeContext&) { return executable([t](const RunArgs& args) { run_tuples(t, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -206,6 +203,7 @@ struct Elements {
   Dims data_strides;  ///< of those axes; 0 for the gathered one
   std::int64_t last, size, stride;
   bool along_last, wide;
+  Division all;  ///< of rows
 };
 
 template <class T>
@@ -213,9 +211,7 @@ void run_elements(const Elements& e, const RunArgs& args) {
   const auto* data = static_cast<const T*>(args.in[0]);
   auto* out = static_cast<T*>(args.out[0]);
   const Indices indices(args.in[1], e.wide);
-  std::int64_t rows = 1;
-  for (auto d : e.rows) rows *= d;
-  parallel_for(rows, std::max<std::int64_t>(1, 16384 / e.last), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(e.all, [&](std::int64_t begin, std::int64_t end) {
     for (auto r = begin; r < end; ++r) {
       std::int64_t base = 0, rest = r;
       for (std::size_t a = e.rows.size(); a-- > 0; rest /= e.rows[a])
@@ -248,6 +244,7 @@ void offer_elements(const NodeView& v, const GatherElements& op, Answers& answer
                   : bytes == 4 ? run_elements<std::uint32_t>
                                : run_elements<std::uint64_t>;
   Offer o = offer_of(v, "native_gather_elements");
+  e.all = divided_here(product(e.rows, 0, e.rows.size()), o.cost);
   o.make = [e, run](MakeContext&) { return executable([e, run](const RunArgs& args) { run(e, args); }); };
   answers.offers.push_back(std::move(o));
 }

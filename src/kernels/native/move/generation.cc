@@ -16,32 +16,32 @@ namespace {
 struct Sums {
   std::int64_t outer, size, inner;
   bool exclusive, reverse;
+  Division all{};  ///< of outer, and of pieces of inner
 };
+
+constexpr std::int64_t kColumns = 64;  // of inner, in a piece
 
 /// Running sums, in double for floats.
 template <class T, class Sum>
 void run_sums(const Sums& s, const RunArgs& args) {
-  constexpr std::int64_t kColumns = 64;
   const auto* x = static_cast<const T*>(args.in[0]);
   auto* y = static_cast<T*>(args.out[0]);
   const auto pieces = ceil_div(s.inner, kColumns);
-  const auto work = s.size * std::min(kColumns, s.inner);
-  parallel_for(
-      s.outer * pieces, std::max<std::int64_t>(1, 16384 / work), [&](std::int64_t begin, std::int64_t end) {
-        Sum sums[kColumns];
-        for (auto t = begin; t < end; ++t) {
-          const auto first = t % pieces * kColumns, n = std::min(kColumns, s.inner - first);
-          std::fill_n(sums, n, Sum{});
-          for (std::int64_t i = 0; i < s.size; ++i) {
-            const auto at = (t / pieces * s.size + (s.reverse ? s.size - 1 - i : i)) * s.inner + first;
-            for (std::int64_t k = 0; k < n; ++k) {
-              const auto before = sums[k];
-              sums[k] += static_cast<Sum>(x[at + k]);
-              y[at + k] = static_cast<T>(s.exclusive ? before : sums[k]);
-            }
-          }
+  parallel_for(s.all, [&](std::int64_t begin, std::int64_t end) {
+    Sum sums[kColumns];
+    for (auto t = begin; t < end; ++t) {
+      const auto first = t % pieces * kColumns, n = std::min(kColumns, s.inner - first);
+      std::fill_n(sums, n, Sum{});
+      for (std::int64_t i = 0; i < s.size; ++i) {
+        const auto at = (t / pieces * s.size + (s.reverse ? s.size - 1 - i : i)) * s.inner + first;
+        for (std::int64_t k = 0; k < n; ++k) {
+          const auto before = sums[k];
+          sums[k] += static_cast<Sum>(x[at + k]);
+          y[at + k] = static_cast<T>(s.exclusive ? before : sums[k]);
         }
-      });
+      }
+    }
+  });
 }
 
 using RunSums = void (*)(const Sums&, const RunArgs&);
@@ -64,6 +64,7 @@ RunSums sums_of(ElementType type) {
 struct Switches {
   std::int64_t outer, depth, inner;
   bool wide, normalize;
+  Division all{};  ///< of outer
 };
 
 template <class T>
@@ -71,18 +72,17 @@ void run_one_hot(const Switches& s, const RunArgs& args) {
   const Indices indices(args.in[0], s.wide);
   const T on = *static_cast<const T*>(args.in[2]), off = *static_cast<const T*>(args.in[3]);
   auto* out = static_cast<T*>(args.out[0]);
-  parallel_for(s.outer, std::max<std::int64_t>(1, 32768 / (s.depth * s.inner)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto o = begin; o < end; ++o) {
-                   T* to = out + o * s.depth * s.inner;
-                   std::fill_n(to, s.depth * s.inner, off);
-                   for (std::int64_t i = 0; i < s.inner; ++i) {
-                     auto v = indices[o * s.inner + i];
-                     if (v < 0 && s.normalize) v += s.depth;
-                     if (v >= 0 && v < s.depth) to[v * s.inner + i] = on;
-                   }
-                 }
-               });
+  parallel_for(s.all, [&](std::int64_t begin, std::int64_t end) {
+    for (auto o = begin; o < end; ++o) {
+      T* to = out + o * s.depth * s.inner;
+      std::fill_n(to, s.depth * s.inner, off);
+      for (std::int64_t i = 0; i < s.inner; ++i) {
+        auto v = indices[o * s.inner + i];
+        if (v < 0 && s.normalize) v += s.depth;
+        if (v >= 0 && v < s.depth) to[v * s.inner + i] = on;
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -103,6 +103,7 @@ void offer_cumsum(const NodeView& v, Answers& answers) {
   o.in_place = {{0, 0}};
   o.cost = cost_of(v.machine(), Family::scalar, 2 * static_cast<double>(element_count(x)),
                    2.0 * static_cast<double>(element_count(x) * whole_bytes(v.element(0))));
+  s.all = divided_here(s.outer * ceil_div(s.inner, kColumns), o.cost);
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -129,6 +130,7 @@ void offer_one_hot(const NodeView& v, Answers& answers) {
   if (v.constant(1)) o.consumed = {1};
   o.cost = cost_of(v.machine(), Family::scalar, 4 * static_cast<double>(element_count(x)),
                    static_cast<double>(element_count(y) * bytes));
+  s.all = divided_here(s.outer, o.cost);
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }

@@ -45,6 +45,7 @@ struct ByteRun {
 class ByteRuns {
  public:
   void add(std::int64_t to, std::int64_t from, std::int64_t bytes) {
+    bytes_ += bytes;
     if (!runs_.empty() && runs_.back().to + runs_.back().bytes == to &&
         runs_.back().from + runs_.back().bytes == from)
       runs_.back().bytes += bytes;
@@ -64,7 +65,7 @@ class ByteRuns {
 
  private:
   std::vector<ByteRun> runs_;
-  std::int64_t times_ = 1, to_step_ = 0, from_step_ = 0;
+  std::int64_t bytes_ = 0, times_ = 1, to_step_ = 0, from_step_ = 0;
 };
 
 /// Copies few bytes without a call.

@@ -7,7 +7,9 @@
 
 #include "base/divide.h"
 #include "base/limits.h"
+#include "base/machine.h"
 #include "base/parallel.h"
+#include "kernels/cost.h"
 #include "kernels/list.h"
 #include "kernels/native/move/loops.h"
 
@@ -42,9 +44,15 @@ CopyJob simplified(CopyJob job) {
   return out;
 }
 
+Division moves(std::int64_t units, std::int64_t unit_bytes) {
+  constexpr double kMany = 1e6;
+  static const double byte_us = 2 * move_cost(this_machine(), kMany) / kMany;  // read and written
+  return divided_here(units, byte_us * static_cast<double>(units * unit_bytes));
+}
+
 namespace {
 
-constexpr std::int64_t kGrainBytes = 131072;  // less than this is not worth a second thread
+constexpr std::int64_t kPieceBytes = 65536;  // of lines that are taken together
 constexpr std::int64_t kTile = 16;
 constexpr std::int64_t kRows = 64;                       // of a transpose, taken by one piece of work
 constexpr std::size_t kMostAxes = Limits::kElementBits;  // of 2 elements or more
@@ -146,11 +154,6 @@ class Walk {
   std::array<std::int64_t, kMostAxes> at_{};
 };
 
-/// How many units of work make a piece for a thread.
-std::int64_t grain(std::int64_t unit_bytes) {
-  return std::max<std::int64_t>(1, kGrainBytes / std::max<std::int64_t>(1, unit_bytes));
-}
-
 /// The axis along which the source is dense, when that is not the last one and the last can be a line of the
 /// destination: the two are done at once.
 std::size_t dense_axis(const CopyJob& job) {
@@ -173,7 +176,7 @@ void copy_transposed(const CopyJob& job, std::size_t dense, const T* src, T* dst
   for (std::size_t i = 0; i < last; ++i)
     if (i != dense) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
   walk.add(pieces, size, size * dst_row);
-  parallel_for(walk.positions(), grain(size * columns * static_cast<std::int64_t>(sizeof(T))),
+  parallel_for(moves(walk.positions(), size * columns * static_cast<std::int64_t>(sizeof(T))),
                [&](std::int64_t begin, std::int64_t end) {
                  Walk at = walk;
                  at.start(begin);
@@ -212,19 +215,19 @@ void copy_lines(const CopyJob& job, const T* src, T* dst) {
   const auto count = job.dims[last];
   const auto bytes = static_cast<std::int64_t>(sizeof(T));
   if (last == 0) {  // one line is cut for the threads
-    parallel_for(count, grain(bytes), [&](std::int64_t b, std::int64_t e) {
+    parallel_for(moves(count, bytes), [&](std::int64_t b, std::int64_t e) {
       line(src + b * job.src_strides[0], job.src_strides[0], dst + b * job.dst_strides[0], job.dst_strides[0],
            e - b);
     });
     return;
   }
   const auto rows = job.dims[last - 1];
-  const auto size = std::clamp<std::int64_t>(kGrainBytes / 2 / (count * bytes), 1, rows);
+  const auto size = std::clamp<std::int64_t>(kPieceBytes / (count * bytes), 1, rows);
   const auto pieces = ceil_div(rows, size);
   Walk walk;
   for (std::size_t i = 0; i + 1 < last; ++i) walk.add(job.dims[i], job.src_strides[i], job.dst_strides[i]);
   walk.add(pieces, size * job.src_strides[last - 1], size * job.dst_strides[last - 1]);
-  parallel_for(walk.positions(), grain(size * count * bytes), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(moves(walk.positions(), size * count * bytes), [&](std::int64_t begin, std::int64_t end) {
     Walk at = walk;
     at.start(begin);
     for (auto u = begin; u < end; ++u, at.next())

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/divide.h"
 #include "kernels/kernel.h"
 
 namespace lamina {
@@ -18,6 +19,9 @@ struct CopyJob {
 /// The same copy with unit axes dropped and neighbours merged that lie in one line in both; the axis with the
 /// smallest destination stride last.
 CopyJob simplified(CopyJob job);
+
+/// How so many units are run that copy so many bytes each.
+Division moves(std::int64_t units, std::int64_t unit_bytes);
 
 /// Runs the (simplified) copy on threads of the current arena.
 void run_copy(const CopyJob& job, std::size_t element_bytes, const std::byte* src, std::byte* dst);

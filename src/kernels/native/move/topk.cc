@@ -14,8 +14,9 @@ namespace {
 struct Selection {
   std::int64_t outer = 1, size = 1, inner = 1, k = 1;
   bool smallest = false, by_index = false, wide = false;
-  std::int64_t tasks = 1;
+  Division all;  ///< of lines, several together
   std::int64_t lines() const { return outer * inner; }
+  std::int64_t together() const { return inner > 1 ? 16 : 1; }  ///< vectors of the best
 };
 
 /// Positions of one line's elements, in the order wanted: best first, of equal ones the first; NaN is the
@@ -114,10 +115,9 @@ class Lines {
 
 template <class T>
 void run(const Selection& c, const RunArgs& args) {
-  parallel_for(c.tasks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto t = begin; t < end; ++t)
-      Lines<T>(c, args).run(c.lines() * t / c.tasks, c.lines() * (t + 1) / c.tasks,
-                            static_cast<std::int32_t*>(args.scratch) + t * c.size);
+  parallel_for(c.all, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+    Lines<T>(c, args).run(begin * c.together(), std::min(end * c.together(), c.lines()),
+                          static_cast<std::int32_t*>(args.scratch) + slot * c.size);
   });
 }
 
@@ -165,14 +165,13 @@ void offer_topk(const NodeView& v, Answers& answers) {
     c.wide = op.index_element_type == ElementType::i64;
     const auto count = static_cast<double>(element_count(x));
     const double work = c.k == 1 ? count : count * (2 + std::log2(static_cast<double>(c.k)));
-    c.tasks = std::clamp<std::int64_t>(static_cast<std::int64_t>(work / 32768), 1,
-                                       std::min<std::int64_t>(c.lines(), 32));
     Offer o(v, fmt::format("native_topk_{}", name_of(v.element(0))), layout);
     if (v.constant(1)) o.consumed = {1};
-    o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.tasks * c.size) * sizeof(std::int32_t);
     o.cost = cost_of(v.machine(),
                      c.k == 1 && v.element(0) == ElementType::f32 ? Family::vector_light : Family::scalar,
                      work, 4 * count);
+    c.all = divided_here(ceil_div(c.lines(), c.together()), o.cost);
+    o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.all.slots * c.size) * sizeof(std::int32_t);
     o.make = [c, run](MakeContext&) { return executable([c, run](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

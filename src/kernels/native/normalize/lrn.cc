@@ -12,13 +12,14 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kGrain = 16384;  // elements worth a thread
-constexpr std::int64_t kPiece = 1024;   // elements of a row at once
+constexpr std::int64_t kPiece = 1024;  // elements of a row at once
 constexpr std::int64_t kMostSize = 64;
 
 /// Sums over windows along one axis of a tensor [outer][length][inner].
 struct Axis {
   std::int64_t outer, length, inner;
+  Division all;  ///< of lines, or of pieces of rows
+  std::int64_t pieces() const { return ceil_div(inner, kPiece); }
 };
 
 struct Squares {
@@ -44,43 +45,39 @@ struct Sink {
 
 /// Windows of rows of `inner` elements: vectors along the row.
 void along_rows(const Squares& c, const Axis& a, const float* in, bool square, const Sink& sink) {
-  const auto pieces = ceil_div(a.inner, kPiece);
-  const auto work = std::min(a.inner, kPiece) * (c.before + c.after + 1);
-  parallel_for(a.outer * a.length * pieces, std::max<std::int64_t>(1, 4 * kGrain / work),
-               [&](std::int64_t begin, std::int64_t end) {
-                 float sums[kPiece];
-                 const float* rows[2 * kMostSize];
-                 for (auto t = begin; t < end; ++t) {
-                   const auto row = t / pieces, from = t % pieces * kPiece, at = row % a.length;
-                   const auto n = std::min(kPiece, a.inner - from);
-                   const auto low = std::max<std::int64_t>(0, at - c.before),
-                              high = std::min(a.length - 1, at + c.after);
-                   for (auto k = low; k <= high; ++k) rows[k - low] = in + (row - at + k) * a.inner + from;
-                   lrn_loops().sum_rows(rows, high - low + 1, square, sums, n);
-                   sink(sums, row * a.inner + from, n);
-                 }
-               });
+  const auto pieces = a.pieces();
+  parallel_for(a.all, [&](std::int64_t begin, std::int64_t end) {
+    float sums[kPiece];
+    const float* rows[2 * kMostSize];
+    for (auto t = begin; t < end; ++t) {
+      const auto row = t / pieces, from = t % pieces * kPiece, at = row % a.length;
+      const auto n = std::min(kPiece, a.inner - from);
+      const auto low = std::max<std::int64_t>(0, at - c.before), high = std::min(a.length - 1, at + c.after);
+      for (auto k = low; k <= high; ++k) rows[k - low] = in + (row - at + k) * a.inner + from;
+      lrn_loops().sum_rows(rows, high - low + 1, square, sums, n);
+      sink(sums, row * a.inner + from, n);
+    }
+  });
 }
 
 /// Windows in lines of neighbouring elements.
 void along_lines(const Squares& c, const Axis& a, const float* in, bool square, const Sink& sink) {
-  parallel_for(a.outer, std::max<std::int64_t>(1, kGrain / a.length),
-               [&](std::int64_t begin, std::int64_t end) {
-                 float line[kPiece + 2 * kMostSize], sums[kPiece];
-                 for (auto t = begin; t < end; ++t)
-                   for (std::int64_t from = 0; from < a.length; from += kPiece) {
-                     const auto n = std::min(kPiece, a.length - from);
-                     const auto low = std::max<std::int64_t>(0, from - c.before),
-                                high = std::min(a.length, from + n + c.after);
-                     float* middle = line + (low - (from - c.before));
-                     const float* x = in + t * a.length + low;
-                     std::fill(line, middle, 0.0f);
-                     lrn_loops().sum_rows(&x, 1, square, middle, high - low);
-                     std::fill(middle + (high - low), line + n + c.before + c.after, 0.0f);
-                     lrn_loops().sum_line(line, c.before + c.after + 1, sums, n);
-                     sink(sums, t * a.length + from, n);
-                   }
-               });
+  parallel_for(a.all, [&](std::int64_t begin, std::int64_t end) {
+    float line[kPiece + 2 * kMostSize], sums[kPiece];
+    for (auto t = begin; t < end; ++t)
+      for (std::int64_t from = 0; from < a.length; from += kPiece) {
+        const auto n = std::min(kPiece, a.length - from);
+        const auto low = std::max<std::int64_t>(0, from - c.before),
+                   high = std::min(a.length, from + n + c.after);
+        float* middle = line + (low - (from - c.before));
+        const float* x = in + t * a.length + low;
+        std::fill(line, middle, 0.0f);
+        lrn_loops().sum_rows(&x, 1, square, middle, high - low);
+        std::fill(middle + (high - low), line + n + c.before + c.after, 0.0f);
+        lrn_loops().sum_line(line, c.before + c.after + 1, sums, n);
+        sink(sums, t * a.length + from, n);
+      }
+  });
 }
 
 void run(const Squares& c, const RunArgs& args) {
@@ -119,7 +116,7 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     const auto strides = strides_of(x, layout);
     for (std::size_t i = 0; i < x.size(); ++i)
       if (flags[i]) {
-        c.axes.push_back({c.count / (x[i] * strides[i]), x[i], strides[i]});
+        c.axes.push_back({c.count / (x[i] * strides[i]), x[i], strides[i], {}});
         area *= static_cast<double>(op.size);
       }
     c.bias = static_cast<float>(op.bias);
@@ -140,6 +137,9 @@ void offer_lrn(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(), Family::vector_light, windows + 4 * count, 8 * count) *
                  (v.machine().isa() == Isa::avx512 ? 1 : 3) +
              (root ? 0 : cost_of(v.machine(), Family::vector_math, 2 * count));
+    for (auto& a : c.axes)
+      a.all = divided_here(a.outer * (a.inner == 1 ? 1 : a.length * a.pieces()),
+                           o.cost / static_cast<double>(c.axes.size()));
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -9,10 +9,8 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kGrain = 32768;  // elements worth a thread
-constexpr std::int64_t kChunk = 4096;   // elements that stay in the L1 cache
-constexpr std::int64_t kBlock = 256;    // columns taken at once
-constexpr std::int64_t kMostParts = 32;
+constexpr std::int64_t kChunk = 4096;  // elements that stay in the L1 cache
+constexpr std::int64_t kBlock = 256;   // columns taken at once
 
 using Measure = Normalization::Measure;
 using Affine = Normalization::Affine;
@@ -210,30 +208,28 @@ void Normalizer::short_lines() const {
   lines.eps = c_.eps;
   lines.scale = scale_;
   lines.bias = bias_;
-  parallel_for(c_.outer, std::max<std::int64_t>(1, kGrain / c_.rows),
-               [&](std::int64_t begin, std::int64_t end) { loops_.short_lines(lines, begin, end); });
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) { loops_.short_lines(lines, begin, end); });
 }
 
 void Normalizer::whole_lines() const {
-  parallel_for(
-      c_.outer, std::max<std::int64_t>(1, kGrain / c_.rows), [&](std::int64_t begin, std::int64_t end) {
-        Run run;
-        start(run);
-        for (auto line = begin; line < end; ++line)
-          scale_line(line, 0, c_.rows, scaling_of(c_, line_moments(x_ + line * c_.rows, c_.rows)), run);
-      });
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
+    Run run;
+    start(run);
+    for (auto line = begin; line < end; ++line)
+      scale_line(line, 0, c_.rows, scaling_of(c_, line_moments(x_ + line * c_.rows, c_.rows)), run);
+  });
 }
 
 void Normalizer::lines_in_parts() const {
   auto* moments = static_cast<Moments*>(args_.scratch);
   const auto begin_of = [&](std::int64_t part) { return c_.rows * part / c_.parts; };
-  parallel_for(c_.outer * c_.parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
     for (auto t = begin; t < end; ++t) {
       const auto from = begin_of(t % c_.parts), to = begin_of(t % c_.parts + 1);
       moments[t] = line_moments(x_ + t / c_.parts * c_.rows + from, to - from);
     }
   });
-  parallel_for(c_.outer * c_.parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
     Run run;
     start(run);
     for (auto t = begin; t < end; ++t) {
@@ -284,28 +280,27 @@ Scaling Normalizer::channel_scaling(Scaling s, std::int64_t channel) const {
 
 void Normalizer::whole_columns() const {
   const auto blocks = ceil_div(c_.columns, kBlock);
-  const auto work = c_.rows * std::min(kBlock, c_.columns);
-  parallel_for(c_.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
-               [&](std::int64_t begin, std::int64_t end) {
-                 Run run;
-                 start(run);
-                 Columns k;
-                 for (auto t = begin; t < end; ++t) {
-                   const auto first = t % blocks * kBlock, n = std::min(kBlock, c_.columns - first);
-                   const auto at = t / blocks * c_.rows * c_.columns + first;
-                   column_moments(x_ + at, c_.rows, n, k.mean, k.squares);
-                   for (std::int64_t i = 0; i < n; ++i) {
-                     const Moments m{static_cast<double>(c_.rows), k.mean[i], k.squares[i]};
-                     const auto s = channel_scaling(scaling_of(c_, m), first + i);
-                     k.shift[i] = s.shift, k.factor[i] = s.factor, k.offset[i] = s.offset;
-                   }
-                   for (std::int64_t r = 0; r < c_.rows; ++r) {
-                     const auto row = at + r * c_.columns;
-                     loops_.scale_columns(x_ + row, y_ + row, 1, 0, n, k.shift, k.factor, k.offset);
-                     finish(run, y_ + row, row, n);
-                   }
-                 }
-               });
+  const auto rows_at_once = blocks == 1 ? std::max<std::int64_t>(1, kChunk / c_.columns) : 1;
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
+    Run run;
+    start(run);
+    Columns k;
+    for (auto t = begin; t < end; ++t) {
+      const auto first = t % blocks * kBlock, n = std::min(kBlock, c_.columns - first);
+      const auto at = t / blocks * c_.rows * c_.columns + first;
+      column_moments(x_ + at, c_.rows, n, k.mean, k.squares);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const Moments m{static_cast<double>(c_.rows), k.mean[i], k.squares[i]};
+        const auto s = channel_scaling(scaling_of(c_, m), first + i);
+        k.shift[i] = s.shift, k.factor[i] = s.factor, k.offset[i] = s.offset;
+      }
+      for (std::int64_t r = 0; r < c_.rows; r += rows_at_once) {
+        const auto row = at + r * c_.columns, rows = std::min(rows_at_once, c_.rows - r);
+        loops_.scale_columns(x_ + row, y_ + row, rows, c_.columns, n, k.shift, k.factor, k.offset);
+        finish(run, y_ + row, row, rows * n);
+      }
+    }
+  });
 }
 
 /// `sums`: of one outer index, [parts][2][columns]; `numbers`: [3][columns].
@@ -335,7 +330,7 @@ void Normalizer::columns_in_passes() const {
   const auto first_of = [&](std::int64_t t) {
     return (t / c_.parts * c_.rows + begin_of(t % c_.parts)) * c_.columns;
   };
-  parallel_for(c_.outer * c_.parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
     for (auto t = begin; t < end; ++t) {
       const auto rows = begin_of(t % c_.parts + 1) - begin_of(t % c_.parts);
       for (std::int64_t i = 0; i < c_.columns; i += kBlock)
@@ -345,7 +340,7 @@ void Normalizer::columns_in_passes() const {
   });
   for (std::int64_t o = 0; o < c_.outer; ++o)
     merge_parts(o, sums + o * c_.parts * 2 * c_.columns, numbers + o * 3 * c_.columns);
-  parallel_for(c_.outer * c_.parts, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(c_.all, [&](std::int64_t begin, std::int64_t end) {
     Run run;
     start(run);
     const auto rows_at_once = std::max<std::int64_t>(1, kChunk / c_.columns);
@@ -364,12 +359,13 @@ void Normalizer::columns_in_passes() const {
 
 }  // namespace
 
-std::size_t plan_normalize(Normalization& c) {
-  const auto all = static_cast<double>(c.outer * c.rows) * static_cast<double>(c.columns);
-  const auto wanted = std::clamp<std::int64_t>(static_cast<std::int64_t>(all / kGrain), 1, kMostParts);
+std::size_t plan_normalize(Normalization& c, double microseconds) {
+  const auto wanted = units_wanted(microseconds, threads_here());
   const auto blocks = c.fold > 1 ? 1 : ceil_div(c.columns, kBlock);
   const auto longest = c.columns == 1 ? c.rows / kChunk : c.rows / 32;
   c.parts = std::clamp<std::int64_t>(wanted / (c.outer * blocks), 1, std::max<std::int64_t>(1, longest));
+  const bool passes = c.in_passes() || (c.columns == 1 && c.parts > 1);  // two loops, each half of the work
+  c.all = divided_here(c.outer * (passes ? c.parts : blocks), passes ? microseconds / 2 : microseconds);
   if (c.columns == 1) return c.parts > 1 ? static_cast<std::size_t>(c.outer * c.parts) * sizeof(Moments) : 0;
   if (!c.in_passes()) return 0;
   return static_cast<std::size_t>(c.outer * c.columns) *

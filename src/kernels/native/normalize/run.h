@@ -1,5 +1,6 @@
 #pragma once
 /// Normalisations: what offer.cc prepares and run.cc runs.
+#include "base/divide.h"
 #include "kernels/kernel.h"
 #include "kernels/native/normalize/loops.h"
 #include "kernels/native/stages/program.h"
@@ -25,14 +26,15 @@ struct Normalization {
   Tensor scale, bias;         ///< expanded constants; else inputs 1 and 2 are read
   bool reads_scale = false, reads_bias = false;
   std::int64_t parts = 1;  ///< into which the rows of one outer index are cut for threads
+  Division all;            ///< of lines, of blocks of columns, or of their parts
   std::shared_ptr<const StageProgram> stages;
 
   /// Columns whose numbers must be kept between passes: scratch.
   bool in_passes() const { return columns > 1 && (parts > 1 || fold > 1); }
 };
 
-/// Bytes of scratch; fills in `parts`.
-std::size_t plan_normalize(Normalization& code);
+/// Bytes of scratch; divides the work, which takes so long on one thread.
+std::size_t plan_normalize(Normalization& code, double microseconds);
 void run_normalize(const Normalization& code, const RunArgs& args);
 
 }  // namespace lamina

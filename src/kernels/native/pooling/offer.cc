@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/divide.h"
+#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/pooling/run.h"
@@ -144,6 +145,8 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
   if (!slow) o.cost = std::max(o.cost, cost_of(v.machine(), Family::vector_light, work) * effort);
   if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(*code));
+  const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
+  code->all = divided_here(planes * code->out[0] * code->out[1], o.cost);
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
@@ -170,6 +173,7 @@ void offer_planes(const NodeView& v, const Windows& described, Answers& answers)
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
   o.cost = cost_of(v.machine(), Family::scalar, pooling::work_of(*code));
+  code->all = divided_here(code->batch * code->channels, o.cost);
   o.make = [code, run](MakeContext&) {
     return executable([code, run](const RunArgs& args) { run(*code, args); });
   };

@@ -10,8 +10,6 @@
 namespace lamina::pooling {
 namespace {
 
-constexpr double kGrain = 32768;  // positions worth a thread
-
 // Rows of outputs.
 
 constexpr std::int64_t kPiece = 2048;  // elements that stages get at once, where rows are shorter
@@ -35,8 +33,6 @@ class RowRun {
     r_.whole_begin = c_.whole_begin, r_.whole_end = c_.whole_end;
     r_.stride = c_.stride, r_.pad = c_.pad;
   }
-
-  std::int64_t rows() const { return planes_ * rows_; }
 
   void operator()(std::int64_t begin, std::int64_t end) {
     if (c_.stages && !c_.stages->empty()) {
@@ -130,8 +126,6 @@ bool is_nan(T x) {
 template <class T>
 void run_planes(const Windows& c, const RunArgs& args) {
   const auto plane = c.in[0] * c.in[1] * c.in[2], outputs = c.out[0] * c.out[1] * c.out[2];
-  const auto planes = c.batch * c.channels;
-  const auto grain = kGrain / 8 * static_cast<double>(planes) / std::max(1.0, work_of(c));
   const auto find = [&](const T* in, const PoolRange& z, const PoolRange& y, const PoolRange& x, T& best) {
     std::int64_t where = -1;
     best = std::numeric_limits<T>::lowest();
@@ -150,27 +144,26 @@ void run_planes(const Windows& c, const RunArgs& args) {
     }
     return (p * plane + at) % c.index_range;
   };
-  parallel_for(planes, std::max<std::int64_t>(1, static_cast<std::int64_t>(grain)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (auto p = begin; p < end; ++p) {
-                   const auto* in = static_cast<const T*>(args.in[0]) + p * plane;
-                   auto o = p * outputs;
-                   for (const auto& z : c.ranges[0])
-                     for (const auto& y : c.ranges[1])
-                       for (const auto& x : c.ranges[2]) {
-                         T best;
-                         const auto at = index_of(p, find(in, z, y, x, best));
-                         if (args.out[0]) static_cast<T*>(args.out[0])[o] = best;
-                         if (c.with_indices && args.out[1]) {
-                           if (c.wide_indices)
-                             static_cast<std::int64_t*>(args.out[1])[o] = at;
-                           else
-                             static_cast<std::int32_t*>(args.out[1])[o] = static_cast<std::int32_t>(at);
-                         }
-                         ++o;
-                       }
-                 }
-               });
+  parallel_for(c.all, [&](std::int64_t begin, std::int64_t end) {
+    for (auto p = begin; p < end; ++p) {
+      const auto* in = static_cast<const T*>(args.in[0]) + p * plane;
+      auto o = p * outputs;
+      for (const auto& z : c.ranges[0])
+        for (const auto& y : c.ranges[1])
+          for (const auto& x : c.ranges[2]) {
+            T best;
+            const auto at = index_of(p, find(in, z, y, x, best));
+            if (args.out[0]) static_cast<T*>(args.out[0])[o] = best;
+            if (c.with_indices && args.out[1]) {
+              if (c.wide_indices)
+                static_cast<std::int64_t*>(args.out[1])[o] = at;
+              else
+                static_cast<std::int32_t*>(args.out[1])[o] = static_cast<std::int32_t>(at);
+            }
+            ++o;
+          }
+    }
+  });
 }
 
 }  // namespace
@@ -187,12 +180,10 @@ double work_of(const Windows& c) {
 
 void run_rows(const Windows& c, Layout layout, std::size_t bytes, const RunArgs& args) {
   const RowRun all(c, layout, bytes, args);
-  const auto grain = kGrain * static_cast<double>(all.rows()) / std::max(1.0, work_of(c));
-  parallel_for(all.rows(), std::max<std::int64_t>(1, static_cast<std::int64_t>(grain)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 RowRun mine = all;
-                 mine(begin, end);
-               });
+  parallel_for(c.all, [&](std::int64_t begin, std::int64_t end) {
+    RowRun mine = all;
+    mine(begin, end);
+  });
 }
 
 Planes planes_of(ElementType type) {

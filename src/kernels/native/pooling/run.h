@@ -2,6 +2,7 @@
 /// Poolings: what offer.cc describes and run.cc runs.
 #include <array>
 
+#include "base/divide.h"
 #include "kernels/kernel.h"
 #include "kernels/native/pooling/loops.h"
 #include "kernels/native/stages/program.h"
@@ -18,6 +19,7 @@ struct Windows {
   // Windows along the last axis that are whole, see PoolRow.
   std::int64_t whole_begin = 0, whole_end = 0, stride = 1, pad = 0;
   PoolLoops::Run rows = nullptr;
+  Division all;  ///< of rows, or of planes
   std::shared_ptr<const StageProgram> stages;
   std::size_t out_bytes = 0;  ///< of an element behind the stages; 0: as before them
   // With indices.

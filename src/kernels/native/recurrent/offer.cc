@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/divide.h"
+#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "ops/recurrent.h"
 
@@ -101,17 +102,29 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.blocks = ceil_div(s.hidden, s.lanes);
   s.padded = s.blocks * s.lanes;
   s.width = s.padded * s.gates;
-  // At most eight tasks per direction, of whole tiles of rows.
+  constexpr double kMany = 1e6;
+  s.product_us =
+      (cost_of(v.machine(), Family::native_gemm, kMany) - cost_of(v.machine(), Family::native_gemm, 0)) /
+      kMany;
+  const double total = s.product_us * static_cast<double>(s.batch * s.time * s.directions) *
+                       static_cast<double>((s.input + s.hidden) * s.width);
+  // Tasks are whole tiles of rows: few, which read the weights less often, but where these are always near
+  // rather so many that what a task has of gates stays in the first-level cache.
   const auto tiles = ceil_div(s.batch, table.rows);
-  s.task_rows = std::min(s.batch, (tiles + 7) / 8 * table.rows);
-  s.tasks = s.directions * ceil_div(s.batch, s.task_rows);
+  const auto wanted = ceil_div(units_wanted(total, threads_here()), s.directions);
+  const auto near_floats = static_cast<std::int64_t>(v.machine().l1 / sizeof(float) / 2);
+  const auto most = s.hidden * s.width > near_floats
+                        ? tiles
+                        : std::max<std::int64_t>(1, near_floats / (s.time * s.width * table.rows));
+  s.task_rows = std::min(s.batch, std::min(ceil_div(tiles, wanted), most) * table.rows);
+  s.tasks = divided_here(s.directions * ceil_div(s.batch, s.task_rows), total);
   // The input part of a chunk of time stays in the second-level cache.
   s.chunk = std::clamp<std::int64_t>(65536 / (s.task_rows * s.width), 1, s.time);
   s.gates_floats = static_cast<std::size_t>(s.chunk * s.task_rows * s.width);
   s.state_floats = static_cast<std::size_t>(s.task_rows * s.padded);
   const auto bytes = sizeof(float) * (s.gates_floats + 4 * s.state_floats) +
                      sizeof(float*) * static_cast<std::size_t>(s.chunk * s.task_rows);
-  s.task_bytes = (bytes + 63) / 64 * 64;
+  s.slot_bytes = (bytes + 63) / 64 * 64;
   return s;
 }
 
@@ -225,7 +238,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   take(form.b, constants.b);
   take(form.p, constants.p);
   const auto& s = code.sizes;
-  o.scratch = s.task_bytes * static_cast<std::size_t>(s.tasks);
+  o.scratch = s.slot_bytes * static_cast<std::size_t>(s.tasks.slots);
   const auto steps = static_cast<double>(s.batch * s.time * s.directions);
   o.cost =
       cost_of(v.machine(), Family::matmul_row, steps * static_cast<double>((s.input + s.hidden) * s.width)) +

@@ -7,17 +7,10 @@
 namespace lamina {
 namespace {
 
-/// Multiply-adds worth a thread.
-constexpr double kGrain = 300'000;
-
-std::int64_t grain_for(double work_of_one) {
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(kGrain / std::max(1.0, work_of_one)));
-}
-
 /// One direction of some sequences.
 class Task {
  public:
-  Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index);
+  Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index, std::int64_t slot);
   void run();
 
  private:
@@ -43,8 +36,13 @@ class Task {
   void step(std::int64_t in_chunk);
   void keep(std::int64_t t);
   void fill_rest() const;
-  /// Runs a pass over all blocks; `depth`: multiply-adds per row, gate and lane.
+  /// Runs a pass over all blocks.
   void over_blocks(RecurrentTable::Step pass, std::int64_t gates) const;
+  /// Blocks of so many rows, each a sum over `depth` for some gates.
+  Division blocks(std::int64_t rows, std::int64_t depth, std::int64_t gates) const {
+    const auto products = static_cast<double>(rows * depth) * static_cast<double>(gates * s_.padded);
+    return divided_here(s_.blocks, products * s_.product_us);
+  }
   const float* part(const Tensor& weights) const {
     return weights.valid()
                ? weights.data<float>().data() +
@@ -62,13 +60,13 @@ class Task {
   RecurrentStep step_;
 };
 
-Task::Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index)
+Task::Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index, std::int64_t slot)
     : code_(code), s_(code.sizes), args_(args), table_(recurrent_table()) {
   direction_ = index % s_.directions;
   first_ = index / s_.directions * s_.task_rows;
   rows_ = std::min(s_.task_rows, s_.batch - first_);
   gates_ = reinterpret_cast<float*>(static_cast<std::byte*>(args.scratch) +
-                                    static_cast<std::size_t>(index) * s_.task_bytes);
+                                    static_cast<std::size_t>(slot) * s_.slot_bytes);
   h_ = gates_ + s_.gates_floats;
   next_ = h_ + s_.state_floats;
   c_ = next_ + s_.state_floats;
@@ -134,8 +132,8 @@ void Task::input_part(std::int64_t from, std::int64_t count) {
     const PanelProduct& p;
     decltype(table_.product[0]) product;
   } job{p, table_.product[s_.gates]};
-  const auto work = static_cast<double>(p.row_count * s_.input) * static_cast<double>(s_.gates * s_.lanes);
-  parallel_for(s_.blocks, grain_for(work), [&job](auto begin, auto end) { job.product(job.p, begin, end); });
+  parallel_for(blocks(p.row_count, s_.input, s_.gates),
+               [&job](std::int64_t begin, std::int64_t end) { job.product(job.p, begin, end); });
 }
 
 void Task::over_blocks(RecurrentTable::Step pass, std::int64_t gates) const {
@@ -143,8 +141,8 @@ void Task::over_blocks(RecurrentTable::Step pass, std::int64_t gates) const {
     const RecurrentStep& s;
     RecurrentTable::Step pass;
   } job{step_, pass};
-  const auto work = static_cast<double>(rows_ * s_.hidden) * static_cast<double>(gates * s_.lanes);
-  parallel_for(s_.blocks, grain_for(work), [&job](auto begin, auto end) { job.pass(job.s, begin, end); });
+  parallel_for(blocks(rows_, s_.hidden, gates),
+               [&job](std::int64_t begin, std::int64_t end) { job.pass(job.s, begin, end); });
 }
 
 void Task::step(std::int64_t in_chunk) {
@@ -215,15 +213,8 @@ void Task::run() {
 }  // namespace
 
 void run_recurrent(const RecurrentCode& code, const RunArgs& args) {
-  const auto& s = code.sizes;
-  const auto work = static_cast<double>(s.task_rows * s.time) * static_cast<double>(s.input + s.hidden) *
-                    static_cast<double>(s.width);
-  struct {
-    const RecurrentCode& code;
-    const RunArgs& args;
-  } job{code, args};
-  parallel_for(s.tasks, grain_for(work), [&job](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) Task(job.code, job.args, i).run();
+  parallel_for(code.sizes.tasks, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+    for (auto i = begin; i < end; ++i) Task(code, args, i, slot).run();
   });
 }
 

@@ -2,6 +2,7 @@
 /// Recurrent networks: what offer.cc prepares and run.cc runs.
 #include <vector>
 
+#include "base/divide.h"
 #include "kernels/kernel.h"
 #include "kernels/native/recurrent/steps.h"
 
@@ -14,8 +15,10 @@ struct RecurrentSizes {
   std::int64_t batch, time, input, hidden, gates, directions;
   std::int64_t lanes, blocks, padded;
   std::int64_t width;  ///< of a row of gates, padding included
-  std::int64_t task_rows, tasks, chunk;
-  std::size_t gates_floats, state_floats, task_bytes;  ///< scratch of a task
+  std::int64_t task_rows, chunk;
+  double product_us;  ///< of a multiply-add
+  Division tasks;
+  std::size_t gates_floats, state_floats, slot_bytes;  ///< scratch of a slot of tasks
 };
 
 /// Panels per direction; what a cell has not is invalid.

@@ -58,31 +58,31 @@ Runs runs_of(const Dims& x, const std::vector<bool>& flags, Layout layout) {
   return s;
 }
 
+constexpr std::int64_t kPiece = 256;
+
 struct Work {
   Positions<1> outer;             ///< kept positions, without the last run
   std::vector<ReduceAxis> inner;  ///< reduced axes, without it
   std::int64_t inner_count = 1;
   Run last;
   std::int64_t reduced;
+  Division all{};  ///< of lines, or of pieces of lines
+
+  std::int64_t pieces() const { return last.reduced ? 1 : ceil_div(last.size, kPiece); }
 };
 
 void run(ReduceKind kind, const Work& w, const float* in, float* out) {
-  constexpr std::int64_t kPiece = 256, kGrain = 16384;
   const auto& loops = reduce_loops(kind);
-  const auto groups = w.outer.count(), size = w.last.size;
+  const auto pieces = w.pieces(), size = w.last.size;
   const auto lines_of = [&](std::int64_t group, std::int64_t from) {
     return ReduceLines{in + w.outer[group][0] + from, w.inner.data(), static_cast<int>(w.inner.size()),
                        w.inner_count, static_cast<double>(w.reduced)};
   };
-  const auto grain = [&](std::int64_t width) {
-    return std::max<std::int64_t>(1, kGrain / (w.inner_count * width));
-  };
   if (w.last.reduced)
-    return parallel_for(groups, grain(size), [&](std::int64_t begin, std::int64_t end) {
+    return parallel_for(w.all, [&](std::int64_t begin, std::int64_t end) {
       for (auto g = begin; g < end; ++g) out[g] = loops.lines(lines_of(g, 0), size);
     });
-  const auto pieces = ceil_div(size, kPiece);
-  parallel_for(groups * pieces, grain(std::min(size, kPiece)), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(w.all, [&](std::int64_t begin, std::int64_t end) {
     for (auto p = begin; p < end; ++p) {
       const auto g = p / pieces, from = p % pieces * kPiece;
       loops.columns(lines_of(g, from), std::min(kPiece, size - from), out + g * size + from);
@@ -131,6 +131,7 @@ void offer_reduce(const NodeView& v, Answers& answers) {
       return answers.refuse("native", "{} reduced axes apart from each other", w.inner.size());
     o.cost = 2 * move_cost(v.machine(), 4.0 * static_cast<double>(element_count(x)));
     if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.count());
+    w.all = divided_here(w.outer.count() * w.pieces(), o.cost);
     o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));

@@ -25,6 +25,7 @@ struct Pass {
   std::vector<float> element_weight;
   bool columns_copy = false, columns_identity = false;
   bool doubles = false;  ///< each element of a row twice
+  Division rows_made;
 
   std::int64_t row_in() const { return columns.in * inner; }
   std::int64_t row_out() const { return columns.out * inner; }
@@ -43,11 +44,11 @@ ResizeTable single() {
 
 struct Resampling {
   std::vector<Pass> passes;
-  std::int64_t tasks = 1;
+  std::int64_t slots = 1;
   std::size_t bytes = 4;  ///< of an element
   bool f32 = true;
   float outside = 0;
-  std::size_t blend_bytes = 0;     ///< scratch of a task: a blended row
+  std::size_t blend_bytes = 0;     ///< scratch of a slot: a blended row
   std::size_t between_bytes[2]{};  ///< scratch of results between passes
 };
 
@@ -192,16 +193,13 @@ class Rows {
 void run(const Resampling& code, const RunArgs& args) {
   const auto* in = static_cast<const std::byte*>(args.in[0]);
   auto* scratch = static_cast<std::byte*>(args.scratch);
-  auto* between = scratch + code.blend_bytes * static_cast<std::size_t>(code.tasks);
+  auto* between = scratch + code.blend_bytes * static_cast<std::size_t>(code.slots);
   for (std::size_t p = 0; p < code.passes.size(); ++p) {
     const auto& pass = code.passes[p];
     auto* out = p + 1 == code.passes.size() ? static_cast<std::byte*>(args.out[0])
                                             : between + (p % 2 ? code.between_bytes[0] : 0);
-    const auto rows = pass.rows_out(), tasks = std::min(code.tasks, rows);
-    parallel_for(tasks, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto t = begin; t < end; ++t)
-        Rows(code, pass, in, out, scratch + code.blend_bytes * static_cast<std::size_t>(t))
-            .run(rows * t / tasks, rows * (t + 1) / tasks);
+    parallel_for(pass.rows_made, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      Rows(code, pass, in, out, scratch + code.blend_bytes * static_cast<std::size_t>(slot)).run(begin, end);
     });
     in = out;
   }
@@ -290,7 +288,6 @@ std::vector<Pass> passes_of(const std::vector<std::optional<ResizeTable>>& table
   return passes;
 }
 
-constexpr std::int64_t kGrain = 16384;    // elements worth a thread
 constexpr std::int64_t kFewElements = 4;  // pixels below this size are taken element by element
 
 void finish(Pass& p, bool f32) {
@@ -346,7 +343,6 @@ void offer_resize(const NodeView& v, Answers& answers) {
       continue;
     }
     double cost = 0;
-    std::int64_t largest = 0;
     for (std::size_t p = 0; p < code.passes.size(); ++p) {
       auto& pass = code.passes[p];
       finish(pass, f32);
@@ -356,14 +352,15 @@ void offer_resize(const NodeView& v, Answers& answers) {
         auto& between = code.between_bytes[p % 2];
         between = std::max(between, (static_cast<std::size_t>(pass.elements_out()) * bytes + 63) / 64 * 64);
       }
-      largest = std::max(largest, pass.elements_out());
-      cost +=
+      const double us =
           cost_of(v.machine(), Family::vector_light, work_of(pass),
                   static_cast<double>(bytes) *
                       static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
+      pass.rows_made = divided_here(pass.rows_out(), us);
+      code.slots = std::max(code.slots, pass.rows_made.slots);
+      cost += us;
     }
     code.blend_bytes = (code.blend_bytes + 63) / 64 * 64;
-    code.tasks = std::clamp<std::int64_t>(largest / kGrain, 1, 64);
     Offer o(v,
             f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
                 : fmt::format("native_resize_{}", name_of(v.element(0))),
@@ -371,7 +368,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
     for (std::size_t i = 1; i < v.inputs(); ++i)
       if (v.constant(i)) o.consumed.push_back(i);
     o.stages = 0;
-    o.scratch = code.blend_bytes * static_cast<std::size_t>(code.tasks) + code.between_bytes[0] +
+    o.scratch = code.blend_bytes * static_cast<std::size_t>(code.slots) + code.between_bytes[0] +
                 code.between_bytes[1];
     o.cost = cost;
     o.make = [shared = std::make_shared<const Resampling>(std::move(code))](MakeContext&) {

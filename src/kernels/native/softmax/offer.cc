@@ -12,11 +12,10 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kGrain = 8192;  // elements worth a thread
-
 struct Lines {
   std::int64_t outer = 1, size = 1, inner = 1;
   bool log = false;
+  Division all;  ///< of outer, and of pieces of inner
 };
 
 void run(const Lines& c, const RunArgs& args) {
@@ -27,15 +26,10 @@ void run(const Lines& c, const RunArgs& args) {
   job.size = c.size;
   job.inner = c.inner;
   job.log = c.log;
-  if (c.inner > 1) {
-    const auto pieces = ceil_div(c.inner, table.column_count);
-    parallel_for(c.outer * pieces, std::max<std::int64_t>(1, kGrain / (c.size * table.column_count)),
-                 [&](auto begin, auto end) { table.columns(job, begin, end); });
-    return;
-  }
-  const auto loop = c.size <= table.short_line ? table.short_lines : table.lines;
-  parallel_for(c.outer, std::max<std::int64_t>(1, kGrain / c.size),
-               [&](auto begin, auto end) { loop(job, begin, end); });
+  const auto loop = c.inner > 1                  ? table.columns
+                    : c.size <= table.short_line ? table.short_lines
+                                                 : table.lines;
+  parallel_for(c.all, [&](std::int64_t begin, std::int64_t end) { loop(job, begin, end); });
 }
 
 }  // namespace
@@ -63,6 +57,8 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
     o.stages = 0;
     o.cost = cost_of(v.machine(), Family::vector_math, static_cast<double>(count),
                      12.0 * static_cast<double>(count));
+    const auto pieces = c.inner > 1 ? ceil_div(c.inner, softmax_table().column_count) : 1;
+    c.all = divided_here(c.outer * pieces, o.cost);
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -83,9 +83,11 @@ Verdict complete(const NodeView& v, Offer& o) {
   if (o.outputs[0] != Layout::channels_last) o.wide_outputs.clear();
   o.stages = SIZE_MAX;
   o.label += "+stages";
-  o.cost += program->cost(v.machine()) + pass_cost(v);
-  o.make = [program, make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
-    return std::make_unique<LaterExecutable>(make(context), StagePass(program, context.output_row(), true));
+  const double us = program->cost(v.machine()) + pass_cost(v);
+  o.cost += us;
+  o.make = [program, us, make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
+    return std::make_unique<LaterExecutable>(make(context),
+                                             StagePass(program, us, context.output_row(), true));
   };
   return Verdict::yes();
 }

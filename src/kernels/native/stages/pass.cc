@@ -8,14 +8,9 @@
 #include "kernels/native/stages/code.h"
 
 namespace lamina {
-namespace {
 
-constexpr double kCyclesOfTask = 30000;  // less is not worth a second thread
-constexpr double kCyclesOfMemory = 1;    // per element, to read and write it
-
-}  // namespace
-
-StagePass::StagePass(std::shared_ptr<const StageProgram> program, std::int64_t row, bool in_place)
+StagePass::StagePass(std::shared_ptr<const StageProgram> program, double microseconds, std::int64_t row,
+                     bool in_place)
     : program_(std::move(program)), in_place_(in_place), row_(row) {
   const auto& code = program_->code();
   const auto& dims = code.target.dims;
@@ -23,13 +18,11 @@ StagePass::StagePass(std::shared_ptr<const StageProgram> program, std::int64_t r
   total_ = code.total;
   unit_ = std::max<std::int64_t>(1, code.most);
   bytes_ = static_cast<std::int64_t>(code.body.result_bytes);
-  const auto per_unit = (kCyclesOfMemory + program_->cycles_per_element()) * static_cast<double>(unit_);
-  grain_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(kCyclesOfTask / per_unit));
+  units_ = divided_here(ceil_div(total_, unit_), microseconds);
 }
 
 void StagePass::run(const RunArgs& args) const {
-  if (total_ == 0) return;
-  parallel_for(ceil_div(total_, unit_), grain_, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(units_, [&](std::int64_t begin, std::int64_t end) {
     const auto first = begin * unit_, last = std::min(end * unit_, total_);
     StageRun stages(*program_, args.in);
     auto* out = static_cast<std::byte*>(args.out[0]);

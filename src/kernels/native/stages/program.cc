@@ -151,7 +151,6 @@ std::shared_ptr<const StageProgram> StageProgram::made(const MakeContext& contex
 
 bool StageProgram::empty() const { return code_->each.empty(); }
 std::size_t StageProgram::loops() const { return code_->each.size(); }
-double StageProgram::cycles_per_element() const { return code_->cycles; }
 const std::vector<std::size_t>& StageProgram::may_overwrite() const { return code_->overwritable; }
 const std::vector<std::size_t>& StageProgram::whole_inputs() const { return code_->whole; }
 

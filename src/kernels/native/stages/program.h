@@ -59,8 +59,6 @@ class StageProgram {
   std::size_t loops() const;
   /// Estimated microseconds on one thread for the whole tensor, without moving the base result.
   double cost(const Machine& machine) const;
-  /// Rough cycles per element, for the grain of a parallel_for.
-  double cycles_per_element() const;
   /// Sets the layouts of the inputs that the program reads, marks those that it does not read as consumed,
   /// and adds its cost. `offer.inputs` is enlarged where needed.
   void add_to(Offer& offer, const Machine& machine) const;

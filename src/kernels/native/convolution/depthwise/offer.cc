@@ -26,9 +26,8 @@ struct Depthwise {
   void (*kernel)(const Lines&) = nullptr;
   std::int64_t in_row = 0, out_row = 0, add_row = 0;  ///< floats from point to point
   std::int64_t vectors = 1;                           ///< of channels
-  std::int64_t band = 1, bands = 1;                   ///< lines of a task
-  std::int64_t part = 1, parts = 1;                   ///< vectors of a task
-  std::int64_t grain = 1;
+  Parts bands{}, parts{};                             ///< lines and vectors of a task
+  Division tasks{};
 };
 
 std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
@@ -48,26 +47,20 @@ double microseconds(const Machine& machine, const Geometry& g) {
 void divide(const Machine& machine, Depthwise& d) {
   const auto& g = d.g;
   const double total = microseconds(machine, g), line_us = total / static_cast<double>(g.images * g.out[1]);
-  const auto cut = [](std::int64_t count, std::int64_t most, std::int64_t& size, std::int64_t& number) {
-    number = (count + most - 1) / most;
-    size = (count + number - 1) / number;
-    number = (count + size - 1) / size;
-  };
   const std::int64_t line_bytes = 4 * g.in[2] * g.outputs * g.stride[1];
   const auto by_cache = std::max<std::int64_t>(
       4, static_cast<std::int64_t>(machine.l2 / 8 * 3) / std::max<std::int64_t>(1, line_bytes));
-  cut(g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(40 / line_us) / 2 * 2, 2, by_cache),
-      d.band, d.bands);
+  d.bands = even_parts(
+      g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(40 / line_us) / 2 * 2, 2, by_cache));
   // Small pictures of many channels: lines share input, channels do not.
-  d.part = d.vectors;
-  if (d.epilogue.registers_only() && g.images * d.bands < 8 && total > 2 * kWorthAThread) {
-    const auto wanted = static_cast<std::int64_t>(std::min(8.0, total / kWorthAThread));
-    cut(d.vectors, std::max<std::int64_t>(1, d.vectors * g.images * d.bands / wanted), d.part, d.parts);
+  d.parts.size = d.vectors;
+  const auto have = g.images * d.bands.number, wanted = units_wanted(total, threads_here());
+  if (d.epilogue.registers_only() && have < wanted) {
+    d.parts = even_parts(d.vectors, d.vectors * have / wanted);
     // Vectors that overlap stay in one task.
-    if (d.parts > 1 && d.vectors - (d.parts - 1) * d.part == 1) --d.parts;
+    if (d.parts.number > 1 && d.vectors - (d.parts.number - 1) * d.parts.size == 1) --d.parts.number;
   }
-  const auto tasks = static_cast<double>(g.images * d.bands * d.parts);
-  d.grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(kWorthAThread * tasks / total));
+  d.tasks = divided_here(have * d.parts.number, total);
 }
 
 void apply_stages(const Depthwise& d, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {
@@ -79,13 +72,14 @@ void apply_stages(const Depthwise& d, StageRun& stages, float* out, std::int64_t
 
 void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, StageRun* stages) {
   const auto& g = d.g;
-  const std::int64_t part = index % d.parts, band = index / d.parts % d.bands,
-                     image = index / d.parts / d.bands;
-  const std::int64_t first = part * d.part, end = part + 1 == d.parts ? d.vectors : first + d.part;
+  const std::int64_t part = index % d.parts.number, band = index / d.parts.number % d.bands.number,
+                     image = index / d.parts.number / d.bands.number;
+  const std::int64_t first = part * d.parts.size,
+                     end = part + 1 == d.parts.number ? d.vectors : first + d.parts.size;
   const auto lanes = d.kernels->lanes, channel = channel_of(d, first);
   auto s = depthwise::lines_of(g);
-  s.first = band * d.band;
-  s.count = std::min(d.band, g.out[1] - s.first);
+  s.first = band * d.bands.size;
+  s.count = std::min(d.bands.size, g.out[1] - s.first);
   const std::int64_t point = (image * g.out[1] + s.first) * g.out[2];
   s.in = static_cast<const float*>(args.in[0]) + image * g.in_points() * d.in_row + channel;
   s.in_point = d.in_row;
@@ -109,7 +103,7 @@ void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, Stage
 }
 
 void run(const Depthwise& d, const RunArgs& args) {
-  parallel_for(d.g.images * d.bands * d.parts, d.grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(d.tasks, [&](std::int64_t begin, std::int64_t end) {
     if (d.epilogue.registers_only()) {
       for (auto i = begin; i < end; ++i) run_task(d, args, i, nullptr);
     } else {

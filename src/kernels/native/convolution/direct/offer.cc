@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/cpu.h"
+#include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/gemm/epilogue.h"
@@ -61,7 +62,7 @@ Product product_of(const Machine& machine, const Geometry& g, const Source& s, b
   p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
   p.c_row = p.add_row = p.dense_row = g.outputs;
   p.staged = staged;
-  p.divide();
+  p.divide(threads_here());
   return p;
 }
 

@@ -111,11 +111,8 @@ void divide(Pair& c, double microseconds) {
   cut_columns(c, ceil_div(c.second.out[2], std::max(kLeastColumns, wide)));
   cut_blocks(c, 1);
   for (std::int64_t n = 2; n <= most && !fits(); ++n) cut_blocks(c, n);
-  c.grain = 1;
-  c.buffers = threads_here();
-  if (c.buffers == 1) return;
-  // Each thread gets one piece of the tasks.
-  const auto wanted = std::min(c.buffers, static_cast<std::int64_t>(microseconds / kWorthAThread));
+  // Each thread should get one piece of the tasks.
+  const auto wanted = std::min<std::int64_t>(threads_here(), units_wanted(microseconds, threads_here()));
   const auto even = [&] { return c.tasks() % wanted == 0 || c.tasks() >= kManyTasks * wanted; };
   if (wanted > 1 && !even()) cut_bands(c, wanted, 6);
   if (wanted > 1 && !even() && c.between.registers_only() && c.after.registers_only()) {
@@ -123,8 +120,7 @@ void divide(Pair& c, double microseconds) {
     if (blocks > c.blocks) cut_blocks(c, blocks);
   }
   if (c.tasks() < wanted) cut_bands(c, wanted, 3);
-  c.grain = std::max<std::int64_t>(1, c.tasks() / std::max<std::int64_t>(1, wanted));
-  c.buffers = std::min(c.buffers, c.tasks());
+  c.shares = divided_here(c.tasks(), microseconds);
 }
 
 double multiply_adds(const Geometry& g) {

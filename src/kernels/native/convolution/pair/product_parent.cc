@@ -53,7 +53,7 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
   p.dense_row = g.outputs;
   p.staged = !c.between.registers_only();
   p.finish = c.between.finish;
-  p.divide();
+  p.divide(1);
   return p;
 }
 

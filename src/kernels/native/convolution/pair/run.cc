@@ -151,21 +151,17 @@ std::int64_t parent_bytes(const Pair& code) { return ceil_div(code.parent->scrat
 }  // namespace
 
 std::int64_t scratch_bytes(const Pair& code) {
-  return parent_bytes(code) + code.buffers * code.buffer_bytes();
+  return parent_bytes(code) + code.shares.slots * code.buffer_bytes();
 }
 
 void run(const Pair& code, const RunArgs& args) {
   auto* const scratch = static_cast<std::byte*>(args.scratch);
   code.parent->prepare(args, scratch);
-  // A buffer belongs to a share of the tasks and not to a thread: any arena may run this.
-  const auto tasks = code.tasks(),
-             shares = std::clamp<std::int64_t>(ceil_div(tasks, code.grain), 1, code.buffers);
-  parallel_for(shares, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto share = begin; share < end; ++share) {
-      auto* const buffer = scratch + parent_bytes(code) + share * code.buffer_bytes();
-      Piece piece(code, args, reinterpret_cast<float*>(buffer));
-      for (auto t = tasks * share / shares; t < tasks * (share + 1) / shares; ++t) piece.run(t);
-    }
+  // A buffer belongs to a slot and not to a thread: any arena may run this.
+  parallel_for(code.shares, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+    auto* const buffer = scratch + parent_bytes(code) + slot * code.buffer_bytes();
+    Piece piece(code, args, reinterpret_cast<float*>(buffer));
+    for (auto t = begin; t < end; ++t) piece.run(t);
   });
 }
 

@@ -1,0 +1,35 @@
+#include "base/divide.h"
+
+#include <algorithm>
+
+namespace lamina {
+namespace {
+
+constexpr std::int64_t kUnitsOfAThread = 4;    // where units are cut for the threads
+constexpr std::int64_t kPiecesOfAThread = 16;  // where there are more units than that
+
+/// a / b, rounded down and within [1, most]; b may be 0, a huge.
+std::int64_t clamped(double a, double b, std::int64_t most) {
+  return b > 0 && a / b < static_cast<double>(most)
+             ? std::max<std::int64_t>(1, static_cast<std::int64_t>(a / b))
+             : std::max<std::int64_t>(1, most);
+}
+
+}  // namespace
+
+Division divide_work(std::int64_t units, double microseconds, std::int64_t threads) {
+  return divide_units(units, clamped(kWorthAThread, microseconds, units), threads);
+}
+
+Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads) {
+  worth = std::max<std::int64_t>(1, worth);
+  const auto slots = std::clamp<std::int64_t>(ceil_div(units, worth), 1, std::max<std::int64_t>(1, threads));
+  if (slots == 1) return {units, std::max<std::int64_t>(1, units), 1};
+  return {units, std::max(worth, units / (slots * kPiecesOfAThread)), slots};
+}
+
+std::int64_t units_wanted(double microseconds, std::int64_t threads) {
+  return threads <= 1 ? 1 : clamped(microseconds, kWorthAThread, threads * kUnitsOfAThread);
+}
+
+}  // namespace lamina
