@@ -98,7 +98,11 @@ const std::vector<Row>& rows() {
     t.push_back(
         {{"FORCE", "NODE=LABEL[,OPERATOR=LABEL,...]", "kernels that are wanted, whatever is estimated"},
          [](Options& o, std::string_view v) {
-           o.force = list(v);
+           auto wishes = list(v);
+           for (const auto& wish : wishes)
+             if (const auto at = wish.rfind('='); at == 0 || at >= wish.size() - 1) return false;
+           if (wishes.empty()) return false;
+           o.force = std::move(wishes);
            return true;
          }});
     t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},

@@ -134,9 +134,9 @@ TEST(Options, keys) {
 
 TEST(Options, a_bad_value_changes_nothing) {
   const auto text = [](const Options& o) {
-    return fmt::format("{} {} {} {} {} {} {} {}", o.threads, static_cast<int>(o.precision),
-                       fmt::join(o.disable, ","), fmt::join(o.exempt, ","), o.max_isa, o.stop_after,
-                       o.profile, o.cached_plans);
+    return fmt::format("{} {} {} {} {} {} {} {} {}", o.threads, static_cast<int>(o.precision),
+                       fmt::join(o.disable, ","), fmt::join(o.exempt, ","), fmt::join(o.force, ","),
+                       o.max_isa, o.stop_after, o.profile, o.cached_plans);
   };
   for (const auto& option : option_list()) {
     if (option.key == "DISABLE" || option.key == "EXEMPT") continue;  // names are looked up by compiling
