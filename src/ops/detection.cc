@@ -6,6 +6,7 @@
 
 #include "graph/op_model.h"
 #include "ops/access.h"
+#include "ops/multiclass.h"
 #include "ops/operators.h"
 
 namespace lamina {
@@ -246,6 +247,8 @@ void register_detection(Registry& r) {
   r.add<PriorBoxClustered>();
   r.add<DetectionOutput>();
   r.add<NonMaxSuppression>();
+  r.add<MulticlassNms>();
+  r.add<MatrixNms>();
   r.add<ROIPooling>();
   r.add<ROIAlign>();
   r.add<PSROIPooling>();

@@ -54,7 +54,8 @@ constexpr std::array kOperators{
     OperatorHue{Hue::quantization, " FakeQuantize Quantize Dequantize DynamicQuantize Convert ConvertLike "},
     OperatorHue{Hue::recurrent, " LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence "},
     OperatorHue{Hue::detection,
-                " TopK NonMaxSuppression NonZero Unique SearchSorted Bucketize DetectionOutput PriorBox "
+                " TopK NonMaxSuppression MulticlassNms MatrixNms NonZero Unique SearchSorted Bucketize "
+                "DetectionOutput PriorBox "
                 "PriorBoxClustered Proposal ROIPooling ROIAlign PSROIPooling DeformablePSROIPooling "
                 "RegionYolo ReorgYolo "
                 "CTCGreedyDecoder CTCGreedyDecoderSeqLen "},

@@ -220,6 +220,19 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   i = const f32[3] {8,8,1}
   y, z = Proposal(c, d, i) base_size=4 pre_nms_topn=4 post_nms_topn=3 nms_thresh=0.5 feat_stride=4 min_size=1 ratio=[1.0] scale=[1.0]
 })",
+    R"(graph (s: f32[1,2,3]) -> (y, p, n) {
+  b = const f32[1,3,4] {0,0,1,1,0,0,1,2,2,2,3,3}
+  y, p, n = MulticlassNms(b, s) nms_top_k=2 keep_top_k=3 background_class=0 iou_threshold=0.5
+})",
+    R"(graph (b: f32[2,3,4]) -> (y, p, n) {
+  s = const f32[2,3] {0.5,0.25,0.75,0.5,0.5,0.5}
+  n2 = const i64[2] {1,2}
+  y, p, n = MulticlassNms(b, s, n2) sort_result_type=classid
+})",
+    R"(graph (s: f32[1,2,3]) -> (y, p, n) {
+  b = const f32[1,3,4] {0,0,1,1,0,0,1,2,2,2,3,3}
+  y, p, n = MatrixNms(b, s) nms_top_k=2 keep_top_k=3 decay_function=gaussian
+})",
     R"(graph (x: f32[1]) -> (y, x2) {
   s = const i64[2] {2,2}
   i = const i64[2] {8,8}

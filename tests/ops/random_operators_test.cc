@@ -6,6 +6,7 @@
 #include "ops/gathering.h"
 #include "ops/generation.h"
 #include "ops/matmul.h"
+#include "ops/multiclass.h"
 #include "ops/sorting.h"
 #include "tests/ops/op_testing.h"
 
@@ -219,6 +220,9 @@ TEST(RandomOperators, detect) {
        {output,
         {counting({2, 12}), counting({2, 9}), counting({2, 2, 12}), counting({2, 6}), counting({2, 12})}},
        {NonMaxSuppression{}, {boxes, counting({1, 2, 3}), ints({2}), one, one, one}},
+       {MulticlassNms{}, {boxes, counting({1, 2, 3})}},
+       {MulticlassNms{}, {counting({2, 3, 4}), counting({2, 3}), ints({1, 2})}},
+       {MatrixNms{}, {boxes, counting({1, 2, 3})}},
        {proposal, {counting({2, 2, 2, 2}), counting({2, 4, 2, 2}), floats({8, 8, 1})}},
        {yolo, {counting({1, 6, 2, 2})}},
        {ReorgYolo{{2}}, {counting({1, 4, 4, 2})}},
