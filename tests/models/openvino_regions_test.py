@@ -12,6 +12,7 @@ from openvino_cases import Cases, main
 
 class Regions(Cases):
     names = ("deformable_psroi_pooling", "multiclass_nms", "multiclass_nms_of_classes", "matrix_nms")
+    strict = False  # OpenVINO's suppressions refuse to find nothing
 
     def boxes(self, count: int, size: float) -> np.ndarray:
         start = self.uniform(count, 2, low=0, high=0.6)

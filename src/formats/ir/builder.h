@@ -21,6 +21,7 @@ struct Reading {
   int version;
   Loaded& loaded;
   std::map<std::string, pugi::xml_node> reads, assigns;  ///< layers by variable
+  std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
 
   /// Notes a layer that becomes Opaque.
   void add_unsupported(const Layer& layer, const std::string& reason);

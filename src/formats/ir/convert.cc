@@ -10,14 +10,24 @@ namespace lamina::ir {
 namespace {
 
 /// Layers that are no operators of lamina.
-constexpr std::array<std::string_view, 8> kFurther = {"Const",
-                                                      "GroupConvolution",
-                                                      "GroupConvolutionBackpropData",
-                                                      "Parameter",
-                                                      "Result",
-                                                      "Reverse",
-                                                      "TensorIterator",
-                                                      "Xor"};
+struct FurtherLayer {
+  std::string_view name;
+  int opset;
+};
+constexpr std::array kFurther = {FurtherLayer{"Col2Im", 15},
+                                 FurtherLayer{"Const", 1},
+                                 FurtherLayer{"EmbeddingBagOffsets", 15},
+                                 FurtherLayer{"EmbeddingBagOffsetsSum", 3},
+                                 FurtherLayer{"EmbeddingBagPacked", 15},
+                                 FurtherLayer{"EmbeddingBagPackedSum", 3},
+                                 FurtherLayer{"EmbeddingSegmentsSum", 3},
+                                 FurtherLayer{"GroupConvolution", 1},
+                                 FurtherLayer{"GroupConvolutionBackpropData", 1},
+                                 FurtherLayer{"Parameter", 1},
+                                 FurtherLayer{"Result", 1},
+                                 FurtherLayer{"Reverse", 1},
+                                 FurtherLayer{"TensorIterator", 1},
+                                 FurtherLayer{"Xor", 1}};
 
 /// Marked `extension` or `experimental`, but of the ordinary sets.
 bool is_adopted(const std::string& type) {
@@ -69,7 +79,7 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
     for (const auto& name : operators().names())
       if (const int opset = operators().find(name)->info().opset; opset != 0)
         out.emplace(lower(name), LayerType{name, opset});
-    for (const auto name : kFurther) out.emplace(lower(name), LayerType{std::string(name), 1});
+    for (const auto& [name, opset] : kFurther) out.emplace(lower(name), LayerType{std::string(name), opset});
     return out;
   }();
   return all;
@@ -86,7 +96,7 @@ void convert(LayerContext& c) {
   if (known == layer_types().end()) throw NotSupported{};
   if (const int first = known->second.opset; layer.opset != 0 && layer.opset < first)
     throw NotSupported{fmt::format("opset{}, it is known from opset{} on", layer.opset, first)};
-  for (const auto find : {window_converter, special_converter, control_converter})
+  for (const auto find : {window_converter, special_converter, embedding_converter, control_converter})
     if (const Converter converter = find(type)) return converter(c);
   Op op = c.op(known->second.name);
   c.finish(std::move(op), c.has("auto_broadcast") ? broadcast_inputs(c) : c.all_inputs());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "formats/col2im.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/text.h"
 
@@ -147,6 +148,45 @@ void interpolate(LayerContext& c) {
   c.finish(std::move(op), std::move(inputs));
 }
 
+Ints sizes_of(LayerContext& c, std::size_t input, const char* what) {
+  const auto sizes = c.constant_ints(input);
+  if (!sizes) throw NotSupported{fmt::format("{} that is computed", what)};
+  return *sizes;
+}
+
+/// The columns [N, ...], or of one picture without the axis N.
+void col2im(LayerContext& c) {
+  c.want_inputs(3, 3);
+  Col2Im of;
+  of.image = sizes_of(c, 1, "an output_size");
+  of.block = sizes_of(c, 2, "a kernel_size");
+  const auto list = [&](const char* name, std::int64_t value) {
+    return c.has(name) ? c.integers(name) : Ints(of.image.size(), value);
+  };
+  of.strides = list("strides", 1);
+  of.dilations = list("dilations", 1);
+  of.pads_begin = list("pads_begin", 0);
+  of.pads_end = list("pads_end", 0);
+  const bool batched = c.rank(0) != 2;
+  TensorType type = c.type(0);
+  if (!batched) type.shape = Shape{Dim(1), type.shape[0], type.shape[1]};
+  const std::string fault = of.fault(type);
+  c.require(fault.empty(), "{}", fault);
+  if (const std::string why = of.beyond(type); !why.empty()) throw NotSupported{why};
+  const std::int64_t columns = type.shape[1].size(), channels = columns / of.block_size();
+  if ((c.reading().constants_budget -= columns * of.block_size()) < 0)
+    throw NotSupported{"constants of such a size"};
+  Ints grid = of.grid(), image = of.image;
+  grid.insert(grid.begin(), {batched ? 0 : 1, columns});
+  image.insert(image.begin(), channels);
+  const Op reshape = c.plain_op("Reshape", {{"special_zero", true}});
+  const ValueId blocks = c.add(reshape, {c.in(0), c.constant(grid, "grid")}, "blocks");
+  const ValueId kernels = c.constant(of.kernels(channels, type.element), "kernels");
+  if (batched) return c.finish(of.convolution(channels), {blocks, kernels});
+  const ValueId picture = c.add(of.convolution(channels), {blocks, kernels}, "picture");
+  c.finish(reshape, {picture, c.constant(image, "image")});
+}
+
 struct Entry {
   std::string_view type;
   Converter converter;
@@ -157,6 +197,7 @@ constexpr std::array kEntries = {Entry{"convolution", convolution},
                                  Entry{"groupconvolutionbackpropdata", group_convolution_backprop},
                                  Entry{"binaryconvolution", binary_convolution},
                                  Entry{"maxpool", max_pool},
+                                 Entry{"col2im", col2im},
                                  Entry{"interpolate", interpolate}};
 
 }  // namespace

@@ -24,8 +24,9 @@ const std::map<std::string, LayerType, std::less<>>& layer_types();
 void convert(LayerContext& c);
 
 /// Type in lower case -> converter, null for none. One function per file of converters.
-Converter window_converter(std::string_view type);   ///< convolutions, poolings, resizing
-Converter special_converter(std::string_view type);  ///< other layers whose revisions differ
-Converter control_converter(std::string_view type);  ///< bodies and variables
+Converter window_converter(std::string_view type);     ///< convolutions, poolings, resizing
+Converter special_converter(std::string_view type);    ///< other layers whose revisions differ
+Converter embedding_converter(std::string_view type);  ///< bags of embeddings
+Converter control_converter(std::string_view type);    ///< bodies and variables
 
 }  // namespace lamina::ir

@@ -1,8 +1,7 @@
 /// Conv, ConvTranspose, DeformConv, ConvInteger, Col2Im.
 #include "ops/convolution.h"
 
-#include <algorithm>
-
+#include "formats/col2im.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/window.h"
@@ -120,76 +119,36 @@ Values convert_deform_conv(Call& c) {
   return {c.has(3) ? add(c, y, reshape(c, c.in(3), Ints{1, -1, 1, 1})) : y};
 }
 
-constexpr std::int64_t kLargestBlock = 1 << 10;
-
-/// The window's list attribute, `otherwise` for each axis when it is absent.
-Ints window_list(const Call& c, const char* name, std::size_t size, std::int64_t otherwise) {
-  auto values = c.ints(name, Ints(size, otherwise));
-  if (values.size() != size) c.fail("{} has {} values, wanted {}", name, values.size(), size);
-  for (auto v : values)
-    if (v < otherwise || v >= 1 << 30) c.fail("{} has {}, wanted {} or more", name, v, otherwise);
-  return values;
-}
-
 Ints known_sizes(const Call& c, std::size_t input, const char* what) {
   const auto values = c.known_ints(c.in(input));
   if (!values) c.unsupported("a {} that is computed", what);
-  for (auto v : *values)
-    if (v < 1 || v >= 1 << 30) c.fail("{} has {}, wanted 1 or more", what, v);
   return *values;
 }
 
-/// One kernel for each place of a block, which is 1 there: [channels * block, 1, block...].
-Tensor block_kernels(std::int64_t channels, const Ints& block, ElementType type) {
-  const auto size = static_cast<std::int64_t>(element_count(block));
-  std::vector<double> w(static_cast<std::size_t>(channels * size * size));
-  for (std::int64_t i = 0; i < channels * size; ++i) w[static_cast<std::size_t>(i * size + i % size)] = 1;
-  Ints dims{channels * size, 1};
-  dims.insert(dims.end(), block.begin(), block.end());
-  return from_doubles(type, dims, w);
-}
-
-/// Blocks as columns, added up where they overlap: a transposed convolution of each channel by itself.
+/// Blocks as columns, added up where they overlap (formats/col2im.h).
 Values convert_col2im(Call& c) {
   const auto x = c.in(0);
-  const auto type = c.known_element(x);
-  if (!is_float(type)) c.unsupported("elements of type {}", name_of(type));
-  const auto image = known_sizes(c, 1, "image_shape"), block = known_sizes(c, 2, "block_shape");
-  const auto spatial = image.size();
-  if (block.size() != spatial) c.fail("image_shape has {} values, block_shape {}", spatial, block.size());
-  if (spatial < 1 || spatial > 3) c.unsupported("pictures with {} axes", spatial);
-  std::int64_t size = 1;
-  for (auto b : block)
-    if ((size *= b) > kLargestBlock) c.unsupported("blocks of more than {} elements", kLargestBlock);
-  const auto shape = c.type(x).shape;
-  if (c.known_rank(x) != 3) c.fail("the input has rank {}, wanted 3", c.known_rank(x));
-  if (!shape[1].known()) c.unsupported("an unknown number of channels");
-  if (shape[1].size() < size || shape[1].size() % size != 0)
-    c.fail("{} channels for blocks of {}", shape[1].size(), size);
-  const auto channels = shape[1].size() / size;
-  if (shape[1].size() > 1 << 20) c.unsupported("{} channels", shape[1].size());
-  spend(c, shape[1].size() * size);
-
-  ConvolutionBackpropData op;
-  op.groups = channels;
-  op.strides = window_list(c, "strides", spatial, 1);
-  op.dilations = window_list(c, "dilations", spatial, 1);
-  const auto pads = window_list(c, "pads", 2 * spatial, 0);
-  Ints columns{0, shape[1].size()};
-  std::int64_t blocks = 1;
-  for (std::size_t i = 0; i < spatial; ++i) {
-    op.pads_begin.push_back(pads[i]);
-    op.pads_end.push_back(pads[spatial + i]);
-    const auto room = image[i] + pads[i] + pads[spatial + i] - op.dilations[i] * (block[i] - 1) - 1;
-    if (room < 0) c.fail("axis {} of the padded picture is smaller than a block", i);
-    op.output_padding.push_back(room % op.strides[i]);
-    columns.push_back(room / op.strides[i] + 1);
-    if (columns.back() > (std::int64_t{1} << 40) / blocks) c.fail("the picture is too large");
-    blocks *= columns.back();
-  }
-  if (!shape[2].fits(Dim(blocks))) c.fail("has {} blocks, wanted {}", to_string(shape[2]), blocks);
-  const auto grid = c.add(Reshape{true}, {x, c.ints_constant(columns)});
-  return {c.add(op, {grid, c.constant(block_kernels(channels, block, type))})};
+  Col2Im of;
+  of.image = known_sizes(c, 1, "image_shape");
+  of.block = known_sizes(c, 2, "block_shape");
+  const auto spatial = of.image.size();
+  of.strides = c.ints("strides", Ints(spatial, 1));
+  of.dilations = c.ints("dilations", Ints(spatial, 1));
+  const auto pads = c.ints("pads", Ints(2 * spatial, 0));
+  if (pads.size() != 2 * spatial) c.fail("pads has {} values, wanted {}", pads.size(), 2 * spatial);
+  of.pads_begin.assign(pads.begin(), pads.begin() + std::ssize(of.image));
+  of.pads_end.assign(pads.begin() + std::ssize(of.image), pads.end());
+  c.known_element(x);
+  c.known_rank(x);
+  if (const auto why = of.fault(c.type(x)); !why.empty()) c.fail("{}", why);
+  if (const auto why = of.beyond(c.type(x)); !why.empty()) c.unsupported("{}", why);
+  const auto columns = c.type(x).shape[1].size();
+  spend(c, columns * of.block_size());
+  auto grid = of.grid();
+  grid.insert(grid.begin(), {0, columns});
+  const auto blocks = c.add(Reshape{true}, {x, c.ints_constant(grid)});
+  const auto channels = columns / of.block_size();
+  return {c.add(of.convolution(channels), {blocks, c.constant(of.kernels(channels, c.known_element(x)))})};
 }
 
 }  // namespace
