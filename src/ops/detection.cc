@@ -6,6 +6,7 @@
 
 #include "graph/op_model.h"
 #include "ops/access.h"
+#include "ops/ctc_loss.h"
 #include "ops/multiclass.h"
 #include "ops/operators.h"
 
@@ -259,6 +260,7 @@ void register_detection(Registry& r) {
   r.add<Proposal>();
   r.add<CTCGreedyDecoder>();
   r.add<CTCGreedyDecoderSeqLen>();
+  r.add<CTCLoss>();
   r.add<ExtractImagePatches>();
 }
 

@@ -58,7 +58,7 @@ constexpr std::array kOperators{
                 "DetectionOutput PriorBox "
                 "PriorBoxClustered Proposal ROIPooling ROIAlign PSROIPooling DeformablePSROIPooling "
                 "RegionYolo ReorgYolo "
-                "CTCGreedyDecoder CTCGreedyDecoderSeqLen "},
+                "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss "},
     OperatorHue{Hue::activation, " PRelu "},
     OperatorHue{Hue::arithmetic, " Elementwise "},
     OperatorHue{Hue::control, " ReadValue Assign "},

@@ -212,6 +212,13 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   b = const i64[] {3}
   y, l = CTCGreedyDecoderSeqLen(p, n, b)
 })",
+    R"(graph (p: f32[2,3,4]) -> (y) {
+  n = const i64[2] {2,3}
+  l = const i64[2,3] {0,1,0,1,1,2}
+  m = const i64[2] {2,3}
+  b = const i64[] {3}
+  y = CTCLoss(p, n, l, m, b) unique=true
+})",
     R"(graph (l: f32[1,12], c: f32[1,6]) -> (y) {
   p = const f32[1,2,12] seed(1)
   y = DetectionOutput(l, c, p) background_label_id=0 top_k=3 keep_top_k=[2] normalized=true input_height=1 input_width=1

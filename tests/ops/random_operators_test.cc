@@ -2,6 +2,7 @@
 /// not.
 #include <random>
 
+#include "ops/ctc_loss.h"
 #include "ops/detection.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
@@ -228,6 +229,8 @@ TEST(RandomOperators, detect) {
        {ReorgYolo{{2}}, {counting({1, 4, 4, 2})}},
        {CTCGreedyDecoder{}, {counting({3, 2, 3}), counting({3, 2})}},
        {CTCGreedyDecoderSeqLen{}, {counting({2, 3, 3}), ints({2, 3}), ints({1})}},
+       {CTCLoss{},
+        {counting({2, 3, 3}), ints({2, 3}), i64({2, 3}, {0, 1, 0, 1, 1, 1}), ints({2, 1}), ints({2})}},
        {ExtractImagePatches{{2, 2}, {1, 1}, {1, 1}}, {counting({1, 2, 4, 4})}}});
 }
 
