@@ -7,6 +7,7 @@
 #include "graph/op_model.h"
 #include "ops/access.h"
 #include "ops/ctc_loss.h"
+#include "ops/detectron.h"
 #include "ops/multiclass.h"
 #include "ops/operators.h"
 
@@ -258,6 +259,10 @@ void register_detection(Registry& r) {
   r.add<RegionYolo>();
   r.add<ReorgYolo>();
   r.add<Proposal>();
+  r.add<GenerateProposals>();
+  r.add<ExperimentalDetectronGenerateProposalsSingleImage>();
+  r.add<ExperimentalDetectronDetectionOutput>();
+  r.add<ExperimentalDetectronROIFeatureExtractor>();
   r.add<CTCGreedyDecoder>();
   r.add<CTCGreedyDecoderSeqLen>();
   r.add<CTCLoss>();

@@ -53,12 +53,15 @@ constexpr std::array kOperators{
     OperatorHue{Hue::shape, " Reshape Squeeze Unsqueeze ShapeOf Identity Range Eye OneHot "},
     OperatorHue{Hue::quantization, " FakeQuantize Quantize Dequantize DynamicQuantize Convert ConvertLike "},
     OperatorHue{Hue::recurrent, " LSTMCell GRUCell RNNCell LSTMSequence GRUSequence RNNSequence "},
-    OperatorHue{Hue::detection,
-                " TopK NonMaxSuppression MulticlassNms MatrixNms NonZero Unique SearchSorted Bucketize "
-                "DetectionOutput PriorBox "
-                "PriorBoxClustered Proposal ROIPooling ROIAlign PSROIPooling DeformablePSROIPooling "
-                "RegionYolo ReorgYolo "
-                "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss "},
+    OperatorHue{
+        Hue::detection,
+        " TopK NonMaxSuppression MulticlassNms MatrixNms NonZero Unique SearchSorted Bucketize "
+        "DetectionOutput PriorBox "
+        "PriorBoxClustered Proposal GenerateProposals "
+        "ExperimentalDetectronGenerateProposalsSingleImage ExperimentalDetectronDetectionOutput "
+        "ExperimentalDetectronROIFeatureExtractor ROIPooling ROIAlign PSROIPooling DeformablePSROIPooling "
+        "RegionYolo ReorgYolo "
+        "CTCGreedyDecoder CTCGreedyDecoderSeqLen CTCLoss "},
     OperatorHue{Hue::activation, " PRelu "},
     OperatorHue{Hue::arithmetic, " Elementwise "},
     OperatorHue{Hue::control, " ReadValue Assign "},

@@ -240,6 +240,25 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   b = const f32[1,3,4] {0,0,1,1,0,0,1,2,2,2,3,3}
   y, p, n = MatrixNms(b, s) nms_top_k=2 keep_top_k=3 decay_function=gaussian
 })",
+    R"(graph (d: f32[1,4,2,2], s: f32[1,1,2,2]) -> (y, z, n) {
+  i = const f32[1,3] {8,8,1}
+  a = const f32[2,2,1,4] seed(1)
+  y, z, n = GenerateProposals(i, a, d, s) nms_threshold=0.5 pre_nms_count=4 post_nms_count=3
+})",
+    R"(graph (d: f32[4,2,2], s: f32[1,2,2]) -> (y, z) {
+  i = const f32[3] {8,8,1}
+  a = const f32[4,4] seed(1)
+  y, z = ExperimentalDetectronGenerateProposalsSingleImage(i, a, d, s) nms_threshold=0.5 pre_nms_count=4 post_nms_count=3
+})",
+    R"(graph (d: f32[2,8], s: f32[2,2]) -> (y, l, z) {
+  r = const f32[2,4] {0,0,2,3,1,1,2,2}
+  i = const f32[1,3] {8,8,1}
+  y, l, z = ExperimentalDetectronDetectionOutput(r, d, s, i) num_classes=2 post_nms_count=2 max_detections_per_image=3 max_delta_log_wh=4.0 deltas_weights=[10.0,10.0,5.0,5.0]
+})",
+    R"(graph (a: f32[1,2,4,4], b: f32[1,2,2,2]) -> (y, z) {
+  r = const f32[2,4] {0,0,2,3,1,1,2,2}
+  y, z = ExperimentalDetectronROIFeatureExtractor(r, a, b) output_size=2 sampling_ratio=2 pyramid_scales=[1,2] aligned=true
+})",
     R"(graph (x: f32[1]) -> (y, x2) {
   s = const i64[2] {2,2}
   i = const i64[2] {8,8}

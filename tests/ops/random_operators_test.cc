@@ -4,6 +4,7 @@
 
 #include "ops/ctc_loss.h"
 #include "ops/detection.h"
+#include "ops/detectron.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
 #include "ops/matmul.h"
@@ -232,6 +233,23 @@ TEST(RandomOperators, detect) {
        {CTCLoss{},
         {counting({2, 3, 3}), ints({2, 3}), i64({2, 3}, {0, 1, 0, 1, 1, 1}), ints({2, 1}), ints({2})}},
        {ExtractImagePatches{{2, 2}, {1, 1}, {1, 1}}, {counting({1, 2, 4, 4})}}});
+}
+
+TEST(RandomOperators, detect_as_a_detectron) {
+  ExperimentalDetectronDetectionOutput output;
+  output.num_classes = 2;
+  output.max_detections_per_image = 3;
+  ExperimentalDetectronGenerateProposalsSingleImage one;
+  one.post_nms_count = 3;
+  ExperimentalDetectronROIFeatureExtractor extractor;
+  extractor.pyramid_scales = {1, 2};
+  const auto regions = floats({2, 4}, {0, 0, 2, 3, 1, 1, 2, 2}), map = counting({1, 2, 4, 4});
+  expect_survival({{GenerateProposals{},
+                    {floats({2, 3}, {8, 8, 1, 6, 6, 2}), counting({2, 2, 1, 4}), counting({2, 4, 2, 2}),
+                     counting({2, 1, 2, 2})}},
+                   {one, {floats({8, 8, 1}), counting({4, 4}), counting({4, 2, 2}), counting({1, 2, 2})}},
+                   {output, {regions, counting({2, 8}), counting({2, 2}), floats({1, 3}, {8, 8, 1})}},
+                   {extractor, {regions, map, map}}});
 }
 
 TEST(RandomOperators, pool_regions) {

@@ -21,6 +21,8 @@ constexpr std::array kFurther = {FurtherLayer{"Col2Im", 15},
                                  FurtherLayer{"EmbeddingBagPacked", 15},
                                  FurtherLayer{"EmbeddingBagPackedSum", 3},
                                  FurtherLayer{"EmbeddingSegmentsSum", 3},
+                                 FurtherLayer{"ExperimentalDetectronPriorGridGenerator", 6},
+                                 FurtherLayer{"ExperimentalDetectronTopKROIs", 6},
                                  FurtherLayer{"GroupConvolution", 1},
                                  FurtherLayer{"GroupConvolutionBackpropData", 1},
                                  FurtherLayer{"Parameter", 1},
@@ -96,7 +98,8 @@ void convert(LayerContext& c) {
   if (known == layer_types().end()) throw NotSupported{};
   if (const int first = known->second.opset; layer.opset != 0 && layer.opset < first)
     throw NotSupported{fmt::format("opset{}, it is known from opset{} on", layer.opset, first)};
-  for (const auto find : {window_converter, special_converter, embedding_converter, control_converter})
+  for (const auto find :
+       {window_converter, special_converter, embedding_converter, detectron_converter, control_converter})
     if (const Converter converter = find(type)) return converter(c);
   Op op = c.op(known->second.name);
   c.finish(std::move(op), c.has("auto_broadcast") ? broadcast_inputs(c) : c.all_inputs());

@@ -27,6 +27,7 @@ void convert(LayerContext& c);
 Converter window_converter(std::string_view type);     ///< convolutions, poolings, resizing
 Converter special_converter(std::string_view type);    ///< other layers whose revisions differ
 Converter embedding_converter(std::string_view type);  ///< bags of embeddings
+Converter detectron_converter(std::string_view type);  ///< two of ExperimentalDetectron
 Converter control_converter(std::string_view type);    ///< bodies and variables
 
 }  // namespace lamina::ir
