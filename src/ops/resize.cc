@@ -7,6 +7,7 @@
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/shape_rules.h"
+#include "ops/yuv.h"
 
 namespace lamina {
 namespace {
@@ -356,6 +357,9 @@ void Interpolate::evaluate(EvalContext& c) const {
   c.store(0, p.values);
 }
 
-void register_resize(Registry& r) { r.add<Interpolate>(); }
+void register_resize(Registry& r) {
+  r.add<Interpolate>();
+  r.add<YuvToRgb>();
+}
 
 }  // namespace lamina

@@ -42,7 +42,8 @@ constexpr std::array kOperators{
     OperatorHue{Hue::normalization,
                 " BatchNormInference LayerNormalization GroupNormalization RMSNormalization MVN LRN "
                 "NormalizeL2 GRN "},
-    OperatorHue{Hue::pooling, " MaxPool AvgPool AdaptiveAvgPool AdaptiveMaxPool Interpolate GridSample "},
+    OperatorHue{Hue::pooling,
+                " MaxPool AvgPool AdaptiveAvgPool AdaptiveMaxPool Interpolate GridSample YuvToRgb "},
     OperatorHue{Hue::reduction, " Softmax LogSoftmax CumSum CumProd "},
     OperatorHue{
         Hue::movement,

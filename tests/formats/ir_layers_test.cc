@@ -150,6 +150,18 @@ TEST(IrLayers, AvgPool) {
             (Values{0.25F, 0.5F, 0.75F, 1}));
 }
 
+TEST(IrLayers, PicturesOfCameras) {
+  const auto first = [](const std::string& type) {  // U is 100, V is 200
+    return values(result_of({type, "opset8", "", {1, 3, 2, 1}, {116, 116, 116, 116, 100, 200}, {}}));
+  };
+  const float red = 116.4F + 1.596F * 72, blue = 116.4F - 2.018F * 28;
+  for (const std::string from : {"NV12", "I420"}) {
+    EXPECT_NEAR(first(from + "toRGB")[0], red, 1e-3);
+    EXPECT_NEAR(first(from + "toRGB")[2], blue, 1e-3);
+    EXPECT_NEAR(first(from + "toBGR")[0], blue, 1e-3);
+  }
+}
+
 TEST(IrLayers, InterpolateOfAllRevisions) {
   const Dims shape = {1, 1, 1, 2};
   const Values x = {0, 2};

@@ -212,6 +212,12 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   b = const i64[] {3}
   y, l = CTCGreedyDecoderSeqLen(p, n, b)
 })",
+    R"(graph (x: u8[1,6,4,1]) -> (y) {
+  y = YuvToRgb(x) order=bgr
+})",
+    R"(graph (x: f32[1,4,4,1], u: f32[1,2,2,1], v: f32[1,2,2,1]) -> (y) {
+  y = YuvToRgb(x, u, v) format=i420
+})",
     R"(graph (p: f32[2,3,4]) -> (y) {
   n = const i64[2] {2,3}
   l = const i64[2,3] {0,1,0,1,1,2}

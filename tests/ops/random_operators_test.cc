@@ -10,6 +10,7 @@
 #include "ops/matmul.h"
 #include "ops/multiclass.h"
 #include "ops/sorting.h"
+#include "ops/yuv.h"
 #include "tests/ops/op_testing.h"
 
 namespace lamina::testing {
@@ -264,6 +265,8 @@ TEST(RandomOperators, pool_regions) {
        {PSROIPooling{1, 2}, {x, rois}},
        {DeformablePSROIPooling{1, 2}, {x, rois, counting({2, 2, 1, 1})}},
        {bilinear, {x, rois}},
+       {YuvToRgb{}, {counting({2, 6, 4, 1})}},
+       {YuvToRgb{YuvFormat::i420}, {counting({1, 4, 2, 1}), counting({1, 2, 1, 1}), counting({1, 2, 1, 1})}},
        {DeformableConvolution{},
         {counting({1, 2, 4, 4}), counting({1, 8, 3, 3}), counting({2, 2, 2, 2}), counting({1, 4, 3, 3})}}});
 }

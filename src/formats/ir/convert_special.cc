@@ -181,6 +181,13 @@ void convert_type(LayerContext& c) {
   c.finish(c.op("Convert"), c.all_inputs());
 }
 
+/// NV12toRGB and its like.
+void colours(LayerContext& c) {
+  const std::string type = lower(c.layer().type);
+  c.finish(c.plain_op("YuvToRgb", {{"format", type.substr(0, 4)}, {"order", type.substr(6)}}),
+           c.all_inputs());
+}
+
 struct Entry {
   std::string_view type;
   Converter converter;
@@ -197,7 +204,11 @@ constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
                                  Entry{"lstmsequence", lstm_sequence},
                                  Entry{"detectionoutput", detection_output},
                                  Entry{"nonmaxsuppression", non_max_suppression},
-                                 Entry{"convert", convert_type}};
+                                 Entry{"convert", convert_type},
+                                 Entry{"nv12torgb", colours},
+                                 Entry{"nv12tobgr", colours},
+                                 Entry{"i420torgb", colours},
+                                 Entry{"i420tobgr", colours}};
 
 }  // namespace
 
