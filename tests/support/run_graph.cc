@@ -1,5 +1,8 @@
 #include "tests/support/run_graph.h"
 
+#include <algorithm>
+#include <span>
+
 #include "tests/support/mismatch.h"
 
 namespace lamina::testing {
@@ -45,12 +48,53 @@ RunResult run_graph(const Graph& graph, const std::vector<Tensor>& inputs, int t
   return result;
 }
 
+namespace {
+
+constexpr std::size_t kGuardBytes = 256;
+
+/// An offer's code, which must not write behind the scratch memory that the offer has asked for.
+class Guarded final : public Executable {
+ public:
+  Guarded(const Offer& offer, MakeContext& context)
+      : code_(offer.make(context)), scratch_(offer.scratch), label_(offer.label) {}
+
+  std::unique_ptr<Step> step() const override { return std::make_unique<Run>(*this); }
+
+ private:
+  class Run final : public Step {
+   public:
+    explicit Run(const Guarded& of) : of_(of), step_(of.code_->step()) {}
+    void bind(const RunArgs& args) override {
+      guard_ = {static_cast<unsigned char*>(args.scratch) + of_.scratch_, kGuardBytes};
+      step_->bind(args);
+    }
+    void run() override {
+      std::fill(guard_.begin(), guard_.end(), kMark);
+      step_->run();
+      const auto marked = std::count(guard_.begin(), guard_.end(), kMark);
+      EXPECT_EQ(static_cast<std::size_t>(marked), kGuardBytes) << of_.label_ << ": more scratch memory";
+    }
+
+   private:
+    static constexpr unsigned char kMark = 0xa5;
+    const Guarded& of_;
+    std::unique_ptr<Step> step_;
+    std::span<unsigned char> guard_;
+  };
+
+  std::unique_ptr<Executable> code_;
+  std::size_t scratch_;
+  std::string label_;
+};
+
+}  // namespace
+
 std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
                               const std::vector<Tensor>& inputs, const OfferRun& options) {
   Plan plan;
   plan.threads = options.threads;
   PlanStep step;
-  step.scratch = offer.scratch;
+  step.scratch = offer.scratch + kGuardBytes;
   const auto tensor = [&](ValueId v, Layout layout) {
     PlanTensor t;
     t.value = v;
@@ -71,7 +115,7 @@ std::vector<Tensor> run_offer(const Graph& graph, NodeId id, const Offer& offer,
     step.out.push_back(tensor(node.outputs[i], offer.outputs[i]));
   ModelWeights own;
   MakeContext context{options.weights ? *options.weights : own};
-  step.code = offer.make(context);
+  step.code = std::make_unique<Guarded>(offer, context);
   return run_single_step(plan, step, inputs, options.shift);
 }
 
