@@ -93,6 +93,9 @@ struct Plan {
   std::vector<std::size_t> rest_results;   ///< which result each result of `rest` is
 };
 
+/// The plan as text, a line per tensor ("t3") and step ("s2"): the same plan gives the same text.
+std::string to_text(const Plan& plan);
+
 /// Forgets the data of the graph's large constants (their type and shape stay), so that their memory can go.
 void forget_weights(Graph& graph);
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -26,7 +27,7 @@ struct ExplainOptions {
   std::string node;
   std::vector<std::string> why;
   std::string machine;  ///< a file
-  bool no_run = false, summary = false;
+  bool no_run = false, summary = false, plan = false;
   double seconds = 0.3;
 };
 
@@ -278,6 +279,8 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
   j["machine"] = tool::to_json(s.impl().program()->machine());
   if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
   j["estimate_us"] = all.estimate();
+  if (o.plan)
+    for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
   j["fused"] = fused_layers(all.fates);
@@ -361,6 +364,14 @@ void print_machine(const Common& c, const Machine& m, int threads) {
           name_of(native_isa()));
 }
 
+/// One after the other: that of what waited for shapes behind that which made them.
+void print_plans(const Common& c, const Findings& all) {
+  for (const auto& plan : all.plans) {
+    std::istringstream lines(to_text(*plan));
+    for (std::string line; std::getline(lines, line);) c.say("{}", line);
+  }
+}
+
 void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
@@ -397,7 +408,9 @@ int run(ExplainOptions o) {
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
   std::vector<const Fate*> shown;
   if (o.node.empty()) {
-    if (o.summary)
+    if (o.plan)
+      print_plans(o.common, all);
+    else if (o.summary)
       print_summary(o.common, s, all);
     else
       print_table(o.common, s, all);
@@ -423,9 +436,15 @@ Verb setup_explain(OptionSet& options) {
   const auto node = options.text("--node", o->node, "NAME", "All about one layer");
   const auto why = options.words("--why", o->why, 2, "RULE NODE", "What one rule did or refused at one layer")
                        .excludes(node);
-  options.flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
+  const auto summary =
+      options
+          .flag("--summary", o->summary, "How often each rule fused, and which element-wise steps run alone")
+          .excludes(node)
+          .excludes(why);
+  options.flag("--plan", o->plan, "The plan itself: each tensor's layout and place, each step's kernel")
       .excludes(node)
-      .excludes(why);
+      .excludes(why)
+      .excludes(summary);
   const auto no_run = options.flag("--no-run", o->no_run, "Only plan: no times");
   options.text("--machine", o->machine, "FILE", "Plan for another machine, described in FILE; nothing runs")
       .excludes(no_run);

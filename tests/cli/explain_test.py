@@ -148,6 +148,15 @@ class Explain(Base):
         self.assertEqual(len(self.document("explain", SMALL, "--node", "ReLU32", "--no-run")["layers"]), 1)
         self.refused(1, "explain", SMALL, "--node", "ReLU23", says=('"ReLU23"', '"ReLU32"'))
 
+    def test_plan(self) -> None:
+        text = lamina("explain", SMALL, "--plan", "--no-run").stdout
+        self.assertEqual(text, lamina("explain", SMALL, "--plan", "--seconds", "0").stdout)
+        self.assertTrue(text.startswith("plan: "), text)
+        for line in ('memory: arena ', 't0 f32[1,1,28,28] plain "Input3": 3136 bytes, input 0', 's0 kernel "Convolution28": ', "result 0 "):
+            self.assertIn("\n" + line, text)
+        self.assertEqual(self.document("explain", SMALL, "--plan", "--no-run")["plans"], [text])
+        self.refused(2, "explain", SMALL, "--plan", "--node", "ReLU32")
+
     def test_why(self) -> None:
         done = lamina("explain", SMALL, "--why", "fuse-bias", "Plus30")
         self.assertEqual(done.returncode, 0, done.stderr)
