@@ -252,6 +252,22 @@ TEST(IrHostile, Values) {
                  "keep_top_k");
 }
 
+TEST(IrHostile, RoiAlignHasNoModeOfOurs) {
+  const auto refused = [](const std::string& mode) {
+    IrText ir;
+    const int x = ir.parameter("x", "1,2,8,8");
+    const int rois = ir.constant("1,4", Values(4)), image = ir.constant("1", Longs(1));
+    const auto data =
+        R"(pooled_h="2" pooled_w="2" sampling_ratio="2" spatial_scale="1" aligned_mode="asymmetric")";
+    ir.result(
+        {ir.layer("ROIAlign", "opset9", fmt::format("{} mode=\"{}\"", data, mode), {{x}, {rois}, {image}})});
+    return refusal(ir.text(), ir.bin);
+  };
+  EXPECT_EQ(refused("avg"), "");
+  EXPECT_EQ(refused("MAX"), "");
+  expect_refusal(refused("max_corner"), "mode=\"max_corner\", wanted avg or max");
+}
+
 TEST(IrHostile, Shaping) {
   const auto refused = [](const std::string& type, const std::string& data, const std::vector<Longs>& lists,
                           int outputs = 1) {

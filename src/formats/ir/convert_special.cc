@@ -174,6 +174,12 @@ void non_max_suppression(LayerContext& c) {
   c.finish(c.op("NonMaxSuppression", {{"soft_up_to_threshold", c.opset() < 9}}), c.all_inputs());
 }
 
+void roi_align(LayerContext& c) {
+  const std::string mode = lower(c.text("mode", "avg"));
+  c.require(mode == "avg" || mode == "max", "mode=\"{}\", wanted avg or max", mode.substr(0, 80));
+  c.finish(c.op("ROIAlign"), c.all_inputs());
+}
+
 void convert_type(LayerContext& c) {
   c.require(c.has("destination_type"), "destination_type is missing");
   if (is_foreign_element_type(c.text("destination_type")))
@@ -204,6 +210,7 @@ constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
                                  Entry{"lstmsequence", lstm_sequence},
                                  Entry{"detectionoutput", detection_output},
                                  Entry{"nonmaxsuppression", non_max_suppression},
+                                 Entry{"roialign", roi_align},
                                  Entry{"convert", convert_type},
                                  Entry{"nv12torgb", colours},
                                  Entry{"nv12tobgr", colours},
