@@ -216,44 +216,16 @@ std::vector<std::string> problems_of_model(const std::string& file) {
 
 double work_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  const auto out = elements(graph, node.outputs[0]);
-  const auto dims = [&](std::size_t i) { return graph.type(node.inputs[i]).shape.sizes(); };
-  if (node.op.is<Convolution>() || node.op.is<BinaryConvolution>()) {
-    const auto w = dims(1);
-    return out * static_cast<double>(element_count(w) / static_cast<std::size_t>(w[0]));
-  }
-  if (node.op.is<ConvolutionBackpropData>()) {
-    const auto w = dims(1);
-    return elements(graph, node.inputs[0]) *
-           static_cast<double>(element_count(w) / static_cast<std::size_t>(w[0]));
-  }
-  if (node.op.is<ConvolutionDepthwise>()) {
-    const auto& parent = node.bodies.at(1);
-    double sum = out * static_cast<double>(element_count(dims(1)) / static_cast<std::size_t>(dims(1)[0]));
-    for (const auto inner : parent.order()) sum += work_of(parent, inner);
-    return sum;
-  }
-  if (const auto* m = node.op.as<MatMul>()) {
-    const auto a = dims(0);
-    return out * static_cast<double>(m->transpose_a && a.size() > 1 ? a[a.size() - 2] : a.back());
-  }
-  if (node.op.is<LSTMSequence>() || node.op.is<GRUSequence>()) {
-    const bool lstm = node.op.is<LSTMSequence>();
-    const auto x = dims(0);
-    return static_cast<double>(x[0] * x[1]) *
-           (elements(graph, node.inputs[lstm ? 4 : 3]) + elements(graph, node.inputs[lstm ? 5 : 4]));
-  }
+  if (const auto work = lamina::work_of(graph, node); work.multiply_adds > 0) return work.multiply_adds;
   const auto* body = epilogue(node);
   const auto operators = static_cast<double>(body ? std::max<std::size_t>(1, body->node_count()) : 1);
-  return operators * std::max(out, node.inputs.empty() ? 0 : elements(graph, node.inputs[0]));
+  return operators * std::max(elements(graph, node.outputs[0]),
+                              node.inputs.empty() ? 0 : elements(graph, node.inputs[0]));
 }
 
 double flops_of(const Graph& graph, NodeId id) {
-  const Op& op = graph.node(id).op;
-  const bool multiply_adds = op.is<Convolution>() || op.is<BinaryConvolution>() ||
-                             op.is<ConvolutionBackpropData>() || op.is<ConvolutionDepthwise>() ||
-                             op.is<MatMul>() || op.is<LSTMSequence>() || op.is<GRUSequence>();
-  return work_of(graph, id) * (multiply_adds ? 2 : 1);
+  const bool multiplies = lamina::work_of(graph, graph.node(id)).multiply_adds > 0;
+  return work_of(graph, id) * (multiplies ? 2 : 1);
 }
 
 double bytes_of(const Graph& graph, NodeId id) {

@@ -58,7 +58,7 @@ class InferContext {
 };
 
 /// What is known of a small integer value that is computed from shapes: one dimension per element. Nothing
-/// when it is not such a value. (src/graph/shape_values.cc)
+/// when it is not such a value. (src/graph/shape_value.cc)
 std::optional<std::vector<Dim>> dims_of_value(const Graph& graph, ValueId value);
 
 /// The elements of an integer tensor (any integer type or boolean; unaligned is fine) as sizes, axes or

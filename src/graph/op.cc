@@ -101,6 +101,13 @@ bool Op::operator==(const Op& other) const {
   return true;
 }
 
+OpFamily Op::family() const {
+  if (info().family != OpFamily::by_traits) return info().family;
+  if (has(Trait::control_flow)) return OpFamily::control;
+  if (has(Trait::unary_elementwise)) return OpFamily::activation;
+  return has(Trait::elementwise) ? OpFamily::arithmetic : OpFamily::other;
+}
+
 void Registry::add(std::shared_ptr<const AnyOp> prototype) {
   const std::string name(prototype->info().name);
   LAMINA_CHECK(ops_.emplace(name, std::move(prototype)).second, "operator {} is registered twice", name);

@@ -3,9 +3,13 @@
 ///
 /// An operator is a struct with fields. It declares `static constexpr OpInfo info`, names its fields once in
 /// `template <class V> void visit(V& v) { v("strides", strides); ... }`, and has `infer(InferContext&) const`
-/// and `evaluate(EvalContext&) const`. One that Transposes may go past has `permute(PermuteContext&) const`,
-/// too (graph/permute.h). Printing, parsing, equality and file writing derive from visit(). Register
-/// it with Registry::add<T>() in its family's file (src/ops).
+/// and `evaluate(EvalContext&) const`. Printing, parsing, equality and file reading derive from visit().
+/// Register it with Registry::add<T>() in its family's file (src/ops). What else there is to say of some
+/// operators are hooks, found where the struct has them:
+///   permute(PermuteContext&)           Transposes may go past it (graph/permute.h)
+///   shape_value(ShapeValueContext&)    it computes with sizes (graph/shape_value.h)
+///   work(const WorkContext&)           how much it computes (graph/work.h)
+///   decompose(Graph&, const Node&)     it stands for several operators (ops/decompose.h)
 #include <array>
 #include <functional>
 #include <map>
@@ -18,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/id.h"
 #include "graph/shape.h"
 
 namespace lamina {
@@ -26,6 +31,10 @@ class Graph;
 class InferContext;
 class EvalContext;
 class PermuteContext;
+class ShapeValueContext;
+class WorkContext;
+struct NodeWork;
+struct Node;
 
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<double>;
@@ -36,9 +45,13 @@ using Attribute =
     std::variant<bool, std::int64_t, double, std::string, Ints, Floats, Strings, ElementType, Shape, Tensor>;
 std::string to_string(const Attribute& value);
 
+/// Behind a field in visit(): whose it is. OpenVINO's files cannot set our own.
+enum class Owner : std::uint8_t { openvino, lamina };
+
 struct NamedAttribute {
   std::string name;
   Attribute value;
+  Owner owner = Owner::openvino;
 };
 
 /// What rules and kernels may know of an operator without knowing which one it is.
@@ -50,14 +63,39 @@ enum class Trait : std::uint32_t {
   elementwise = 7,         ///< any of the above
   monotone = 8,            ///< non-decreasing in input 0 (for any parameters)
   commutative = 16,
-  keeps_values = 32,     ///< the same elements in the same order under another shape (Reshape, Squeeze, ...)
-  epilogue = 64,         ///< may own an epilogue body
-  impure = 128,          ///< random numbers, state: never folded or merged
-  data_dependent = 256,  ///< output shapes depend on values that are not shapes
-  control_flow = 512,    ///< owns bodies that it runs
+  keeps_values = 32,      ///< the same elements in the same order under another shape (Reshape, Squeeze, ...)
+  epilogue = 64,          ///< may own an epilogue body
+  impure = 128,           ///< random numbers, state: never folded or merged
+  data_dependent = 256,   ///< output shapes depend on values that are not shapes
+  control_flow = 512,     ///< owns bodies that it runs
+  keeps_elements = 1024,  ///< each element arrives once, wherever it goes (Transpose, DepthToSpace, ...)
+  moves = keeps_values | keeps_elements,
+  reads_part = 2048,  ///< of input 0 no more than it gives (Gather, Slice, ...)
+  weights = 4096,     ///< input 1 is combined with all of input 0 by itself: kernels pack it
+  adopted = 8192,     ///< old IR files call it an extension or experimental, though it is of an ordinary set
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr bool has(Trait set, Trait wanted) { return (std::uint32_t(set) & std::uint32_t(wanted)) != 0; }
+
+/// What an operator does, in broad terms: for those who draw and count.
+enum class OpFamily : std::uint8_t {
+  by_traits,  ///< see Op::family()
+  convolution,
+  matmul,
+  activation,
+  arithmetic,
+  normalization,
+  pooling,
+  reduction,
+  movement,
+  shape,
+  quantization,
+  recurrent,
+  detection,
+  control,
+  unknown,
+  other
+};
 
 inline constexpr int kMany = 1 << 20;
 
@@ -70,6 +108,9 @@ struct OpInfo {
   std::string_view doc = "";  ///< one line
   /// The first of OpenVINO's operation sets that has it, by this name; 0: none, IR files cannot name it.
   int opset = 0;
+  OpFamily family = OpFamily::by_traits;
+  /// What constants among its inputs are called in drawings, a word each: "weights weights bias".
+  std::string_view roles = "";
 };
 
 /// Names of an enumeration's values, in order: specialise with
@@ -95,6 +136,14 @@ class AnyOp {
   virtual std::string display_name() const { return std::string(info().name); }
   /// Says how the operator looks with its axes permuted (graph/permute.h), or why it cannot be said.
   virtual Verdict permute(PermuteContext&) const = 0;
+  /// Its value as sizes, where it computes with them; nothing else does.
+  virtual std::optional<std::vector<Dim>> shape_value(ShapeValueContext&) const = 0;
+  /// Operations without its epilogue; shapes are known.
+  virtual NodeWork work(const WorkContext&) const = 0;
+  /// Whether that can be said of the node with other operators, and the nodes that say it, added behind the
+  /// others: in their order of execution, the last with the node's name and epilogue.
+  virtual bool can_decompose(const Graph&, const Node&) const = 0;
+  virtual std::vector<NodeId> decompose(Graph&, const Node&) const = 0;
 };
 
 /// An operator with its attributes: an immutable value, cheap to copy.
@@ -110,6 +159,7 @@ class Op {
   const OpInfo& info() const { return op_->info(); }
   std::string name() const { return op_->display_name(); }
   bool has(Trait t) const { return lamina::has(info().traits, t); }
+  OpFamily family() const;  ///< that of `info`, else what its traits say
   template <class T>
   const T* as() const;  ///< null when it is another operator
   template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 /// Makes operators of structs. Only the files that register operators include this.
 #include "graph/op.h"
+#include "graph/work.h"
 
 namespace lamina {
 
@@ -24,8 +25,8 @@ Attribute to_attribute(const T& field) {
 struct Collect {
   std::vector<NamedAttribute> out;
   template <class T>
-  void operator()(const char* name, T& field) {
-    out.push_back({name, to_attribute(field)});
+  void operator()(const char* name, T& field, Owner owner = Owner::openvino) {
+    out.push_back({name, to_attribute(field), owner});
   }
 };
 
@@ -36,7 +37,7 @@ struct Assign {
   bool found = false;
 
   template <class T>
-  void operator()(const char* field_name, T& field) {
+  void operator()(const char* field_name, T& field, Owner = Owner::openvino) {
     if (name != field_name) return;
     found = true;
     if constexpr (std::is_enum_v<T> && !std::is_same_v<T, ElementType>) {
@@ -123,6 +124,30 @@ class OpModel final : public AnyOp {
       return op_.permute(c);
     else
       return Verdict::no("{} is bound to the order of its axes", T::info.name);
+  }
+  std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const override {
+    if constexpr (requires { op_.shape_value(c); })
+      return op_.shape_value(c);
+    else
+      return std::nullopt;
+  }
+  NodeWork work(const WorkContext& c) const override {
+    if constexpr (requires { op_.work(c); })
+      return op_.work(c);
+    else
+      return usual_work(c);
+  }
+  bool can_decompose(const Graph& g, const Node& n) const override {
+    if constexpr (requires { op_.can_decompose(g, n); })
+      return op_.can_decompose(g, n);
+    else
+      return requires(Graph & to) { op_.decompose(to, n); };
+  }
+  std::vector<NodeId> decompose(Graph& g, const Node& n) const override {
+    if constexpr (requires { op_.decompose(g, n); })
+      return op_.decompose(g, n);
+    else
+      fail(ErrorCode::internal, "{} stands for itself", T::info.name);
   }
   std::string display_name() const override {
     if constexpr (requires { op_.display_name(); })

@@ -41,6 +41,17 @@ void PermuteContext::replace(std::size_t input, Tensor value) {
   made_.inputs[input] = {PermutedInput::Kind::replaced, {}, std::move(value)};
 }
 
+void PermuteContext::replace(std::size_t input, const Ints& list) {
+  replace(input, Tensor::of({static_cast<std::int64_t>(list.size())}, list));
+}
+
+Verdict PermuteContext::move_axes_input(std::size_t input) {
+  const auto given = node_.ints(input);
+  if (!given) return not_known("axes");
+  replace(input, axes(*given));
+  return Verdict::yes();
+}
+
 void PermuteContext::drop_axes(const std::vector<bool>& dropped) {
   Ints stay;
   for (std::size_t k = 0; k < rank(); ++k)

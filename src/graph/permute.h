@@ -52,6 +52,16 @@ class PermuteContext {
   /// The same for an operand that the operator sees under another shape.
   Verdict follow_as(std::size_t input, const Shape& shape);
   void replace(std::size_t input, Tensor value);
+  void replace(std::size_t input, const Ints& list);
+  /// The operator with its field `axis` where that axis lies in x.
+  template <class T>
+  Verdict move_axis(T op) {
+    op.axis = axis(op.axis);
+    set_op(op);
+    return Verdict::yes();
+  }
+  /// An input that lists axes; the result is in the same order.
+  Verdict move_axes_input(std::size_t input);
   void set_output(std::size_t output, Ints order) { made_.outputs.at(output) = std::move(order); }
   /// The outputs keep the axes of input 0 that are not marked, in their order.
   void drop_axes(const std::vector<bool>& dropped);
@@ -63,6 +73,8 @@ class PermuteContext {
   Ints order_;
   Permuted made_;
 };
+
+inline Verdict not_known(std::string_view what) { return Verdict::no("its {} are not known", what); }
 
 /// One element of each operand makes one of the result: all broadcast but the parameters of unary operators,
 /// which stay as they are.

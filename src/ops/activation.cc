@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
 
@@ -122,6 +123,12 @@ void PRelu::evaluate(EvalContext& c) const {
     });
     c.store(0, values);
   });
+}
+
+Verdict PRelu::permute(PermuteContext& c) const {
+  const Shape placed = prelu_slope_shape(c.node().shape(0), c.node().shape(1));
+  if (!placed.ranked()) return Verdict::no("it is not known along which axis its slope lies");
+  return c.follow_as(1, placed);
 }
 
 void register_activation(Registry& r) {

@@ -6,17 +6,6 @@
 
 namespace lamina {
 
-template <>
-inline constexpr int opset_of<scalar::HSigmoid> = 5;
-template <>
-inline constexpr int opset_of<scalar::HSwish> = 4;
-template <>
-inline constexpr int opset_of<scalar::Mish> = 4;
-template <>
-inline constexpr int opset_of<scalar::SoftPlus> = 4;
-template <>
-inline constexpr int opset_of<scalar::SoftSign> = 9;
-
 using HSigmoid = Unary<scalar::HSigmoid>;
 using HSwish = Unary<scalar::HSwish>;
 using Mish = Unary<scalar::Mish>;
@@ -133,7 +122,8 @@ struct PowerStatic {
 /// PRelu(x, slope). A slope of rank 1 whose length is x's size along axis 1 (or 1) lies along axis 1 (along
 /// axis 0 when x has rank 1); any other slope broadcasts to x as in numpy.
 struct PRelu {
-  static constexpr OpInfo info{"PRelu", 2, 2, 1, Trait::nary_elementwise, "x, or slope * x below 0", 1};
+  static constexpr OpInfo info{
+      "PRelu", 2, 2, 1, Trait::nary_elementwise, "x, or slope * x below 0", 1, OpFamily::activation};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;

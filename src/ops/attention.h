@@ -8,8 +8,14 @@ namespace lamina {
 /// mask? (boolean: true takes part; else added; broadcasts to [...,L,S]), scale? (one number, default
 /// 1/sqrt(E)). Leading dims broadcast. causal: row l sees the columns up to l, and the mask is not read.
 struct ScaledDotProductAttention {
-  static constexpr OpInfo info{"ScaledDotProductAttention",           3, 5, 1, Trait::none,
-                               "softmax(q * k^T * scale + mask) * v", 13};
+  static constexpr OpInfo info{"ScaledDotProductAttention",
+                               3,
+                               5,
+                               1,
+                               Trait::none,
+                               "softmax(q * k^T * scale + mask) * v",
+                               13,
+                               OpFamily::matmul};
   bool causal = false;
   template <class V>
   void visit(V& v) {
@@ -17,12 +23,11 @@ struct ScaledDotProductAttention {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  /// The mask is one to add, and the scale is known.
+  bool can_decompose(const Graph& graph, const Node& node) const;
+  /// A matrix product (scale and mask in its epilogue), a Softmax and a second product.
+  std::vector<NodeId> decompose(Graph& graph, const Node& node) const;
+  NodeWork work(const WorkContext& c) const { return {.multiply_adds = (c.in(0) + c.out()) * c.axis(1, -2)}; }
 };
-
-/// The mask is one to add, and the scale is known: then decompose_attention can say it with other operators.
-bool can_decompose_attention(const Graph& graph, const Node& attention);
-/// Adds a matrix product (scale and mask in its epilogue), a Softmax and a second product to the node's
-/// graph. Their ids (ops/decompose.h).
-std::vector<NodeId> decompose_attention(Graph& graph, const Node& attention);
 
 }  // namespace lamina

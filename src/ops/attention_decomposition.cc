@@ -63,8 +63,8 @@ void share_sources(Graph& graph, const std::vector<SourceId>& all, const std::ve
 
 }  // namespace
 
-bool can_decompose_attention(const Graph& graph, const Node& n) {
-  if (n.op.as<ScaledDotProductAttention>()->causal || !scale_of(graph, n)) return false;
+bool ScaledDotProductAttention::can_decompose(const Graph& graph, const Node& n) const {
+  if (causal || !scale_of(graph, n)) return false;
   if (!has(n, 3)) return true;
   const auto &q = graph.type(n.inputs[0]), &mask = graph.type(n.inputs[3]);
   if (mask.element != q.element) return false;
@@ -74,7 +74,7 @@ bool can_decompose_attention(const Graph& graph, const Node& n) {
   return masked && masked->same(scores);
 }
 
-std::vector<NodeId> decompose_attention(Graph& graph, const Node& n) {
+std::vector<NodeId> ScaledDotProductAttention::decompose(Graph& graph, const Node& n) const {
   std::vector<ValueId> in{n.inputs[0], n.inputs[1]};
   const auto* mask = has(n, 3) ? &graph.type(n.inputs[3]) : nullptr;
   const auto type = scores_type(by_keys(), graph.type(in[0]), graph.type(in[1]));

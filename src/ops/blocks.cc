@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/permute.h"
 #include "ops/axes.h"
 #include "ops/operators.h"
 #include "ops/shaping.h"
@@ -206,5 +207,7 @@ void SpaceToBatch::evaluate(EvalContext& c) const {
                   c.out().raw() + o * static_cast<std::int64_t>(bytes));
   }
 }
+
+Verdict ShuffleChannels::permute(PermuteContext& c) const { return c.move_axis(*this); }
 
 }  // namespace lamina

@@ -71,7 +71,7 @@ struct Loop {
 /// 0). The variable may hold what variable_type and variable_shape say, or without them (opset 3) what the
 /// initial value is.
 struct ReadValue {
-  static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable", 3};
+  static constexpr OpInfo info{"ReadValue", 0, 1, 1, Trait::impure, "Reads a variable", 3, OpFamily::control};
   std::string variable_id;
   Shape variable_shape;
   ElementType variable_type = ElementType::undefined;
@@ -87,7 +87,7 @@ struct ReadValue {
 
 /// Writes a variable, for the next run, and passes the value through. Inputs: value.
 struct Assign {
-  static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable", 3};
+  static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable", 3, OpFamily::control};
   std::string variable_id;
   template <class V>
   void visit(V& v) {
@@ -99,7 +99,8 @@ struct Assign {
 
 /// An operator of a file that lamina does not have. Its outputs have unknown types; it cannot be evaluated.
 struct Opaque {
-  static constexpr OpInfo info{"Opaque", 0, kMany, kMany, Trait::impure, "An operator that is not known"};
+  static constexpr OpInfo info{
+      "Opaque", 0, kMany, kMany, Trait::impure, "An operator that is not known", 0, OpFamily::unknown};
   std::string domain, type, version;
   Strings attributes;  ///< "name=value"
   template <class V>

@@ -29,33 +29,42 @@ struct Window {
 /// y[n,o,p] = bias[o] + sum over i, k of (x[n,i,p*s - pad + k*d] - x_zero_point) * (w[o,i,k] - w_zero_point).
 /// Integer operands accumulate exactly and give i32. Zero points: scalars, w_zero_point also [O].
 struct Convolution : Window {
-  static constexpr OpInfo info{
-      "Convolution", 2, 5, 1, Trait::epilogue, "Convolution, any number of groups, 1D to 3D", 1};
+  static constexpr OpInfo info{"Convolution",
+                               2,
+                               5,
+                               1,
+                               Trait::epilogue | Trait::weights,
+                               "Convolution, any number of groups, 1D to 3D",
+                               1,
+                               OpFamily::convolution};
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
     Window::visit(v);
-    v("groups", groups);
+    v("groups", groups, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.out() * c.in(1) / c.axis(1, 0)}; }
 };
 
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
 /// spatial...]. Input 3 gives the output's spatial sizes.
 struct ConvolutionBackpropData : Window {
-  static constexpr OpInfo info{"ConvolutionBackpropData", 2, 4, 1, Trait::epilogue,
-                               "Transposed convolution",  1};
+  static constexpr OpInfo info{
+      "ConvolutionBackpropData", 2, 4, 1, Trait::epilogue | Trait::weights, "Transposed convolution", 1,
+      OpFamily::convolution};
   Ints output_padding;
   std::int64_t groups = 1;
   template <class V>
   void visit(V& v) {
     Window::visit(v);
     v("output_padding", output_padding);
-    v("groups", groups);
+    v("groups", groups, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.in(0) * c.in(1) / c.axis(1, 0)}; }
 };
 
 enum class BinaryMode : std::uint8_t { xnor_popcount };
@@ -65,7 +74,8 @@ inline constexpr std::array enum_names<BinaryMode> = {std::string_view("xnor-pop
 /// Input and weights are read as -1 (0 or less) and +1 (more than 0); weights are u1 [O, I/groups,
 /// spatial...], low bit first. Outside the picture stands pad_value (-1: contributes -1, 0: nothing, 1: +1).
 struct BinaryConvolution : Window {
-  static constexpr OpInfo info{"BinaryConvolution", 2, 2, 1, Trait::epilogue, "Convolution of +1 and -1", 1};
+  static constexpr OpInfo info{"BinaryConvolution",  2, 2, 1, Trait::epilogue, "Convolution of +1 and -1", 1,
+                               OpFamily::convolution};
   BinaryMode mode = BinaryMode::xnor_popcount;
   double pad_value = 0;
   std::int64_t groups = 1;
@@ -74,10 +84,11 @@ struct BinaryConvolution : Window {
     Window::visit(v);
     v("mode", mode);
     v("pad_value", pad_value);
-    v("groups", groups);
+    v("groups", groups, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.out() * c.in(1) / c.axis(1, 0)}; }
 };
 
 /// Pads, strides and dilations with every axis filled in and auto_pad resolved for a known input size.

@@ -96,7 +96,14 @@ void ConvolutionDepthwise::evaluate(EvalContext& c) const {
   c.set(0, c.run(alone(*this, types), in).at(0));
 }
 
-std::vector<NodeId> decompose_convolution_depthwise(Graph& graph, const Node& node) {
+NodeWork ConvolutionDepthwise::work(const WorkContext& c) const {
+  NodeWork sum{.multiply_adds = c.out() * c.in(1) / c.axis(1, 0)};
+  const auto& parent = c.node().bodies.at(1);
+  for (const auto id : parent.order()) sum.multiply_adds += work_of(parent, parent.node(id)).multiply_adds;
+  return sum;
+}
+
+std::vector<NodeId> ConvolutionDepthwise::decompose(Graph& graph, const Node& node) const {
   const Graph &epilogue = node.bodies.at(0), &parent = node.bodies.at(1);
   std::vector<NodeId> parts;
   std::vector<ValueId> in(node.inputs.begin(),
@@ -111,8 +118,8 @@ std::vector<NodeId> decompose_convolution_depthwise(Graph& graph, const Node& no
   }
   const auto before = graph.node(graph.producer(in[0])).sources;
   const auto groups = graph.type(in[1]).shape[0].size();
-  parts.push_back(graph.add_node(depthwise_of(*node.op.as<ConvolutionDepthwise>(), groups), std::move(in),
-                                 node.name, -1, std::move(bodies)));
+  parts.push_back(
+      graph.add_node(depthwise_of(*this, groups), std::move(in), node.name, -1, std::move(bodies)));
   graph.set_sources(parts.back(), without(node.sources, before));
   return parts;
 }

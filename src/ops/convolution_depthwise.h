@@ -14,14 +14,15 @@ struct ConvolutionDepthwise : Window {
                                2,
                                3,
                                1,
-                               Trait::epilogue | Trait::control_flow,
-                               "A convolution with its epilogue, then a depthwise one"};
+                               Trait::epilogue | Trait::control_flow | Trait::weights,
+                               "A convolution with its epilogue, then a depthwise one",
+                               0,
+                               OpFamily::convolution};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const;
+  /// The parent's nodes and a depthwise Convolution.
+  std::vector<NodeId> decompose(Graph& graph, const Node& node) const;
 };
-
-/// Adds what the node stands for to its graph: its parent's nodes and a depthwise Convolution, which has the
-/// node's name and epilogue. Their ids (ops/decompose.h).
-std::vector<NodeId> decompose_convolution_depthwise(Graph& graph, const Node& node);
 
 }  // namespace lamina

@@ -1,8 +1,6 @@
 #include "ops/decompose.h"
 
 #include "graph/subgraph.h"
-#include "ops/attention.h"
-#include "ops/convolution_depthwise.h"
 #include "ops/elementwise.h"
 
 namespace lamina {
@@ -17,15 +15,9 @@ std::string operators_of(const Node& node) {
   return out;
 }
 
-bool can_decompose(const Graph& graph, const Node& node) {
-  return node.op.is<ConvolutionDepthwise>() ||
-         (node.op.is<ScaledDotProductAttention>() && can_decompose_attention(graph, node));
-}
-
 std::vector<NodeId> decompose(Graph& graph, NodeId id) {
   const Node node = graph.node(id);
-  auto parts = node.op.is<ConvolutionDepthwise>() ? decompose_convolution_depthwise(graph, node)
-                                                  : decompose_attention(graph, node);
+  auto parts = node.op->decompose(graph, node);
   const auto from = node.outputs[0], to = graph.node(parts.back()).outputs[0];
   const auto name = graph.value(from).name;
   graph.replace(from, to);

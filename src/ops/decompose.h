@@ -8,7 +8,9 @@ namespace lamina {
 std::string operators_of(const Node& node);
 
 /// The node is of that kind, and all that its parts need is known.
-bool can_decompose(const Graph& graph, const Node& node);
+inline bool can_decompose(const Graph& graph, const Node& node) {
+  return node.op->can_decompose(graph, node);
+}
 /// Replaces the node by its parts; their ids in the order of execution. The last one has the node's name and
 /// epilogue.
 std::vector<NodeId> decompose(Graph& graph, NodeId node);

@@ -10,7 +10,8 @@ namespace lamina {
 /// size [2].
 struct PriorBox {
   static constexpr OpInfo info{
-      "PriorBox", 2, 2, 1, Trait::data_dependent, "Default boxes by sizes and aspect ratios", 1};
+      "PriorBox",         2, 2, 1, Trait::data_dependent, "Default boxes by sizes and aspect ratios", 1,
+      OpFamily::detection};
   Floats min_size, max_size, aspect_ratio, density, fixed_ratio, fixed_size;
   bool clip = false, flip = false;
   double step = 0, offset = 0;
@@ -39,7 +40,8 @@ struct PriorBox {
 /// Default boxes with given widths and heights, [2, H*W*n*4]. Inputs: output size [2] (H, W), image size [2].
 struct PriorBoxClustered {
   static constexpr OpInfo info{
-      "PriorBoxClustered", 2, 2, 1, Trait::data_dependent, "Default boxes of given sizes", 1};
+      "PriorBoxClustered", 2, 2, 1, Trait::data_dependent, "Default boxes of given sizes", 1,
+      OpFamily::detection};
   Floats width, height;
   bool clip = true;
   double step = 0, step_w = 0, step_h = 0, offset = 0;
@@ -70,7 +72,8 @@ inline constexpr std::array enum_names<BoxCode> = {std::string_view("caffe.Prior
 /// row has image -1.
 struct DetectionOutput {
   static constexpr OpInfo info{
-      "DetectionOutput", 3, 5, 1, Trait::none, "Decodes and selects the boxes of an SSD", 1};
+      "DetectionOutput",  3, 5, 1, Trait::none, "Decodes and selects the boxes of an SSD", 1,
+      OpFamily::detection};
   std::int64_t background_label_id = 0, top_k = -1;
   bool variance_encoded_in_target = false;
   Ints keep_top_k = {-1};
@@ -113,7 +116,8 @@ inline constexpr std::array enum_names<BoxEncoding> = {std::string_view("corner"
 /// (batch, class, box) [n, 3], (batch, class, score) f32 [n, 3], n as [1].
 struct NonMaxSuppression {
   static constexpr OpInfo info{
-      "NonMaxSuppression", 2, 6, 3, Trait::data_dependent, "Keeps the best of overlapping boxes", 1};
+      "NonMaxSuppression", 2, 6, 3, Trait::data_dependent, "Keeps the best of overlapping boxes", 1,
+      OpFamily::detection};
   BoxEncoding box_encoding = BoxEncoding::corner;
   bool sort_result_descending = true;  ///< over all classes and batches; else batch by batch, class by class
   ElementType output_type = ElementType::i64;
@@ -136,7 +140,8 @@ inline constexpr std::array enum_names<RoiPoolingMethod> = {std::string_view("ma
 
 /// Inputs: x [N, C, H, W], rois [R, 5] (image, x1, y1, x2, y2). Output [R, C, pooled_h, pooled_w].
 struct ROIPooling {
-  static constexpr OpInfo info{"ROIPooling", 2, 2, 1, Trait::none, "Pools regions to one size", 1};
+  static constexpr OpInfo info{"ROIPooling",       2, 2, 1, Trait::none, "Pools regions to one size", 1,
+                               OpFamily::detection};
   std::int64_t pooled_h = 1, pooled_w = 1;
   double spatial_scale = 1;
   RoiPoolingMethod method = RoiPoolingMethod::max;
@@ -165,7 +170,8 @@ inline constexpr std::array enum_names<AlignedMode> = {
 /// the corners of the samples, each by its weight, as in ONNX.
 struct ROIAlign {
   static constexpr OpInfo info{
-      "ROIAlign", 3, 3, 1, Trait::none, "Samples regions to one size with interpolation", 3};
+      "ROIAlign",         3, 3, 1, Trait::none, "Samples regions to one size with interpolation", 3,
+      OpFamily::detection};
   std::int64_t pooled_h = 1, pooled_w = 1, sampling_ratio = 0;
   double spatial_scale = 1;
   RoiAlignMode mode = RoiAlignMode::avg;
@@ -191,7 +197,7 @@ inline constexpr std::array enum_names<PsroiMode> = {std::string_view("average")
 /// Inputs: x [N, output_dim * bins, H, W], rois [R, 5]. Output [R, output_dim, group_size, group_size].
 struct PSROIPooling {
   static constexpr OpInfo info{
-      "PSROIPooling", 2, 2, 1, Trait::none, "Position-sensitive pooling of regions", 1};
+      "PSROIPooling", 2, 2, 1, Trait::none, "Position-sensitive pooling of regions", 1, OpFamily::detection};
   std::int64_t output_dim = 1, group_size = 1;
   double spatial_scale = 1;
   PsroiMode mode = PsroiMode::average;
@@ -214,8 +220,8 @@ struct PSROIPooling {
 /// sizes of the roi). Output [R, output_dim, group_size, group_size].
 struct DeformablePSROIPooling {
   static constexpr OpInfo info{
-      "DeformablePSROIPooling", 2, 3, 1, Trait::none, "Position-sensitive pooling of regions with offsets",
-      1};
+      "DeformablePSROIPooling", 2, 3, 1, Trait::none, "Position-sensitive pooling of regions with offsets", 1,
+      OpFamily::detection};
   std::int64_t output_dim = 1, group_size = 1;
   double spatial_scale = 1;
   std::string mode = "bilinear_deformable";
@@ -242,7 +248,8 @@ struct DeformablePSROIPooling {
 /// oh, ow] (optional).
 struct DeformableConvolution : Window {
   static constexpr OpInfo info{
-      "DeformableConvolution", 3, 4, 1, Trait::none, "Convolution with offsets for its taps", 1};
+      "DeformableConvolution", 3, 4, 1, Trait::none, "Convolution with offsets for its taps", 1,
+      OpFamily::convolution};
   std::int64_t group = 1, deformable_group = 1;
   bool bilinear_interpolation_pad =
       false;  ///< taps beyond the border by less than a pixel still count in part
@@ -255,12 +262,14 @@ struct DeformableConvolution : Window {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.out() * c.in(2) / c.axis(2, 0)}; }
 };
 
 /// Activations of a YOLO head. Inputs: x [N, num*(coords+classes+1), H, W] (do_softmax; else mask instead of
 /// num).
 struct RegionYolo {
-  static constexpr OpInfo info{"RegionYolo", 1, 1, 1, Trait::none, "Activations of a YOLO head", 1};
+  static constexpr OpInfo info{"RegionYolo",       1, 1, 1, Trait::none, "Activations of a YOLO head", 1,
+                               OpFamily::detection};
   Floats anchors;
   std::int64_t axis = 1, coords = 4, classes = 1, end_axis = 3, num = 1;
   bool do_softmax = true;
@@ -282,7 +291,8 @@ struct RegionYolo {
 
 /// [N, C, H, W] to [N, C*s*s, H/s, W/s] in the order of Darknet. Inputs: x.
 struct ReorgYolo {
-  static constexpr OpInfo info{"ReorgYolo", 1, 1, 1, Trait::none, "Darknet's space to depth", 1};
+  static constexpr OpInfo info{"ReorgYolo",        1, 1, 1, Trait::none, "Darknet's space to depth", 1,
+                               OpFamily::detection};
   Ints stride = {1};
   template <class V>
   void visit(V& v) {
@@ -296,8 +306,8 @@ struct ReorgYolo {
 /// shape [3 or 4] (height, width, scale or scale_h, scale_w). Outputs: rois [N*post_nms_topn, 5],
 /// probabilities [N*post_nms_topn].
 struct Proposal {
-  static constexpr OpInfo info{"Proposal", 3, 3, 2, Trait::none, "Regions from anchors, deltas and scores",
-                               1};
+  static constexpr OpInfo info{
+      "Proposal", 3, 3, 2, Trait::adopted, "Regions from anchors, deltas and scores", 1, OpFamily::detection};
   std::int64_t base_size = 1, pre_nms_topn = 1, post_nms_topn = 1;
   double nms_thresh = 0;
   std::int64_t feat_stride = 1, min_size = 1;
@@ -330,7 +340,7 @@ struct Proposal {
 /// the sequence goes on). Output [N, T, 1, 1], filled up with -1.
 struct CTCGreedyDecoder {
   static constexpr OpInfo info{
-      "CTCGreedyDecoder", 2, 2, 1, Trait::none, "Best path of CTC, lengths by mask", 1};
+      "CTCGreedyDecoder", 2, 2, 1, Trait::none, "Best path of CTC, lengths by mask", 1, OpFamily::detection};
   bool ctc_merge_repeated = true;
   template <class V>
   void visit(V& v) {
@@ -344,7 +354,8 @@ struct CTCGreedyDecoder {
 /// Outputs: classes [N, T] filled up with -1, lengths [N].
 struct CTCGreedyDecoderSeqLen {
   static constexpr OpInfo info{
-      "CTCGreedyDecoderSeqLen", 2, 3, 2, Trait::none, "Best path of CTC, lengths by number", 6};
+      "CTCGreedyDecoderSeqLen", 2, 3, 2, Trait::none, "Best path of CTC, lengths by number", 6,
+      OpFamily::detection};
   bool merge_repeated = true;
   ElementType classes_index_type = ElementType::i32, sequence_length_type = ElementType::i32;
   template <class V>
@@ -360,7 +371,7 @@ struct CTCGreedyDecoderSeqLen {
 /// [N, C, H, W] to [N, sizes*C, oh, ow]: every window as a column, position before channel. Inputs: x.
 struct ExtractImagePatches {
   static constexpr OpInfo info{
-      "ExtractImagePatches", 1, 1, 1, Trait::none, "Windows of a picture as channels", 3};
+      "ExtractImagePatches", 1, 1, 1, Trait::none, "Windows of a picture as channels", 3, OpFamily::movement};
   Ints sizes, strides, rates;
   AutoPad auto_pad = AutoPad::valid;
   template <class V>

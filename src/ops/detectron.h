@@ -23,13 +23,9 @@ struct ProposalLimits {
 /// 4], deltas [N, 4*A, H, W], scores [N, A, H, W]. Outputs: boxes [n, 4], scores [n], how many are of each
 /// image [N].
 struct GenerateProposals : ProposalLimits {
-  static constexpr OpInfo info{"GenerateProposals",
-                               4,
-                               4,
-                               3,
-                               Trait::data_dependent,
-                               "Regions from given anchors, deltas and scores",
-                               9};
+  static constexpr OpInfo info{
+      "GenerateProposals", 4, 4, 3, Trait::data_dependent, "Regions from given anchors, deltas and scores", 9,
+      OpFamily::detection};
   bool normalized = true;  ///< else a box includes its last pixel
   double nms_eta = 1;
   ElementType roi_num_type = ElementType::i64;
@@ -47,9 +43,14 @@ struct GenerateProposals : ProposalLimits {
 /// Inputs: image size [3] (height, width, ?), anchors [H*W*A, 4], deltas [4*A, H, W], scores [A, H, W].
 /// Outputs: boxes [post_nms_count, 4] and scores [post_nms_count], filled up with zeros.
 struct ExperimentalDetectronGenerateProposalsSingleImage : ProposalLimits {
-  static constexpr OpInfo info{
-      "ExperimentalDetectronGenerateProposalsSingleImage",          4, 4, 2, Trait::none,
-      "Regions of one image from given anchors, deltas and scores", 6};
+  static constexpr OpInfo info{"ExperimentalDetectronGenerateProposalsSingleImage",
+                               4,
+                               4,
+                               2,
+                               Trait::adopted,
+                               "Regions of one image from given anchors, deltas and scores",
+                               6,
+                               OpFamily::detection};
   template <class V>
   void visit(V& v) {
     visit_limits(v);
@@ -62,8 +63,14 @@ struct ExperimentalDetectronGenerateProposalsSingleImage : ProposalLimits {
 /// is the background. Outputs: boxes [max_detections_per_image, 4], their classes and scores, filled up with
 /// zeros.
 struct ExperimentalDetectronDetectionOutput {
-  static constexpr OpInfo info{"ExperimentalDetectronDetectionOutput",         4, 4, 3, Trait::none,
-                               "Decodes and selects the boxes of a Detectron", 6};
+  static constexpr OpInfo info{"ExperimentalDetectronDetectionOutput",
+                               4,
+                               4,
+                               3,
+                               Trait::adopted,
+                               "Decodes and selects the boxes of a Detectron",
+                               6,
+                               OpFamily::detection};
   double score_threshold = 0, nms_threshold = 0.5;
   std::int64_t num_classes = 1, post_nms_count = 1, max_detections_per_image = 1;
   bool class_agnostic_box_regression = false;
@@ -87,8 +94,14 @@ struct ExperimentalDetectronDetectionOutput {
 /// Inputs: regions [R, 4], then a feature map [1, C, H, W] per level of a pyramid; a region is read in the
 /// one that fits its size. Outputs: features [R, C, output_size, output_size], the regions.
 struct ExperimentalDetectronROIFeatureExtractor {
-  static constexpr OpInfo info{"ExperimentalDetectronROIFeatureExtractor",   2, kMany, 2, Trait::none,
-                               "Samples regions of the levels of a pyramid", 6};
+  static constexpr OpInfo info{"ExperimentalDetectronROIFeatureExtractor",
+                               2,
+                               kMany,
+                               2,
+                               Trait::adopted,
+                               "Samples regions of the levels of a pyramid",
+                               6,
+                               OpFamily::detection};
   std::int64_t output_size = 1, sampling_ratio = 0;
   Ints pyramid_scales;
   bool aligned = false;

@@ -111,6 +111,12 @@ void evaluate_binary(EvalContext& c, BinaryFunction f) {
                    [&]<class T>() { combine(c, c.numbers<T>(0), c.numbers<T>(1), f.of<T>()); });
 }
 
+ShapeValue Divide::shape_value(ShapeValueContext& c) const {
+  return combine_sizes(c, [](const Dim& a, const Dim& b) {
+    return b.known() && b.size() > 0 ? std::optional(floor_div(a, b.size())) : std::nullopt;
+  });
+}
+
 void Divide::infer(InferContext& c) const { infer_binary(c, Takes::numbers, false); }
 
 void Divide::evaluate(EvalContext& c) const {

@@ -2,6 +2,7 @@
 /// Element-wise arithmetic, comparisons and logic. Two inputs broadcast as in numpy and have equal element
 /// types.
 #include "graph/permute.h"
+#include "graph/shape_value.h"
 #include "ops/eval.h"
 #include "ops/scalar.h"
 
@@ -42,32 +43,10 @@ void evaluate_binary(EvalContext& c, BinaryFunction f);
 /// Throws unless the element type is one of those; undefined types pass.
 void require_takes(const InferContext& c, std::size_t input, Takes takes);
 
-/// OpInfo::opset of y = F(...).
-template <class F>
-inline constexpr int opset_of = 1;
-template <>
-inline constexpr int opset_of<scalar::Acosh> = 4;
-template <>
-inline constexpr int opset_of<scalar::Asinh> = 4;
-template <>
-inline constexpr int opset_of<scalar::Atanh> = 4;
-template <>
-inline constexpr int opset_of<scalar::BitwiseAnd> = 13;
-template <>
-inline constexpr int opset_of<scalar::BitwiseLeftShift> = 15;
-template <>
-inline constexpr int opset_of<scalar::BitwiseNot> = 13;
-template <>
-inline constexpr int opset_of<scalar::BitwiseOr> = 13;
-template <>
-inline constexpr int opset_of<scalar::BitwiseRightShift> = 15;
-template <>
-inline constexpr int opset_of<scalar::BitwiseXor> = 13;
-
 /// y = F(x), one input.
 template <class F>
 struct Unary {
-  static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc, opset_of<F>};
+  static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc, F::since};
   void infer(InferContext& c) const { infer_unary(c, F::takes); }
   void evaluate(EvalContext& c) const { evaluate_unary(c, UnaryFunction{F::real, F::integer, F::integer}); }
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
@@ -76,10 +55,16 @@ struct Unary {
 /// y = F(a, b); comparisons give boolean.
 template <class F>
 struct Binary {
-  static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc, opset_of<F>};
+  static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc, F::since};
   void infer(InferContext& c) const { infer_binary(c, F::takes, F::compares); }
   void evaluate(EvalContext& c) const { evaluate_binary(c, BinaryFunction{F::real, F::integer, F::integer}); }
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
+  ShapeValue shape_value(ShapeValueContext& c) const requires requires(const Dim& size) {
+    of_sizes(F{}, size, size);
+  }
+  {
+    return combine_sizes(c, [](const Dim& a, const Dim& b) { return of_sizes(F{}, a, b); });
+  }
 };
 
 using Abs = Unary<scalar::Abs>;
@@ -139,6 +124,7 @@ struct Divide {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  ShapeValue shape_value(ShapeValueContext& c) const;
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
@@ -205,8 +191,14 @@ struct Select {
 
 /// Convert(x). Float to integer truncates towards zero and saturates, also to i4 and u4; integers wrap.
 struct Convert {
-  static constexpr OpInfo info{
-      "Convert", 1, 1, 1, Trait::unary_elementwise, "The same numbers in another element type", 1};
+  static constexpr OpInfo info{"Convert",
+                               1,
+                               1,
+                               1,
+                               Trait::unary_elementwise,
+                               "The same numbers in another element type",
+                               1,
+                               OpFamily::quantization};
   ElementType destination_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -214,13 +206,20 @@ struct Convert {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  ShapeValue shape_value(ShapeValueContext& c) const { return c.same_elements(); }
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// ConvertLike(x, like): Convert to the element type of `like`.
 struct ConvertLike {
-  static constexpr OpInfo info{
-      "ConvertLike", 2, 2, 1, Trait::unary_elementwise, "Convert to the other input's element type", 1};
+  static constexpr OpInfo info{"ConvertLike",
+                               2,
+                               2,
+                               1,
+                               Trait::unary_elementwise,
+                               "Convert to the other input's element type",
+                               1,
+                               OpFamily::quantization};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
@@ -230,7 +229,8 @@ struct ConvertLike {
 /// fuse-elementwise). Shapes may grow inside the body by broadcasting.
 struct Elementwise {
   static constexpr OpInfo info{
-      "Elementwise", 1, 1, 1, Trait::epilogue, "A group of element-wise operators as one node"};
+      "Elementwise",       1, 1, 1, Trait::epilogue, "A group of element-wise operators as one node", 0,
+      OpFamily::arithmetic};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

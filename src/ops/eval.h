@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/infer.h"
+#include "graph/work.h"
 
 namespace lamina {
 

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "graph/op_model.h"
+#include "graph/permute.h"
+#include "graph/shape_value.h"
 #include "ops/access.h"
 #include "ops/operators.h"
 
@@ -221,6 +223,39 @@ void GatherTree::evaluate(EvalContext& c) const {
       }
     c.store(0, out);
   });
+}
+
+/// The axes of the indices take the place of the axis.
+Verdict Gather::permute(PermuteContext& c) const {
+  const auto axis = c.node().ints(2);
+  const Shape& indices = c.node().shape(1);
+  if (!axis || axis->size() != 1 || !indices.ranked()) return not_known("axis and indices");
+  if (batch_dims != 0) return Verdict::no("it has batch dimensions");
+  const auto from = static_cast<std::int64_t>(normalize_axis(axis->front(), c.rank(), "axis"));
+  const auto to = c.axis(from), more = static_cast<std::int64_t>(indices.rank()) - 1;
+  c.replace(2, Ints{to});
+  Ints order;
+  for (std::int64_t k = 0; k < static_cast<std::int64_t>(c.rank()); ++k) {
+    const auto at = c.order()[static_cast<std::size_t>(k)];
+    if (k != from) order.push_back(at < to ? at : at + more);
+    for (std::int64_t i = 0; k == from && i <= more; ++i) order.push_back(to + i);
+  }
+  c.set_output(0, std::move(order));
+  return Verdict::yes();
+}
+
+ShapeValue Gather::shape_value(ShapeValueContext& c) const {
+  const auto data = c.input(0), indices = c.input(1);
+  if (!data || !indices || c.shape(0).rank() != 1) return std::nullopt;
+  std::vector<Dim> out;
+  const auto size = static_cast<std::int64_t>(data->size());
+  for (const auto& d : *indices) {
+    if (!d.known()) return std::nullopt;
+    const auto i = d.size() < 0 ? d.size() + size : d.size();
+    if (i < 0 || i >= size) return std::nullopt;
+    out.push_back((*data)[static_cast<std::size_t>(i)]);
+  }
+  return out;
 }
 
 void register_gathering(Registry& r) {

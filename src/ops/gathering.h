@@ -13,23 +13,26 @@ inline constexpr std::array enum_names<OutOfRange> = {std::string_view("zeros"),
 /// y = data taken at `indices` along an axis: data[0..axis), indices[batch_dims..), data(axis..). Inputs:
 /// data, indices, axis.
 struct Gather {
-  static constexpr OpInfo info{"Gather", 3, 3, 1, Trait::none, "Takes slices along one axis by index", 1};
+  static constexpr OpInfo info{
+      "Gather", 3, 3, 1, Trait::reads_part, "Takes slices along one axis by index", 1, OpFamily::movement};
   std::int64_t batch_dims = 0;
   OutOfRange out_of_range = OutOfRange::zeros;
   template <class V>
   void visit(V& v) {
     v("batch_dims", batch_dims);
-    v("out_of_range", out_of_range);
+    v("out_of_range", out_of_range, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const;
   Verdict permute(PermuteContext& c) const;
 };
 
 /// y[i,j,k] = data[index[i,j,k], j, k] (axis 0). Inputs: data, indices of the same rank.
 struct GatherElements {
   static constexpr OpInfo info{
-      "GatherElements", 2, 2, 1, Trait::none, "Takes single elements along one axis by index", 6};
+      "GatherElements",  2, 2, 1, Trait::reads_part, "Takes single elements along one axis by index", 6,
+      OpFamily::movement};
   std::int64_t axis = 0;
   template <class V>
   void visit(V& v) {
@@ -42,7 +45,8 @@ struct GatherElements {
 /// The last axis of the indices addresses the first axes (after the batch) of the data. Inputs: data,
 /// indices.
 struct GatherND {
-  static constexpr OpInfo info{"GatherND", 2, 2, 1, Trait::none, "Takes slices by tuples of indices", 5};
+  static constexpr OpInfo info{
+      "GatherND", 2, 2, 1, Trait::reads_part, "Takes slices by tuples of indices", 5, OpFamily::movement};
   std::int64_t batch_dims = 0;
   template <class V>
   void visit(V& v) {
@@ -56,7 +60,8 @@ struct GatherND {
 /// (one element).
 struct GatherTree {
   static constexpr OpInfo info{
-      "GatherTree", 4, 4, 1, Trait::none, "Follows the parents of beams back through time", 1};
+      "GatherTree",      4, 4, 1, Trait::reads_part, "Follows the parents of beams back through time", 1,
+      OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -64,7 +69,8 @@ struct GatherTree {
 /// data with slices along an axis replaced. Inputs: data, indices, updates, axis.
 struct ScatterUpdate {
   static constexpr OpInfo info{
-      "ScatterUpdate", 4, 4, 1, Trait::none, "Replaces slices along one axis by index", 3};
+      "ScatterUpdate",   4, 4, 1, Trait::none, "Replaces slices along one axis by index", 3,
+      OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -79,7 +85,8 @@ inline constexpr std::array enum_names<ElementsReduction> = {
 /// axis.
 struct ScatterElementsUpdate {
   static constexpr OpInfo info{
-      "ScatterElementsUpdate", 4, 4, 1, Trait::none, "Writes single elements along one axis by index", 3};
+      "ScatterElementsUpdate", 4, 4, 1, Trait::none, "Writes single elements along one axis by index", 3,
+      OpFamily::movement};
   ElementsReduction reduction = ElementsReduction::none;
   bool use_init_val = true;  ///< the data's own element takes part in the reduction
   template <class V>
@@ -100,7 +107,7 @@ inline constexpr std::array enum_names<SlicesReduction> = {std::string_view("non
 /// y = data; y[indices[i,:], ...] = updates[i, ...]. Inputs: data, indices, updates.
 struct ScatterNDUpdate {
   static constexpr OpInfo info{
-      "ScatterNDUpdate", 3, 3, 1, Trait::none, "Writes slices by tuples of indices", 3};
+      "ScatterNDUpdate", 3, 3, 1, Trait::none, "Writes slices by tuples of indices", 3, OpFamily::movement};
   SlicesReduction reduction = SlicesReduction::none;
   template <class V>
   void visit(V& v) {

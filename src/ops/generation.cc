@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/access.h"
 #include "ops/operators.h"
 
@@ -307,6 +308,13 @@ void RandomNormal::evaluate(EvalContext& c) const {
   std::vector<double> out(c.out().size());
   for (auto& v : out) v = mean + deviation * random.normal();
   c.store(0, out);
+}
+
+Verdict CumSum::permute(PermuteContext& c) const {
+  const auto axis = c.node().has(1) ? c.node().ints(1) : Ints{0};
+  if (!axis || axis->size() != 1) return not_known("axis");
+  c.replace(1, Tensor::scalar(c.axis(axis->front())));
+  return Verdict::yes();
 }
 
 void register_generation(Registry& r) {

@@ -7,7 +7,8 @@ namespace lamina {
 
 /// start, start + step, ... before stop. Inputs: start, stop, step (one element each).
 struct Range {
-  static constexpr OpInfo info{"Range", 3, 3, 1, Trait::data_dependent, "Numbers at equal steps", 1};
+  static constexpr OpInfo info{"Range",        3, 3, 1, Trait::data_dependent, "Numbers at equal steps", 1,
+                               OpFamily::shape};
   ElementType output_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -25,8 +26,8 @@ inline constexpr std::array enum_names<NegativeIndices> = {std::string_view("ign
 /// A new axis of `depth`, on_value at each index and off_value elsewhere; indices outside give off_value
 /// only. Inputs: indices, depth (one element), on_value, off_value.
 struct OneHot {
-  static constexpr OpInfo info{"OneHot", 4, 4, 1, Trait::none, "Indices as rows with one element switched on",
-                               1};
+  static constexpr OpInfo info{
+      "OneHot", 4, 4, 1, Trait::none, "Indices as rows with one element switched on", 1, OpFamily::shape};
   std::int64_t axis = -1;  ///< of the output
   NegativeIndices negative_indices_mode = NegativeIndices::ignore_negative;
   template <class V>
@@ -40,7 +41,8 @@ struct OneHot {
 
 /// Running sums along an axis. Inputs: x, axis (one element, optional: 0).
 struct CumSum {
-  static constexpr OpInfo info{"CumSum", 1, 2, 1, Trait::none, "Running sums along an axis", 3};
+  static constexpr OpInfo info{"CumSum",           1, 2, 1, Trait::none, "Running sums along an axis", 3,
+                               OpFamily::reduction};
   bool exclusive = false, reverse = false;
   template <class V>
   void visit(V& v) {
@@ -54,7 +56,8 @@ struct CumSum {
 
 /// Running products along an axis. Inputs: x, axis (one element, optional: 0).
 struct CumProd {
-  static constexpr OpInfo info{"CumProd", 1, 2, 1, Trait::none, "Running products along an axis"};
+  static constexpr OpInfo info{"CumProd",          1, 2, 1, Trait::none, "Running products along an axis", 0,
+                               OpFamily::reduction};
   bool exclusive = false, reverse = false;
   template <class V>
   void visit(V& v) {
@@ -67,7 +70,8 @@ struct CumProd {
 
 /// Ones on a diagonal. Inputs: rows, columns, diagonal index (positive: above), batch shape (optional).
 struct Eye {
-  static constexpr OpInfo info{"Eye", 3, 4, 1, Trait::none, "Ones on a diagonal, else zeros", 9};
+  static constexpr OpInfo info{"Eye",          3, 4, 1, Trait::none, "Ones on a diagonal, else zeros", 9,
+                               OpFamily::shape};
   ElementType output_type = ElementType::f32;
   template <class V>
   void visit(V& v) {
@@ -79,7 +83,8 @@ struct Eye {
 
 /// The upper or lower triangle of the last two axes, else zeros. Inputs: x, k (one element, optional: 0).
 struct Trilu {
-  static constexpr OpInfo info{"Trilu", 1, 2, 1, Trait::none, "Upper or lower triangle of matrices"};
+  static constexpr OpInfo info{
+      "Trilu", 1, 2, 1, Trait::none, "Upper or lower triangle of matrices", 0, OpFamily::movement};
   bool upper = true;
   template <class V>
   void visit(V& v) {
@@ -124,7 +129,8 @@ struct RandomNormal {
 
 /// Einstein summation, with ellipsis, repeated letters and an implicit output. Inputs: one per term.
 struct Einsum {
-  static constexpr OpInfo info{"Einsum", 1, kMany, 1, Trait::none, "Sums of products over named axes", 7};
+  static constexpr OpInfo info{
+      "Einsum", 1, kMany, 1, Trait::none, "Sums of products over named axes", 7, OpFamily::matmul};
   std::string equation;
   template <class V>
   void visit(V& v) {
@@ -147,7 +153,7 @@ inline constexpr std::array enum_names<SamplePadding> = {
 /// 2 or 3 coordinates, the last axis first (x, y, z).
 struct GridSample {
   static constexpr OpInfo info{
-      "GridSample", 2, 2, 1, Trait::none, "Samples a picture at the places of a grid", 9};
+      "GridSample", 2, 2, 1, Trait::none, "Samples a picture at the places of a grid", 9, OpFamily::pooling};
   bool align_corners = false;
   SampleMode mode = SampleMode::bilinear;
   SamplePadding padding_mode = SamplePadding::zeros;
@@ -159,6 +165,7 @@ struct GridSample {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = 4 * c.out()}; }
 };
 
 /// Fourier transform of complex numbers [..., 2]; axes do not count the last one. Inputs: x, axes, signal

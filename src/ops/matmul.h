@@ -11,8 +11,15 @@ namespace lamina {
 /// per column of b; else they broadcast to the (transposed) operand with 1 along k. Operands of 8 and 16 bits
 /// give i32, wider integers their own type; both accumulate exactly and wrap.
 struct MatMul {
-  static constexpr OpInfo info{
-      "MatMul", 2, 5, 1, Trait::epilogue, "Matrix product with numpy's batch rules, optional bias", 1};
+  static constexpr OpInfo info{"MatMul",
+                               2,
+                               5,
+                               1,
+                               Trait::epilogue | Trait::weights,
+                               "Matrix product with numpy's batch rules, optional bias",
+                               1,
+                               OpFamily::matmul,
+                               "weights weights bias weights weights"};
   bool transpose_a = false;
   bool transpose_b = false;
   template <class V>
@@ -22,11 +29,15 @@ struct MatMul {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const {
+    return {.multiply_adds = c.out() * c.axis(0, transpose_a && c.rank(0) > 1 ? -2 : -1)};
+  }
 };
 
 /// The determinants of the square matrices [..., n, n]. Inputs: x.
 struct Determinant {
-  static constexpr OpInfo info{"Determinant", 1, 1, 1, Trait::none, "Determinants of square matrices"};
+  static constexpr OpInfo info{"Determinant",   1, 1, 1, Trait::none, "Determinants of square matrices", 0,
+                               OpFamily::matmul};
   template <class V>
   void visit(V&) {}
   void infer(InferContext& c) const;

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "graph/op_model.h"
+#include "graph/permute.h"
+#include "graph/shape_value.h"
 #include "ops/axes.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
@@ -188,6 +190,26 @@ void ReverseSequence::evaluate(EvalContext& c) const {
 
 void Identity::infer(InferContext& c) const { c.set(0, c.type(0)); }
 void Identity::evaluate(EvalContext& c) const { c.set(0, c.in(0)); }
+
+Verdict Concat::permute(PermuteContext& c) const {
+  for (std::size_t i = 0; i < c.node().inputs(); ++i) {
+    if (!c.node().shape(i).ranked()) return Verdict::no("the rank of its input {} is not known", i);
+    if (auto v = c.follow(i); !v) return v;
+  }
+  return c.move_axis(*this);
+}
+
+Verdict Identity::permute(PermuteContext&) const { return Verdict::yes(); }
+
+ShapeValue Concat::shape_value(ShapeValueContext& c) const {
+  std::vector<Dim> out;
+  for (std::size_t i = 0; i < c.node().inputs.size(); ++i) {
+    const auto part = c.input(i);
+    if (!part) return std::nullopt;
+    out.insert(out.end(), part->begin(), part->end());
+  }
+  return out;
+}
 
 void register_movement(Registry& r) {
   r.add<Concat>();

@@ -6,7 +6,8 @@ namespace lamina {
 
 /// Concat(x0, x1, ...): joined along axis.
 struct Concat {
-  static constexpr OpInfo info{"Concat", 1, kMany, 1, Trait::none, "Joins tensors along an axis", 1};
+  static constexpr OpInfo info{"Concat",          1, kMany, 1, Trait::none, "Joins tensors along an axis", 1,
+                               OpFamily::movement};
   std::int64_t axis = 0;
   template <class V>
   void visit(V& v) {
@@ -14,12 +15,14 @@ struct Concat {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const;
   Verdict permute(PermuteContext& c) const;
 };
 
 /// Split(x, axis) -> num_splits equal parts.
 struct Split {
-  static constexpr OpInfo info{"Split", 2, 2, kMany, Trait::none, "Cuts into equal parts along an axis", 1};
+  static constexpr OpInfo info{
+      "Split", 2, 2, kMany, Trait::none, "Cuts into equal parts along an axis", 1, OpFamily::movement};
   std::int64_t num_splits = 1;
   template <class V>
   void visit(V& v) {
@@ -32,7 +35,8 @@ struct Split {
 /// VariadicSplit(x, axis, lengths) -> one part per length; one length may be -1 (what is left).
 struct VariadicSplit {
   static constexpr OpInfo info{
-      "VariadicSplit", 3, 3, kMany, Trait::none, "Cuts into parts of given lengths along an axis", 1};
+      "VariadicSplit",   3, 3, kMany, Trait::none, "Cuts into parts of given lengths along an axis", 1,
+      OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -41,9 +45,11 @@ struct VariadicSplit {
 /// Negative bounds count from the end, bounds beyond the ends are clamped; without axes the first ones are
 /// meant.
 struct Slice {
-  static constexpr OpInfo info{"Slice", 4, 5, 1, Trait::none, "Every step-th element between two bounds", 8};
+  static constexpr OpInfo info{
+      "Slice", 4, 5, 1, Trait::reads_part, "Every step-th element between two bounds", 8, OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const;
   Verdict permute(PermuteContext& c) const;
 };
 
@@ -52,7 +58,8 @@ struct Slice {
 /// dimension of 1; shrink_axis_mask 1: takes the element at begin, whatever begin_mask says, and drops the
 /// dimension; ellipsis_mask 1 (once): stands for all dimensions not spoken of.
 struct StridedSlice {
-  static constexpr OpInfo info{"StridedSlice", 3, 4, 1, Trait::none, "Slice with masks", 1};
+  static constexpr OpInfo info{"StridedSlice",    3, 4, 1, Trait::reads_part, "Slice with masks", 1,
+                               OpFamily::movement};
   Ints begin_mask{}, end_mask{}, new_axis_mask{}, shrink_axis_mask{}, ellipsis_mask{};
   template <class V>
   void visit(V& v) {
@@ -75,7 +82,8 @@ inline constexpr std::array enum_names<PadMode> = {std::string_view("constant"),
 /// Pad(x, pads_begin, pads_end, value?): one pad per axis, negative ones crop. value has x's type, 0 when
 /// absent.
 struct Pad {
-  static constexpr OpInfo info{"Pad", 3, 4, 1, Trait::none, "Extends (or crops) at the borders", 1};
+  static constexpr OpInfo info{
+      "Pad", 3, 4, 1, Trait::none, "Extends (or crops) at the borders", 1, OpFamily::movement};
   PadMode pad_mode = PadMode::constant;
   template <class V>
   void visit(V& v) {
@@ -88,7 +96,8 @@ struct Pad {
 
 /// Roll(x, shift, axes): element i moves to i + shift, around the end. Shifts of one axis add up.
 struct Roll {
-  static constexpr OpInfo info{"Roll", 3, 3, 1, Trait::none, "Moves elements along axes, around the end", 7};
+  static constexpr OpInfo info{
+      "Roll", 3, 3, 1, Trait::none, "Moves elements along axes, around the end", 7, OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;
@@ -98,7 +107,8 @@ struct Roll {
 /// reversed.
 struct ReverseSequence {
   static constexpr OpInfo info{
-      "ReverseSequence", 2, 2, 1, Trait::none, "Reverses sequences of several lengths", 1};
+      "ReverseSequence", 2, 2, 1, Trait::none, "Reverses sequences of several lengths", 1,
+      OpFamily::movement};
   std::int64_t batch_axis = 0;
   std::int64_t seq_axis = 1;
   template <class V>
@@ -112,7 +122,8 @@ struct ReverseSequence {
 
 /// Identity(x).
 struct Identity {
-  static constexpr OpInfo info{"Identity", 1, 1, 1, Trait::keeps_values, "The input itself", 16};
+  static constexpr OpInfo info{"Identity",     1, 1, 1, Trait::keeps_values, "The input itself", 16,
+                               OpFamily::shape};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;

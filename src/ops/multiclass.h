@@ -43,7 +43,8 @@ struct MulticlassNms : ClassSuppression {
                                3,
                                Trait::data_dependent,
                                "Keeps the best of overlapping boxes, class by class",
-                               8};
+                               8,
+                               OpFamily::detection};
   double iou_threshold = 0, nms_eta = 1;
   template <class V>
   void visit(V& v) {
@@ -69,7 +70,8 @@ struct MatrixNms : ClassSuppression {
                                3,
                                Trait::data_dependent,
                                "Lowers the scores of overlapping boxes, class by class",
-                               8};
+                               8,
+                               OpFamily::detection};
   DecayFunction decay_function = DecayFunction::linear;
   double gaussian_sigma = 2, post_threshold = 0;
   template <class V>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "graph/permute.h"
 #include "ops/axes.h"
 #include "ops/movement.h"
 #include "ops/strided.h"
@@ -139,5 +140,16 @@ void Roll::evaluate(EvalContext& c) const {
     for (std::int64_t o = 0; o < x[i]; ++o) from[i].push_back(floored_mod(o - moved[i], x[i]));
   gather_axes(c, from, nullptr);
 }
+
+Verdict Pad::permute(PermuteContext& c) const {
+  for (std::size_t i = 1; i < 3; ++i) {
+    const auto pads = c.node().ints(i);
+    if (!pads || pads->size() != c.rank()) return not_known("pads");
+    c.replace(i, c.per_axis(*pads));
+  }
+  return Verdict::yes();
+}
+
+Verdict Roll::permute(PermuteContext& c) const { return c.move_axes_input(2); }
 
 }  // namespace lamina

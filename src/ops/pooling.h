@@ -16,7 +16,8 @@ inline constexpr std::array enum_names<RoundingType> = {std::string_view("floor"
 /// flattened over the dims from `axis` on (storage_order 1: the spatial part column by column, as in ONNX).
 struct MaxPool : Window {
   static constexpr OpInfo info{
-      "MaxPool", 1, 1, 1, Trait::epilogue, "Maximum over windows, optionally with indices", 1};
+      "MaxPool",        1, 1, 1, Trait::epilogue, "Maximum over windows, optionally with indices", 1,
+      OpFamily::pooling};
   Ints kernel;
   RoundingType rounding_type = RoundingType::floor;
   ElementType index_element_type = ElementType::i64;
@@ -29,17 +30,19 @@ struct MaxPool : Window {
     v("rounding_type", rounding_type);
     v("index_element_type", index_element_type);
     v("axis", axis);
-    v("storage_order", storage_order);
+    v("storage_order", storage_order, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = c.out() * product_of(kernel)}; }
 };
 
 /// Mean of each window. Input: x. The divisor counts the positions inside the picture (exclude_pad) or inside
 /// the padded frame; a window with none gives 0. Means of integers are rounded to the nearest, halves to
 /// even.
 struct AvgPool : Window {
-  static constexpr OpInfo info{"AvgPool", 1, 1, 1, Trait::epilogue, "Mean over windows", 1};
+  static constexpr OpInfo info{"AvgPool",        1, 1, 1, Trait::epilogue, "Mean over windows", 1,
+                               OpFamily::pooling};
   Ints kernel;
   bool exclude_pad = false;
   RoundingType rounding_type = RoundingType::floor;
@@ -52,13 +55,15 @@ struct AvgPool : Window {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = c.out() * product_of(kernel)}; }
 };
 
 /// Inputs: x, sizes of the output's spatial dims. Window i of an axis covers floor(i*in/out) ..
 /// ceil((i+1)*in/out).
 struct AdaptiveAvgPool {
   static constexpr OpInfo info{
-      "AdaptiveAvgPool", 2, 2, 1, Trait::none, "Mean over windows that fit a given output size", 8};
+      "AdaptiveAvgPool", 2, 2, 1, Trait::none, "Mean over windows that fit a given output size", 8,
+      OpFamily::pooling};
   template <class V>
   void visit(V&) {}
   void infer(InferContext& c) const;
@@ -68,7 +73,8 @@ struct AdaptiveAvgPool {
 /// As AdaptiveAvgPool. Output 1: positions of the maxima, flattened over the spatial dims.
 struct AdaptiveMaxPool {
   static constexpr OpInfo info{
-      "AdaptiveMaxPool", 2, 2, 2, Trait::none, "Maximum over windows that fit a given output size", 8};
+      "AdaptiveMaxPool", 2, 2, 2, Trait::none, "Maximum over windows that fit a given output size", 8,
+      OpFamily::pooling};
   ElementType index_element_type = ElementType::i64;
   template <class V>
   void visit(V& v) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/axes.h"
 #include "ops/fake_quantize.h"
 #include "ops/operators.h"
@@ -203,6 +204,28 @@ void DynamicQuantize::evaluate(EvalContext& c) const {
   c.store(1, std::vector<float>{scale});
   c.store(2, std::vector<float>{zero});
 }
+
+namespace {
+
+/// Scale and zero point of Quantize and Dequantize: single numbers, lines along `axis`, or blocks.
+template <class T>
+Verdict move_parameters(PermuteContext& c, const T& op) {
+  const Shape& scale = c.node().shape(1);
+  if (op.block_size != 0) {
+    for (std::size_t i = 1; i < c.node().inputs(); ++i)
+      if (c.node().has(i))
+        if (auto v = c.follow(i); !v) return v;
+    return c.move_axis(op);
+  }
+  if (!scale.ranked()) return Verdict::no("the shape of its scale is not known");
+  const bool single = scale.rank() == 0 || scale[0].is(1);
+  return single ? Verdict::yes() : c.move_axis(op);
+}
+
+}  // namespace
+
+Verdict Quantize::permute(PermuteContext& c) const { return move_parameters(c, *this); }
+Verdict Dequantize::permute(PermuteContext& c) const { return move_parameters(c, *this); }
 
 void register_quantization(Registry& r) {
   r.add<DynamicQuantize>();

@@ -14,7 +14,8 @@ struct FakeQuantize {
                                1,
                                Trait::nary_elementwise,
                                "Rounds to evenly spaced levels between two bounds",
-                               1};
+                               1,
+                               OpFamily::quantization};
   std::int64_t levels = 256;
   template <class V>
   void visit(V& v) {
@@ -29,8 +30,14 @@ struct FakeQuantize {
 /// Scale and zero point have one element, or one per index of `axis`; with block_size > 0 they have x's rank
 /// and one element per block_size indices of `axis`. zero_point has the destination type.
 struct Quantize {
-  static constexpr OpInfo info{
-      "Quantize", 2, 3, 1, Trait::unary_elementwise, "Floats to integers by scale and zero point"};
+  static constexpr OpInfo info{"Quantize",
+                               2,
+                               3,
+                               1,
+                               Trait::unary_elementwise,
+                               "Floats to integers by scale and zero point",
+                               0,
+                               OpFamily::quantization};
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
   ElementType destination_type = ElementType::u8;
@@ -48,8 +55,14 @@ struct Quantize {
 /// Dequantize(x, scale, zero_point?): (x - zero_point) * scale in f32, given in the element type of scale.
 /// Shapes as for Quantize; zero_point has the type of x.
 struct Dequantize {
-  static constexpr OpInfo info{
-      "Dequantize", 2, 3, 1, Trait::unary_elementwise, "Integers to floats by scale and zero point"};
+  static constexpr OpInfo info{"Dequantize",
+                               2,
+                               3,
+                               1,
+                               Trait::unary_elementwise,
+                               "Integers to floats by scale and zero point",
+                               0,
+                               OpFamily::quantization};
   std::int64_t axis = 1;
   std::int64_t block_size = 0;
   template <class V>
@@ -65,7 +78,8 @@ struct Dequantize {
 /// DynamicQuantize(x) -> y u8, scale f32, zero_point u8: the range of x, widened to contain 0, on 0..255.
 struct DynamicQuantize {
   static constexpr OpInfo info{
-      "DynamicQuantize", 1, 1, 3, Trait::none, "Quantizes to u8 by the tensor's own range"};
+      "DynamicQuantize",     1, 1, 3, Trait::none, "Quantizes to u8 by the tensor's own range", 0,
+      OpFamily::quantization};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/scalar.h"
 #include "ops/shape_rules.h"
@@ -217,6 +218,19 @@ void LogSoftmax::evaluate(EvalContext& c) const {
                 });
   c.store(0, x);
 }
+
+Verdict Reduction::permute(PermuteContext& c) const {
+  if (auto v = c.move_axes_input(1); !v) return v;
+  if (keep_dims) return Verdict::yes();
+  std::vector<bool> dropped(c.rank(), false);
+  const auto axes = c.node().ints(1);
+  for (auto axis : *axes) dropped[normalize_axis(axis, c.rank(), "axes")] = true;
+  c.drop_axes(dropped);
+  return Verdict::yes();
+}
+
+Verdict Softmax::permute(PermuteContext& c) const { return c.move_axis(*this); }
+Verdict LogSoftmax::permute(PermuteContext& c) const { return c.move_axis(*this); }
 
 void register_reduction(Registry& r) {
   r.add<ReduceSum>();

@@ -15,12 +15,14 @@ struct Reduction {
   }
   void infer(InferContext& c) const;
   Verdict permute(PermuteContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = c.in(0)}; }
 };
 
-#define LAMINA_REDUCTION(Name, doc, opset)                                     \
-  struct Name : Reduction {                                                    \
-    static constexpr OpInfo info{#Name, 2, 2, 1, Trait::epilogue, doc, opset}; \
-    void evaluate(EvalContext& c) const;                                       \
+#define LAMINA_REDUCTION(Name, doc, opset)                                                               \
+  struct Name : Reduction {                                                                              \
+    static constexpr OpInfo info{#Name,       2, 2, 1, Trait::epilogue, doc, opset, OpFamily::reduction, \
+                                 "const axes"};                                                          \
+    void evaluate(EvalContext& c) const;                                                                 \
   };
 
 LAMINA_REDUCTION(ReduceSum, "Sum over axes", 1)
@@ -37,7 +39,8 @@ LAMINA_REDUCTION(ReduceLogicalOr, "Logical or over axes", 1)
 
 /// exp(x) / sum of exp(x) along one axis. Input: x.
 struct Softmax {
-  static constexpr OpInfo info{"Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis", 1};
+  static constexpr OpInfo info{
+      "Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis", 1, OpFamily::reduction};
   std::int64_t axis = 1;
   template <class V>
   void visit(V& v) {
@@ -45,12 +48,14 @@ struct Softmax {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = 4 * c.out()}; }
   Verdict permute(PermuteContext& c) const;
 };
 
 /// log(Softmax(x)). Input: x.
 struct LogSoftmax {
-  static constexpr OpInfo info{"LogSoftmax", 1, 1, 1, Trait::none, "Logarithm of Softmax", 5};
+  static constexpr OpInfo info{"LogSoftmax",       1, 1, 1, Trait::none, "Logarithm of Softmax", 5,
+                               OpFamily::reduction};
   std::int64_t axis = 1;
   template <class V>
   void visit(V& v) {
@@ -58,6 +63,7 @@ struct LogSoftmax {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = 4 * c.out()}; }
   Verdict permute(PermuteContext& c) const;
 };
 

@@ -54,7 +54,8 @@ inline constexpr std::array enum_names<NearestMode> = {
 /// zero; linear_onnx and cubic truncate.
 struct Interpolate {
   static constexpr OpInfo info{
-      "Interpolate", 2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic", 1};
+      "Interpolate",    2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic", 1,
+      OpFamily::pooling};
   InterpolateMode mode = InterpolateMode::nearest;
   ShapeCalculationMode shape_calculation_mode = ShapeCalculationMode::sizes;
   CoordinateMode coordinate_transformation_mode = CoordinateMode::half_pixel;
@@ -74,11 +75,12 @@ struct Interpolate {
     v("pads_begin", pads_begin);
     v("pads_end", pads_end);
     v("cube_coeff", cube_coeff);
-    v("exclude_outside", exclude_outside);
-    v("extrapolation_value", extrapolation_value);
+    v("exclude_outside", exclude_outside, Owner::lamina);
+    v("extrapolation_value", extrapolation_value, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = 4 * c.out()}; }
 };
 
 }  // namespace lamina

@@ -152,97 +152,98 @@ inline Real gelu_tanh(Real x) {
 
 // One line per operator. LAMINA_REAL: computed in double for every element type (integers are rounded);
 // LAMINA_BOTH: with an expression of its own for integers, Int and Uint.
-#define LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)     \
-  static constexpr std::string_view name = #NAME; \
-  static constexpr std::string_view doc = DOC;    \
-  static constexpr Trait traits = TRAITS;         \
+#define LAMINA_HEAD(NAME, SINCE, TAKES, TRAITS, DOC) \
+  static constexpr std::string_view name = #NAME;    \
+  static constexpr std::string_view doc = DOC;       \
+  static constexpr Trait traits = TRAITS;            \
+  static constexpr int since = SINCE;                \
   static constexpr Takes takes = Takes::TAKES;
-#define LAMINA_REAL(NAME, TAKES, TRAITS, DOC, REAL)                                   \
+#define LAMINA_REAL(NAME, SINCE, TAKES, TRAITS, DOC, REAL)                            \
   struct NAME {                                                                       \
-    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                                             \
+    LAMINA_HEAD(NAME, SINCE, TAKES, TRAITS, DOC)                                      \
     static Real real(Real x) { return REAL; }                                         \
     static Int integer(Int x) { return rounded<Int>(real(static_cast<Real>(x))); }    \
     static Uint integer(Uint x) { return rounded<Uint>(real(static_cast<Real>(x))); } \
   };
-#define LAMINA_BOTH(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)         \
+#define LAMINA_BOTH(NAME, SINCE, TAKES, TRAITS, DOC, REAL, INTEGER)  \
   struct NAME {                                                      \
-    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                            \
+    LAMINA_HEAD(NAME, SINCE, TAKES, TRAITS, DOC)                     \
     static Real real([[maybe_unused]] Real x) { return REAL; }       \
     static Int integer([[maybe_unused]] Int x) { return INTEGER; }   \
     static Uint integer([[maybe_unused]] Uint x) { return INTEGER; } \
   };
-#define LAMINA_BINARY(NAME, TAKES, TRAITS, DOC, REAL, INTEGER)                          \
+#define LAMINA_BINARY(NAME, SINCE, TAKES, TRAITS, DOC, REAL, INTEGER)                   \
   struct NAME {                                                                         \
-    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                                               \
+    LAMINA_HEAD(NAME, SINCE, TAKES, TRAITS, DOC)                                        \
     static constexpr bool compares = false;                                             \
     static Real real([[maybe_unused]] Real a, [[maybe_unused]] Real b) { return REAL; } \
     static Int integer(Int a, Int b) { return INTEGER; }                                \
     static Uint integer(Uint a, Uint b) { return INTEGER; }                             \
   };
-#define LAMINA_COMPARISON(NAME, TAKES, TRAITS, DOC, EXPRESSION) \
-  struct NAME {                                                 \
-    LAMINA_HEAD(NAME, TAKES, TRAITS, DOC)                       \
-    static constexpr bool compares = true;                      \
-    static Real real(Real a, Real b) { return EXPRESSION; }     \
-    static Int integer(Int a, Int b) { return EXPRESSION; }     \
-    static Uint integer(Uint a, Uint b) { return EXPRESSION; }  \
+#define LAMINA_COMPARISON(NAME, SINCE, TAKES, TRAITS, DOC, EXPRESSION) \
+  struct NAME {                                                        \
+    LAMINA_HEAD(NAME, SINCE, TAKES, TRAITS, DOC)                       \
+    static constexpr bool compares = true;                             \
+    static Real real(Real a, Real b) { return EXPRESSION; }            \
+    static Int integer(Int a, Int b) { return EXPRESSION; }            \
+    static Uint integer(Uint a, Uint b) { return EXPRESSION; }         \
   };
 
 // clang-format off
-LAMINA_BOTH(Abs, numbers, Trait::none, "|x|", std::fabs(x), magnitude(x))
-LAMINA_BOTH(Negative, numbers, Trait::none, "-x", -x, wrap_negate(x))
-LAMINA_BOTH(Sign, numbers, Trait::monotone, "-1, 0 or 1", std::isnan(x) ? x : Real((x > 0) - (x < 0)), sign(x))
-LAMINA_BOTH(Ceiling, numbers, Trait::monotone, "Smallest integer not below x", std::ceil(x), x)
-LAMINA_BOTH(Floor, numbers, Trait::monotone, "Largest integer not above x", std::floor(x), x)
-LAMINA_REAL(Acos, numbers, Trait::none, "Inverse cosine", std::acos(x))
-LAMINA_REAL(Acosh, numbers, Trait::none, "Inverse hyperbolic cosine", std::acosh(x))
-LAMINA_REAL(Asin, numbers, Trait::none, "Inverse sine", std::asin(x))
-LAMINA_REAL(Asinh, numbers, Trait::monotone, "Inverse hyperbolic sine", std::asinh(x))
-LAMINA_REAL(Atan, numbers, Trait::monotone, "Inverse tangent", std::atan(x))
-LAMINA_REAL(Atanh, numbers, Trait::none, "Inverse hyperbolic tangent", std::atanh(x))
-LAMINA_REAL(Cos, numbers, Trait::none, "Cosine", std::cos(x))
-LAMINA_REAL(Cosh, numbers, Trait::none, "Hyperbolic cosine", std::cosh(x))
-LAMINA_REAL(Erf, numbers, Trait::monotone, "Error function", std::erf(x))
-LAMINA_REAL(Exp, numbers, Trait::monotone, "e to the power of x", std::exp(x))
-LAMINA_REAL(Log, numbers, Trait::none, "Natural logarithm", std::log(x))
-LAMINA_REAL(Sin, numbers, Trait::none, "Sine", std::sin(x))
-LAMINA_REAL(Sinh, numbers, Trait::monotone, "Hyperbolic sine", std::sinh(x))
-LAMINA_REAL(Sqrt, numbers, Trait::none, "Square root", std::sqrt(x))
-LAMINA_REAL(Tan, numbers, Trait::none, "Tangent", std::tan(x))
-LAMINA_BOTH(LogicalNot, booleans, Trait::none, "True where x is false", Real(x == 0), x == 0)
-LAMINA_BOTH(BitwiseNot, integers, Trait::none, "Every bit flipped", kNoReal, ~x)
-LAMINA_BOTH(Relu, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, negative(x) ? 0 : x)
-LAMINA_REAL(Sigmoid, numbers, Trait::monotone, "1 / (1 + exp(-x))", sigmoid(x))
-LAMINA_REAL(Tanh, numbers, Trait::monotone, "Hyperbolic tangent", std::tanh(x))
-LAMINA_REAL(HSwish, floats, Trait::none, "x * min(max(x + 3, 0), 6) / 6", x * clamp(x + 3, 0, 6) / 6)
-LAMINA_REAL(HSigmoid, floats, Trait::monotone, "min(max(x + 3, 0), 6) / 6", clamp(x + 3, 0, 6) / 6)
-LAMINA_REAL(Mish, floats, Trait::none, "x * tanh(softplus(x))", x * std::tanh(softplus(x)))
-LAMINA_REAL(SoftPlus, floats, Trait::monotone, "log(1 + exp(x))", softplus(x))
-LAMINA_REAL(SoftSign, floats, Trait::monotone, "x / (1 + |x|)", x / (1 + std::fabs(x)))
+LAMINA_BOTH(Abs, 1, numbers, Trait::none, "|x|", std::fabs(x), magnitude(x))
+LAMINA_BOTH(Negative, 1, numbers, Trait::none, "-x", -x, wrap_negate(x))
+LAMINA_BOTH(Sign, 1, numbers, Trait::monotone, "-1, 0 or 1", std::isnan(x) ? x : Real((x > 0) - (x < 0)), sign(x))
+LAMINA_BOTH(Ceiling, 1, numbers, Trait::monotone, "Smallest integer not below x", std::ceil(x), x)
+LAMINA_BOTH(Floor, 1, numbers, Trait::monotone, "Largest integer not above x", std::floor(x), x)
+LAMINA_REAL(Acos, 1, numbers, Trait::none, "Inverse cosine", std::acos(x))
+LAMINA_REAL(Acosh, 4, numbers, Trait::none, "Inverse hyperbolic cosine", std::acosh(x))
+LAMINA_REAL(Asin, 1, numbers, Trait::none, "Inverse sine", std::asin(x))
+LAMINA_REAL(Asinh, 4, numbers, Trait::monotone, "Inverse hyperbolic sine", std::asinh(x))
+LAMINA_REAL(Atan, 1, numbers, Trait::monotone, "Inverse tangent", std::atan(x))
+LAMINA_REAL(Atanh, 4, numbers, Trait::none, "Inverse hyperbolic tangent", std::atanh(x))
+LAMINA_REAL(Cos, 1, numbers, Trait::none, "Cosine", std::cos(x))
+LAMINA_REAL(Cosh, 1, numbers, Trait::none, "Hyperbolic cosine", std::cosh(x))
+LAMINA_REAL(Erf, 1, numbers, Trait::monotone, "Error function", std::erf(x))
+LAMINA_REAL(Exp, 1, numbers, Trait::monotone, "e to the power of x", std::exp(x))
+LAMINA_REAL(Log, 1, numbers, Trait::none, "Natural logarithm", std::log(x))
+LAMINA_REAL(Sin, 1, numbers, Trait::none, "Sine", std::sin(x))
+LAMINA_REAL(Sinh, 1, numbers, Trait::monotone, "Hyperbolic sine", std::sinh(x))
+LAMINA_REAL(Sqrt, 1, numbers, Trait::none, "Square root", std::sqrt(x))
+LAMINA_REAL(Tan, 1, numbers, Trait::none, "Tangent", std::tan(x))
+LAMINA_BOTH(LogicalNot, 1, booleans, Trait::none, "True where x is false", Real(x == 0), x == 0)
+LAMINA_BOTH(BitwiseNot, 13, integers, Trait::none, "Every bit flipped", kNoReal, ~x)
+LAMINA_BOTH(Relu, 1, numbers, Trait::monotone, "max(x, 0)", x < 0 ? 0 : x, negative(x) ? 0 : x)
+LAMINA_REAL(Sigmoid, 1, numbers, Trait::monotone, "1 / (1 + exp(-x))", sigmoid(x))
+LAMINA_REAL(Tanh, 1, numbers, Trait::monotone, "Hyperbolic tangent", std::tanh(x))
+LAMINA_REAL(HSwish, 4, floats, Trait::none, "x * min(max(x + 3, 0), 6) / 6", x * clamp(x + 3, 0, 6) / 6)
+LAMINA_REAL(HSigmoid, 5, floats, Trait::monotone, "min(max(x + 3, 0), 6) / 6", clamp(x + 3, 0, 6) / 6)
+LAMINA_REAL(Mish, 4, floats, Trait::none, "x * tanh(softplus(x))", x * std::tanh(softplus(x)))
+LAMINA_REAL(SoftPlus, 4, floats, Trait::monotone, "log(1 + exp(x))", softplus(x))
+LAMINA_REAL(SoftSign, 9, floats, Trait::monotone, "x / (1 + |x|)", x / (1 + std::fabs(x)))
 
-LAMINA_BINARY(Add, numbers, Trait::commutative, "a + b", a + b, wrap_add(a, b))
-LAMINA_BINARY(Subtract, numbers, Trait::none, "a - b", a - b, wrap_sub(a, b))
-LAMINA_BINARY(Multiply, numbers, Trait::commutative, "a * b", a * b, wrap_mul(a, b))
-LAMINA_BINARY(Maximum, numbers, Trait::commutative, "The larger one; NaN when one is", maximum(a, b), a > b ? a : b)
-LAMINA_BINARY(Minimum, numbers, Trait::commutative, "The smaller one; NaN when one is", minimum(a, b), a < b ? a : b)
-LAMINA_BINARY(Power, numbers, Trait::none, "a to the power of b", std::pow(a, b), power(a, b))
-LAMINA_BINARY(Mod, numbers, Trait::none, "Remainder with the sign of a", std::fmod(a, b), truncated_mod(a, b))
-LAMINA_BINARY(FloorMod, numbers, Trait::none, "Remainder with the sign of b", floored_mod(a, b), floored_mod(a, b))
-LAMINA_BINARY(SquaredDifference, numbers, Trait::commutative, "(a - b)^2", (a - b) * (a - b), squared_difference(a, b))
-LAMINA_BINARY(LogicalAnd, booleans, Trait::commutative, "a and b", Real(a != 0 && b != 0), a != 0 && b != 0)
-LAMINA_BINARY(LogicalOr, booleans, Trait::commutative, "a or b", Real(a != 0 || b != 0), a != 0 || b != 0)
-LAMINA_BINARY(LogicalXor, booleans, Trait::commutative, "Exactly one of a and b", Real((a != 0) != (b != 0)), (a != 0) != (b != 0))
-LAMINA_BINARY(BitwiseAnd, integers, Trait::commutative, "Bits set in both", kNoReal, a & b)
-LAMINA_BINARY(BitwiseOr, integers, Trait::commutative, "Bits set in one or both", kNoReal, a | b)
-LAMINA_BINARY(BitwiseXor, integers, Trait::commutative, "Bits set in exactly one", kNoReal, a ^ b)
-LAMINA_BINARY(BitwiseLeftShift, integers, Trait::none, "a * 2^b, wrapped", kNoReal, shifted_left(a, b))
-LAMINA_BINARY(BitwiseRightShift, integers, Trait::none, "floor(a / 2^b)", kNoReal, shifted_right(a, b))
-LAMINA_COMPARISON(Equal, anything, Trait::commutative, "a == b", a == b)
-LAMINA_COMPARISON(NotEqual, anything, Trait::commutative, "a != b", a != b)
-LAMINA_COMPARISON(Less, anything, Trait::none, "a < b", a < b)
-LAMINA_COMPARISON(LessEqual, anything, Trait::none, "a <= b", a <= b)
-LAMINA_COMPARISON(Greater, anything, Trait::none, "a > b", a > b)
-LAMINA_COMPARISON(GreaterEqual, anything, Trait::none, "a >= b", a >= b)
+LAMINA_BINARY(Add, 1, numbers, Trait::commutative, "a + b", a + b, wrap_add(a, b))
+LAMINA_BINARY(Subtract, 1, numbers, Trait::none, "a - b", a - b, wrap_sub(a, b))
+LAMINA_BINARY(Multiply, 1, numbers, Trait::commutative, "a * b", a * b, wrap_mul(a, b))
+LAMINA_BINARY(Maximum, 1, numbers, Trait::commutative, "The larger one; NaN when one is", maximum(a, b), a > b ? a : b)
+LAMINA_BINARY(Minimum, 1, numbers, Trait::commutative, "The smaller one; NaN when one is", minimum(a, b), a < b ? a : b)
+LAMINA_BINARY(Power, 1, numbers, Trait::none, "a to the power of b", std::pow(a, b), power(a, b))
+LAMINA_BINARY(Mod, 1, numbers, Trait::none, "Remainder with the sign of a", std::fmod(a, b), truncated_mod(a, b))
+LAMINA_BINARY(FloorMod, 1, numbers, Trait::none, "Remainder with the sign of b", floored_mod(a, b), floored_mod(a, b))
+LAMINA_BINARY(SquaredDifference, 1, numbers, Trait::commutative, "(a - b)^2", (a - b) * (a - b), squared_difference(a, b))
+LAMINA_BINARY(LogicalAnd, 1, booleans, Trait::commutative, "a and b", Real(a != 0 && b != 0), a != 0 && b != 0)
+LAMINA_BINARY(LogicalOr, 1, booleans, Trait::commutative, "a or b", Real(a != 0 || b != 0), a != 0 || b != 0)
+LAMINA_BINARY(LogicalXor, 1, booleans, Trait::commutative, "Exactly one of a and b", Real((a != 0) != (b != 0)), (a != 0) != (b != 0))
+LAMINA_BINARY(BitwiseAnd, 13, integers, Trait::commutative, "Bits set in both", kNoReal, a & b)
+LAMINA_BINARY(BitwiseOr, 13, integers, Trait::commutative, "Bits set in one or both", kNoReal, a | b)
+LAMINA_BINARY(BitwiseXor, 13, integers, Trait::commutative, "Bits set in exactly one", kNoReal, a ^ b)
+LAMINA_BINARY(BitwiseLeftShift, 15, integers, Trait::none, "a * 2^b, wrapped", kNoReal, shifted_left(a, b))
+LAMINA_BINARY(BitwiseRightShift, 15, integers, Trait::none, "floor(a / 2^b)", kNoReal, shifted_right(a, b))
+LAMINA_COMPARISON(Equal, 1, anything, Trait::commutative, "a == b", a == b)
+LAMINA_COMPARISON(NotEqual, 1, anything, Trait::commutative, "a != b", a != b)
+LAMINA_COMPARISON(Less, 1, anything, Trait::none, "a < b", a < b)
+LAMINA_COMPARISON(LessEqual, 1, anything, Trait::none, "a <= b", a <= b)
+LAMINA_COMPARISON(Greater, 1, anything, Trait::none, "a > b", a > b)
+LAMINA_COMPARISON(GreaterEqual, 1, anything, Trait::none, "a >= b", a >= b)
 // clang-format on
 
 #undef LAMINA_HEAD
@@ -250,6 +251,11 @@ LAMINA_COMPARISON(GreaterEqual, anything, Trait::none, "a >= b", a >= b)
 #undef LAMINA_BOTH
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARISON
+
+// Of those that shapes are computed with: what they make of sizes (graph/shape_value.h).
+inline Dim of_sizes(Add, const Dim& a, const Dim& b) { return a + b; }
+inline Dim of_sizes(Subtract, const Dim& a, const Dim& b) { return a - b; }
+inline Dim of_sizes(Multiply, const Dim& a, const Dim& b) { return a * b; }
 
 }  // namespace scalar
 }  // namespace lamina

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "graph/op_model.h"
+#include "graph/permute.h"
+#include "graph/shape_value.h"
 #include "ops/axes.h"
 #include "ops/operators.h"
 #include "ops/strided.h"
@@ -308,6 +310,21 @@ void Tile::evaluate(EvalContext& c) const {
     strides.insert(strides.end(), {0, dense[i]});
   }
   copy_strided(c.out().raw(), walked, c.in(0).raw(), 0, strides, element_bytes(c.out_element(0)));
+}
+
+Verdict Tile::permute(PermuteContext& c) const {
+  auto repeats = c.node().ints(1);
+  if (!repeats) return not_known("repeats");
+  if (repeats->size() > c.rank()) return Verdict::no("it adds axes");
+  repeats->insert(repeats->begin(), c.rank() - repeats->size(), 1);
+  c.replace(1, c.per_axis(*repeats));
+  return Verdict::yes();
+}
+
+ShapeValue ShapeOf::shape_value(ShapeValueContext& c) const {
+  const auto& shape = c.shape(0);
+  if (!shape.ranked()) return std::nullopt;
+  return shape.dims();
 }
 
 void register_shaping(Registry& r) {

@@ -7,7 +7,8 @@ namespace lamina {
 /// Reshape(x, pattern): one -1 stands for what is left; with special_zero a 0 keeps x's size at that place.
 struct Reshape {
   static constexpr OpInfo info{
-      "Reshape", 2, 2, 1, Trait::keeps_values, "The same elements under another shape", 1};
+      "Reshape",       2,         2, 1, Trait::keeps_values, "The same elements under another shape", 1,
+      OpFamily::shape, "const to"};
   bool special_zero = false;
   template <class V>
   void visit(V& v) {
@@ -19,7 +20,8 @@ struct Reshape {
 
 /// Squeeze(x, axes?): without axes every dimension of 1 goes. allow_axis_skip leaves axes that are not 1.
 struct Squeeze {
-  static constexpr OpInfo info{"Squeeze", 1, 2, 1, Trait::keeps_values, "Removes dimensions of 1", 1};
+  static constexpr OpInfo info{
+      "Squeeze", 1, 2, 1, Trait::keeps_values, "Removes dimensions of 1", 1, OpFamily::shape, "const axes"};
   bool allow_axis_skip = false;
   template <class V>
   void visit(V& v) {
@@ -31,7 +33,8 @@ struct Squeeze {
 
 /// Unsqueeze(x, axes): axes count in the output's shape.
 struct Unsqueeze {
-  static constexpr OpInfo info{"Unsqueeze", 2, 2, 1, Trait::keeps_values, "Inserts dimensions of 1", 1};
+  static constexpr OpInfo info{
+      "Unsqueeze", 2, 2, 1, Trait::keeps_values, "Inserts dimensions of 1", 1, OpFamily::shape, "const axes"};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -39,7 +42,8 @@ struct Unsqueeze {
 /// Transpose(x, order?): output axis i is input axis order[i]; without an order (or with an empty one)
 /// reversed. Negative axes are refused, as ONNX and OpenVINO do.
 struct Transpose {
-  static constexpr OpInfo info{"Transpose", 1, 2, 1, Trait::none, "Permutes the axes", 1};
+  static constexpr OpInfo info{"Transpose",       1, 2, 1, Trait::keeps_elements, "Permutes the axes", 1,
+                               OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -50,7 +54,7 @@ Ints transpose_order(Ints given, std::size_t rank);
 
 /// ShapeOf(x): the sizes as a tensor of i64 or i32.
 struct ShapeOf {
-  static constexpr OpInfo info{"ShapeOf", 1, 1, 1, Trait::none, "The shape as a tensor", 1};
+  static constexpr OpInfo info{"ShapeOf", 1, 1, 1, Trait::none, "The shape as a tensor", 1, OpFamily::shape};
   ElementType output_type = ElementType::i64;
   template <class V>
   void visit(V& v) {
@@ -58,6 +62,7 @@ struct ShapeOf {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  std::optional<std::vector<Dim>> shape_value(ShapeValueContext& c) const;
 };
 
 enum class BroadcastMode : std::uint8_t { numpy, bidirectional, explicit_ };
@@ -68,7 +73,8 @@ inline constexpr std::array enum_names<BroadcastMode> = {
 /// Broadcast(x, target_shape, axes?): numpy: x grows to target; bidirectional: both grow; explicit: dimension
 /// i of x is dimension axes[i] of the output.
 struct Broadcast {
-  static constexpr OpInfo info{"Broadcast", 2, 3, 1, Trait::none, "Repeats along dimensions of 1", 1};
+  static constexpr OpInfo info{
+      "Broadcast", 2, 3, 1, Trait::none, "Repeats along dimensions of 1", 1, OpFamily::movement, "const to"};
   BroadcastMode mode = BroadcastMode::numpy;
   template <class V>
   void visit(V& v) {
@@ -80,7 +86,8 @@ struct Broadcast {
 
 /// Tile(x, repeats): the shorter of shape and repeats is extended by ones in front.
 struct Tile {
-  static constexpr OpInfo info{"Tile", 2, 2, 1, Trait::none, "Repeats the whole tensor along axes", 1};
+  static constexpr OpInfo info{
+      "Tile", 2, 2, 1, Trait::none, "Repeats the whole tensor along axes", 1, OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;
@@ -94,7 +101,8 @@ inline constexpr std::array enum_names<DepthMode> = {std::string_view("blocks_fi
 /// DepthToSpace(x [N, C * block_size^k, D1..Dk]) -> [N, C, D1 * block_size, ...]
 struct DepthToSpace {
   static constexpr OpInfo info{
-      "DepthToSpace", 1, 1, 1, Trait::none, "Moves channels into blocks of space", 1};
+      "DepthToSpace",    1, 1, 1, Trait::keeps_elements, "Moves channels into blocks of space", 1,
+      OpFamily::movement};
   DepthMode mode = DepthMode::blocks_first;
   std::int64_t block_size = 1;
   template <class V>
@@ -109,7 +117,8 @@ struct DepthToSpace {
 /// SpaceToDepth(x [N, C, D1 * block_size, ...]) -> [N, C * block_size^k, D1..Dk]
 struct SpaceToDepth {
   static constexpr OpInfo info{
-      "SpaceToDepth", 1, 1, 1, Trait::none, "Moves blocks of space into channels", 1};
+      "SpaceToDepth",    1, 1, 1, Trait::keeps_elements, "Moves blocks of space into channels", 1,
+      OpFamily::movement};
   DepthMode mode = DepthMode::blocks_first;
   std::int64_t block_size = 1;
   template <class V>
@@ -123,7 +132,9 @@ struct SpaceToDepth {
 
 /// ShuffleChannels(x): the axis as [group, size / group], transposed.
 struct ShuffleChannels {
-  static constexpr OpInfo info{"ShuffleChannels", 1, 1, 1, Trait::none, "Interleaves groups of channels", 1};
+  static constexpr OpInfo info{
+      "ShuffleChannels", 1, 1, 1, Trait::keeps_elements, "Interleaves groups of channels", 1,
+      OpFamily::movement};
   std::int64_t axis = 1;
   std::int64_t group = 1;
   template <class V>
@@ -139,7 +150,8 @@ struct ShuffleChannels {
 /// BatchToSpace(x, block_shape, crops_begin, crops_end): one element per axis, block_shape[0] is 1.
 struct BatchToSpace {
   static constexpr OpInfo info{
-      "BatchToSpace", 4, 4, 1, Trait::none, "Moves the batch into blocks of space, then crops", 2};
+      "BatchToSpace",    4, 4, 1, Trait::none, "Moves the batch into blocks of space, then crops", 2,
+      OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -147,7 +159,8 @@ struct BatchToSpace {
 /// SpaceToBatch(x, block_shape, pads_begin, pads_end): one element per axis, block_shape[0] is 1.
 struct SpaceToBatch {
   static constexpr OpInfo info{
-      "SpaceToBatch", 4, 4, 1, Trait::none, "Pads, then moves blocks of space into the batch", 2};
+      "SpaceToBatch",    4, 4, 1, Trait::none, "Pads, then moves blocks of space into the batch", 2,
+      OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

@@ -1,6 +1,8 @@
 /// Slice and StridedSlice of movement.h.
 #include <algorithm>
 
+#include "graph/permute.h"
+#include "graph/shape_value.h"
 #include "ops/axes.h"
 #include "ops/movement.h"
 #include "ops/slicing.h"
@@ -190,6 +192,25 @@ void StridedSlice::evaluate(EvalContext& c) const {
     }
   }
   copy_slice(c, first, count, step);
+}
+
+Verdict Slice::permute(PermuteContext& c) const {
+  if (c.node().has(4)) return c.move_axes_input(4);
+  const Shape& start = c.node().shape(1);
+  if (!start.known()) return not_known("axes");
+  Ints axes;
+  for (std::int64_t i = 0; i < start.count().size(); ++i) axes.push_back(c.axis(i));
+  c.replace(4, axes);
+  return Verdict::yes();
+}
+
+ShapeValue Slice::shape_value(ShapeValueContext& c) const {
+  const auto data = c.input(0);
+  if (!data || c.shape(0).rank() != 1) return std::nullopt;
+  const auto start = c.bound(1), stop = c.bound(2), step = c.bound(3);
+  if (!start || !stop || step != 1) return std::nullopt;
+  const auto range = slice_range(static_cast<std::int64_t>(data->size()), *start, *stop, 1);
+  return std::vector<Dim>(data->begin() + range.first, data->begin() + range.first + range.count);
 }
 
 }  // namespace lamina

@@ -15,8 +15,10 @@ inline constexpr std::array enum_names<TopKSort> = {std::string_view("none"), st
 /// The k largest or smallest along an axis; of equal values the one with the lower index is first. NaN is the
 /// largest. Inputs: x, k (one element). Outputs: values, indices.
 struct TopK {
-  static constexpr OpInfo info{
-      "TopK", 2, 2, 2, Trait::none, "The k largest or smallest elements along an axis", 1};
+  static constexpr OpInfo info{"TopK",      2,
+                               2,           2,
+                               Trait::none, "The k largest or smallest elements along an axis",
+                               1,           OpFamily::detection};
   std::int64_t axis = -1;
   TopKMode mode = TopKMode::max;
   TopKSort sort = TopKSort::value;
@@ -37,7 +39,8 @@ struct TopK {
 /// Indices of elements that are not 0, as [rank, count] in row-major order. Inputs: x.
 struct NonZero {
   static constexpr OpInfo info{
-      "NonZero", 1, 1, 1, Trait::data_dependent, "Indices of the elements that are not zero", 3};
+      "NonZero",          1, 1, 1, Trait::data_dependent, "Indices of the elements that are not zero", 3,
+      OpFamily::detection};
   ElementType output_type = ElementType::i64;
   template <class V>
   void visit(V& v) {
@@ -51,7 +54,8 @@ struct NonZero {
 /// optional). Outputs: values, index of each value's first occurrence, for each element (slice) the index of
 /// its value, counts.
 struct Unique {
-  static constexpr OpInfo info{"Unique", 1, 2, 4, Trait::data_dependent, "Distinct elements or slices", 10};
+  static constexpr OpInfo info{
+      "Unique", 1, 2, 4, Trait::data_dependent, "Distinct elements or slices", 10, OpFamily::detection};
   bool sorted = true;  ///< ascending, else in order of first occurrence
   ElementType index_element_type = ElementType::i64;
   ElementType count_element_type = ElementType::i64;
@@ -68,7 +72,8 @@ struct Unique {
 /// Where each value would be inserted into its row to keep it sorted. Inputs: sorted [..., n] (or [n]),
 /// values.
 struct SearchSorted {
-  static constexpr OpInfo info{"SearchSorted", 2, 2, 1, Trait::none, "Places of values in sorted rows", 15};
+  static constexpr OpInfo info{
+      "SearchSorted", 2, 2, 1, Trait::none, "Places of values in sorted rows", 15, OpFamily::detection};
   bool right_mode = false;  ///< after equal elements instead of before
   ElementType output_type = ElementType::i64;
   template <class V>
@@ -82,8 +87,10 @@ struct SearchSorted {
 
 /// The bucket of each element. Inputs: x, sorted boundaries [n].
 struct Bucketize {
-  static constexpr OpInfo info{
-      "Bucketize", 2, 2, 1, Trait::none, "The interval between sorted boundaries that holds a value", 3};
+  static constexpr OpInfo info{"Bucketize", 2,
+                               2,           1,
+                               Trait::none, "The interval between sorted boundaries that holds a value",
+                               3,           OpFamily::detection};
   ElementType output_type = ElementType::i64;
   bool with_right_bound = true;  ///< an interval includes its right boundary, else its left one
   template <class V>

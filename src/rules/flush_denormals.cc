@@ -2,17 +2,8 @@
 
 #include <algorithm>
 
-#include "ops/convolution.h"
-#include "ops/convolution_depthwise.h"
-#include "ops/matmul.h"
-
 namespace lamina {
 namespace {
-
-bool has_weights(const Op& op) {
-  return op.is<Convolution>() || op.is<ConvolutionBackpropData>() || op.is<MatMul>() ||
-         op.is<ConvolutionDepthwise>();
-}
 
 /// Some reader combines it with a tensor.
 bool is_operand(const Graph& graph, ValueId v) {
@@ -20,7 +11,7 @@ bool is_operand(const Graph& graph, ValueId v) {
   return std::any_of(uses.begin(), uses.end(), [&](const auto& use) {
     const Node& n = graph.node(use.node);
     return n.op.has(Trait::elementwise) ||
-           (n.op.has(Trait::epilogue) && !(has_weights(n.op) && use.input == 1));
+           (n.op.has(Trait::epilogue) && !(n.op.has(Trait::weights) && use.input == 1));
   });
 }
 

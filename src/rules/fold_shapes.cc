@@ -1,9 +1,6 @@
 /// Arithmetic on shapes that are known becomes constants.
 #include <algorithm>
 
-#include "ops/elementwise.h"
-#include "ops/gathering.h"
-#include "ops/movement.h"
 #include "ops/shaping.h"
 #include "rules/rules.h"
 #include "rules/support.h"
@@ -25,10 +22,7 @@ std::optional<Ints> known_value(const Graph& g, ValueId v) {
 }
 
 bool computes_known_sizes(const Graph& g, const Node& n) {
-  const bool kind = n.op.is<ShapeOf>() || n.op.is<Gather>() || n.op.is<Concat>() || n.op.is<Slice>() ||
-                    n.op.is<Add>() || n.op.is<Subtract>() || n.op.is<Multiply>() || n.op.is<Divide>() ||
-                    n.op.is<Convert>() || n.op.has(Trait::keeps_values);
-  return kind && n.outputs.size() == 1 && known_value(g, n.outputs[0]);
+  return n.outputs.size() == 1 && known_value(g, n.outputs[0]);
 }
 
 /// A constant pattern for a Reshape whose pattern is computed: 0 where the input's size stays in its place,

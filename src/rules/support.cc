@@ -27,10 +27,7 @@ bool is_host(const Node& n) {
          n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1);
 }
 
-bool moves_elements(const Node& n) {
-  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>() || n.op.is<Transpose>() ||
-         n.op.is<DepthToSpace>() || n.op.is<SpaceToDepth>() || n.op.is<ShuffleChannels>();
-}
+bool moves_elements(const Node& n) { return n.op.has(Trait::moves); }
 
 std::optional<double> uniform_value(const Graph& graph, ValueId value) {
   const auto* t = graph.constant(value);

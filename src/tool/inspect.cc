@@ -6,11 +6,10 @@
 
 #include "api/inside.h"
 #include "base/error.h"
+#include "graph/work.h"
 #include "ops/control.h"
-#include "tool/picture.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
-#include "tool/work.h"
 
 namespace lamina::tool {
 namespace {
@@ -25,8 +24,8 @@ struct Totals {
 
 /// Its multiply-adds are unknown when its shapes are.
 bool multiplies(const Op& op) {
-  const auto hue = hue_of(op);
-  return hue == Hue::convolution || hue == Hue::matmul || hue == Hue::recurrent;
+  const auto family = op.family();
+  return family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;
 }
 
 void add_graph(const Graph& g, Totals& t, std::set<const void*>& seen) {

@@ -17,7 +17,7 @@ struct Reach {
   bool compute = false;  ///< bound by arithmetic, else by memory
 };
 
-Reach reach_of(const Work& w, double microseconds, const MachineLimits& limits) {
+Reach reach_of(const NodeWork& w, double microseconds, const MachineLimits& limits) {
   const double seconds = microseconds * 1e-6, rate = limits.bandwidth_at(w.bytes);
   if (seconds <= 0 || rate <= 0 || limits.flops <= 0) return {};
   return {limits.least_seconds(w.flops(), w.bytes) / seconds, w.flops() / limits.flops > w.bytes / rate};
@@ -47,7 +47,7 @@ class Table {
          reach_text(reach_of(r.work, r.microseconds, limits_)));
   }
   void line(std::string_view name, std::string_view op, std::string_view kernel, std::string_view layout,
-            double us, const Work& w, const std::string& reach) const {
+            double us, const NodeWork& w, const std::string& reach) const {
     auto text = fmt::format("{} {} {} {} {:>10.1f} {:>5.1f}% {:>8} {:>7}  {}", padded(printable(name), 30),
                             padded(op, 24), padded(kernel, 30), padded(layout, 24), us,
                             whole_ > 0 ? 100 * us / whole_ : 0, us > 0 ? rate(w.flops() / us) : "",
@@ -85,7 +85,7 @@ struct KernelTotal {
   std::string kernel;
   std::size_t count = 0;
   double microseconds = 0, least = 0;
-  Work work;
+  NodeWork work;
 };
 
 std::vector<KernelTotal> totals_of(const std::vector<LayerRow>& rows, const MachineLimits& limits) {
@@ -125,7 +125,7 @@ void report_layers(const Common& c, const Profile& profile, const MachineLimits&
                    nlohmann::json& document) {
   const auto rows = rows_of(profile);
   double layers = 0;
-  Work all;
+  NodeWork all;
   document["layers"] = nlohmann::json::array();
   for (const auto& r : rows) {
     layers += r.microseconds;

@@ -51,8 +51,8 @@ std::string from_to(std::string_view from, std::string_view to) {
 }
 
 /// Of a copy between layouts nothing is computed, all is moved.
-Work moved(const Plan& plan, const PlanStep& step) {
-  Work w;
+NodeWork moved(const Plan& plan, const PlanStep& step) {
+  NodeWork w;
   for (const auto* list : {&step.in, &step.out})
     for (const auto t : *list)
       if (t != kNoTensor) w.bytes += static_cast<double>(plan.tensors[t].bytes);

@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "exec/runner.h"
+#include "graph/work.h"
 #include "lamina/model.h"
-#include "tool/work.h"
 
 namespace lamina::tool {
 
@@ -41,7 +41,7 @@ struct LayerRow {
   std::string layout;     ///< "channels_last", "plain -> channels_last"
   std::string precision;  ///< "f32", "u8 -> f32"
   double microseconds = 0;
-  Work work;
+  NodeWork work;
 };
 
 LayerRow row_of(const Plan& plan, const PlanStep& step);

@@ -10,27 +10,10 @@
 
 namespace lamina::tool {
 
-/// What a node does, in broad terms: a colour each.
-enum class Hue : std::uint8_t {
-  port,  ///< input or output of the model
-  convolution,
-  matmul,
-  activation,
-  arithmetic,
-  normalization,
-  pooling,
-  reduction,
-  movement,
-  shape,
-  quantization,
-  recurrent,
-  detection,
-  control,
-  layout,  ///< reorders and copies of the plan
-  unknown,
-  other
-};
-Hue hue_of(const Op& op);
+/// A colour for each family of operators, and for what is none.
+using Hue = OpFamily;
+inline constexpr Hue kPort{0};                                    ///< input or output of the model
+inline constexpr Hue kLayout{std::uint8_t(OpFamily::other) + 1};  ///< reorders and copies of the plan
 std::string_view name_of(Hue hue);
 std::string_view colour_of(Hue hue);
 

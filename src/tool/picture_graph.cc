@@ -93,11 +93,10 @@ bool is_dull(const NamedAttribute& a) {
 
 /// Role of a constant input: "weights", "bias", ...
 std::string_view role(const Node& n, std::size_t input) {
-  if (n.op.is<MatMul>()) return input == 2 ? "bias " : "weights ";
-  const auto name = n.op.name();
-  if (name == "Reshape" || name == "Broadcast") return "to ";
-  if (name.starts_with("Reduce") || name == "Squeeze" || name == "Unsqueeze") return "axes ";
-  return "const ";
+  auto words = n.op.info().roles;
+  for (std::size_t i = 0; i < input && !words.empty(); ++i)
+    words.remove_prefix(std::min(words.size(), words.find(' ')) + (words.find(' ') != words.npos));
+  return words.empty() ? "const" : words.substr(0, words.find(' '));
 }
 
 /// Attributes that differ from the default, and small constants that are read.
@@ -125,7 +124,7 @@ std::vector<std::string> attribute_words(const Graph& g, const Node& n) {
   for (std::size_t i = 0; i < base_inputs(n); ++i)
     if (const auto* t = n.inputs[i].valid() ? g.constant(n.inputs[i]) : nullptr;
         t && is_number(t->element_type()))
-      out.push_back(fmt::format("{}{}", role(n, i), short_value(*t)));
+      out.push_back(fmt::format("{} {}", role(n, i), short_value(*t)));
   return out;
 }
 
@@ -245,7 +244,7 @@ class Maker {
   static PictureNode port(const char* what, const std::string& name, const TensorType& type) {
     PictureNode n;
     n.form = PictureNode::Form::pill;
-    n.hue = Hue::port;
+    n.hue = kPort;
     n.title = name;
     n.tooltip = fmt::format("{} \"{}\" {}", what, name, to_string(type));
     return n;
@@ -280,7 +279,7 @@ std::string short_type(const TensorType& type) {
 PictureNode picture_of(const Graph& g, NodeId id) {
   const auto& n = g.node(id);
   PictureNode p;
-  p.hue = hue_of(n.op);
+  p.hue = n.op.family();
   p.title = n.op.name();
   p.name = n.name.empty() && !n.outputs.empty() ? g.value(n.outputs[0]).name : n.name;
   p.lines = attribute_words(g, n);

@@ -57,7 +57,7 @@ class Maker {
   static PictureNode pill(const std::string& name, const TensorType& type) {
     PictureNode n;
     n.form = PictureNode::Form::pill;
-    n.hue = Hue::port;
+    n.hue = kPort;
     n.title = name;
     n.tooltip = fmt::format("\"{}\" {}", name, to_string(type));
     return n;
@@ -138,7 +138,7 @@ class Maker {
       n.rows.push_back(fmt::format("{} {}", row.precision, row.layout));
     } else {
       n.form = PictureNode::Form::small;
-      n.hue = Hue::layout;
+      n.hue = kLayout;
       n.title = step.kind == PlanStep::Kind::copy ? "copy" : row.layout;
       n.name = step.name;
       n.tooltip = fmt::format("{} of \"{}\"", step.label, step.name);

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "graph/text.h"
+#include "graph/work.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tool/graph_draw.h"
-#include "tool/work.h"
 
 namespace lamina::tool {
 namespace {

@@ -13,6 +13,7 @@ namespace {
 struct FurtherLayer {
   std::string_view name;
   int opset;
+  bool adopted = false;  ///< old files call it an extension or experimental
 };
 constexpr std::array kFurther = {FurtherLayer{"Col2Im", 15},
                                  FurtherLayer{"Const", 1},
@@ -21,8 +22,8 @@ constexpr std::array kFurther = {FurtherLayer{"Col2Im", 15},
                                  FurtherLayer{"EmbeddingBagPacked", 15},
                                  FurtherLayer{"EmbeddingBagPackedSum", 3},
                                  FurtherLayer{"EmbeddingSegmentsSum", 3},
-                                 FurtherLayer{"ExperimentalDetectronPriorGridGenerator", 6},
-                                 FurtherLayer{"ExperimentalDetectronTopKROIs", 6},
+                                 FurtherLayer{"ExperimentalDetectronPriorGridGenerator", 6, true},
+                                 FurtherLayer{"ExperimentalDetectronTopKROIs", 6, true},
                                  FurtherLayer{"GroupConvolution", 1},
                                  FurtherLayer{"GroupConvolutionBackpropData", 1},
                                  FurtherLayer{"I420toBGR", 8},
@@ -34,12 +35,6 @@ constexpr std::array kFurther = {FurtherLayer{"Col2Im", 15},
                                  FurtherLayer{"Reverse", 1},
                                  FurtherLayer{"TensorIterator", 1},
                                  FurtherLayer{"Xor", 1}};
-
-/// Marked `extension` or `experimental`, but of the ordinary sets.
-bool is_adopted(const std::string& type) {
-  return type == "grucell" || type == "rnncell" || type == "proposal" ||
-         type.starts_with("experimentaldetectron");
-}
 
 /// PaddlePaddle's broadcasting lays input 1 along the axes of input 0 from `axis` on, without its trailing
 /// ones.
@@ -83,9 +78,10 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
   static const auto all = [] {
     std::map<std::string, LayerType, std::less<>> out;
     for (const auto& name : operators().names())
-      if (const int opset = operators().find(name)->info().opset; opset != 0)
-        out.emplace(lower(name), LayerType{name, opset});
-    for (const auto& [name, opset] : kFurther) out.emplace(lower(name), LayerType{std::string(name), opset});
+      if (const auto& info = operators().find(name)->info(); info.opset != 0)
+        out.emplace(lower(name), LayerType{name, info.opset, has(info.traits, Trait::adopted)});
+    for (const auto& [name, opset, adopted] : kFurther)
+      out.emplace(lower(name), LayerType{std::string(name), opset, adopted});
     return out;
   }();
   return all;
@@ -95,7 +91,7 @@ void convert(LayerContext& c) {
   const Layer& layer = c.layer();
   const std::string type = lower(layer.type);
   const auto known = layer_types().find(type);
-  if (layer.opset == 0 && !is_adopted(type))
+  if (layer.opset == 0 && !(known != layer_types().end() && known->second.adopted))
     throw NotSupported{fmt::format("version \"{}\"", layer.version.substr(0, 80))};
   if (layer.opset > kNewestOpset)
     throw NotSupported{fmt::format("opset{}, known are 1 to {}", layer.opset, kNewestOpset)};

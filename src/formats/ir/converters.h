@@ -14,6 +14,7 @@ using Converter = void (*)(LayerContext&);
 struct LayerType {
   std::string name;
   int opset = 1;
+  bool adopted = false;  ///< old files call it an extension or experimental
 };
 constexpr int kNewestOpset = 16;
 /// All that are read, by the name in lower case: files do not agree on case.

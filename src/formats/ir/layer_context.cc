@@ -1,7 +1,6 @@
 #include "formats/ir/layer_context.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -11,10 +10,6 @@
 
 namespace lamina::ir {
 namespace {
-
-/// Attributes of lamina's own operators that IR does not have.
-constexpr std::array<std::string_view, 4> kOwn = {"groups", "storage_order", "exclude_outside",
-                                                  "extrapolation_value"};
 
 bool contains(std::initializer_list<std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -143,7 +138,7 @@ Op LayerContext::op(std::string_view name, const std::vector<NamedAttribute>& al
   };
   for (NamedAttribute& attribute : made->attributes()) {
     const auto given = layer_.data.attribute(attribute.name.c_str());
-    if (!given || std::find(kOwn.begin(), kOwn.end(), attribute.name) != kOwn.end()) continue;
+    if (!given || attribute.owner == Owner::lamina) continue;
     attribute.value = parse_like(attribute, given.value());
     check_range(attribute.name, attribute.value);
     if (auto* type = std::get_if<ElementType>(&attribute.value)) *type = builder_.reading().widened(*type);

@@ -9,11 +9,6 @@
 #include "ops/gathering.h"
 #include "ops/movement.h"
 
-namespace lamina {
-std::optional<std::vector<Dim>> dims_of_value(const Graph& graph,
-                                              ValueId value);  // src/graph/shape_values.cc
-}
-
 namespace lamina::onnx {
 namespace {
 
