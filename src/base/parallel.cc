@@ -32,25 +32,35 @@ Share take(Share& share, std::int64_t grain) {
   }
 }
 
-}  // namespace
-
-void run_in_slots(const Division& d, PieceBody body) {
-  if (d.units <= 0) return;
-  const auto slots = std::min<std::int64_t>({d.slots, threads_here(), kMostThreads});
-  if (slots <= 1) return body(0, d.units, 0);
-  Share shares[kMostThreads];  // those that are not used stay untouched
+/// `kMost`: slots for which there is memory on the stack.
+template <std::int64_t kMost>
+void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
+  Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   tbb::parallel_for(
       std::int64_t{0}, slots,
-      [&](std::int64_t slot) {
-        for (std::int64_t i = 0; i < slots; ++i)
-          for (auto& share = shares[(slot + i) % slots];;) {
+      [&](std::int64_t index) {
+        // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
+        // little scratch memory even when no other thread comes in time.
+        const auto slot = slots - 1 - index;
+        // The own share, then some others': to look at all of them would take long where there are many.
+        for (std::int64_t i = 0; i < slots; i = std::max<std::int64_t>(1, 2 * i))
+          for (auto& share = shares[(index + i) % slots];;) {
             const auto piece = take(share, d.grain);
             if (piece.next == piece.end) break;
             body(piece.next, piece.end, slot);
           }
       },
       tbb::static_partitioner());
+}
+
+}  // namespace
+
+void run_in_slots(const Division& d, PieceBody body) {
+  const auto slots = std::min<std::int64_t>({d.slots, d.units, threads_here(), kMostThreads});
+  if (slots > 64) return run_shares<kMostThreads>(d, slots, body);
+  if (slots > 1) return run_shares<64>(d, slots, body);
+  if (d.units > 0) body(0, d.units, 0);
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {

@@ -37,7 +37,7 @@ void run_in_slots(const Division& division, PieceBody body);
 
 /// Calls body(begin, end[, slot]) on pieces that cover all units, in parallel. Each thread begins with its
 /// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
-/// by piece, and then pieces of shares that others have not finished. Pieces of one slot (0 <= slot <
+/// by piece, and then pieces of what some others have not finished. Pieces of one slot (0 <= slot <
 /// division.slots) run one after the other. A loop of one slot is one piece, in the calling thread, without
 /// waking others. Exceptions of the body reach the caller.
 template <class F>

@@ -116,10 +116,11 @@ TEST(Divide, EachUnitIsDoneOnceWithASlotOfItsOwn) {
 TEST(Divide, WhoIsDoneTakesFromOthers) {
   tbb::task_arena two(2);
   two.execute([] {
-    std::atomic<std::int64_t> by_caller = 0, by_others = 0;
+    std::atomic<std::int64_t> by_caller = 0, by_others = 0, first_slot = -1;
     const auto caller = std::this_thread::get_id();
-    parallel_for(divide_work(64, 50, 2), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(divide_work(64, 50, 2), [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       const bool here = std::this_thread::get_id() == caller;
+      if (here && begin == 0) first_slot = slot;
       (here ? by_caller : by_others) += end - begin;
       // A core that is asleep most of the time.
       if (!here) std::this_thread::sleep_for(std::chrono::milliseconds(20 * (end - begin)));
@@ -127,6 +128,7 @@ TEST(Divide, WhoIsDoneTakesFromOthers) {
     });
     EXPECT_EQ(by_caller + by_others, 64);
     EXPECT_GT(by_caller, 40);
+    EXPECT_TRUE(first_slot == 1 || first_slot == -1);  // the last one, unless another took the first piece
   });
 }
 
