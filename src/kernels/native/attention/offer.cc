@@ -101,6 +101,15 @@ double blocks_us(const Machine& machine, const Heads& c) {
          cost_of(machine, Family::vector_math, scores / kNearSoftmax);
 }
 
+/// Rows of a block: their scores stay in the cache, and there are blocks for all threads.
+std::int64_t rows_of_block(const Machine& machine, const Heads& c) {
+  const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(machine.isa())).rows[2];
+  const auto most = std::max(least, kBlockFloats / c.columns), rows = c.batch.count() * c.rows;
+  const double work = static_cast<double>(rows * c.columns) * static_cast<double>(c.size + c.width);
+  const auto wanted = units_wanted(cost_of(machine, Family::native_gemm, work), threads_here());
+  return std::clamp(ceil_div(rows, wanted), least, most);
+}
+
 Heads code_of(const NodeView& v) {
   Heads c;
   const auto q = v.dims(0), k = v.dims(1), values = v.dims(2);
@@ -118,9 +127,7 @@ Heads code_of(const NodeView& v) {
   for (std::size_t i = 0; i < rank; ++i)
     c.batch.add(batch[i], {q_strides[i], k_strides[i], v_strides[i], c.mask.strides[i]});
 
-  const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(v.machine().isa())).rows[2];
-  const auto most = std::max(least, kBlockFloats / c.columns);
-  c.parts = even_parts(c.rows, most);
+  c.parts = even_parts(c.rows, rows_of_block(v.machine(), c));
   const auto rest = c.rows - (c.parts.number - 1) * c.parts.size;
   for (const auto rows : {c.parts.size, rest}) {
     Block b{rows, product(v.machine(), rows, c.size, c.columns),

@@ -22,6 +22,7 @@ using binary::Packing;
 using binary::Panel;
 
 constexpr std::int64_t kMostTogether = 60;  ///< points of a task
+constexpr double kTaskMicroseconds = 8;     ///< of a task, where nothing else asks for less
 
 struct Binary : Packing, Frame {
   Tensor limit{};           ///< differences with which signs change
@@ -40,15 +41,18 @@ double microseconds(const Machine& machine, const Binary& b) {
 void divide(const Machine& machine, Binary& b) {
   const auto& g = b.g;
   const double total = microseconds(machine, b), points = static_cast<double>(g.images * g.out_points());
-  const auto points_of_task = static_cast<std::int64_t>(2 * kWorthAThread * points / total);
+  const auto wanted = units_wanted(total, threads_here());
+  const bool by_panels = b.epilogue.registers_only();  // stages want whole points
+  const double task_us =
+      by_panels ? kTaskMicroseconds : std::min(kTaskMicroseconds, total / static_cast<double>(wanted));
+  const auto points_of_task = static_cast<std::int64_t>(task_us * points / total);
   const auto most = b.out.booleans && !b.thresholds
                         ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
                         : kMostTogether;  // sums are in a cache until they are booleans
   b.chunks = even_parts(g.out_points(), std::clamp<std::int64_t>(points_of_task, 1, most));
-  const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number,
-             wanted = units_wanted(total, threads_here());
+  const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number;
   b.parts.size = panels;
-  if (b.epilogue.registers_only() && have < wanted) b.parts = even_parts(panels, panels * have / wanted);
+  if (by_panels && have < wanted) b.parts = even_parts(panels, panels * have / wanted);
   b.tasks = divided_here(have * b.parts.number, total);
 }
 

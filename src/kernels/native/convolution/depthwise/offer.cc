@@ -43,6 +43,9 @@ double microseconds(const Machine& machine, const Geometry& g) {
   return cost_of(machine, Family::native_depthwise, multiply_adds(g), bytes);
 }
 
+/// Of a task, where nothing else asks for less.
+constexpr double kTaskMicroseconds = 40;
+
 /// Cuts the work: bands of lines whose input stays in L2, then vectors of channels.
 void divide(const Machine& machine, Depthwise& d) {
   const auto& g = d.g;
@@ -50,12 +53,16 @@ void divide(const Machine& machine, Depthwise& d) {
   const std::int64_t line_bytes = 4 * g.in[2] * g.outputs * g.stride[1];
   const auto by_cache = std::max<std::int64_t>(
       4, static_cast<std::int64_t>(machine.l2 / 8 * 3) / std::max<std::int64_t>(1, line_bytes));
+  const auto wanted = units_wanted(total, threads_here());
+  // Small pictures of many channels: lines share input, channels do not. But stages want whole points.
+  const bool by_channels = d.epilogue.registers_only();
+  const double task_us =
+      by_channels ? kTaskMicroseconds : std::min(kTaskMicroseconds, total / static_cast<double>(wanted));
   d.bands = even_parts(
-      g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(40 / line_us) / 2 * 2, 2, by_cache));
-  // Small pictures of many channels: lines share input, channels do not.
+      g.out[1], std::clamp<std::int64_t>(static_cast<std::int64_t>(task_us / line_us) / 2 * 2, 2, by_cache));
   d.parts.size = d.vectors;
-  const auto have = g.images * d.bands.number, wanted = units_wanted(total, threads_here());
-  if (d.epilogue.registers_only() && have < wanted) {
+  const auto have = g.images * d.bands.number;
+  if (by_channels && have < wanted) {
     d.parts = even_parts(d.vectors, d.vectors * have / wanted);
     // Vectors that overlap stay in one task.
     if (d.parts.number > 1 && d.vectors - (d.parts.number - 1) * d.parts.size == 1) --d.parts.number;
