@@ -1,0 +1,13 @@
+#pragma once
+/// Where the tensors of a plan lie whose steps are in order.
+#include "plan/steps.h"
+
+namespace lamina {
+
+/// Lets outputs take the memory of inputs that nothing reads afterwards, where the offers allow it.
+void overwrite_inputs(Plan& plan, const std::vector<KernelStep>& kernels);
+
+/// Offsets in the arena, scratch memory behind all tensors.
+void place_tensors(Plan& plan);
+
+}  // namespace lamina
