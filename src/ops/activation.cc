@@ -5,7 +5,8 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "ops/operators.h"
-#include "ops/strided.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -104,7 +105,7 @@ void PRelu::infer(InferContext& c) const {
             "slope is {}, wanted {} like the input", name_of(b), name_of(a));
   const Shape placed = prelu_slope_shape(c.shape(0), c.shape(1));
   if (placed.ranked() && !placed.same(c.shape(1))) return;  // along axis 1
-  if (placed.ranked()) require_broadcasts_to(c, 1, c.shape(0));
+  if (placed.ranked()) require_broadcast(c, 1, c.shape(0), "slope");
 }
 
 void PRelu::evaluate(EvalContext& c) const {

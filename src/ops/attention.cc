@@ -7,7 +7,8 @@
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/product.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -134,24 +135,23 @@ void ScaledDotProductAttention::evaluate(EvalContext& c) const {
   }
   std::vector<double> y(c.out().size());
   const Pieces pieces(a.rows, kTileRows);
-  parallel_for(
-      count_of(batch, 0, batch.size()) * pieces.number, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto task = begin; task < end; ++task) {
-          const auto b = task / pieces.number, first = pieces.begin(task % pieces.number),
-                     last = pieces.end(task % pieces.number);
-          std::vector<double> weights(static_cast<std::size_t>((last - first) * a.columns));
-          a.weights(b, first, last, weights);
-          a.softmax(weights);
-          const double* value = a.v.data() + a.v_matrix[static_cast<std::size_t>(b)] * a.columns * a.width;
-          for (auto l = first; l < last; ++l) {
-            double* __restrict to = y.data() + (b * a.rows + l) * a.width;
-            for (std::int64_t s = 0; s < a.columns; ++s) {
-              const double w = weights[static_cast<std::size_t>((l - first) * a.columns + s)];
-              for (std::int64_t i = 0; i < a.width; ++i) to[i] += w * value[s * a.width + i];
-            }
-          }
+  parallel_for(volume(batch, 0, batch.size()) * pieces.number, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto task = begin; task < end; ++task) {
+      const auto b = task / pieces.number, first = pieces.begin(task % pieces.number),
+                 last = pieces.end(task % pieces.number);
+      std::vector<double> weights(static_cast<std::size_t>((last - first) * a.columns));
+      a.weights(b, first, last, weights);
+      a.softmax(weights);
+      const double* value = a.v.data() + a.v_matrix[static_cast<std::size_t>(b)] * a.columns * a.width;
+      for (auto l = first; l < last; ++l) {
+        double* __restrict to = y.data() + (b * a.rows + l) * a.width;
+        for (std::int64_t s = 0; s < a.columns; ++s) {
+          const double w = weights[static_cast<std::size_t>((l - first) * a.columns + s)];
+          for (std::int64_t i = 0; i < a.width; ++i) to[i] += w * value[s * a.width + i];
         }
-      });
+      }
+    }
+  });
   c.store(0, y);
 }
 

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "graph/permute.h"
-#include "ops/axes.h"
 #include "ops/operators.h"
+#include "ops/require.h"
 #include "ops/shaping.h"
-#include "ops/strided.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -119,7 +119,7 @@ void SpaceToDepth::evaluate(EvalContext& c) const {
 void ShuffleChannels::infer(InferContext& c) const {
   c.require(group >= 1, "group is {}, wanted 1 or more", group);
   const Shape& x = c.shape(0);
-  if (x.ranked()) divided(c, x[checked_axis(c, axis, x.rank())], group, "the shuffled dimension");
+  if (x.ranked()) divided(c, x[normalize_axis(axis, x.rank(), "axis")], group, "the shuffled dimension");
   c.set(0, c.type(0));
 }
 

@@ -1,6 +1,6 @@
 #include "ops/bodies.h"
 
-#include "ops/access.h"
+#include "ops/require.h"
 
 namespace lamina::control {
 
@@ -64,7 +64,7 @@ void require_condition(const InferContext& c, std::size_t i) {
   const auto e = c.element(i);
   c.require(e == ElementType::boolean || e == ElementType::undefined || is_integer(e),
             "the condition has type {}, wanted boolean", name_of(e));
-  access::require_one_element(c, i, "the condition");
+  require_one_element(c, i, "the condition");
 }
 
 bool is_true(const Tensor& t) {

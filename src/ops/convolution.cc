@@ -2,7 +2,7 @@
 
 #include "graph/op_model.h"
 #include "ops/operators.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
 
 namespace lamina {
 namespace {

@@ -5,7 +5,7 @@
 #include "graph/op_model.h"
 #include "ops/bodies.h"
 #include "ops/operators.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
 
 namespace lamina {
 namespace {

@@ -6,11 +6,10 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "ops/access.h"
+#include "ops/require.h"
 
 namespace lamina {
 
-using namespace access;
 
 void CTCLoss::infer(InferContext& c) const {
   require_rank(c, 0, 3, "logits");

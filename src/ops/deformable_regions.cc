@@ -1,12 +1,11 @@
 /// DeformablePSROIPooling, in f32 as to places.
 #include "base/parallel.h"
-#include "ops/access.h"
 #include "ops/detection.h"
 #include "ops/region_samples.h"
+#include "ops/require.h"
 
 namespace lamina {
 
-using namespace access;
 using namespace regions;
 
 void DeformablePSROIPooling::infer(InferContext& c) const {

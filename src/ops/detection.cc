@@ -5,15 +5,14 @@
 #include <cstring>
 
 #include "graph/op_model.h"
-#include "ops/access.h"
 #include "ops/ctc_loss.h"
 #include "ops/detectron.h"
 #include "ops/multiclass.h"
 #include "ops/operators.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

@@ -2,13 +2,12 @@
 #include "ops/detectron.h"
 
 #include "base/parallel.h"
-#include "ops/access.h"
+#include "ops/require.h"
 #include "ops/decoded_boxes.h"
 #include "ops/region_samples.h"
 
 namespace lamina {
 
-using namespace access;
 using namespace boxes;
 
 void ExperimentalDetectronDetectionOutput::infer(InferContext& c) const {

@@ -1,12 +1,9 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/access.h"
 #include "ops/matmul.h"
 
 namespace lamina {
-
-using namespace access;
 
 void Determinant::infer(InferContext& c) const {
   c.require(is_float(c.element(0)) || c.element(0) == ElementType::undefined, "x is of {}, wanted floats",

@@ -3,12 +3,10 @@
 #include <map>
 
 #include "base/parallel.h"
-#include "ops/access.h"
 #include "ops/generation.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 
@@ -134,55 +132,39 @@ struct Operand {
 /// Stride of each label in a row-major operand; repeated letters add up (a diagonal), size 1 does not move.
 std::map<int, std::int64_t> label_strides(const Labels& labels, const Dims& dims) {
   std::map<int, std::int64_t> out;
-  const auto strides = strides_of(dims);
+  const auto strides = dense_strides(dims);
   for (std::size_t a = 0; a < labels.size(); ++a) out[labels[a]] += dims[a] == 1 ? 0 : strides[a];
   return out;
 }
-
-/// Axes of a loop with the step of each of two operands.
-struct Axes {
-  Dims sizes;
-  std::vector<std::array<std::int64_t, 2>> steps;
-  void add(std::int64_t size, std::int64_t a, std::int64_t b) {
-    sizes.push_back(size);
-    steps.push_back({a, b});
-  }
-  /// Offsets of every position, row-major.
-  std::vector<std::array<std::int64_t, 2>> offsets() const {
-    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return {};  // however many the others make
-    std::vector<std::array<std::int64_t, 2>> out{{0, 0}};
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      std::vector<std::array<std::int64_t, 2>> next;
-      next.reserve(out.size() * static_cast<std::size_t>(sizes[i]));
-      for (const auto& o : out)
-        for (std::int64_t k = 0; k < sizes[i]; ++k)
-          next.push_back({o[0] + k * steps[i][0], o[1] + k * steps[i][1]});
-      out = std::move(next);
-    }
-    return out;
-  }
-};
 
 /// Products of two operands summed over the labels that are not kept.
 template <class T>
 Operand<T> contract(const Operand<T>& a, const Dims& a_dims, const Operand<T>& b, const Dims& b_dims,
                     const Labels& keep, const std::map<int, std::int64_t>& sizes) {
   const auto sa = label_strides(a.labels, a_dims), sb = label_strides(b.labels, b_dims);
-  const auto step = [](const auto& strides, int l) { return strides.contains(l) ? strides.at(l) : 0; };
-  Axes kept, summed;
-  for (const int l : keep) kept.add(sizes.at(l), step(sa, l), step(sb, l));
+  Labels sum;
   for (const auto& [l, size] : sizes)
     if ((sa.contains(l) || sb.contains(l)) && std::find(keep.begin(), keep.end(), l) == keep.end())
-      summed.add(size, step(sa, l), step(sb, l));
-  const auto outer = kept.offsets(), inner = summed.offsets();
-  Operand<T> out{keep, std::vector<T>(outer.size())};
-  parallel_for(static_cast<std::int64_t>(outer.size()), 64, [&](std::int64_t begin, std::int64_t end) {
+      sum.push_back(l);
+  const auto offsets = [&](const Labels& labels, const auto& strides) {
+    Dims dims;
+    Ints steps;
+    for (const int l : labels) {
+      dims.push_back(sizes.at(l));
+      steps.push_back(strides.contains(l) ? strides.at(l) : 0);
+    }
+    return offsets_of(dims, steps);
+  };
+  const auto outer_a = offsets(keep, sa), outer_b = offsets(keep, sb);
+  const auto inner_a = offsets(sum, sa), inner_b = offsets(sum, sb);
+  Operand<T> out{keep, std::vector<T>(outer_a.size())};
+  parallel_for(static_cast<std::int64_t>(outer_a.size()), 64, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      T sum{};
-      for (const auto& o : inner)
-        sum += a.values[static_cast<std::size_t>(outer[i][0] + o[0])] *
-               b.values[static_cast<std::size_t>(outer[i][1] + o[1])];
-      out.values[i] = sum;
+      T total{};
+      for (std::size_t k = 0; k < inner_a.size(); ++k)
+        total += a.values[static_cast<std::size_t>(outer_a[i] + inner_a[k])] *
+                 b.values[static_cast<std::size_t>(outer_b[i] + inner_b[k])];
+      out.values[i] = total;
     }
   });
   return out;

@@ -4,7 +4,8 @@
 
 #include "graph/op_model.h"
 #include "ops/operators.h"
-#include "ops/strided.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {

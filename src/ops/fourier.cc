@@ -3,12 +3,11 @@
 #include <complex>
 #include <numbers>
 
-#include "ops/access.h"
 #include "ops/generation.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 
@@ -102,17 +101,6 @@ void store_complex(EvalContext& c, const Field& x) {
   c.store(0, out);
 }
 
-/// Axes of a transform on `rank` axes; different from each other.
-std::vector<std::size_t> checked_axes(const Ints& axes, std::size_t rank) {
-  std::vector<std::size_t> out;
-  for (const auto a : axes) {
-    out.push_back(normalize_axis(a, rank, "a transform's axis"));
-    if (std::count(out.begin(), out.end(), out.back()) > 1)
-      fail(ErrorCode::bad_file, "axis {} occurs twice", a);
-  }
-  return out;
-}
-
 /// The axes and sizes that are known, and the shape after cutting and padding.
 struct Plan {
   std::optional<std::vector<std::size_t>> axes;
@@ -126,7 +114,7 @@ Plan plan_of(const InferContext& c, std::optional<std::size_t> rank) {
   require_rank(c, 1, 1, "axes");
   const auto axes = c.ints(1);
   if (axes && rank) {
-    p.axes = checked_axes(*axes, *rank);
+    p.axes = distinct_axes(*axes, *rank, "a transform's axis");
     c.require(!axes->empty(), "axes are empty, wanted at least one");
   }
   if (c.has(2)) {
@@ -172,7 +160,7 @@ void infer_complex(InferContext& c) {
 
 Plan evaluated_plan(EvalContext& c, std::size_t rank) {
   Plan p;
-  p.axes = checked_axes(c.ints(1), rank);
+  p.axes = distinct_axes(c.ints(1), rank, "a transform's axis");
   if (c.has(2)) p.sizes = c.ints(2);
   return p;
 }

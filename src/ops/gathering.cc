@@ -6,12 +6,11 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
-#include "ops/access.h"
 #include "ops/operators.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 
@@ -127,7 +126,7 @@ void GatherElements::infer(InferContext& c) const {
 void GatherElements::evaluate(EvalContext& c) const {
   const auto &data = c.dims(0), &shape = c.dims(1);
   const auto along = normalize_axis(axis, data.size(), "axis");
-  const auto strides = strides_of(data);
+  const auto strides = dense_strides(data);
   const auto indices = c.ints(1);
   Mover mover(c, 0);
   Dims position(shape.size(), 0);
@@ -166,7 +165,7 @@ void GatherND::evaluate(EvalContext& c) const {
   const auto batch = static_cast<std::size_t>(batch_dims), depth = static_cast<std::size_t>(shape.back());
   const auto batches = volume(data, 0, batch), tuples = volume(shape, batch, shape.size() - 1);
   const auto inner = volume(data, batch + depth, data.size()), per_batch = volume(data, batch, data.size());
-  const auto strides = strides_of(data);
+  const auto strides = dense_strides(data);
   const auto indices = c.ints(1);
   Mover mover(c, 0);
   std::size_t read = 0;

@@ -1,13 +1,12 @@
 /// GenerateProposals, and ExperimentalDetectron's of one image.
 #include <utility>
 
-#include "ops/access.h"
+#include "ops/require.h"
 #include "ops/decoded_boxes.h"
 #include "ops/detectron.h"
 
 namespace lamina {
 
-using namespace access;
 using namespace boxes;
 
 void ProposalLimits::check(const InferContext& c) const {

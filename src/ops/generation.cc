@@ -9,12 +9,11 @@
 #include "base/limits.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
-#include "ops/access.h"
 #include "ops/operators.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

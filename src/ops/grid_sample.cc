@@ -3,12 +3,10 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "ops/access.h"
 #include "ops/generation.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/access.h"
 #include "ops/bodies.h"
 #include "ops/control.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 
-using namespace access;
 using namespace control;
 
 namespace {

@@ -4,7 +4,8 @@
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/product.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -89,7 +90,7 @@ Problem problem(const MatMul& op, const EvalContext& c) {
   const auto leading = [](const Dims& matrix) { return Dims(matrix.begin(), matrix.end() - 2); };
   const auto batch = broadcast(Shape::of(leading(p.a)), Shape::of(leading(p.b)));
   const auto dims = batch.value().sizes();
-  p.batch = count_of(dims, 0, dims.size());
+  p.batch = volume(dims, 0, dims.size());
   p.a_matrix = broadcast_offsets(leading(p.a), dims);
   p.b_matrix = broadcast_offsets(leading(p.b), dims);
   return p;

@@ -6,9 +6,9 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
-#include "ops/axes.h"
 #include "ops/operators.h"
-#include "ops/strided.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -38,7 +38,7 @@ std::optional<std::size_t> axis_input(const InferContext& c, std::size_t rank) {
   c.require(length.fits(1), "axis has {} elements, wanted 1", to_string(length));
   const auto axis = c.ints(1);
   if (!axis) return std::nullopt;
-  return checked_axis(c, axis->at(0), rank);
+  return normalize_axis(axis->at(0), rank, "axis");
 }
 
 void evaluate_split(EvalContext& c) {
@@ -67,7 +67,7 @@ void Concat::infer(InferContext& c) const {
   }
   if (ranked == c.inputs()) return c.set(0, element, Shape());
   Shape out = c.shape(ranked);
-  const auto a = checked_axis(c, axis, out.rank());
+  const auto a = normalize_axis(axis, out.rank(), "axis");
   Dim sum = 0;
   for (std::size_t i = 0; i < c.inputs(); ++i) {
     Shape part = c.shape(i);
@@ -162,8 +162,8 @@ void ReverseSequence::infer(InferContext& c) const {
   c.require(!lengths.ranked() || lengths.rank() == 1, "lengths has shape {}, wanted rank 1",
             to_string(lengths));
   if (x.ranked()) {
-    const auto batch = checked_axis(c, batch_axis, x.rank(), "batch_axis");
-    c.require(batch != checked_axis(c, seq_axis, x.rank(), "seq_axis"), "batch_axis and seq_axis are both {}",
+    const auto batch = normalize_axis(batch_axis, x.rank(), "batch_axis");
+    c.require(batch != normalize_axis(seq_axis, x.rank(), "seq_axis"), "batch_axis and seq_axis are both {}",
               batch);
     if (lengths.ranked())
       c.require(lengths[0].fits(x[batch]), "lengths has {} elements, the batch {}", to_string(lengths[0]),
@@ -217,9 +217,7 @@ void register_movement(Registry& r) {
   r.add<Pad>();
   r.add<ReverseSequence>();
   r.add<Roll>();
-  r.add<Slice>();
   r.add<Split>();
-  r.add<StridedSlice>();
   r.add<VariadicSplit>();
 }
 

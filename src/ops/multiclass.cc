@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/access.h"
+#include "ops/require.h"
 
 namespace lamina {
 
-using namespace access;
 
 void ClassSuppression::infer_outputs(InferContext& c, const Dim& images, const Dim& classes,
                                      const Dim& boxes) const {

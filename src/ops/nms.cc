@@ -2,12 +2,10 @@
 #include <cmath>
 #include <queue>
 
-#include "ops/access.h"
 #include "ops/detection.h"
+#include "ops/require.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

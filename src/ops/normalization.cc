@@ -5,7 +5,8 @@
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -91,7 +92,7 @@ void infer_axes(InferContext& c) {
   require_integer(c, 1, "axes");
   require_rank(c, 1, 0, 1, "axes");
   const auto axes = c.ints(1);
-  if (axes && c.shape(0).ranked()) axis_flags(c, *axes, c.shape(0).rank());
+  if (axes && c.shape(0).ranked()) axis_flags(*axes, c.shape(0).rank());
   c.set(0, c.type(0));
 }
 
@@ -110,7 +111,7 @@ void infer_channels(InferContext& c, std::size_t count, const std::array<std::st
 /// Sums over a window of `size` along one axis: (size - 1) / 2 elements before, size / 2 after.
 std::vector<double> window_sums(const std::vector<double>& x, const Dims& shape, std::size_t axis,
                                 std::int64_t size) {
-  const std::int64_t length = shape[axis], stride = count_of(shape, axis + 1, shape.size());
+  const std::int64_t length = shape[axis], stride = volume(shape, axis + 1, shape.size());
   const std::int64_t before = std::min((size - 1) / 2, length), after = std::min(size / 2, length);
   std::vector<double> out(x.size());
   parallel_for(static_cast<std::int64_t>(x.size()), 10'000, [&](std::int64_t begin, std::int64_t end) {
@@ -146,7 +147,7 @@ void BatchNormInference::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
   const auto gamma = c.doubles(1), beta = c.doubles(2), mean = c.doubles(3), variance = c.doubles(4);
   const std::size_t channels = gamma.size(),
-                    inner = static_cast<std::size_t>(count_of(c.dims(0), 2, c.dims(0).size()));
+                    inner = static_cast<std::size_t>(volume(c.dims(0), 2, c.dims(0).size()));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto k = i / inner % channels;
     x[i] = (x[i] - mean[k]) / std::sqrt(variance[k] + epsilon) * gamma[k] + beta[k];
@@ -165,7 +166,7 @@ void LRN::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
   auto sums = x;
   for (auto& v : sums) v *= v;
-  const auto axes = axis_flags(c, 1, c.dims(0).size());
+  const auto axes = axis_flags(c.ints(1), c.dims(0).size());
   double area = 1;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (!axes[a]) continue;
@@ -183,7 +184,7 @@ void MVN::infer(InferContext& c) const {
 
 void MVN::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
-  normalize_groups(groups_of(c.dims(0), axis_flags(c, 1, c.dims(0).size())), x, [&](double variance) {
+  normalize_groups(groups_of(c.dims(0), axis_flags(c.ints(1), c.dims(0).size())), x, [&](double variance) {
     if (!normalize_variance) return 1.0;
     return eps_mode == MvnEpsMode::inside_sqrt ? std::sqrt(variance + eps) : std::sqrt(variance) + eps;
   });
@@ -197,7 +198,7 @@ void NormalizeL2::infer(InferContext& c) const {
 
 void NormalizeL2::evaluate(EvalContext& c) const {
   auto x = c.doubles(0);
-  scale_groups(groups_of(c.dims(0), axis_flags(c, 1, c.dims(0).size())), x, [&](double sum) {
+  scale_groups(groups_of(c.dims(0), axis_flags(c.ints(1), c.dims(0).size())), x, [&](double sum) {
     return std::sqrt(eps_mode == L2EpsMode::add ? sum + eps : std::max(sum, eps));
   });
   c.store(0, x);

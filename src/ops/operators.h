@@ -7,7 +7,7 @@ namespace lamina {
 /// Every operator that lamina knows; built on first use.
 const Registry& operators();
 
-// One function per family of operators; operators.cc calls them all.
+// One function per file that registers operators; operators.cc calls them all.
 void register_convolution(Registry& r);
 void register_convolution_depthwise(Registry& r);
 void register_matmul(Registry& r);
@@ -21,6 +21,7 @@ void register_activation(Registry& r);
 void register_quantization(Registry& r);
 void register_shaping(Registry& r);
 void register_movement(Registry& r);
+void register_slice(Registry& r);
 void register_gathering(Registry& r);
 void register_sorting(Registry& r);
 void register_generation(Registry& r);

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "graph/permute.h"
-#include "ops/axes.h"
 #include "ops/movement.h"
-#include "ops/strided.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -123,7 +123,7 @@ void Roll::infer(InferContext& c) const {
   c.require(shifts.fits(axes) || shifts.fits(1), "shift has {} elements, axes has {}", to_string(shifts),
             to_string(axes));
   if (const auto given = c.ints(2); given && c.shape(0).ranked())
-    for (auto axis : *given) checked_axis(c, axis, c.shape(0).rank(), "axes");
+    for (auto axis : *given) normalize_axis(axis, c.shape(0).rank(), "axes");
   c.set(0, c.type(0));
 }
 

@@ -7,7 +7,8 @@
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -264,7 +265,7 @@ void MaxPool::evaluate(EvalContext& c) const {
   auto positions = store_maxima(c, w);
   if (c.outputs() < 2 || c.in(0).size() == 0) return;
   const auto first = normalize_axis(axis, x.size(), "axis");
-  const std::int64_t plane = w.in[0] * w.in[1] * w.in[2], range = count_of(x, first, x.size());
+  const std::int64_t plane = w.in[0] * w.in[1] * w.in[2], range = volume(x, first, x.size());
   const auto per_plane = static_cast<std::int64_t>(positions.size()) / w.planes;
   for (std::size_t i = 0; i < positions.size(); ++i) {
     auto at = std::max<std::int64_t>(positions[i], 0);

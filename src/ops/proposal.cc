@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/access.h"
 #include "ops/detection.h"
+#include "ops/require.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

@@ -5,11 +5,11 @@
 
 #include "graph/op_model.h"
 #include "graph/permute.h"
-#include "ops/axes.h"
 #include "ops/fake_quantize.h"
 #include "ops/operators.h"
+#include "ops/require.h"
 #include "ops/scalar.h"
-#include "ops/strided.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -36,12 +36,12 @@ void check_parameters(const InferContext& c, std::int64_t axis, std::int64_t blo
     if (scale.rank() == 0 || (scale.rank() == 1 && scale[0].is(1))) return;
     c.require(scale.rank() == 1, "scale has shape {}, wanted a scalar or one dimension", to_string(scale));
     if (!scale[0].known()) return;
-    const auto a = checked_axis(c, axis, x.rank());
+    const auto a = normalize_axis(axis, x.rank(), "axis");
     c.require(scale[0].fits(x[a]), "scale has {} elements, wanted 1 or {} (axis {} of {})",
               to_string(scale[0]), to_string(x[a]), a, to_string(x));
     return;
   }
-  const auto a = checked_axis(c, axis, x.rank());
+  const auto a = normalize_axis(axis, x.rank(), "axis");
   Shape blocks = x;
   blocks[a] = x[a].known() ? Dim(x[a].size() / block_size + (x[a].size() % block_size != 0)) : Dim();
   c.require(scale.fits(blocks), "scale has shape {}, wanted {} (blocks of {})", to_string(scale),
@@ -81,7 +81,7 @@ float saturate_u8(float v) { return v > 0 ? std::min(v, 255.0f) : 0.0f; }
 void FakeQuantize::infer(InferContext& c) const {
   c.require(levels >= 2 && levels <= (std::int64_t{1} << 32), "levels is {}, wanted 2..2^32", levels);
   for (std::size_t i = 0; i < 5; ++i) require_float(c, i);
-  for (std::size_t i = 1; i < 5; ++i) require_broadcasts_to(c, i, c.shape(0));
+  for (std::size_t i = 1; i < 5; ++i) require_broadcast(c, i, c.shape(0), fmt::format("input {}", i));
   c.set(0, c.type(0));
 }
 

@@ -3,7 +3,7 @@
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/recurrent_math.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
 
 namespace lamina {
 namespace {

@@ -7,8 +7,9 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "ops/operators.h"
+#include "ops/require.h"
 #include "ops/scalar.h"
-#include "ops/shape_rules.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -19,7 +20,7 @@ struct Plan {
 };
 
 Plan plan(const EvalContext& c) {
-  auto axes = axis_flags(c, 1, c.dims(0).size());
+  auto axes = axis_flags(c.ints(1), c.dims(0).size());
   Plan p;
   p.reduced = offsets_along(c.dims(0), axes);
   axes.flip();
@@ -88,8 +89,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Runs f(first, stride, length) for every line along an axis, lines in parallel.
 template <class F>
 void for_each_line(const Dims& shape, std::size_t axis, const F& f) {
-  const std::int64_t length = shape[axis], stride = count_of(shape, axis + 1, shape.size());
-  const std::int64_t lines = count_of(shape, 0, axis) * stride;
+  const std::int64_t length = shape[axis], stride = volume(shape, axis + 1, shape.size());
+  const std::int64_t lines = volume(shape, 0, axis) * stride;
   parallel_for(lines, 10'000 / std::max<std::int64_t>(length, 1), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) f(i / stride * stride * length + i % stride, stride, length);
   });
@@ -124,7 +125,7 @@ void Reduction::infer(InferContext& c) const {
   const auto& x = c.shape(0);
   const auto axes = c.ints(1);
   if (!x.ranked()) return c.set(0, e, Shape());
-  if (axes) return c.set(0, e, reduced_shape(x, axis_flags(c, *axes, x.rank()), keep_dims));
+  if (axes) return c.set(0, e, reduced_shape(x, axis_flags(*axes, x.rank()), keep_dims));
   if (keep_dims) return c.set(0, e, Shape::of_rank(x.rank()));
   const Dim count = c.shape(1).ranked() && c.shape(1).rank() == 0 ? Dim(1) : c.shape(1).count();
   if (!count.known()) return c.set(0, e, Shape());

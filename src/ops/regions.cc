@@ -5,13 +5,12 @@
 
 #include "base/divide.h"
 #include "base/parallel.h"
-#include "ops/access.h"
 #include "ops/detection.h"
 #include "ops/region_samples.h"
+#include "ops/require.h"
 
 namespace lamina {
 
-using namespace access;
 using namespace regions;
 
 namespace {

@@ -6,7 +6,8 @@
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
-#include "ops/shape_rules.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 #include "ops/yuv.h"
 
 namespace lamina {
@@ -36,7 +37,7 @@ std::optional<std::vector<std::size_t>> resized_axes(const InferContext& c, std:
   require_rank(c, 2, 0, 1, "axes");
   const auto given = c.ints(2);
   if (!given) return std::nullopt;
-  axis_flags(c, *given, rank);
+  axis_flags(*given, rank);
   for (auto a : *given) axes.push_back(normalize_axis(a, rank, "axis"));
   return axes;
 }
@@ -199,7 +200,7 @@ Picture resize_axis(const Picture& p, std::size_t axis, const Axis& a, const std
   Picture out;
   out.dims = p.dims;
   out.dims[axis] = a.out;
-  const std::int64_t inner = count_of(p.dims, axis + 1, p.dims.size()), outer = count_of(p.dims, 0, axis);
+  const std::int64_t inner = volume(p.dims, axis + 1, p.dims.size()), outer = volume(p.dims, 0, axis);
   out.values.resize(static_cast<std::size_t>(outer * a.out * inner));
   parallel_for(outer * a.out, 10'000 / std::max<std::int64_t>(inner, 1),
                [&](std::int64_t begin, std::int64_t end) {
@@ -282,7 +283,7 @@ bool unchanged(const Axis& a, const std::vector<Taps>& all) {
 
 /// Puts `value` where a position of the axis lies outside the picture.
 void extrapolate(Picture& p, std::size_t axis, const std::vector<Taps>& all, double value) {
-  const std::int64_t inner = count_of(p.dims, axis + 1, p.dims.size());
+  const std::int64_t inner = volume(p.dims, axis + 1, p.dims.size());
   for (std::int64_t row = 0; row < static_cast<std::int64_t>(p.values.size()) / inner; ++row)
     if (all[static_cast<std::size_t>(row % p.dims[axis])].outside)
       std::fill_n(p.values.begin() + row * inner, inner, value);

@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/access.h"
 #include "ops/gathering.h"
+#include "ops/require.h"
 #include "ops/scalar.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 
@@ -81,16 +80,9 @@ void on_numbers(EvalContext& c, const F& body) {
   });
 }
 
-void require_same_element(const InferContext& c) {
-  c.require(c.element(0) == c.element(2) || c.element(0) == ElementType::undefined ||
-                c.element(2) == ElementType::undefined,
-            "data has type {}, updates have {}, wanted the same", name_of(c.element(0)),
-            name_of(c.element(2)));
-}
-
 /// Where each element of the indices goes in the data, in row-major order of the indices.
 Ints element_targets(const Dims& data, const Dims& shape, const Ints& indices, std::size_t along) {
-  const auto strides = strides_of(data);
+  const auto strides = dense_strides(data);
   Ints out(indices.size());
   Dims position(shape.size(), 0);
   for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -104,7 +96,7 @@ Ints element_targets(const Dims& data, const Dims& shape, const Ints& indices, s
 
 /// Where each tuple's slice begins in the data.
 Ints slice_targets(const Dims& data, const Dims& shape, const Ints& indices) {
-  const auto strides = strides_of(data);
+  const auto strides = dense_strides(data);
   const auto depth = static_cast<std::size_t>(shape.back());
   Ints out(static_cast<std::size_t>(volume(shape, 0, shape.size() - 1)), 0);
   std::size_t read = 0;
@@ -117,7 +109,7 @@ Ints slice_targets(const Dims& data, const Dims& shape, const Ints& indices) {
 
 void ScatterUpdate::infer(InferContext& c) const {
   require_integer(c, 1, "indices");
-  require_same_element(c);
+  require_same_element(c, 0, 2, "updates");
   const auto &data = c.shape(0), &indices = c.shape(1), &updates = c.shape(2);
   const auto axis_value = known_int(c, 3, "axis");
   c.set(0, c.element(0), data);
@@ -154,7 +146,7 @@ void ScatterUpdate::evaluate(EvalContext& c) const {
 
 void ScatterElementsUpdate::infer(InferContext& c) const {
   require_integer(c, 1, "indices");
-  require_same_element(c);
+  require_same_element(c, 0, 2, "updates");
   const auto &data = c.shape(0), &indices = c.shape(1);
   const auto axis_value = known_int(c, 3, "axis");
   c.set(0, c.element(0), data);
@@ -196,7 +188,7 @@ void ScatterElementsUpdate::evaluate(EvalContext& c) const {
 
 void ScatterNDUpdate::infer(InferContext& c) const {
   require_integer(c, 1, "indices");
-  require_same_element(c);
+  require_same_element(c, 0, 2, "updates");
   const auto &data = c.shape(0), &indices = c.shape(1), &updates = c.shape(2);
   c.set(0, c.element(0), data);
   if (!data.ranked() || !indices.ranked()) return;

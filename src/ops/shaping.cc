@@ -6,9 +6,9 @@
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
-#include "ops/axes.h"
 #include "ops/operators.h"
-#include "ops/strided.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -120,7 +120,7 @@ void Squeeze::infer(InferContext& c) const {
   const auto axes = c.has(1) ? c.ints(1) : Ints{};
   if (!x.ranked() || !axes) return c.set(0, element, Shape());
   std::vector<bool> listed(x.rank(), axes->empty());
-  for (auto axis : *axes) listed[checked_axis(c, axis, x.rank(), "axes")] = true;
+  for (auto axis : *axes) listed[normalize_axis(axis, x.rank(), "axes")] = true;
   const bool optional = axes->empty() || allow_axis_skip;
   std::vector<Dim> out;
   for (std::size_t i = 0; i < x.rank(); ++i) {
@@ -143,7 +143,7 @@ void Unsqueeze::infer(InferContext& c) const {
   const Dim rank = length + Dim(static_cast<std::int64_t>(x.rank()));
   if (!axes) return c.set(0, element, shape_of_length(rank));
   std::vector<bool> fresh(static_cast<std::size_t>(rank.size()));
-  for (auto axis : checked_axes(c, *axes, fresh.size(), "axes")) fresh[axis] = true;
+  for (auto axis : distinct_axes(*axes, fresh.size(), "axes")) fresh[axis] = true;
   std::vector<Dim> out;
   for (std::size_t i = 0, from = 0; i < fresh.size(); ++i) out.push_back(fresh[i] ? Dim(1) : x[from++]);
   c.set(0, element, Shape(std::move(out)));
@@ -219,7 +219,7 @@ Shape broadcast_explicit(const InferContext& c, const Shape& x, const std::vecto
   Shape out(target);
   const auto given = c.ints(2);
   if (!given) return out;
-  const auto axes = checked_axes(c, *given, target.size(), "axes");
+  const auto axes = distinct_axes(*given, target.size(), "axes");
   c.require(std::is_sorted(axes.begin(), axes.end()), "axes {} do not grow: a Broadcast does not transpose",
             to_string(*given));
   if (!x.ranked()) return out;

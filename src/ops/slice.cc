@@ -1,12 +1,14 @@
 /// Slice and StridedSlice of movement.h.
 #include <algorithm>
 
+#include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
-#include "ops/axes.h"
 #include "ops/movement.h"
+#include "ops/operators.h"
+#include "ops/require.h"
 #include "ops/slicing.h"
-#include "ops/strided.h"
+#include "ops/walk.h"
 
 namespace lamina {
 namespace {
@@ -63,7 +65,7 @@ void Slice::infer(InferContext& c) const {
   const auto start = c.dims(1), stop = c.dims(2);
   const auto steps = c.ints(3);
   Shape out = x;
-  const auto listed = checked_axes(c, *axes, x.rank(), "axes");
+  const auto listed = distinct_axes(*axes, x.rank(), "axes");
   for (std::size_t i = 0; i < listed.size(); ++i)
     out[listed[i]] =
         sliced(x[listed[i]], bound(start, i, any_bound()), bound(stop, i, any_bound()), step_at(c, steps, i));
@@ -211,6 +213,11 @@ ShapeValue Slice::shape_value(ShapeValueContext& c) const {
   if (!start || !stop || step != 1) return std::nullopt;
   const auto range = slice_range(static_cast<std::int64_t>(data->size()), *start, *stop, 1);
   return std::vector<Dim>(data->begin() + range.first, data->begin() + range.first + range.count);
+}
+
+void register_slice(Registry& r) {
+  r.add<Slice>();
+  r.add<StridedSlice>();
 }
 
 }  // namespace lamina

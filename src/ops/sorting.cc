@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "graph/op_model.h"
-#include "ops/access.h"
 #include "ops/operators.h"
+#include "ops/require.h"
+#include "ops/walk.h"
 
 namespace lamina {
-
-using namespace access;
 
 namespace {
 

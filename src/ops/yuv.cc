@@ -4,11 +4,10 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "ops/access.h"
+#include "ops/require.h"
 
 namespace lamina {
 
-using namespace access;
 
 namespace {
 

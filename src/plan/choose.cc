@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
-#include "ops/axes.h"
 #include "ops/decompose.h"
 #include "ops/movement.h"
 #include "plan/cut.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/axes.h"
 #include "ops/movement.h"
 #include "ops/shaping.h"
 

@@ -85,8 +85,8 @@ TEST(PRelu, SlopeOfOneDimensionLiesAlongAxisOne) {
 TEST(PRelu, SlopeMustNotEnlargeTheInput) {
   EXPECT_EQ(infer(PRelu{}, {f32({dim("N"), 3, 4}), f32({3})}), "f32[N,3,4]");
   EXPECT_EQ(infer(PRelu{}, {f32({dim("N"), dim("C"), 4}), f32({3})}), "f32[N,C,4]");
-  EXPECT_ERROR(infer(PRelu{}, {f32({2, 3, 4}), f32({5})}), "broadcasts to");
-  EXPECT_ERROR(infer(PRelu{}, {f32({1, 3}), f32({2, 3})}), "broadcasts to");
+  EXPECT_ERROR(infer(PRelu{}, {f32({2, 3, 4}), f32({5})}), "does not broadcast to");
+  EXPECT_ERROR(infer(PRelu{}, {f32({1, 3}), f32({2, 3})}), "does not broadcast to");
   EXPECT_ERROR(infer(PRelu{}, {f32({3}), ints({1})}), "slope is i64");
 }
 

@@ -59,7 +59,7 @@ TEST(Gather, infers_unknown_shapes) {
       "f32[?,?]");
   EXPECT_EQ(infer(Gather{}, {f32(Shape()), TensorType{ElementType::i64, {2}}, kZero}), "f32[...]");
   EXPECT_ERROR(infer(Gather{}, {f32({4}), TensorType{ElementType::i64, {2}}, ints({1})}), "axis is 1");
-  EXPECT_ERROR(infer(Gather{}, {f32({4}), f32({2}), kZero}), "indices has type f32");
+  EXPECT_ERROR(infer(Gather{}, {f32({4}), f32({2}), kZero}), "indices is f32");
   EXPECT_ERROR(infer(Gather{3}, {f32({4}), TensorType{ElementType::i64, {2}}, kZero}), "batch_dims is 3");
   EXPECT_ERROR(infer(Gather{1}, {f32({4, 2}), TensorType{ElementType::i64, {3, 2}}, ints({1})}),
                "batch axis 0");
@@ -175,7 +175,7 @@ TEST(ScatterNDUpdate, refuses_what_does_not_fit) {
                "wanted [4,3]");
   EXPECT_ERROR(infer(ScatterNDUpdate{},
                      {f32({2}), TensorType{ElementType::i64, {4, 1}}, TensorType{ElementType::i32, {4}}}),
-               "wanted the same");
+               "updates is i32, wanted f32");
   EXPECT_EQ(
       infer(ScatterNDUpdate{}, {f32({dim("N"), 3}), TensorType{ElementType::i64, Shape()}, f32(Shape())}),
       "f32[N,3]");

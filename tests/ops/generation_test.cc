@@ -209,7 +209,7 @@ TEST(RDFT, keeps_half) {
   EXPECT_EQ(infer(DFT{}, {f32({dim("N"), 9, 2}), TensorType{ElementType::i64, {1}}}), "f32[?,?,?]");
   EXPECT_ERROR(infer(DFT{}, {f32({4, 3}), ints({0})}), "wanted pairs");
   EXPECT_ERROR(infer(DFT{}, {f32({4, 2}), ints({1})}), "axis is 1");
-  EXPECT_ERROR(infer(DFT{}, {f32({4, 4, 2}), ints({1, -1})}), "occurs twice");
+  EXPECT_ERROR(infer(DFT{}, {f32({4, 4, 2}), ints({1, -1})}), "is given twice");
   EXPECT_ERROR(infer(DFT{}, {f32({4, 2}), ints({0}), ints({0})}), "signal size is 0");
   EXPECT_ERROR(infer(DFT{}, {f32({4, 2}), ints({0}), ints({1, 2})}), "2 signal sizes for 1 axes");
 }

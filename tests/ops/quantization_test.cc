@@ -33,8 +33,8 @@ TEST(FakeQuantize, RangesBroadcast) {
 TEST(FakeQuantize, RefusesWrongInputs) {
   const TensorType one = f32({1});
   EXPECT_ERROR(infer(FakeQuantize{.levels = 1}, {f32({2}), one, one, one, one}), "levels is 1");
-  EXPECT_ERROR(infer(FakeQuantize{}, {f32({2}), f32({3}), one, one, one}), "broadcasts to [2]");
-  EXPECT_ERROR(infer(FakeQuantize{}, {f32({2}), one, one, one, f32({2, 2})}), "broadcasts to [2]");
+  EXPECT_ERROR(infer(FakeQuantize{}, {f32({2}), f32({3}), one, one, one}), "does not broadcast to [2]");
+  EXPECT_ERROR(infer(FakeQuantize{}, {f32({2}), one, one, one, f32({2, 2})}), "does not broadcast to [2]");
   EXPECT_ERROR(infer(FakeQuantize{}, {ints({1}), one, one, one, one}), "wanted a floating-point type");
 }
 

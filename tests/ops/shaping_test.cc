@@ -76,7 +76,7 @@ TEST(Reshape, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), ints({0, -1})}), "dimension of 0");
   EXPECT_ERROR(infer(Reshape{.special_zero = true}, {f32({6}), ints({6, 0})}), "keeps dimension 1");
   EXPECT_ERROR(infer(Reshape{}, {f32({6}), floats({6})}), "wanted integers");
-  EXPECT_ERROR(infer(Reshape{}, {f32({6}), Tensor::of<std::int64_t>({1, 1}, Ints{6})}), "rank 0 or 1");
+  EXPECT_ERROR(infer(Reshape{}, {f32({6}), Tensor::of<std::int64_t>({1, 1}, Ints{6})}), "rank 0 to 1");
   EXPECT_ERROR(infer(Reshape{}, {f32({6}), ints({INT64_MAX, INT64_MAX})}), "");
 }
 

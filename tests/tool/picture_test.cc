@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "graph/text.h"
-#include "graph/work.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tool/graph_draw.h"
@@ -115,24 +114,6 @@ graph "branch" (c: boolean[], x: f32[2]) -> (y = r) {
   EXPECT_NE(svg.find(">Relu<"), std::string::npos);
   EXPECT_NE(svg.find(">Abs<"), std::string::npos);
   EXPECT_NE(to_dot({p}).find("subgraph cluster_"), std::string::npos);
-}
-
-TEST(Work, OfConvolutionsAndProducts) {
-  const auto work = [](const char* text) {
-    const auto g = parse_graph(text, operators());
-    return work_of(g, g.node(g.order().back()));
-  };
-  const auto conv = work(kNetwork);
-  EXPECT_EQ(conv.others, 4 * 4 * 4 * 4);  // the pooling comes last
-  EXPECT_EQ(conv.bytes, 4 * (4 * 8 * 8 + 4 * 4 * 4));
-  const auto g = network();
-  EXPECT_EQ(work_of(g, g.node(g.order()[0])).multiply_adds, 4 * 8 * 8 * 27);
-  EXPECT_EQ(work("graph (a: f32[5,2,3], b: f32[3,7]) -> (m) {\n  m = MatMul(a, b)\n}").multiply_adds,
-            5 * 2 * 3 * 7);
-  EXPECT_EQ(
-      work("graph (a: f32[3,2], b: f32[3,7]) -> (m) {\n  m = MatMul(a, b) transpose_a=true\n}").multiply_adds,
-      42);
-  EXPECT_FALSE(work("graph (a: f32[N,2]) -> (m) {\n  m = Relu(a)\n}").known);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include "kernels/native/stages/lowering.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
-#include "ops/strided.h"
 
 namespace lamina::stages {
 

@@ -1,19 +1,38 @@
 #pragma once
-/// Walking over tensors with strides: broadcasting, transposing, slicing. Used by the reference operators
-/// only.
+/// Walking over tensors, for the reference operators: positions and strides in elements, row-major.
 #include <array>
+#include <span>
 
 #include "base/parallel.h"
 #include "ops/eval.h"
 
 namespace lamina {
 
-/// Row-major strides in elements.
+/// Bytes of one element; throws Error for packed types.
+std::size_t element_bytes(ElementType type);
+/// Elements of the dimensions [from, to).
+std::int64_t volume(std::span<const std::int64_t> dims, std::size_t from, std::size_t to);
+inline std::int64_t volume(std::span<const std::int64_t> dims) { return volume(dims, 0, dims.size()); }
+
 Ints dense_strides(const Dims& dims);
 /// Strides that read `from` at every index of `to` (numpy broadcasting, which must fit): 0 where it repeats.
 Ints broadcast_strides(const Dims& from, const Dims& to);
-/// Bytes of one element; throws Error for packed types.
-std::size_t element_bytes(ElementType type);
+
+/// Where each position of `dims` lies, in row-major order, when its axes have these strides.
+Ints offsets_of(const Dims& dims, const Ints& strides);
+/// Of the positions along the selected axes (the others at 0) in a dense tensor.
+Ints offsets_along(const Dims& shape, const std::vector<bool>& selected);
+/// For every position of `to` the one in `from` that broadcasts to it.
+inline Ints broadcast_offsets(const Dims& from, const Dims& to) {
+  return offsets_of(to, broadcast_strides(from, to));
+}
+/// The values of a tensor of shape `from`, broadcast to `to`.
+std::vector<double> broadcast_values(const std::vector<double>& values, const Dims& from, const Dims& to);
+
+/// An index into [0, size); negative ones count from the end.
+std::int64_t checked_index(std::int64_t index, std::int64_t size);
+/// Advances a position; false after the last one.
+bool next_position(Dims& position, const Dims& dims);
 
 /// Writes `dims` elements densely to `out`, reading in + offset + sum of index * stride (all in elements).
 void copy_strided(std::byte* out, const Dims& dims, const std::byte* in, std::int64_t offset,
@@ -56,8 +75,5 @@ void for_each_row(Dims dims, std::array<Ints, N> strides, const F& body) {
                  }
                });
 }
-
-/// The input broadcasts to x without enlarging it; throws otherwise.
-void require_broadcasts_to(const InferContext& c, std::size_t input, const Shape& x);
 
 }  // namespace lamina

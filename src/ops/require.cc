@@ -1,4 +1,4 @@
-#include "ops/shape_rules.h"
+#include "ops/require.h"
 
 #include <algorithm>
 
@@ -57,21 +57,58 @@ void require_broadcast(const InferContext& c, std::size_t i, const Shape& shape,
   c.require(fits, "{} has shape {}, which does not broadcast to {}", name, to_string(s), to_string(shape));
 }
 
-bool one_element(const Shape& shape) { return shape.known() && shape.count().is(1); }
-
-std::vector<bool> axis_flags(const InferContext& c, const Ints& axes, std::size_t rank) {
-  std::vector<bool> flags(rank);
-  for (auto a : axes) {
-    const auto axis = normalize_axis(a, rank, "axis");
-    c.require(!flags[axis], "axis {} is given twice", a);
-    flags[axis] = true;
-  }
-  return flags;
+void require_one_element(const InferContext& c, std::size_t i, std::string_view name) {
+  const auto& s = c.shape(i);
+  if (!s.ranked()) return;
+  for (const auto& d : s.dims())
+    c.require(d.fits(1), "{} has shape {}, wanted one element", name, to_string(s));
 }
 
-std::vector<bool> axis_flags(const EvalContext& c, std::size_t i, std::size_t rank) {
+bool one_element(const Shape& shape) { return shape.known() && shape.count().is(1); }
+
+std::int64_t saturated_mul(std::int64_t a, std::int64_t b) {
+  std::int64_t r = 0;
+  return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+Dim require_list(const InferContext& c, std::size_t input, std::string_view what) {
+  require_integer(c, input, what);
+  require_rank(c, input, 0, 1, what);
+  const auto& shape = c.shape(input);
+  Dim length;
+  if (shape.ranked()) length = shape.rank() == 0 ? Dim(1) : shape[0];
+  if (const auto values = c.dims(input)) {  // its length may be known where the shape is not
+    const Dim count = static_cast<std::int64_t>(values->size());
+    c.require(length.fits(count), "{} has {} elements and the shape {}", what, to_string(count),
+              to_string(shape));
+    length = count;
+  }
+  return length;
+}
+
+std::optional<std::int64_t> known_int(const InferContext& c, std::size_t i, std::string_view what) {
+  require_integer(c, i, what);
+  require_one_element(c, i, what);
+  const auto v = c.ints(i);
+  if (!v) return std::nullopt;
+  c.require(v->size() == 1, "{} has {} elements, wanted one", what, v->size());
+  return v->front();
+}
+
+std::vector<std::size_t> distinct_axes(const Ints& axes, std::size_t rank, std::string_view what) {
+  std::vector<std::size_t> out;
+  std::vector<bool> seen(rank);
+  for (const auto given : axes) {
+    out.push_back(normalize_axis(given, rank, what));
+    if (seen[out.back()]) fail(ErrorCode::bad_file, "axis {} is given twice", given);
+    seen[out.back()] = true;
+  }
+  return out;
+}
+
+std::vector<bool> axis_flags(const Ints& axes, std::size_t rank) {
   std::vector<bool> flags(rank);
-  for (auto a : c.ints(i)) flags[normalize_axis(a, rank, "axis")] = true;
+  for (const auto axis : distinct_axes(axes, rank)) flags[axis] = true;
   return flags;
 }
 
@@ -108,52 +145,5 @@ Dim window_count(const Dim& in, std::int64_t kernel, std::int64_t stride, std::i
 }
 
 Dim same_count(const Dim& in, std::int64_t stride) { return floor_div(in + Dim(stride - 1), stride); }
-
-std::vector<std::int64_t> offsets_along(const Dims& shape, const std::vector<bool>& selected) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
-    if (selected[axis] && shape[axis] == 0) return {};  // however many the others make
-  std::vector<std::int64_t> offsets{0};
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    if (!selected[axis]) continue;
-    std::vector<std::int64_t> longer;
-    longer.reserve(offsets.size() * static_cast<std::size_t>(shape[axis]));
-    for (auto o : offsets)
-      for (std::int64_t i = 0; i < shape[axis]; ++i) longer.push_back(o + i * strides[axis]);
-    offsets = std::move(longer);
-  }
-  return offsets;
-}
-
-std::vector<std::int64_t> broadcast_offsets(const Dims& from, const Dims& to) {
-  if (std::find(to.begin(), to.end(), 0) != to.end()) return {};
-  std::vector<std::int64_t> offsets{0};
-  for (std::size_t axis = 0; axis < to.size(); ++axis) {
-    const auto missing = to.size() - from.size();
-    const std::int64_t size = axis < missing ? 1 : from[axis - missing];
-    const std::int64_t stride = axis < missing ? 0 : count_of(from, axis - missing + 1, from.size());
-    std::vector<std::int64_t> longer;
-    longer.reserve(offsets.size() * static_cast<std::size_t>(to[axis]));
-    for (auto o : offsets)
-      for (std::int64_t i = 0; i < to[axis]; ++i) longer.push_back(o + (size == 1 ? 0 : i * stride));
-    offsets = std::move(longer);
-  }
-  return offsets;
-}
-
-std::vector<double> broadcast_values(const std::vector<double>& values, const Dims& from, const Dims& to) {
-  if (from == to) return values;
-  const auto offsets = broadcast_offsets(from, to);
-  std::vector<double> out(offsets.size());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[static_cast<std::size_t>(offsets[i])];
-  return out;
-}
-
-std::int64_t count_of(const Dims& dims, std::size_t begin, std::size_t end) {
-  std::int64_t product = 1;
-  for (std::size_t i = begin; i < end; ++i) product *= dims[i];
-  return product;
-}
 
 }  // namespace lamina

@@ -1,9 +1,20 @@
-#include "ops/strided.h"
+#include "ops/walk.h"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace lamina {
+
+std::size_t element_bytes(ElementType type) {
+  if (bits_of(type) < 8) fail(ErrorCode::unsupported, "element type {} is not supported here", name_of(type));
+  return static_cast<std::size_t>(bits_of(type)) / 8;
+}
+
+std::int64_t volume(std::span<const std::int64_t> dims, std::size_t from, std::size_t to) {
+  std::uint64_t n = 1;  // may wrap where another dimension is 0, so that nothing is done with it
+  for (auto i = from; i < to; ++i) n *= static_cast<std::uint64_t>(dims[i]);
+  return static_cast<std::int64_t>(n);
+}
 
 Ints dense_strides(const Dims& dims) {
   element_count(dims);  // throws where the products below would overflow
@@ -26,9 +37,51 @@ Ints broadcast_strides(const Dims& from, const Dims& to) {
   return strides;
 }
 
-std::size_t element_bytes(ElementType type) {
-  if (bits_of(type) < 8) fail(ErrorCode::unsupported, "element type {} is not supported here", name_of(type));
-  return static_cast<std::size_t>(bits_of(type)) / 8;
+Ints offsets_of(const Dims& dims, const Ints& strides) {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return {};  // however many the others make
+  Ints offsets{0};
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    Ints longer;
+    longer.reserve(offsets.size() * static_cast<std::size_t>(dims[axis]));
+    for (const auto o : offsets)
+      for (std::int64_t i = 0; i < dims[axis]; ++i) longer.push_back(o + i * strides[axis]);
+    offsets = std::move(longer);
+  }
+  return offsets;
+}
+
+Ints offsets_along(const Dims& shape, const std::vector<bool>& selected) {
+  const auto dense = dense_strides(shape);
+  Dims dims;
+  Ints strides;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    if (selected[axis]) {
+      dims.push_back(shape[axis]);
+      strides.push_back(dense[axis]);
+    }
+  return offsets_of(dims, strides);
+}
+
+std::vector<double> broadcast_values(const std::vector<double>& values, const Dims& from, const Dims& to) {
+  if (from == to) return values;
+  const auto offsets = broadcast_offsets(from, to);
+  std::vector<double> out(offsets.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[static_cast<std::size_t>(offsets[i])];
+  return out;
+}
+
+std::int64_t checked_index(std::int64_t index, std::int64_t size) {
+  if (index < -size || index >= size)
+    fail(ErrorCode::bad_input, "index {} is outside of an axis with {} elements", index, size);
+  return index < 0 ? index + size : index;
+}
+
+bool next_position(Dims& position, const Dims& dims) {
+  for (auto i = dims.size(); i-- > 0;) {
+    if (++position[i] < dims[i]) return true;
+    position[i] = 0;
+  }
+  return false;
 }
 
 namespace {
@@ -77,18 +130,6 @@ Tensor transposed(const Tensor& x, const Dims& dims, const std::vector<std::size
                to_string(x.shape()), to_string(dims));
   if (out.size() != 0) copy_strided(out.raw(), walked, x.raw(), 0, strides, element_bytes(x.element_type()));
   return out;
-}
-
-void require_broadcasts_to(const InferContext& c, std::size_t input, const Shape& x) {
-  const Shape& s = c.shape(input);
-  if (!s.ranked() || !x.ranked()) return;
-  bool fits = s.rank() <= x.rank();
-  for (std::size_t i = 0; fits && i < s.rank(); ++i) {
-    const Dim& to = x[x.rank() - s.rank() + i];
-    fits = s[i].fits(1) || s[i].fits(to);
-  }
-  c.require(fits, "input {} has shape {}, wanted one that broadcasts to {}", input, to_string(s),
-            to_string(x));
 }
 
 }  // namespace lamina

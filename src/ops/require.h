@@ -1,32 +1,47 @@
 #pragma once
-/// What the inference of several families shares: checks of inputs, windows, axes, broadcasting.
+/// What inference wants of inputs, axes and windows. Everything throws where that is not so; what is not
+/// known passes.
 #include "ops/eval.h"
 
 namespace lamina {
 
-/// Fail unless the input's element type is of that kind or not known.
+// Element types.
 void require_float(const InferContext& c, std::size_t i, std::string_view name);
 void require_number(const InferContext& c, std::size_t i, std::string_view name);  ///< float or integer
 void require_integer(const InferContext& c, std::size_t i, std::string_view name);
-/// Fails when both element types are known and differ.
 void require_same_element(const InferContext& c, std::size_t i, std::size_t j, std::string_view name);
-/// Fails when the rank is known and not in [low, high].
+
+// Shapes.
 void require_rank(const InferContext& c, std::size_t i, std::size_t low, std::size_t high,
                   std::string_view name);
-/// Fails when the dimension cannot have that size.
+inline void require_rank(const InferContext& c, std::size_t i, std::size_t rank, std::string_view name) {
+  require_rank(c, i, rank, rank, name);
+}
 void require_dim(const InferContext& c, const Dim& dim, const Dim& wanted, std::string_view what);
-/// Fails when the input's shape cannot be `wanted`.
 void require_shape(const InferContext& c, std::size_t i, const Shape& wanted, std::string_view name);
-/// Fails when the input cannot be broadcast to `shape` without enlarging it.
+void require_one_element(const InferContext& c, std::size_t i, std::string_view name);
+/// The input can be broadcast to `shape` without enlarging it.
 void require_broadcast(const InferContext& c, std::size_t i, const Shape& shape, std::string_view name);
-/// True when the input has provably one element; false when it may have more.
+/// True when the shape has provably one element; false when it may have more.
 bool one_element(const Shape& shape);
+/// a * b, INT64_MAX when that overflows; both at least 0.
+std::int64_t saturated_mul(std::int64_t a, std::int64_t b);
 
-/// The axes as flags, one per dimension. Fails on axes out of range and on axes given twice.
-std::vector<bool> axis_flags(const InferContext& c, const Ints& axes, std::size_t rank);
+// Inputs that are read.
+/// Integers of rank 0 or 1. Gives their number (unknown when it is).
+Dim require_list(const InferContext& c, std::size_t input, std::string_view what);
+/// The value of an integer input with one element, when it is known.
+std::optional<std::int64_t> known_int(const InferContext& c, std::size_t i, std::string_view what);
+
+// Axes. For one: normalize_axis (graph/shape.h).
+/// Distinct axes within the rank, in the order given.
+std::vector<std::size_t> distinct_axes(const Ints& axes, std::size_t rank, std::string_view what = "axis");
+/// The same as flags, one per dimension.
+std::vector<bool> axis_flags(const Ints& axes, std::size_t rank);
 /// Shape after a reduction over the flagged axes.
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& axes, bool keep_dims);
 
+// Windows.
 /// How many windows fit; `torch` as ceil, but a last window must not start in the end padding.
 enum class WindowRounding : std::uint8_t { floor, ceil, torch };
 /// Number of windows along an axis. Fails when a known input is too small for one.
@@ -34,17 +49,5 @@ Dim window_count(const Dim& in, std::int64_t kernel, std::int64_t stride, std::i
                  std::int64_t pad_begin, std::int64_t pad_end, WindowRounding rounding);
 /// ceil(in / stride), what the same_* paddings give.
 Dim same_count(const Dim& in, std::int64_t stride);
-
-// For evaluation.
-/// Offsets, in row-major order, of all positions along the selected axes (the others at 0).
-std::vector<std::int64_t> offsets_along(const Dims& shape, const std::vector<bool>& selected);
-/// For every position of `to`, in row-major order, the position in `from` that broadcasts to it.
-std::vector<std::int64_t> broadcast_offsets(const Dims& from, const Dims& to);
-/// The values of a tensor of shape `from`, broadcast to `to`.
-std::vector<double> broadcast_values(const std::vector<double>& values, const Dims& from, const Dims& to);
-/// Product of dims[begin, end).
-std::int64_t count_of(const Dims& dims, std::size_t begin, std::size_t end);
-/// Flags of the axes of input i, for evaluation (checked by infer).
-std::vector<bool> axis_flags(const EvalContext& c, std::size_t i, std::size_t rank);
 
 }  // namespace lamina
