@@ -11,7 +11,7 @@ namespace lamina {
 namespace {
 
 /// Axes are labels: the letter's code, or kEllipsis + place counted from the ellipsis' end.
-using Labels = std::vector<int>;
+using Labels = EinsumTerms::Labels;
 constexpr int kEllipsis = 256;
 
 struct Equation {
@@ -69,10 +69,7 @@ Labels expanded(const Labels& term, std::size_t ellipsis_rank) {
   return out;
 }
 
-/// All labels of the equation with their dimensions, and the terms with ellipses spelled out.
-struct Bound {
-  std::vector<Labels> terms;
-  Labels out;
+struct Bound : EinsumTerms {
   std::map<int, Dim> sizes;
 };
 
@@ -111,10 +108,10 @@ std::optional<Bound> bind(const InferContext& c, const Equation& e) {
     c.require(open ? shape.rank() >= letters : shape.rank() == letters,
               "input {} has shape {}, its term has {} letters", i, to_string(shape), letters);
     widest = std::max(widest, shape.rank() - letters);
-    b.terms.push_back(expanded(term, shape.rank() - letters));
-    for (std::size_t a = 0; a < shape.rank(); ++a) bind_size(c, b.sizes, b.terms[i][a], shape[a]);
+    b.inputs.push_back(expanded(term, shape.rank() - letters));
+    for (std::size_t a = 0; a < shape.rank(); ++a) bind_size(c, b.sizes, b.inputs[i][a], shape[a]);
   }
-  b.out = e.explicit_out ? expanded(e.out, widest) : implicit_out(b.terms, widest);
+  b.out = e.explicit_out ? expanded(e.out, widest) : implicit_out(b.inputs, widest);
   auto sorted = b.out;
   std::sort(sorted.begin(), sorted.end());
   c.require(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
@@ -175,7 +172,7 @@ Labels still_needed(const Labels& a, const Labels& b, const Bound& bound, std::s
   Labels out;
   const auto needed = [&](int l) {
     if (std::find(bound.out.begin(), bound.out.end(), l) != bound.out.end()) return true;
-    return std::any_of(bound.terms.begin() + static_cast<std::ptrdiff_t>(next), bound.terms.end(),
+    return std::any_of(bound.inputs.begin() + static_cast<std::ptrdiff_t>(next), bound.inputs.end(),
                        [&](const Labels& t) { return std::find(t.begin(), t.end(), l) != t.end(); });
   };
   for (const auto* labels : {&a, &b})
@@ -190,9 +187,9 @@ std::vector<T> evaluate_einsum(EvalContext& c, const Bound& bound, const Read& r
   for (const auto& [l, d] : bound.sizes) sizes[l] = d.size();
   Operand<T> sum{{}, {T(1)}};
   Dims sum_dims;
-  for (std::size_t i = 0; i < bound.terms.size(); ++i) {
-    const Operand<T> next{bound.terms[i], read(i)};
-    const bool last = i + 1 == bound.terms.size();
+  for (std::size_t i = 0; i < bound.inputs.size(); ++i) {
+    const Operand<T> next{bound.inputs[i], read(i)};
+    const bool last = i + 1 == bound.inputs.size();
     const auto keep = last ? bound.out : still_needed(sum.labels, next.labels, bound, i + 1);
     sum = contract(sum, sum_dims, next, c.dims(i), keep, sizes);
     sum_dims.clear();
@@ -202,6 +199,10 @@ std::vector<T> evaluate_einsum(EvalContext& c, const Bound& bound, const Read& r
 }
 
 }  // namespace
+
+std::optional<EinsumTerms> einsum_terms(const Einsum& op, const InferContext& c) {
+  return bind(c, parse(c, op.equation));
+}
 
 void Einsum::infer(InferContext& c) const {
   const auto e = parse(c, equation);

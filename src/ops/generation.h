@@ -140,6 +140,16 @@ struct Einsum {
   void evaluate(EvalContext& c) const;
 };
 
+/// The axes of an Einsum's inputs and of its result as labels, ellipses spelled out. Axes with one label are
+/// of one size or repeat.
+struct EinsumTerms {
+  using Labels = std::vector<int>;
+  std::vector<Labels> inputs;
+  Labels out;
+};
+/// Nothing while a rank is not known. Throws where the equation does not fit.
+std::optional<EinsumTerms> einsum_terms(const Einsum& op, const InferContext& c);
+
 enum class SampleMode : std::uint8_t { bilinear, bicubic, nearest };
 template <>
 inline constexpr std::array enum_names<SampleMode> = {

@@ -14,6 +14,7 @@ Rules& registered() {
                       add_common_subexpressions,
                       add_inline_if,
                       add_decompose_batch_norm,
+                      add_decompose_einsum,
                       add_recognise_activations,
                       add_recognise_gelu,
                       add_recognise_prelu,

@@ -26,6 +26,7 @@ void add_merge_reshapes(Rules& rules);
 void add_common_subexpressions(Rules& rules);
 void add_inline_if(Rules& rules);
 void add_decompose_batch_norm(Rules& rules);
+void add_decompose_einsum(Rules& rules);
 void add_recognise_activations(Rules& rules);
 void add_recognise_gelu(Rules& rules);
 void add_recognise_prelu(Rules& rules);
