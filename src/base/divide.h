@@ -12,6 +12,12 @@ requires(std::is_signed_v<A> == std::is_signed_v<B>) constexpr auto ceil_div(A a
   return (a + b - 1) / b;
 }
 
+/// The next multiple of `unit`.
+template <std::integral A, std::integral B>
+constexpr auto round_up(A a, B unit) {
+  return ceil_div(a, unit) * unit;
+}
+
 /// Parts of one size, the last one perhaps smaller.
 struct Parts {
   std::int64_t size = 1, number = 1;

@@ -94,7 +94,7 @@ MappedFile::~MappedFile() {
 void drop_mapped_pages(const void* data, std::size_t bytes) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<std::uintptr_t>(data);
-  const auto begin = ceil_div(address, page) * page, end = (address + bytes) / page * page;
+  const auto begin = round_up(address, page), end = (address + bytes) / page * page;
   if (end <= begin) return;
   std::lock_guard lock(mappings().mutex);  // it must not be unmapped meanwhile
   auto it = mappings().ranges.upper_bound(begin);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/atomic_file.h"
+#include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/limits.h"
@@ -272,7 +273,7 @@ NpyParts npy_parts(const Tensor& tensor) {
                                        fmt::join(tensor.shape(), ", "), tensor.rank() == 1 ? "," : "");
   const std::size_t start = dict.size() + 11 > 65535 ? 12 : 10;
   const std::size_t length =
-      (start + dict.size() + 1 + 63) / 64 * 64 - start;  // data starts at a multiple of 64
+      round_up(start + dict.size() + 1, 64u) - start;  // data starts at a multiple of 64
   parts.header = kMagic;
   parts.header += start == 10 ? '\1' : '\2';
   parts.header += '\0';

@@ -71,8 +71,7 @@ constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 2 * kHugePage;
 
 std::byte* aligned_up(void* memory, std::size_t alignment) {
-  return reinterpret_cast<std::byte*>(ceil_div(reinterpret_cast<std::uintptr_t>(memory), alignment) *
-                                      alignment);
+  return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(memory), alignment));
 }
 
 /// Zeroed memory, not touched yet; null when there is none.

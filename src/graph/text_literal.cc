@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/divide.h"
 #include "base/half.h"
 #include "base/numbers.h"
 #include "base/random.h"
@@ -195,7 +196,7 @@ std::string ConstantWriter::operator()(const Tensor& t) {
     for (std::size_t i = 0; i < t.size(); ++i) out += (i ? ", " : "") + element_text(t, i);
     return out + "}";
   }
-  const auto [it, added] = offsets_.try_emplace({t.raw(), t.bytes()}, (data_.size() + 63) / 64 * 64);
+  const auto [it, added] = offsets_.try_emplace({t.raw(), t.bytes()}, round_up(data_.size(), 64u));
   if (added) {
     data_.resize(it->second);
     data_.insert(data_.end(), t.raw(), t.raw() + t.bytes());

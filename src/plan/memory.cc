@@ -8,7 +8,7 @@
 namespace lamina {
 namespace {
 constexpr std::size_t kAlignment = 64;
-std::size_t rounded(std::size_t bytes) { return ceil_div(bytes, kAlignment) * kAlignment; }
+std::size_t rounded(std::size_t bytes) { return round_up(bytes, kAlignment); }
 }  // namespace
 
 std::size_t place(std::vector<Block>& blocks) {

@@ -24,8 +24,6 @@ constexpr std::int64_t kBlockFloats = 16384;
 /// microsecond.
 constexpr double kNearSoftmax = 1.35, kPackedFloats = 2200;
 
-std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
-
 /// Scores of `rows` queries, and what they make of the values.
 struct Block {
   std::int64_t rows;
@@ -136,21 +134,21 @@ Heads code_of(const NodeView& v) {
     c.blocks.push_back(std::move(b));
   }
 
-  c.k_row = round_up(c.blocks[0].scores.packed_floats());
-  c.v_row = round_up(c.blocks[0].result.packed_floats());
+  c.k_row = round_up(c.blocks[0].scores.packed_floats(), 16);
+  c.v_row = round_up(c.blocks[0].result.packed_floats(), 16);
   c.k_packing = divided_here(c.k_count, packing_us(v.machine(), c.k_count * c.k_row));
   c.v_packing = divided_here(c.v_count, packing_us(v.machine(), c.v_count * c.v_row));
   c.all = divided_here(c.tasks(), blocks_us(v.machine(), c));
   const auto take = [&](std::int64_t floats) {
     const auto at = c.scratch;
-    c.scratch += round_up(floats);
+    c.scratch += round_up(floats, 16);
     return at;
   };
   c.k_at = take(c.k_count * c.k_row);
   c.v_at = take(c.v_count * c.v_row);
   if (c.mask.kind == Mask::Kind::boolean || c.mask.kind == Mask::Kind::spread)
     c.mask_at = take(c.mask.rows * c.columns);
-  c.scores_row = round_up(c.parts.size * c.columns);
+  c.scores_row = round_up(c.parts.size * c.columns, 16);
   c.scores_at = take(c.all.slots * c.scores_row);
   return c;
 }

@@ -207,7 +207,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;
   for (const auto& block : b.blocks)
     b.line_bytes = std::max(b.line_bytes, b.vectors(block) * kernels.bytes());
-  b.channels = ceil_div(g.outputs, kernels.floats) * kernels.floats;
+  b.channels = round_up(g.outputs, kernels.floats);
   for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
   b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {
     b.lay(g, bits_in, bits_out);

@@ -1,5 +1,6 @@
 #include "kernels/native/binary/stages.h"
 
+#include "base/divide.h"
 #include "kernels/bits.h"
 
 namespace lamina::binary {
@@ -36,7 +37,7 @@ Offer Frame::offer(const NodeView& v, const char* kernels, std::size_t packed_by
   if (!in.bits) o.wide_inputs.push_back(0);
   if (epilogue.add) o.wide_inputs.push_back(*epilogue.add);
   if (!out.bits) o.wide_outputs.push_back(0);
-  sums_at = (packed_bytes + 63) / 64 * 64;
+  sums_at = round_up(packed_bytes, 64u);
   o.scratch = sums_at;
   if (out.booleans && !thresholds)
     o.scratch += static_cast<std::size_t>(out_points * out_channels) * sizeof(float);

@@ -80,8 +80,6 @@ struct Matrices {
   std::int64_t bias_size = 0;
 };
 
-std::int64_t round_up(std::int64_t n) { return (n + 15) / 16 * 16; }
-
 Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns, std::int64_t a_row,
                    bool b_in_place, bool staged) {
   auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, s.columns);
@@ -215,11 +213,11 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
   m.epilogue = std::move(epilogue);
   const auto take = [&](std::int64_t floats) {
     const auto at = m.scratch;
-    m.scratch += round_up(floats);
+    m.scratch += round_up(floats, 16);
     return at;
   };
   m.pack_left = s.transpose_a && s.depth > 1;
-  m.left_row = m.pack_left ? round_up(s.depth) : s.depth;
+  m.left_row = m.pack_left ? round_up(s.depth, 16) : s.depth;
   if (m.pack_left) m.left_at = take(s.a_count * s.rows * m.left_row);
   m.right = v.constant(1)                     ? Matrices::Right::packed
             : better_in_place(v.machine(), s) ? Matrices::Right::in_place

@@ -67,7 +67,7 @@ void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, st
   const float* in = from + at * column;
   if (row == 1) {
     tiles().pack_transposed(in, column, count, here, out, width);
-    for (auto j = ceil_div(here, panels.lanes) * panels.lanes; j < width; ++j)
+    for (auto j = round_up(here, panels.lanes); j < width; ++j)
       for (std::int64_t k = 0; k < count; ++k) out[k * width + j] = 0;
     return;
   }

@@ -45,8 +45,7 @@ CopyJob simplified(CopyJob job) {
 }
 
 Division moves(std::int64_t units, std::int64_t unit_bytes) {
-  constexpr double kMany = 1e6;
-  static const double byte_us = 2 * move_cost(this_machine(), kMany) / kMany;  // read and written
+  static const double byte_us = move_cost(this_machine(), 2) - move_cost(this_machine(), 0);
   return divided_here(units, byte_us * static_cast<double>(units * unit_bytes));
 }
 

@@ -102,10 +102,7 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.blocks = ceil_div(s.hidden, s.lanes);
   s.padded = s.blocks * s.lanes;
   s.width = s.padded * s.gates;
-  constexpr double kMany = 1e6;
-  s.product_us =
-      (cost_of(v.machine(), Family::native_gemm, kMany) - cost_of(v.machine(), Family::native_gemm, 0)) /
-      kMany;
+  s.product_us = cost_of(v.machine(), Family::native_gemm, 1) - cost_of(v.machine(), Family::native_gemm, 0);
   const double total = s.product_us * static_cast<double>(s.batch * s.time * s.directions) *
                        static_cast<double>((s.input + s.hidden) * s.width);
   // Tasks are whole tiles of rows: few, which read the weights less often, but where these are always near
@@ -124,7 +121,7 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.state_floats = static_cast<std::size_t>(s.task_rows * s.padded);
   const auto bytes = sizeof(float) * (s.gates_floats + 4 * s.state_floats) +
                      sizeof(float*) * static_cast<std::size_t>(s.chunk * s.task_rows);
-  s.slot_bytes = (bytes + 63) / 64 * 64;
+  s.slot_bytes = round_up(bytes, 64u);
   return s;
 }
 

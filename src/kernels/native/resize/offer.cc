@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
+#include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/move/strided.h"
@@ -350,7 +351,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
           std::max(code.blend_bytes, pass.rows.copies() ? 0 : static_cast<std::size_t>(pass.row_in()) * 4);
       if (p + 1 < code.passes.size()) {
         auto& between = code.between_bytes[p % 2];
-        between = std::max(between, (static_cast<std::size_t>(pass.elements_out()) * bytes + 63) / 64 * 64);
+        between = std::max(between, round_up(static_cast<std::size_t>(pass.elements_out()) * bytes, 64u));
       }
       const double us =
           cost_of(v.machine(), Family::vector_light, work_of(pass),
@@ -360,7 +361,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
       code.slots = std::max(code.slots, pass.rows_made.slots);
       cost += us;
     }
-    code.blend_bytes = (code.blend_bytes + 63) / 64 * 64;
+    code.blend_bytes = round_up(code.blend_bytes, 64u);
     Offer o(v,
             f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
                 : fmt::format("native_resize_{}", name_of(v.element(0))),

@@ -230,7 +230,7 @@ class Emitter {
   }
 
   std::size_t buffer_bytes(const Value& v) const {
-    return v.vector ? (static_cast<std::size_t>(code_.most) * v.bytes + 63) / 64 * 64 : 64;
+    return v.vector ? round_up(static_cast<std::size_t>(code_.most) * v.bytes, 64u) : 64;
   }
 
   Place place(std::size_t value) const {

@@ -55,7 +55,7 @@ std::int64_t good_lines(const Pair& c, std::int64_t lines = kGoodLines) {
 /// Cuts lines in about so many columns.
 void cut_columns(Pair& c, std::int64_t count) {
   const auto& g = c.second;
-  const auto width = g.out[2], each = std::min(width, ceil_div(ceil_div(width, count), 8) * 8);
+  const auto width = g.out[2], each = std::min(width, round_up(ceil_div(width, count), 8));
   const auto inside = [&](std::int64_t x) { return std::clamp<std::int64_t>(x, 0, c.first.out[2]); };
   c.columns.clear();
   c.width = 1;
@@ -91,7 +91,7 @@ void cut_bands(Pair& c, std::int64_t bands, std::int64_t share) {
   const auto height = c.second.out[1], stride = c.second.stride[1],
              more = std::max<std::int64_t>(0, c.extent() - stride);
   const auto lines = std::max({ceil_div(height, bands), share * more / stride, std::int64_t{4}});
-  c.band = std::min(height, ceil_div(lines, 2) * 2);
+  c.band = std::min(height, round_up(lines, 2));
   c.bands = ceil_div(height, c.band);
   c.step = std::min(c.step, c.band);
   c.capacity = std::min(c.capacity, c.lines_for(c.band));

@@ -146,7 +146,7 @@ class Piece {
 };
 
 /// The parent's own scratch memory comes first, whole cache lines of it.
-std::int64_t parent_bytes(const Pair& code) { return ceil_div(code.parent->scratch_bytes(), kLine) * kLine; }
+std::int64_t parent_bytes(const Pair& code) { return round_up(code.parent->scratch_bytes(), kLine); }
 
 }  // namespace
 

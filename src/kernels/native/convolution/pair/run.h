@@ -51,7 +51,7 @@ struct Pair {
   std::int64_t parts() const { return static_cast<std::int64_t>(columns.size()) * blocks; }
   std::int64_t tasks() const { return first.images * bands * parts(); }
   /// Bytes of a buffer, whole cache lines.
-  std::int64_t buffer_bytes() const { return (capacity * width * row * 4 + 63) / 64 * 64; }
+  std::int64_t buffer_bytes() const { return round_up(capacity * width * row * 4, 64); }
 };
 
 /// Bytes of RunArgs::scratch.
