@@ -1,6 +1,7 @@
 #pragma once
 /// Makes operators of structs. Only the files that register operators include this.
 #include "graph/op.h"
+#include "graph/permute.h"
 #include "graph/work.h"
 
 namespace lamina {
@@ -122,6 +123,8 @@ class OpModel final : public AnyOp {
   Verdict permute(PermuteContext& c) const override {
     if constexpr (requires { op_.permute(c); })
       return op_.permute(c);
+    else if constexpr (has(T::info.traits, Trait::elementwise))
+      return permute_elementwise(c);
     else
       return Verdict::no("{} is bound to the order of its axes", T::info.name);
   }

@@ -76,8 +76,8 @@ class PermuteContext {
 
 inline Verdict not_known(std::string_view what) { return Verdict::no("its {} are not known", what); }
 
-/// One element of each operand makes one of the result: all broadcast but the parameters of unary operators,
-/// which stay as they are.
+/// What element-wise operators have without a hook: all operands broadcast but the parameters of unary
+/// operators, which stay as they are.
 Verdict permute_elementwise(PermuteContext& c);
 
 /// The node as it is when it reads x = transpose(input 0, inverse of `order`) instead of input 0.

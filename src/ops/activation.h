@@ -26,7 +26,6 @@ struct Elu {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Selu(x, alpha, lambda): parameters of one element each.
@@ -35,7 +34,6 @@ struct Selu {
       "Selu", 3, 3, 1, Trait::unary_elementwise, "lambda * (x, or alpha * (exp(x) - 1) below 0)", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// HardSigmoid(x, alpha, beta): parameters of one element each.
@@ -44,7 +42,6 @@ struct HardSigmoid {
       "HardSigmoid", 3, 3, 1, Trait::unary_elementwise, "min(max(alpha * x + beta, 0), 1)", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Swish(x, beta?): beta of one element, 1 when absent.
@@ -52,7 +49,6 @@ struct Swish {
   static constexpr OpInfo info{"Swish", 1, 2, 1, Trait::unary_elementwise, "x * sigmoid(beta * x)", 4};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 enum class GeluMode : std::uint8_t { erf, tanh };
@@ -70,7 +66,6 @@ struct Gelu {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Clamp(x). On integers the bounds are ceil(min) and floor(max), within the type.
@@ -97,7 +92,6 @@ struct Clamp {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// PowerStatic(x): the Power of old IRs, whose operands are attributes. Each step is rounded to x's type; a
@@ -116,7 +110,6 @@ struct PowerStatic {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// PRelu(x, slope). A slope of rank 1 whose length is x's size along axis 1 (or 1) lies along axis 1 (along

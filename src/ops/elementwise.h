@@ -1,7 +1,6 @@
 #pragma once
 /// Element-wise arithmetic, comparisons and logic. Two inputs broadcast as in numpy and have equal element
 /// types.
-#include "graph/permute.h"
 #include "graph/shape_value.h"
 #include "ops/eval.h"
 #include "ops/scalar.h"
@@ -49,7 +48,6 @@ struct Unary {
   static constexpr OpInfo info{F::name, 1, 1, 1, Trait::unary_elementwise | F::traits, F::doc, F::since};
   void infer(InferContext& c) const { infer_unary(c, F::takes); }
   void evaluate(EvalContext& c) const { evaluate_unary(c, UnaryFunction{F::real, F::integer, F::integer}); }
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// y = F(a, b); comparisons give boolean.
@@ -58,7 +56,6 @@ struct Binary {
   static constexpr OpInfo info{F::name, 2, 2, 1, Trait::binary_elementwise | F::traits, F::doc, F::since};
   void infer(InferContext& c) const { infer_binary(c, F::takes, F::compares); }
   void evaluate(EvalContext& c) const { evaluate_binary(c, BinaryFunction{F::real, F::integer, F::integer}); }
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
   ShapeValue shape_value(ShapeValueContext& c) const requires requires(const Dim& size) {
     of_sizes(F{}, size, size);
   }
@@ -125,7 +122,6 @@ struct Divide {
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   ShapeValue shape_value(ShapeValueContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 enum class RoundMode : std::uint8_t { half_to_even, half_away_from_zero };
@@ -144,7 +140,6 @@ struct Round {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsNaN(x), boolean.
@@ -152,7 +147,6 @@ struct IsNaN {
   static constexpr OpInfo info{"IsNaN", 1, 1, 1, Trait::unary_elementwise, "True for NaN", 10};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsFinite(x), boolean.
@@ -161,7 +155,6 @@ struct IsFinite {
                                10};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// IsInf(x), boolean.
@@ -177,7 +170,6 @@ struct IsInf {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Select(condition boolean, then, else); all three broadcast.
@@ -186,7 +178,6 @@ struct Select {
       "Select", 3, 3, 1, Trait::nary_elementwise, "then where the condition holds, else elsewhere", 1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Convert(x). Float to integer truncates towards zero and saturates, also to i4 and u4; integers wrap.
@@ -207,7 +198,6 @@ struct Convert {
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   ShapeValue shape_value(ShapeValueContext& c) const { return c.same_elements(); }
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// ConvertLike(x, like): Convert to the element type of `like`.
@@ -222,7 +212,6 @@ struct ConvertLike {
                                OpFamily::quantization};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Elementwise(x): x itself, the base of a body of element-wise operators that run as one (rule

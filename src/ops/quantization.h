@@ -1,6 +1,5 @@
 #pragma once
 /// Quantisation: simulated (FakeQuantize) and to integers.
-#include "graph/permute.h"
 #include "ops/eval.h"
 
 namespace lamina {
@@ -23,7 +22,6 @@ struct FakeQuantize {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
-  Verdict permute(PermuteContext& c) const { return permute_elementwise(c); }
 };
 
 /// Quantize(x, scale, zero_point?): saturate(round_half_even(x / scale) + zero_point), computed in f32.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "graph/permute.h"
 #include "ops/activation.h"
 #include "ops/gathering.h"
 #include "ops/generation.h"
