@@ -53,6 +53,16 @@ struct Slice {
   Verdict permute(PermuteContext& c) const;
 };
 
+/// SliceScatter(data, updates, start, stop, step, axes?): data, of which what Slice would take is replaced by
+/// the updates.
+struct SliceScatter {
+  static constexpr OpInfo info{
+      "SliceScatter",    5, 6, 1, Trait::none, "Replaces every step-th element between two bounds", 15,
+      OpFamily::movement};
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+};
+
 /// StridedSlice(x, begin, end, strides?). Masks have one element per element of begin (missing ones are 0):
 /// begin_mask/end_mask 1: the bound is not used (everything from or to the end); new_axis_mask 1: inserts a
 /// dimension of 1; shrink_axis_mask 1: takes the element at begin, whatever begin_mask says, and drops the

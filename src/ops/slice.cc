@@ -1,5 +1,6 @@
 /// Slice and StridedSlice of movement.h.
 #include <algorithm>
+#include <cstring>
 
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -40,50 +41,87 @@ std::optional<std::int64_t> step_at(const InferContext& c, const std::optional<I
   return (*steps)[i];
 }
 
-}  // namespace
-
-void Slice::infer(InferContext& c) const {
-  const auto element = c.element(0);
+/// What start, stop, step and axes, the inputs from `first` on, take of input 0.
+Shape taken(const InferContext& c, std::size_t first) {
   const Shape& x = c.shape(0);
-  const Dim count = require_list(c, 1, "start");
-  constexpr std::array<std::string_view, 5> names{"", "", "stop", "step", "axes"};
-  for (std::size_t i = 2; i < 5; ++i) {
-    if (i == 4 && !c.has(4)) continue;
-    const Dim length = require_list(c, i, names[i]);
+  const Dim count = require_list(c, first, "start");
+  constexpr std::array<std::string_view, 4> names{"start", "stop", "step", "axes"};
+  const bool has_axes = c.has(first + 3);
+  for (std::size_t i = 1; i < (has_axes ? 4 : 3); ++i) {
+    const Dim length = require_list(c, first + i, names[i]);
     c.require(length.fits(count), "{} has {} elements, start has {}", names[i], to_string(length),
               to_string(count));
   }
-  if (!x.ranked()) return c.set(0, element, Shape());
+  if (!x.ranked()) return Shape();
   c.require(count.low() <= static_cast<std::int64_t>(x.rank()),
             "start has {} elements, the input has rank {}", to_string(count), x.rank());
-  auto axes = c.has(4) ? c.ints(4) : std::nullopt;
-  if (!c.has(4) && count.known()) {
+  auto axes = has_axes ? c.ints(first + 3) : std::nullopt;
+  if (!has_axes && count.known()) {
     axes.emplace();
     for (std::int64_t i = 0; i < count.size(); ++i) axes->push_back(i);
   }
-  if (!axes || !count.known()) return c.set(0, element, Shape::of_rank(x.rank()));
-  const auto start = c.dims(1), stop = c.dims(2);
-  const auto steps = c.ints(3);
+  if (!axes || !count.known()) return Shape::of_rank(x.rank());
+  const auto start = c.dims(first), stop = c.dims(first + 1);
+  const auto steps = c.ints(first + 2);
   Shape out = x;
   const auto listed = distinct_axes(*axes, x.rank(), "axes");
   for (std::size_t i = 0; i < listed.size(); ++i)
     out[listed[i]] =
         sliced(x[listed[i]], bound(start, i, any_bound()), bound(stop, i, any_bound()), step_at(c, steps, i));
-  c.set(0, element, std::move(out));
+  return out;
 }
 
-void Slice::evaluate(EvalContext& c) const {
+/// The same when all is known: axis i has count[i] elements from first[i] on, step[i] apart.
+struct Taken {
+  Ints first, count, step;
+};
+
+Taken taken(const EvalContext& c, std::size_t from) {
   const Dims& x = c.dims(0);
-  const Ints start = c.ints(1), stop = c.ints(2), steps = c.ints(3);
-  Ints first(x.size(), 0), count = x, step(x.size(), 1);
+  const Ints start = c.ints(from), stop = c.ints(from + 1), steps = c.ints(from + 2);
+  Taken t{Ints(x.size(), 0), x, Ints(x.size(), 1)};
   for (std::size_t i = 0; i < start.size(); ++i) {
-    const auto a = normalize_axis(c.has(4) ? c.ints(4)[i] : static_cast<std::int64_t>(i), x.size(), "axes");
+    const auto given = c.has(from + 3) ? c.ints(from + 3)[i] : static_cast<std::int64_t>(i);
+    const auto a = normalize_axis(given, x.size(), "axes");
     const auto range = slice_range(x[a], start[i], stop[i], steps[i]);
-    first[a] = range.first;
-    count[a] = range.count;
-    step[a] = steps[i];
+    t.first[a] = range.first;
+    t.count[a] = range.count;
+    t.step[a] = steps[i];
   }
-  copy_slice(c, first, count, step);
+  return t;
+}
+
+}  // namespace
+
+void Slice::infer(InferContext& c) const { c.set(0, c.element(0), taken(c, 1)); }
+
+void Slice::evaluate(EvalContext& c) const {
+  const auto t = taken(c, 1);
+  copy_slice(c, t.first, t.count, t.step);
+}
+
+void SliceScatter::infer(InferContext& c) const {
+  require_same_element(c, 0, 1, "updates");
+  require_shape(c, 1, taken(c, 2), "updates");
+  c.set(0, c.type(0));
+}
+
+void SliceScatter::evaluate(EvalContext& c) const {
+  const auto t = taken(c, 2);
+  const auto bytes = static_cast<std::int64_t>(element_bytes(c.out_element(0)));
+  std::memcpy(c.out().raw(), c.in(0).raw(), c.in(0).bytes());
+  auto strides = dense_strides(c.dims(0));
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    start += t.first[i] * strides[i];
+    strides[i] = t.count[i] > 1 ? strides[i] * t.step[i] : 0;
+  }
+  const auto last = strides.empty() ? 0 : strides.back();
+  for_each_row<1>(t.count, {strides}, [&](std::int64_t first, const auto& offsets, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+      std::memcpy(c.out().raw() + (start + offsets[0] + i * last) * bytes,
+                  c.in(1).raw() + (first + i) * bytes, static_cast<std::size_t>(bytes));
+  });
 }
 
 namespace {
@@ -217,6 +255,7 @@ ShapeValue Slice::shape_value(ShapeValueContext& c) const {
 
 void register_slice(Registry& r) {
   r.add<Slice>();
+  r.add<SliceScatter>();
   r.add<StridedSlice>();
 }
 

@@ -150,6 +150,32 @@ TEST(Slice, RefusesWrongInputs) {
   EXPECT_ERROR(infer(Slice{}, {x, floats({1}), one, one}), "wanted integers");
 }
 
+TEST(SliceScatter, ReplacesWhatSliceTakes) {
+  const auto x = counting({3, 4});
+  const auto updates = floats({2, 2}, {-1, -2, -3, -4});
+  expect_values(evaluate(SliceScatter{}, {x, updates, ints({0, 3}), ints({3, -5}), ints({2, -2})}), {3, 4},
+                {0, -2, 2, -1, 4, 5, 6, 7, 8, -4, 10, -3});
+  const std::vector<Tensor> rows{ints({1}), ints({9}), ints({1}), ints({-1})};
+  const auto cut = floats({3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const auto y = evaluate(SliceScatter{}, {x, cut, rows[0], rows[1], rows[2], rows[3]});
+  EXPECT_EQ(to_floats(evaluate(Slice{}, {y, rows[0], rows[1], rows[2], rows[3]})), to_floats(cut));
+  EXPECT_EQ(to_floats(evaluate(Slice{}, {y, ints({0}), ints({1}), ints({1}), ints({1})})),
+            (std::vector<float>{0, 4, 8}));
+  // nothing is taken
+  EXPECT_EQ(to_floats(evaluate(SliceScatter{}, {x, floats({0, 4}, {}), ints({2}), ints({1}), ints({1})})),
+            to_floats(x));
+}
+
+TEST(SliceScatter, WantsUpdatesThatFit) {
+  const auto at = [](const Known& x, const Known& updates) {
+    return infer(SliceScatter{}, {x, updates, ints({0}), ints({2}), ints({1})});
+  };
+  EXPECT_EQ(at(f32({dim("N"), 4}), f32({2, 4})), "f32[N,4]");
+  EXPECT_ERROR(at(f32({3, 4}), f32({3, 4})), "updates has shape [3,4], wanted [2,4]");
+  EXPECT_ERROR(at(f32({3, 4}), TensorType{ElementType::i32, {2, 4}}), "updates is i32, wanted f32");
+  EXPECT_ERROR(infer(SliceScatter{}, {f32({3}), f32({3}), ints({0}), ints({3}), ints({0})}), "step 0 is 0");
+}
+
 TEST(StridedSlice, Masks) {
   const Tensor x = counting({2, 3, 4});
   const auto strided = [&](StridedSlice s, Ints begin, Ints end, Ints strides) {
