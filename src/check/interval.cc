@@ -11,6 +11,7 @@
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
+#include "ops/matmul.h"
 #include "ops/quantization.h"
 
 namespace lamina::check {
@@ -249,7 +250,7 @@ class OneNode {
       if (in_[j].radius.empty()) continue;
       std::vector<Tensor> in{size_of(middles_[0]), size_of(middles_[1])};
       in[j] = of(middles_[j], in_[j].radius);
-      if (node_.op.name() != "MatMul")  // without bias
+      if (!node_.op.is<MatMul>())  // without bias
         for (std::size_t k = 3; k < in_.size(); ++k) in.resize(k), in.push_back(middles_[k]);
       add_part(in, 1);
     }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ops/control.h"
 
 namespace lamina::check {
 namespace {
@@ -17,7 +18,7 @@ bool is_computed(const Graph& graph, ValueId v) {
 /// The interpreter may give another value at each run.
 bool is_drawn(const Graph& graph, ValueId v) {
   const auto& op = graph.node(graph.producer(v)).op;
-  return op.has(Trait::impure) && op.name() != "Assign";
+  return op.has(Trait::impure) && !op.is<Assign>();
 }
 
 /// Sets of nodes that are joined by values at which the graph is not cut.

@@ -274,6 +274,28 @@ TEST(IrLayers, RangeOfBothRevisions) {
   for (const Tensor& y : out) EXPECT_EQ(values(y), (Values{1, 3}));
 }
 
+/// What lamina's own operator has beside OpenVINO's is not for files to say.
+TEST(IrLayers, AttributesOfOursAreNotRead) {
+  const auto y = result_of({"Gather",
+                            "opset8",
+                            R"(batch_dims="0" out_of_range="error")",
+                            {3},
+                            {1, 2, 3},
+                            {Tensor::of({2}, Longs{7, -1}), Tensor::scalar<std::int64_t>(0)}});
+  EXPECT_EQ(values(y), (Values{0, 3}));
+}
+
+/// Old files call them extensions; what else they call so is not known.
+TEST(IrLayers, AdoptedExtensionsAreRead) {
+  const auto cell = [](const std::string& type, std::int64_t rows) {
+    const Tensor w = floats({rows, 1}, Values(static_cast<std::size_t>(rows))), b = w.reshaped({rows});
+    return Case{type, "extension", "hidden_size=\"1\"", {1, 1}, {2}, {floats({1, 1}, {1}), w, w, b}};
+  };
+  EXPECT_EQ(values(result_of(cell("RNNCell", 1))), (Values{0}));
+  EXPECT_EQ(values(result_of(cell("GRUCell", 3))), (Values{0.5F}));
+  EXPECT_ANY_THROW(result_of({"Relu", "extension", "", {1}, {2}, {}}));
+}
+
 TEST(IrLayers, Broadcasting) {
   const Values x = counted(12);
   const auto pdpd = result_of(
