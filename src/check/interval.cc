@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "graph/subgraph.h"
 #include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
 #include "ops/decompose.h"
@@ -274,18 +275,7 @@ void spread(Graph& graph, NodeId id) {
   const Graph& body = node.bodies[0];
   std::vector<ValueId> places(body.value_slots());
   for (std::size_t i = 0; i < body.inputs().size(); ++i) places[body.inputs()[i].index] = node.inputs.at(i);
-  for (const auto inner : body.order()) {
-    const Node& n = body.node(inner);
-    std::vector<ValueId> in;
-    for (const auto v : n.inputs) {
-      if (const auto* c = body.constant(v); c && !places[v.index].valid())
-        places[v.index] = graph.add_constant(*c);
-      in.push_back(v.valid() ? places[v.index] : ValueId{});
-    }
-    const auto copy = graph.add_node(n.op, std::move(in), n.name, -1, n.bodies);
-    graph.set_sources(copy, n.sources);
-    places[n.outputs[0].index] = graph.node(copy).outputs[0];
-  }
+  add_copies(graph, body, body.order(), places);
   const auto result = node.outputs[0], made = places[body.results()[0].value.index];
   const auto name = graph.value(result).name;
   graph.replace(result, made);
@@ -305,7 +295,7 @@ void decompose_all(Graph& graph) {
     if (can_decompose(graph, graph.node(id))) parts = decompose(graph, id);
     for (const auto part : parts)
       if (epilogue_size(graph.node(part)) > 0 && !graph.node(part).op.is<Elementwise>())
-        split_epilogue(graph, part, 0);
+        decompose_epilogue(graph, part, 0);
   }
   for (const auto id : graph.order())
     if (graph.node(id).op.is<Elementwise>()) spread(graph, id);

@@ -2,6 +2,25 @@
 
 namespace lamina {
 
+std::vector<NodeId> add_copies(Graph& to, const Graph& from, const std::vector<NodeId>& nodes,
+                               std::vector<ValueId>& map) {
+  std::vector<NodeId> copies;
+  for (const auto id : nodes) {
+    const Node& n = from.node(id);
+    std::vector<ValueId> in;
+    for (const auto v : n.inputs) {
+      if (v.valid() && !map[v.index].valid())
+        map[v.index] = to.add_constant(*from.constant(v), from.value(v).name);
+      in.push_back(v.valid() ? map[v.index] : ValueId{});
+    }
+    const auto copy = to.add_node(n.op, std::move(in), n.name, static_cast<int>(n.outputs.size()), n.bodies);
+    to.set_sources(copy, n.sources);
+    for (std::size_t i = 0; i < n.outputs.size(); ++i) map[n.outputs[i].index] = to.node(copy).outputs[i];
+    copies.push_back(copy);
+  }
+  return copies;
+}
+
 Subgraph::Subgraph(const Graph& from) : from_(from), read_(from.value_slots()), made_(from.value_slots()) {
   graph.name = from.name;
   graph.sources = from.sources;

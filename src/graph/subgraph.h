@@ -1,11 +1,16 @@
 #pragma once
-/// A part of a graph as a graph of its own.
+/// Parts of graphs, copied.
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace lamina {
+
+/// Adds copies of nodes of `from` to a graph, each after those it reads from, with bodies and sources. `map`:
+/// what stands there for each value of `from`; it gets the results, and constants once they are read.
+std::vector<NodeId> add_copies(Graph& to, const Graph& from, const std::vector<NodeId>& nodes,
+                               std::vector<ValueId>& map);
 
 /// Copies nodes of a graph, each after those it reads from, with all that belongs to them: names of nodes and
 /// values, bodies, sources. What a copy reads and nothing has made is copied when it is a constant, else it

@@ -24,16 +24,7 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
-/// The epilogue behind its first `kept` operators: parameter 0 is what these make, further parameters are all
-/// those of the whole epilogue. Nothing where more than one of their values is read later.
-std::optional<Graph> later_stages(const Node& node, std::size_t kept);
-
 /// What an operator of an epilogue costs a kernel that has vector code for it: microseconds on one thread.
 double stage_cost(const Machine& machine, const Op& op, std::size_t elements);
-
-/// Splits the node's epilogue after its first `stages` operators: the rest become a node behind it.
-/// Only cuts where a single value crosses are possible; earlier cuts are taken otherwise. Returns what was
-/// kept.
-std::size_t split_epilogue(Graph& graph, NodeId node, std::size_t stages);
 
 }  // namespace lamina

@@ -64,6 +64,7 @@ struct Offer : Recipe {
 /// What the kernels say about one node.
 struct Answers {
   std::vector<Offer> offers;
+  std::string wish = {};  ///< for this node (plan/force.h), or empty
   struct Refusal {
     std::string kernel, reason;
   };

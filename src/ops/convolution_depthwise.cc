@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/op_model.h"
+#include "graph/subgraph.h"
 #include "ops/bodies.h"
 #include "ops/operators.h"
 #include "ops/require.h"
@@ -51,27 +52,6 @@ std::vector<SourceId> without(const std::vector<SourceId>& all, const std::vecto
   return out;
 }
 
-/// Puts the parent's nodes into the graph, reading `x`; its result.
-ValueId put_parent(Graph& graph, const Graph& parent, ValueId x, std::vector<NodeId>& added) {
-  std::vector<ValueId> map(parent.value_slots());
-  map[parent.inputs()[0].index] = x;
-  for (const auto id : parent.order()) {
-    const auto& n = parent.node(id);
-    std::vector<ValueId> in;
-    for (const auto v : n.inputs) {
-      if (v.valid() && !map[v.index].valid())
-        map[v.index] = graph.add_constant(*parent.constant(v), parent.value(v).name);
-      in.push_back(v.valid() ? map[v.index] : ValueId{});
-    }
-    added.push_back(
-        graph.add_node(n.op, std::move(in), n.name, static_cast<int>(n.outputs.size()), n.bodies));
-    graph.set_sources(added.back(), n.sources);
-    for (std::size_t i = 0; i < n.outputs.size(); ++i)
-      map[n.outputs[i].index] = graph.node(added.back()).outputs[i];
-  }
-  return map[parent.results()[0].value.index];
-}
-
 }  // namespace
 
 void ConvolutionDepthwise::infer(InferContext& c) const {
@@ -105,10 +85,12 @@ NodeWork ConvolutionDepthwise::work(const WorkContext& c) const {
 
 std::vector<NodeId> ConvolutionDepthwise::decompose(Graph& graph, const Node& node) const {
   const Graph &epilogue = node.bodies.at(0), &parent = node.bodies.at(1);
-  std::vector<NodeId> parts;
   std::vector<ValueId> in(node.inputs.begin(),
                           node.inputs.begin() + static_cast<std::ptrdiff_t>(base_inputs(node)));
-  in[0] = put_parent(graph, parent, in[0], parts);
+  std::vector<ValueId> map(parent.value_slots());
+  map[parent.inputs()[0].index] = in[0];
+  auto parts = add_copies(graph, parent, parent.order(), map);
+  in[0] = map[parent.results()[0].value.index];
   while (!in.back().valid()) in.pop_back();
   std::vector<Graph> bodies;
   if (epilogue.node_count() != 0) bodies.push_back(epilogue);

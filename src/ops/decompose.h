@@ -1,5 +1,7 @@
 #pragma once
-/// Nodes that stand for several, as rules made them: a plan may decompose them again.
+/// Nodes that stand for several, as rules made them, become several again: their parts.
+#include <optional>
+
 #include "graph/graph.h"
 
 namespace lamina {
@@ -22,5 +24,17 @@ struct Decomposition {
   std::vector<NodeId> nodes;
 };
 Decomposition decomposition_of(const Graph& graph, NodeId node);
+
+/// Only the first `stages` operators of the node's epilogue stay in it; the later ones become a node behind
+/// it, or one each. Fewer stay where more than one value would be read later. The nodes in the order of
+/// execution; the last one's result has the name of the node's.
+std::vector<NodeId> decompose_epilogue(Graph& graph, NodeId node, std::size_t stages);
+
+/// The stages behind the first `stages` as an epilogue: parameter 0 is what these make, further parameters
+/// are all those of the whole epilogue. Nothing where more than one of their values is read later.
+std::optional<Graph> later_stages(const Node& node, std::size_t stages);
+
+/// Extra inputs of the node that the first `stages` of its epilogue read, in order.
+std::vector<std::size_t> inputs_of_stages(const Node& node, std::size_t stages);
 
 }  // namespace lamina

@@ -29,6 +29,17 @@ double cost_with_stages(const NodeView& v, const Offer& offer) {
   return offer.cost + (offer.stages < epilogue_size(v.node()) ? reorder(v.machine(), type) : 0);
 }
 
+/// Stages behind the first ones as a node of their own: they, and one more pass over the tensor.
+double later_cost(const NodeView& v, std::size_t stages) {
+  const auto& type = v.graph().type(v.node().outputs[0]);
+  const Graph& body = *epilogue(v.node());
+  const auto order = body.order();
+  double cost = reorder(v.machine(), type);
+  for (auto i = stages; i < order.size(); ++i)
+    cost += stage_cost(v.machine(), body.node(order[i]).op, element_count(type.shape.sizes()));
+  return cost;
+}
+
 bool same_layouts(const Offer& a, const Offer& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
 
 std::vector<Offer> usable(const NodeView& v) {
@@ -117,7 +128,7 @@ Offer joined(const Graph& graph, const Node& node, const Decomposition& parts, c
 
 }  // namespace
 
-std::vector<Offer> decomposed_offers(const NodeView& v) {
+std::vector<Offer> offers_of_parts(const NodeView& v) {
   const auto parts = decomposition_of(v.graph(), v.id());
   std::vector<Offer> best;
   for (const auto& way : ways_of(v.machine(), parts)) {
@@ -130,6 +141,25 @@ std::vector<Offer> decomposed_offers(const NodeView& v) {
       *same = std::move(offer);
   }
   return best;
+}
+
+bool decomposes(const Node& node, const Offer& offer) {
+  return offer.stages < epilogue_size(node) || (!offer.make && !offer.is_view);
+}
+
+std::vector<NodeId> decompose_for(Graph& graph, NodeId id, const Offer& offer) {
+  if (offer.stages < epilogue_size(graph.node(id))) return decompose_epilogue(graph, id, offer.stages);
+  return decompose(graph, id);
+}
+
+void add_decomposed_offers(const NodeView& v, std::vector<Offer>& offers) {
+  auto more = offers_of_plain_stages(v, offers);
+  for (auto& offer : offers)
+    if (offer.stages < epilogue_size(v.node())) offer.cost += later_cost(v, offer.stages);
+  offers.insert(offers.end(), more.begin(), more.end());
+  if (!can_decompose(v.graph(), v.node())) return;
+  more = offers_of_parts(v);
+  offers.insert(offers.end(), more.begin(), more.end());
 }
 
 }  // namespace lamina

@@ -1,11 +1,25 @@
 #pragma once
-/// What nodes that stand for several cost when they are decomposed again.
+/// Nodes that are decomposed where that costs less: into what they stand for, or behind a stage of their
+/// epilogue (ops/decompose.h).
 #include "kernels/kernel.h"
 
 namespace lamina {
 
-/// Offers that stand for the node's parts as nodes of their own (ops/decompose.h), with the best kernels for
-/// each choice of layouts. They have no `make`: whoever picks one decomposes the node.
-std::vector<Offer> decomposed_offers(const NodeView& v);
+/// Adds what several nodes in the place of this one cost, as offers. Those for the parts of a node that
+/// stands for several, and for an epilogue whose later stages read what lies in another layout, are new and
+/// have no `make`; to kernels' offers that take the first stages only the cost of the later ones is added.
+void add_decomposed_offers(const NodeView& v, std::vector<Offer>& offers);
+
+/// Whoever picks the offer decomposes the node.
+bool decomposes(const Node& node, const Offer& offer);
+/// That; the nodes in the order of execution.
+std::vector<NodeId> decompose_for(Graph& graph, NodeId node, const Offer& offer);
+
+/// The offers for what the node stands for, with the best kernels for each choice of layouts.
+std::vector<Offer> offers_of_parts(const NodeView& v);
+/// An offer that leaves the stages from the first one on that reads an input of the graph as large as the
+/// result, and so lies plain, to a node of their own that is plain as well: where the result is wanted plain,
+/// too, that saves bringing the operand to the kernel's layout. Made from `offers` for the whole node.
+std::vector<Offer> offers_of_plain_stages(const NodeView& v, const std::vector<Offer>& offers);
 
 }  // namespace lamina

@@ -83,24 +83,20 @@ const Force::Wish* Force::wish_for(const NodeView& v) const {
   return found;
 }
 
-Force::Allowed Force::allowed(const NodeView& v, const std::vector<Offer>& offers) const {
-  Allowed out{std::vector<bool>(offers.size(), true), ""};
+void Force::apply(const NodeView& v, Answers& answers) const {
   const auto* wish = wish_for(v);
-  if (!wish) return out;
+  if (!wish) return;
   std::set<std::string> labels;
   bool any = false;
-  for (std::size_t i = 0; i < offers.size(); ++i) {
-    out.offers[i] = fits(offers[i].label, wish->label);
-    any = any || out.offers[i];
-    labels.insert(offers[i].label);
+  for (const auto& o : answers.offers) {
+    any = any || fits(o.label, wish->label);
+    labels.insert(o.label);
   }
-  out.wish = wish->what + "=" + wish->label;
-  if (any) return out;
-  if (wish->layer)
-    fail(ErrorCode::bad_option, "force \"{}\": offered are {}", out.wish, fmt::join(labels, ", "));
-  out.wish += ", which is not offered";
-  out.offers.assign(offers.size(), true);
-  return out;
+  answers.wish = wish->what + "=" + wish->label;
+  if (!any && wish->layer)
+    fail(ErrorCode::bad_option, "force \"{}\": offered are {}", answers.wish, fmt::join(labels, ", "));
+  if (!any) answers.wish += ", which is not offered";
+  for (auto& o : answers.offers) o.unwanted = any && !fits(o.label, wish->label);
 }
 
 }  // namespace lamina

@@ -15,13 +15,9 @@ class Force {
   /// Wishes for what the graph does not have are left out (check_wishes).
   Force(const std::vector<std::string>& wishes, const Graph& graph);
 
-  struct Allowed {
-    std::vector<bool> offers;  ///< which may be taken
-    std::string wish;          ///< that fits the node, and what became of it; or empty
-  };
-  /// A wish for a kind that is not offered leaves the choice free; one for a layer throws Error(bad_option)
-  /// that names what is.
-  Allowed allowed(const NodeView& view, const std::vector<Offer>& offers) const;
+  /// Marks the offers that are not wanted. A wish for a kind that is not offered leaves the choice free; one
+  /// for a layer throws Error(bad_option) that names what is.
+  void apply(const NodeView& view, Answers& answers) const;
 
  private:
   struct Wish {

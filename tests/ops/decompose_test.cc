@@ -72,5 +72,53 @@ TEST(Decompose, a_graph_of_its_own_has_the_inputs_once) {
   EXPECT_EQ(parts.nodes.size(), 3u);
 }
 
+/// Stages: Relu, Add, Tanh, Multiply of what Tanh reads and makes.
+const char* const kStages = R"(graph (x: f32[1,2,4,4], k: f32[1,3,4,4], z: f32[3,1,1]) -> (y) {
+  w = const f32[3,2,1,1] seed(1)
+  y = Convolution(x, w, _, _, _, k, z) @"conv" { body graph (a: f32[1,3,4,4], k: f32[1,3,4,4], z: f32[3,1,1]) -> (e) {
+    b = Relu(a)
+    c = Add(b, k)
+    d = Tanh(c)
+    f = Multiply(c, d)
+    e = Subtract(f, z)
+  } }
+}
+)";
+
+TEST(DecomposeEpilogue, behind_any_stage) {
+  const std::size_t kept[] = {0, 1, 2, 2, 4, 5};  // behind Tanh two values are read
+  const std::size_t inputs[] = {2, 5, 6, 6, 6, 7};
+  for (std::size_t stages = 0; stages < 6; ++stages) {
+    const auto before = parse(kStages);
+    auto g = before;
+    const auto parts = decompose_epilogue(g, g.order().at(0), stages);
+    EXPECT_EQ(verify(g), Strings{}) << stages;
+    EXPECT_EQ(parts.size(), stages == 5 ? 1u : 2u) << stages;
+    EXPECT_EQ(parts, g.order()) << stages;
+    const auto* left = epilogue(g.node(parts[0]));
+    EXPECT_EQ(left ? left->node_count() : 0, kept[stages]) << stages;
+    EXPECT_EQ(g.node(parts[0]).inputs.size(), inputs[stages]) << stages;
+    EXPECT_EQ(g.value(g.results()[0].value).name, "y");
+    const std::vector<Tensor> in{seeded_tensor(ElementType::f32, {1, 2, 4, 4}, 1),
+                                 seeded_tensor(ElementType::f32, {1, 3, 4, 4}, 2),
+                                 seeded_tensor(ElementType::f32, {3, 1, 1}, 3)};
+    const auto one = interpret(before, in)[0], two = interpret(g, in)[0];
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.data<float>()[i], two.data<float>()[i]);
+  }
+}
+
+TEST(DecomposeEpilogue, later_stages_keep_all_parameters) {
+  const auto g = parse(kStages);
+  const auto& node = g.node(g.order().at(0));
+  EXPECT_FALSE(later_stages(node, 3));
+  const auto later = later_stages(node, 2);
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->inputs().size(), 3u);
+  EXPECT_EQ(later->node_count(), 3u);
+  EXPECT_EQ(inputs_of_stages(node, 1), std::vector<std::size_t>{});
+  EXPECT_EQ(inputs_of_stages(node, 2), std::vector<std::size_t>{5});
+  EXPECT_EQ(inputs_of_stages(node, 5), (std::vector<std::size_t>{5, 6}));
+}
+
 }  // namespace
 }  // namespace lamina

@@ -79,7 +79,7 @@ TEST(Decompose, windows_whose_lines_lie_far_from_each_other_are_faster_alone) {
 TEST(Decompose, offers_have_the_layouts_of_the_node) {
   const auto g = pair_of("1,16,12,12", "32,16,1,1", "32,1,3,3", 32);
   const auto id = g.order().at(0);
-  const auto offers = decomposed_offers(NodeView(g, id));
+  const auto offers = offers_of_parts(NodeView(g, id));
   ASSERT_FALSE(offers.empty());
   for (const auto& o : offers) {
     EXPECT_EQ(o.inputs.size(), g.node(id).inputs.size());

@@ -6,6 +6,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"
 #include "kernels/native/stages/pass.h"
+#include "ops/decompose.h"
 
 namespace lamina {
 namespace {
@@ -44,20 +45,6 @@ bool has(const std::vector<std::size_t>& list, std::size_t i) {
   return std::find(list.begin(), list.end(), i) != list.end();
 }
 
-/// Inputs from `from` on that the first stages read.
-std::vector<std::size_t> read_before(const Node& node, std::size_t kept) {
-  std::vector<std::size_t> out;
-  const Graph& body = *epilogue(node);
-  const auto order = body.order();
-  for (std::size_t p = 1; p < body.inputs().size(); ++p)
-    for (std::size_t i = 0; i < kept; ++i) {
-      const auto& reads = body.node(order[i]).inputs;
-      if (std::find(reads.begin(), reads.end(), body.inputs()[p]) != reads.end())
-        out.push_back(base_inputs(node) + p - 1);
-    }
-  return out;
-}
-
 double pass_cost(const NodeView& v) {
   const double bytes = static_cast<double>(element_count(v.out_dims()) * bits_of(v.out_element())) / 8;
   return move_cost(v.machine(), 2 * bytes) - move_cost(v.machine(), 0) + far_cost(v.machine(), bytes);
@@ -70,7 +57,7 @@ Verdict complete(const NodeView& v, Offer& o) {
   if (program->code().tile_bytes != program->code().body.result_bytes)
     return Verdict::no("its results have {} bytes instead of {}", program->code().body.result_bytes,
                        program->code().tile_bytes);
-  const auto before = read_before(v.node(), o.stages);
+  const auto before = inputs_of_stages(v.node(), o.stages);
   for (const auto& input : program->code().inputs) {
     if (input.consumed) continue;
     if (has(before, input.index) && o.inputs[input.index] != input.layout)

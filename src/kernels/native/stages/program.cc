@@ -5,6 +5,7 @@
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"
+#include "ops/decompose.h"
 #include "ops/elementwise.h"
 
 namespace lamina {

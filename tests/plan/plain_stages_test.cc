@@ -1,4 +1,4 @@
-/// Epilogues that are cut before an operand which lies plain.
+/// Epilogues that are decomposed before an operand which lies plain.
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -23,7 +23,7 @@ std::size_t steps(const Graph& graph) {
       std::count_if(labels.begin(), labels.end(), [](const auto& l) { return l.find("reorder") == l.npos; }));
 }
 
-TEST(Cut, a_sum_with_an_input_whose_result_is_an_output) {
+TEST(PlainStages, a_sum_with_an_input_whose_result_is_an_output) {
   for (const std::string stage : {"c = Add(b, z)", "c = Divide(b, z)", "d = Maximum(b, z)\n c = Tanh(d)"}) {
     const auto graph = parse(text(stage, ""));
     check_all_offers(graph, 1);
@@ -34,7 +34,7 @@ TEST(Cut, a_sum_with_an_input_whose_result_is_an_output) {
 }
 
 /// The result goes on in the kernel's layout: one node.
-TEST(Cut, a_sum_with_an_input_before_another_convolution) {
+TEST(PlainStages, a_sum_with_an_input_before_another_convolution) {
   const auto graph = parse(text("c = Add(b, z)", "y = Convolution(c, v)"));
   check_all_offers(graph, 1);
   EXPECT_EQ(steps(graph), 2u);

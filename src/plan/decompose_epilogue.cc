@@ -1,4 +1,4 @@
-#include "plan/cut.h"
+#include "plan/decompose.h"
 
 #include <algorithm>
 
@@ -9,56 +9,56 @@
 namespace lamina {
 namespace {
 
-/// Where an epilogue may be cut.
-struct Cut {
-  std::size_t kept = 0;               ///< stages before
+/// Stages that may be plain.
+struct PlainStages {
+  std::size_t first = 0;
   std::size_t input = 0;              ///< of the node: what lies plain
-  std::vector<std::size_t> operands;  ///< inputs of the result's shape that the later stages read
+  std::vector<std::size_t> operands;  ///< inputs of the result's shape that they read
 };
 
-std::optional<Cut> cut_of(const Graph& g, const Node& node) {
+std::optional<PlainStages> plain_stages(const Graph& g, const Node& node) {
   const Graph* body = epilogue(node);
   if (!body || node.bodies.size() != 1 || node.outputs.size() != 1 || node.op.is<Elementwise>())
     return std::nullopt;
   const auto& shape = g.type(node.outputs[0]).shape;
   const auto order = body->order();
-  std::optional<Cut> cut;
+  std::optional<PlainStages> found;
   for (std::size_t i = 0; i < order.size(); ++i)
     for (const auto v : body->node(order[i]).inputs)
       for (std::size_t p = 1; p < body->inputs().size(); ++p) {
         const auto input = base_inputs(node) + p - 1;
         const auto operand = node.inputs[input];
         if (body->inputs()[p] != v || g.constant(operand) || !g.type(operand).shape.same(shape)) continue;
-        if (!cut && !g.producer(operand).valid()) cut = Cut{i, input, {}};
-        if (cut) cut->operands.push_back(input);
+        if (!found && !g.producer(operand).valid()) found = PlainStages{i, input, {}};
+        if (found) found->operands.push_back(input);
       }
-  return cut;
+  return found;
 }
 
 }  // namespace
 
-std::vector<Offer> offers_cut(const NodeView& v, const std::vector<Offer>& offers) {
+std::vector<Offer> offers_of_plain_stages(const NodeView& v, const std::vector<Offer>& offers) {
   const Graph& graph = v.graph();
   const Node& node = v.node();
-  const auto cut = cut_of(graph, node);
-  if (!cut) return {};
+  const auto stages = plain_stages(graph, node);
+  if (!stages) return {};
   const auto& type = graph.type(node.outputs[0]);
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  const double apart =
+  const double later =
       reorder_cost(v.machine(), type.element, type.shape.sizes()) +
-      cost_of(v.machine(), Family::vector_light, 0, bytes * static_cast<double>(cut->operands.size() + 2));
+      cost_of(v.machine(), Family::vector_light, 0, bytes * static_cast<double>(stages->operands.size() + 2));
   std::vector<Offer> best;
   for (const auto& o : offers) {
     if (o.last_resort || !o.make || o.stages < epilogue_size(node) || o.outputs[0] == Layout::plain ||
-        o.inputs[cut->input] == Layout::plain)
+        o.inputs[stages->input] == Layout::plain)
       continue;
     Offer c;
-    c.label = fmt::format("{}, cut behind {} stages", o.label, cut->kept);
+    c.label = fmt::format("decomposed behind {} stages: {}", stages->first, o.label);
     c.inputs = o.inputs;
-    for (const auto i : cut->operands) c.inputs[i] = Layout::plain;
+    for (const auto i : stages->operands) c.inputs[i] = Layout::plain;
     c.outputs = {Layout::plain};
-    c.stages = cut->kept;
-    c.cost = o.cost + apart;
+    c.stages = stages->first;
+    c.cost = o.cost + later;
     if (best.empty())
       best.push_back(std::move(c));
     else if (c.cost < best[0].cost)

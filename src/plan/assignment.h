@@ -1,0 +1,33 @@
+#pragma once
+/// One offer for each node, and the layouts in which the values between them exist, so that the sum of all
+/// costs is least.
+#include <map>
+
+#include "plan/plan.h"
+
+namespace lamina {
+
+/// Channels-last and plain are the same bytes for this shape.
+bool same_bytes(const Dims& shape);
+
+class Assignment {
+ public:
+  /// All that is given outlives the assignment. `answers` of each node have an offer.
+  Assignment(const Graph& graph, const std::vector<NodeId>& nodes, const std::map<NodeId, Answers>& answers,
+             const Machine& machine);
+
+  /// Which of the node's offers is taken.
+  std::size_t chosen(NodeId node) const { return chosen_.at(node); }
+  /// What the offer costs among the other choices, reorders that it alone would need included.
+  double cost(NodeId node, const Offer& offer) const;
+
+ private:
+  class Problem;
+  const Graph& graph_;
+  const std::map<NodeId, Answers>& answers_;
+  const Machine& machine_;
+  std::map<NodeId, std::size_t> chosen_;   // index of the offer
+  std::map<ValueId, std::size_t> states_;  // in which layouts a value exists, where that matters
+};
+
+}  // namespace lamina
