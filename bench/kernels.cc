@@ -169,7 +169,7 @@ void register_all(const Options& o, const std::vector<std::string>& lines, std::
       for (std::size_t k = 0; k < offers.size(); ++k) {
         const auto& offer = offers[k];
         if (offer.is_view || offer.label.find(o.kernel) == std::string::npos) continue;
-        if (offer.stages < epilogue_size(graph.node(id))) continue;  // only after the plan has split the node
+        if (offer.stages < epilogue_size(graph.node(id))) continue;  // only for a node to decompose
         if (offer.last_resort && o.kernel.empty()) continue;         // minutes of plain loops
         std::string layout = offer.inputs.empty() ? "" : std::string(name_of(offer.inputs[0]));
         if (!offer.outputs.empty() && name_of(offer.outputs[0]) != layout)

@@ -57,6 +57,7 @@ struct Offer : Recipe {
   std::size_t scratch = 0;      ///< bytes, 64-byte aligned
   bool is_view = false;         ///< output 0 is input 0's memory (Reshape): nothing runs
   bool last_resort = false;     ///< taken only when nothing else offers
+  bool unwanted = false;        ///< others are wanted, whatever is estimated (plan/force.h)
   double cost = 0;              ///< estimated microseconds on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "kernels/cost.h"
-#include "ops/axes.h"
+#include "ops/require.h"
 #include "ops/movement.h"
 #include "plan/pbqp.h"
 

@@ -23,12 +23,6 @@ double reorder(const Machine& machine, const TensorType& type) {
   return reorder_cost(machine, type.element, type.shape.sizes());
 }
 
-/// The kernel's cost, stages that it leaves over included.
-double cost_with_stages(const NodeView& v, const Offer& offer) {
-  const auto& type = v.graph().type(v.node().outputs[0]);
-  return offer.cost + (offer.stages < epilogue_size(v.node()) ? reorder(v.machine(), type) : 0);
-}
-
 /// Stages behind the first ones as a node of their own: they, and one more pass over the tensor.
 double later_cost(const NodeView& v, std::size_t stages) {
   const auto& type = v.graph().type(v.node().outputs[0]);
@@ -38,6 +32,21 @@ double later_cost(const NodeView& v, std::size_t stages) {
   for (auto i = stages; i < order.size(); ++i)
     cost += stage_cost(v.machine(), body.node(order[i]).op, element_count(type.shape.sizes()));
   return cost;
+}
+
+/// The kernel's cost, later stages included.
+double whole_cost(const NodeView& v, const Offer& offer) {
+  return offer.cost + (offer.stages < epilogue_size(v.node()) ? later_cost(v, offer.stages) : 0);
+}
+
+/// Adds it, or puts it in the place of a dearer one that is the same otherwise.
+template <class T>
+void keep_cheapest(std::vector<T>& list, T item, auto same) {
+  const auto at = std::find_if(list.begin(), list.end(), [&](const T& other) { return same(other, item); });
+  if (at == list.end())
+    list.push_back(std::move(item));
+  else if (item.cost < at->cost)
+    *at = std::move(item);
 }
 
 bool same_layouts(const Offer& a, const Offer& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
@@ -54,6 +63,10 @@ struct Way {
   std::vector<Offer> offers;
   double cost = 0;
 };
+
+bool same_ways(const Way& a, const Way& b) {
+  return std::equal(a.offers.begin(), a.offers.end(), b.offers.begin(), same_layouts);
+}
 
 /// In which layout the graph's value is wanted, by the first of the parts that reads it.
 Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
@@ -91,14 +104,8 @@ std::vector<Way> ways_of(const Machine& machine, const Decomposition& parts) {
     for (const auto& offer : usable(part))
       for (auto way : ways) {
         way.offers.push_back(offer);
-        way.cost += cost_with_stages(part, offer) + far + reorders(machine, parts, way, n);
-        const auto same = std::find_if(longer.begin(), longer.end(), [&](const Way& w) {
-          return std::equal(w.offers.begin(), w.offers.end(), way.offers.begin(), same_layouts);
-        });
-        if (same == longer.end())
-          longer.push_back(std::move(way));
-        else if (way.cost < same->cost)
-          *same = std::move(way);
+        way.cost += whole_cost(part, offer) + far + reorders(machine, parts, way, n);
+        keep_cheapest(longer, std::move(way), same_ways);
       }
     ways = std::move(longer);
   }
@@ -131,15 +138,8 @@ Offer joined(const Graph& graph, const Node& node, const Decomposition& parts, c
 std::vector<Offer> offers_of_parts(const NodeView& v) {
   const auto parts = decomposition_of(v.graph(), v.id());
   std::vector<Offer> best;
-  for (const auto& way : ways_of(v.machine(), parts)) {
-    auto offer = joined(v.graph(), v.node(), parts, way);
-    const auto same =
-        std::find_if(best.begin(), best.end(), [&](const auto& o) { return same_layouts(o, offer); });
-    if (same == best.end())
-      best.push_back(std::move(offer));
-    else if (offer.cost < same->cost)
-      *same = std::move(offer);
-  }
+  for (const auto& way : ways_of(v.machine(), parts))
+    keep_cheapest(best, joined(v.graph(), v.node(), parts, way), same_layouts);
   return best;
 }
 
@@ -154,8 +154,7 @@ std::vector<NodeId> decompose_for(Graph& graph, NodeId id, const Offer& offer) {
 
 void add_decomposed_offers(const NodeView& v, std::vector<Offer>& offers) {
   auto more = offers_of_plain_stages(v, offers);
-  for (auto& offer : offers)
-    if (offer.stages < epilogue_size(v.node())) offer.cost += later_cost(v, offer.stages);
+  for (auto& offer : offers) offer.cost = whole_cost(v, offer);
   offers.insert(offers.end(), more.begin(), more.end());
   if (!can_decompose(v.graph(), v.node())) return;
   more = offers_of_parts(v);

@@ -90,10 +90,10 @@ LoneStep lone_step(const Plan& plan, const PlanStep& step, const std::vector<Fat
     return lone;
   }
   lone.behind = g.label(host);
-  // A node whose epilogue was cut still stands for the layers that went.
+  // A node whose epilogue was decomposed still stands for the layers that went.
   const auto& of_host = g.node(host).sources;
-  lone.cut_off = std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end());
-  if (lone.cut_off)
+  lone.decomposed = std::includes(of_host.begin(), of_host.end(), n.sources.begin(), n.sources.end());
+  if (lone.decomposed)
     lone.reasons = {fmt::format("{} of '{}' takes fewer stages, and was estimated to be faster so",
                                 kernel_of(plan, host), lone.behind)};
   if (lone.reasons.empty())

@@ -14,7 +14,7 @@ struct LoneStep {
   /// shape unchanged; empty when there is none: then there is nothing to join.
   std::string behind;
   std::vector<std::string> reasons;  ///< a sentence each
-  bool cut_off = false;              ///< a rule had joined it; the plan cut it off again
+  bool decomposed = false;           ///< a rule had joined it; the plan made it a node again
 };
 std::vector<LoneStep> lone_steps(const std::vector<std::shared_ptr<const Plan>>& plans,
                                  const std::vector<Fate>& fates);

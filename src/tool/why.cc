@@ -139,7 +139,7 @@ std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const 
            });
   };
   for (const auto& lone : lone_steps(plans, fates))
-    if (lone.cut_off && concerns(lone)) out.push_back(lone.reasons[0]);
+    if (lone.decomposed && concerns(lone)) out.push_back(lone.reasons[0]);
   return out;
 }
 

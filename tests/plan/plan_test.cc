@@ -70,8 +70,8 @@ TEST(Plan, runs_what_depends_on_values_of_inputs) {
   }
 }
 
-/// What waits reads values of nodes that are cut or put together anew when kernels are chosen.
-TEST(Plan, runs_what_depends_on_epilogues_that_were_cut) {
+/// What waits reads values of nodes that are decomposed when kernels are chosen.
+TEST(Plan, runs_what_depends_on_epilogues_that_were_decomposed) {
   const auto values = parse(R"(graph (x: f32[2,8]) -> (y) {
   w = const f32[8] seed(1)
   t = const f32[1] {3}
