@@ -68,7 +68,7 @@ TEST(CTCLoss, refuses) {
   EXPECT_EQ(tried(fine, 4, ints({0})), "f32[2]");
   EXPECT_ERROR(tried(fine, 0, f32({2, 4})), "wanted rank 3");
   EXPECT_ERROR(tried(fine, 0, i64({2, 4, 3})), "wanted a float type");
-  EXPECT_ERROR(tried(fine, 1, f32({2})), "wanted an integer type");
+  EXPECT_ERROR(tried(fine, 1, f32({2})), "wanted integers");
   EXPECT_ERROR(tried(fine, 3, i64({3})), "wanted a batch of 2");
   EXPECT_ERROR(tried(fine, 2, i64({2, 5})), "labels have shape [2,5]");
   EXPECT_ERROR(tried(fine, 4, ints({3})), "blank is 3");

@@ -110,7 +110,7 @@ TEST(ClassSuppression, refuses) {
   refuse(MatrixNms{}, {f32({1, 3, 5}), f32({1, 2, 3})}, "wanted 4 coordinates");
   refuse(MatrixNms{}, {f32({1, 3, 4}), f32({1, 2, 4})}, "do not fit");
   refuse(MulticlassNms{}, {f32({2, 3, 4}), f32({2, 4}), TensorType{ElementType::i64, {1}}}, "do not fit");
-  refuse(MulticlassNms{}, {f32({2, 3, 4}), f32({2, 3}), f32({1})}, "wanted an integer type");
+  refuse(MulticlassNms{}, {f32({2, 3, 4}), f32({2, 3}), f32({1})}, "wanted integers");
 }
 
 }  // namespace
