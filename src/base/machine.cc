@@ -126,24 +126,36 @@ Machine limited(Machine m, Isa most) {
   return m;
 }
 
-Machine read_machine(const std::string& root) {
+namespace {
+
+Machine read_processor(const std::string& cpus) {
   Machine m;
   m.name = processor_name();
   m.processor = family_here();
   m.features = cpu_features();
   m.library = m.isa();
-  const auto cpus = root + "sys/devices/system/cpu/";
   read_caches(cpus, m);
-  read_cores(root, cpus, m);
-  if (const auto nodes = line_of(root + "sys/devices/system/node/online"))
-    m.numa_nodes = std::max(1, static_cast<int>(list_of(*nodes).size()));
   if (const auto* rates = known_rates(m.processor, m.isa())) m.rates = *rates;
   return m;
 }
 
+constexpr const char* kCpus = "sys/devices/system/cpu/";
+
+}  // namespace
+
+Machine read_machine(const std::string& root) {
+  auto m = read_processor(root + kCpus);
+  read_cores(root, root + kCpus, m);
+  if (const auto nodes = line_of(root + "sys/devices/system/node/online"))
+    m.numa_nodes = std::max(1, static_cast<int>(list_of(*nodes).size()));
+  return m;
+}
+
 const Machine& this_machine() {
-  static const Machine machine = limited(read_machine(), effective_isa());
+  static const Machine machine = limited(read_processor(std::string("/") + kCpus), effective_isa());
   return machine;
 }
+
+Machine whole_machine() { return limited(read_machine(), effective_isa()); }
 
 }  // namespace lamina

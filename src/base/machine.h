@@ -61,7 +61,10 @@ Machine limited(Machine machine, Isa most);
 /// Features and names are this processor's.
 Machine read_machine(const std::string& root = "/");
 
-/// This machine as our kernels may use it: limited to effective_isa(), which reading fixes. Read once.
+/// This machine as our kernels may use it: limited to effective_isa(), which reading fixes. Read once, but
+/// for cores and nodes: there may be hundreds, and plans here do not depend on them.
 const Machine& this_machine();
+/// The same with its cores and nodes.
+Machine whole_machine();
 
 }  // namespace lamina

@@ -276,7 +276,8 @@ nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings
                    {"precision", s.impl().precision_notes()},
                    {"layers", nlohmann::json::array()},
                    {"rules", nlohmann::json::object()}};
-  j["machine"] = tool::to_json(s.impl().program()->machine());
+  const auto& machine = s.impl().program()->machine();
+  j["machine"] = tool::to_json(machine.here ? whole_machine() : machine);
   if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
   j["estimate_us"] = all.estimate();
   if (o.plan)

@@ -31,7 +31,7 @@ int run(const Common& c, bool verbose) {
                          {"processors", std::thread::hardware_concurrency()},
                          {"threads", available_threads()},
                          {"memory_bytes", total_memory()},
-                         {"machine", to_json(this_machine())}};
+                         {"machine", to_json(whole_machine())}};
   c.say("{}", version());
   if (verbose) {
     c.say("oneDNN       {}", j["onednn"].get<std::string>());

@@ -30,7 +30,7 @@ void expect_refused(const std::string& text, const std::string& field, const std
 }
 
 TEST(MachineFile, what_is_written_is_read) {
-  auto m = this_machine();
+  const auto m = whole_machine();
   const auto back = read(nlohmann::json{{"machine", to_json(m)}}.dump());
   EXPECT_EQ(back.name, m.name);
   EXPECT_EQ(back.features, m.features);
