@@ -95,8 +95,9 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, 
   shared_->rewriting += nanoseconds(begin, rewritten);
   NotingWeights weights(*shared_->weights, *shared_->constants);
   auto planned = std::make_shared<Planned>();
-  const auto plan = make_plan(std::move(known), weights,
-                              {options.threads, &machine(), options.force, options.any_kernels, options.progress});
+  const auto plan =
+      make_plan(std::move(known), weights,
+                {options.threads, &machine(), options.force, options.any_kernels, options.progress});
   shared_->planning += nanoseconds(rewritten, Clock::now());
   plan->ledger = std::move(ledger);
   planned->bytes = bytes_of(*plan, *constants_, weights);

@@ -10,7 +10,6 @@
 
 namespace lamina {
 
-
 void CTCLoss::infer(InferContext& c) const {
   require_rank(c, 0, 3, "logits");
   require_rank(c, 1, 1, "lengths of the logits");

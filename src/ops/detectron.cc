@@ -2,9 +2,9 @@
 #include "ops/detectron.h"
 
 #include "base/parallel.h"
-#include "ops/require.h"
 #include "ops/decoded_boxes.h"
 #include "ops/region_samples.h"
+#include "ops/require.h"
 
 namespace lamina {
 

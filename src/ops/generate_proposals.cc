@@ -1,9 +1,9 @@
 /// GenerateProposals, and ExperimentalDetectron's of one image.
 #include <utility>
 
-#include "ops/require.h"
 #include "ops/decoded_boxes.h"
 #include "ops/detectron.h"
+#include "ops/require.h"
 
 namespace lamina {
 

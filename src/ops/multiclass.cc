@@ -7,7 +7,6 @@
 
 namespace lamina {
 
-
 void ClassSuppression::infer_outputs(InferContext& c, const Dim& images, const Dim& classes,
                                      const Dim& boxes) const {
   c.require(output_type == ElementType::i32 || output_type == ElementType::i64,

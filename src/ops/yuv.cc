@@ -8,7 +8,6 @@
 
 namespace lamina {
 
-
 namespace {
 
 /// Twice the size; that must be even where it is known.

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "kernels/cost.h"
-#include "ops/require.h"
 #include "ops/movement.h"
+#include "ops/require.h"
 #include "plan/pbqp.h"
 
 namespace lamina {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "ops/decompose.h"
-#include "tool/fate.h"
+#include "tool/findings.h"
 #include "tool/machine_file.h"
 #include "tool/session.h"
 #include "tool/summary.h"
@@ -31,38 +31,6 @@ struct ExplainOptions {
   double seconds = 0.3;
 };
 
-/// Fates, and times when there was a run.
-struct Findings {
-  std::vector<std::shared_ptr<const Plan>> plans;
-  Profile profile;  ///< empty without a run
-  std::vector<Fate> fates;
-
-  bool timed() const { return profile.runs() > 0; }
-  double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
-  /// What the plans expect on one thread.
-  double estimate() const {
-    double sum = 0;
-    for (const auto& plan : plans)
-      for (const auto& step : plan->steps) sum += step.cost;
-    return sum;
-  }
-  /// The same of the steps that a layer gives its name to.
-  double estimate(const Fate& f) const {
-    double sum = 0;
-    for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += n.step->cost;
-    return sum;
-  }
-  /// Time of the steps that a layer gives its name to.
-  double time(const Fate& f) const {
-    double sum = 0;
-    for (const auto& n : f.nodes)
-      if (n.chief && n.step) sum += profile.of(*n.step);
-    return sum;
-  }
-  const std::string& name(SourceId id) const { return fates[id.index].name; }
-};
-
 Findings find(const ExplainOptions& o, Session& s) {
   Findings f;
   Progress progress("planning " + o.common.model, o.common.quiet);
@@ -76,52 +44,6 @@ Findings find(const ExplainOptions& o, Session& s) {
   }
   f.fates = fates_of(s.impl(), f.plans);
   return f;
-}
-
-/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
-std::vector<std::string> companions(const Findings& all, const Fate& f) {
-  constexpr std::size_t kMost = 100;
-  std::vector<std::string> out;
-  std::set<std::string_view> seen;
-  for (const auto& n : f.nodes) {
-    const auto& sources = n.plan->graph.node(n.node).sources;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i] == f.id || !seen.insert(all.name(sources[i])).second) continue;
-      if (out.size() == kMost) {
-        out.push_back(fmt::format("... and {} more", sources.size() - i));
-        return out;
-      }
-      out.push_back(all.name(sources[i]));
-    }
-  }
-  return out;
-}
-
-/// The fate in a few words.
-std::string in_short(const Findings& all, const Fate& f) {
-  switch (f.kind) {
-    case Fate::Kind::runs:
-      return f.nodes[0].step->label;
-    case Fate::Kind::fused:
-      return fmt::format("in {}{}", all.name(f.nodes[0].by),
-                         f.rule.empty() ? "" : fmt::format(" ({})", f.rule));
-    case Fate::Kind::free:
-      return std::string(why_nothing_runs(f.nodes[0].plan->graph.node(f.nodes[0].node)));
-    case Fate::Kind::body:
-      return fmt::format("in a body of \"{}\"", f.inside);
-    case Fate::Kind::waiting:
-      return "not planned: behind a shape that is known at run time only";
-    case Fate::Kind::variable:
-      return "a variable, which the request keeps";
-    case Fate::Kind::constant:
-      return "a constant, no operator";
-    case Fate::Kind::removed:
-      break;
-  }
-  if (f.rule.empty())
-    return f.inside.empty() ? "gone: no output depends on it"
-                            : fmt::format("gone with a body of \"{}\"", f.inside);
-  return fmt::format("gone: {} ({})", f.reason, f.rule);
 }
 
 void print_row(const Common& c, const Findings& all, const Fate& f) {
@@ -205,89 +127,6 @@ void print_detail(const Common& c, const Findings& all, const Fate& f) {
   for (const auto& n : f.nodes) print_node(c, all, n);
   if (!f.history.empty()) c.say("  rules, in order:");
   for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));
-}
-
-/// Of nodes that stand for several layers: once for all of them.
-using KnownNodes = std::map<std::pair<const Plan*, std::uint32_t>, nlohmann::json>;
-
-nlohmann::json to_json(const Findings& all, const FateNode& n) {
-  auto operators = operators_of(n.plan->graph.node(n.node));
-  if (operators.size() > 2000) operators = clipped(operators, 2000);
-  nlohmann::json j{{"node", n.plan->graph.label(n.node)}, {"operators", operators}};
-  if (n.step) {
-    const auto row = row_of(*n.plan, *n.step);
-    j["kernel"] = row.kernel, j["layout"] = row.layout, j["precision"] = row.precision;
-    j["flops"] = row.work.flops(), j["bytes"] = row.work.bytes;
-    if (all.timed()) {
-      j["us"] = all.profile.of(*n.step);
-      j["share"] = all.share(all.profile.of(*n.step));
-    }
-  }
-  if (!n.choice) return j;
-  j["estimate_us"] = n.choice->cost;
-  if (!n.choice->wish.empty()) j["wish"] = n.choice->wish;
-  j["lost"] = nlohmann::json::array();
-  j["refused"] = nlohmann::json::array();
-  for (const auto& lost : n.choice->lost) j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost}});
-  for (const auto& r : n.choice->refusals)
-    j["refused"].push_back({{"kernel", r.kernel}, {"reason", r.reason}});
-  return j;
-}
-
-nlohmann::json to_json(const LedgerEntry& e) {
-  return {{"rule", e.rule},
-          {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
-                   : e.kind == LedgerEntry::Kind::refused ? "refused"
-                                                          : "removed"},
-          {"node", e.node},
-          {"text", e.text}};
-}
-
-nlohmann::json to_json(const Findings& all, const Fate& f, KnownNodes& known) {
-  nlohmann::json j{{"name", f.name},
-                   {"type", f.type},
-                   {"fate", name_of(f.kind)},
-                   {"text", in_short(all, f)},
-                   {"with", companions(all, f)},
-                   {"nodes", nlohmann::json::array()},
-                   {"history", nlohmann::json::array()}};
-  if (f.kind == Fate::Kind::fused) j["into"] = all.name(f.nodes[0].by);
-  if (!f.rule.empty()) j["rule"] = f.rule;
-  if (all.timed() && f.kind == Fate::Kind::runs) j["us"] = all.time(f), j["share"] = all.share(all.time(f));
-  for (const auto& n : f.nodes) {
-    auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
-    if (fresh) it->second = to_json(all, n);
-    j["nodes"].push_back(it->second);
-    j["nodes"].back()["chief"] = n.chief;
-  }
-  for (const auto& e : f.history) j["history"].push_back(to_json(e));
-  return j;
-}
-
-nlohmann::json to_json(const Findings& all, const LoneStep& lone) {
-  nlohmann::json j{{"node", lone.name},     {"operators", lone.operators}, {"kernel", lone.step->label},
-                   {"layers", lone.layers}, {"behind", lone.behind},       {"reasons", lone.reasons}};
-  if (all.timed()) j["us"] = all.profile.of(*lone.step);
-  return j;
-}
-
-nlohmann::json to_json(const ExplainOptions& o, const Session& s, const Findings& all) {
-  nlohmann::json j{{"model", o.common.model},
-                   {"precision", s.impl().precision_notes()},
-                   {"layers", nlohmann::json::array()},
-                   {"rules", nlohmann::json::object()}};
-  const auto& machine = s.impl().program()->machine();
-  j["machine"] = tool::to_json(machine.here ? whole_machine() : machine);
-  if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
-  j["estimate_us"] = all.estimate();
-  if (o.plan)
-    for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
-  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
-    j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
-  j["fused"] = fused_layers(all.fates);
-  j["alone"] = nlohmann::json::array();
-  for (const auto& lone : lone_steps(all.plans, all.fates)) j["alone"].push_back(to_json(all, lone));
-  return j;
 }
 
 [[noreturn]] void no_such_layer(const Findings& all, const char* option, const std::string& name) {
@@ -421,9 +260,10 @@ int run(ExplainOptions o) {
     for (const auto* f : shown) print_detail(o.common, all, *f);
   }
   if (o.common.json.empty()) return 0;
-  auto j = to_json(o, s, all);
-  KnownNodes known;
-  for (const auto* f : shown) j["layers"].push_back(to_json(all, *f, known));
+  auto j = to_json(o.common, s, all);
+  if (o.plan)
+    for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
+  j["layers"] = to_json(all, shown);
   write_json(o.common, j);
   return 0;
 }

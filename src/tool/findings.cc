@@ -1,0 +1,154 @@
+/// Findings as text and JSON.
+#include "tool/findings.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "ops/decompose.h"
+#include "tool/layer_table.h"
+#include "tool/machine_file.h"
+#include "tool/summary.h"
+
+namespace lamina::tool {
+
+/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
+std::vector<std::string> companions(const Findings& all, const Fate& f) {
+  constexpr std::size_t kMost = 100;
+  std::vector<std::string> out;
+  std::set<std::string_view> seen;
+  for (const auto& n : f.nodes) {
+    const auto& sources = n.plan->graph.node(n.node).sources;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i] == f.id || !seen.insert(all.name(sources[i])).second) continue;
+      if (out.size() == kMost) {
+        out.push_back(fmt::format("... and {} more", sources.size() - i));
+        return out;
+      }
+      out.push_back(all.name(sources[i]));
+    }
+  }
+  return out;
+}
+
+/// The fate in a few words.
+std::string in_short(const Findings& all, const Fate& f) {
+  switch (f.kind) {
+    case Fate::Kind::runs:
+      return f.nodes[0].step->label;
+    case Fate::Kind::fused:
+      return fmt::format("in {}{}", all.name(f.nodes[0].by),
+                         f.rule.empty() ? "" : fmt::format(" ({})", f.rule));
+    case Fate::Kind::free:
+      return std::string(why_nothing_runs(f.nodes[0].plan->graph.node(f.nodes[0].node)));
+    case Fate::Kind::body:
+      return fmt::format("in a body of \"{}\"", f.inside);
+    case Fate::Kind::waiting:
+      return "not planned: behind a shape that is known at run time only";
+    case Fate::Kind::variable:
+      return "a variable, which the request keeps";
+    case Fate::Kind::constant:
+      return "a constant, no operator";
+    case Fate::Kind::removed:
+      break;
+  }
+  if (f.rule.empty())
+    return f.inside.empty() ? "gone: no output depends on it"
+                            : fmt::format("gone with a body of \"{}\"", f.inside);
+  return fmt::format("gone: {} ({})", f.reason, f.rule);
+}
+
+nlohmann::json to_json(const LedgerEntry& e) {
+  return {{"rule", e.rule},
+          {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
+                   : e.kind == LedgerEntry::Kind::refused ? "refused"
+                                                          : "removed"},
+          {"node", e.node},
+          {"text", e.text}};
+}
+
+namespace {
+
+/// Of nodes that stand for several layers: once for all of them.
+using KnownNodes = std::map<std::pair<const Plan*, std::uint32_t>, nlohmann::json>;
+
+nlohmann::json json_of(const Findings& all, const FateNode& n) {
+  auto operators = operators_of(n.plan->graph.node(n.node));
+  if (operators.size() > 2000) operators = clipped(operators, 2000);
+  nlohmann::json j{{"node", n.plan->graph.label(n.node)}, {"operators", operators}};
+  if (n.step) {
+    const auto row = row_of(*n.plan, *n.step);
+    j["kernel"] = row.kernel, j["layout"] = row.layout, j["precision"] = row.precision;
+    j["flops"] = row.work.flops(), j["bytes"] = row.work.bytes;
+    if (all.timed()) {
+      j["us"] = all.profile.of(*n.step);
+      j["share"] = all.share(all.profile.of(*n.step));
+    }
+  }
+  if (!n.choice) return j;
+  j["estimate_us"] = n.choice->cost;
+  if (!n.choice->wish.empty()) j["wish"] = n.choice->wish;
+  j["lost"] = nlohmann::json::array();
+  j["refused"] = nlohmann::json::array();
+  for (const auto& lost : n.choice->lost) j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost}});
+  for (const auto& r : n.choice->refusals)
+    j["refused"].push_back({{"kernel", r.kernel}, {"reason", r.reason}});
+  return j;
+}
+
+nlohmann::json json_of(const Findings& all, const Fate& f, KnownNodes& known) {
+  nlohmann::json j{{"name", f.name},
+                   {"type", f.type},
+                   {"fate", name_of(f.kind)},
+                   {"text", in_short(all, f)},
+                   {"with", companions(all, f)},
+                   {"nodes", nlohmann::json::array()},
+                   {"history", nlohmann::json::array()}};
+  if (f.kind == Fate::Kind::fused) j["into"] = all.name(f.nodes[0].by);
+  if (!f.rule.empty()) j["rule"] = f.rule;
+  if (all.timed() && f.kind == Fate::Kind::runs) j["us"] = all.time(f), j["share"] = all.share(all.time(f));
+  for (const auto& n : f.nodes) {
+    auto [it, fresh] = known.try_emplace({n.plan, n.node.index});
+    if (fresh) it->second = json_of(all, n);
+    j["nodes"].push_back(it->second);
+    j["nodes"].back()["chief"] = n.chief;
+  }
+  for (const auto& e : f.history) j["history"].push_back(to_json(e));
+  return j;
+}
+
+nlohmann::json json_of(const Findings& all, const LoneStep& lone) {
+  nlohmann::json j{{"node", lone.name},     {"operators", lone.operators}, {"kernel", lone.step->label},
+                   {"layers", lone.layers}, {"behind", lone.behind},       {"reasons", lone.reasons}};
+  if (all.timed()) j["us"] = all.profile.of(*lone.step);
+  return j;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Common& common, const Session& s, const Findings& all) {
+  nlohmann::json j{{"model", common.model},
+                   {"precision", s.impl().precision_notes()},
+                   {"layers", nlohmann::json::array()},
+                   {"rules", nlohmann::json::object()}};
+  const auto& machine = s.impl().program()->machine();
+  j["machine"] = tool::to_json(machine.here ? whole_machine() : machine);
+  if (all.timed()) j["us"] = all.profile.whole(), j["runs"] = all.profile.runs();
+  j["estimate_us"] = all.estimate();
+  for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
+    j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
+  j["fused"] = fused_layers(all.fates);
+  j["alone"] = nlohmann::json::array();
+  for (const auto& lone : lone_steps(all.plans, all.fates)) j["alone"].push_back(json_of(all, lone));
+  return j;
+}
+
+nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers) {
+  auto j = nlohmann::json::array();
+  KnownNodes known;
+  for (const auto* f : layers) j.push_back(json_of(all, *f, known));
+  return j;
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,55 @@
+#pragma once
+/// What `lamina explain` has found out: what became of each layer, with times when there was a run.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tool/fate.h"
+#include "tool/session.h"
+
+namespace lamina::tool {
+
+/// Fates, and times when there was a run.
+struct Findings {
+  std::vector<std::shared_ptr<const Plan>> plans;
+  Profile profile;  ///< empty without a run
+  std::vector<Fate> fates;
+
+  bool timed() const { return profile.runs() > 0; }
+  double share(double microseconds) const { return profile.whole() > 0 ? microseconds / profile.whole() : 0; }
+  /// What the plans expect on one thread.
+  double estimate() const {
+    double sum = 0;
+    for (const auto& plan : plans)
+      for (const auto& step : plan->steps) sum += step.cost;
+    return sum;
+  }
+  /// The same of the steps that a layer gives its name to.
+  double estimate(const Fate& f) const {
+    double sum = 0;
+    for (const auto& n : f.nodes)
+      if (n.chief && n.step) sum += n.step->cost;
+    return sum;
+  }
+  /// Time of the steps that a layer gives its name to.
+  double time(const Fate& f) const {
+    double sum = 0;
+    for (const auto& n : f.nodes)
+      if (n.chief && n.step) sum += profile.of(*n.step);
+    return sum;
+  }
+  const std::string& name(SourceId id) const { return fates[id.index].name; }
+};
+
+/// The other layers in a layer's nodes; of very many the first ones, and how many there are more.
+std::vector<std::string> companions(const Findings& all, const Fate& f);
+/// The fate in a few words.
+std::string in_short(const Findings& all, const Fate& f);
+
+/// Everything but the layers.
+nlohmann::json to_json(const Common& common, const Session& s, const Findings& all);
+/// A row for each of these layers.
+nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers);
+nlohmann::json to_json(const LedgerEntry& e);
+
+}  // namespace lamina::tool
