@@ -287,9 +287,13 @@ Verb setup_explain(OptionSet& options) {
       .excludes(why)
       .excludes(summary);
   const auto no_run = options.flag("--no-run", o->no_run, "Only plan: no times");
-  options.text("--machine", o->machine, "FILE", "Plan for another machine, described in FILE; nothing runs")
-      .excludes(no_run);
-  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure").excludes(no_run);
+  const auto machine =
+      options
+          .text("--machine", o->machine, "FILE", "Plan for another machine, described in FILE; nothing runs")
+          .excludes(no_run);
+  options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure")
+      .excludes(no_run)
+      .excludes(machine);
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };
