@@ -27,6 +27,7 @@ struct Port {
   bool ranked = true;                        ///< false: not even the number of dimensions is known
   Dims shape;                                ///< -1: known only at run time
   std::vector<std::string> dimension_names;  ///< of unknown dimensions ("batch"); empty where unnamed
+  Tensor value = {};  ///< of an input that need not be set: what holds until it is; else not valid
 };
 
 /// "f32[1,3,height,width]"
@@ -46,16 +47,22 @@ struct ModelBytes {
   std::string name = "model in memory";  ///< what errors call it
 };
 
+struct ReadOptions {
+  /// Inputs of an ONNX model that have a value in it (overridable initialisers), by name: they can be set,
+  /// and have that value until they are. All others of the kind are constants.
+  std::vector<std::string> settable = {};
+};
+
 /// A model as read: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are cheap. Weights
 /// stay in the mapped file. Thread-safe.
 class Model {
  public:
   /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
-  /// read.
-  LAMINA_API explicit Model(const std::string& path);
+  /// read. Throws Error(bad_option) for a settable input that there is not.
+  LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
   /// Reads a model from memory. Files are never looked for: what the model keeps elsewhere and is not among
   /// the bytes is Error(bad_file).
-  LAMINA_API static Model from_memory(const ModelBytes& bytes);
+  LAMINA_API static Model from_memory(const ModelBytes& bytes, const ReadOptions& options = {});
 
   LAMINA_API const std::vector<Port>& inputs() const;
   LAMINA_API const std::vector<Port>& outputs() const;

@@ -30,9 +30,14 @@ std::string to_string(const Unsupported& u) {
   return one_line(u.reason.empty() ? out : out + ": " + u.reason);
 }
 
-LoadedModel::LoadedModel(const ModelSource& source) : path_(source.model()->path()), loaded_(read(source)) {
+LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
+    : path_(source.model()->path()), loaded_(read(source, options.settable)) {
   const auto& g = loaded_.graph;
-  for (const auto v : g.inputs()) inputs_.push_back(port_of(g.value(v).name, g.type(v)));
+  for (const auto v : g.inputs()) {
+    inputs_.push_back(port_of(g.value(v).name, g.type(v)));
+    if (const auto it = loaded_.defaults.find(g.value(v).name); it != loaded_.defaults.end())
+      inputs_.back().value = it->second;
+  }
   for (const auto& r : g.results()) outputs_.push_back(port_of(r.name, g.type(r.value)));
   for (const auto& w : loaded_.warnings) warnings_.push_back(one_line(w));
   for (const auto& u : loaded_.unsupported) unsupported_.push_back(to_string(u));

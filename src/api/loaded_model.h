@@ -8,7 +8,7 @@ namespace lamina {
 
 class LoadedModel {
  public:
-  explicit LoadedModel(const ModelSource& source);
+  LoadedModel(const ModelSource& source, const ReadOptions& options);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
   const Loaded& loaded() const { return loaded_; }
   const std::vector<Port>& inputs() const { return inputs_; }

@@ -48,12 +48,12 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
   return model.impl_;
 }
 
-Model::Model(const std::string& path)
-    : impl_(guarded("Model", [&] { return std::make_shared<LoadedModel>(FileSource(path)); })) {}
+Model::Model(const std::string& path, const ReadOptions& options)
+    : impl_(guarded("Model", [&] { return std::make_shared<LoadedModel>(FileSource(path), options); })) {}
 
-Model Model::from_memory(const ModelBytes& bytes) {
+Model Model::from_memory(const ModelBytes& bytes, const ReadOptions& options) {
   return guarded("Model::from_memory",
-                 [&] { return Model(std::make_shared<LoadedModel>(Parts(bytes).source())); });
+                 [&] { return Model(std::make_shared<LoadedModel>(Parts(bytes).source(), options)); });
 }
 
 const std::vector<Port>& Model::inputs() const {

@@ -18,6 +18,7 @@ Request::State::State(const Compiled& compiled)
       variables(compiled.model().variables()),
       runner(program) {
   runner.profile(compiled.options().profile);
+  for (std::size_t i = 0; i < inputs.size(); ++i) set_input(i, {});
 }
 
 Request::State::Use::Use(State& state) : state_(state) {
@@ -32,7 +33,7 @@ void Request::State::require_idle() const {
 
 void Request::State::set_input(std::size_t index, Tensor tensor) {
   check_index(index, inputs, "input");
-  runner.set_input(index, std::move(tensor));
+  runner.set_input(index, tensor.valid() ? std::move(tensor) : inputs[index].value);
 }
 
 void Request::State::set_output(std::size_t index, Tensor tensor) {

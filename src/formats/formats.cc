@@ -15,10 +15,14 @@ bool looks_like_xml(std::string_view text) {
 
 }  // namespace
 
-Loaded read(const ModelSource& source) {
+Loaded read(const ModelSource& source, const Strings& settable) {
   const auto& file = *source.model();
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", file.path());
-  return looks_like_xml(file.text()) ? read_ir(source) : read_onnx(source);
+  if (!looks_like_xml(file.text())) return read_onnx(source, settable);
+  if (!settable.empty())
+    fail(ErrorCode::bad_option, "{}: settable \"{}\": an IR has no inputs with values", file.path(),
+         settable[0]);
+  return read_ir(source);
 }
 
 Loaded read_file(const std::string& path) { return read(FileSource(path)); }

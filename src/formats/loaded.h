@@ -26,10 +26,13 @@ struct Loaded {
   Strings warnings;
   std::map<std::string, std::string> metadata;  ///< texts that the file carries, by key
   std::vector<Unsupported> unsupported;
+  std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
 };
 
-/// Readers by format. All errors name the path: Error(bad_file).
-Loaded read_onnx(const ModelSource& source);
+/// Readers by format. All errors name the path: Error(bad_file). `settable`: inputs that have a value in an
+/// ONNX model (overridable initialisers), by name: they stay inputs, whose values are Loaded::defaults, while
+/// others are constants. Throws Error(bad_option) for a name that is none.
+Loaded read_onnx(const ModelSource& source, const Strings& settable = {});
 Loaded read_ir(const ModelSource& source);
 
 }  // namespace lamina

@@ -17,7 +17,7 @@ namespace lamina::tool {
 /// Options that every verb which compiles has.
 struct Common {
   std::string model;
-  std::vector<std::string> set, disable, exempt, force, shape;
+  std::vector<std::string> set, disable, exempt, force, shape, settable;
   std::string precision = "model", max_isa = "native", log_level = "warning", json;
   int threads = 0;
   bool quiet = false;

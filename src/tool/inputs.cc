@@ -301,6 +301,8 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
     if (tensors[i].valid() || asked_shape(ports[i], shapes))
       sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
   for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (!tensors[i].valid() && ports[i].value.valid() && !asked_shape(ports[i], shapes))
+      tensors[i] = ports[i].value;
     if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
     if (const auto* asked = asked_shape(ports[i], shapes); asked && *asked != tensors[i].shape())
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,

@@ -67,7 +67,7 @@ struct Ports {
 };
 
 int run(const Common& c) {
-  const Model model(c.model);
+  const Model model(c.model, {.settable = c.settable});
   const auto& loaded = Inside::of(model).loaded();
   const Graph graph = with_shapes(loaded.graph, c);
   const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);
@@ -76,7 +76,8 @@ int run(const Common& c) {
   add_graph(graph, t, seen);
   c.say("{}: {} {}{}", c.model, loaded.format, loaded.version,
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
-  for (const auto& p : ports.inputs) c.say("input   {}  {}", p.name, to_string(p));
+  for (const auto& p : ports.inputs)
+    c.say("input   {}  {}{}", p.name, to_string(p), p.value.valid() ? "  (has a value until it is set)" : "");
   for (const auto& p : ports.outputs) c.say("output  {}  {}", p.name, to_string(p));
   for (const auto& p : model.variables()) c.say("variable  {}  {}", p.name, to_string(p));
   std::vector<std::pair<std::string, std::size_t>> sorted(t.operators.begin(), t.operators.end());

@@ -288,6 +288,22 @@ class WrongUse(Base):
         self.refused(1, "run", MODEL, "--inputs", self.path / "both.npz", says=('"x" and "in0" are the same input and differ',))
         self.refused(2, "run", MODEL, "--inputs", self.path / "x.npz", "--input", self.path / "x.npz", says=("--input and --inputs",))
 
+    def test_settable_inputs(self) -> None:
+        scale = onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")
+        ports = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xwy"}
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Mul", ["x", "w"], ["y"])], "g", [ports["x"], ports["w"]], [ports["y"]], [scale])
+        model = self.path / "settable.onnx"
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+        for name, values in {"x": [1, 2], "w": [10, 20]}.items():
+            np.save(self.path / f"{name}.npy", np.array(values, np.float32))
+        self.assertIn("has a value until it is set", lamina("inspect", model, "--settable", "w").stdout)
+        for given, wanted in (("x",), [3, 8]), (("x", "w"), [10, 40]):
+            files = [word for name in given for word in ("--input", f"{name}={self.path}/{name}.npy")]
+            done = lamina("run", model, "--settable", "w", *files, "--output", self.path / "y.npz")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(np.load(self.path / "y.npz")["y"].tolist(), wanted)
+        self.refused(2, "run", model, "--settable", "q", says=('settable "q"',))
+
     def test_nothing_is_half_written(self) -> None:
         target = self.path / "no" / "such" / "folder.npz"
         self.refused(1, "run", MODEL, *SHAPE, "--quiet", "--output", target)

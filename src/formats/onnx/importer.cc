@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "formats/onnx/sequence.h"
 #include "ops/control.h"
 
@@ -78,7 +79,8 @@ std::string version_text(const ModelProto& model) {
 
 }  // namespace
 
-Importer::Importer(const ModelProto& model, const ModelSource& source) : model_(model), tensors_(source) {
+Importer::Importer(const ModelProto& model, const ModelSource& source, const Strings& settable)
+    : model_(model), tensors_(source), settable_(settable.begin(), settable.end()) {
   for (const auto& f : model.functions) functions_[{normal_domain(f.domain), f.name, f.overload}] = &f;
   for (const auto& o : model.opsets) opsets_[normal_domain(o.domain)] = o.version;
 }
@@ -124,8 +126,13 @@ void Importer::import_inputs(Scope& scope) {
   std::vector<std::string_view> defaults;
   for (const auto& v : model_.graph->inputs) {
     if (scope.tensors.contains(v.name) || scope.sparse_tensors.contains(v.name)) {
-      defaults.push_back(v.name);
-      continue;
+      const auto it = settable_.find(v.name);
+      if (it == settable_.end()) {
+        defaults.push_back(v.name);
+        continue;
+      }
+      loaded_.defaults.emplace(*it, default_of(scope, v));
+      settable_.erase(it);
     }
     if (v.name.empty()) fail(ErrorCode::bad_file, "an input has no name");
     const auto element = element_type_of_onnx(v.data_type);
@@ -140,9 +147,25 @@ void Importer::import_inputs(Scope& scope) {
   // Models of IR version 3 must list all initialisers as inputs; in later ones callers may set those.
   if (model_.ir_version > 3 && !defaults.empty())
     warn(
-        fmt::format("{} of the inputs have a value in the model and are constants, which cannot be set: {}{}",
+        fmt::format("{} of the inputs have a value in the model and are constants unless they are named as "
+                    "settable: {}{}",
                     defaults.size(), fmt::join(defaults | std::views::take(3), ", "),
                     defaults.size() > 3 ? ", ..." : ""));
+  if (!settable_.empty())
+    fail(ErrorCode::bad_option, "settable \"{}\": there is no such input with a value in the model{}",
+         *settable_.begin(), did_you_mean(*settable_.begin(), Strings(defaults.begin(), defaults.end())));
+}
+
+/// The initialiser's value, which the input must be able to take.
+Tensor Importer::default_of(const Scope& scope, const ValueInfoProto& input) {
+  const auto dense = scope.tensors.find(input.name);
+  const auto value =
+      dense != scope.tensors.end() ? read(*dense->second) : read(*scope.sparse_tensors.at(input.name));
+  const auto element = element_type_of_onnx(input.data_type);
+  if (value.element_type() != element || !input.shape.fits(Shape::of(value.shape())))
+    fail(ErrorCode::bad_file, "input \"{}\" is {}{}, its value {}{}", input.name, name_of(element),
+         to_string(input.shape), name_of(value.element_type()), to_string(value.shape()));
+  return value.to_aligned();
 }
 
 Values Importer::results(Scope& scope, const GraphProto& proto) {

@@ -53,7 +53,7 @@ struct BodyPlan {
 
 class Importer {
  public:
-  Importer(const ModelProto& model, const ModelSource& source);
+  Importer(const ModelProto& model, const ModelSource& source, const Strings& settable);
   Loaded run();
 
   // For converters.
@@ -76,6 +76,7 @@ class Importer {
 
  private:
   void import_inputs(Scope& scope);
+  Tensor default_of(const Scope& scope, const ValueInfoProto& input);
   Values results(Scope& scope, const GraphProto& proto);
   void declare_initializers(Scope& scope, const GraphProto& proto);
   void import_nodes(Scope& scope, const std::vector<NodeProto>& nodes);
@@ -95,6 +96,7 @@ class Importer {
 
   const ModelProto& model_;
   TensorReader tensors_;
+  std::set<std::string, std::less<>> settable_;  // not met yet
   Loaded loaded_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
   std::map<std::string_view, std::int64_t> opsets_;

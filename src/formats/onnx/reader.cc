@@ -5,12 +5,12 @@
 
 namespace lamina {
 
-Loaded read_onnx(const ModelSource& source) {
+Loaded read_onnx(const ModelSource& source, const Strings& settable) {
   const auto& file = *source.model();
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted an ONNX model", file.path());
   try {
     const auto model = onnx::parse_model(file.text());
-    return onnx::Importer(model, source).run();
+    return onnx::Importer(model, source, settable).run();
   } catch (const Error& e) {
     const auto code = e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code();
     fail(code, "{}: {}", file.path(), e.what());
