@@ -35,6 +35,7 @@ const char* const kGraphs[] = {
     "const f32[1,128,24] seed(1)\n r = const f32[1,128,32] seed(2)\n b = const f32[1,128] seed(3)\n y, p, q "
     "= "
     "LSTMSequence(x, h, c, l, w, r, b) hidden_size=32\n}\n",
+    "graph (x: f32[90,3000]) -> (y, s, z) {\n y, s, z = DynamicQuantize(x)\n}\n",
     "graph (x: f32[60,50,70]) -> (y) {\n p = const i64[3] {2,0,1}\n t = Transpose(x, p)\n y = Exp(t)\n}\n",
 };
 

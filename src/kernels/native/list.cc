@@ -8,6 +8,7 @@
 #include "ops/generation.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
+#include "ops/quantization.h"
 #include "ops/reduction.h"
 #include "ops/resize.h"
 #include "ops/sorting.h"
@@ -21,6 +22,8 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native.topk", [](const Op& op) { return op.is<TopK>(); }, offer_topk});
   list.push_back({"native.cumsum", [](const Op& op) { return op.is<CumSum>(); }, offer_cumsum});
   list.push_back({"native.one_hot", [](const Op& op) { return op.is<OneHot>(); }, offer_one_hot});
+  list.push_back({"native.dynamic_quantize", [](const Op& op) { return op.is<DynamicQuantize>(); },
+                  offer_dynamic_quantize});
   list.push_back({"native.elementwise",
                   [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
                   offer_native_elementwise});

@@ -17,6 +17,7 @@ void offer_scattering(const NodeView& v, Answers& answers);
 void offer_topk(const NodeView& v, Answers& answers);
 void offer_cumsum(const NodeView& v, Answers& answers);
 void offer_one_hot(const NodeView& v, Answers& answers);
+void offer_dynamic_quantize(const NodeView& v, Answers& answers);
 void offer_native_elementwise(const NodeView& v, Answers& answers);
 void offer_normalize(const NodeView& v, Answers& answers);
 void offer_lrn(const NodeView& v, Answers& answers);
