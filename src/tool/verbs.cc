@@ -16,6 +16,7 @@ const std::vector<VerbRow>& verbs() {
       {"graph", "Draws a model as it was, as it is optimised, or as it runs",
        "lamina graph model.onnx --stage optimized -o model.svg", setup_graph},
       {"ops", "Lists the supported operators", "lamina ops --format onnx", setup_ops},
+      {"rules", "Lists the optimisations", "lamina rules", setup_rules},
       {"version", "Shows versions, the processor and its limits", "lamina version --verbose", setup_version},
   };
   return table;

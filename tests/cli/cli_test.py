@@ -59,7 +59,7 @@ class Base(unittest.TestCase):
 class Verbs(Base):
     def test_help_of_everything(self) -> None:
         self.assertEqual(lamina("--help").returncode, 0)
-        for verb in ("run", "check", "benchmark", "inspect", "explain", "ops", "version"):
+        for verb in ("run", "check", "benchmark", "inspect", "explain", "ops", "rules", "version"):
             done = lamina(verb, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example:", done.stdout)
@@ -134,6 +134,8 @@ class Verbs(Base):
         self.assertEqual(document["unsupported"], [])
         self.assertEqual([document[k][0]["shape"] for k in ("inputs", "outputs")], [[1, 3, 48, 192], [1, 2]])
         self.assertIn("Convolution", lamina("ops").stdout)
+        self.assertRegex(lamina("rules").stdout, "(?m)^fuse-bias +portable +")
+        self.assertIn("fuse-bias", [rule["name"] for rule in json.loads(lamina("rules", "--json", "-").stdout)["rules"]])
         self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
         self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
 
@@ -188,7 +190,7 @@ class StandardFiles(Base):
         return subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True, timeout=120, cwd=self.path)
 
     def test_output_that_does_not_arrive_is_no_success(self) -> None:
-        for verb in ("run MODEL --quiet", "inspect MODEL", "explain MODEL --no-run", "check MODEL --quiet", "benchmark MODEL --seconds 0.01 --quiet", "version", "ops"):
+        for verb in ("run MODEL --quiet", "inspect MODEL", "explain MODEL --no-run", "check MODEL --quiet", "benchmark MODEL --seconds 0.01 --quiet", "version", "ops", "rules"):
             done = self.shell(f"LAMINA {verb} --json - > /dev/full")
             self.assertEqual((done.returncode, done.stderr), (1, "lamina: standard output: cannot be written: No space left on device\n"), verb)
         for words in ("ops > /dev/full", "--version > /dev/full", "run MODEL --quiet --json - >&-"):

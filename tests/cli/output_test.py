@@ -88,6 +88,7 @@ class FullDisks(Base):
             ["benchmark", m, "--seconds", "0.05", "--quiet"],
             ["version"],
             ["ops"],
+            ["rules"],
         ):
             with self.subTest(verb=words[0]), open("/dev/full", "w") as full:
                 done = subprocess.run([TOOL, *words, "--json", "-"], check=False, stdout=full, stderr=subprocess.PIPE, text=True)

@@ -1,0 +1,29 @@
+/// lamina rules: the optimisations, as --disable and explain --why name them.
+#include "rules/rules.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+int run(const Common& c) {
+  auto list = nlohmann::json::array();
+  for (const auto& rule : all_rules()) {
+    c.say("{:<32} {:<10} {}", rule.name, name_of(rule.set), rule.doc);
+    list.push_back({{"name", rule.name}, {"set", name_of(rule.set)}, {"doc", rule.doc}});
+  }
+  write_json(c, {{"rules", list}});
+  return 0;
+}
+
+}  // namespace
+
+Verb setup_rules(OptionSet& options) {
+  auto c = std::make_shared<Common>();
+  add_json(options, *c);
+  return [c] { return run(*c); };
+}
+
+}  // namespace lamina::tool
