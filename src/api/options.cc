@@ -121,6 +121,8 @@ const std::vector<Row>& rows() {
                    if (n) o.cached_plans = static_cast<std::size_t>(*n);
                    return n.has_value();
                  }});
+    t.push_back({{"KEEP_WEIGHTS", "YES, NO", "keeps the weights as they were read beside the packed ones"},
+                 [](Options& o, std::string_view v) { return yes_no(v, o.keep_weights); }});
     return t;
   }();
   return table;

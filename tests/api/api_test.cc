@@ -120,6 +120,8 @@ TEST(Options, keys) {
   EXPECT_EQ(o.threads, 3);
   o.set("KEY_PERF_COUNT", "YES");
   EXPECT_TRUE(o.profile);
+  o.set("KEEP_WEIGHTS", "YES");
+  EXPECT_TRUE(o.keep_weights);
   o.set("ENFORCE_BF16", "NO");
   EXPECT_EQ(o.precision, Precision::model);
   o.set("DISABLE", "a,b");
@@ -134,9 +136,9 @@ TEST(Options, keys) {
 
 TEST(Options, a_bad_value_changes_nothing) {
   const auto text = [](const Options& o) {
-    return fmt::format("{} {} {} {} {} {} {} {} {}", o.threads, static_cast<int>(o.precision),
+    return fmt::format("{} {} {} {} {} {} {} {} {} {}", o.threads, static_cast<int>(o.precision),
                        fmt::join(o.disable, ","), fmt::join(o.exempt, ","), fmt::join(o.force, ","),
-                       o.max_isa, o.stop_after, o.profile, o.cached_plans);
+                       o.max_isa, o.stop_after, o.profile, o.cached_plans, o.keep_weights);
   };
   for (const auto& option : option_list()) {
     if (option.key == "DISABLE" || option.key == "EXEMPT") continue;  // names are looked up by compiling
