@@ -37,14 +37,8 @@ struct Found {
 
 /// Boxes [N, B, 4] with scores [N, classes, B].
 void infer_shared_boxes(const ClassSuppression& op, InferContext& c) {
-  require_rank(c, 0, 3, "boxes");
-  require_rank(c, 1, 3, "scores");
-  const auto &boxes = c.shape(0), &scores = c.shape(1);
-  if (boxes.ranked())
-    c.require(boxes[2].fits(4), "boxes have shape {}, wanted 4 coordinates", to_string(boxes));
-  if (boxes.ranked() && scores.ranked())
-    c.require(boxes[0].fits(scores[0]) && boxes[1].fits(scores[2]), "boxes {} and scores {} do not fit",
-              to_string(boxes), to_string(scores));
+  require_boxes_and_scores(c);
+  const auto& scores = c.shape(1);
   op.infer_outputs(c, scores.ranked() ? scores[0] : Dim(), scores.ranked() ? scores[1] : Dim(),
                    scores.ranked() ? scores[2] : Dim());
 }

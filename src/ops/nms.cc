@@ -96,14 +96,8 @@ std::vector<Selected> select_all(EvalContext& c, BoxEncoding encoding, const Lim
 void NonMaxSuppression::infer(InferContext& c) const {
   c.require(output_type == ElementType::i32 || output_type == ElementType::i64,
             "output_type is {}, wanted i32 or i64", name_of(output_type));
-  require_rank(c, 0, 3, "boxes");
-  require_rank(c, 1, 3, "scores");
-  const auto &boxes = c.shape(0), &scores = c.shape(1);
-  if (boxes.ranked())
-    c.require(boxes[2].fits(4), "boxes have shape {}, wanted 4 coordinates", to_string(boxes));
-  if (boxes.ranked() && scores.ranked())
-    c.require(boxes[0].fits(scores[0]) && boxes[1].fits(scores[2]), "boxes {} and scores {} do not fit",
-              to_string(boxes), to_string(scores));
+  require_boxes_and_scores(c);
+  const auto& scores = c.shape(1);
   std::optional<std::int64_t> most = 0;
   if (c.has(2)) most = known_int(c, 2, "number of boxes per class");
   for (std::size_t i = 3; i < 6; ++i)

@@ -64,6 +64,17 @@ void require_one_element(const InferContext& c, std::size_t i, std::string_view 
     c.require(d.fits(1), "{} has shape {}, wanted one element", name, to_string(s));
 }
 
+void require_boxes_and_scores(const InferContext& c) {
+  require_rank(c, 0, 3, "boxes");
+  require_rank(c, 1, 3, "scores");
+  const auto &boxes = c.shape(0), &scores = c.shape(1);
+  if (boxes.ranked())
+    c.require(boxes[2].fits(4), "boxes have shape {}, wanted 4 coordinates", to_string(boxes));
+  if (boxes.ranked() && scores.ranked())
+    c.require(boxes[0].fits(scores[0]) && boxes[1].fits(scores[2]), "boxes {} and scores {} do not fit",
+              to_string(boxes), to_string(scores));
+}
+
 bool one_element(const Shape& shape) { return shape.known() && shape.count().is(1); }
 
 std::int64_t saturated_mul(std::int64_t a, std::int64_t b) {

@@ -22,6 +22,8 @@ void require_shape(const InferContext& c, std::size_t i, const Shape& wanted, st
 void require_one_element(const InferContext& c, std::size_t i, std::string_view name);
 /// The input can be broadcast to `shape` without enlarging it.
 void require_broadcast(const InferContext& c, std::size_t i, const Shape& shape, std::string_view name);
+/// Inputs 0 and 1 are boxes [N, B, 4] and scores [N, classes, B].
+void require_boxes_and_scores(const InferContext& c);
 /// True when the shape has provably one element; false when it may have more.
 bool one_element(const Shape& shape);
 /// a * b, INT64_MAX when that overflows; both at least 0.
