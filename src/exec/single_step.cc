@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "kernels/bits.h"
 #include "ops/movement.h"
 
 namespace lamina {
@@ -18,7 +17,7 @@ std::int64_t pixels_of(Dims dims) {
 
 /// Memory for a tensor of the plan: dense, or in rows apart as the step expects it.
 Tensor memory_for(const PlanTensor& t) {
-  if (t.layout == Layout::channels_last_bits)
+  if (packing_of(t.layout))
     return Tensor(ElementType::u8,
                   {static_cast<std::int64_t>(memory_bytes(t.type.element, t.type.shape.sizes(), t.layout))});
   if (t.row == 0) return Tensor(t.type.element, t.type.shape.sizes());
@@ -36,7 +35,7 @@ void copy_rows(const PlanTensor& t, std::byte* dense, std::byte* rows, bool to_r
 }
 
 Tensor arranged(const PlanTensor& t, const Tensor& plain) {
-  Tensor dense = reordered(plain.to_aligned(), Layout::plain, t.layout);
+  Tensor dense = laid_out(plain.to_aligned(), t.layout);
   if (t.row == 0) return dense;
   Tensor rows = memory_for(t);
   copy_rows(t, dense.raw(), rows.raw(), true);
@@ -44,13 +43,12 @@ Tensor arranged(const PlanTensor& t, const Tensor& plain) {
 }
 
 Tensor plain(const PlanTensor& t, Tensor memory) {
-  if (t.layout == Layout::channels_last_bits) return bits::unpacked(memory, t.type.shape.sizes());
   if (t.row != 0) {
     Tensor dense(t.type.element, t.type.shape.sizes());
     copy_rows(t, dense.raw(), memory.raw(), false);
     memory = dense;
   }
-  return reordered(memory, t.layout, Layout::plain);
+  return plain_of(memory, t.type.element, t.type.shape.sizes(), t.layout);
 }
 
 /// The same values `shift` elements behind an aligned address.

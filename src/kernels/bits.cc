@@ -1,6 +1,6 @@
 #include "kernels/bits.h"
 
-#include "kernels/kernel.h"
+#include <cstring>
 
 namespace lamina::bits {
 namespace {
@@ -17,26 +17,35 @@ void for_all(const Dims& shape, const Visit& visit) {
         visit(at, (image * points + p) * point_bytes(channels) + c / 8, c % 8);
 }
 
-}  // namespace
-
-Tensor packed(const Tensor& plain) {
-  const auto& shape = plain.shape();
-  Tensor out(
-      ElementType::u8,
-      {static_cast<std::int64_t>(memory_bytes(ElementType::boolean, shape, Layout::channels_last_bits))});
-  auto* to = out.data<std::uint8_t>().data();
-  for_all(shape, [&](auto element, auto byte, auto bit) {
-    if (plain.raw()[element] != std::byte{0}) to[byte] = static_cast<std::uint8_t>(to[byte] | 1u << bit);
-  });
-  return out;
+std::size_t bytes_of(ElementType, const Dims& shape) {
+  const auto elements = element_count(shape);
+  return elements == 0 ? 0
+                       : elements / static_cast<std::size_t>(shape[1]) *
+                             static_cast<std::size_t>(point_bytes(shape[1]));
 }
 
-Tensor unpacked(const Tensor& bits, const Dims& shape) {
-  Tensor out(ElementType::boolean, shape);
+void pack(ElementType type, const Dims& shape, const void* from, void* to) {
+  std::memset(to, 0, bytes_of(type, shape));
   for_all(shape, [&](auto element, auto byte, auto bit) {
-    out.raw()[element] = bits.raw()[byte] >> bit & std::byte{1};
+    auto& word = static_cast<std::uint8_t*>(to)[byte];
+    if (static_cast<const std::uint8_t*>(from)[element] != 0)
+      word = static_cast<std::uint8_t>(word | 1u << bit);
   });
-  return out;
+}
+
+void unpack(ElementType, const Dims& shape, const void* from, void* to) {
+  for_all(shape, [&](auto element, auto byte, auto bit) {
+    static_cast<std::uint8_t*>(to)[element] = static_cast<const std::uint8_t*>(from)[byte] >> bit & 1u;
+  });
+}
+
+}  // namespace
+
+PackedLayout packing() {
+  const auto takes = [](ElementType type, const Dims& shape) {
+    return type == ElementType::boolean && shape.size() > 2;
+  };
+  return {takes, bytes_of, pack, unpack, false, ElementType::u1};
 }
 
 }  // namespace lamina::bits

@@ -2,16 +2,14 @@
 /// Layout::channels_last_bits: booleans of rank 3 and more, point after point. Channel c of a point is bit
 /// c % 8 of its byte c / 8; a point has whole words of 32 bits, and those behind the last channel are 0. What
 /// binary convolutions read and make.
-#include "lamina/tensor.h"
+#include "kernels/layout.h"
 
 namespace lamina::bits {
 
 /// Bytes of a point.
 inline std::int64_t point_bytes(std::int64_t channels) { return (channels + 31) / 32 * 4; }
 
-/// Plain booleans as bits: u8, all points one after the other.
-Tensor packed(const Tensor& plain);
-/// The plain booleans of a tensor of that shape, of bits.
-Tensor unpacked(const Tensor& bits, const Dims& shape);
+/// Its row in the table of layouts. Nothing is copied from it or to it while a plan runs.
+PackedLayout packing();
 
 }  // namespace lamina::bits

@@ -34,7 +34,7 @@ class Executable {
 /// Makes an Executable of a function that can run on any pointers.
 std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run);
 
-/// Copies a dense tensor from one layout to another, neither of bits.
+/// Copies a dense tensor from one layout to another; where one is packed the other is plain.
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to);
 
 }  // namespace lamina

@@ -3,48 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
-#include "kernels/bits.h"
 #include "kernels/list.h"
 
 namespace lamina {
-
-std::string_view name_of(Layout layout) {
-  if (layout == Layout::channels_last_bits) return "channels_last_bits";
-  return layout == Layout::plain ? "plain" : "channels_last";
-}
-
-std::optional<Layout> layout_named(std::string_view name) {
-  for (const auto layout : {Layout::plain, Layout::channels_last, Layout::channels_last_bits})
-    if (name == name_of(layout)) return layout;
-  return std::nullopt;
-}
-
-Dims strides_of(const Dims& shape, Layout layout) {
-  LAMINA_CHECK(layout != Layout::channels_last_bits, "bits have no strides");
-  const std::size_t rank = shape.size();
-  Dims strides(rank, 1);
-  std::int64_t step = 1;
-  const auto take = [&](std::size_t axis) {
-    strides[axis] = step;
-    step *= shape[axis];
-  };
-  if (layout == Layout::channels_last && rank >= 3) {
-    take(1);
-    for (std::size_t axis = rank; axis-- > 2;) take(axis);
-    take(0);
-  } else {
-    for (std::size_t axis = rank; axis-- > 0;) take(axis);
-  }
-  return strides;
-}
-
-std::size_t memory_bytes(ElementType type, const Dims& shape, Layout layout) {
-  const auto elements = element_count(shape);
-  if (layout != Layout::channels_last_bits)
-    return (elements * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
-  const auto channels = static_cast<std::size_t>(shape[1]);
-  return elements == 0 ? 0 : elements / channels * static_cast<std::size_t>(bits::point_bytes(shape[1]));
-}
 
 bool NodeView::all(ElementType type) const {
   const auto fits = [&](ValueId v) { return !v.valid() || graph_.type(v).element == type; };
@@ -80,17 +41,32 @@ std::unique_ptr<Executable> executable(std::function<void(const RunArgs&)> run) 
   return std::make_unique<FunctionExecutable>(std::move(run));
 }
 
-Tensor reordered(const Tensor& tensor, Layout from, Layout to) {
-  if (from == to) return tensor;
-  if (to == Layout::channels_last_bits)
-    return bits::packed(from == Layout::plain ? tensor : reordered(tensor, from, Layout::plain));
-  Tensor out(tensor.element_type(), tensor.shape());
-  const auto code = make_reorder(tensor.element_type(), tensor.shape(), from, to);
+namespace {
+
+void copy_now(ElementType type, const Dims& shape, Layout from, const Tensor& in, Layout to, Tensor& out) {
+  const auto code = make_reorder(type, shape, from, to);
   const auto step = code->step();
-  const void* in = tensor.raw();
-  void* to_data = out.raw();
-  step->bind({&in, &to_data, nullptr});
+  const void* source = in.raw();
+  void* target = out.raw();
+  step->bind({&source, &target, nullptr});
   step->run();
+}
+
+}  // namespace
+
+Tensor laid_out(const Tensor& plain, Layout layout) {
+  if (layout == Layout::plain) return plain;
+  const auto* packing = packing_of(layout);
+  const auto bytes = static_cast<std::int64_t>(memory_bytes(plain.element_type(), plain.shape(), layout));
+  Tensor out = packing ? Tensor(ElementType::u8, {bytes}) : Tensor(plain.element_type(), plain.shape());
+  copy_now(plain.element_type(), plain.shape(), Layout::plain, plain, layout, out);
+  return out;
+}
+
+Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout) {
+  if (layout == Layout::plain) return memory;
+  Tensor out(type, shape);
+  copy_now(type, shape, layout, memory, Layout::plain, out);
   return out;
 }
 

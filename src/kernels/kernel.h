@@ -31,8 +31,10 @@ Answers ask_kernels(const NodeView& view, std::string_view only = {});
 /// is not offered (any more).
 std::unique_ptr<Executable> make_executable(const NodeView& view, const Recipe& recipe, MakeContext& context);
 
-/// The tensor's bytes in another layout, now. As bits they are u8; what reads these is bits::unpacked().
-Tensor reordered(const Tensor& tensor, Layout from, Layout to);
+/// A plain tensor's bytes in another layout, now: a tensor of its type and shape, or of u8 where they are
+/// packed; and back.
+Tensor laid_out(const Tensor& plain, Layout layout);
+Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout);
 /// Estimated microseconds of that copy on one thread.
 double reorder_cost(const Machine& machine, ElementType type, const Dims& shape);
 

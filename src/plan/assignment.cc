@@ -1,7 +1,7 @@
 #include "plan/assignment.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <limits>
 
 #include "kernels/cost.h"
@@ -11,12 +11,7 @@
 
 namespace lamina {
 
-bool same_bytes(const Dims& shape) {
-  if (shape.size() < 3 || shape[1] == 1) return true;
-  for (std::size_t i = 2; i < shape.size(); ++i)
-    if (shape[i] != 1) return false;
-  return true;
-}
+bool same_bytes(const Dims& shape) { return same_bytes(shape, Layout::plain, Layout::channels_last); }
 
 namespace {
 
@@ -24,22 +19,14 @@ using AllAnswers = std::map<NodeId, Answers>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// In which layouts a value exists; a choice of its own, so that a reorder is paid for once. Bits, the last
-/// state, are not reordered: all that make and read the value take them, or none.
-constexpr std::array<std::array<bool, 3>, 4> kStates{
-    {{true, false, false}, {false, true, false}, {true, true, false}, {false, false, true}}};
-bool exists(std::size_t state, Layout layout) { return kStates[state][static_cast<std::size_t>(layout)]; }
+/// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
+using State = std::uint64_t;
+State only(Layout layout) { return State{1} << static_cast<unsigned>(layout); }
+bool exists(State state, Layout layout) { return (state & only(layout)) != 0; }
+const State kPlain = only(Layout::plain), kLast = only(Layout::channels_last);
 
 double reorder(const Graph& graph, ValueId v, const Machine& machine) {
-  const auto shape = graph.type(v).shape.sizes();
-  return same_bytes(shape) ? 0 : reorder_cost(machine, graph.type(v).element, shape);
-}
-
-/// Several layouts are possible, and they differ.
-bool matters(const Graph& graph, ValueId v) {
-  if (!v.valid() || graph.constant(v)) return false;
-  const auto& type = graph.type(v);
-  return !same_bytes(type.shape.sizes()) || (type.element == ElementType::boolean && type.shape.rank() > 2);
+  return reorder_cost(machine, graph.type(v).element, graph.type(v).shape.sizes());
 }
 
 /// The value is read by a Concat of channels alone, which lies in pixels.
@@ -77,7 +64,7 @@ class Assignment::Problem {
       : graph_(graph), answers_(answers), machine_(machine) {}
 
   void solve(const std::vector<NodeId>& nodes, std::map<NodeId, std::size_t>& chosen,
-             std::map<ValueId, std::size_t>& states) {
+             std::map<ValueId, State>& states) {
     std::vector<std::size_t> variables;
     for (const auto id : nodes) variables.push_back(add(id));
     for (std::size_t n = 0; n < nodes.size(); ++n) {
@@ -89,7 +76,7 @@ class Assignment::Problem {
     }
     const auto answer = problem_.solve();
     for (std::size_t n = 0; n < nodes.size(); ++n) chosen[nodes[n]] = answer[variables[n]];
-    for (const auto& [value, variable] : values_) states[value] = answer[variable];
+    for (const auto& [id, value] : values_) states[id] = value.states[answer[value.variable]];
   }
 
  private:
@@ -108,54 +95,99 @@ class Assignment::Problem {
     return problem_.add(std::move(costs));
   }
 
-  /// An offer of the node reads or makes bits there.
-  bool takes_bits(NodeId id, Layouts side, std::size_t slot) const {
-    const auto it = answers_.find(id);
-    return it != answers_.end() &&
-           std::any_of(it->second.offers.begin(), it->second.offers.end(),
-                       [&](const Offer& o) { return (o.*side)[slot] == Layout::channels_last_bits; });
+  /// Those that offers of the node have there.
+  State offered(NodeId id, Layouts side, std::size_t slot) const {
+    State state = 0;
+    if (const auto it = answers_.find(id); it != answers_.end())
+      for (const auto& o : it->second.offers) state |= only((o.*side)[slot]);
+    return state;
   }
-  /// All that make and read the value may do so in bits.
-  bool may_be_bits(ValueId v) const {
+
+  /// Several layouts are possible, and they differ.
+  bool matters(ValueId v) const {
+    if (!v.valid() || graph_.constant(v)) return false;
+    return !same_bytes(graph_.type(v).shape.sizes()) || packings(v) != 0;
+  }
+
+  /// Packings that the value may lie in: those that somebody offers, and all do where plans copy none.
+  State packings(ValueId v) const {
     const auto producer = graph_.producer(v);
-    if (graph_.type(v).element != ElementType::boolean || !producer.valid() || graph_.is_result(v))
-      return false;
-    const auto& made = graph_.node(producer).outputs;
-    const auto slot = static_cast<std::size_t>(std::find(made.begin(), made.end(), v) - made.begin());
-    const auto& uses = graph_.value(v).uses;
-    return takes_bits(producer, &Offer::outputs, slot) &&
-           std::all_of(uses.begin(), uses.end(),
-                       [&](const Use& use) { return takes_bits(use.node, &Offer::inputs, use.input); });
+    const bool handed = !producer.valid() || graph_.is_result(v);
+    State some = 0, all = ~State{0};
+    const auto ask = [&](NodeId id, Layouts side, std::size_t slot) {
+      const auto here = offered(id, side, slot);
+      some |= here;
+      all &= here;
+    };
+    if (producer.valid()) {
+      const auto& made = graph_.node(producer).outputs;
+      ask(producer, &Offer::outputs, static_cast<std::size_t>(std::ranges::find(made, v) - made.begin()));
+    }
+    for (const auto& use : graph_.value(v).uses) ask(use.node, &Offer::inputs, use.input);
+    some &= ~(kPlain | kLast);
+    if (handed) all = 0;
+    const auto& type = graph_.type(v);
+    for (auto left = some; left != 0; left &= left - 1) {
+      const auto layout = static_cast<Layout>(std::countr_zero(left));
+      const auto* packing = packing_of(layout);
+      const bool takes = packing && packing->takes(type.element, type.shape.sizes());
+      if (!takes || (!packing->copied && !exists(all, layout))) some &= ~only(layout);
+    }
+    return some;
+  }
+
+  /// The states of a value and what their copies cost.
+  void add_states(ValueId v, std::vector<State>& states, Pbqp::Costs& costs) const {
+    const bool made_here = graph_.producer(v).valid() && answers_.contains(graph_.producer(v));
+    const bool plain = !made_here || graph_.is_result(v);  // handed in and out plain
+    const double copy = reorder(graph_, v, machine_);
+    const auto put = [&](State state, double cost) {
+      states.push_back(state);
+      costs.push_back(plain && !exists(state, Layout::plain) ? kInfinity : cost);
+    };
+    put(kPlain, 0);
+    put(kLast, 0);
+    put(kPlain | kLast, same_bytes(graph_.type(v).shape.sizes()) ? 0 : copy);
+    for (auto left = packings(v); left != 0; left &= left - 1) {
+      const auto state = left & -left;
+      put(state, 0);
+      if (!packing_of(static_cast<Layout>(std::countr_zero(left)))->copied) continue;
+      put(state | kPlain, copy);
+      put(state | kPlain | kLast, 2 * copy);
+    }
   }
 
   std::size_t variable_of(ValueId v) {
-    const auto [it, added] = values_.try_emplace(v, 0);
+    const auto [it, added] = values_.try_emplace(v);
     if (added) {
-      const bool made_here = graph_.producer(v).valid() && answers_.contains(graph_.producer(v));
-      const bool plain = !made_here || graph_.is_result(v);  // handed in and out plain
-      Pbqp::Costs costs{0, plain ? kInfinity : 0, reorder(graph_, v, machine_)};
-      if (!plain && may_be_bits(v)) costs.push_back(0);
-      it->second = problem_.add(std::move(costs));
+      Pbqp::Costs costs;
+      add_states(v, it->second.states, costs);
+      it->second.variable = problem_.add(std::move(costs));
     }
-    return it->second;
+    return it->second.variable;
   }
 
   /// The value exists in the layout that the node's offer has there.
   void connect(std::size_t variable, NodeId id, ValueId v, Layouts side, std::size_t slot) {
-    if (!matters(graph_, v)) return;
+    if (!matters(v)) return;
     const auto other = variable_of(v);
     Pbqp::Costs costs;
     for (const auto& offer : answers_.at(id).offers)
-      for (std::size_t s = 0; s < problem_.alternatives(other); ++s)
-        costs.push_back(exists(s, (offer.*side)[slot]) ? 0 : kInfinity);
+      for (const auto state : values_.at(v).states)
+        costs.push_back(exists(state, (offer.*side)[slot]) ? 0 : kInfinity);
     problem_.connect(variable, other, costs);
   }
+
+  struct Value {
+    std::size_t variable = 0;
+    std::vector<State> states;  ///< the variable's alternatives
+  };
 
   const Graph& graph_;
   const AllAnswers& answers_;
   const Machine& machine_;
   Pbqp problem_;
-  std::map<ValueId, std::size_t> values_;  // their variables
+  std::map<ValueId, Value> values_;
 };
 
 Assignment::Assignment(const Graph& graph, const std::vector<NodeId>& nodes, const AllAnswers& answers,
@@ -168,8 +200,9 @@ double Assignment::cost(NodeId id, const Offer& offer) const {
   const Node& node = graph_.node(id);
   double cost = price(graph_, answers_, machine_, node, offer);
   const auto add = [&](ValueId v, Layout wanted) {
-    if (const auto it = states_.find(v); it != states_.end() && !exists(it->second, wanted))
-      cost += reorder(graph_, v, machine_);
+    const auto it = states_.find(v);
+    if (it == states_.end() || exists(it->second, wanted)) return;
+    if (packing_of(wanted) || !same_bytes(graph_.type(v).shape.sizes())) cost += reorder(graph_, v, machine_);
   };
   for (std::size_t i = 0; i < node.inputs.size(); ++i) add(node.inputs[i], offer.inputs[i]);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) add(node.outputs[i], offer.outputs[i]);

@@ -26,8 +26,8 @@ class Assignment {
   const Graph& graph_;
   const std::map<NodeId, Answers>& answers_;
   const Machine& machine_;
-  std::map<NodeId, std::size_t> chosen_;   // index of the offer
-  std::map<ValueId, std::size_t> states_;  // in which layouts a value exists, where that matters
+  std::map<NodeId, std::size_t> chosen_;     // index of the offer
+  std::map<ValueId, std::uint64_t> states_;  // in which layouts a value exists, where that matters
 };
 
 }  // namespace lamina

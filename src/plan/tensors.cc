@@ -85,10 +85,9 @@ std::uint32_t Tensors::add_constant(ValueId value, Layout layout) {
   const auto t = add(value, layout);
   auto& tensor = plan_.tensors[t];
   tensor.place = Place::constant;
-  if (layout == Layout::channels_last_bits || (layout != Layout::plain && !same_bytes(source.shape())))
-    tensor.constant = weights_.moved(source, std::string(name_of(layout)), [&](const Tensor& from) {
-      return reordered(from.to_aligned(), Layout::plain, layout);
-    });
+  if (!same_bytes(source.shape(), Layout::plain, layout))
+    tensor.constant = weights_.moved(source, std::string(name_of(layout)),
+                                     [&](const Tensor& from) { return laid_out(from.to_aligned(), layout); });
   else if (source.aligned())
     tensor.constant = source;
   else
@@ -99,12 +98,17 @@ std::uint32_t Tensors::add_constant(ValueId value, Layout layout) {
 std::uint32_t Tensors::of(ValueId value, Layout layout) {
   if (const auto it = made_.find({value, layout}); it != made_.end()) return it->second;
   if (plan_.graph.constant(value)) return add_constant(value, layout);
-  const auto from = made_.find({value, layout == Layout::plain ? Layout::channels_last : Layout::plain});
-  LAMINA_CHECK(from != made_.end(), "value '{}' is read before it is made", plan_.graph.value(value).name);
+  const auto from = made_.lower_bound({value, Layout{}});
+  LAMINA_CHECK(from != made_.end() && from->first.first == value, "value '{}' is read before it is made",
+               plan_.graph.value(value).name);
   const auto& type = plan_.graph.type(value);
   const auto dims = type.shape.sizes();
-  const auto there = from->second, t = add(value, layout);
-  if (same_bytes(dims))
+  auto there = from->second;
+  const auto made = from->first.second;  // plain, where it is there
+  if (made != Layout::plain && layout != Layout::plain && (packing_of(made) || packing_of(layout)))
+    there = of(value, Layout::plain);
+  const auto t = add(value, layout);
+  if (same_bytes(dims, plan_.tensors[there].layout, layout))
     alias(t, there);
   else
     add_move(plan_, PlanStep::Kind::reorder, plan_.graph.value(value).name, there, t,

@@ -87,10 +87,12 @@ LayerRow row_of(const Plan& plan, const PlanStep& step) {
     row.op = operators_of(node);
     row.work = work_of(plan.graph, node);
     for (const auto* tensors : {&step.in, &step.out})
-      for (const auto t : *tensors)  // bits, of which the graph does not know
-        if (t != kNoTensor && plan.tensors[t].layout == Layout::channels_last_bits)
-          row.work.bytes -= static_cast<double>(element_count(plan.tensors[t].type.shape.sizes())) -
-                            static_cast<double>(plan.tensors[t].bytes);
+      for (const auto t : *tensors)  // packings, of which the graph does not know
+        if (t != kNoTensor && packing_of(plan.tensors[t].layout)) {
+          const auto& type = plan.tensors[t].type;
+          const auto dense = memory_bytes(type.element, type.shape.sizes(), Layout::plain);
+          row.work.bytes -= static_cast<double>(dense) - static_cast<double>(plan.tensors[t].bytes);
+        }
   } else {
     row.op = step.kind == PlanStep::Kind::reorder ? "(reorder)" : "(copy)";
     row.work = moved(plan, step);

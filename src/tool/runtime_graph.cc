@@ -51,12 +51,8 @@ std::string precision_name(ElementType type) {
 std::string layout_tag(const TensorType& type, Layout layout) {
   if (!type.shape.ranked()) return "undef";
   std::string axes;
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, type.shape.rank()); ++i)
-    axes += static_cast<char>('a' + i);
-  if (layout != Layout::plain && axes.size() > 2) {
-    axes.erase(1, 1);
-    axes += 'b';
-  }
+  for (const auto axis : info_of(layout).order(std::max<std::size_t>(1, type.shape.rank())))
+    axes += static_cast<char>('a' + axis);
   return axes;
 }
 
@@ -208,8 +204,9 @@ class Collector {
     std::vector<std::string> precisions, layouts;
     for (const auto t : step.out) {
       if (t == kNoTensor) continue;
-      const bool bits = plan.tensors[t].layout == Layout::channels_last_bits;
-      precisions.emplace_back(name_of(bits ? ElementType::u1 : plan.tensors[t].type.element));
+      const auto* packing = packing_of(plan.tensors[t].layout);
+      const auto element = plan.tensors[t].type.element;
+      precisions.emplace_back(name_of(packing ? packing->element.value_or(element) : element));
       layouts.push_back(layout_tag(plan.tensors[t].type, plan.tensors[t].layout));
     }
     const auto in = std::find_if(step.in.begin(), step.in.end(), [](auto t) { return t != kNoTensor; });

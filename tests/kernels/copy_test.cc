@@ -43,8 +43,8 @@ TEST(Copies, reorders_of_many_axes) {
       Dims dims(rank, 1);
       dims[1] = 3, dims[2] = 5, dims[rank - 1] = 4;
       const auto x = seeded_tensor(type, dims, rank);
-      const auto last = reordered(x, Layout::plain, Layout::channels_last);
-      EXPECT_TRUE(reordered(last, Layout::channels_last, Layout::plain).same_as(x)) << rank;
+      const auto last = laid_out(x, Layout::channels_last);
+      EXPECT_TRUE(plain_of(last, type, dims, Layout::channels_last).same_as(x)) << rank;
       EXPECT_FALSE(last.same_as(x)) << rank;
     }
 }

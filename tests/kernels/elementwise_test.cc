@@ -182,8 +182,8 @@ TEST(Elementwise, slices_of_wider_channels) {
       EXPECT_EQ(offer.wide_inputs, (std::vector<std::size_t>{0, 1}));
       EXPECT_EQ(offer.wide_outputs, (std::vector<std::size_t>{0}));
       const std::int64_t pixels = 30, in_row = c + 5, out_row = c + 3;
-      const auto x = reordered(inputs[0], Layout::plain, Layout::channels_last);
-      const auto z = reordered(inputs[1], Layout::plain, Layout::channels_last);
+      const auto x = lamina::laid_out(inputs[0], Layout::channels_last);
+      const auto z = lamina::laid_out(inputs[1], Layout::channels_last);
       std::vector<float> wide(static_cast<std::size_t>(pixels * in_row), 9),
           out(static_cast<std::size_t>(pixels * out_row), 7);
       const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
@@ -204,7 +204,7 @@ TEST(Elementwise, slices_of_wider_channels) {
             got.data<float>()[at(p * c + i)] = out[at(p * out_row + i)];
           else
             ASSERT_EQ(out[at(p * out_row + i)], 7) << "beside the slice";
-      const auto plain = reordered(got, Layout::channels_last, Layout::plain);
+      const auto plain = plain_of(got, ElementType::f32, wanted.shape(), Layout::channels_last);
       expect_close(plain, wanted, fmt::format("{} channels", c));
     }
   }
@@ -238,12 +238,12 @@ TEST(Elementwise, epilogues_run_on_pieces) {
     ASSERT_EQ(offer.inputs.size(), 7u);
     EXPECT_GT(offer.cost, 0);
     std::vector<Tensor> laid_out(7);
-    laid_out[5] = reordered(inputs[1], Layout::plain, offer.inputs[5]);
-    laid_out[6] = reordered(inputs[2], Layout::plain, offer.inputs[6]);
+    laid_out[5] = lamina::laid_out(inputs[1], offer.inputs[5]);
+    laid_out[6] = lamina::laid_out(inputs[2], offer.inputs[6]);
     std::vector<const void*> in(7, nullptr);
     for (const std::size_t i : {5, 6}) in[i] = laid_out[i].raw();
     for (int round = 0; round < 60; ++round) {
-      auto tile = reordered(base, Layout::plain, layout).clone();
+      auto tile = lamina::laid_out(base, layout).clone();
       StageRun run(*program, in.data());
       const auto total = static_cast<std::int64_t>(tile.size());
       std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
@@ -257,7 +257,7 @@ TEST(Elementwise, epilogues_run_on_pieces) {
       for (const auto& [at, n] : pieces)
         run(&tile.data<float>()[static_cast<std::size_t>(at)],
             &tile.data<float>()[static_cast<std::size_t>(at)], at, n);
-      expect_close(reordered(tile, layout, Layout::plain), wanted,
+      expect_close(plain_of(tile, tile.element_type(), tile.shape(), layout), wanted,
                    fmt::format("{} round {}", name_of(layout), round));
     }
   }

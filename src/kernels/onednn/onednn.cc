@@ -190,6 +190,12 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
     return executable([bytes](const RunArgs& args) {
       if (bytes) std::memcpy(args.out[0], args.in[0], bytes);
     });
+  if (const auto* packed = packing_of(to), *unpacked = packing_of(from); packed || unpacked) {
+    LAMINA_CHECK(from == Layout::plain || to == Layout::plain, "{} to {}", name_of(from), name_of(to));
+    return executable([type, shape, &copy = packed ? packed->pack : unpacked->unpack](const RunArgs& args) {
+      copy(type, shape, args.in[0], args.out[0]);
+    });
+  }
   // Reorders move bytes: any type of the same width will do. Those of 16 bits go through f32 below AVX-512,
   // which not all bits survive; those of 32 are slower than our own.
   const auto carrier = ElementType::u8;

@@ -9,7 +9,7 @@ namespace {
 
 void arrange(View& view, Layout layout, WeightStore* weights) {
   const auto source = view.constant;
-  const auto make = [&](const Tensor& t) { return reordered(t, Layout::plain, layout); };
+  const auto make = [&](const Tensor& t) { return laid_out(t, layout); };
   view.constant = weights && view.shares ? weights->moved(source, "channels_last", make) : make(source);
   view.reorders = false;
 }
