@@ -10,6 +10,7 @@
 
 #include "kernels/executable.h"
 #include "kernels/node_view.h"
+#include "kernels/rows.h"
 #include "kernels/weights.h"
 
 namespace lamina {
@@ -24,6 +25,11 @@ struct MakeContext {
   std::vector<bool> in_place = {};
   std::int64_t input_row(std::size_t i) const { return i < input_rows.size() ? input_rows[i] : 0; }
   std::int64_t output_row(std::size_t i = 0) const { return i < output_rows.size() ? output_rows[i] : 0; }
+  /// How a tensor lies that is dense where the plan has not decided otherwise.
+  Rows input(std::size_t i, Rows rows) const {
+    return rows.step = input_row(i) ? input_row(i) : rows.step, rows;
+  }
+  Rows output(Rows rows) const { return rows.step = output_row() ? output_row() : rows.step, rows; }
 };
 
 /// `output` may be written over `input` (same bytes, element i is read before or when element i is written).

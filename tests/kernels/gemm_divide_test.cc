@@ -14,7 +14,8 @@ struct Shape {
 };
 
 Product divided(const Shape& s, std::int64_t threads) {
-  auto p = plain_product(this_machine(), s.rows, s.depth, s.columns, s.depth, s.columns);
+  auto p = plain_product(this_machine(), s.rows, s.depth, s.columns, s.depth,
+                         Epilogue({ElementType::f32, Layout::plain, s.columns}));
   p.divide(threads);
   return p;
 }

@@ -58,7 +58,8 @@ Dims leading(const Dims& dims) { return Dims(dims.begin(), dims.end() - 2); }
 
 /// A product that runs where it is called.
 gemm::Product product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
-  auto p = gemm::plain_product(machine, rows, depth, columns, depth, columns);
+  auto p = gemm::plain_product(machine, rows, depth, columns, depth,
+                               Epilogue({ElementType::f32, Layout::plain, columns}));
   p.divide(1);
   return p;
 }
@@ -130,7 +131,7 @@ Heads code_of(const NodeView& v) {
   for (const auto rows : {c.parts.size, rest}) {
     Block b{rows, product(v.machine(), rows, c.size, c.columns),
             product(v.machine(), rows, c.columns, c.width)};
-    b.scores.add_row = c.mask.step * c.columns;
+    b.scores.epilogue.added.step = c.mask.step * c.columns;
     c.blocks.push_back(std::move(b));
   }
 

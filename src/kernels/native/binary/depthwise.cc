@@ -39,6 +39,8 @@ struct Depthwise : Picture, Frame {
   }
   std::int64_t block_bytes() const { return g.kernel[0] * reach * line_bytes; }
   std::int64_t kept_bytes() const { return static_cast<std::int64_t>(blocks.size()) * block_bytes(); }
+  /// Of a row's sums that lie apart.
+  std::int64_t apart_bytes() const { return epilogue.apart_bytes(g.out[2] * g.outputs); }
 };
 
 std::vector<Block> blocks_of(std::int64_t channels, std::int64_t floats) {
@@ -68,7 +70,7 @@ Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
 double microseconds(const Machine& machine, const Depthwise& b) {
   const auto& g = b.g;
   const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
-               moved = static_cast<double>(b.out.bytes(g.images * g.out_points() * g.outputs) +
+               moved = static_cast<double>(b.epilogue.out.bytes(g.images * g.out_points() * g.outputs) +
                                            b.in.bytes(g.images * g.in_points() * g.inputs));
   // Measured beside the other kernels of the family.
   return cost_of(machine, Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
@@ -83,9 +85,9 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std:
   y -= g.pad[1];
   const bool inside = y >= 0 && y < g.in[1] && z >= 0 && z < g.in[0];
   binary::DepthwiseLine l{};
-  l.booleans = b.in.booleans;
-  l.bits = b.in.bits;
-  l.in_step = b.in.row;
+  l.booleans = b.in.element == ElementType::boolean;
+  l.bits = b.in.bits();
+  l.in_step = b.in.step;
   l.left = std::min(g.pad[2], b.padded[2]);
   l.count = std::min(g.in[2], b.padded[2] - l.left);
   l.points = b.padded[2];
@@ -96,8 +98,8 @@ void pack_line(const Depthwise& b, const std::byte* in, std::uint8_t* kept, std:
   for (const auto& block : b.blocks) {
     l.block = block;
     l.taps = b.by_tap(block) ? g.kernel[2] : 0;
-    const auto first = ((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * b.in.row + block.first;
-    l.in = inside ? in + b.in.bytes(first) : nullptr;
+    const auto first = ((image * g.in[0] + z) * g.in[1] + y) * g.in[2];
+    l.in = inside ? b.in.at<const void>(in, first, block.first) : nullptr;
     b.kernels->pack(l);
     l.out += b.block_bytes();
   }
@@ -116,13 +118,12 @@ void find_taps(const Depthwise& b, std::int64_t y, bool by_tap, std::int64_t* ta
 }
 
 void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, std::int64_t index,
-             StageRun* stages) {
+             std::int64_t slot, StageRun* stages) {
   const auto& g = b.g;
   const std::int64_t y = index % g.out[1], z = index / g.out[1] % g.out[0], point = index * g.out[2];
   std::int64_t taps[binary::kMostDepthwiseTaps];
   const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
-  const auto sums = b.sums(args, point, g.out[2]);
-  const float* add = b.add(args, point);
+  const auto sums = b.sums(args, point, g.out[2], slot, b.apart_bytes());
   binary::DepthwiseRow r{};
   r.x = kept;
   r.count = g.out[2];
@@ -130,25 +131,25 @@ void run_row(const Depthwise& b, const RunArgs& args, const std::uint8_t* kept, 
   r.tap_count = g.taps();
   r.w = reinterpret_cast<const std::uint8_t*>(b.packed.raw());
   r.kinds = b.kinds.data();
-  r.out_step = sums.row();
-  r.add_step = b.add_row;
+  r.out_step = b.thresholds ? b.sign_row() : sums.row();
+  r.add_step = b.epilogue.added.step;
   r.finish = b.epilogue.finish;
-  r.bits = b.out.bits;
+  r.bits = b.epilogue.out.bits();
   for (const auto& block : b.blocks) {
     r.block = block;
     find_taps(b, y, b.by_tap(block), taps);
     r.x_step = b.by_tap(block) ? g.kernel[2] * b.kernels->bytes() : block.slots * g.stride[2] * b.point;
     r.start = b.start.data<float>().data() + (pz.kind + py.kind) * b.channels + block.first;
     if (b.thresholds)
-      r.signs = sums.signs(block.first);
+      r.signs = b.signs(args, point, block.first);
     else
       r.out = sums.data() + block.first;
-    r.add = add ? add + block.first : nullptr;
+    r.add = b.epilogue.add_at(args, point, block.first);
     b.kernels->row(r);
     r.x += b.block_bytes();
     r.w += g.taps() * b.kernels->bytes();
   }
-  sums.clear_tails();
+  b.clear_tails(args, point, g.out[2]);
   if (stages) sums.apply(*stages);
 }
 
@@ -166,12 +167,12 @@ void run_rows(const Depthwise& b, const RunArgs& args, std::int64_t first, std::
     for (packed = std::max(packed, y); packed < y + b.reach; ++packed)
       for (std::int64_t tap = 0; tap < g.kernel[0]; ++tap)
         pack_line(b, in, kept, image, tap, z + tap * g.dilation[0], packed);
-    run_row(b, args, kept, row, stages);
+    run_row(b, args, kept, row, slot, stages);
   }
 }
 
 void run(const Depthwise& b, const RunArgs& args) {
-  b.run(args, b.rows, [&](std::int64_t begin, std::int64_t end, std::int64_t slot, StageRun* stages) {
+  b.epilogue.run(args.in, b.rows, [&](auto begin, auto end, auto slot, StageRun* stages) {
     run_rows(b, args, begin, end, slot, stages);
   });
 }
@@ -180,7 +181,8 @@ void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
   const auto& g = b.g;
   const double total = microseconds(v.machine(), b);
   b.rows = divided_here(g.images * g.out[0] * g.out[1], total);
-  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.rows.slots * b.kept_bytes()), total);
+  auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.rows.slots * b.kept_bytes()), b.rows.slots,
+                   b.apart_bytes(), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {}", b.kernels->name),
@@ -193,7 +195,7 @@ void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
 
 }  // namespace
 
-void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epilogue& epilogue,
+void offer_binary_depthwise(const NodeView& v, Answers& answers, const Epilogue& epilogue,
                             const std::optional<binary::Thresholds>& thresholds) {
   const auto g = windows::geometry_of(v);
   const auto& kernels = binary::depthwise_kernels(g.outputs);
@@ -201,7 +203,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
                                    static_cast<std::int64_t>(blocks.size()) * kernels.bytes());
   if (!picture) return answers.refuse("native", "windows reach far outside of the picture");
-  Depthwise b{*picture, Frame(v, g, epilogue, thresholds)};
+  Depthwise b{*picture, Frame(v, epilogue, thresholds)};
   b.kernels = &kernels;
   b.blocks = std::move(blocks);
   b.reach = (g.kernel[1] - 1) * g.dilation[1] + 1;
@@ -210,7 +212,7 @@ void offer_binary_depthwise(const NodeView& v, Answers& answers, const gemm::Epi
   b.channels = round_up(g.outputs, kernels.floats);
   for (const auto& place : b.places[2]) b.kinds.push_back(place.kind * b.channels);
   b.for_layouts(true, true, [&](bool bits_in, bool bits_out) {
-    b.lay(g, bits_in, bits_out);
+    b.lay(bits_in, bits_out);
     offer_with(v, answers, b);
   });
 }

@@ -10,7 +10,7 @@
 /// line.
 #include <cstdint>
 
-#include "kernels/native/gemm/tiles.h"
+#include "kernels/native/simd/finish.h"
 
 namespace lamina::binary {
 
@@ -50,7 +50,7 @@ struct DepthwiseRow {
   std::int64_t out_step;
   const float* add;  ///< added before the finish, or null; lies like out, but for add_step
   std::int64_t add_step;
-  gemm::Finish finish;
+  Finish finish;
   std::uint8_t* signs;  ///< instead of `out`: booleans, what is above 0; as far from each other, in bytes
   bool bits;            ///< of the signs
 };

@@ -31,7 +31,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using binary::DepthwiseRow;
-using gemm::Finish;
 
 using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;

@@ -13,7 +13,7 @@
 /// numbers of 32 bits, without a shuffle.
 #include <cstdint>
 
-#include "kernels/native/gemm/tiles.h"
+#include "kernels/native/simd/finish.h"
 
 namespace lamina::binary {
 
@@ -37,7 +37,7 @@ struct Tile {
   const float* add;  ///< added before the finish, or null; lies like out, but for add_step
   std::int64_t add_step;
   std::int64_t channels;  ///< outputs to store
-  gemm::Finish finish;
+  Finish finish;
   /// Instead of `out`: booleans, what is above 0; as far from each other. Lookup needs to know by point how
   /// many differences are too many, in the order of its counts (Packing::limits).
   std::uint8_t* signs;

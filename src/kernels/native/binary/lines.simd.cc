@@ -28,7 +28,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using binary::Points;
 using binary::Segment;
 using binary::Tile;
-using gemm::Finish;
 
 using D8 = hn::ScalableTag<std::uint8_t>;
 using DF = hn::ScalableTag<float>;

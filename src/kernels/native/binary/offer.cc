@@ -11,6 +11,7 @@
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/binary/packing.h"
 #include "kernels/native/binary/stages.h"
+#include "kernels/native/binary/windows.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -20,20 +21,23 @@ using binary::Frame;
 using binary::Kernels;
 using binary::Packing;
 using binary::Panel;
+using binary::Windows;
 
-constexpr std::int64_t kMostTogether = 60;  ///< points of a task
-constexpr double kTaskMicroseconds = 8;     ///< of a task, where nothing else asks for less
+constexpr double kTaskMicroseconds = 8;  ///< of a task, where nothing else asks for less
 
 struct Binary : Packing, Frame {
   Tensor limit{};           ///< differences with which signs change
   Parts chunks{}, parts{};  ///< points and panels of a task
   Division tasks{};
+
+  /// Of a slot, for sums that lie apart.
+  std::int64_t apart_bytes() const { return epilogue.apart_bytes(chunks.size * g.outputs); }
 };
 
 double microseconds(const Machine& machine, const Binary& b) {
   const auto& g = b.g;
   const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
-                                           b.out.bytes(g.images * g.out_points() * g.outputs));
+                                           b.epilogue.out.bytes(g.images * g.out_points() * g.outputs));
   return cost_of(machine, Family::native_binary, b.work(machine), moved);
 }
 
@@ -46,9 +50,8 @@ void divide(const Machine& machine, Binary& b) {
   const double task_us =
       by_panels ? kTaskMicroseconds : std::min(kTaskMicroseconds, total / static_cast<double>(wanted));
   const auto points_of_task = static_cast<std::int64_t>(task_us * points / total);
-  const auto most = b.out.booleans && !b.thresholds
-                        ? std::clamp<std::int64_t>(16384 / g.outputs, 1, kMostTogether)
-                        : kMostTogether;  // sums are in a cache until they are booleans
+  const auto most = b.epilogue.apart() ? std::clamp<std::int64_t>(16384 / g.outputs, 1, Windows::kMost)
+                                       : Windows::kMost;  // sums are in a cache until they are results
   b.chunks = even_parts(g.out_points(), std::clamp<std::int64_t>(points_of_task, 1, most));
   const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number;
   b.parts.size = panels;
@@ -56,89 +59,41 @@ void divide(const Machine& machine, Binary& b) {
   b.tasks = divided_here(have * b.parts.number, total);
 }
 
-/// The windows of some points, and what their counts are taken from.
-struct Windows {
-  const std::uint8_t* x[kMostTogether];
-  const float* start[kMostTogether];
-  const std::uint16_t* limit[kMostTogether];
-};
-
-void find_windows(const Binary& b, const std::uint8_t* image, std::int64_t first, std::int64_t count,
-                  Windows& w) {
-  const auto& out = b.g.out;
-  const auto* start = b.start.data<float>().data();
-  const auto* limit = b.thresholds ? b.limit.data<std::uint16_t>().data() : nullptr;
-  const std::int64_t outputs = b.all_lanes();
-  std::int64_t x = first % out[2], y = first / out[2] % out[1], z = first / out[2] / out[1];
-  for (std::int64_t i = 0; i < count; x = 0) {
-    const auto &pz = b.places[0][static_cast<std::size_t>(z)], &py = b.places[1][static_cast<std::size_t>(y)];
-    const auto* line = image + pz.offset + py.offset;
-    const auto line_start = (pz.kind + py.kind) * outputs;
-    for (const auto end = std::min(count, i + out[2] - x); i < end; ++i, ++x) {
-      const auto& px = b.places[2][static_cast<std::size_t>(x)];
-      w.x[i] = line + px.offset;
-      w.start[i] = start + line_start + px.kind * outputs;
-      if (limit) w.limit[i] = limit + line_start + px.kind * outputs;
-    }
-    if (++y == out[1]) y = 0, ++z;
-  }
-}
-
-void run_panel(const Binary& b, const Panel& panel, const Windows& windows, std::int64_t count,
-               const binary::Sums& sums, const float* add) {
-  const std::int64_t lanes = b.kernels->lanes, first = panel.vector * lanes;
+void run_panel(const Binary& b, const RunArgs& args, const Panel& panel, const Windows& windows,
+               std::int64_t point, const Sums& sums) {
+  const auto channel = panel.group * b.outputs() + panel.vector * b.kernels->lanes;
   binary::Tile t{};
-  t.x_add = panel.group * b.units * b.kernels->unit_bytes;
-  t.start_add = (panel.group * b.vectors + panel.vector) * lanes;
-  t.w_vector = b.vector_bytes();
-  t.w = b.packed.data<std::uint8_t>().data() + (panel.group * b.vectors + panel.vector) * t.w_vector;
-  t.segments = b.segments.data();
-  t.segment_count = static_cast<std::int64_t>(b.segments.size());
-  t.out_step = sums.row();
-  t.add_step = b.add_row;
-  t.channels = std::min(panel.vectors * lanes, b.outputs() - first);
+  if (b.thresholds)
+    t.signs = b.signs(args, point, channel), t.out_step = b.sign_row();
+  else
+    t.out = sums.data() + channel, t.out_step = sums.row();
+  t.bits = b.epilogue.out.bits();
+  t.add = b.epilogue.add_at(args, point, channel);
+  t.add_step = b.epilogue.added.step;
   t.finish = b.epilogue.finish;
-  t.bits = b.out.bits;
-  const auto channel = panel.group * b.outputs() + first;
-  const auto* kernels =
-      b.counted() > binary::kMostCounted ? b.kernels->many : b.kernels->kernels[panel.vectors];
-  const auto tiles = ceil_div(count, b.kernels->points);
-  for (std::int64_t i = 0, at = 0; i < tiles; ++i) {
-    const auto points = (count - at) / (tiles - i);
-    t.x = windows.x + at;
-    t.start = windows.start + at;
-    t.limit = windows.limit + at;
-    if (b.thresholds)
-      t.signs = sums.signs(channel) + at * sums.row();
-    else
-      t.out = sums.data() + at * sums.row() + channel;
-    t.add = add ? add + at * b.add_row + channel : nullptr;
-    kernels[points](t);
-    at += points;
-  }
+  windows.run(panel, t);
 }
 
-void run_task(const Binary& b, const RunArgs& args, std::int64_t index, StageRun* stages) {
+void run_task(const Binary& b, const RunArgs& args, std::int64_t index, std::int64_t slot, StageRun* stages) {
   const std::int64_t part = index % b.parts.number, chunk = index / b.parts.number % b.chunks.number,
                      image = index / b.parts.number / b.chunks.number;
   const std::int64_t first = chunk * b.chunks.size, count = std::min(b.chunks.size, b.g.out_points() - first),
                      point = image * b.g.out_points() + first;
-  Windows windows;
-  find_windows(b, b.source(args.in[0], args.scratch) + image * b.image, first, count, windows);
-  const auto sums = b.sums(args, point, count);
-  const float* add = b.add(args, point);
+  Windows windows(b, b.packed, b.start, b.limit);
+  windows.find(b.source(args.in[0], args.scratch) + image * b.image, 0, b.g.out[2], first, count);
+  const auto sums = b.sums(args, point, count, slot, b.apart_bytes());
   const auto panels = static_cast<std::int64_t>(b.panels.size()),
              end = std::min((part + 1) * b.parts.size, panels);
   for (auto i = part * b.parts.size; i < end; ++i)
-    run_panel(b, b.panels[static_cast<std::size_t>(i)], windows, count, sums, add);
-  if (end == panels) sums.clear_tails();
+    run_panel(b, args, b.panels[static_cast<std::size_t>(i)], windows, point, sums);
+  if (end == panels) b.clear_tails(args, point, count);
   if (stages) sums.apply(*stages);
 }
 
 void run(const Binary& b, const RunArgs& args) {
   b.pack(b.in, args.in[0], args.scratch);
-  b.run(args, b.tasks, [&](std::int64_t begin, std::int64_t end, std::int64_t, StageRun* stages) {
-    for (auto i = begin; i < end; ++i) run_task(b, args, i, stages);
+  b.epilogue.run(args.in, b.tasks, [&](auto begin, auto end, auto slot, StageRun* stages) {
+    for (auto i = begin; i < end; ++i) run_task(b, args, i, slot, stages);
   });
 }
 
@@ -163,7 +118,8 @@ Verdict takes(const NodeView& v) {
 void offer_with(const NodeView& v, Answers& answers, Binary b) {
   static_cast<Packing&>(b) = b.reading(b.in);
   divide(v.machine(), b);
-  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), microseconds(v.machine(), b));
+  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(),
+                   microseconds(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
@@ -184,8 +140,9 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   // One less, so that there is a limit above all counts, where the sign is the same for every sum.
   const auto thresholds = counted < binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
   std::string why;
-  const auto epilogue = thresholds ? std::optional<gemm::Epilogue>(gemm::Epilogue{})
-                                   : gemm::read_epilogue(v, Layout::channels_last, why);
+  const auto epilogue = thresholds
+                            ? Epilogue(Rows::of(ElementType::boolean, v.out_dims(), Layout::channels_last))
+                            : Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
     return offer_binary_depthwise(v, answers, *epilogue, thresholds);
@@ -196,10 +153,10 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
     const auto packing = Packing::of(g, *kernels, pad_value);
     if (!packing) return answers.refuse("native", "windows reach far outside of the picture");
     const auto each = std::max<std::int64_t>(8, kernels->unit_channels);  // bits at which a group may begin
-    Binary b{*packing, Frame(v, g, *epilogue, thresholds)};
+    Binary b{*packing, Frame(v, *epilogue, thresholds)};
     b.for_layouts(g.groups == 1 || packing->in_channels() % each == 0,
                   g.groups == 1 || packing->outputs() % 8 == 0, [&](bool bits_in, bool bits_out) {
-                    b.lay(g, bits_in, bits_out);
+                    b.lay(bits_in, bits_out);
                     offer_with(v, answers, b);
                   });
   }

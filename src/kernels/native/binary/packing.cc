@@ -91,7 +91,7 @@ void set_places(Picture& b) {
 }
 
 /// Line `index` of all packed pictures.
-void pack_line(const Packing& b, const Elements& in, const std::byte* from, std::uint8_t* to,
+void pack_line(const Packing& b, const Rows& in, const std::byte* from, std::uint8_t* to,
                std::int64_t index) {
   const auto& g = b.g;
   const std::int64_t y = index % b.padded[1] - g.pad[1], z = index / b.padded[1] % b.padded[0] - g.pad[0],
@@ -104,10 +104,10 @@ void pack_line(const Packing& b, const Elements& in, const std::byte* from, std:
   clear(0, left);
   clear(left + count, b.padded[2]);
   Points p{};
-  p.in = from + in.bytes(((image * g.in[0] + z) * g.in[1] + y) * g.in[2] * in.row);
-  p.booleans = in.booleans;
-  p.bits = in.bits;
-  p.step = in.row;
+  p.in = in.at<const void>(from, ((image * g.in[0] + z) * g.in[1] + y) * g.in[2]);
+  p.booleans = in.element == ElementType::boolean;
+  p.bits = in.bits();
+  p.step = in.step;
   p.count = count;
   p.groups = g.groups;
   p.channels = b.in_channels();
@@ -192,8 +192,8 @@ std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& ke
   return b;
 }
 
-Packing Packing::reading(const Elements& in) const {
-  bool inside = in.bits && kernels->unit_channels == 32 && g.pad == windows::Triple{0, 0, 0};
+Packing Packing::reading(const Rows& in) const {
+  bool inside = in.bits() && kernels->unit_channels == 32 && g.pad == windows::Triple{0, 0, 0};
   for (std::size_t i = 0; i < 3; ++i) inside &= padded[i] <= g.in[i];
   if (!inside) return *this;
   auto b = *of(g, *kernels, pad_value, true);
@@ -201,9 +201,9 @@ Packing Packing::reading(const Elements& in) const {
   return b;
 }
 
-void Packing::pack(const Elements& in, const void* from, void* scratch) const {
+void Packing::pack(const Rows& in, const void* from, void* scratch) const {
   if (as_it_lies) return;
-  const double line_us = static_cast<double>(g.in[2] * g.inputs) / (in.bits ? 16000 : 4000) + 0.01;
+  const double line_us = static_cast<double>(g.in[2] * g.inputs) / (in.bits() ? 16000 : 4000) + 0.01;
   const auto lines = g.images * padded[0] * padded[1];
   parallel_for(divided_here(lines, static_cast<double>(lines) * line_us),
                [&](std::int64_t begin, std::int64_t end) {

@@ -7,19 +7,9 @@
 
 #include "kernels/native/binary/lines.h"
 #include "kernels/native/convolution/window.h"
+#include "kernels/rows.h"
 
 namespace lamina::binary {
-
-/// Elements that follow each other in a channels-last tensor: floats, booleans of a byte, or bits.
-struct Elements {
-  bool booleans = false;
-  std::int64_t row = 0;  ///< from point to point
-  bool bits = false;     ///< of the booleans; a row has whole words
-  std::int64_t bytes(std::int64_t elements) const {
-    return bits ? elements / 8 : booleans ? elements : 4 * elements;
-  }
-  Layout layout() const { return bits ? Layout::channels_last_bits : Layout::channels_last; }
-};
 
 /// Vectors of outputs that a kernel computes together.
 struct Panel {
@@ -68,13 +58,13 @@ struct Packing : Picture {
   std::int64_t vector_bytes() const { return g.taps() * units * kernels->unit_bytes * kernels->lanes; }
   std::int64_t all_lanes() const { return g.groups * vectors * kernels->lanes; }
   /// The same for an input that lies so: bits are read in place where they lie as windows want them.
-  Packing reading(const Elements& in) const;
+  Packing reading(const Rows& in) const;
   /// Of the packed picture, and as much as kernels read behind it.
   std::size_t bytes() const { return static_cast<std::size_t>(g.images * image) + 64; }
   /// Of them those that pack() fills.
   std::size_t scratch_bytes() const { return as_it_lies ? 0 : bytes(); }
   /// Packs the pictures, if need be, on the threads of the current arena.
-  void pack(const Elements& in, const void* from, void* scratch) const;
+  void pack(const Rows& in, const void* from, void* scratch) const;
   /// What windows read.
   const std::uint8_t* source(const void* from, const void* scratch) const {
     return static_cast<const std::uint8_t*>(as_it_lies ? from : scratch);

@@ -16,8 +16,6 @@ namespace lamina::binary {
 namespace N_VPOPCNTDQ {  // named as Highway names its own: only tables lead into such namespaces
 namespace {
 
-using gemm::Finish;
-
 constexpr int kLanes = 16;
 
 /// The first n lanes.

@@ -1,55 +1,46 @@
 #include "kernels/native/binary/stages.h"
 
+#include <cstring>
+
 #include "base/divide.h"
-#include "kernels/bits.h"
 
 namespace lamina::binary {
 
-Frame::Frame(const NodeView& v, const windows::Geometry& g, const gemm::Epilogue& e,
-             const std::optional<Thresholds>& t)
-    : epilogue(e),
-      thresholds(t),
-      out_channels(g.outputs),
-      out_points(g.images * g.out_points()),
-      add_row(g.outputs) {
-  in.booleans = v.element(0) == ElementType::boolean;
-  out.booleans = v.out_element() == ElementType::boolean;
-  lay(g, false, false);
-}
+Frame::Frame(const NodeView& v, const Epilogue& e, const std::optional<Thresholds>& t)
+    : epilogue(e), thresholds(t), in(Rows::of(v.element(0), v.dims(0), Layout::channels_last)) {}
 
-void Frame::lay(const windows::Geometry& g, bool bits_in, bool bits_out) {
-  const auto row = [](std::int64_t channels, bool bits) {
-    return bits ? 8 * bits::point_bytes(channels) : channels;
+void Frame::lay(bool bits_in, bool bits_out) {
+  const auto as = [](const Rows& rows, bool bits) {
+    return Rows(rows.element, bits ? Layout::channels_last_bits : Layout::channels_last, rows.channels);
   };
-  in.bits = bits_in;
-  in.row = row(g.inputs, bits_in);
-  out.bits = bits_out;
-  out.row = row(g.outputs, bits_out);
+  in = as(in, bits_in);
+  epilogue.out = as(epilogue.out, bits_out);
 }
 
-Offer Frame::offer(const NodeView& v, const char* kernels, std::size_t packed_bytes, double microseconds) {
+Offer Frame::offer(const NodeView& v, const char* kernels, std::size_t packed_bytes, std::int64_t slots,
+                   std::int64_t apart, double microseconds) {
   Offer o;
   o.label = fmt::format("native_binary_{}_f32", kernels);
-  epilogue.add_to(o, v, Layout::channels_last);
-  o.inputs[0] = in.layout();
-  o.outputs[0] = out.layout();
+  epilogue.add_to(o, v);
+  o.inputs[0] = in.layout;
   o.consumed.push_back(1);
-  if (!in.bits) o.wide_inputs.push_back(0);
-  if (epilogue.add) o.wide_inputs.push_back(*epilogue.add);
-  if (!out.bits) o.wide_outputs.push_back(0);
-  sums_at = round_up(packed_bytes, 64u);
-  o.scratch = sums_at;
-  if (out.booleans && !thresholds)
-    o.scratch += static_cast<std::size_t>(out_points * out_channels) * sizeof(float);
+  if (!in.bits()) o.wide_inputs.push_back(0);
+  apart_at = round_up(packed_bytes, 64u);
+  o.scratch = apart_at + static_cast<std::size_t>(slots * apart);
   o.cost += microseconds;
   return o;
 }
 
+void Frame::clear_tails(const RunArgs& args, std::int64_t first, std::int64_t count) const {
+  const auto used = (epilogue.out.channels + 7) / 8;
+  if (!epilogue.out.bits() || used == sign_row()) return;
+  for (auto* point = signs(args, first, 0); count > 0; --count, point += sign_row())
+    std::memset(point + used, 0, static_cast<std::size_t>(sign_row() - used));
+}
+
 void Frame::make(MakeContext& context, const Tensor& weights, const Packer& packer) {
-  if (const auto row = context.input_row(0)) in.row = row;
-  if (const auto row = context.output_row()) out.row = row;
-  if (epilogue.add)
-    if (const auto row = context.input_row(*epilogue.add)) add_row = row;
+  in = context.input(0, in);
+  epilogue.lay(context);
   if (!thresholds) {
     start = packer.starts(weights);
     packed = context.weights.packed(weights, packer.key, [&](const Tensor& w) { return packer.weights(w); });
@@ -57,7 +48,7 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
   }
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are
   start = packer.starts(turned);
-  thresholds->take_from(start, out_channels, packer.group, packer.stride);
+  thresholds->take_from(start, epilogue.out.channels, packer.group, packer.stride);
   packed = context.weights.moved(weights, packer.key + thresholds->turned_key(),
                                  [&](const Tensor&) { return packer.weights(turned); });
 }

@@ -20,7 +20,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using gemm::DotTile;
-using gemm::Finish;
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;

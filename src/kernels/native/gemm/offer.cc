@@ -14,7 +14,6 @@
 namespace lamina {
 namespace {
 
-using gemm::Epilogue;
 using gemm::Product;
 
 /// A product of the node as matrices: rows x depth by depth x columns, for each position of `batch`.
@@ -73,16 +72,15 @@ struct Matrices {
   enum class Right { packed, in_place, pack } right = Right::packed;
   bool pack_left = false;
   Tensor weights, bias;  ///< constants, where they are
-  Epilogue epilogue;
-  // Scratch, in floats.
+  // Scratch, in floats; sums that lie apart behind it.
   std::int64_t left_at = 0, left_row = 0, right_at = 0, tail_at = 0, bias_at = 0, scratch = 0;
   bool copy_bias = false;
   std::int64_t bias_size = 0;
 };
 
 Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns, std::int64_t a_row,
-                   bool b_in_place, bool staged) {
-  auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, s.columns);
+                   bool b_in_place, const Epilogue& epilogue) {
+  auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, epilogue);
   if (b_in_place && !s.transpose_b) p.dots = false;
   const auto a_matrix = s.rows * a_row, b_matrix = b_in_place ? s.depth * s.columns : p.packed_floats();
   auto c_rows = s.rows;
@@ -91,7 +89,6 @@ Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns
     c_rows /= axis.size;
     p.batches.add(axis.size, {axis.a * a_matrix, axis.b * b_matrix, c_rows});
   }
-  p.staged = staged;
   p.divide(threads_here());
   return p;
 }
@@ -129,10 +126,11 @@ class MatMulStep final : public Step {
     auto* scratch = static_cast<float*>(args.scratch);
     gemm::Operands o{};
     o.a = m_.pack_left ? scratch + m_.left_at : static_cast<const float*>(args.in[0]);
-    o.c = static_cast<float*>(args.out[0]);
-    if (m_.epilogue.add) o.add = static_cast<const float*>(args.in[*m_.epilogue.add]);
-    o.stages = m_.epilogue.stages.get();
+    o.c = args.out[0];
+    const auto& epilogue = m_.main.epilogue;
+    o.add = epilogue.add_at(args, 0);
     o.inputs = args.in;
+    o.apart = reinterpret_cast<std::byte*>(scratch + m_.scratch);
     main_ = tail_ = o;
     switch (m_.right) {
       case Matrices::Right::packed:
@@ -145,7 +143,7 @@ class MatMulStep final : public Step {
         main_.b = static_cast<const float*>(args.in[1]);
         main_.b_row = m_.shape.columns;  // of dots, the lists of columns are the rows
         tail_.b = scratch + m_.tail_at;
-        tail_.c += m_.main.panels.columns;
+        tail_.c = epilogue.out.at<void>(o.c, 0, m_.main.panels.columns);
         if (tail_.add) tail_.add += m_.main.panels.columns;
         tail_.first = m_.main.panels.columns;
         break;
@@ -206,11 +204,13 @@ bool better_in_place(const Machine& machine, const Shape2& s) {
   return s.columns % lanes == 0 && s.rows <= 256 && s.depth * s.columns <= 16384 && s.columns % 512 != 0;
 }
 
-Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
+Matrices matrices_of(const NodeView& v, const Epilogue& given) {
   Matrices m(v.machine());
   m.shape = shape_of(v);
   const auto& s = m.shape;
-  m.epilogue = std::move(epilogue);
+  Epilogue epilogue = given;
+  epilogue.out = {given.out.element, Layout::plain, s.columns};
+  epilogue.added = {given.added.element, Layout::plain, s.columns};
   const auto take = [&](std::int64_t floats) {
     const auto at = m.scratch;
     m.scratch += round_up(floats, 16);
@@ -225,13 +225,11 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
   const auto lanes = gemm::lanes_of(v.machine().isa());
   const bool in_place = m.right == Matrices::Right::in_place;
   const auto tail = in_place && !s.transpose_b ? s.columns % lanes : 0;
-  m.main = product_of(v.machine(), s, s.columns - tail, m.left_row, in_place, m.epilogue.stages != nullptr);
-  m.main.finish = m.epilogue.finish;
+  m.main = product_of(v.machine(), s, s.columns - tail, m.left_row, in_place, epilogue);
   if (m.right == Matrices::Right::pack) m.right_at = take(s.b_count * m.main.packed_floats());
   if (tail != 0) {
     m.has_tail = true;
-    m.tail = product_of(v.machine(), s, tail, m.left_row, false, m.epilogue.stages != nullptr);
-    m.tail.finish = m.epilogue.finish;
+    m.tail = product_of(v.machine(), s, tail, m.left_row, false, epilogue);
     m.tail_at = take(s.b_count * m.tail.packed_floats());
   }
   if (!v.has(2)) return m;
@@ -243,6 +241,12 @@ Matrices matrices_of(const NodeView& v, Epilogue epilogue) {
     m.bias_at = take(s.columns + 3 * lanes);
   }
   return m;
+}
+
+/// The products run one after the other.
+std::size_t apart_bytes(const Matrices& m) {
+  const auto of = [](const Product& p) { return p.tasks.slots * p.apart_bytes(); };
+  return static_cast<std::size_t>(std::max(of(m.main), m.has_tail ? of(m.tail) : 0));
 }
 
 /// Microseconds for what packing B row by row costs beside moving it.
@@ -279,13 +283,13 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   if (!per_column(v, s.columns))
     return answers.refuse("native", "bias {} is not one value per column", to_string(v.dims(2)));
   std::string why;
-  auto epilogue = gemm::read_epilogue(v, Layout::plain, why);
+  const auto epilogue = Epilogue::of(v, Layout::plain, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
-  Matrices m = matrices_of(v, std::move(*epilogue));
+  Matrices m = matrices_of(v, *epilogue);
   Offer o;
   o.label = fmt::format("native_gemm_{}_f32", name_of(v.machine().isa()));
-  m.epilogue.add_to(o, v, Layout::plain);
-  o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float);
+  epilogue->add_to(o, v);
+  o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float) + apart_bytes(m);
   o.cost += m.main.microseconds() + (m.has_tail ? m.tail.microseconds() : 0) +
             move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch)) - move_cost(v.machine(), 0) +
             pack_cost(m);

@@ -165,7 +165,9 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
 }
 
 void Product::add_region(Region region, const std::vector<Segment>& list) {
-  depth_blocks = dots ? 1 : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
+  depth_blocks = dots || epilogue.apart()
+                     ? 1
+                     : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
   const std::int64_t part = ceil_div(panels.depth, depth_blocks);
   region.cut = cuts.size();
   cuts.push_back(segments.size());
@@ -195,7 +197,7 @@ void Product::cut_strips() {
   strips = {};
   const std::int64_t most = shape.rows[1];
   auto repeats = strip_bytes(*machine) / (4 * most * std::max<std::int64_t>(1, panels.depth));
-  if (staged)
+  if (!epilogue.registers_only())
     repeats = std::min(repeats, strip_bytes(*machine) /
                                     (4 * most * std::min(blocks.size * 2 * panels.lanes, panels.columns)));
   for (const auto& r : regions)
@@ -228,6 +230,14 @@ std::int64_t Product::points() const {
   std::int64_t sum = 0;
   for (const auto& r : regions) sum += r.width * r.lines;
   return sum;
+}
+
+std::int64_t Product::apart_bytes() const {
+  if (!epilogue.apart()) return 0;
+  std::int64_t most = 0;
+  for (const auto& cut : strips.cuts())
+    most = std::max(most, cut.rows * std::min(cut.most, cut.sets * cut.others));
+  return epilogue.apart_bytes(most * std::min((2 * blocks.size + 1) * panels.lanes, panels.columns));
 }
 
 double Product::multiply_adds() const {
@@ -280,7 +290,8 @@ double Product::microseconds(Family family) const {
   // Stages run point by point where the rows of C do not follow each other, or hold a group only.
   const bool apart =
       groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
-  const double staging = staged && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
+  const double staging =
+      !epilogue.registers_only() && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
   const double shared = threads_here() > 1 ? kSharing : 1;
   const double around =
       staging + steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run);
@@ -321,12 +332,12 @@ void Product::divide(std::int64_t threads) {
 }
 
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
-                      std::int64_t a_row, std::int64_t c_row) {
+                      std::int64_t a_row, const Epilogue& epilogue) {
   Product p(machine, depth, columns, depth);
   Region region;
   region.width = rows;
   region.a_step = a_row;
-  p.c_row = p.add_row = p.dense_row = c_row;
+  p.epilogue = epilogue;
   p.add_region(region, {{0, 0, depth}});
   return p;
 }

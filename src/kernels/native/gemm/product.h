@@ -13,11 +13,7 @@
 #include "kernels/native/gemm/strips.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/move/positions.h"
-
-namespace lamina {
-class StageProgram;
-class StageRun;
-}  // namespace lamina
+#include "kernels/native/stages/epilogue.h"
 
 namespace lamina::gemm {
 
@@ -55,6 +51,8 @@ struct Product {
   void divide(std::int64_t threads);
   std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
+  /// For sums that lie apart, of one slot.
+  std::int64_t apart_bytes() const;
   /// Estimated, on one thread; without epilogue and packing.
   double microseconds(Family family = Family::native_gemm) const;
 
@@ -68,10 +66,7 @@ struct Product {
   /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
   /// its B follows that of group g - 1.
   std::int64_t groups = 1, a_group = 0;
-  std::int64_t c_row = 0, add_row = 0;  ///< floats from one row of C to the next, and of what is added to it
-  std::int64_t dense_row = 0;           ///< the same of the node's output, were it dense: for `stages`
-  Finish finish;
-  bool staged = false;  ///< `stages` will be applied: strips stay small
+  Epilogue epilogue;  ///< of the node; its rows are those of C. Before add_region().
 
   // Set by add_region() and divide().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
@@ -89,10 +84,9 @@ struct Product {
   void cut_chunks(double rows);
 };
 
-/// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B; rows of C are `c_row`
-/// apart. Not yet divided.
+/// The product of a matrix with `rows` rows, `a_row` floats apart, with a packed B. Not yet divided.
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,
-                      std::int64_t a_row, std::int64_t c_row);
+                      std::int64_t a_row, const Epilogue& epilogue);
 
 struct Operands {
   const float* a;
@@ -101,16 +95,16 @@ struct Operands {
   std::int64_t b_row = 0;
   const float* bias = nullptr;  ///< padded_columns() of each group, or none
   const float* add = nullptr;   ///< added before the finish
-  float* c = nullptr;
-  const StageProgram* stages = nullptr;  ///< applied to finished rows, or null
-  const void* const* inputs = nullptr;   ///< of the node, for `stages`
-  std::int64_t first = 0;                ///< column of the output that C's column 0 is, for `stages`
+  void* c = nullptr;
+  const void* const* inputs = nullptr;  ///< of the node, for stages
+  std::int64_t first = 0;               ///< element of the output that is C's first, for stages
+  std::byte* apart = nullptr;           ///< Product::apart_bytes() for each slot of the tasks
 };
 
 /// Runs on the threads of the current arena; allocates nothing.
 void run(const Product& product, const Operands& operands);
 /// Runs panels [first, last) of a product with one batch and one group on the calling thread. `stages`: those
-/// of `operands`, or null.
+/// of its epilogue, or null.
 void run_panels(const Product& product, const Operands& operands, std::int64_t first, std::int64_t last,
                 StageRun* stages);
 

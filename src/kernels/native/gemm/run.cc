@@ -5,7 +5,6 @@
 #include "base/parallel.h"
 #include "kernels/native/gemm/dots.h"
 #include "kernels/native/gemm/product.h"
-#include "kernels/native/stages/program.h"
 
 namespace lamina::gemm {
 namespace {
@@ -18,8 +17,9 @@ constexpr std::int64_t kFlatDepth = 96;
 /// One task: a block of panels for some strips.
 class Task {
  public:
-  Task(const Product& product, const Operands& operands, std::int64_t index, StageRun* stages)
-      : p_(product), o_(operands), tiles_(tiles()), stages_(stages) {
+  Task(const Product& product, const Operands& operands, std::int64_t index, std::byte* apart,
+       StageRun* stages)
+      : p_(product), o_(operands), tiles_(tiles()), apart_(apart), stages_(stages) {
     const auto next = [&index](std::int64_t count) {
       const auto i = index % count;
       index /= count;
@@ -72,7 +72,7 @@ class Task {
     row_ = batch[2];
     column_ = group * p_.panels.columns;
     bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
-    tile_.finish = p_.finish;
+    tile_.finish = p_.epilogue.finish;
     if (p_.dots && bias_)
       for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
   }
@@ -88,21 +88,30 @@ class Task {
     point_move_ = strip.line_move * r.c_line + strip.column_move * r.c_step;
     tile_.a_step = strip.down ? r.a_line : r.a_step;
     tile_.a_move = strip.line_move * r.a_line + strip.column_move * r.a_step;
-    tile_.c_step = point_step_ * p_.c_row;
-    tile_.c_move = point_move_ * p_.c_row;
-    tile_.add_step = point_step_ * p_.add_row;
-    tile_.add_move = point_move_ * p_.add_row;
+    tile_.add_step = point_step_ * p_.epilogue.added.step;
+    tile_.add_move = point_move_ * p_.epilogue.added.step;
     tile_.repeat = strip.repeat;
+    const auto sums = sums_of(strip);
+    c_ = sums.data();
+    tile_.c_step = sums.row();
+    tile_.c_move = sums.set();
     if (p_.dots)
       run_dots(strip);
     else
       run_panels(strip.rows);
-    if (stages_ && tile_.last) run_stages(strip);
+    if (stages_ && tile_.last) sums.apply(*stages_, o_.first);
   }
 
-  float* c_at(std::int64_t column) const { return o_.c + point_ * p_.c_row + column_ + column; }
+  /// Of the task's columns.
+  Sums sums_of(const Strip& strip) const {
+    const auto begin = p_.panels.column(first_panel_),
+               count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
+    const Patch patch{point_, strip.rows, column_ + begin, count, point_step_, strip.repeat, point_move_};
+    return p_.epilogue.sums(o_.c, patch, apart_);
+  }
+  float* c_at(std::int64_t column) const { return c_ + column - p_.panels.column(first_panel_); }
   const float* add_at(std::int64_t column) const {
-    return o_.add ? o_.add + point_ * p_.add_row + column_ + column : nullptr;
+    return o_.add ? o_.add + point_ * p_.epilogue.added.step + column_ + column : nullptr;
   }
 
   void run_panels(std::int64_t rows) {
@@ -182,7 +191,7 @@ class Task {
     t.c_step = tile_.c_step;
     t.add_step = tile_.add_step;
     t.bias = bias_ ? dot_bias_ : nullptr;
-    t.finish = p_.finish;
+    t.finish = p_.epilogue.finish;
     for (std::int64_t set = 0; set < strip.repeat; ++set)
       for (std::int64_t first = 0; first < strip.rows;) {
         t.a = a_first_ + set * tile_.a_move + first * t.a_step;
@@ -202,21 +211,6 @@ class Task {
       }
   }
 
-  /// The epilogue of a strip's columns: rows that follow each other in memory at once.
-  void run_stages(const Strip& strip) {
-    const std::int64_t begin = p_.panels.column(first_panel_),
-                       count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
-    const bool dense = count == p_.dense_row && p_.c_row == p_.dense_row && point_step_ == 1;
-    const bool whole = dense && (strip.repeat == 1 || point_move_ == strip.rows);
-    const auto rows = whole ? strip.rows * strip.repeat : dense ? strip.rows : 1;
-    for (std::int64_t set = 0; set < (whole ? 1 : strip.repeat); ++set)
-      for (std::int64_t i = 0; i < (dense ? 1 : strip.rows); ++i) {
-        const auto point = point_ + set * point_move_ + i * point_step_;
-        float* c = o_.c + point * p_.c_row + column_ + begin;
-        (*stages_)(c, c, point * p_.dense_row + o_.first + column_ + begin, rows * count);
-      }
-  }
-
   const Product& p_;
   const Operands& o_;
   const Tiles& tiles_;
@@ -225,11 +219,13 @@ class Task {
   const float *a_, *b_, *bias_;
   std::int64_t row_, column_;
   // Of the strip at hand.
+  float* c_ = nullptr;  ///< its first point, at the first panel
   const float* a_first_ = nullptr;
   std::int64_t point_ = 0, point_step_ = 0, point_move_ = 0;  ///< in rows of C
   float dot_bias_[kMostDots];
   bool far_ = false;  ///< B comes from far for the first time
   Tile tile_;
+  std::byte* apart_ = nullptr;
   StageRun* stages_;
 };
 
@@ -241,13 +237,10 @@ void run_panels(const Product& product, const Operands& operands, std::int64_t f
 }
 
 void run(const Product& product, const Operands& operands) {
-  parallel_for(product.tasks, [&](std::int64_t begin, std::int64_t end) {
-    if (operands.stages) {
-      StageRun stages(*operands.stages, operands.inputs);
-      for (auto t = begin; t < end; ++t) Task(product, operands, t, &stages).run(t == begin);
-    } else {
-      for (auto t = begin; t < end; ++t) Task(product, operands, t, nullptr).run(t == begin);
-    }
+  const auto& epilogue = product.epilogue;
+  epilogue.run(operands.inputs, product.tasks, [&](auto begin, auto end, auto slot, StageRun* stages) {
+    auto* apart = operands.apart + slot * product.apart_bytes();
+    for (auto t = begin; t < end; ++t) Task(product, operands, t, apart, stages).run(t == begin);
   });
 }
 

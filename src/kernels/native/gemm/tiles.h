@@ -8,8 +8,8 @@
 /// lies at b + k * b_row. Compiled once per instruction set (simd/per_isa.h).
 #include <cstdint>
 
-#include "kernels/native/gemm/finish.h"
 #include "kernels/native/gemm/shape.h"
+#include "kernels/native/simd/finish.h"
 
 namespace lamina::gemm {
 

@@ -28,7 +28,6 @@ namespace lamina::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using gemm::Finish;
 using gemm::Segment;
 using gemm::Tile;
 
@@ -61,21 +60,12 @@ HWY_INLINE void finish_rows(const Tile& t, V (&sums)[R][N], float* c, const floa
 #pragma GCC unroll 8
         for (int v = 0; v < N; ++v) sums[m][v] = hn::Add(sums[m][v], hn::LoadU(d, add + v * kLanes));
     }
-    if (t.finish.kind == Finish::Kind::clamp) {
-      // On x86 the second operand is kept when one is NaN.
-      const V low = hn::Set(d, t.finish.low), high = hn::Set(d, t.finish.high);
+    finish_each(d, t.finish, [&](const auto& apply) HWY_ATTR {
 #pragma GCC unroll 16
       for (int m = 0; m < R; ++m)
 #pragma GCC unroll 8
-        for (int v = 0; v < N; ++v) sums[m][v] = hn::Min(high, hn::Max(low, sums[m][v]));
-    } else if (t.finish.kind == Finish::Kind::leaky) {
-      const V slope = hn::Set(d, t.finish.slope), zero = hn::Zero(d);
-#pragma GCC unroll 16
-      for (int m = 0; m < R; ++m)
-#pragma GCC unroll 8
-        for (int v = 0; v < N; ++v)
-          sums[m][v] = hn::IfThenElse(hn::Lt(sums[m][v], zero), hn::Mul(sums[m][v], slope), sums[m][v]);
-    }
+        for (int v = 0; v < N; ++v) sums[m][v] = apply(sums[m][v]);
+    });
   }
 #if HWY_TARGET <= HWY_AVX2
   if (columns < N * kLanes) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Depthwise convolution, channels-last: lines of outputs for some vectors of channels. Compiled once per
 /// instruction set (simd/per_isa.h).
-#include "kernels/native/gemm/tiles.h"
+#include "kernels/native/simd/finish.h"
 
 namespace lamina::depthwise {
 
@@ -29,7 +29,7 @@ struct Lines {
   /// Where the last vector's channels begin, from the first: when they do not fill it, it overlaps the one
   /// before. With fewer channels than lanes, so many are read and written.
   std::int64_t last, channels;
-  gemm::Finish finish;
+  Finish finish;
   /// Outputs go past the caches, so that memory is not read before it is written. Only where all vectors are
   /// whole cache lines.
   bool stream = false;

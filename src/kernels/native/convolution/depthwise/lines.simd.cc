@@ -31,7 +31,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using depthwise::Lines;
-using gemm::Finish;
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/convolution/depthwise/window.h"
-#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/stages/epilogue.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -20,14 +20,17 @@ using windows::Geometry;
 
 struct Depthwise {
   Geometry g;
-  gemm::Epilogue epilogue;
+  Epilogue epilogue;
   Tensor weights, bias;
   const depthwise::Kernels* kernels = nullptr;
   void (*kernel)(const Lines&) = nullptr;
-  std::int64_t in_row = 0, out_row = 0, add_row = 0;  ///< floats from point to point
-  std::int64_t vectors = 1;                           ///< of channels
-  Parts bands{}, parts{};                             ///< lines and vectors of a task
+  Rows in{};
+  std::int64_t vectors = 1;  ///< of channels
+  Parts bands{}, parts{};    ///< lines and vectors of a task
   Division tasks{};
+
+  /// Of a slot, for sums that lie apart.
+  std::int64_t apart_bytes() const { return epilogue.apart_bytes(bands.size * g.out[2] * g.outputs); }
 };
 
 std::int64_t channel_of(const Depthwise& d, std::int64_t vector) {
@@ -70,14 +73,8 @@ void divide(const Machine& machine, Depthwise& d) {
   d.tasks = divided_here(have * d.parts.number, total);
 }
 
-void apply_stages(const Depthwise& d, StageRun& stages, float* out, std::int64_t point, std::int64_t points) {
-  const auto channels = d.g.outputs;
-  if (d.out_row == channels) return stages(out, out, point * channels, points * channels);
-  for (std::int64_t i = 0; i < points; ++i, out += d.out_row)
-    stages(out, out, (point + i) * channels, channels);
-}
-
-void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, StageRun* stages) {
+void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, std::int64_t slot,
+              StageRun* stages) {
   const auto& g = d.g;
   const std::int64_t part = index % d.parts.number, band = index / d.parts.number % d.bands.number,
                      image = index / d.parts.number / d.bands.number;
@@ -88,35 +85,30 @@ void run_task(const Depthwise& d, const RunArgs& args, std::int64_t index, Stage
   s.first = band * d.bands.size;
   s.count = std::min(d.bands.size, g.out[1] - s.first);
   const std::int64_t point = (image * g.out[1] + s.first) * g.out[2];
-  s.in = static_cast<const float*>(args.in[0]) + image * g.in_points() * d.in_row + channel;
-  s.in_point = d.in_row;
-  s.in_line = g.in[2] * d.in_row;
+  s.in = d.in.at<const float>(args.in[0], image * g.in_points(), channel);
+  s.in_point = d.in.step;
+  s.in_line = g.in[2] * d.in.step;
   s.weights = d.weights.data<float>().data() + first * g.taps() * lanes;
   s.bias = d.bias.valid() ? d.bias.data<float>().data() + first * lanes : nullptr;
-  float* out = static_cast<float*>(args.out[0]) + point * d.out_row;
-  s.out = out + channel;
-  s.out_point = d.out_row;
-  s.out_line = g.out[2] * d.out_row;
-  if (d.epilogue.add)
-    s.add = static_cast<const float*>(args.in[*d.epilogue.add]) + point * d.add_row + channel;
-  s.add_point = d.add_row;
-  s.add_line = g.out[2] * d.add_row;
+  const auto sums = d.epilogue.sums(args.out[0], {point, s.count * g.out[2], 0, g.outputs},
+                                    static_cast<std::byte*>(args.scratch) + slot * d.apart_bytes());
+  s.out = sums.data() + channel;
+  s.out_point = sums.row();
+  s.out_line = g.out[2] * sums.row();
+  s.add = d.epilogue.add_at(args, point, channel);
+  s.add_point = d.epilogue.added.step;
+  s.add_line = g.out[2] * s.add_point;
   s.vectors = end - first;
   s.last = channel_of(d, end - 1) - channel;
   s.channels = g.outputs;
   s.finish = d.epilogue.finish;
   d.kernel(s);
-  if (stages) apply_stages(d, *stages, out, point, s.count * g.out[2]);
+  if (stages) sums.apply(*stages);
 }
 
 void run(const Depthwise& d, const RunArgs& args) {
-  parallel_for(d.tasks, [&](std::int64_t begin, std::int64_t end) {
-    if (d.epilogue.registers_only()) {
-      for (auto i = begin; i < end; ++i) run_task(d, args, i, nullptr);
-    } else {
-      StageRun stages(*d.epilogue.stages, args.in);
-      for (auto i = begin; i < end; ++i) run_task(d, args, i, &stages);
-    }
+  d.epilogue.run(args.in, d.tasks, [&](auto begin, auto end, auto slot, StageRun* stages) {
+    for (auto i = begin; i < end; ++i) run_task(d, args, i, slot, stages);
   });
 }
 
@@ -141,14 +133,14 @@ Verdict takes(const NodeView& v) {
 void offer_native_depthwise(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
   std::string why;
-  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   Depthwise d{windows::geometry_of(v), *epilogue, {}, {}};
   if (d.g.pad[0] != 0 || d.g.out[0] != 1) return answers.refuse("native", "padded depth");
   d.kernels = &depthwise::kernels_for(d.g.outputs);
   d.kernel = depthwise::kernel_for(d.g, *d.kernels);
   d.vectors = ceil_div(d.g.outputs, d.kernels->lanes);
-  d.in_row = d.out_row = d.add_row = d.g.outputs;
+  d.in = {ElementType::f32, Layout::channels_last, d.g.outputs};
   if (v.has(2)) {
     const auto bias = to_floats(*v.constant(2));
     d.bias = depthwise::by_vectors(bias.data(), 1, d.g.outputs, d.kernels->lanes, bias.size() == 1);
@@ -156,19 +148,16 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   divide(v.machine(), d);
   Offer o;
   o.label = fmt::format("native_depthwise_{}_f32", name_of(v.machine().isa()));
-  epilogue->add_to(o, v, Layout::channels_last);
+  epilogue->add_to(o, v);
   o.inputs[0] = Layout::channels_last;
   o.consumed.push_back(1);
   if (v.has(2)) o.consumed.push_back(2);
   o.wide_inputs.push_back(0);
-  if (epilogue->add) o.wide_inputs.push_back(*epilogue->add);
-  o.wide_outputs.push_back(0);
+  o.scratch = static_cast<std::size_t>(d.tasks.slots * d.apart_bytes());
   o.cost += microseconds(v.machine(), d.g);
   o.make = [d, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.input_row(0)) d.in_row = row;
-    if (const auto row = context.output_row()) d.out_row = row;
-    if (d.epilogue.add)
-      if (const auto row = context.input_row(*d.epilogue.add)) d.add_row = row;
+    d.in = context.input(0, d.in);
+    d.epilogue.lay(context);
     d.weights = context.weights.packed(
         weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&](const Tensor& w) {
           return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,

@@ -22,7 +22,6 @@ using convolutions::run_length;
 using convolutions::segments_of;
 using convolutions::Source;
 using convolutions::source_of;
-using gemm::Epilogue;
 using gemm::Product;
 using windows::Geometry;
 
@@ -37,9 +36,10 @@ std::int64_t regions_of(const Geometry& g) {
   return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
 }
 
-Product product_of(const Machine& machine, const Geometry& g, const Source& s, bool staged) {
+Product product_of(const Machine& machine, const Geometry& g, const Source& s, const Epilogue& epilogue) {
   const std::int64_t channels = g.inputs / g.groups;
   Product p(machine, g.taps() * channels, g.outputs / g.groups, run_length(g, s));
+  p.epilogue = epilogue;
   p.groups = g.groups;
   p.a_group = channels * s.channel;
   const auto ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
@@ -60,8 +60,6 @@ Product product_of(const Machine& machine, const Geometry& g, const Source& s, b
           p.add_region(region, segments_of(g, s, z, y, x));
         }
   p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
-  p.c_row = p.add_row = p.dense_row = g.outputs;
-  p.staged = staged;
   p.divide(threads_here());
   return p;
 }
@@ -84,7 +82,6 @@ Geometry with_columns(Geometry g, std::int64_t taps) {
 
 struct Convolved {
   Product product;
-  Epilogue epilogue;
   Tensor weights, bias;
 };
 
@@ -93,10 +90,10 @@ void run(const Convolved& c, const RunArgs& args) {
   o.a = static_cast<const float*>(args.in[0]);
   o.b = c.weights.data<float>().data();
   o.bias = c.bias.valid() ? c.bias.data<float>().data() : nullptr;
-  if (c.epilogue.add) o.add = static_cast<const float*>(args.in[*c.epilogue.add]);
-  o.c = static_cast<float*>(args.out[0]);
-  o.stages = c.epilogue.stages.get();
+  o.add = c.product.epilogue.add_at(args, 0);
+  o.c = args.out[0];
   o.inputs = args.in;
+  o.apart = static_cast<std::byte*>(args.scratch);
   gemm::run(c.product, o);
 }
 
@@ -131,7 +128,7 @@ Verdict takes(const NodeView& v) {
 void offer_native_convolution(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
   std::string why;
-  const auto epilogue = gemm::read_epilogue(v, Layout::channels_last, why);
+  const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "{}", why);
   const Geometry g = windows::geometry_of(v);
   if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs)
@@ -143,31 +140,27 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (plain && (g.transposed || g.inputs / g.groups > 4)) continue;  // k would be scattered
     const auto columns = taps_as_columns(g);
     const Geometry h = with_columns(g, columns);
-    const auto product = product_of(v.machine(), h, source_of(h, layout, 0), !epilogue->registers_only());
+    auto behind = *epilogue;
+    for (auto* rows : {&behind.out, &behind.added}) *rows = {rows->element, rows->layout, h.outputs};
+    const auto product = product_of(v.machine(), h, source_of(h, layout, 0), behind);
     Offer o;
     o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(v.machine().isa()));
-    epilogue->add_to(o, v, Layout::channels_last);
+    behind.add_to(o, v);
+    if (columns != 1) o.wide_inputs = o.wide_outputs = {};
     o.inputs[0] = layout;
     o.consumed.push_back(1);
     if (v.has(2)) o.consumed.push_back(2);
     if (g.transposed && v.has(3)) o.consumed.push_back(3);
     o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct) +
               bytes_cost(v, g.pointwise() ? Family::native_gemm : Family::native_direct);
-    if (!plain) o.wide_inputs.push_back(0);
-    if (columns == 1 && epilogue->add) o.wide_inputs.push_back(*epilogue->add);
-    if (columns == 1) o.wide_outputs.push_back(0);
-    o.make = [&machine = v.machine(), g, h, columns, layout, epilogue = *epilogue, weights = *v.constant(1),
+    // Sums apart have room for this division of the work, and slices may be divided otherwise.
+    if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
+    o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
+    o.make = [&machine = v.machine(), g, h, columns, layout, behind, weights = *v.constant(1),
               bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
-                 MakeContext& context) -> std::unique_ptr<Executable> {
-      Convolved c{
-          product_of(machine, h, source_of(h, layout, context.input_row(0)), !epilogue.registers_only()),
-          epilogue,
-          {},
-          bias};
-      if (const auto row = context.output_row()) c.product.c_row = row;
-      if (epilogue.add)
-        if (const auto row = context.input_row(*epilogue.add)) c.product.add_row = row;
-      c.product.finish = epilogue.finish;
+                 MakeContext& context) mutable -> std::unique_ptr<Executable> {
+      behind.lay(context);
+      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), behind), {}, bias};
       c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
       return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
     };

@@ -3,30 +3,21 @@
 #include <algorithm>
 
 #include "base/divide.h"
-#include "kernels/bits.h"
 #include "kernels/cost.h"
-#include "kernels/native/binary/packing.h"
-#include "kernels/native/binary/stages.h"
+#include "kernels/native/binary/windows.h"
 #include "kernels/native/convolution/pair/run.h"
 #include "ops/convolution.h"
 
 namespace lamina::conv_depthwise {
 namespace {
 
-constexpr std::int64_t kMostTogether = 60;  ///< points by which the weights of a panel are read
-
-/// The windows of some points, and what their counts are taken from.
-struct Windows {
-  const std::uint8_t* x[kMostTogether];
-  const float* start[kMostTogether];
-};
+using binary::Windows;
 
 class BinaryParent final : public Parent {
  public:
   /// `in`: how the elements of x lie.
-  BinaryParent(const NodeView& first, const binary::Packing& bits, const binary::Elements& in)
+  BinaryParent(const NodeView& first, const binary::Packing& bits, const Rows& in)
       : bits_(bits.reading(in)), source_(*first.constant(1)), in_(in) {
-    segment_count_ = static_cast<std::int64_t>(bits_.segments.size());
     // So many vectors at once; without room for counts of 16 bits one after the other.
     together_ = bits_.counted() > binary::kMostCounted ? 1 : bits_.kernels->vectors;
   }
@@ -34,7 +25,7 @@ class BinaryParent final : public Parent {
   std::string label() const override {
     return fmt::format("native_binary_depthwise_{}_f32", bits_.kernels->name);
   }
-  Layout layout() const override { return in_.layout(); }
+  Layout layout() const override { return in_.layout; }
   std::int64_t panels() const override { return bits_.vectors; }
   std::int64_t channel(std::int64_t panel) const override {
     return std::min(panel * bits_.kernels->lanes, bits_.g.outputs);
@@ -54,7 +45,7 @@ class BinaryParent final : public Parent {
 
   std::shared_ptr<const Parent> made(const Pair&, MakeContext& context) const override {
     auto made = std::make_shared<BinaryParent>(*this);
-    if (const auto row = context.input_row(0)) made->in_.row = row;
+    made->in_ = context.input(0, in_);
     made->start_ = bits_.starts(source_);
     made->weights_ = context.weights.packed(source_, fmt::format("native_binary {} 1", bits_.kernels->name),
                                             [&](const Tensor& w) { return bits_.weights(w); });
@@ -66,85 +57,48 @@ class BinaryParent final : public Parent {
   void prepare(const RunArgs& args, void* scratch) const override { bits_.pack(in_, args.in[0], scratch); }
 
   void make_lines(const Pair& c, const Wanted& w, StageRun* stages) const override {
-    const auto count = (w.end - w.begin) * c.columns[w.columns].width,
-               points = std::int64_t{bits_.kernels->points};
-    const auto each = ceil_div(ceil_div(count, ceil_div(count, kMostTogether)), points) * points;
-    Windows windows;
+    const auto& columns = c.columns[w.columns];
+    const auto count = (w.end - w.begin) * columns.width, points = std::int64_t{bits_.kernels->points};
+    const auto each = ceil_div(ceil_div(count, ceil_div(count, Windows::kMost)), points) * points;
+    Windows windows(bits_, weights_, start_, {});
     for (std::int64_t first = 0; first < count; first += each) {
       const auto some = std::min(each, count - first);
-      find_windows(c, w, first, some, windows);
-      float* out = w.out + first * c.row;
-      for (auto v = w.first_panel; v < w.last_panel; v += together_)
-        run_vectors(c, windows, some, v, std::min(together_, w.last_panel - v),
-                    out + (v - w.first_panel) * bits_.kernels->lanes);
+      windows.find(bits_.source(w.args.in[0], w.scratch) + w.image * bits_.image, columns.from, columns.width,
+                   w.begin * columns.width + first, some);
+      binary::Tile t{};
+      t.out_step = c.row;
+      t.finish = c.between.finish;
+      for (auto v = w.first_panel; v < w.last_panel; v += together_) {
+        t.out = w.out + first * c.row + channel(v) - channel(w.first_panel);
+        windows.run({0, v, std::min(together_, w.last_panel - v)}, t);
+      }
       if (stages) apply(c, w, first, some, *stages);
     }
   }
 
  private:
-  /// Of `count` points of the wanted lines.
-  void find_windows(const Pair& c, const Wanted& w, std::int64_t first, std::int64_t count,
-                    Windows& windows) const {
-    const auto& columns = c.columns[w.columns];
-    const auto* image = bits_.source(w.args.in[0], w.scratch) + w.image * bits_.image;
-    const auto* start = start_.data<float>().data();
-    const auto outputs = bits_.all_lanes();
-    auto x = columns.from + first % columns.width, y = w.begin + first / columns.width;
-    const auto behind = columns.from + columns.width;
-    for (std::int64_t i = 0; i < count; x = columns.from, ++y) {
-      const auto& py = bits_.places[1][static_cast<std::size_t>(y)];
-      for (const auto end = std::min(count, i + behind - x); i < end; ++i, ++x) {
-        const auto& px = bits_.places[2][static_cast<std::size_t>(x)];
-        windows.x[i] = image + py.offset + px.offset;
-        windows.start[i] = start + (py.kind + px.kind) * outputs;
-      }
-    }
-  }
-
-  void run_vectors(const Pair& c, const Windows& windows, std::int64_t count, std::int64_t vector,
-                   std::int64_t vectors, float* out) const {
-    binary::Tile t{};
-    t.start_add = vector * bits_.kernels->lanes;
-    t.w_vector = bits_.vector_bytes();
-    t.w = weights_.data<std::uint8_t>().data() + vector * t.w_vector;
-    t.segments = bits_.segments.data();
-    t.segment_count = segment_count_;
-    t.out_step = c.row;
-    t.channels = channel(vector + vectors) - channel(vector);
-    t.finish = c.between.finish;
-    const auto& kernels = *bits_.kernels;
-    const auto* run = bits_.counted() > binary::kMostCounted ? kernels.many : kernels.kernels[vectors];
-    const auto tiles = ceil_div(count, kernels.points);
-    for (std::int64_t i = 0, at = 0; i < tiles; ++i) {
-      const auto points = (count - at) / (tiles - i);
-      t.x = windows.x + at;
-      t.start = windows.start + at;
-      t.out = out + at * c.row;
-      run[points](t);
-      at += points;
-    }
-  }
-
-  /// To `count` points of the wanted lines, as many at once as follow each other in the tensor between.
+  /// To `count` points of the wanted lines, line by line.
   void apply(const Pair& c, const Wanted& w, std::int64_t first, std::int64_t count, StageRun& stages) const {
     const auto& g = c.first;
     const auto& columns = c.columns[w.columns];
     const auto channel_0 = channel(w.first_panel), channels = channel(w.last_panel) - channel_0;
-    const bool dense = channels == g.outputs && c.row == channels, whole = dense && columns.width == g.out[2];
-    for (std::int64_t i = 0; i < count;) {
-      const auto x = (first + i) % columns.width, y = w.begin + (first + i) / columns.width;
-      const auto points = whole ? count : dense ? std::min(count - i, columns.width - x) : 1;
+    auto rows = c.between.out;
+    rows.step = c.row;
+    const bool whole = columns.width == g.out[2];  // lines follow each other in the tensor between
+    for (const auto end = first + count; first < end;) {
+      const auto x = first % columns.width, y = w.begin + first / columns.width;
+      const auto points = whole ? count : std::min(end - first, columns.width - x);
       const auto point = (w.image * g.out[1] + y) * g.out[2] + columns.from + x;
-      float* out = w.out + (first + i) * c.row;
-      stages(out, out, point * g.outputs + channel_0, points * channels);
-      i += points;
+      const Sums sums(rows, w.out + first * c.row, {0, points, 0, channels}, nullptr);
+      sums.apply(stages, point * g.outputs + channel_0);
+      first += points;
     }
   }
 
   binary::Packing bits_;
   Tensor source_, weights_, start_;
-  binary::Elements in_;
-  std::int64_t segment_count_ = 0, together_ = 1;
+  Rows in_;
+  std::int64_t together_ = 1;
 };
 
 }  // namespace
@@ -162,8 +116,8 @@ Parents binary_parents(const NodeView& first, std::string& why) {
   else if (g.taps() * g.inputs > binary::kMostExact)
     why = fmt::format("sums of {} products, exact are at most {}", g.taps() * g.inputs, binary::kMostExact);
   if (!why.empty()) return {};
-  std::vector<binary::Elements> layouts{{x == ElementType::boolean, g.inputs}};
-  if (x == ElementType::boolean) layouts.push_back({true, 8 * bits::point_bytes(g.inputs), true});
+  std::vector<Rows> layouts{{x, Layout::channels_last, g.inputs}};
+  if (x == ElementType::boolean) layouts.push_back({x, Layout::channels_last_bits, g.inputs});
   std::vector<const binary::Kernels*> list{&binary::lookup_kernels(g.outputs)};
   if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
   Parents parents;

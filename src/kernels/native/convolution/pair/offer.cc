@@ -179,9 +179,9 @@ Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, 
 }
 
 /// Whether the first convolution's epilogue reads nothing at run time: the node has no such inputs.
-bool reads_nothing(const NodeView& first, const gemm::Epilogue& between) {
+bool reads_nothing(const NodeView& first, const Epilogue& between) {
   Offer o;
-  between.add_to(o, first, Layout::channels_last);
+  between.add_to(o, first);
   for (std::size_t i = base_inputs(first.node()); i < first.inputs(); ++i)
     if (std::find(o.consumed.begin(), o.consumed.end(), i) == o.consumed.end()) return false;
   return true;
@@ -191,21 +191,17 @@ Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
   Offer o;
   o.label = code.parent->label();
   const auto layout = code.parent->layout();
-  code.after.add_to(o, v, Layout::channels_last);
+  code.after.add_to(o, v);
   o.inputs[0] = layout;
   o.consumed.push_back(1);
   if (v.has(2)) o.consumed.push_back(2);
   if (layout == Layout::channels_last) o.wide_inputs.push_back(0);
-  if (code.after.add) o.wide_inputs.push_back(*code.after.add);
-  o.wide_outputs.push_back(0);
   o.cost += microseconds_of(code);
   o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
   o.make = [code = std::move(code),
             w = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    if (const auto row = context.output_row()) code.out_row = row;
-    if (code.after.add)
-      if (const auto row = context.input_row(*code.after.add)) code.add_row = row;
-    code.stream = code.stream && code.out_row % 16 == 0 && code.second.outputs % 16 == 0;
+    code.after.lay(context);
+    code.stream = code.stream && code.after.out.step % 16 == 0 && code.second.outputs % 16 == 0;
     code.parent = code.parent->made(code, context);
     const auto lanes = code.kernels->lanes;
     code.window_weights =
@@ -235,8 +231,8 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v, first, second, parts.graph); !verdict)
     return answers.refuse("native", "{}", verdict.reason());
   std::string why;
-  const auto between = gemm::read_epilogue(first, Layout::channels_last, why);
-  const auto after = between ? gemm::read_epilogue(v, Layout::channels_last, why) : std::nullopt;
+  const auto between = Epilogue::of(first, Layout::channels_last, why);
+  const auto after = between ? Epilogue::of(v, Layout::channels_last, why) : std::nullopt;
   if (!after) return answers.refuse("native", "{}", why);
   if (!reads_nothing(first, *between))
     return answers.refuse("native", "the first convolution's epilogue reads a whole tensor");
@@ -248,7 +244,6 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   code.after = *after;
   code.kernels = &depthwise::kernels_for(code.second.outputs);
   code.kernel = depthwise::kernel_for(code.second, *code.kernels);
-  code.out_row = code.add_row = code.second.outputs;
   if (second.has(2)) {
     const auto bias = to_floats(*second.constant(2));
     code.window_bias =

@@ -6,6 +6,7 @@
 #include "kernels/cost.h"
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/convolution/pair/run.h"
+#include "kernels/native/gemm/epilogue.h"
 #include "ops/convolution.h"
 
 namespace lamina::conv_depthwise {
@@ -34,6 +35,8 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
   const auto& g = c.first;
   const auto depth = windows::runs_of(g, 0).at(0);
   Product p(*c.machine, g.taps() * g.inputs, g.outputs, convolutions::run_length(g, s));
+  p.epilogue = c.between;
+  p.epilogue.out.step = c.row;
   for (const auto& x : windows::runs_of(g, 2)) {
     const auto first = std::max(x.first, columns.from),
                end = std::min(x.first + x.count, columns.from + columns.width);
@@ -49,10 +52,6 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
     region.c_first = first - columns.from;
     p.add_region(region, convolutions::segments_of(g, s, depth, y, x));
   }
-  p.c_row = c.row;
-  p.dense_row = g.outputs;
-  p.staged = !c.between.registers_only();
-  p.finish = c.between.finish;
   p.divide(1);
   return p;
 }

@@ -16,8 +16,13 @@ constexpr std::int64_t kTile = 8;   // outputs of a tile of a line, mostly
 /// Tasks one after the other.
 class Piece {
  public:
-  Piece(const Pair& code, const RunArgs& args, float* buffer)
-      : c_(code), parent_(*code.parent), args_(args), buffer_(buffer) {
+  /// `memory`: of a slot, a buffer of lines and room for sums apart.
+  Piece(const Pair& code, const RunArgs& args, std::byte* memory)
+      : c_(code),
+        parent_(*code.parent),
+        args_(args),
+        buffer_(reinterpret_cast<float*>(memory)),
+        apart_(memory + code.buffer_bytes()) {
     if (!c_.between.registers_only()) between_.emplace(*c_.between.stages, nullptr);
     if (!c_.after.registers_only()) after_.emplace(*c_.after.stages, args.in);
     stream_ = c_.stream && !after_ && reinterpret_cast<std::uintptr_t>(args.out[0]) % kLine == 0;
@@ -77,7 +82,9 @@ class Piece {
   void run_windows(std::int64_t line, std::int64_t count, std::int64_t coming) {
     const auto& g = c_.second;
     const auto lanes = c_.kernels->lanes, vector = channel_ / lanes, vectors = ceil_div(channels_, lanes);
-    const std::int64_t point = point_of(line);
+    const auto point = (image_ * g.out[1] + line) * g.out[2] + columns_->first;
+    const auto sums = c_.after.sums(
+        args_.out[0], {point, columns_->count, channel_, channels_, 1, count, g.out[2]}, apart_);
     auto s = depthwise::lines_of(g);
     s.first = line;
     s.count = count;
@@ -87,14 +94,13 @@ class Piece {
     s.in_line = line_;
     s.weights = c_.window_weights.data<float>().data() + vector * g.taps() * lanes;
     s.bias = c_.window_bias.valid() ? c_.window_bias.data<float>().data() + vector * lanes : nullptr;
-    s.out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
+    s.out = sums.data();
     s.out_width = columns_->count;
-    s.out_point = c_.out_row;
-    s.out_line = g.out[2] * c_.out_row;
-    if (c_.after.add)
-      s.add = static_cast<const float*>(args_.in[*c_.after.add]) + point * c_.add_row + channel_;
-    s.add_point = c_.add_row;
-    s.add_line = g.out[2] * c_.add_row;
+    s.out_point = sums.row();
+    s.out_line = sums.set();
+    s.add = c_.after.add_at(args_, point, channel_);
+    s.add_point = c_.after.added.step;
+    s.add_line = g.out[2] * s.add_point;
     s.vectors = vectors;
     s.last = depthwise::first_channel(vector + vectors - 1, g.outputs, lanes) - channel_;
     s.channels = g.outputs;
@@ -107,34 +113,14 @@ class Piece {
       s.ahead = &ahead;
     }
     c_.kernel(s);
-    if (after_) apply_stages(line, count);
-  }
-
-  /// The first of a line's points of the output that the task makes.
-  std::int64_t point_of(std::int64_t line) const {
-    return (image_ * c_.second.out[1] + line) * c_.second.out[2] + columns_->first;
-  }
-
-  void apply_stages(std::int64_t line, std::int64_t count) {
-    const auto all = c_.second.outputs;
-    const bool dense = c_.out_row == all && channels_ == all,
-               whole = dense && columns_->count == c_.second.out[2];
-    for (std::int64_t i = 0; i < (whole ? 1 : count); ++i) {
-      const auto point = point_of(line + i), points = whole ? count * columns_->count : columns_->count;
-      float* out = static_cast<float*>(args_.out[0]) + point * c_.out_row + channel_;
-      if (dense) {
-        (*after_)(out, out, point * all, points * all);
-        continue;
-      }
-      for (std::int64_t k = 0; k < points; ++k, out += c_.out_row)
-        (*after_)(out, out, (point + k) * all + channel_, channels_);
-    }
+    if (after_) sums.apply(*after_);
   }
 
   const Pair& c_;
   const Parent& parent_;
   const RunArgs& args_;
   float* buffer_;
+  std::byte* apart_;
   std::optional<StageRun> between_, after_;
   bool stream_ = false;
   // Of the task at hand.
@@ -151,7 +137,7 @@ std::int64_t parent_bytes(const Pair& code) { return round_up(code.parent->scrat
 }  // namespace
 
 std::int64_t scratch_bytes(const Pair& code) {
-  return parent_bytes(code) + code.shares.slots * code.buffer_bytes();
+  return parent_bytes(code) + code.shares.slots * (code.buffer_bytes() + code.apart_bytes());
 }
 
 void run(const Pair& code, const RunArgs& args) {
@@ -159,8 +145,7 @@ void run(const Pair& code, const RunArgs& args) {
   code.parent->prepare(args, scratch);
   // A buffer belongs to a slot and not to a thread: any arena may run this.
   parallel_for(code.shares, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
-    auto* const buffer = scratch + parent_bytes(code) + slot * code.buffer_bytes();
-    Piece piece(code, args, reinterpret_cast<float*>(buffer));
+    Piece piece(code, args, scratch + parent_bytes(code) + slot * (code.buffer_bytes() + code.apart_bytes()));
     for (auto t = begin; t < end; ++t) piece.run(t);
   });
 }

@@ -11,7 +11,7 @@
 #include "base/divide.h"
 #include "kernels/native/convolution/depthwise/window.h"
 #include "kernels/native/convolution/pair/parent.h"
-#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/stages/epilogue.h"
 
 namespace lamina::conv_depthwise {
 
@@ -24,14 +24,13 @@ struct Columns {
 struct Pair {
   const Machine* machine = nullptr;  ///< outlives the pair
   windows::Geometry first, second;   ///< of the convolution, of the depthwise one
-  gemm::Epilogue between, after;
+  Epilogue between, after;
   std::shared_ptr<const Parent> parent;
   const depthwise::Kernels* kernels = nullptr;
   depthwise::Kernel kernel = nullptr;
   std::vector<Columns> columns;
   Tensor window_weights, window_bias;
-  std::int64_t out_row = 0, add_row = 0;  ///< floats from point to point
-  bool stream = false;                    ///< the output is too large for any cache
+  bool stream = false;  ///< the output is too large for any cache
   // How the work is divided:
   std::int64_t block = 1, blocks = 1;  ///< panels of the parent in a task
   std::int64_t row = 0;                ///< floats from point to point of the buffer
@@ -52,6 +51,10 @@ struct Pair {
   std::int64_t tasks() const { return first.images * bands * parts(); }
   /// Bytes of a buffer, whole cache lines.
   std::int64_t buffer_bytes() const { return round_up(capacity * width * row * 4, 64); }
+  /// Of a step's sums that lie apart.
+  std::int64_t apart_bytes() const {
+    return after.apart_bytes(step * columns.at(0).count * second.outputs);  // the first are the most
+  }
 };
 
 /// Bytes of RunArgs::scratch.

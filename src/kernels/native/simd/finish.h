@@ -2,7 +2,7 @@
 /// What kernels do with a result while it is in registers.
 #include <cstdint>
 
-namespace lamina::gemm {
+namespace lamina {
 
 /// What happens to a sum before it is stored. NaN passes through all of them.
 struct Finish {
@@ -11,4 +11,4 @@ struct Finish {
   float slope = 0;          ///< leaky: x * slope below 0
 };
 
-}  // namespace lamina::gemm
+}  // namespace lamina

@@ -1,0 +1,106 @@
+#include "kernels/native/stages/epilogue.h"
+
+#include <limits>
+
+#include "kernels/epilogue.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+
+namespace lamina {
+namespace {
+
+std::optional<float> one_value(const Tensor* t) {
+  if (!t || t->size() != 1) return std::nullopt;
+  return to_floats(*t)[0];
+}
+
+/// The activation that the registers apply for a stage, or nothing.
+std::optional<Finish> finish_of(const Stage& stage) {
+  const auto& op = stage.node->op;
+  if (stage.running != 0) return std::nullopt;
+  Finish f;
+  f.kind = Finish::Kind::clamp;
+  f.high = std::numeric_limits<float>::infinity();
+  if (op.is<Relu>()) return f;
+  if (const auto* c = op.as<Clamp>()) {
+    f.low = static_cast<float>(c->min);
+    f.high = static_cast<float>(c->max);
+    return f;
+  }
+  if (op.is<PRelu>())
+    if (const auto slope = one_value(stage.constant)) {
+      f.kind = Finish::Kind::leaky;
+      f.slope = *slope;
+      return f;
+    }
+  return std::nullopt;
+}
+
+/// [sum with a second tensor] [relu, clamp or leaky relu], or nothing.
+std::optional<Epilogue> in_registers(const NodeView& v, Epilogue e) {
+  const auto stages = chain_of(v.node());
+  if (!stages || stages->size() > 2) return std::nullopt;
+  const Graph* body = epilogue(v.node());
+  for (const auto& s : *stages)
+    if (body->type(s.node->outputs[0]).element != ElementType::f32) return std::nullopt;
+  auto stage = stages->begin();
+  if (stage != stages->end() && stage->node->op.is<Add>() && stage->extra &&
+      v.dims(*stage->extra) == v.out_dims() && v.element(*stage->extra) == ElementType::f32)
+    e.add = (stage++)->extra;
+  if (stage != stages->end()) {
+    const auto finish = finish_of(*stage++);
+    if (!finish) return std::nullopt;
+    e.finish = *finish;
+  }
+  if (stage != stages->end()) return std::nullopt;
+  return e;
+}
+
+}  // namespace
+
+std::optional<Epilogue> Epilogue::of(const NodeView& v, Layout layout, std::string& why) {
+  const auto dims = v.out_dims();
+  Epilogue e(Rows::of(v.out_element(), dims, layout));
+  e.added.element = ElementType::f32;
+  if (auto all = in_registers(v, e)) return all;
+  e.stages = StageProgram::of_epilogue(v, layout, why);
+  if (!e.stages) return std::nullopt;
+  return e;
+}
+
+void Epilogue::add_to(Offer& offer, const NodeView& v) const {
+  offer.inputs.resize(v.inputs(), Layout::plain);
+  offer.outputs = {out.layout};
+  if (out.layout == Layout::channels_last) offer.wide_outputs = {0};
+  if (stages) return stages->add_to(offer, v.machine());
+  for (std::size_t i = base_inputs(v.node()); i < v.inputs(); ++i) {
+    if (add != i) {
+      offer.consumed.push_back(i);
+      continue;
+    }
+    offer.inputs[i] = added.layout;
+    if (added.layout == Layout::channels_last) offer.wide_inputs.push_back(i);
+  }
+}
+
+void Epilogue::lay(const MakeContext& context) {
+  out = context.output(out);
+  if (add) added = context.input(*add, added);
+}
+
+void Sums::apply(StageRun& stages, std::int64_t first) const {
+  const auto& p = patch_;
+  // Points that follow each other in memory are done at once, sets too.
+  const bool dense = p.channels == rows_.channels && rows_.dense() && p.step == 1;
+  const bool whole = dense && (p.sets == 1 || p.move == p.count);
+  const auto points = whole ? p.count * p.sets : dense ? p.count : 1;
+  for (std::int64_t set = 0; set < (whole ? 1 : p.sets); ++set)
+    for (std::int64_t i = 0; i < p.count; i += dense ? p.count : 1) {
+      const auto point = p.point + set * p.move + i * p.step;
+      stages(data() + set * this->set() + i * row(), rows_.at<void>(out_, point, p.channel),
+             first + point * rows_.channels + p.channel, points * p.channels);
+    }
+}
+
+}  // namespace lamina

@@ -1,0 +1,94 @@
+#pragma once
+/// What native kernels do with their f32 sums. In registers: short common epilogues (Finish, perhaps a second
+/// tensor added before it). All others are a program over finished points, which also makes elements of
+/// other types. Where these go is the output's Rows; sums that have other bytes than the results are kept
+/// in memory of their own, a patch of points at a time.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/divide.h"
+#include "base/parallel.h"
+#include "kernels/kernel.h"
+#include "kernels/native/simd/finish.h"
+#include "kernels/native/stages/program.h"
+#include "kernels/rows.h"
+
+namespace lamina {
+
+/// Some channels of `count` points, `step` points from each other, and that `sets` times, each `move` points
+/// further.
+struct Patch {
+  std::int64_t point, count;
+  std::int64_t channel, channels;
+  std::int64_t step = 1, sets = 1, move = 0;
+};
+
+/// Where a kernel writes the sums of a patch: in the output itself, or apart.
+class Sums {
+ public:
+  /// `out`: the output's point 0. `apart`: room for the sums, or null.
+  Sums(const Rows& rows, void* out, const Patch& patch, void* apart)
+      : rows_(rows), out_(out), patch_(patch), apart_(static_cast<float*>(apart)) {}
+
+  /// Of the first point, at the patch's first channel.
+  float* data() const { return apart_ ? apart_ : rows_.at<float>(out_, patch_.point, patch_.channel); }
+  /// Floats from point to point, and from set to set.
+  std::int64_t row() const { return apart_ ? patch_.channels : patch_.step * rows_.step; }
+  std::int64_t set() const { return apart_ ? patch_.count * patch_.channels : patch_.move * rows_.step; }
+
+  /// Makes the results. `first`: element of the whole output that is the first of point 0.
+  void apply(StageRun& stages, std::int64_t first = 0) const;
+
+ private:
+  const Rows& rows_;
+  void* out_;
+  Patch patch_;
+  float* apart_;
+};
+
+struct Epilogue {
+  Finish finish;
+  std::optional<std::size_t> add;              ///< input of the node, of the output's shape
+  std::shared_ptr<const StageProgram> stages;  ///< null when the registers do it all
+  Rows out, added;                             ///< how the output lies, and what is added
+
+  Epilogue() = default;
+  /// Sums are the results.
+  explicit Epilogue(const Rows& rows) : out(rows), added(rows) {}
+  /// The node's epilogue for a kernel that writes output 0 in `layout`; nothing and a sentence when there is
+  /// no code for it.
+  static std::optional<Epilogue> of(const NodeView& v, Layout layout, std::string& why);
+
+  bool registers_only() const { return !stages; }
+  /// Sums need memory of their own.
+  bool apart() const { return stages && bits_of(out.element) != bits_of(ElementType::f32); }
+  /// Of that memory, whole cache lines, for so many sums.
+  std::int64_t apart_bytes(std::int64_t sums) const { return apart() ? round_up(sums * 4, 64) : 0; }
+
+  /// Layouts, consumed constants, slices and cost in an offer whose own inputs are set; inputs that the
+  /// kernel packs or copies at make time are marked by the caller.
+  void add_to(Offer& offer, const NodeView& v) const;
+  /// As the plan has laid the tensors.
+  void lay(const MakeContext& context);
+
+  /// `memory`: of apart_bytes().
+  Sums sums(void* output, const Patch& patch, void* memory) const {
+    return Sums(out, output, patch, apart() ? memory : nullptr);
+  }
+  /// What is added to a point from that channel on, or null.
+  const float* add_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
+    return add ? added.at<const float>(args.in[*add], point, channel) : nullptr;
+  }
+  /// Calls work(begin, end, slot, stages or null) for pieces of all units, in parallel. `in`: of the node.
+  template <class F>
+  void run(const void* const* in, const Division& division, const F& work) const {
+    parallel_for(division, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      if (registers_only()) return work(begin, end, slot, static_cast<StageRun*>(nullptr));
+      StageRun run(*stages, in);
+      work(begin, end, slot, &run);
+    });
+  }
+};
+
+}  // namespace lamina
