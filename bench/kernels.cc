@@ -181,7 +181,7 @@ void register_all(const Options& o, const std::vector<std::string>& lines, std::
                         work_of(graph, id),
                         flops_of(graph, id),
                         bytes_of(graph, id),
-                        offer.cost,
+                        offer.cost.us(),
                         {}});
         benchmark::RegisterBenchmark(std::to_string(rows.size() - 1).c_str(), measure, std::cref(graph), id,
                                      k, std::ref(arena))

@@ -1,40 +1,116 @@
 #pragma once
-/// Estimated microseconds on one thread of a machine. They order offers; they promise nothing.
-#include "kernels/kernel.h"
+/// Estimated time on one thread of a machine, as a sum of work of known kinds. Estimates order offers; they
+/// promise nothing.
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/machine.h"
 
 namespace lamina {
 
-/// What work a kernel does: a row of the cost table (cost.cc), fitted by bench/fit_costs.py.
+/// What kind of work it is: a row of the cost table (cost.cc), fitted by bench/fit_costs.py.
 enum class Family : std::uint8_t {
-  brgemm_conv,       ///< oneDNN brgconv
-  brgemm_1x1,        ///< oneDNN brgconv_1x1
-  jit_conv,          ///< oneDNN's older direct convolutions: first layers, grouped, dilated
-  jit_depthwise,     ///< oneDNN depthwise
-  gemm_conv,         ///< oneDNN convolution by im2col
-  brgemm_deconv,     ///< oneDNN transposed convolution
-  brgemm_matmul,     ///< oneDNN matmul of several rows
-  matmul_row,        ///< a matrix by a vector: bound by memory
-  native_gemm,       ///< our matrix products and 1x1 convolutions
-  native_depthwise,  ///< our depthwise convolution
-  native_direct,     ///< our other convolutions
-  native_binary,     ///< BinaryConvolution; `work` counts pairs of bits
-  vector_light,      ///< vector code of a few instructions per element; bound by memory
-  vector_math,       ///< with exp, log, erf, ...; `work` counts evaluations
-  onednn_pass,       ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)
-  copy,              ///< whole lines moved
-  transpose,         ///< elements moved one by one or by small blocks
-  scalar,            ///< plain loops; `work` counts operations
-  reference,         ///< the interpreter's evaluation
+  brgemm_conv,          ///< oneDNN brgconv
+  brgemm_1x1,           ///< oneDNN brgconv_1x1
+  jit_conv,             ///< oneDNN's older direct convolutions: first layers, grouped, dilated
+  jit_depthwise,        ///< oneDNN depthwise
+  gemm_conv,            ///< oneDNN convolution by im2col
+  gemm_conv_groups,     ///< the same in groups: its matrices are too narrow to be fast
+  brgemm_deconv,        ///< oneDNN transposed convolution
+  deconv_gradient,      ///< the same as a gradient of a convolution, which starts slowly
+  deconv_group,         ///< one more group of that
+  brgemm_matmul,        ///< oneDNN matmul of several rows
+  gemm_again,           ///< one more product of oneDNN's that does them one after the other
+  matmul_row,           ///< a matrix by a vector: bound by memory
+  gemm_row_again,       ///< one more of them
+  onednn_pass,          ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)
+  onednn_pixel,         ///< a pixel of few channels of a binary primitive
+  onednn_plain_pool,    ///< pooling of plain tensors
+  onednn_plain_resize,  ///< resampling of plain tensors
+  onednn_lrn,
+  onednn_layer_norm,
+  native_gemm,        ///< our matrix products and 1x1 convolutions
+  product_row,        ///< start and end of a tile of them, per row
+  product_sum,        ///< of vectors along k: a sum of lanes
+  product_segment,    ///< a tile's moving on to its next segment, per row
+  product_pack,       ///< a row of B that is packed at run time, beside moving it
+  product_stages,     ///< start of a program of stages behind a product
+  near_row,           ///< B of a product of one row, in floats, where it stays in L2
+  far_row,            ///< and where it does not
+  row_again,          ///< one more product of one row
+  native_depthwise,   ///< our depthwise convolution
+  native_direct,      ///< our other convolutions
+  native_binary,      ///< BinaryConvolution; `work` counts pairs of bits
+  binary_depthwise,   ///< the same by channels
+  pair_step,          ///< of a convolution and the depthwise one behind it: some lines
+  attention_softmax,  ///< of scores that lie near
+  attention_pack,     ///< keys and values
+  vector_light,       ///< vector code of a few instructions per element; bound by memory
+  vector_math,        ///< with exp, log, erf, ...; `work` counts evaluations
+  native_lrn,
+  pool_start,      ///< of a position of the windows on a line
+  pool_vector,     ///< a vector of that line
+  reduce_line,     ///< a reduced line, beside reading it
+  normalize_line,  ///< a normalised one
+  copy,            ///< whole lines moved
+  copy_run,        ///< one of the pieces that are known beforehand
+  gather_index,    ///< an index that is looked at
+  transpose,       ///< elements moved one by one or by small blocks
+  far,             ///< bytes beyond L2: others say what they take for tensors nearby
+  memory,          ///< bytes beyond all caches, besides
+  fetched,         ///< bytes beyond L2 that are fetched ahead: a gain
+  streamed,        ///< bytes that are not read before they are written: a gain
+  scalar,          ///< plain loops; `work` counts operations
+  reference,       ///< the interpreter's evaluation
+};
+inline constexpr std::size_t kFamilies = static_cast<std::size_t>(Family::reference) + 1;
+std::string_view name_of(Family family);
+
+/// Microseconds for a call, a unit of work (a multiply-add, an evaluation) and a byte.
+struct UnitCosts {
+  double call = 0, work = 0, byte = 0;
+};
+UnitCosts unit_costs(const Machine& machine, Family family);
+
+/// So much of each family. The order is by microseconds.
+class Cost {
+ public:
+  struct Part {
+    Family family;
+    double calls = 0, work = 0, bytes = 0;
+    double us = 0;  ///< all of it
+    bool operator==(const Part&) const = default;
+  };
+
+  Cost() = default;
+  explicit Cost(const Part& part) : parts_{part} {}
+  double us() const;
+  const std::vector<Part>& parts() const { return parts_; }  ///< each family once
+
+  Cost& operator+=(const Cost& other);
+  Cost& operator*=(double factor);
+  friend Cost operator+(Cost a, const Cost& b) { return std::move(a += b); }
+  friend Cost operator*(Cost a, double factor) { return std::move(a *= factor); }
+  friend Cost operator-(Cost a, const Cost& b) { return std::move(a += b * -1); }
+  friend bool operator<(const Cost& a, const Cost& b) { return a.us() < b.us(); }
+
+ private:
+  std::vector<Part> parts_;
 };
 
-/// call + work / rate + bytes / bandwidth. `work`: multiply-adds or evaluations.
-double cost_of(const Machine& machine, Family family, double work, double bytes = 0);
+Cost cost_of(const Machine& machine, Family family, double work, double bytes = 0, double calls = 1);
+/// What is counted only.
+inline Cost calls_of(const Machine& machine, Family family, double calls) {
+  return cost_of(machine, family, 0, 0, calls);
+}
 
 /// Bytes moved by whole lines.
-double move_cost(const Machine& machine, double bytes);
+Cost move_cost(const Machine& machine, double bytes, double calls = 1);
 
 /// What a tensor of that size costs more when it is written whole before it is read: what kernels say is for
 /// tensors nearby, and what does not fit into L2 is there no more by then.
-double far_cost(const Machine& machine, double bytes);
+Cost far_cost(const Machine& machine, double bytes);
 
 }  // namespace lamina

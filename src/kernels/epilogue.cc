@@ -63,13 +63,12 @@ std::optional<std::vector<Stage>> chain_of(const Node& node) {
   return stages;
 }
 
-double stage_cost(const Machine& machine, const Op& op, std::size_t elements) {
+Cost stage_cost(const Machine& machine, const Op& op, std::size_t elements) {
   const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
                     op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();
   const bool steps = op.is<FakeQuantize>() || op.is<Quantize>() || op.is<Divide>();
   const double work = static_cast<double>(elements) * (math ? 1.2 : steps ? 1.5 : 0.3);
-  const auto family = math ? Family::vector_math : Family::vector_light;
-  return cost_of(machine, family, work) - cost_of(machine, family, 0);
+  return cost_of(machine, math ? Family::vector_math : Family::vector_light, work, 0, 0);
 }
 
 }  // namespace lamina

@@ -24,7 +24,7 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
-/// What an operator of an epilogue costs a kernel that has vector code for it: microseconds on one thread.
-double stage_cost(const Machine& machine, const Op& op, std::size_t elements);
+/// What an operator of an epilogue costs a kernel that has vector code for it, on one thread.
+Cost stage_cost(const Machine& machine, const Op& op, std::size_t elements);
 
 }  // namespace lamina

@@ -35,7 +35,7 @@ std::unique_ptr<Executable> make_executable(const NodeView& view, const Recipe& 
 /// packed; and back.
 Tensor laid_out(const Tensor& plain, Layout layout);
 Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout);
-/// Estimated microseconds of that copy on one thread.
-double reorder_cost(const Machine& machine, ElementType type, const Dims& shape);
+/// Of that copy, on one thread.
+Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape);
 
 }  // namespace lamina

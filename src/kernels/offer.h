@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cost.h"
 #include "kernels/executable.h"
 #include "kernels/node_view.h"
 #include "kernels/rows.h"
@@ -64,7 +65,7 @@ struct Offer : Recipe {
   bool is_view = false;         ///< output 0 is input 0's memory (Reshape): nothing runs
   bool last_resort = false;     ///< taken only when nothing else offers
   bool unwanted = false;        ///< others are wanted, whatever is estimated (plan/force.h)
-  double cost = 0;              ///< estimated microseconds on one thread
+  Cost cost;                    ///< estimated, on one thread
   std::function<std::unique_ptr<Executable>(MakeContext&)> make;
 };
 

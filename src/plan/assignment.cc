@@ -17,6 +17,8 @@ namespace {
 
 using AllAnswers = std::map<NodeId, Answers>;
 
+/// Microseconds of anything.
+constexpr double kLeast = 0.01;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
@@ -25,7 +27,7 @@ State only(Layout layout) { return State{1} << static_cast<unsigned>(layout); }
 bool exists(State state, Layout layout) { return (state & only(layout)) != 0; }
 const State kPlain = only(Layout::plain), kLast = only(Layout::channels_last);
 
-double reorder(const Graph& graph, ValueId v, const Machine& machine) {
+Cost reorder(const Graph& graph, ValueId v, const Machine& machine) {
   return reorder_cost(machine, graph.type(v).element, graph.type(v).shape.sizes());
 }
 
@@ -42,9 +44,9 @@ bool joins_channels(const Graph& graph, const AllAnswers& answers, ValueId v) {
 
 /// The offer's cost without copies that are not needed because it writes its part of a Concat in its place
 /// (plan/subviews.h).
-double price(const Graph& graph, const AllAnswers& answers, const Machine& machine, const Node& node,
-             const Offer& offer) {
-  double saved = 0;
+Cost price(const Graph& graph, const AllAnswers& answers, const Machine& machine, const Node& node,
+           const Offer& offer) {
+  Cost saved;
   for (const auto i : offer.wide_outputs)
     if (const auto v = node.outputs[i];
         offer.outputs[i] == Layout::channels_last && joins_channels(graph, answers, v)) {
@@ -52,7 +54,8 @@ double price(const Graph& graph, const AllAnswers& answers, const Machine& machi
       saved += move_cost(
           machine, 2 * static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8);
     }
-  return std::max(0.01, offer.cost - saved);
+  const double most = std::max(0.0, offer.cost.us() - kLeast);
+  return offer.cost - (saved.us() > most ? saved * (most / saved.us()) : saved);
 }
 
 }  // namespace
@@ -90,8 +93,9 @@ class Assignment::Problem {
         std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort && !o.unwanted; });
     Pbqp::Costs costs;
     for (const auto& o : offers)
-      costs.push_back(o.unwanted || (real && o.last_resort) ? kInfinity
-                                                            : price(graph_, answers_, machine_, node, o));
+      costs.push_back(o.unwanted || (real && o.last_resort)
+                          ? kInfinity
+                          : std::max(kLeast, price(graph_, answers_, machine_, node, o).us()));
     return problem_.add(std::move(costs));
   }
 
@@ -140,7 +144,7 @@ class Assignment::Problem {
   void add_states(ValueId v, std::vector<State>& states, Pbqp::Costs& costs) const {
     const bool made_here = graph_.producer(v).valid() && answers_.contains(graph_.producer(v));
     const bool plain = !made_here || graph_.is_result(v);  // handed in and out plain
-    const double copy = reorder(graph_, v, machine_);
+    const double copy = reorder(graph_, v, machine_).us();
     const auto put = [&](State state, double cost) {
       states.push_back(state);
       costs.push_back(plain && !exists(state, Layout::plain) ? kInfinity : cost);
@@ -196,9 +200,9 @@ Assignment::Assignment(const Graph& graph, const std::vector<NodeId>& nodes, con
   Problem(graph, answers, machine).solve(nodes, chosen_, states_);
 }
 
-double Assignment::cost(NodeId id, const Offer& offer) const {
+Cost Assignment::cost(NodeId id, const Offer& offer) const {
   const Node& node = graph_.node(id);
-  double cost = price(graph_, answers_, machine_, node, offer);
+  Cost cost = price(graph_, answers_, machine_, node, offer);
   const auto add = [&](ValueId v, Layout wanted) {
     const auto it = states_.find(v);
     if (it == states_.end() || exists(it->second, wanted)) return;

@@ -19,7 +19,7 @@ class Assignment {
   /// Which of the node's offers is taken.
   std::size_t chosen(NodeId node) const { return chosen_.at(node); }
   /// What the offer costs among the other choices, reorders that it alone would need included.
-  double cost(NodeId node, const Offer& offer) const;
+  Cost cost(NodeId node, const Offer& offer) const;
 
  private:
   class Problem;

@@ -47,14 +47,14 @@ void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions
 
 Answers::Refusal why_decomposed(const Assignment& assignment, NodeId id, const Node& node,
                                 const Answers& answers) {
-  const auto cost = assignment.cost(id, answers.offers[assignment.chosen(id)]);
+  const auto cost = assignment.cost(id, answers.offers[assignment.chosen(id)]).us();
   const Offer* best = nullptr;
   for (const auto& o : answers.offers)
     if (o.make && !o.last_resort && (!best || assignment.cost(id, o) < assignment.cost(id, *best))) best = &o;
   const auto what = fmt::format("one node with its neighbours ({})", node.op.name());
   if (best)
     return {what, fmt::format("{} is estimated at {:.3g} us, its parts alone at {:.3g} us", best->label,
-                              assignment.cost(id, *best), cost)};
+                              assignment.cost(id, *best).us(), cost)};
   return {what, answers.refusals.empty() ? "no kernel takes all of it" : answers.refusals[0].reason};
 }
 

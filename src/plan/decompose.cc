@@ -10,33 +10,32 @@ namespace lamina {
 namespace {
 
 /// Of a tensor between parts, what is beyond the last cache is not only far but in memory when it is read,
-/// and costs so many bytes per microsecond besides.
-constexpr double kMemoryRate = 20000;
-
-double cost_between(const Machine& machine, const TensorType& type) {
+/// which costs something besides.
+Cost cost_between(const Machine& machine, const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  return far_cost(machine, bytes) + std::max(0.0, bytes - static_cast<double>(machine.last_cache())) /
-                                        (kMemoryRate * machine.rates.memory);
+  return far_cost(machine, bytes) + cost_of(machine, Family::memory, 0,
+                                            std::max(0.0, bytes - static_cast<double>(machine.last_cache())),
+                                            0);
 }
 
-double reorder(const Machine& machine, const TensorType& type) {
+Cost reorder(const Machine& machine, const TensorType& type) {
   return reorder_cost(machine, type.element, type.shape.sizes());
 }
 
 /// Stages behind the first ones as a node of their own: they, and one more pass over the tensor.
-double later_cost(const NodeView& v, std::size_t stages) {
+Cost later_cost(const NodeView& v, std::size_t stages) {
   const auto& type = v.graph().type(v.node().outputs[0]);
   const Graph& body = *epilogue(v.node());
   const auto order = body.order();
-  double cost = reorder(v.machine(), type);
+  auto cost = reorder(v.machine(), type);
   for (auto i = stages; i < order.size(); ++i)
     cost += stage_cost(v.machine(), body.node(order[i]).op, element_count(type.shape.sizes()));
   return cost;
 }
 
 /// The kernel's cost, later stages included.
-double whole_cost(const NodeView& v, const Offer& offer) {
-  return offer.cost + (offer.stages < epilogue_size(v.node()) ? later_cost(v, offer.stages) : 0);
+Cost whole_cost(const NodeView& v, const Offer& offer) {
+  return offer.cost + (offer.stages < epilogue_size(v.node()) ? later_cost(v, offer.stages) : Cost());
 }
 
 /// Adds it, or puts it in the place of a dearer one that is the same otherwise.
@@ -61,7 +60,7 @@ std::vector<Offer> usable(const NodeView& v) {
 /// Kernels for the first parts, one for each.
 struct Way {
   std::vector<Offer> offers;
-  double cost = 0;
+  Cost cost;
 };
 
 bool same_ways(const Way& a, const Way& b) {
@@ -79,8 +78,8 @@ Layout layout_of(const Decomposition& parts, const Way& way, ValueId v) {
 }
 
 /// What part `n` costs more because others make or want its operands in another layout.
-double reorders(const Machine& machine, const Decomposition& parts, const Way& way, std::size_t n) {
-  double cost = 0;
+Cost reorders(const Machine& machine, const Decomposition& parts, const Way& way, std::size_t n) {
+  Cost cost;
   const auto& in = parts.graph.node(parts.nodes[n]).inputs;
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (!in[i].valid() || parts.graph.constant(in[i])) continue;
@@ -99,7 +98,7 @@ std::vector<Way> ways_of(const Machine& machine, const Decomposition& parts) {
   for (std::size_t n = 0; n < parts.nodes.size(); ++n) {
     const NodeView part(g, parts.nodes[n], machine);
     const auto& made = g.type(part.node().outputs[0]);
-    const double far = n + 1 < parts.nodes.size() ? cost_between(machine, made) : 0;
+    const auto far = n + 1 < parts.nodes.size() ? cost_between(machine, made) : Cost();
     std::vector<Way> longer;
     for (const auto& offer : usable(part))
       for (auto way : ways) {

@@ -44,7 +44,7 @@ std::vector<Offer> offers_of_plain_stages(const NodeView& v, const std::vector<O
   if (!stages) return {};
   const auto& type = graph.type(node.outputs[0]);
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  const double later =
+  const auto later =
       reorder_cost(v.machine(), type.element, type.shape.sizes()) +
       cost_of(v.machine(), Family::vector_light, 0, bytes * static_cast<double>(stages->operands.size() + 2));
   std::vector<Offer> best;

@@ -56,11 +56,11 @@ struct Choice {
   NodeId node;
   std::string label;
   Layout layout = Layout::plain;  ///< of output 0
-  double cost = 0;
+  Cost cost;
   std::string wish;  ///< for this node (plan/force.h), or empty
   struct Lost {
     std::string label;
-    double cost;  ///< reorders included
+    Cost cost;  ///< reorders included
   };
   std::vector<Lost> lost;
   std::vector<Answers::Refusal> refusals;

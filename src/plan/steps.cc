@@ -34,7 +34,7 @@ PlanStep step_of(const Plan& plan, Tensors& tensors, NodeId id, const Offer& off
   step.label = offer.label;
   step.recipe = offer;
   step.scratch = offer.scratch;
-  step.cost = offer.cost;
+  step.cost = offer.cost.us();
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const bool read = node.inputs[i].valid() && !has(offer.consumed, i);
     step.in.push_back(read ? tensors.of(node.inputs[i], offer.inputs[i]) : kNoTensor);

@@ -112,7 +112,7 @@ std::uint32_t Tensors::of(ValueId value, Layout layout) {
     alias(t, there);
   else
     add_move(plan_, PlanStep::Kind::reorder, plan_.graph.value(value).name, there, t,
-             reorder_cost(machine_, type.element, dims));
+             reorder_cost(machine_, type.element, dims).us());
   return t;
 }
 

@@ -163,7 +163,7 @@ class Finder {
     }
     // First the node that it names, the dearest of several.
     const auto rank = [](const FateNode& n) {
-      return std::tuple(n.chief, n.step != nullptr, n.choice ? n.choice->cost : 0);
+      return std::tuple(n.chief, n.step != nullptr, n.choice ? n.choice->cost.us() : 0);
     };
     std::stable_sort(f.nodes.begin(), f.nodes.end(),
                      [&](const auto& a, const auto& b) { return rank(a) > rank(b); });

@@ -59,6 +59,17 @@ std::string in_short(const Findings& all, const Fate& f) {
   return fmt::format("gone: {} ({})", f.reason, f.rule);
 }
 
+nlohmann::json to_json(const Cost& cost) {
+  auto j = nlohmann::json::array();
+  for (const auto& p : cost.parts())
+    j.push_back({{"family", name_of(p.family)},
+                 {"calls", p.calls},
+                 {"work", p.work},
+                 {"bytes", p.bytes},
+                 {"us", p.us}});
+  return j;
+}
+
 nlohmann::json to_json(const LedgerEntry& e) {
   return {{"rule", e.rule},
           {"kind", e.kind == LedgerEntry::Kind::fired     ? "fired"
@@ -87,11 +98,12 @@ nlohmann::json json_of(const Findings& all, const FateNode& n) {
     }
   }
   if (!n.choice) return j;
-  j["estimate_us"] = n.choice->cost;
+  j["estimate_us"] = n.choice->cost.us(), j["parts"] = to_json(n.choice->cost);
   if (!n.choice->wish.empty()) j["wish"] = n.choice->wish;
   j["lost"] = nlohmann::json::array();
   j["refused"] = nlohmann::json::array();
-  for (const auto& lost : n.choice->lost) j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost}});
+  for (const auto& lost : n.choice->lost)
+    j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost.us()}, {"parts", to_json(lost.cost)}});
   for (const auto& r : n.choice->refusals)
     j["refused"].push_back({{"kernel", r.kernel}, {"reason", r.reason}});
   return j;

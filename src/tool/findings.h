@@ -51,5 +51,7 @@ nlohmann::json to_json(const Common& common, const Session& s, const Findings& a
 /// A row for each of these layers.
 nlohmann::json to_json(const Findings& all, const std::vector<const Fate*>& layers);
 nlohmann::json to_json(const LedgerEntry& e);
+/// What an estimate is made of.
+nlohmann::json to_json(const Cost& cost);
 
 }  // namespace lamina::tool

@@ -236,7 +236,7 @@ TEST(Elementwise, epilogues_run_on_pieces) {
     Offer offer;
     program->add_to(offer, host());
     ASSERT_EQ(offer.inputs.size(), 7u);
-    EXPECT_GT(offer.cost, 0);
+    EXPECT_GT(offer.cost.us(), 0);
     std::vector<Tensor> laid_out(7);
     laid_out[5] = lamina::laid_out(inputs[1], offer.inputs[5]);
     laid_out[6] = lamina::laid_out(inputs[2], offer.inputs[6]);

@@ -43,8 +43,8 @@ std::int64_t channels_together(const Dims& w, std::int64_t groups) {
 }
 
 /// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
-double cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
-            const Dims& w, std::int64_t groups) {
+Cost cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
+          const Dims& w, std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
   const double filled = filled_lanes(machine, channels_together(w, groups));
   const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
@@ -52,8 +52,8 @@ double cost(const Machine& machine, std::string_view implementation, const Dims&
   if (is("1x1")) return cost_of(machine, Family::brgemm_1x1, work, bytes);
   if (is("brgconv")) return cost_of(machine, Family::brgemm_conv, work, bytes);
   if (is("dw")) return cost_of(machine, Family::jit_depthwise, work, bytes);
-  if (is("gemm"))  // its matrices are too narrow to be fast in groups
-    return cost_of(machine, Family::gemm_conv, work * (groups > 1 ? 8 : 1),
+  if (is("gemm"))
+    return cost_of(machine, groups > 1 ? Family::gemm_conv_groups : Family::gemm_conv, work,
                    bytes * static_cast<double>(element_count(w)) / static_cast<double>(w[0] * w[1]));
   return cost_of(machine, Family::jit_conv, work, bytes);
 }
@@ -68,15 +68,15 @@ bool one_point(const Dims& x) {
   return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
 }
 
-double deconvolution_cost(const Machine& machine, std::string_view implementation, const Dims& x,
-                          const Dims& y, const Dims& w, std::int64_t groups) {
-  const double cost =
-      cost_of(machine, Family::brgemm_deconv, multiply_adds(x, w) * filled_lanes(machine, w[1]),
-              4.0 * static_cast<double>(element_count(x) + element_count(y)));
+Cost deconvolution_cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
+                        const Dims& w, std::int64_t groups) {
+  const double work = multiply_adds(x, w) * filled_lanes(machine, w[1]),
+               bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y));
   const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
-  // A gradient of a convolution: it starts slowly, and even more so for each group.
-  if (implementation.find("conv:any") == std::string_view::npos || depthwise) return cost;
-  return 10 + 25 * static_cast<double>(groups - 1) + 2.5 * cost;
+  if (implementation.find("conv:any") == std::string_view::npos || depthwise)
+    return cost_of(machine, Family::brgemm_deconv, work, bytes);
+  return cost_of(machine, Family::deconv_gradient, work, bytes) +
+         calls_of(machine, Family::deconv_group, static_cast<double>(groups - 1));
 }
 
 /// With AVX2, weights of a few channels are read through a mask that runs into pages of others: up to 200
@@ -100,7 +100,7 @@ Verdict takes(const NodeView& v) {
 /// Fills what both kinds of convolution share of an offer. `together`: output channels of a group.
 template <class Primitive, class Pd>
 Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
-               const Desc& source_weights, double cost) {
+               const Desc& source_weights, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
   o.consumed = {1};

@@ -19,7 +19,6 @@ std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
 
 /// Fewer channels fill no vector of a pixel.
 constexpr std::int64_t kLeastChannels = 16;
-constexpr double kPixelMicroseconds = 0.006;
 
 void offer_unary(const NodeView& v, Answers& answers) {
   const auto e = eltwise_of(v.node(), [&](std::size_t i) { return v.constant(i); });
@@ -83,7 +82,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
         v.machine(), Family::onednn_pass, 0,
         8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
     if (layout == Layout::channels_last && !same && y[1] < kLeastChannels)  // pixel by pixel
-      o.cost += kPixelMicroseconds * static_cast<double>(element_count(y)) / static_cast<double>(y[1]);
+      o.cost += calls_of(v.machine(), Family::onednn_pixel,
+                         static_cast<double>(element_count(y)) / static_cast<double>(y[1]));
     o.make = [pd = *pd, big](MakeContext&) {
       return make_primitive(dnnl::binary(pd),
                             {{DNNL_ARG_SRC_0, pd.src_desc(0), Arg::From::input, big, {}},

@@ -105,7 +105,8 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   if (o.label.starts_with("gemm")) {  // one product after the other, and each starts anew
     const auto products =
         element_count(full_y.dims) / static_cast<std::size_t>(full_y.dims[rank - 1] * full_y.dims[rank - 2]);
-    o.cost += (one_row ? 0.2 : 0.6) * static_cast<double>(products - 1);
+    o.cost += calls_of(v.machine(), one_row ? Family::gemm_row_again : Family::gemm_again,
+                       static_cast<double>(products - 1));
   }
   if (pack_weights) o.consumed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,

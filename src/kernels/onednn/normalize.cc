@@ -12,7 +12,7 @@ namespace {
 
 /// A primitive that reads input 0 and writes output 0.
 template <class Primitive, class Pd>
-Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, double cost) {
+Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
   for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
   o.stages = 0;
@@ -59,7 +59,7 @@ void offer_normalization(const NodeView& v, Answers& answers) {
       });
       if (pd)
         answers.offers.push_back(simple_offer<dnnl::lrn_forward>(
-            v, *pd, layout, 4 * cost_of(v.machine(), Family::onednn_pass, 0, bytes(v))));
+            v, *pd, layout, cost_of(v.machine(), Family::onednn_lrn, 0, bytes(v))));
     }
     return;
   }
@@ -88,7 +88,7 @@ void offer_normalization(const NodeView& v, Answers& answers) {
   });
   if (!pd) return;
   Offer o = simple_offer<dnnl::layer_normalization_forward>(
-      v, *pd, Layout::plain, 3 * cost_of(v.machine(), Family::onednn_pass, 0, bytes(v)));
+      v, *pd, Layout::plain, cost_of(v.machine(), Family::onednn_layer_norm, 0, bytes(v)));
   o.consumed.clear();
   o.make = [pd = *pd, one, shift = v.has(2)](MakeContext&) {
     std::vector<Arg> args{{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},
@@ -189,7 +189,8 @@ void offer_resampling(const NodeView& v, Answers& answers) {
     if (pd)
       answers.offers.push_back(simple_offer<dnnl::resampling_forward>(
           v, *pd, layout,
-          cost_of(v.machine(), Family::onednn_pass, 0, bytes(v)) * (layout == Layout::plain ? 8 : 1)));
+          cost_of(v.machine(), layout == Layout::plain ? Family::onednn_plain_resize : Family::onednn_pass, 0,
+                  bytes(v))));
   }
 }
 

@@ -211,7 +211,7 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
                                 pd.scratchpad_desc());
 }
 
-double reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
+Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
   return cost_of(machine, Family::transpose, 0,
                  static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
 }

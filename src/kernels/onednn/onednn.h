@@ -48,7 +48,7 @@ dnnl::primitive_attr user_scratch();
 struct PostOps {
   dnnl::primitive_attr attr;                    ///< with the user's scratchpad
   std::size_t stages = 0;                       ///< taken from the front
-  double cost = 0;                              ///< of these, in microseconds
+  Cost cost;                                    ///< of these
   std::string refusal;                          ///< why it stopped there, empty when all were taken
   std::vector<Arg> args;                        ///< operands
   std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does

@@ -81,7 +81,8 @@ void offer_pooling(const NodeView& v, Answers& answers) {
       o.cost = cost_of(v.machine(), Family::scalar,
                        static_cast<double>(element_count(y) * element_count(avg.kernel)));
     else
-      o.cost = cost_of(v.machine(), Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 4 : 1);
+      o.cost = cost_of(v.machine(), layout == Layout::plain ? Family::onednn_plain_pool : Family::onednn_pass,
+                       0, moved);
     o.make = [pd = *pd](MakeContext&) {
       return make_primitive(dnnl::pooling_forward(pd),
                             {{DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}},

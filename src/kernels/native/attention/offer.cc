@@ -20,9 +20,6 @@ namespace {
 
 /// Scores of a block, in floats: with the panels that are read beside it, a part of L2.
 constexpr std::int64_t kBlockFloats = 16384;
-/// Softmax of scores in the cache against that of a tensor; floats of keys and values that are packed per
-/// microsecond.
-constexpr double kNearSoftmax = 1.35, kPackedFloats = 2200;
 
 /// Scores of `rows` queries, and what they make of the values.
 struct Block {
@@ -82,22 +79,22 @@ Mask mask_of(const NodeView& v, std::size_t rank, std::int64_t columns) {
   return m;
 }
 
-double packing_us(const Machine& machine, std::int64_t floats) {
-  return static_cast<double>(floats) / (kPackedFloats * machine.rates.memory);
+Cost packing_cost(const Machine& machine, std::int64_t floats) {
+  return cost_of(machine, Family::attention_pack, 0, 4 * static_cast<double>(floats), 0);
 }
 
 /// Of everything but packing.
-double blocks_us(const Machine& machine, const Heads& c) {
+Cost blocks_cost(const Machine& machine, const Heads& c) {
   const auto scores =
       static_cast<double>(c.batch.count()) * static_cast<double>(c.rows) * static_cast<double>(c.columns);
-  const double call = cost_of(machine, Family::native_gemm, 0);
-  double products = 0;
+  Cost products;
   for (const std::size_t i : {0, 1}) {
     const auto times = static_cast<double>(i == 0 ? c.parts.number - 1 : 1);
-    products += times * (c.blocks[i].scores.microseconds() + c.blocks[i].result.microseconds() - 2 * call);
+    for (const auto* product : {&c.blocks[i].scores, &c.blocks[i].result})
+      products += product->cost(Family::native_gemm, 0) * times;
   }
-  return call + static_cast<double>(c.batch.count()) * products +
-         cost_of(machine, Family::vector_math, scores / kNearSoftmax);
+  return calls_of(machine, Family::native_gemm, 1) + products * static_cast<double>(c.batch.count()) +
+         cost_of(machine, Family::attention_softmax, scores);
 }
 
 /// Rows of a block: their scores stay in the cache, and there are blocks for all threads.
@@ -105,7 +102,7 @@ std::int64_t rows_of_block(const Machine& machine, const Heads& c) {
   const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(machine.isa())).rows[2];
   const auto most = std::max(least, kBlockFloats / c.columns), rows = c.batch.count() * c.rows;
   const double work = static_cast<double>(rows * c.columns) * static_cast<double>(c.size + c.width);
-  const auto wanted = units_wanted(cost_of(machine, Family::native_gemm, work), threads_here());
+  const auto wanted = units_wanted(cost_of(machine, Family::native_gemm, work).us(), threads_here());
   return std::clamp(ceil_div(rows, wanted), least, most);
 }
 
@@ -137,9 +134,9 @@ Heads code_of(const NodeView& v) {
 
   c.k_row = round_up(c.blocks[0].scores.packed_floats(), 16);
   c.v_row = round_up(c.blocks[0].result.packed_floats(), 16);
-  c.k_packing = divided_here(c.k_count, packing_us(v.machine(), c.k_count * c.k_row));
-  c.v_packing = divided_here(c.v_count, packing_us(v.machine(), c.v_count * c.v_row));
-  c.all = divided_here(c.tasks(), blocks_us(v.machine(), c));
+  c.k_packing = divided_here(c.k_count, packing_cost(v.machine(), c.k_count * c.k_row).us());
+  c.v_packing = divided_here(c.v_count, packing_cost(v.machine(), c.v_count * c.v_row).us());
+  c.all = divided_here(c.tasks(), blocks_cost(v.machine(), c).us());
   const auto take = [&](std::int64_t floats) {
     const auto at = c.scratch;
     c.scratch += round_up(floats, 16);
@@ -263,8 +260,8 @@ void offer_native_attention(const NodeView& v, Answers& answers) {
   const auto code = std::make_shared<const Heads>(code_of(v));
   Offer o(v, fmt::format("native_attention_{}_f32", name_of(v.machine().isa())), Layout::plain);
   o.scratch = static_cast<std::size_t>(code->scratch) * sizeof(float);
-  o.cost = blocks_us(v.machine(), *code) +
-           packing_us(v.machine(), code->k_count * code->k_row + code->v_count * code->v_row);
+  o.cost = blocks_cost(v.machine(), *code) +
+           packing_cost(v.machine(), code->k_count * code->k_row + code->v_count * code->v_row);
   o.make = [code](MakeContext&) { return executable([code](const RunArgs& args) { Run(*code, args)(); }); };
   answers.offers.push_back(std::move(o));
 }

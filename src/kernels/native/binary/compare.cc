@@ -46,7 +46,7 @@ void offer_comparison(const NodeView& v, Answers& answers) {
   o.consumed = {1};
   o.wide_inputs = {0};
   o.cost = cost_of(v.machine(), Family::vector_light, elements, 4 * elements);
-  const auto all = divided_here(points, o.cost);
+  const auto all = divided_here(points, o.cost.us());
   o.make = [=, limits = *limits](MakeContext& context) {
     const auto row = context.input_row(0) != 0 ? context.input_row(0) : channels;
     return executable([=, compare = bits::compare()](const RunArgs& args) {

@@ -67,13 +67,12 @@ Tensor packed_weights(const Depthwise& b, const Tensor& weights) {
   return out;
 }
 
-double microseconds(const Machine& machine, const Depthwise& b) {
+Cost cost_of(const Machine& machine, const Depthwise& b) {
   const auto& g = b.g;
   const double outputs = static_cast<double>(g.images * g.out_points() * b.channels),
                moved = static_cast<double>(b.epilogue.out.bytes(g.images * g.out_points() * g.outputs) +
                                            b.in.bytes(g.images * g.in_points() * g.inputs));
-  // Measured beside the other kernels of the family.
-  return cost_of(machine, Family::native_binary, 2.3 * outputs * static_cast<double>(g.taps()), moved / 2);
+  return cost_of(machine, Family::binary_depthwise, outputs * static_cast<double>(g.taps()), moved);
 }
 
 /// Line y of plane z of a packed picture, for the windows' plane `tap`.
@@ -179,8 +178,8 @@ void run(const Depthwise& b, const RunArgs& args) {
 
 void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
   const auto& g = b.g;
-  const double total = microseconds(v.machine(), b);
-  b.rows = divided_here(g.images * g.out[0] * g.out[1], total);
+  const auto total = cost_of(v.machine(), b);
+  b.rows = divided_here(g.images * g.out[0] * g.out[1], total.us());
   auto o = b.offer(v, b.kernels->name, static_cast<std::size_t>(b.rows.slots * b.kept_bytes()), b.rows.slots,
                    b.apart_bytes(), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {

@@ -34,7 +34,7 @@ struct Binary : Packing, Frame {
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(chunks.size * g.outputs); }
 };
 
-double microseconds(const Machine& machine, const Binary& b) {
+Cost cost_of(const Machine& machine, const Binary& b) {
   const auto& g = b.g;
   const double moved = static_cast<double>(b.in.bytes(g.images * g.in_points() * g.inputs) +
                                            b.epilogue.out.bytes(g.images * g.out_points() * g.outputs));
@@ -44,7 +44,7 @@ double microseconds(const Machine& machine, const Binary& b) {
 /// Cuts the work: points that share weights in a cache, then panels.
 void divide(const Machine& machine, Binary& b) {
   const auto& g = b.g;
-  const double total = microseconds(machine, b), points = static_cast<double>(g.images * g.out_points());
+  const double total = cost_of(machine, b).us(), points = static_cast<double>(g.images * g.out_points());
   const auto wanted = units_wanted(total, threads_here());
   const bool by_panels = b.epilogue.registers_only();  // stages want whole points
   const double task_us =
@@ -118,8 +118,8 @@ Verdict takes(const NodeView& v) {
 void offer_with(const NodeView& v, Answers& answers, Binary b) {
   static_cast<Packing&>(b) = b.reading(b.in);
   divide(v.machine(), b);
-  auto o = b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(),
-                   microseconds(v.machine(), b));
+  auto o =
+      b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(), cost_of(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
            {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),

@@ -18,7 +18,7 @@ void Frame::lay(bool bits_in, bool bits_out) {
 }
 
 Offer Frame::offer(const NodeView& v, const char* kernels, std::size_t packed_bytes, std::int64_t slots,
-                   std::int64_t apart, double microseconds) {
+                   std::int64_t apart, const Cost& cost) {
   Offer o;
   o.label = fmt::format("native_binary_{}_f32", kernels);
   epilogue.add_to(o, v);
@@ -27,7 +27,7 @@ Offer Frame::offer(const NodeView& v, const char* kernels, std::size_t packed_by
   if (!in.bits()) o.wide_inputs.push_back(0);
   apart_at = round_up(packed_bytes, 64u);
   o.scratch = apart_at + static_cast<std::size_t>(slots * apart);
-  o.cost += microseconds;
+  o.cost += cost;
   return o;
 }
 

@@ -45,7 +45,7 @@ struct Frame {
 
   /// All but how it is made. Scratch memory: `packed` bytes, then `apart` bytes in each of `slots`.
   Offer offer(const NodeView& v, const char* kernels, std::size_t packed, std::int64_t slots,
-              std::int64_t apart, double microseconds);
+              std::int64_t apart, const Cost& cost);
   /// What the plan has decided, and the weights, some outputs' turned for thresholds.
   void make(MakeContext& context, const Tensor& weights, const Packer& packer);
 

@@ -94,7 +94,7 @@ Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns
 }
 
 Division packing(const Machine& machine, std::int64_t matrices, std::int64_t floats) {
-  return divided_here(matrices, move_cost(machine, 8.0 * static_cast<double>(matrices * floats)));
+  return divided_here(matrices, move_cost(machine, 8.0 * static_cast<double>(matrices * floats)).us());
 }
 
 /// Transposed left matrices as rows.
@@ -249,12 +249,13 @@ std::size_t apart_bytes(const Matrices& m) {
   return static_cast<std::size_t>(std::max(of(m.main), m.has_tail ? of(m.tail) : 0));
 }
 
-/// Microseconds for what packing B row by row costs beside moving it.
-double pack_cost(const Matrices& m) {
+/// What packing B row by row costs beside moving it.
+Cost pack_cost(const Matrices& m) {
   const auto& s = m.shape;
-  if (m.right != Matrices::Right::pack && !m.has_tail) return 0;
+  if (m.right != Matrices::Right::pack && !m.has_tail) return {};
   const std::int64_t width = 2 * m.main.panels.lanes, panels = m.has_tail ? 1 : ceil_div(s.columns, width);
-  return 0.006 * static_cast<double>(s.b_count * s.depth * panels) / m.main.machine->rates.native;
+  return cost_of(*m.main.machine, Family::product_pack, static_cast<double>(s.b_count * s.depth * panels), 0,
+                 0);
 }
 
 Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& store) {
@@ -290,9 +291,8 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   o.label = fmt::format("native_gemm_{}_f32", name_of(v.machine().isa()));
   epilogue->add_to(o, v);
   o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float) + apart_bytes(m);
-  o.cost += m.main.microseconds() + (m.has_tail ? m.tail.microseconds() : 0) +
-            move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch)) - move_cost(v.machine(), 0) +
-            pack_cost(m);
+  o.cost += m.main.cost() + (m.has_tail ? m.tail.cost() : Cost()) +
+            move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch), 0) + pack_cost(m);
   if (m.right == Matrices::Right::packed) o.consumed.push_back(1);
   if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();

@@ -30,14 +30,8 @@ constexpr double kBytesPerMicrosecond = 20000;
 /// What lies in L1 beside the rest, and in L2 from one run to the next.
 double nearest_bytes(const Machine& m) { return static_cast<double>(m.l1) * 2 / 3; }
 double near_bytes(const Machine& m) { return static_cast<double>(m.l2) / 2; }
-/// Start and end of a tile, and moving on to its next segment, per row.
-constexpr double kRowMicroseconds = 0.0014, kSegmentMicroseconds = 0.0005;
-/// Of several products of one row, each.
-constexpr double kProductMicroseconds = 0.1;
 /// How much less than oneDNN's products ours gain from several threads, as measured with two.
 constexpr double kSharing = 1.25;
-/// Start of a program of stages.
-constexpr double kStageMicroseconds = 0.035;
 
 /// Cycles per row of A, roughly: broadcasts against vectors along k, whose lanes are summed at the end.
 bool better_as_dots(std::int64_t lanes, std::int64_t depth, std::int64_t columns, std::int64_t run) {
@@ -56,7 +50,8 @@ float read(const float* from) {
 
 /// How all panels are packed, with `count` rows.
 Division packing(const Machine& m, const Panels& panels, std::int64_t count) {
-  return divided_here(panels.count, move_cost(m, 8.0 * static_cast<double>(count * panels.padded_columns())));
+  return divided_here(panels.count,
+                      move_cost(m, 8.0 * static_cast<double>(count * panels.padded_columns())).us());
 }
 
 void pack_panel(const Panels& panels, std::int64_t panel, std::int64_t first, std::int64_t count,
@@ -250,15 +245,13 @@ double Product::multiply_adds() const {
 
 /// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
 /// costs.
-double Product::microseconds(Family family) const {
-  const double call = cost_of(*machine, family, 0),
-               products = static_cast<double>(groups) * static_cast<double>(batches.count());
+Cost Product::cost(Family family, double calls) const {
+  const double products = static_cast<double>(groups) * static_cast<double>(batches.count());
   const auto b_floats = static_cast<double>(packed_floats()) * products;
   if (points() == 1) {  // B is read once: memory decides, or L2
-    const double share = b_floats * sizeof(float) < near_bytes(*machine) ? 0.2 : 0.9;
-    return call + kProductMicroseconds / machine->rates.calls * (products - 1) +
-           share *
-               (cost_of(*machine, Family::matmul_row, b_floats) - cost_of(*machine, Family::matmul_row, 0));
+    const bool near = b_floats * sizeof(float) < near_bytes(*machine);
+    return calls_of(*machine, family, calls) + calls_of(*machine, Family::row_again, products - 1) +
+           cost_of(*machine, near ? Family::near_row : Family::far_row, b_floats, 0, 0);
   }
   double work = 0, tiles_run = 0, segments_run = 0;
   const std::int64_t least_rows = panels.count <= 1                                               ? 4
@@ -285,18 +278,18 @@ double Product::microseconds(Family family) const {
   }
   // Lanes are summed at the end of dots, for each of their columns.
   const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
-  const double sums = dots ? 0.0008 * static_cast<double>(panels.columns) : 0;
+  const double sums = dots ? static_cast<double>(panels.columns) : 0;
   const double steps = dots ? 1 : static_cast<double>(panels.count);
   // Stages run point by point where the rows of C do not follow each other, or hold a group only.
   const bool apart =
       groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
-  const double staging =
-      !epilogue.registers_only() && apart ? kStageMicroseconds * static_cast<double>(points()) : 0;
-  const double shared = threads_here() > 1 ? kSharing : 1;
-  const double around =
-      staging + steps * ((kRowMicroseconds + sums) * tiles_run + kSegmentMicroseconds * segments_run);
-  return call + shared * products *
-                    (cost_of(*machine, family, work * columns) - call + around / machine->rates.native);
+  const double times = products * (threads_here() > 1 ? kSharing : 1);
+  return cost_of(*machine, family, times * work * columns, 0, calls) +
+         cost_of(*machine, Family::product_row, times * steps * tiles_run, 0, 0) +
+         cost_of(*machine, Family::product_sum, times * steps * sums * tiles_run, 0, 0) +
+         cost_of(*machine, Family::product_segment, times * steps * segments_run, 0, 0) +
+         cost_of(*machine, Family::product_stages,
+                 !epilogue.registers_only() && apart ? times * static_cast<double>(points()) : 0, 0, 0);
 }
 
 void Product::divide(std::int64_t threads) {
@@ -304,7 +297,7 @@ void Product::divide(std::int64_t threads) {
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
   const double row_us =
-      (cost_of(*machine, Family::native_gemm, multiply_adds()) - cost_of(*machine, Family::native_gemm, 0)) *
+      unit_costs(*machine, Family::native_gemm).work * multiply_adds() *
       static_cast<double>(panels.padded_columns()) /
       static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
       together;  // of one panel

@@ -53,8 +53,8 @@ struct Product {
   double multiply_adds() const;
   /// For sums that lie apart, of one slot.
   std::int64_t apart_bytes() const;
-  /// Estimated, on one thread; without epilogue and packing.
-  double microseconds(Family family = Family::native_gemm) const;
+  /// Estimated, on one thread, with so many calls; without epilogue and packing.
+  Cost cost(Family family = Family::native_gemm, double calls = 1) const;
 
   const Machine* machine;
   TileShape shape;

@@ -88,7 +88,7 @@ Offer offer_of(const NodeView& v, std::string label) {
   Offer o(v, std::move(label), Layout::plain);
   o.cost = cost_of(v.machine(), Family::copy, 0,
                    2.0 * static_cast<double>(whole_bytes(v.element(0)) * element_count(v.out_dims()))) +
-           static_cast<double>(element_count(v.dims(1))) / 500;
+           calls_of(v.machine(), Family::gather_index, static_cast<double>(element_count(v.dims(1))));
   return o;
 }
 
@@ -117,13 +117,13 @@ std::optional<ByteRuns> known_runs(const Slices& s, const Tensor* indices) {
 
 void offer_slices(const NodeView& v, Slices s, Answers& answers) {
   Offer o = offer_of(v, "native_gather");
-  s.all = divided_here(s.total(), o.cost);
+  s.all = divided_here(s.total(), o.cost.us());
   if (v.inputs() > 2) o.consumed = {2};
   if (auto runs = known_runs(s, v.constant(1))) {
     o.consumed.push_back(1);
     o.cost = std::min(o.cost,
                       cost_of(v.machine(), Family::copy, 0, 2.0 * static_cast<double>(s.total() * s.inner)) +
-                          static_cast<double>(runs->count()) / 200);
+                          calls_of(v.machine(), Family::copy_run, static_cast<double>(runs->count())));
     o.make = [runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([runs](const RunArgs& args) {
         runs->run(static_cast<const std::byte*>(args.in[0]), static_cast<std::byte*>(args.out[0]), true);
@@ -192,7 +192,7 @@ void offer_gather_nd(const NodeView& v, const GatherND& op, Answers& answers) {
   }
   t.wide = v.element(1) == ElementType::i64;
   Offer o = offer_of(v, "native_gather_nd");
-  t.all = divided_here(t.count, o.cost);
+  t.all = divided_here(t.count, o.cost.us());
   o.make = [t](MakeContext&) { return executable([t](const RunArgs& args) { run_tuples(t, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -244,7 +244,7 @@ void offer_elements(const NodeView& v, const GatherElements& op, Answers& answer
                   : bytes == 4 ? run_elements<std::uint32_t>
                                : run_elements<std::uint64_t>;
   Offer o = offer_of(v, "native_gather_elements");
-  e.all = divided_here(product(e.rows, 0, e.rows.size()), o.cost);
+  e.all = divided_here(product(e.rows, 0, e.rows.size()), o.cost.us());
   o.make = [e, run](MakeContext&) { return executable([e, run](const RunArgs& args) { run(e, args); }); };
   answers.offers.push_back(std::move(o));
 }

@@ -103,7 +103,7 @@ void offer_cumsum(const NodeView& v, Answers& answers) {
   o.in_place = {{0, 0}};
   o.cost = cost_of(v.machine(), Family::scalar, 2 * static_cast<double>(element_count(x)),
                    2.0 * static_cast<double>(element_count(x) * whole_bytes(v.element(0))));
-  s.all = divided_here(s.outer * ceil_div(s.inner, kColumns), o.cost);
+  s.all = divided_here(s.outer * ceil_div(s.inner, kColumns), o.cost.us());
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }
@@ -130,7 +130,7 @@ void offer_one_hot(const NodeView& v, Answers& answers) {
   if (v.constant(1)) o.consumed = {1};
   o.cost = cost_of(v.machine(), Family::scalar, 4 * static_cast<double>(element_count(x)),
                    static_cast<double>(element_count(y) * bytes));
-  s.all = divided_here(s.outer, o.cost);
+  s.all = divided_here(s.outer, o.cost.us());
   o.make = [s, run](MakeContext&) { return executable([s, run](const RunArgs& args) { run(s, args); }); };
   answers.offers.push_back(std::move(o));
 }

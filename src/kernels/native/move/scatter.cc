@@ -231,7 +231,8 @@ void offer_scattering(const NodeView& v, Answers& answers) {
   const auto moved = static_cast<double>(code.data_bytes + 2 * code.pieces * code.inner * code.bytes);
   if (auto runs = known_runs(code, v.constant(1))) {
     o.consumed.push_back(1);
-    o.cost = cost_of(v.machine(), Family::copy, 0, moved) + static_cast<double>(runs->count()) / 200;
+    o.cost = cost_of(v.machine(), Family::copy, 0, moved) +
+             calls_of(v.machine(), Family::copy_run, static_cast<double>(runs->count()));
     o.make = [code, runs = std::make_shared<const ByteRuns>(std::move(*runs))](MakeContext&) {
       return executable([code, runs](const RunArgs& args) {
         copy_data(code, args);

@@ -45,7 +45,7 @@ CopyJob simplified(CopyJob job) {
 }
 
 Division moves(std::int64_t units, std::int64_t unit_bytes) {
-  static const double byte_us = move_cost(this_machine(), 2) - move_cost(this_machine(), 0);
+  static const double byte_us = 2 * unit_costs(this_machine(), Family::copy).byte;
   return divided_here(units, byte_us * static_cast<double>(units * unit_bytes));
 }
 

@@ -171,7 +171,7 @@ void offer_topk(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(),
                      c.k == 1 && v.element(0) == ElementType::f32 ? Family::vector_light : Family::scalar,
                      work, 4 * count);
-    c.all = divided_here(ceil_div(c.lines(), c.together()), o.cost);
+    c.all = divided_here(ceil_div(c.lines(), c.together()), o.cost.us());
     o.scratch = c.k == 1 ? 0 : static_cast<std::size_t>(c.all.slots * c.size) * sizeof(std::int32_t);
     o.make = [c, run](MakeContext&) { return executable([c, run](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));

@@ -133,13 +133,11 @@ void offer_lrn(const NodeView& v, Answers& answers) {
       o.scratch = static_cast<std::size_t>(c.count) * sizeof(float) * (c.axes.size() > 2 ? 2 : 1);
     const bool root = op.beta == 0.75 || op.beta == 0.5 || op.beta == 1;
     const auto windows = count * static_cast<double>(c.axes.size()) * static_cast<double>(op.size);
-    // oneDNN's is a little faster where vectors are short.
-    o.cost = cost_of(v.machine(), Family::vector_light, windows + 4 * count, 8 * count) *
-                 (v.machine().isa() == Isa::avx512 ? 1 : 3) +
-             (root ? 0 : cost_of(v.machine(), Family::vector_math, 2 * count));
+    o.cost = cost_of(v.machine(), Family::native_lrn, windows + 4 * count, 8 * count);
+    if (!root) o.cost += cost_of(v.machine(), Family::vector_math, 2 * count);
     for (auto& a : c.axes)
       a.all = divided_here(a.outer * (a.inner == 1 ? 1 : a.length * a.pieces()),
-                           o.cost / static_cast<double>(c.axes.size()));
+                           o.cost.us() / static_cast<double>(c.axes.size()));
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -171,8 +171,9 @@ void offer_in(const NodeView& v, Layout layout, Answers& answers) {
   if (code->bias.valid()) o.consumed.push_back(2);
   const auto count = static_cast<double>(element_count(v.dims(0)));
   o.cost = cost_of(v.machine(), Family::vector_light, 3 * count, 12 * count) +
-           0.02 * static_cast<double>(code->outer * code->columns / code->fold);
-  o.scratch = plan_normalize(*code, o.cost);
+           calls_of(v.machine(), Family::normalize_line,
+                    static_cast<double>(code->outer * code->columns / code->fold));
+  o.scratch = plan_normalize(*code, o.cost.us());
   std::string why;
   if (axes_in_1) {  // the operators that may have an epilogue
     code->stages = StageProgram::of_epilogue(v, layout, why);

@@ -113,10 +113,11 @@ void describe(const NodeView& v, Windows& c) {
 }
 
 /// Of outputs line by line: each position of their windows is begun for every line, however short that is.
-double lines_cost(const Windows& c) {
-  constexpr double kBegin = 0.0038, kVector = 0.002;  // microseconds
+Cost lines_cost(const Machine& machine, const Windows& c) {
   const auto vectors = static_cast<double>(ceil_div(c.out[2], pool_loops().lanes));
-  return pooling::work_of(c) / static_cast<double>(c.out[2]) * (kBegin + kVector * vectors);
+  const double starts = pooling::work_of(c) / static_cast<double>(c.out[2]);
+  return calls_of(machine, Family::pool_start, starts) +
+         calls_of(machine, Family::pool_vector, starts * vectors);
 }
 
 Offer offer_of(const NodeView& v, Layout layout, std::string label) {
@@ -144,9 +145,9 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   // Windows of pixels come from the cache; those along a line begin anywhere.
   const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
   if (!slow) o.cost = std::max(o.cost, cost_of(v.machine(), Family::vector_light, work) * effort);
-  if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(*code));
+  if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code));
   const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
-  code->all = divided_here(planes * code->out[0] * code->out[1], o.cost);
+  code->all = divided_here(planes * code->out[0] * code->out[1], o.cost.us());
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
@@ -173,7 +174,7 @@ void offer_planes(const NodeView& v, const Windows& described, Answers& answers)
   Offer o = offer_of(v, Layout::plain, fmt::format("native_maxpool_{}", name_of(v.element(0))));
   o.stages = 0;
   o.cost = cost_of(v.machine(), Family::scalar, pooling::work_of(*code));
-  code->all = divided_here(code->batch * code->channels, o.cost);
+  code->all = divided_here(code->batch * code->channels, o.cost.us());
   o.make = [code, run](MakeContext&) {
     return executable([code, run](const RunArgs& args) { run(*code, args); });
   };

@@ -102,7 +102,7 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.blocks = ceil_div(s.hidden, s.lanes);
   s.padded = s.blocks * s.lanes;
   s.width = s.padded * s.gates;
-  s.product_us = cost_of(v.machine(), Family::native_gemm, 1) - cost_of(v.machine(), Family::native_gemm, 0);
+  s.product_us = unit_costs(v.machine(), Family::native_gemm).work;
   const double total = s.product_us * static_cast<double>(s.batch * s.time * s.directions) *
                        static_cast<double>((s.input + s.hidden) * s.width);
   // Tasks are whole tiles of rows: few, which read the weights less often, but where these are always near

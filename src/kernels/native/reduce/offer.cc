@@ -13,9 +13,6 @@
 namespace lamina {
 namespace {
 
-/// Microseconds for what a line costs beside reading it.
-constexpr double kLineCost = 0.01;
-
 std::optional<ReduceKind> kind_of(const Op& op) {
   if (op.is<ReduceSum>()) return ReduceKind::sum;
   if (op.is<ReduceMean>()) return ReduceKind::mean;
@@ -129,9 +126,10 @@ void offer_reduce(const NodeView& v, Answers& answers) {
     auto w = work_of(runs_of(x, flags, layout));
     if (w.inner.size() > kMostReduceAxes)
       return answers.refuse("native", "{} reduced axes apart from each other", w.inner.size());
-    o.cost = 2 * move_cost(v.machine(), 4.0 * static_cast<double>(element_count(x)));
-    if (w.last.reduced) o.cost += kLineCost * static_cast<double>(w.outer.count());
-    w.all = divided_here(w.outer.count() * w.pieces(), o.cost);
+    o.cost = move_cost(v.machine(), 8.0 * static_cast<double>(element_count(x)), 2);
+    if (w.last.reduced)
+      o.cost += calls_of(v.machine(), Family::reduce_line, static_cast<double>(w.outer.count()));
+    w.all = divided_here(w.outer.count() * w.pieces(), o.cost.us());
     o.make = [kind = *kind, w = std::move(w)](MakeContext&) {
       return executable([kind, w](const RunArgs& args) {
         run(kind, w, static_cast<const float*>(args.in[0]), static_cast<float*>(args.out[0]));

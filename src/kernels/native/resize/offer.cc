@@ -343,7 +343,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
                      name_of(layout));
       continue;
     }
-    double cost = 0;
+    Cost cost;
     for (std::size_t p = 0; p < code.passes.size(); ++p) {
       auto& pass = code.passes[p];
       finish(pass, f32);
@@ -353,13 +353,13 @@ void offer_resize(const NodeView& v, Answers& answers) {
         auto& between = code.between_bytes[p % 2];
         between = std::max(between, round_up(static_cast<std::size_t>(pass.elements_out()) * bytes, 64u));
       }
-      const double us =
+      const auto pass_cost =
           cost_of(v.machine(), Family::vector_light, work_of(pass),
                   static_cast<double>(bytes) *
                       static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
-      pass.rows_made = divided_here(pass.rows_out(), us);
+      pass.rows_made = divided_here(pass.rows_out(), pass_cost.us());
       code.slots = std::max(code.slots, pass.rows_made.slots);
-      cost += us;
+      cost += pass_cost;
     }
     code.blend_bytes = round_up(code.blend_bytes, 64u);
     Offer o(v,

@@ -58,7 +58,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
     o.cost = cost_of(v.machine(), Family::vector_math, static_cast<double>(count),
                      12.0 * static_cast<double>(count));
     const auto pieces = c.inner > 1 ? ceil_div(c.inner, softmax_table().column_count) : 1;
-    c.all = divided_here(c.outer * pieces, o.cost);
+    c.all = divided_here(c.outer * pieces, o.cost.us());
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));
   }

@@ -23,13 +23,12 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
     for (const auto i : program->may_overwrite()) o.in_place.push_back({i, 0});
     program->add_to(o, v.machine());
     const double bytes = static_cast<double>(element_count(dims)) * bits_of(v.out_element()) / 8.0;
-    o.cost += cost_of(v.machine(), Family::vector_light, 0, bytes) -
-              cost_of(v.machine(), Family::vector_light, 0);  // one call
+    o.cost += cost_of(v.machine(), Family::vector_light, 0, bytes, 0);
     if (layout == Layout::channels_last) {
       o.wide_inputs = program->whole_inputs();
       o.wide_outputs = {0};
     }
-    o.make = [program, us = o.cost](MakeContext& context) {
+    o.make = [program, us = o.cost.us()](MakeContext& context) {
       return executable([pass = StagePass(program->made(context), us, context.output_row(), false)](
                             const RunArgs& args) { pass.run(args); });
     };

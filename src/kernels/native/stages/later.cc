@@ -45,9 +45,9 @@ bool has(const std::vector<std::size_t>& list, std::size_t i) {
   return std::find(list.begin(), list.end(), i) != list.end();
 }
 
-double pass_cost(const NodeView& v) {
+Cost pass_cost(const NodeView& v) {
   const double bytes = static_cast<double>(element_count(v.out_dims()) * bits_of(v.out_element())) / 8;
-  return move_cost(v.machine(), 2 * bytes) - move_cost(v.machine(), 0) + far_cost(v.machine(), bytes);
+  return move_cost(v.machine(), 2 * bytes, 0) + far_cost(v.machine(), bytes);
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
@@ -70,9 +70,10 @@ Verdict complete(const NodeView& v, Offer& o) {
   if (o.outputs[0] != Layout::channels_last) o.wide_outputs.clear();
   o.stages = SIZE_MAX;
   o.label += "+stages";
-  const double us = program->cost(v.machine()) + pass_cost(v);
-  o.cost += us;
-  o.make = [program, us, make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
+  const auto cost = program->cost(v.machine()) + pass_cost(v);
+  o.cost += cost;
+  o.make = [program, us = cost.us(),
+            make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
     return std::make_unique<LaterExecutable>(make(context),
                                              StagePass(program, us, context.output_row(), true));
   };

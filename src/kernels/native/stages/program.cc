@@ -155,8 +155,8 @@ std::size_t StageProgram::loops() const { return code_->each.size(); }
 const std::vector<std::size_t>& StageProgram::may_overwrite() const { return code_->overwritable; }
 const std::vector<std::size_t>& StageProgram::whole_inputs() const { return code_->whole; }
 
-double StageProgram::cost(const Machine& machine) const {
-  if (empty()) return 0;
+Cost StageProgram::cost(const Machine& machine) const {
+  if (empty()) return {};
   const double work = code_->cycles / kLightCycles * static_cast<double>(code_->total);
   return cost_of(machine, Family::vector_light, work, code_->bytes_read);
 }

@@ -57,8 +57,8 @@ class StageProgram {
   bool empty() const;
   /// Loops that run per piece.
   std::size_t loops() const;
-  /// Estimated microseconds on one thread for the whole tensor, without moving the base result.
-  double cost(const Machine& machine) const;
+  /// Estimated, on one thread, for the whole tensor, without moving the base result.
+  Cost cost(const Machine& machine) const;
   /// Sets the layouts of the inputs that the program reads, marks those that it does not read as consumed,
   /// and adds its cost. `offer.inputs` is enlarged where needed.
   void add_to(Offer& offer, const Machine& machine) const;

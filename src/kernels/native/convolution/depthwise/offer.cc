@@ -41,7 +41,7 @@ double multiply_adds(const Geometry& g) {
   return static_cast<double>(g.images * g.out_points() * g.outputs) * static_cast<double>(g.taps());
 }
 
-double microseconds(const Machine& machine, const Geometry& g) {
+Cost cost_of(const Machine& machine, const Geometry& g) {
   const double bytes = 4.0 * static_cast<double>(g.images * (g.in_points() + g.out_points()) * g.outputs);
   return cost_of(machine, Family::native_depthwise, multiply_adds(g), bytes);
 }
@@ -52,7 +52,7 @@ constexpr double kTaskMicroseconds = 40;
 /// Cuts the work: bands of lines whose input stays in L2, then vectors of channels.
 void divide(const Machine& machine, Depthwise& d) {
   const auto& g = d.g;
-  const double total = microseconds(machine, g), line_us = total / static_cast<double>(g.images * g.out[1]);
+  const double total = cost_of(machine, g).us(), line_us = total / static_cast<double>(g.images * g.out[1]);
   const std::int64_t line_bytes = 4 * g.in[2] * g.outputs * g.stride[1];
   const auto by_cache = std::max<std::int64_t>(
       4, static_cast<std::int64_t>(machine.l2 / 8 * 3) / std::max<std::int64_t>(1, line_bytes));
@@ -154,7 +154,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   if (v.has(2)) o.consumed.push_back(2);
   o.wide_inputs.push_back(0);
   o.scratch = static_cast<std::size_t>(d.tasks.slots * d.apart_bytes());
-  o.cost += microseconds(v.machine(), d.g);
+  o.cost += cost_of(v.machine(), d.g);
   o.make = [d, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     d.in = context.input(0, d.in);
     d.epilogue.lay(context);

@@ -98,11 +98,11 @@ void run(const Convolved& c, const RunArgs& args) {
 }
 
 /// What moving the tensors costs.
-double bytes_cost(const NodeView& v, Family family) {
+Cost bytes_cost(const NodeView& v, Family family) {
   if (element_count(v.out_dims()) == static_cast<std::size_t>(v.out_dims()[1]))
-    return 0;  // counted by the product
+    return {};  // counted by the product
   const auto floats = element_count(v.dims(0)) + element_count(v.dims(1)) + element_count(v.out_dims());
-  return cost_of(v.machine(), family, 0, 4.0 * static_cast<double>(floats)) - cost_of(v.machine(), family, 0);
+  return cost_of(v.machine(), family, 0, 4.0 * static_cast<double>(floats), 0);
 }
 
 std::string_view kind_of(const Geometry& g) {
@@ -151,8 +151,8 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     o.consumed.push_back(1);
     if (v.has(2)) o.consumed.push_back(2);
     if (g.transposed && v.has(3)) o.consumed.push_back(3);
-    o.cost += product.microseconds(g.pointwise() ? Family::native_gemm : Family::native_direct) +
-              bytes_cost(v, g.pointwise() ? Family::native_gemm : Family::native_direct);
+    const auto family = g.pointwise() ? Family::native_gemm : Family::native_direct;
+    o.cost += product.cost(family) + bytes_cost(v, family);
     // Sums apart have room for this division of the work, and slices may be divided otherwise.
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
     o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());

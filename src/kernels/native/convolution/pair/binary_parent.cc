@@ -33,7 +33,7 @@ class BinaryParent final : public Parent {
 
   void divide(const Pair&) override {}
 
-  double microseconds(const Pair& c, double share) const override {
+  Cost cost(const Pair& c, double share) const override {
     const auto& g = bits_.g;
     const double points = static_cast<double>(g.images * g.out_points()),
                  in = static_cast<double>(in_.bytes(g.images * g.in_points() * g.inputs)),

@@ -31,10 +31,6 @@ std::int64_t step_bytes(const Pair& c) { return static_cast<std::int64_t>(c.mach
 constexpr std::int64_t kGoodLines = 3, kBestLines = 6;
 /// Of each thread: then it does not matter much when some have one more.
 constexpr std::int64_t kManyTasks = 4;
-/// Of a step of a task besides its work.
-constexpr double kStepMicroseconds = 0.3;
-/// Of a piece of stages besides its work.
-constexpr double kStageMicroseconds = 0.035;
 
 double out_bytes(const Pair& c) {
   return static_cast<double>(c.second.images * c.second.out_points() * c.second.outputs) * 4;
@@ -129,21 +125,20 @@ double multiply_adds(const Geometry& g) {
 
 /// Tensors larger than these bytes lie in farther memory. Blocks of channels write their parts of each point
 /// there one after the other, and read x anew.
-double apart_cost(const Machine& machine, double in, double out, std::int64_t blocks) {
-  return blocks == 1 ? 0 : 2 * far_cost(machine, out + in * static_cast<double>(blocks - 1));
+Cost apart_cost(const Machine& machine, double in, double out, std::int64_t blocks) {
+  return blocks == 1 ? Cost() : far_cost(machine, out + in * static_cast<double>(blocks - 1)) * 2;
 }
 
 /// What other kernels take for far memory besides their costs, which are for tensors nearby: here x is
 /// fetched ahead, and a large output is not read before it is written.
-double far_gain(const Pair& c) {
-  constexpr double kFetchRate = 20000, kStreamRate = 25000;
+Cost far_gain(const Pair& c) {
   const bool stream = c.stream && c.kernels->lanes == 16;
-  return (c.parent->fetched_bytes() / kFetchRate + (stream ? out_bytes(c) / kStreamRate : 0)) /
-         c.machine->rates.memory;
+  return cost_of(*c.machine, Family::fetched, 0, c.parent->fetched_bytes(), 0) +
+         cost_of(*c.machine, Family::streamed, 0, stream ? out_bytes(c) : 0, 0);
 }
 
 /// On one thread, without the last epilogue.
-double microseconds_of(const Pair& c) {
+Cost cost_of(const Pair& c) {
   const auto images = static_cast<double>(c.first.images);
   const double between = static_cast<double>(c.first.out_points() * c.first.outputs) * images * 4,
                out = out_bytes(c);
@@ -154,14 +149,14 @@ double microseconds_of(const Pair& c) {
   const double turns = static_cast<double>(c.tasks()) * lines / static_cast<double>(c.bands) /
                        std::max(1.0, static_cast<double>(c.capacity) - more);
   const double moved = turns * more * static_cast<double>(c.width * c.row) * 4;
-  double us =
-      c.parent->microseconds(c, 1 + twice) + apart_cost(*c.machine, c.parent->read_bytes(), out, c.blocks);
-  us += cost_of(*c.machine, Family::native_depthwise, multiply_adds(c.second), between + out);
-  us += move_cost(*c.machine, 2 * moved) + kStepMicroseconds * steps / c.machine->rates.calls;
-  if (c.between.stages) us += c.between.stages->cost(*c.machine);
+  Cost cost = c.parent->cost(c, 1 + twice) + apart_cost(*c.machine, c.parent->read_bytes(), out, c.blocks);
+  cost += cost_of(*c.machine, Family::native_depthwise, multiply_adds(c.second), between + out);
+  cost += move_cost(*c.machine, 2 * moved) + calls_of(*c.machine, Family::pair_step, steps);
+  if (c.between.stages) cost += c.between.stages->cost(*c.machine);
   if (c.between.stages && c.blocks > 1)  // point by point
-    us += kStageMicroseconds * static_cast<double>(c.blocks * c.first.out_points()) * images;
-  return us - std::min(far_gain(c), us / 4);
+    cost += cost_of(*c.machine, Family::product_stages,
+                    static_cast<double>(c.blocks * c.first.out_points()) * images, 0, 0);
+  return cost - std::min(far_gain(c), cost * 0.25);
 }
 
 Verdict takes(const NodeView& v, const NodeView& first, const NodeView& second, const Graph& parts) {
@@ -196,7 +191,7 @@ Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
   o.consumed.push_back(1);
   if (v.has(2)) o.consumed.push_back(2);
   if (layout == Layout::channels_last) o.wide_inputs.push_back(0);
-  o.cost += microseconds_of(code);
+  o.cost += cost_of(code);
   o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
   o.make = [code = std::move(code),
             w = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
@@ -257,7 +252,7 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
     c.stream = out_bytes(c) > stream_bytes(c);
     cut_columns(c, 1);
     parent->divide(c);  // one line at a time: what tells how to divide
-    divide(c, microseconds_of(c));
+    divide(c, cost_of(c).us());
     parent->divide(c);
     const auto buffer = c.buffer_bytes();
     if (buffer > most_buffer_bytes(c)) {

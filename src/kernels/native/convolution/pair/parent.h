@@ -38,7 +38,7 @@ class Parent {
   /// Says how the work is divided; again whenever that changes.
   virtual void divide(const Pair& code) = 0;
   /// On one thread: x is read once, and all lines are made `share` times.
-  virtual double microseconds(const Pair& code, double share) const = 0;
+  virtual Cost cost(const Pair& code, double share) const = 0;
   /// What each block of channels reads anew.
   virtual double read_bytes() const = 0;
   /// Of x, fetched ahead from far memory.

@@ -106,16 +106,16 @@ class ProductParent final : public Parent {
     for (const auto& columns : c.columns) parts_.push_back(parts_of(c, s, columns));
   }
 
-  double microseconds(const Pair& c, double share) const override {
-    double lines = 0;
+  Cost cost(const Pair& c, double share) const override {
+    Cost lines;
     for (const auto& parts : parts_)
       for (const auto& part : parts) {
         const bool several = part.products.size() > 1;
-        const auto us = part.products.back().microseconds(family_) - cost_of(machine_, family_, 0);
-        lines += us * static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1);
+        lines += part.products.back().cost(family_, 0) *
+                 (static_cast<double>(part.count) / static_cast<double>(several ? c.together() : 1));
       }
     const double own = threads_here() > 1 ? kOwnLines : 1;
-    return share * kByLines * own * lines * static_cast<double>(c.first.images) +
+    return lines * (share * kByLines * own * static_cast<double>(c.first.images)) +
            cost_of(machine_, family_, 0, in_bytes_);
   }
   double read_bytes() const override { return in_bytes_; }
