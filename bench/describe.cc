@@ -214,18 +214,13 @@ std::vector<std::string> problems_of_model(const std::string& file) {
   return lines;
 }
 
-double work_of(const Graph& graph, NodeId id) {
+double flops_of(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
-  if (const auto work = lamina::work_of(graph, node); work.multiply_adds > 0) return work.multiply_adds;
+  if (const auto work = work_of(graph, node); work.multiply_adds > 0) return 2 * work.multiply_adds;
   const auto* body = epilogue(node);
   const auto operators = static_cast<double>(body ? std::max<std::size_t>(1, body->node_count()) : 1);
   return operators * std::max(elements(graph, node.outputs[0]),
                               node.inputs.empty() ? 0 : elements(graph, node.inputs[0]));
-}
-
-double flops_of(const Graph& graph, NodeId id) {
-  const bool multiplies = lamina::work_of(graph, graph.node(id)).multiply_adds > 0;
-  return work_of(graph, id) * (multiplies ? 2 : 1);
 }
 
 double bytes_of(const Graph& graph, NodeId id) {

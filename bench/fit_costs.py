@@ -2,202 +2,159 @@
 """Fits the constants of the cost table (src/kernels/cost.cc) to measurements of kernel_bench.
 
     bench/fit_costs.py                 measures all problems on each instruction set, fits, prints the table
-    bench/fit_costs.py --keep DIR      keeps what was measured in DIR/ISA.json; later it is read from there
+    bench/fit_costs.py --keep DIR      keeps the times in DIR/ISA.json; later they are read from there
+    bench/fit_costs.py --residuals FILE   writes each offer's time beside both estimates, worst first
 
-Per family of kernels: microseconds = call + work / rate + bytes / bandwidth, all at least 0, by least squares
-of relative errors; what a family's kernels do not count (see FAMILIES) stays out. The call is that of the
-widest instruction set. Tensors lie in caches while they are measured, as most do in a network. Compare with
-the table that is there and take over by hand what is plausible: few problems make a poor fit.
+What offers count is what their estimates are made of: microseconds = the sum over families of calls * call +
+work / rate + bytes / bandwidth. All constants of an instruction set are fitted at once, each set on its own:
+none below 0, by least squares of relative errors, in which large ones count less. What problems do not tell
+stays as it is. The table is printed for a machine whose rates are 1; this one's are known
+(base/machine_rates.cc). Tensors lie in caches while they are measured, as most do in a network. Compare with
+the table that is there and take over by hand what is plausible: few problems make a poor fit. Needs numpy
+(.deps/py/bin/python3 has it).
 """
 
 import argparse
-import itertools
-import math
-import re
+import json
+import pathlib
 import statistics
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from measured import ISAS, Row, add_arguments, measured
+import numpy as np
+from measured import ISAS, Measured, Row, add_arguments, measured
+
+PULL = 0.03  # of what a constant is now, against that of a row that it alone explains
+LARGE = 0.25  # relative errors above it count less
+ROUNDS = 20
 
 
-@dataclass
-class Family:
-    """Which rows belong to it, and what its cost counts."""
-
-    takes: Callable[[Row], bool]
-    work: bool = True
-    bytes: bool = True
-
-
-def kernels(op: str, label: str, more: Callable[[Row], bool] = lambda row: True) -> Callable[[Row], bool]:
-    return lambda r: bool(re.fullmatch(op, r.op) and re.search(label, r.label) and more(r))
-
-
-CONV, DECONV = "Convolution", "ConvolutionBackpropData"
-LIGHT, MATH = (
-    "Add|Subtract|Multiply|Maximum|Minimum|Relu|Clamp",
-    "Sigmoid|Tanh|Exp|Erf|Gelu|Swish|Power|Softmax",
-)
-
-# In the order of the enumeration in src/kernels/cost.h.
-FAMILIES = {
-    "brgemm_conv": Family(kernels(CONV, r"^brgconv_(?!1x1)")),
-    "brgemm_1x1": Family(kernels(CONV, r"^(brgconv|jit)_1x1")),
-    "jit_conv": Family(kernels(CONV, r"^jit_(?!1x1|dw|uni_dw)")),
-    "jit_depthwise": Family(kernels(CONV, r"^(brdgmm_dw|jit_dw|jit_uni_dw)")),
-    "gemm_conv": Family(kernels(CONV, r"gemm_jit", lambda r: not r.grouped)),
-    "brgemm_deconv": Family(kernels(DECONV, r"^(brg|jit|conv_any\+(jit|brg))")),
-    "brgemm_matmul": Family(kernels("MatMul", r"^(brg|gemm)", lambda r: r.rows > 1), bytes=False),
-    "matmul_row": Family(kernels("MatMul", r"", lambda r: r.rows == 1), bytes=False),
-    "native_gemm": Family(
-        kernels(f"MatMul|{CONV}", r"^native_(gemm|1x1)", lambda r: r.op == CONV or r.rows > 1)
-    ),
-    "native_depthwise": Family(kernels(CONV, r"^native_(dw|depthwise)")),
-    "native_direct": Family(kernels(f"{CONV}|{DECONV}", r"^native_(?!gemm|1x1|dw|depthwise)")),
-    "native_binary": Family(kernels("BinaryConvolution", r"^native_binary_(?!depthwise)")),
-    "vector_light": Family(kernels(LIGHT, r"^native_elementwise")),
-    "vector_math": Family(kernels(MATH, r"^native_(elementwise|softmax)")),
-    "onednn_pass": Family(kernels(f"{LIGHT}|Sigmoid|Tanh|.*Pool|Reduce.*", r"^(jit|brg|simple)"), work=False),
-    "copy": Family(kernels("Concat|Split|Pad", r"^native_copy"), work=False),
-    "transpose": Family(kernels("Transpose", r"^native_(copy|transpose)"), work=False),
-    "scalar": Family(kernels(".*", r"^native_.*scalar")),
-    "reference": Family(kernels(".*", r"^reference")),
-}
-
-
-def solve(matrix: list[list[float]], right: list[float]) -> list[float] | None:
-    """Gauss with pivots; nothing for a singular matrix."""
-    n = len(right)
-    rows = [[*matrix[i], right[i]] for i in range(n)]
-    for i in range(n):
-        pivot = max(range(i, n), key=lambda k: abs(rows[k][i]))
-        if abs(rows[pivot][i]) < 1e-12:
-            return None
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        for k in range(n):
-            if k != i:
-                factor = rows[k][i] / rows[i][i]
-                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [rows[i][n] / rows[i][i] for i in range(n)]
-
-
-def least_squares(columns: list[list[float]], right: list[float]) -> list[float]:
-    """x >= 0 with the least |columns * x - right|^2: tries every set of columns that may be positive."""
-    best, best_error = [0.0] * len(columns), sum(r * r for r in right)
-    scale = [max(map(abs, c), default=0) or 1 for c in columns]
-    scaled = [[v / s for v in c] for c, s in zip(columns, scale, strict=True)]
-    for count in range(1, len(columns) + 1):
-        for chosen in itertools.combinations(range(len(columns)), count):
-            part = [scaled[i] for i in chosen]
-            normal = [[sum(a * b for a, b in zip(p, q, strict=True)) for q in part] for p in part]
-            x = solve(normal, [sum(a * b for a, b in zip(p, right, strict=True)) for p in part])
-            if x is None or min(x) < 0:
-                continue
-            got = [sum(w * p[k] for w, p in zip(x, part, strict=True)) for k in range(len(right))]
-            error = sum((g - r) ** 2 for g, r in zip(got, right, strict=True))
-            if error < best_error:
-                best, best_error = [0.0] * len(columns), error
-                for i, w in zip(chosen, x, strict=True):
-                    best[i] = w / scale[i]
-    return best
+def least_squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x >= 0 with the least |a x - b|^2: by turns the most promising variable becomes free, and those that
+    would be negative are 0 again (Lawson and Hanson)."""
+    x, free = np.zeros(a.shape[1]), np.zeros(a.shape[1], bool)
+    while True:
+        slope = np.where(free, -np.inf, a.T @ (b - a @ x))
+        if slope.max(initial=-np.inf) < 1e-9:
+            return x
+        free[slope.argmax()] = True
+        while True:
+            best = np.zeros_like(x)
+            best[free] = np.linalg.lstsq(a[:, free], b, rcond=None)[0]
+            below = free & (best <= 0)
+            if not below.any():
+                break
+            x += min(x[below] / (x[below] - best[below])) * (best - x)
+            free &= x > 1e-12
+            x[~free] = 0
+        x = best
 
 
 @dataclass
 class Fit:
-    """Constants of one family on one instruction set."""
+    """One instruction set."""
 
-    call: float
-    rate: float  # infinite: no influence was seen
-    bandwidth: float
-    problems: int
-    error: float  # median factor between fit and measurement
-    error_now: float  # the same of the costs that the offers said
+    units: dict[str, list[float]]  # of each family that is counted: microseconds of a call, work and a byte
+    rows: list[tuple[Row, float]]  # with what they take by these
 
 
-def fit(family: Family, rows: list[Row], call: float | None) -> Fit | None:
-    """Relative errors count: every equation is divided by its time. A given call stays as it is."""
-    counted = 1 + family.work + family.bytes
-    if len(rows) < counted + 1:
-        return None
-    columns = [[1 / r.microseconds for r in rows]] if call is None else []
-    if family.work:
-        columns.append([r.work / r.microseconds for r in rows])
-    if family.bytes:
-        columns.append([r.bytes / r.microseconds for r in rows])
-    right = [1.0 if call is None else 1 - min(call / r.microseconds, 1) for r in rows]
-    x = least_squares(columns, right)
-    own_call = x.pop(0) if call is None else call
-    work = x.pop(0) if family.work else 0.0
-    memory = x.pop(0) if family.bytes else 0.0
+def fit(m: Measured) -> Fit:
+    columns = sorted(
+        {(name, unit) for r in m.rows for name, part in r.parts.items() for unit in range(3) if part[unit]}
+    )
+    counts = np.array([[r.parts.get(name, (0, 0, 0))[unit] for name, unit in columns] for r in m.rows])
+    times = np.array([r.microseconds for r in m.rows])
+    now = np.array([m.table[name]["us"][unit] for name, unit in columns])
+    relative = counts / times[:, None]
+    scale = np.linalg.norm(relative, axis=0)
+    weights = np.ones(len(times))
+    for _ in range(ROUNDS):
+        a = np.vstack([relative / scale * weights[:, None], PULL * np.eye(len(columns))])
+        x = least_squares(a, np.concatenate([weights, PULL * now * scale])) / scale
+        error = np.abs(relative @ x - 1)
+        weights = np.sqrt(LARGE / np.maximum(error, LARGE))
+    units = {name: list(m.table[name]["us"]) for name, _ in columns}
+    for (name, unit), value in zip(columns, x, strict=True):
+        units[name][unit] = float(value)
+    return Fit(units, list(zip(m.rows, map(float, counts @ x), strict=True)))
 
-    def factor(estimate: float, time: float) -> float:
-        return max(estimate / time, time / estimate) if estimate > 0 else math.inf
 
-    fitted = [factor(own_call + work * r.work + memory * r.bytes, r.microseconds) for r in rows]
-    said = [factor(r.cost, r.microseconds) for r in rows]
-    return Fit(
-        own_call,
-        1 / work if work else math.inf,
-        1 / memory if memory else math.inf,
-        len(rows),
-        statistics.median(fitted),
-        statistics.median(said),
+def chief(row: Row, units: dict[str, list[float]]) -> str:
+    """The family that takes most of it."""
+    return max(
+        row.parts, key=lambda name: sum(c * u for c, u in zip(row.parts[name], units[name], strict=True))
     )
 
 
 def digits(value: float) -> str:
-    """Two digits that matter."""
-    if not math.isfinite(value):
-        return "-"
-    rounded = float(f"{value:.2g}")
-    return f"{rounded:.0f}" if rounded >= 10 else f"{rounded:g}"
+    """Three digits that matter."""
+    return f"{float(f'{value:.3g}'):.10g}"
 
 
-def print_table(fits: dict[str, dict[str, Fit | None]]) -> None:
-    print(
-        "// call, then work and bytes per microsecond for "
-        + ", ".join(ISAS)
-        + "; - : not seen in these problems"
-    )
-    for name, by_isa in fits.items():
-        calls = [f.call for isa in reversed(ISAS) if (f := by_isa.get(isa))]
-        cells = [
-            f"{{{digits(f.rate)}, {digits(f.bandwidth)}}}" if (f := by_isa.get(isa)) else "{-, -}"
-            for isa in ISAS
-        ]
-        print(f"    {{{f'{calls[0]:.2g}' if calls else '-'}, {', '.join(cells)}}},  // {name}")
-    print(
-        "\nmedian factor between estimate and measurement: fitted (as the table says now), number of offers"
-    )
-    for name, by_isa in fits.items():
-        cells = [
-            f"{isa} {f.error:.2f} ({f.error_now:.2f}) {f.problems}" for isa in ISAS if (f := by_isa.get(isa))
-        ]
-        print(f"  {name:<18}" + ("   ".join(cells) or "no offers"))
+def constants(name: str, m: Measured, f: Fit | None) -> str:
+    """A call in microseconds, work and bytes per microsecond, as cost.cc has them."""
+    base, here = m.table[name]["base_us"], m.table[name]["us"]
+    new = f.units.get(name, here) if f else here
+    us = [n * b / h if h > 0 else n for n, b, h in zip(new, base, here, strict=True)]
+    return f"{{{digits(us[0])}, {', '.join(digits(1 / u) if u > 1e-9 else '0' for u in us[1:])}}}"
+
+
+def factor(estimate: float, time: float) -> float:
+    return max(estimate / time, time / estimate) if estimate > 0 else float("inf")
+
+
+def print_table(measurements: dict[str, Measured], fits: dict[str, Fit]) -> None:
+    print(f"// call, then work and bytes per microsecond; for {', '.join(fits)}")
+    for name in next(iter(measurements.values())).table:
+        cells = [constants(name, m, fits[isa]) for isa, m in measurements.items()]
+        unseen = "" if any(name in f.units for f in fits.values()) else "  // not seen"
+        print(f'    "{name}", {", ".join(cells)},{unseen}')
+    print("\nmedian factor between estimate and time: fitted (as estimated now), offers that it decides")
+    for name in next(iter(measurements.values())).table:
+        cells = []
+        for isa, f in fits.items():
+            mine = [(r, us) for r, us in f.rows if chief(r, f.units) == name]
+            if mine:
+                fitted = statistics.median(factor(us, r.microseconds) for r, us in mine)
+                said = statistics.median(factor(r.cost, r.microseconds) for r, _ in mine)
+                cells.append(f"{isa} {fitted:.2f} ({said:.2f}) {len(mine)}")
+        print(f"  {name:<20}" + ("   ".join(cells) or "no offers"))
+
+
+def residuals(fits: dict[str, Fit]) -> list[dict]:
+    """Worst first."""
+    found = [
+        {
+            "isa": isa,
+            "problem": r.problem,
+            "label": r.label,
+            "layout": r.layout,
+            "microseconds": r.microseconds,
+            "estimated": r.cost,
+            "fitted": us,
+            "ratio": us / r.microseconds,
+            "family": chief(r, f.units),
+        }
+        for isa, f in fits.items()
+        for r, us in f.rows
+    ]
+    return sorted(found, key=lambda row: -factor(row["fitted"], row["microseconds"]))
 
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(p)
     p.add_argument("--isa", nargs="+", choices=ISAS, default=list(ISAS), help="instruction sets (all)")
+    p.add_argument("--residuals", type=pathlib.Path, help="a JSON file for what is left between fit and time")
     options = p.parse_args()
     if not options.bench.exists():
         print(f"fit_costs.py: {options.bench} is not there: `make bench` makes it", file=sys.stderr)
         return 1
-    rows = {isa: measured(options, isa) for isa in options.isa}
-    fits: dict[str, dict[str, Fit | None]] = {}
-    for name, family in FAMILIES.items():
-        call: float | None = None
-        fits[name] = {}
-        for isa in (
-            i for i in reversed(ISAS) if i in rows
-        ):  # the widest one first: it says what a call costs
-            found = fit(family, [r for r in rows[isa] if family.takes(r)], call)
-            call = found.call if found and call is None else call
-            fits[name][isa] = found
-    print_table(fits)
+    measurements = {isa: measured(options, isa) for isa in options.isa}
+    fits = {isa: fit(m) for isa, m in measurements.items()}
+    print_table(measurements, fits)
+    if options.residuals:
+        options.residuals.write_text(json.dumps(residuals(fits), indent=1) + "\n")
     return 0
 
 

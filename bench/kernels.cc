@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,6 +24,7 @@ struct Options {
   std::vector<std::string> problems, files;
   std::string kernel, max_isa = "native", json, model;
   int threads = 1, repetitions = 5;
+  bool no_run = false;
   double seconds = 0.1;
 };
 
@@ -73,7 +75,8 @@ class Bound {
 /// What is known of one benchmark besides its time.
 struct Row {
   std::string problem, op, label, layout;
-  double work = 0, flops = 0, bytes = 0, cost = 0;
+  double flops = 0, bytes = 0;
+  Cost cost;
   std::vector<double> microseconds;
 };
 
@@ -125,26 +128,45 @@ void print(const std::vector<Row>& rows) {
       const auto time = median(r->microseconds);
       if (time == 0) continue;
       fmt::print("  {:<36} {:<24} {:>10.2f} us {:>8.1f} GFLOP/s {:>7.1f} GB/s   estimated {:.2f} us\n",
-                 r->label, r->layout, time, 1e-3 * r->flops / time, 1e-3 * r->bytes / time, r->cost);
+                 r->label, r->layout, time, 1e-3 * r->flops / time, 1e-3 * r->bytes / time, r->cost.us());
     }
   }
+}
+
+/// What a call, a unit of work and a byte of each family take: here, and where all rates are 1.
+nlohmann::json cost_table() {
+  auto base = this_machine();
+  base.rates = {};
+  const auto list = [](const UnitCosts& c) { return std::array{c.call, c.work, c.byte}; };
+  auto j = nlohmann::json::array();
+  for (std::size_t i = 0; i < kFamilies; ++i) {
+    const auto family = static_cast<Family>(i);
+    j.push_back({{"family", name_of(family)},
+                 {"us", list(unit_costs(this_machine(), family))},
+                 {"base_us", list(unit_costs(base, family))}});
+  }
+  return j;
 }
 
 void write_json(const std::string& file, const Options& o, const std::vector<Row>& rows) {
   nlohmann::json j{{"processor", processor_name()},
                    {"isa", name_of(effective_isa())},
                    {"threads", o.threads},
+                   {"table", cost_table()},
                    {"rows", nlohmann::json::array()}};
-  for (const auto& r : rows)
-    if (!r.microseconds.empty())
-      j["rows"].push_back({{"problem", r.problem},
-                           {"op", r.op},
-                           {"label", r.label},
-                           {"layout", r.layout},
-                           {"work", r.work},
-                           {"bytes", r.bytes},
-                           {"cost", r.cost},
-                           {"microseconds", median(r.microseconds)}});
+  for (const auto& r : rows) {
+    if (r.microseconds.empty() && !o.no_run) continue;
+    auto parts = nlohmann::json::object();
+    for (const auto& p : r.cost.parts())
+      parts[std::string(name_of(p.family))] = std::array{p.calls, p.work, p.bytes};
+    j["rows"].push_back({{"problem", r.problem},
+                         {"op", r.op},
+                         {"label", r.label},
+                         {"layout", r.layout},
+                         {"cost", r.cost.us()},
+                         {"parts", std::move(parts)},
+                         {"microseconds", median(r.microseconds)}});
+  }
   std::ofstream out(file);
   out << j.dump(1) << "\n";
   if (!out) fail(ErrorCode::bad_file, "{}: cannot be written", file);
@@ -178,10 +200,9 @@ void register_all(const Options& o, const std::vector<std::string>& lines, std::
                         graph.node(id).op.name(),
                         offer.label,
                         layout,
-                        work_of(graph, id),
                         flops_of(graph, id),
                         bytes_of(graph, id),
-                        offer.cost.us(),
+                        offer.cost,
                         {}});
         benchmark::RegisterBenchmark(std::to_string(rows.size() - 1).c_str(), measure, std::cref(graph), id,
                                      k, std::ref(arena))
@@ -207,6 +228,10 @@ int run(const Options& o) {
   register_all(o, lines, rows, graphs, arena);
   if (rows.empty()) fail(ErrorCode::bad_option, "no kernel offers for the problems");
 
+  if (o.no_run) {
+    write_json(o.json, o, rows);
+    return 0;
+  }
   char name[] = "kernel_bench", interleaved[] = "--benchmark_enable_random_interleaving=true";
   char* arguments[] = {name, interleaved, nullptr};
   int count = 2;
@@ -235,7 +260,8 @@ int main(int argc, char** argv) {
   app.add_option("--max-isa", o.max_isa, "native, sse41, avx2 or avx512");
   app.add_option("--seconds", o.seconds, "length of one measurement (0.1)");
   app.add_option("--repetitions", o.repetitions, "measurements of each offer, in random order (5)");
-  app.add_option("--json", o.json, "writes what was measured");
+  auto* json = app.add_option("--json", o.json, "writes what was measured");
+  app.add_flag("--no-run", o.no_run, "writes what is estimated only")->needs(json);
   app.add_option("--problems-of", o.model, "prints the problems of a model instead");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -86,31 +86,33 @@ void print_totals(const Common& c, const Findings& all) {
         all.profile.whole(), steps, kernels, moving, moves, all.profile.whole() - kernels - moves);
 }
 
-/// "brgemm_conv 17.3 (5.78e+07 work, 1e+06 bytes), transpose 3.1 (1.6e+06 bytes)", dearest first.
-std::string made_of(const Cost& cost) {
+/// "brgemm_conv 17.3, transpose 3.1", dearest first; `counts`: "brgemm_conv 17.3 (5.78e+07 work, 1e+06
+/// bytes)".
+std::string made_of(const Cost& cost, bool counts) {
   auto parts = cost.parts();
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.us > b.us; });
-  std::string text;
+  std::vector<std::string> text;
   for (const auto& p : parts) {
+    text.push_back(fmt::format("{} {:.3g}", name_of(p.family), p.us));
+    if (!counts) continue;
     std::vector<std::string> what;
     if (p.work != 0) what.push_back(fmt::format("{:.3g} work", p.work));
     if (p.bytes != 0) what.push_back(fmt::format("{:.3g} bytes", p.bytes));
     if (what.empty()) what.push_back(fmt::format("{:.3g} calls", p.calls));
-    text += fmt::format("{}{} {:.3g} ({})", text.empty() ? "" : ", ", name_of(p.family), p.us,
-                        fmt::join(what, ", "));
+    text.back() += fmt::format(" ({})", fmt::join(what, ", "));
   }
-  return text;
+  return fmt::format("{}", fmt::join(text, ", "));
 }
 
 void print_choice(const Common& c, const Choice& choice) {
   const double us = choice.cost.us();
   c.say("    estimated   {:.3g} us with reorders", us);
-  if (us > 0) c.say("    made of     {}", made_of(choice.cost));
+  if (us > 0) c.say("    made of     {}", made_of(choice.cost, true));
   if (!choice.wish.empty()) c.say("    wanted      {}", choice.wish);
   for (const auto& lost : choice.lost)
     c.say("    lost        {}: {:.3g} us{}{}{}", lost.label, lost.cost.us(),
           us > 0 ? fmt::format(" ({:.2f} times)", lost.cost.us() / us) : "",
-          lost.cost.parts().empty() ? "" : ": ", made_of(lost.cost));
+          lost.cost.parts().empty() ? "" : ": ", made_of(lost.cost, false));
   for (const auto& r : choice.refusals) c.say("    refused     {}: {}", r.kernel, r.reason);
 }
 

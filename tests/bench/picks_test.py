@@ -19,7 +19,7 @@ loader.exec_module(picks)
 
 
 def row(problem: str, label: str, cost: float, microseconds: float, layout: str = "plain") -> picks.Row:
-    return picks.Row(problem, "MatMul", label, layout, 1, 1, cost, microseconds)
+    return picks.Row(problem, "MatMul", label, layout, cost, {}, microseconds)
 
 
 class Picks(unittest.TestCase):

@@ -143,9 +143,16 @@ class Explain(Base):
 
     def test_one_layer(self) -> None:
         text = lamina("explain", SMALL, "--node", "ReLU32", "--seconds", "0.01").stdout
-        for part in ("ReLU32  Relu", "in Convolution28", "kernel ", "time ", "estimated ", "lost ", "input 0 ", "output 0 ", "rules, in order:"):
+        for part in ("ReLU32  Relu", "in Convolution28", "kernel ", "time ", "estimated ", "made of ", "lost ", "input 0 ", "output 0 ", "rules, in order:"):
             self.assertIn(part, text)
-        self.assertEqual(len(self.document("explain", SMALL, "--node", "ReLU32", "--no-run")["layers"]), 1)
+        layers = self.document("explain", SMALL, "--node", "ReLU32", "--no-run")["layers"]
+        self.assertEqual(len(layers), 1)
+        node = next(node for node in layers[0]["nodes"] if "parts" in node)
+        for parts, us in ((node["parts"], node["estimate_us"]), *((lost["parts"], lost["us"]) for lost in node["lost"])):
+            self.assertTrue(parts)
+            self.assertAlmostEqual(sum(part["us"] for part in parts), us)
+            self.assertEqual(set(parts[0]), {"family", "calls", "work", "bytes", "us"})
+        self.assertIn(f"{node['parts'][0]['family']} ", text)
         self.refused(1, "explain", SMALL, "--node", "ReLU23", says=('"ReLU23"', '"ReLU32"'))
 
     def test_plan(self) -> None:
