@@ -47,10 +47,11 @@ RULES: tuple[RulePage, ...] = (
     RulePage(
         "fuse-conv-simple",
         "Activations, scales, shifts, PReLU and FakeQuantize join the epilogue of the convolution (of any"
-        " kind) before them, any number in any order.",
+        " kind) before them, any number in any order; last of them a conversion, a Quantize to 8 bits or a"
+        " comparison, whose results have another element type.",
         "Something else reads the convolution's result, or it is an output of the model; an operand is no"
-        " constant, or is neither one value nor one per channel, or would make the result larger; the element"
-        " type changes.",
+        " constant, or is neither one value nor one per channel, or would make the result larger; element-wise"
+        " operators compute with what has changed its type: then they are one pass.",
         SIMPLE,
     ),
     RulePage(

@@ -9,8 +9,10 @@ namespace lamina {
 
 bool NodeView::all(ElementType type) const {
   const auto fits = [&](ValueId v) { return !v.valid() || graph_.type(v).element == type; };
-  return std::all_of(node_.inputs.begin(), node_.inputs.end(), fits) &&
-         std::all_of(node_.outputs.begin(), node_.outputs.end(), fits);
+  const auto own = static_cast<std::ptrdiff_t>(std::min(base_inputs(node_), node_.inputs.size()));
+  if (!std::all_of(node_.inputs.begin(), node_.inputs.begin() + own, fits)) return false;
+  if (const Graph* body = epilogue(node_)) return body->type(body->inputs()[0]).element == type;
+  return std::all_of(node_.outputs.begin(), node_.outputs.end(), fits);
 }
 
 namespace {

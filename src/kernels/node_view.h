@@ -32,7 +32,8 @@ class NodeView {
   std::size_t outputs() const { return node_.outputs.size(); }
   ElementType out_element(std::size_t i = 0) const { return graph_.type(node_.outputs[i]).element; }
   Dims out_dims(std::size_t i = 0) const { return graph_.type(node_.outputs[i]).shape.sizes(); }
-  /// Every input and output is of this type (absent inputs aside).
+  /// Inputs of the operator itself and its results, before any epilogue, are of this type (absent inputs
+  /// aside).
   bool all(ElementType type) const;
 
  private:

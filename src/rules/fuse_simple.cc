@@ -1,5 +1,5 @@
-/// Activations, scales, shifts and quantise steps join the epilogue of the convolution, matrix product or
-/// pooling before them.
+/// Activations, scales, shifts, comparisons, conversions and quantise steps join the epilogue of the
+/// convolution, matrix product or pooling before them.
 #include <algorithm>
 
 #include "ops/activation.h"
@@ -59,6 +59,20 @@ Verdict all_constant(const Match& m, NodeId step) {
   return Verdict::yes();
 }
 
+/// What the stage makes is stored as it is: else element-wise operators become one node of their own.
+Verdict only_stored(const Match& m) {
+  const Graph& g = m.graph();
+  const auto made = m.root_node().outputs[0];
+  if (m.root_node().op.is<Quantize>() && !steps_to_integers(g, m.root_node()))
+    return Verdict::no("it makes {}, in blocks or not of 8 bits", name_of(g.type(made).element));
+  if (bits_of(g.type(made).element) < 8) return Verdict::no("it packs {}", name_of(g.type(made).element));
+  for (const auto& use : g.value(made).uses)
+    if (g.node(use.node).op.has(Trait::elementwise))
+      return Verdict::no("'{}' computes with the {} that it makes", g.label(use.node),
+                         name_of(g.type(made).element));
+  return Verdict::yes();
+}
+
 /// Integers stay integers only behind poolings, where nothing is summed up.
 Verdict types_fit(const Match& m, const Pattern& host) {
   const auto &from = m.type(host), &to = m.graph().type(m.root_node().outputs[0]);
@@ -66,7 +80,9 @@ Verdict types_fit(const Match& m, const Pattern& host) {
   if (!is_float(from.element)) {
     if (!pooling || !ends_quantised(m.node(host)) || !steps_back(m.root_node()) || !is_float(to.element))
       return Verdict::no("{} computes with integers", m.label(host));
-  } else if (from.element != to.element && !(pooling && steps_to_integers(m.graph(), m.root_node()))) {
+  } else if (from.element != to.element && !pooling) {
+    return only_stored(m);
+  } else if (from.element != to.element && !steps_to_integers(m.graph(), m.root_node())) {
     return Verdict::no("it changes {} to {}", name_of(from.element), name_of(to.element));
   }
   return Verdict::yes();
@@ -76,12 +92,14 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   const auto unary = unary_elementwise(host);
   const auto shift = is<Add, Multiply, Maximum, Minimum>(host, constant_only()).any_order();
   const auto ordered = is<Subtract, Divide>(host, constant_only());
+  const auto compared =
+      is<Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual>(host, constant_only()).any_order();
   const auto prelu = is<PRelu>(host, any());
   const auto levels = is<FakeQuantize>(host, any(), any(), any(), any());
   // What is rounded to integers and comes back at once.
   const auto rounded = is<Quantize>(host).that(steps_to_integers).used_once();
   const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
-  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, prelu, levels, rounds}))
+  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, compared, prelu, levels, rounds}))
       .when([=](const Match& m) -> Verdict {
         if (const auto verdict = types_fit(m, host); !verdict) return verdict;
         if (!m.has(rounds)) return operands_fit(m, host);

@@ -88,6 +88,22 @@ TEST(Rounding, a_function_at_the_border_of_two_levels_is_undecided) {
   EXPECT_EQ((*radius)[2], 0);
 }
 
+/// x0 + x1 as whole numbers; whether it is more than 2.5.
+TEST(Rounding, a_sum_that_becomes_another_type_may_be_a_step_off) {
+  for (const std::string stage :
+       {"q = Convert(r) destination_type=u8", "limit = const f32[] {3}\n q = GreaterEqual(r, limit)"}) {
+    const auto radius = radius_of(
+        "graph (x: f32[1,2,1,3], w: f32[1,2,1,1]) -> (y) {\n y = Convolution(x, w) {\n body graph (r: "
+        "f32[1,1,1,3]) -> (q) {\n " +
+            stage + "\n }\n }\n}\n",
+        {floats({1, 2, 1, 3}, {1, 1, 1, 2, 1.25f, 4}), floats({1, 2, 1, 1}, {1, 1})});
+    ASSERT_TRUE(radius) << stage;
+    EXPECT_EQ((*radius)[0], 1);  // 3: or a little less
+    EXPECT_EQ((*radius)[1], 0);
+    EXPECT_EQ((*radius)[2], stage.starts_with("q") ? 1 : 0);  // 5
+  }
+}
+
 TEST(Rounding, sums_of_integers_are_exact) {
   Tensor a(ElementType::i16, {1, 1});
   a.data<std::int16_t>()[0] = 30000;

@@ -99,9 +99,8 @@ void run(const Binary& b, const RunArgs& args) {
 
 Verdict takes(const NodeView& v) {
   const auto& op = *v.op<BinaryConvolution>();
-  for (const auto type : {v.element(0), v.out_element()})
-    if (type != ElementType::f32 && type != ElementType::boolean)
-      return Verdict::no("element type {}, wanted f32 or boolean", name_of(type));
+  if (const auto type = v.element(0); type != ElementType::f32 && type != ElementType::boolean)
+    return Verdict::no("element type {}, wanted f32 or boolean", name_of(type));
   if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
   if (!v.constant(1)) return Verdict::no("weights are not constant");
   if (op.pad_value != -1 && op.pad_value != 0 && op.pad_value != 1)

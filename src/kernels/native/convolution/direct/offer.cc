@@ -158,9 +158,10 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
     o.make = [&machine = v.machine(), g, h, columns, layout, behind, weights = *v.constant(1),
               bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
-                 MakeContext& context) mutable -> std::unique_ptr<Executable> {
-      behind.lay(context);
-      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), behind), {}, bias};
+                 MakeContext& context) -> std::unique_ptr<Executable> {
+      auto laid = behind;
+      laid.lay(context);
+      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), laid), {}, bias};
       c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
       return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
     };
