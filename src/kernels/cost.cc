@@ -51,7 +51,8 @@ constexpr std::array<Row, kFamilies> kTable{{
      {0.55, 38000, 500000},
      {0.55, 77000, 500000}},
     count("gemm_again", kOneDnn, 0.9),
-    {"matmul_row", kOurs, kMemory, {0.05, 7900, 500000}, {0.05, 8600, 500000}, {0.05, 8100, 500000}},
+    {"matmul_row", kOurs, kMemory, {0.05, 15000, 0}, {0.05, 16300, 0}, {0.05, 14500, 0}},
+    {"matmul_row_memory", kOurs, kMemory, {0, 0, 20000}, {0, 0, 20000}, {0, 0, 39000}},
     count("gemm_row_again", kOneDnn, 0.3),
     {"onednn_pass", kOneDnn, kLight, {0.2, 0, 52000}, {0.2, 0, 75000}, {0.2, 0, 79000}},
     count("onednn_pixel", kOneDnn, 0.009),
@@ -66,9 +67,12 @@ constexpr std::array<Row, kFamilies> kTable{{
     all("product_pack", kOurs, kNative, {0, 166.67, 0}),
     all("product_stages", kOurs, kNative, {0, 28.571, 0}),
     {"near_row", kOurs, kMemory, {0.05, 39500, 0}, {0.05, 43000, 0}, {0.05, 40500, 0}},
-    {"far_row", kOurs, kMemory, {0.05, 8777.8, 0}, {0.05, 9555.6, 0}, {0.05, 9000, 0}},
+    {"far_row", kOurs, kMemory, {0.05, 15500, 0}, {0.05, 12300, 0}, {0.05, 16200, 0}},
+    all("row_memory", kOurs, kMemory, {0, 0, 27000}),
+    all("far_weights", kOurs, kMemory, {0, 0, 30000}),
     count("row_again", kOurs, 0.1),
     {"native_depthwise", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 28000, 140000}, {0.05, 54000, 180000}},
+    {"depthwise_strided", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 28000, 140000}, {0.05, 54000, 180000}},
     {"native_direct", kOurs, kNative, {0.05, 14000, 500000}, {0.05, 38500, 500000}, {0.05, 77000, 500000}},
     {"native_binary", kOurs, kLight, {0.05, 205000, 24000}, {0.05, 460000, 22000}, {0.05, 680000, 24000}},
     {"binary_depthwise", kOurs, kLight, {0.05, 89130, 48000}, {0.05, 200000, 44000}, {0.05, 295652, 48000}},
@@ -157,9 +161,16 @@ Cost move_cost(const Machine& machine, double bytes, double calls) {
   return cost_of(machine, Family::copy, 0, bytes, calls);
 }
 
+double beyond_l2(const Machine& machine, double bytes) {
+  return std::max(0.0, bytes - 0.57 * static_cast<double>(machine.l2));
+}
+
+double beyond_caches(const Machine& machine, double bytes) {
+  return std::max(0.0, bytes - static_cast<double>(machine.last_cache()));
+}
+
 Cost far_cost(const Machine& machine, double bytes) {
-  const double near_bytes = 0.57 * static_cast<double>(machine.l2);
-  return cost_of(machine, Family::far, 0, std::max(0.0, bytes - near_bytes), 0);
+  return cost_of(machine, Family::far, 0, beyond_l2(machine, bytes), 0);
 }
 
 }  // namespace lamina

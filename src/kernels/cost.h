@@ -24,6 +24,7 @@ enum class Family : std::uint8_t {
   brgemm_matmul,        ///< oneDNN matmul of several rows
   gemm_again,           ///< one more product of oneDNN's that does them one after the other
   matmul_row,           ///< a matrix by a vector: bound by memory
+  matmul_row_memory,    ///< bytes of that matrix beyond all caches, besides
   gemm_row_again,       ///< one more of them
   onednn_pass,          ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)
   onednn_pixel,         ///< a pixel of few channels of a binary primitive
@@ -39,8 +40,11 @@ enum class Family : std::uint8_t {
   product_stages,     ///< start of a program of stages behind a product
   near_row,           ///< B of a product of one row, in floats, where it stays in L2
   far_row,            ///< and where it does not
+  row_memory,         ///< bytes of it beyond all caches, besides
+  far_weights,        ///< bytes of B beyond L2, of a product of several rows
   row_again,          ///< one more product of one row
   native_depthwise,   ///< our depthwise convolution
+  depthwise_strided,  ///< the same with windows that do not follow each other
   native_direct,      ///< our other convolutions
   native_binary,      ///< BinaryConvolution; `work` counts pairs of bits
   binary_depthwise,   ///< the same by channels
@@ -108,6 +112,10 @@ inline Cost calls_of(const Machine& machine, Family family, double calls) {
 
 /// Bytes moved by whole lines.
 Cost move_cost(const Machine& machine, double bytes, double calls = 1);
+
+/// Of so many bytes, those beyond L2, where it has other things to hold; and those beyond all caches.
+double beyond_l2(const Machine& machine, double bytes);
+double beyond_caches(const Machine& machine, double bytes);
 
 /// What a tensor of that size costs more when it is written whole before it is read: what kernels say is for
 /// tensors nearby, and what does not fit into L2 is there no more by then.

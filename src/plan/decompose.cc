@@ -13,9 +13,7 @@ namespace {
 /// which costs something besides.
 Cost cost_between(const Machine& machine, const TensorType& type) {
   const double bytes = static_cast<double>(element_count(type.shape.sizes()) * bits_of(type.element)) / 8;
-  return far_cost(machine, bytes) + cost_of(machine, Family::memory, 0,
-                                            std::max(0.0, bytes - static_cast<double>(machine.last_cache())),
-                                            0);
+  return far_cost(machine, bytes) + cost_of(machine, Family::memory, 0, beyond_caches(machine, bytes), 0);
 }
 
 Cost reorder(const Machine& machine, const TensorType& type) {

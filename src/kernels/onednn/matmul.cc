@@ -102,6 +102,9 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.cost = cost_of(v.machine(), one_row ? Family::matmul_row : Family::brgemm_matmul,
                    static_cast<double>(element_count(y)) * k * filled) +
            post.cost;
+  if (one_row)
+    o.cost += cost_of(v.machine(), Family::matmul_row_memory, 0,
+                      beyond_caches(v.machine(), 4.0 * static_cast<double>(element_count(b))), 0);
   if (o.label.starts_with("gemm")) {  // one product after the other, and each starts anew
     const auto products =
         element_count(full_y.dims) / static_cast<std::size_t>(full_y.dims[rank - 1] * full_y.dims[rank - 2]);

@@ -251,7 +251,8 @@ Cost Product::cost(Family family, double calls) const {
   if (points() == 1) {  // B is read once: memory decides, or L2
     const bool near = b_floats * sizeof(float) < near_bytes(*machine);
     return calls_of(*machine, family, calls) + calls_of(*machine, Family::row_again, products - 1) +
-           cost_of(*machine, near ? Family::near_row : Family::far_row, b_floats, 0, 0);
+           cost_of(*machine, near ? Family::near_row : Family::far_row, b_floats, 0, 0) +
+           cost_of(*machine, Family::row_memory, 0, beyond_caches(*machine, 4 * b_floats), 0);
   }
   double work = 0, tiles_run = 0, segments_run = 0;
   const std::int64_t least_rows = panels.count <= 1                                               ? 4
@@ -285,6 +286,7 @@ Cost Product::cost(Family family, double calls) const {
       groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
   const double times = products * (threads_here() > 1 ? kSharing : 1);
   return cost_of(*machine, family, times * work * columns, 0, calls) +
+         cost_of(*machine, Family::far_weights, 0, beyond_l2(*machine, 4 * b_floats), 0) +
          cost_of(*machine, Family::product_row, times * steps * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_sum, times * steps * sums * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_segment, times * steps * segments_run, 0, 0) +

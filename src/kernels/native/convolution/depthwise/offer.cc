@@ -43,7 +43,8 @@ double multiply_adds(const Geometry& g) {
 
 Cost cost_of(const Machine& machine, const Geometry& g) {
   const double bytes = 4.0 * static_cast<double>(g.images * (g.in_points() + g.out_points()) * g.outputs);
-  return cost_of(machine, Family::native_depthwise, multiply_adds(g), bytes);
+  return cost_of(machine, g.stride[2] == 1 ? Family::native_depthwise : Family::depthwise_strided,
+                 multiply_adds(g), bytes);
 }
 
 /// Of a task, where nothing else asks for less.
