@@ -88,6 +88,36 @@ TEST(Runner, weights_of_plans_that_are_gone_go_too) {
   EXPECT_LE(p->weight_bytes(), 2 * most);
 }
 
+TEST(Runner, plans_of_other_shapes_share_all_that_was_brought_into_order) {
+  const struct {
+    const char *graph, *kernel;
+  } rows[] = {
+      {"w = const f32[10,6,3,3] seed(1)\n b = const f32[10] seed(2)\n y = Convolution(x, w, b)", "native"},
+      {"w = const f32[6,1,3,3] seed(1)\n b = const f32[6] seed(2)\n y = Convolution(x, w, b) groups=6",
+       "native"},
+      {"w = const f32[8,9] seed(1)\n b = const f32[9] seed(2)\n y = MatMul(x, w, b)", "native"},
+      {"s = const f32[1] seed(1)\n b = const f32[8] seed(2)\n y = LayerNormalization(x, s, b) axis=3",
+       "native"},
+  };
+  for (const auto& row : rows) {
+    const auto g = parse(fmt::format("graph (x: f32[N,6,8,8]) -> (y) {{\n {}\n}}\n", row.graph));
+    ProgramOptions options;
+    options.force = {g.node(g.order().back()).op.name() + "=" + row.kernel};
+    const auto p = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
+    std::size_t bytes = 0;
+    for (const std::int64_t n : {1, 2, 3}) {
+      Runner runner(p);
+      const Tensor x = seeded_tensor(ElementType::f32, {n, 6, 8, 8}, 1);
+      runner.set_input(0, x);
+      runner.run();
+      expect_close(runner.output(0), interpret(g, {x})[0], row.graph);
+      if (n == 1) bytes = p->weight_bytes();
+      EXPECT_EQ(p->weight_bytes(), bytes) << row.graph;
+    }
+    EXPECT_GT(bytes, 0u) << row.graph;
+  }
+}
+
 TEST(Runner, a_plan_says_what_was_rewritten_for_its_shapes) {
   ProgramOptions options;
   options.rewrite = [](Graph& graph) {

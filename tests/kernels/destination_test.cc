@@ -103,7 +103,7 @@ Tensor run_wide(const Offer& offer, const std::vector<Tensor>& in, const TensorT
   std::vector<Tensor> laid;
   std::vector<const void*> from;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    laid.push_back(reordered(in[i], Layout::plain, offer.inputs[i]));
+    laid.push_back(laid_out(in[i], offer.inputs[i]));
     from.push_back(laid.back().raw());
   }
   void* to[] = {wide.data()};
@@ -116,7 +116,7 @@ Tensor run_wide(const Offer& offer, const std::vector<Tensor>& in, const TensorT
     for (auto i = channels * bytes; i < row * bytes; ++i)
       EXPECT_EQ(point[i], std::byte{7}) << offer.label << " writes beside the slice";
   }
-  return reordered(got, Layout::channels_last, Layout::plain);
+  return plain_of(got, type.element, dims, Layout::channels_last);
 }
 
 TEST(Destinations, are_the_reference_s) {

@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "base/divide.h"
 #include "base/parallel.h"
-#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/gemm/bias.h"
 #include "kernels/native/gemm/product.h"
 #include "ops/matmul.h"
 
@@ -234,7 +234,7 @@ Matrices matrices_of(const NodeView& v, const Epilogue& given) {
   }
   if (!v.has(2)) return m;
   if (v.constant(2) && !m.has_tail) {
-    m.bias = gemm::padded_bias(v, 1, s.columns, m.main.panels.padded_columns());
+    m.bias = gemm::bias_of(v);
   } else {
     m.copy_bias = true;
     m.bias_size = static_cast<std::int64_t>(element_count(v.dims(2)));
@@ -298,6 +298,7 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
   o.make = [m = std::move(m), weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     if (weights.valid()) m.weights = packed_weights(weights, m, context.weights);
+    m.bias = gemm::padded_bias(m.bias, 1, m.shape.columns, m.main.panels.padded_columns(), context.weights);
     return std::make_unique<MatMulExecutable>(std::move(m));
   };
   answers.offers.push_back(std::move(o));

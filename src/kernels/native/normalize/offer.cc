@@ -47,12 +47,9 @@ std::vector<bool> last_axes(std::int64_t axis, std::size_t rank) {
   return flags;
 }
 
-/// Scale or bias of the last axes as one number per element of a line: the input itself, or an expanded
-/// constant.
-Verdict line_numbers(const NodeView& v, std::size_t input, std::size_t first_axis, Tensor& expanded,
-                     bool& reads) {
-  const auto x = v.dims(0);
-  const Dims line(x.begin() + static_cast<std::ptrdiff_t>(first_axis), x.end());
+/// Scale or bias of the last axes as one number per element of a line: the input itself, or a constant that
+/// is expanded when the kernel is made.
+Verdict line_numbers(const NodeView& v, std::size_t input, const Dims& line, Tensor& expanded, bool& reads) {
   Dims own = v.dims(input);
   while (own.size() > line.size() && own.front() == 1) own.erase(own.begin());
   if (own.size() > line.size()) return Verdict::no("input {} differs between lines", input);
@@ -62,17 +59,26 @@ Verdict line_numbers(const NodeView& v, std::size_t input, std::size_t first_axi
   }
   if (!v.constant(input)) return Verdict::no("input {} is not constant and broadcasts", input);
   own.insert(own.begin(), line.size() - own.size(), 1);
-  const auto given = to_floats(*v.constant(input));
-  expanded = Tensor(ElementType::f32, line);
-  const auto from = strides_of(own, Layout::plain);
-  auto out = expanded.data<float>();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    auto rest = static_cast<std::int64_t>(i), at = std::int64_t{0};
-    for (std::size_t a = line.size(); a-- > 0; rest /= line[a])
-      if (own[a] != 1) at += rest % line[a] * from[a];
-    out[i] = given[static_cast<std::size_t>(at)];
-  }
+  expanded = v.constant(input)->reshaped(own);
   return Verdict::yes();
+}
+
+/// Numbers that broadcast, as one for each element of a line.
+Tensor expanded_to(const Dims& line, const Tensor& source, WeightStore& store) {
+  if (!source.valid()) return {};
+  return store.moved(source, fmt::format("native_normalize {}", to_string(line)), [&](const Tensor& numbers) {
+    const auto given = to_floats(numbers);
+    Tensor expanded(ElementType::f32, line);
+    const auto from = strides_of(numbers.shape(), Layout::plain);
+    auto out = expanded.data<float>();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      auto rest = static_cast<std::int64_t>(i), at = std::int64_t{0};
+      for (std::size_t a = line.size(); a-- > 0; rest /= line[a])
+        if (numbers.shape()[a] != 1) at += rest % line[a] * from[a];
+      out[i] = given[static_cast<std::size_t>(at)];
+    }
+    return expanded;
+  });
 }
 
 Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Normalization& c) {
@@ -80,12 +86,14 @@ Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Norm
   const auto rank = v.dims(0).size();
   if (const auto ok = set_sizes(c, v.dims(0), last_axes(axis, rank), layout); !ok) return ok;
   const auto first = normalize_axis(axis, rank, "axis");
+  const auto x = v.dims(0);
+  c.line.assign(x.begin() + static_cast<std::ptrdiff_t>(first), x.end());
   if (v.has(1)) {
     c.affine = Normalization::Affine::element;
-    if (const auto ok = line_numbers(v, 1, first, c.scale, c.reads_scale); !ok) return ok;
+    if (const auto ok = line_numbers(v, 1, c.line, c.scale, c.reads_scale); !ok) return ok;
   }
   if (v.has(2))
-    if (const auto ok = line_numbers(v, 2, first, c.bias, c.reads_bias); !ok) return ok;
+    if (const auto ok = line_numbers(v, 2, c.line, c.bias, c.reads_bias); !ok) return ok;
   return Verdict::yes();
 }
 
@@ -182,8 +190,11 @@ void offer_in(const NodeView& v, Layout layout, Answers& answers) {
     else
       o.stages = 0;
   }
-  o.make = [code](MakeContext&) {
-    return executable([code](const RunArgs& args) { run_normalize(*code, args); });
+  o.make = [code](MakeContext& context) {
+    const auto made = std::make_shared<Normalization>(*code);
+    made->scale = expanded_to(made->line, made->scale, context.weights);
+    made->bias = expanded_to(made->line, made->bias, context.weights);
+    return executable([made](const RunArgs& args) { run_normalize(*made, args); });
   };
   answers.offers.push_back(std::move(o));
 }

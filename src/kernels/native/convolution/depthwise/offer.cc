@@ -142,10 +142,6 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   d.kernel = depthwise::kernel_for(d.g, *d.kernels);
   d.vectors = ceil_div(d.g.outputs, d.kernels->lanes);
   d.in = {ElementType::f32, Layout::channels_last, d.g.outputs};
-  if (v.has(2)) {
-    const auto bias = to_floats(*v.constant(2));
-    d.bias = depthwise::by_vectors(bias.data(), 1, d.g.outputs, d.kernels->lanes, bias.size() == 1);
-  }
   divide(v.machine(), d);
   Offer o;
   o.label = fmt::format("native_depthwise_{}_f32", name_of(v.machine().isa()));
@@ -156,9 +152,11 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   o.wide_inputs.push_back(0);
   o.scratch = static_cast<std::size_t>(d.tasks.slots * d.apart_bytes());
   o.cost += cost_of(v.machine(), d.g);
-  o.make = [d, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+  o.make = [d, weights = *v.constant(1), bias = v.has(2) ? *v.constant(2) : Tensor()](
+               MakeContext& context) mutable -> std::unique_ptr<Executable> {
     d.in = context.input(0, d.in);
     d.epilogue.lay(context);
+    d.bias = depthwise::bias_by_vectors(bias, d.g.outputs, d.kernels->lanes, context.weights);
     d.weights = context.weights.packed(
         weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&](const Tensor& w) {
           return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/divide.h"
+#include "ops/eval.h"
 
 namespace lamina::depthwise {
 
@@ -48,6 +49,15 @@ Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels,
       for (std::int64_t i = 0; i < size; ++i)
         to[i * lanes + lane] = values[one_value ? 0 : (first_channel(n, channels, lanes) + lane) * size + i];
   return out;
+}
+
+Tensor bias_by_vectors(const Tensor& source, std::int64_t channels, std::int64_t lanes, WeightStore& store) {
+  if (!source.valid()) return {};
+  return store.moved(source, fmt::format("native_depthwise bias {} {}", channels, lanes),
+                     [&](const Tensor& bias) {
+                       const auto values = to_floats(bias);
+                       return by_vectors(values.data(), 1, channels, lanes, values.size() == 1);
+                     });
 }
 
 }  // namespace lamina::depthwise

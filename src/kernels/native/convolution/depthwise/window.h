@@ -19,4 +19,7 @@ std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int6
 Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels, std::int64_t lanes,
                   bool one_value = false);
 
+/// A constant bias, one number or one for each channel, in that order; not valid when there is none.
+Tensor bias_by_vectors(const Tensor& source, std::int64_t channels, std::int64_t lanes, WeightStore& store);
+
 }  // namespace lamina::depthwise

@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "kernels/cost.h"
 #include "kernels/native/convolution/direct/source.h"
-#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/gemm/bias.h"
 #include "kernels/native/gemm/product.h"
 #include "ops/convolution.h"
 
@@ -157,11 +157,12 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
     o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
     o.make = [&machine = v.machine(), g, h, columns, layout, behind, weights = *v.constant(1),
-              bias = gemm::padded_bias(v, g.groups, product.panels.columns, product.panels.padded_columns())](
-                 MakeContext& context) -> std::unique_ptr<Executable> {
+              bias = gemm::bias_of(v)](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
-      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), laid), {}, bias};
+      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), laid), {}, {}};
+      c.bias = gemm::padded_bias(bias, g.groups, c.product.panels.columns, c.product.panels.padded_columns(),
+                                 context.weights);
       c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
       return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
     };

@@ -193,12 +193,14 @@ Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
   if (layout == Layout::channels_last) o.wide_inputs.push_back(0);
   o.cost += cost_of(code);
   o.scratch = static_cast<std::size_t>(conv_depthwise::scratch_bytes(code));
-  o.make = [code = std::move(code),
-            w = *second.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+  o.make = [code = std::move(code), w = *second.constant(1),
+            bias = second.has(2) ? *second.constant(2)
+                                 : Tensor()](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     code.after.lay(context);
     code.stream = code.stream && code.after.out.step % 16 == 0 && code.second.outputs % 16 == 0;
     code.parent = code.parent->made(code, context);
     const auto lanes = code.kernels->lanes;
+    code.window_bias = depthwise::bias_by_vectors(bias, code.second.outputs, lanes, context.weights);
     code.window_weights =
         context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&](const Tensor& weights) {
           return depthwise::by_vectors(aligned_once(weights).data<float>().data(), code.second.taps(),
@@ -239,11 +241,6 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   code.after = *after;
   code.kernels = &depthwise::kernels_for(code.second.outputs);
   code.kernel = depthwise::kernel_for(code.second, *code.kernels);
-  if (second.has(2)) {
-    const auto bias = to_floats(*second.constant(2));
-    code.window_bias =
-        depthwise::by_vectors(bias.data(), 1, code.second.outputs, code.kernels->lanes, bias.size() == 1);
-  }
   const auto parents = parents_of(first, why);
   if (parents.empty()) return answers.refuse("native", "{}", why);
   for (const auto& parent : parents) {

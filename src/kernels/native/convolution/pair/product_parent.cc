@@ -6,7 +6,7 @@
 #include "kernels/cost.h"
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/convolution/pair/run.h"
-#include "kernels/native/gemm/epilogue.h"
+#include "kernels/native/gemm/bias.h"
 #include "ops/convolution.h"
 
 namespace lamina::conv_depthwise {
@@ -84,7 +84,7 @@ class ProductParent final : public Parent {
                     convolutions::run_length(g, convolutions::source_of(g, layout, 0)));
     panels_ = p.panels;
     dots_ = p.dots;
-    bias_ = gemm::padded_bias(first, 1, panels_.columns, panels_.padded_columns());
+    bias_ = gemm::bias_of(first);
     in_bytes_ = static_cast<double>(g.images * g.in_points() * g.inputs) * 4;
   }
 
@@ -127,6 +127,7 @@ class ProductParent final : public Parent {
       made->in_row_ = row;
       made->divide(c);
     }
+    made->bias_ = gemm::padded_bias(bias_, 1, panels_.columns, panels_.padded_columns(), context.weights);
     made->weights_ = convolutions::packed_weights(source_, c.first, 1, made->parts_[0][0].products[0],
                                                   layout_ == Layout::plain, context.weights);
     return made;
