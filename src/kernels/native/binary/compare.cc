@@ -48,11 +48,12 @@ void offer_comparison(const NodeView& v, Answers& answers) {
   o.cost = cost_of(v.machine(), Family::vector_light, elements, 4 * elements);
   const auto all = divided_here(points, o.cost.us());
   o.make = [=, limits = *limits](MakeContext& context) {
-    const auto row = context.input_row(0) != 0 ? context.input_row(0) : channels;
+    const auto in = context.input(0, {ElementType::f32, Layout::channels_last, channels});
+    const Rows out(ElementType::boolean, Layout::channels_last_bits, channels);
     return executable([=, compare = bits::compare()](const RunArgs& args) {
       parallel_for(all, [&](std::int64_t begin, std::int64_t end) {
-        compare({static_cast<const float*>(args.in[0]) + begin * row, row, end - begin, channels,
-                 limits.data(), static_cast<std::uint8_t*>(args.out[0]) + begin * point_bytes(channels)});
+        compare({in.at<const float>(args.in[0], begin), in.step, end - begin, channels, limits.data(),
+                 out.at<std::uint8_t>(args.out[0], begin)});
       });
     });
   };

@@ -153,15 +153,14 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   const auto out_bytes = whole_bytes(v.out_element());
   if (out_bytes == bytes || (out_bytes > 0 && pixel <= pooling::kTile))
     code->stages = StageProgram::of_epilogue(v, layout, why);
-  if (code->stages) {
+  if (code->stages)
     code->stages->add_to(o, v.machine());
-    code->out_bytes = out_bytes;
-  } else {
+  else
     o.stages = 0;
-  }
-  o.make = [code, layout, bytes](MakeContext&) {
-    return executable(
-        [code, layout, bytes](const RunArgs& args) { pooling::run_rows(*code, layout, bytes, args); });
+  code->x = Rows::of(v.element(0), v.dims(0), layout);
+  code->y = Rows::of(code->stages ? v.out_element() : v.element(0), v.out_dims(), layout);
+  o.make = [code](MakeContext&) {
+    return executable([code](const RunArgs& args) { pooling::run_rows(*code, args); });
   };
   answers.offers.push_back(std::move(o));
 }

@@ -17,9 +17,8 @@ constexpr std::int64_t kPiece = 2048;  // elements that stages get at once, wher
 /// What one thread does of the rows of all planes.
 class RowRun {
  public:
-  RowRun(const Windows& code, Layout layout, std::size_t bytes, const RunArgs& args)
-      : c_(code), args_(args), bytes_(bytes), out_bytes_(c_.out_bytes != 0 ? c_.out_bytes : bytes) {
-    const bool last = layout == Layout::channels_last;
+  RowRun(const Windows& code, const RunArgs& args) : c_(code), args_(args) {
+    const bool last = c_.x.layout == Layout::channels_last;
     r_.channels = last ? c_.channels : 1;
     planes_ = last ? c_.batch : c_.batch * c_.channels;
     rows_ = c_.out[0] * c_.out[1];
@@ -37,7 +36,7 @@ class RowRun {
   void operator()(std::int64_t begin, std::int64_t end) {
     if (c_.stages && !c_.stages->empty()) {
       StageRun stages(*c_.stages, args_.in);
-      if (out_bytes_ == bytes_)
+      if (c_.x.bytes(1) == c_.y.bytes(1))
         in_place(begin, end, stages);
       else
         through_tile(begin, end, stages);
@@ -47,16 +46,15 @@ class RowRun {
   }
 
  private:
-  std::byte* out(std::int64_t row) const {
-    return static_cast<std::byte*>(args_.out[0]) + static_cast<std::size_t>(row * row_) * out_bytes_;
+  std::byte* out(std::int64_t row, std::int64_t element = 0) const {
+    return static_cast<std::byte*>(args_.out[0]) + c_.y.bytes(row * row_ + element);
   }
 
   void enter(std::int64_t i) {
     r_.z = c_.ranges[0][static_cast<std::size_t>(i % rows_ / c_.out[1])];
     r_.y = c_.ranges[1][static_cast<std::size_t>(i % c_.out[1])];
     r_.readable = (planes_ - i / rows_) * picture_;
-    r_.in =
-        static_cast<const std::byte*>(args_.in[0]) + static_cast<std::size_t>(i / rows_ * picture_) * bytes_;
+    r_.in = static_cast<const std::byte*>(args_.in[0]) + c_.x.bytes(i / rows_ * picture_);
   }
 
   void compute(std::int64_t i, void* to) {
@@ -83,8 +81,7 @@ class RowRun {
     }
     for (; begin < end; begin += batch) {
       const auto until = std::min(end, begin + batch);
-      for (auto i = begin; i < until; ++i)
-        compute(i, tile + static_cast<std::size_t>((i - begin) * row_) * bytes_);
+      for (auto i = begin; i < until; ++i) compute(i, tile + c_.x.bytes((i - begin) * row_));
       stages(tile, out(begin), begin * row_, (until - begin) * row_);
     }
   }
@@ -103,14 +100,12 @@ class RowRun {
       r.pad = r_.pad - begin * r_.stride;
       c_.rows(r);
       const auto at = begin * r.channels;
-      stages(tile, out(row) + static_cast<std::size_t>(at) * out_bytes_, row * row_ + at,
-             r.count * r.channels);
+      stages(tile, out(row, at), row * row_ + at, r.count * r.channels);
     }
   }
 
   const Windows& c_;
   const RunArgs& args_;
-  std::size_t bytes_, out_bytes_;
   std::int64_t planes_ = 1, rows_ = 1, row_ = 1, picture_ = 1;
   PoolRow r_;
 };
@@ -178,8 +173,8 @@ double work_of(const Windows& c) {
   return positions * static_cast<double>(c.batch * c.channels);
 }
 
-void run_rows(const Windows& c, Layout layout, std::size_t bytes, const RunArgs& args) {
-  const RowRun all(c, layout, bytes, args);
+void run_rows(const Windows& c, const RunArgs& args) {
+  const RowRun all(c, args);
   parallel_for(c.all, [&](std::int64_t begin, std::int64_t end) {
     RowRun mine = all;
     mine(begin, end);

@@ -21,7 +21,7 @@ struct Windows {
   PoolLoops::Run rows = nullptr;
   Division all;  ///< of rows, or of planes
   std::shared_ptr<const StageProgram> stages;
-  std::size_t out_bytes = 0;  ///< of an element behind the stages; 0: as before them
+  Rows x, y;  ///< y: behind the stages
   // With indices.
   bool with_indices = false, wide_indices = true, column_major = false;
   std::int64_t index_range = 1;  ///< indices are taken modulo this
@@ -33,8 +33,8 @@ double work_of(const Windows& code);
 /// Elements of a piece whose results have another size; a pixel must fit into it.
 inline constexpr std::int64_t kTile = 4096;
 
-/// Row of outputs after row, by vector code; `bytes`: of an element before the stages.
-void run_rows(const Windows& code, Layout layout, std::size_t bytes, const RunArgs& args);
+/// Row of outputs after row, by vector code.
+void run_rows(const Windows& code, const RunArgs& args);
 
 /// Element by element, plain: maxima of any type, and indices. Null for types that it does not know.
 using Planes = void (*)(const Windows&, const RunArgs&);

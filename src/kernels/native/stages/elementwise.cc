@@ -28,8 +28,9 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
       o.wide_inputs = program->whole_inputs();
       o.wide_outputs = {0};
     }
-    o.make = [program, us = o.cost.us()](MakeContext& context) {
-      return executable([pass = StagePass(program->made(context), us, context.output_row(), false)](
+    o.make = [program, us = o.cost.us(),
+              rows = Rows::of(v.out_element(), dims, layout)](MakeContext& context) {
+      return executable([pass = StagePass(program->made(context), us, context.output(rows), false)](
                             const RunArgs& args) { pass.run(args); });
     };
     answers.offers.push_back(std::move(o));

@@ -72,10 +72,11 @@ Verdict complete(const NodeView& v, Offer& o) {
   o.label += "+stages";
   const auto cost = program->cost(v.machine()) + pass_cost(v);
   o.cost += cost;
-  o.make = [program, us = cost.us(),
+  const auto rows = Rows::of(v.out_element(), v.out_dims(), o.outputs[0]);
+  o.make = [program, us = cost.us(), rows,
             make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
     return std::make_unique<LaterExecutable>(make(context),
-                                             StagePass(program, us, context.output_row(), true));
+                                             StagePass(program, us, context.output(rows), true));
   };
   return Verdict::yes();
 }

@@ -142,7 +142,8 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     const Geometry h = with_columns(g, columns);
     auto behind = *epilogue;
     for (auto* rows : {&behind.out, &behind.added}) *rows = {rows->element, rows->layout, h.outputs};
-    const auto product = product_of(v.machine(), h, source_of(h, layout, 0), behind);
+    const auto in = Rows::of(ElementType::f32, v.dims(0), layout);
+    const auto product = product_of(v.machine(), h, source_of(h, in), behind);
     Offer o;
     o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(v.machine().isa()));
     behind.add_to(o, v);
@@ -156,14 +157,14 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     // Sums apart have room for this division of the work, and slices may be divided otherwise.
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
     o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
-    o.make = [&machine = v.machine(), g, h, columns, layout, behind, weights = *v.constant(1),
+    o.make = [&machine = v.machine(), g, h, columns, in, behind, weights = *v.constant(1),
               bias = gemm::bias_of(v)](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
-      Convolved c{product_of(machine, h, source_of(h, layout, context.input_row(0)), laid), {}, {}};
+      Convolved c{product_of(machine, h, source_of(h, context.input(0, in)), laid), {}, {}};
       c.bias = gemm::padded_bias(bias, g.groups, c.product.panels.columns, c.product.panels.padded_columns(),
                                  context.weights);
-      c.weights = packed_weights(weights, g, columns, c.product, layout == Layout::plain, context.weights);
+      c.weights = packed_weights(weights, g, columns, c.product, in.layout == Layout::plain, context.weights);
       return executable([c = std::move(c)](const RunArgs& args) { run(c, args); });
     };
     answers.offers.push_back(std::move(o));

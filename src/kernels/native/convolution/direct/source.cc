@@ -9,10 +9,10 @@ using gemm::Segment;
 using windows::Geometry;
 using windows::Run;
 
-Source source_of(const Geometry& g, Layout layout, std::int64_t row) {
+Source source_of(const Geometry& g, const Rows& in) {
   Source s;
-  s.plain = layout == Layout::plain;
-  s.point = s.plain ? 1 : row != 0 ? row : g.inputs;
+  s.plain = in.layout == Layout::plain;
+  s.point = s.plain ? 1 : in.step;
   s.channel = s.plain ? g.in_points() : 1;
   s.line = g.in[2] * s.point;
   s.plane = g.in[1] * s.line;

@@ -12,8 +12,7 @@ struct Source {
   std::int64_t point, line, plane;  ///< from one point to the next along width, height and depth
   std::int64_t channel;
 };
-/// `row`: floats between the points of a channels-last input, 0 when it is dense.
-Source source_of(const windows::Geometry& g, Layout layout, std::int64_t row);
+Source source_of(const windows::Geometry& g, const Rows& in);
 
 /// Segments of the taps z, y, x that are inside, from the first of them on. Of a channels-last tensor k is
 /// tap by tap, channel after channel; of a plain one channel by channel, tap after tap.

@@ -74,14 +74,14 @@ class ProductParent final : public Parent {
  public:
   ProductParent(const NodeView& first, Layout layout)
       : machine_(first.machine()),
-        layout_(layout),
+        in_(Rows::of(ElementType::f32, first.dims(0), layout)),
         source_(*first.constant(1)),
         family_(Family::native_direct) {
     const auto g = windows::geometry_of(first);
     pointwise_ = g.pointwise();
     if (pointwise_) family_ = Family::native_gemm;
     const Product p(machine_, g.taps() * g.inputs, g.outputs,
-                    convolutions::run_length(g, convolutions::source_of(g, layout, 0)));
+                    convolutions::run_length(g, convolutions::source_of(g, in_)));
     panels_ = p.panels;
     dots_ = p.dots;
     bias_ = gemm::bias_of(first);
@@ -91,14 +91,14 @@ class ProductParent final : public Parent {
   std::string label() const override {
     return fmt::format("native_{}_depthwise_{}_f32", pointwise_ ? "1x1" : "direct", name_of(machine_.isa()));
   }
-  Layout layout() const override { return layout_; }
+  Layout layout() const override { return in_.layout; }
   std::int64_t panels() const override { return dots_ ? 1 : panels_.count; }
   std::int64_t channel(std::int64_t panel) const override {
     return panel == panels() ? panels_.columns : panels_.column(panel);
   }
 
   void divide(const Pair& c) override {
-    const auto s = convolutions::source_of(c.first, layout_, in_row_);
+    const auto s = convolutions::source_of(c.first, in_);
     in_image_ = s.plain ? c.first.inputs * s.channel : c.first.in[1] * s.line;
     in_line_ = s.plain || in_bytes_ < far_bytes(machine_) ? 0 : s.line;
     in_point_ = s.point;
@@ -123,13 +123,11 @@ class ProductParent final : public Parent {
 
   std::shared_ptr<const Parent> made(const Pair& c, MakeContext& context) const override {
     auto made = std::make_shared<ProductParent>(*this);
-    if (const auto row = context.input_row(0)) {
-      made->in_row_ = row;
-      made->divide(c);
-    }
+    made->in_ = context.input(0, in_);
+    if (!made->in_.dense()) made->divide(c);
     made->bias_ = gemm::padded_bias(bias_, 1, panels_.columns, panels_.padded_columns(), context.weights);
     made->weights_ = convolutions::packed_weights(source_, c.first, 1, made->parts_[0][0].products[0],
-                                                  layout_ == Layout::plain, context.weights);
+                                                  in_.layout == Layout::plain, context.weights);
     return made;
   }
 
@@ -174,14 +172,13 @@ class ProductParent final : public Parent {
 
  private:
   const Machine& machine_;
-  Layout layout_;
+  Rows in_;
   Tensor source_, weights_, bias_;
   Family family_;
   gemm::Panels panels_;
   bool pointwise_ = false, dots_ = false;
   double in_bytes_ = 0;
   std::vector<std::vector<Part>> parts_;     ///< by columns
-  std::int64_t in_row_ = 0;                  ///< 0: x is dense
   std::int64_t in_image_ = 0;                ///< floats of a picture
   std::int64_t in_line_ = 0, in_point_ = 0;  ///< from line to line, to fetch ahead (0: do not)
 };
