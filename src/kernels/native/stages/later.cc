@@ -54,6 +54,7 @@ Verdict complete(const NodeView& v, Offer& o) {
   std::string why;
   const auto program = StageProgram::of_later_stages(v, o.stages, o.outputs[0], why);
   if (!program) return Verdict::no("{}", why);
+  // They would want the whole output once more: as a node of their own they have that in the arena.
   if (program->code().tile_bytes != program->code().body.result_bytes)
     return Verdict::no("its results have {} bytes instead of {}", program->code().body.result_bytes,
                        program->code().tile_bytes);
