@@ -30,8 +30,8 @@ void offer_native_elementwise(const NodeView& v, Answers& answers) {
     }
     o.make = [program, us = o.cost.us(),
               rows = Rows::of(v.out_element(), dims, layout)](MakeContext& context) {
-      return executable([pass = StagePass(program->made(context), us, context.output(rows), false)](
-                            const RunArgs& args) { pass.run(args); });
+      return executable([pass = StagePass(program->made(context), us, context.output(rows))](
+                            const RunArgs& args) { pass.run(args, nullptr); });
     };
     answers.offers.push_back(std::move(o));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/divide.h"
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/code.h"
@@ -11,53 +12,57 @@
 namespace lamina {
 namespace {
 
-/// A kernel, and the stages behind it on its output.
+/// A kernel, and the stages behind it: on its output or, when results have other bytes, from scratch memory.
+struct Later {
+  std::unique_ptr<Executable> first;
+  StagePass pass;
+  std::optional<std::size_t> apart_at;  ///< bytes of the scratch before what the kernel makes
+};
+
 class LaterStep final : public Step {
  public:
-  LaterStep(const Executable& first, const StagePass& pass) : first_(first.step()), pass_(pass) {}
+  explicit LaterStep(const Later& later) : later_(later), first_(later.first->step()) {}
   void bind(const RunArgs& args) override {
-    first_->bind(args);
     args_ = args;
+    values_ = later_.apart_at ? static_cast<std::byte*>(args.scratch) + *later_.apart_at : args.out[0];
+    first_->bind({args.in, &values_, args.scratch});
   }
   void run() override {
     first_->run();
-    pass_.run(args_);
+    later_.pass.run(args_, values_);
   }
 
  private:
+  const Later& later_;
   std::unique_ptr<Step> first_;
-  const StagePass& pass_;
   RunArgs args_{};
+  void* values_ = nullptr;
 };
 
 class LaterExecutable final : public Executable {
  public:
-  LaterExecutable(std::unique_ptr<Executable> first, StagePass pass)
-      : first_(std::move(first)), pass_(std::move(pass)) {}
-  std::unique_ptr<Step> step() const override { return std::make_unique<LaterStep>(*first_, pass_); }
+  explicit LaterExecutable(Later later) : later_(std::move(later)) {}
+  std::unique_ptr<Step> step() const override { return std::make_unique<LaterStep>(later_); }
 
  private:
-  std::unique_ptr<Executable> first_;
-  StagePass pass_;
+  Later later_;
 };
 
 bool has(const std::vector<std::size_t>& list, std::size_t i) {
   return std::find(list.begin(), list.end(), i) != list.end();
 }
 
-Cost pass_cost(const NodeView& v) {
-  const double bytes = static_cast<double>(element_count(v.out_dims()) * bits_of(v.out_element())) / 8;
-  return move_cost(v.machine(), 2 * bytes, 0) + far_cost(v.machine(), bytes);
+/// `read`: bytes of an element before.
+Cost pass_cost(const NodeView& v, std::size_t read) {
+  const auto elements = static_cast<double>(element_count(v.out_dims()));
+  const double bytes = elements * bits_of(v.out_element()) / 8;
+  return move_cost(v.machine(), elements * static_cast<double>(read) + bytes, 0) + far_cost(v.machine(), bytes);
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
   std::string why;
   const auto program = StageProgram::of_later_stages(v, o.stages, o.outputs[0], why);
   if (!program) return Verdict::no("{}", why);
-  // They would want the whole output once more: as a node of their own they have that in the arena.
-  if (program->code().tile_bytes != program->code().body.result_bytes)
-    return Verdict::no("its results have {} bytes instead of {}", program->code().body.result_bytes,
-                       program->code().tile_bytes);
   const auto before = inputs_of_stages(v.node(), o.stages);
   for (const auto& input : program->code().inputs) {
     if (input.consumed) continue;
@@ -68,16 +73,25 @@ Verdict complete(const NodeView& v, Offer& o) {
     std::erase(o.wide_inputs, input.index);
     std::erase_if(o.in_place, [&](const InPlace& pair) { return pair.input == input.index; });
   }
+  const auto bytes = program->code().tile_bytes;
+  std::optional<std::size_t> apart_at;
+  if (bytes != program->code().body.result_bytes) {
+    apart_at = round_up(o.scratch, 64u);
+    o.scratch = *apart_at + element_count(v.out_dims()) * bytes;
+    o.in_place.clear();
+    o.wide_outputs = {0};
+  }
   if (o.outputs[0] != Layout::channels_last) o.wide_outputs.clear();
   o.stages = SIZE_MAX;
   o.label += "+stages";
-  const auto cost = program->cost(v.machine()) + pass_cost(v);
+  const auto cost = program->cost(v.machine()) + pass_cost(v, bytes);
   o.cost += cost;
   const auto rows = Rows::of(v.out_element(), v.out_dims(), o.outputs[0]);
-  o.make = [program, us = cost.us(), rows,
+  o.make = [program, us = cost.us(), rows, apart_at,
             make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
-    return std::make_unique<LaterExecutable>(make(context),
-                                             StagePass(program, us, context.output(rows), true));
+    const StagePass pass(program, us, context.output(rows));
+    if (apart_at) context.output_rows.clear();  // what the kernel makes is dense
+    return std::make_unique<LaterExecutable>(Later{make(context), pass, apart_at});
   };
   return Verdict::yes();
 }

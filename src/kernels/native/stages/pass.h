@@ -8,16 +8,16 @@ namespace lamina {
 
 class StagePass {
  public:
-  /// `in_place`: the base results lie in the output; else the program is one of_elementwise.
-  StagePass(std::shared_ptr<const StageProgram> program, double microseconds, const Rows& out, bool in_place);
-  /// Allocates nothing.
-  void run(const RunArgs& args) const;
+  StagePass(std::shared_ptr<const StageProgram> program, double microseconds, const Rows& out);
+  /// `values`: the base results, dense or in the output itself; null for a program of_elementwise. Allocates
+  /// nothing.
+  void run(const RunArgs& args, const void* values) const;
 
  private:
-  void run_rows(StageRun& run, void* out, std::int64_t first, std::int64_t last) const;
+  const void* at(const void* values, std::int64_t element) const;
+  void run_rows(StageRun& run, const void* values, void* out, std::int64_t first, std::int64_t last) const;
 
   std::shared_ptr<const StageProgram> program_;
-  bool in_place_;
   Rows out_;
   std::int64_t total_, unit_;  // elements; of a unit
   Division units_;
