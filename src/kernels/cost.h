@@ -28,6 +28,7 @@ enum class Family : std::uint8_t {
   gemm_row_again,       ///< one more of them
   onednn_pass,          ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)
   onednn_pixel,         ///< a pixel of few channels of a binary primitive
+  onednn_line,          ///< a line of one that has one number of the smaller operand
   onednn_plain_pool,    ///< pooling of plain tensors
   onednn_plain_resize,  ///< resampling of plain tensors
   onednn_lrn,
@@ -52,6 +53,7 @@ enum class Family : std::uint8_t {
   attention_softmax,  ///< of scores that lie near
   attention_pack,     ///< keys and values
   vector_light,       ///< vector code of a few instructions per element; bound by memory
+  stage_math,         ///< what of programs of stages is bound by arithmetic; `work` is as in vector_light
   vector_math,        ///< with exp, log, erf, ...; `work` counts evaluations
   native_lrn,
   pool_start,      ///< of a position of the windows on a line

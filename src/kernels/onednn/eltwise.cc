@@ -81,6 +81,8 @@ void offer_binary(const NodeView& v, Answers& answers) {
     o.cost = cost_of(
         v.machine(), Family::onednn_pass, 0,
         8.0 * static_cast<double>(element_count(y)) + 4.0 * static_cast<double>(element_count(small)));
+    if (layout == Layout::plain && small.back() == 1)
+      o.cost += calls_of(v.machine(), Family::onednn_line, static_cast<double>(element_count(small)));
     if (layout == Layout::channels_last && !same && y[1] < kLeastChannels)  // pixel by pixel
       o.cost += calls_of(v.machine(), Family::onednn_pixel,
                          static_cast<double>(element_count(y)) / static_cast<double>(y[1]));

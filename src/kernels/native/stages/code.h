@@ -100,7 +100,11 @@ struct Routine {
     Layout layout;
   };
   std::vector<Input> inputs;
-  double cycles = 0;      ///< per element, gathering and the overhead of pieces included
+  /// Rough cycles per element: all, gathering and the overhead of pieces included; what is arithmetic of
+  /// them.
+  struct Cycles {
+    double all = 0, math = 0;
+  } cycles;
   double bytes_read = 0;  ///< of operands besides the tile
 };
 

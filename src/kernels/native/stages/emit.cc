@@ -80,15 +80,18 @@ std::vector<Sort> sorts_of(const Lowered& body) {
   return out;
 }
 
-/// Rough cycles per element of cutting blocks at that axis.
-double block_cost(Routine& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
+/// Operations of more cycles per element are bound by arithmetic, not by their operands.
+constexpr double kMostLight = 0.2;
+
+/// Of cutting blocks at that axis.
+Routine::Cycles block_cycles(Routine& code, std::size_t axis, std::int64_t inner, std::int64_t room) {
   const auto size = code.dims[axis];
   const auto rows = std::min(size, std::max<std::int64_t>(1, room / inner));
   const auto block = static_cast<double>(size * inner), most = static_cast<double>(rows * inner);
   const auto pieces = static_cast<double>(ceil_div(size, rows));
   for (auto& v : code.body.views) classify(v, code.dims, axis);
   const auto sorts = sorts_of(code.body);
-  double cost = (25 * pieces + 5 * static_cast<double>(code.body.views.size())) / block;
+  Routine::Cycles cycles{(25 * pieces + 5 * static_cast<double>(code.body.views.size())) / block};
   for (std::size_t i = 0; i < sorts.size(); ++i) {
     const bool is_view = i < code.body.views.size();
     if (is_view && code.body.views[i].access != View::Access::filled) continue;
@@ -101,19 +104,20 @@ double block_cost(Routine& code, std::size_t axis, std::int64_t inner, std::int6
     } else {
       each = code.body.operations[i - code.body.views.size()].cycles;
     }
-    cost += times * (12 + elements * each) / block;
+    cycles.all += times * (12 + elements * each) / block;
+    if (!is_view && each > kMostLight) cycles.math += times * elements * each / block;
   }
-  return cost;
+  return cycles;
 }
 
 void choose_block(Routine& code, std::int64_t room) {
   double best = std::numeric_limits<double>::infinity();
   std::int64_t inner = 1;
   for (std::size_t axis = code.dims.size(); axis-- > 0 && inner <= room; inner *= code.dims[axis]) {
-    const auto cost = block_cost(code, axis, inner, room);
-    if (cost >= best) continue;
-    best = cost;
-    code.cycles = cost;
+    const auto cycles = block_cycles(code, axis, inner, room);
+    if (cycles.all >= best) continue;
+    best = cycles.all;
+    code.cycles = cycles;
     code.block_axis = axis;
     code.inner = inner;
   }

@@ -157,8 +157,10 @@ const std::vector<std::size_t>& StageProgram::whole_inputs() const { return code
 
 Cost StageProgram::cost(const Machine& machine) const {
   if (empty()) return {};
-  const double work = code_->cycles / kLightCycles * static_cast<double>(code_->total);
-  return cost_of(machine, Family::vector_light, work, code_->bytes_read);
+  const auto& cycles = code_->cycles;
+  const double elements = static_cast<double>(code_->total) / kLightCycles;
+  return cost_of(machine, Family::vector_light, (cycles.all - cycles.math) * elements, code_->bytes_read) +
+         cost_of(machine, Family::stage_math, cycles.math * elements, 0, 0);
 }
 
 void StageProgram::add_to(Offer& offer, const Machine& machine) const {
