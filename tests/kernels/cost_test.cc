@@ -69,6 +69,34 @@ TEST(Cost, FamiliesHaveNamesOfTheirOwn) {
   EXPECT_EQ(name_of(Family::reference), "reference");
 }
 
+/// Families of the native offer for the only node.
+std::set<std::string_view> families(const std::string& text) {
+  const auto g = parse(text);
+  std::set<std::string_view> names;
+  for (const auto& offer : ask_kernels(NodeView(g, g.order().at(0))).offers)
+    if (offer.label.starts_with("native"))
+      for (const auto& p : offer.cost.parts()) names.insert(name_of(p.family));
+  return names;
+}
+
+TEST(Cost, ArithmeticOfStagesIsApart) {
+  EXPECT_TRUE(families("graph (x: f32[4,900]) -> (y) {\n y = Sigmoid(x)\n}\n").contains("stage_math"));
+  EXPECT_FALSE(families("graph (x: f32[4,900]) -> (y) {\n y = Relu(x)\n}\n").contains("stage_math"));
+}
+
+TEST(Cost, ProductsOfOneRowDependOnWhereTheirMatrixLies) {
+  const auto of = [](std::int64_t depth, std::int64_t columns) {
+    return families(fmt::format("graph (a: f32[1,{0}], b: f32[{0},{1}]) -> (y) {{\n y = MatMul(a, b)\n}}\n",
+                                depth, columns));
+  };
+  EXPECT_TRUE(of(64, 64).contains("near_row"));
+  const auto l2 = static_cast<std::int64_t>(host().l2);
+  EXPECT_TRUE(of(l2 / 1024, 1024).contains("far_row"));
+  EXPECT_FALSE(of(l2 / 1024, 1024).contains("row_memory"));
+  const auto caches = static_cast<std::int64_t>(host().last_cache());
+  EXPECT_TRUE(of(caches / 2048, 1024).contains("row_memory"));
+}
+
 TEST(Cost, OffersSayWhatTheirsIsMadeOf) {
   const auto g = parse(
       "graph (a: f32[2,64,80], b: f32[2,80,48]) -> (y) {\n x = MatMul(a, b)\n y = Softmax(x) axis=-1\n}\n");
