@@ -71,10 +71,6 @@ Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledge
       fail(ErrorCode::bad_option, "there is no rule \"{}\"{}", d, did_you_mean(d, names));
 }
 
-bool Driver::exempt(const Graph& graph, NodeId id) const {
-  return exempt_.covers(graph.node(id), outermost_->sources);
-}
-
 std::vector<std::string> Driver::source_names(const std::vector<SourceId>& sources) const {
   std::vector<std::string> out;
   for (auto s : sources)
@@ -137,22 +133,30 @@ bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
   return false;
 }
 
+Found<Making> Driver::bind(const Rule& rule, Match& match) const {
+  const Graph& graph = match.graph();
+  if (!exempt_.empty())
+    match.exempt = [&](NodeId n) { return exempt_.covers(graph.node(n), outermost_->sources); };
+  if (auto verdict = check_guards(match, rule.pattern); !verdict) return verdict;
+  auto making = rule.bind(match);
+  if (making && !exempt_.empty())
+    for (auto n : match.nodes())
+      if (match.is_exempt(n)) return Verdict::no("'{}' is exempt", graph.label(n));
+  return making;
+}
+
 bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
   bool fired = false;
   std::string reason;
   for_each_match(graph, id, rule.pattern, [&](Match& match) {
-    std::any found;
-    auto verdict = check_guards(match, rule.pattern);
-    if (verdict && rule.condition) verdict = rule.condition(match, found);
-    if (verdict && !exempt_.empty())
-      for (auto n : match.nodes())
-        if (exempt(graph, n)) verdict = Verdict::no("'{}' is exempt", graph.label(n));
-    if (!verdict) {
-      if (reason.empty()) reason = verdict.reason();
+    const auto making = bind(rule, match);
+    if (!making) {
+      if (reason.empty()) reason = making.verdict().reason();
       return false;
     }
     const Match kept = match;  // the graph changes under the matcher
-    fired = apply(graph, rule, kept, found, work);
+    fired = true;
+    apply(graph, rule, kept, *making, work);
     return true;
   });
   if (!fired && !reason.empty()) {
@@ -204,21 +208,14 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
-bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, const std::any& found, Work& work) {
+void Driver::apply(Graph& graph, const Rule& rule, const Match& match, const Making& make, Work& work) {
   const auto root = match.root();
   const auto label = graph.label(root);
   Rewrite r(graph, match);
-  if (!exempt_.empty()) r.exempt_ = [&](NodeId n) { return exempt(graph, n); };
   try {
-    rule.action(r, found);
+    make(r);
   } catch (const Error& e) {
     fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
-  }
-  if (!r.refusal_.empty()) {
-    LAMINA_CHECK(r.added_.empty(), "rule \"{}\" refuses after it has changed the graph", rule.name);
-    ++ledger_.counts()[rule.name].refusals;
-    ledger_.refused(rule.name, label, source_names(graph.node(root).sources), r.refusal_);
-    return false;
   }
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
 
@@ -277,7 +274,6 @@ bool Driver::apply(Graph& graph, const Rule& rule, const Match& match, const std
     work.push(graph.producer(v));
     work.push_readers(graph, v, depth_);
   }
-  return true;
 }
 
 }  // namespace lamina

@@ -34,10 +34,10 @@ class Driver {
   struct Work;
   std::size_t run_graph(Graph& graph, const Graph& outermost);
   bool try_rules(Graph& graph, NodeId id, Work& work);
+  Found<Making> bind(const Rule& rule, Match& match) const;
   bool try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work);
-  bool apply(Graph& graph, const Rule& rule, const Match& match, const std::any& found, Work& work);
+  void apply(Graph& graph, const Rule& rule, const Match& match, const Making& make, Work& work);
   std::vector<std::string> source_names(const std::vector<SourceId>& sources) const;
-  bool exempt(const Graph& graph, NodeId id) const;
 
   std::span<const Rule> rules_;
   RewriteOptions options_;

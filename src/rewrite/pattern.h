@@ -117,6 +117,10 @@ class Match {
   std::string label(ValueId value) const;
   /// All nodes that words stand for, the root first.
   std::vector<NodeId> nodes() const;
+  /// The user wants the node to stay as it is.
+  bool is_exempt(NodeId node) const { return exempt && exempt(node); }
+
+  std::function<bool(NodeId)> exempt;
 
  private:
   friend class Matcher;

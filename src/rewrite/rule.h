@@ -1,6 +1,5 @@
 #pragma once
 /// A rule: what it is, its pattern, when it holds, and what it makes. Only a Rewrite changes the graph.
-#include <any>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,9 +26,10 @@ std::string_view name_of(RuleSet set);
 template <class T>
 class Found {
  public:
-  using Type = T;
   Found(T value) : value_(std::move(value)) {}              // NOLINT: as std::optional
   Found(Verdict refusal) : verdict_(std::move(refusal)) {}  // NOLINT
+  /// The rule has nothing to do there: as if its pattern did not fit.
+  Found(std::nullopt_t) : verdict_(Verdict::no("")) {}  // NOLINT
   const Verdict& verdict() const { return verdict_; }
   explicit operator bool() const { return value_.has_value(); }
   const T& operator*() const { return *value_; }
@@ -41,24 +41,27 @@ class Found {
   Verdict verdict_ = Verdict::yes();
 };
 
-template <class T>
-struct FindingRule;
+/// Makes what replaces a match; holds what the condition has found there. Lives no longer than the rule.
+using Making = std::function<void(Rewrite&)>;
+
+template <class Condition>
+struct ConditionalRule;
 
 struct Rule {
   std::string name;
   std::string doc;  ///< one line
   RuleSet set = RuleSet::normalize;
   Pattern pattern = any();
-  /// `found` is what the action gets.
-  std::function<Verdict(const Match&, std::any& found)> condition;
-  std::function<void(Rewrite&, const std::any& found)> action;
+  std::function<Found<Making>(const Match&)> bind;
   bool tidying = false;
 
-  /// `f` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
-  template <class F>
-  auto when(F f) &&;
-  Rule make(std::function<void(Rewrite&)> f) && {
-    action = [f = std::move(f)](Rewrite& r, const std::any&) { f(r); };
+  /// `condition` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
+  template <class Condition>
+  ConditionalRule<Condition> when(Condition condition) && {
+    return {std::move(*this), std::move(condition)};
+  }
+  Rule make(Making make) && {
+    bind = [make = std::move(make)](const Match&) { return Found<Making>(make); };
     return std::move(*this);
   }
   Rule in_later_sets_too() && {
@@ -68,38 +71,30 @@ struct Rule {
   bool runs_in(RuleSet other) const { return set == other || (tidying && set < other); }
 };
 
-/// A rule whose condition has found a T.
-template <class T>
-struct FindingRule {
+/// A rule that does not say yet what it makes.
+template <class Condition>
+struct ConditionalRule {
   Rule rule;
-  Rule make(std::function<void(Rewrite&, const T&)> f) && {
-    rule.action = [f = std::move(f)](Rewrite& r, const std::any& found) {
-      f(r, std::any_cast<const T&>(found));
+  Condition condition;
+
+  template <class Make>
+  Rule make(Make make) && {
+    rule.bind = [when = std::move(condition), make = std::move(make)](const Match& match) -> Found<Making> {
+      auto found = when(match);
+      if constexpr (std::is_same_v<decltype(found), Verdict>) {
+        if (!found) return found;
+        return Making(std::cref(make));
+      } else {
+        if (!found) return found.verdict();
+        return Making([&make, what = std::move(found).take()](Rewrite& r) { make(r, what); });
+      }
     };
     return std::move(rule);
   }
 };
 
-template <class F>
-auto Rule::when(F f) && {
-  using Result = std::invoke_result_t<F, const Match&>;
-  if constexpr (std::is_same_v<Result, Verdict>) {
-    condition = [f = std::move(f)](const Match& m, std::any&) { return f(m); };
-    return std::move(*this);
-  } else {
-    using T = typename Result::Type;
-    condition = [f = std::move(f)](const Match& m, std::any& found) {
-      Result result = f(m);
-      auto verdict = result.verdict();
-      if (result) found = std::move(result).take();
-      return verdict;
-    };
-    return FindingRule<T>{std::move(*this)};
-  }
-}
-
 inline Rule rule(std::string name, std::string doc, RuleSet set, Pattern pattern) {
-  return {std::move(name), std::move(doc), set, std::move(pattern), {}, {}, false};
+  return {std::move(name), std::move(doc), set, std::move(pattern), {}, false};
 }
 
 /// What a rule does once its pattern and condition hold. The root's outputs are replaced; matched nodes that
@@ -128,14 +123,10 @@ class Rewrite {
   void remove() { removed_ = true; }
   /// Another old node that the new ones stand for: it goes when nobody reads it any more.
   void absorb(NodeId node) { absorbed_.push_back(node); }
-  /// The user wants the node to stay as it is.
-  bool is_exempt(NodeId node) const { return exempt_ && exempt_(node); }
   /// An old node now also stands for what is replaced.
   void stands_for_root(NodeId node) { heir_ = node; }
   /// What became of it, for the ledger ("folded into constants").
   void note(std::string text) { note_ = std::move(text); }
-  /// Only before anything was added: the rule does not hold after all.
-  void refuse(std::string reason) { refusal_ = std::move(reason); }
 
  private:
   friend class Driver;
@@ -144,9 +135,8 @@ class Rewrite {
   std::string name_;
   bool removed_ = false;
   NodeId heir_;
-  std::string note_, refusal_;
+  std::string note_;
   std::vector<NodeId> added_, absorbed_;
-  std::function<bool(NodeId)> exempt_;
   std::vector<std::pair<std::size_t, ValueId>> replaced_;
 };
 

@@ -25,29 +25,34 @@ bool same_computation(const Graph& g, const Node& a, const Node& b) {
   return same_operand(g, a.inputs[0], b.inputs[1]) && same_operand(g, a.inputs[1], b.inputs[0]);
 }
 
+bool computes(const Graph&, const Node& n) {
+  return n.bodies.empty() && !n.outputs.empty() && !n.op.has(Trait::impure | Trait::control_flow);
+}
+
 /// The earliest older node that computes the same; it reads one of the values that are not constants.
-NodeId twin_of(const Graph& g, const Node& n) {
-  if (!n.bodies.empty() || n.outputs.empty() || n.op.has(Trait::impure | Trait::control_flow)) return {};
+Found<NodeId> twin_of(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
   ValueId pivot;
   for (auto v : n.inputs)
     if (v.valid() && !g.constant(v) &&
         (!pivot.valid() || g.value(v).uses.size() < g.value(pivot).uses.size()))
       pivot = v;
-  if (!pivot.valid() || g.value(pivot).uses.size() > kMostReaders) return {};
-  NodeId best = g.producer(n.outputs[0]);
+  if (!pivot.valid() || g.value(pivot).uses.size() > kMostReaders) return std::nullopt;
+  NodeId best = m.root();
   for (const auto& use : g.value(pivot).uses)
     if (use.node < best && same_computation(g, n, g.node(use.node))) best = use.node;
-  return best == g.producer(n.outputs[0]) ? NodeId{} : best;
+  if (best == m.root()) return std::nullopt;
+  return best;
 }
 
 }  // namespace
 
 void add_common_subexpressions(Rules& rules) {
-  const auto root = node("node", [](const Graph& g, const Node& n) { return twin_of(g, n).valid(); }, {});
   rules.push_back(rule("share-equal-nodes", "Computes once what is computed twice from the same values",
-                       RuleSet::normalize, root)
-                      .make([](Rewrite& r) {
-                        const auto twin = twin_of(r.graph(), r.match().root_node());
+                       RuleSet::normalize, node("operator that another one equals", computes, {}))
+                      .when(twin_of)
+                      .make([](Rewrite& r, NodeId twin) {
                         const auto outputs = r.graph().node(twin).outputs;
                         r.note("the same as '" + r.graph().label(twin) + "'");
                         r.stands_for_root(twin);

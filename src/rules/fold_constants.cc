@@ -36,19 +36,15 @@ Verdict small_enough(const Match& m) {
   return Verdict::yes();
 }
 
-void evaluate(Rewrite& r) {
-  const Node& n = r.match().root_node();
+Found<std::vector<Tensor>> evaluated(const Match& m) {
+  if (auto v = small_enough(m); !v) return v;
   std::vector<Tensor> inputs;
-  for (auto v : n.inputs) inputs.push_back(v.valid() ? *r.graph().constant(v) : Tensor());
-  std::vector<Tensor> results;
+  for (auto v : m.root_node().inputs) inputs.push_back(v.valid() ? *m.graph().constant(v) : Tensor());
   try {
-    results = evaluate_node(n, inputs, {});
+    return evaluate_node(m.root_node(), inputs, {});
   } catch (const Error& e) {
-    return r.refuse(e.what());
+    return Verdict::no("{}", e.what());
   }
-  r.note("folded into constants");
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (results[i].valid()) r.replace(i, r.constant(std::move(results[i])));
 }
 
 }  // namespace
@@ -56,8 +52,12 @@ void evaluate(Rewrite& r) {
 void add_fold_constants(Rules& rules) {
   rules.push_back(rule("fold-constants", "Evaluates what reads constants only", RuleSet::normalize,
                        node("node", reads_constants_only, {}))
-                      .when(small_enough)
-                      .make(evaluate)
+                      .when(evaluated)
+                      .make([](Rewrite& r, const std::vector<Tensor>& results) {
+                        r.note("folded into constants");
+                        for (std::size_t i = 0; i < results.size(); ++i)
+                          if (results[i].valid()) r.replace(i, r.constant(results[i]));
+                      })
                       .in_later_sets_too());
 }
 

@@ -8,9 +8,12 @@
 namespace lamina {
 namespace {
 
-std::optional<Ints> known_value(const Graph& g, ValueId v) {
+/// Of the only result.
+Found<Ints> known_value(const Match& m) {
+  const Graph& g = m.graph();
+  const auto v = m.root_node().outputs[0];
   const auto& type = g.type(v);
-  if (!is_integer(type.element) || !type.shape.known() || type.shape.rank() > 1) return std::nullopt;
+  if (!type.shape.known() || type.shape.rank() > 1) return std::nullopt;
   const auto dims = dims_of_value(g, v);
   if (!dims || static_cast<std::int64_t>(dims->size()) != type.shape.count().size()) return std::nullopt;
   Ints out;
@@ -21,14 +24,15 @@ std::optional<Ints> known_value(const Graph& g, ValueId v) {
   return out;
 }
 
-bool computes_known_sizes(const Graph& g, const Node& n) {
-  return n.outputs.size() == 1 && known_value(g, n.outputs[0]);
+bool may_compute_sizes(const Graph& g, const Node& n) {
+  return n.outputs.size() == 1 && is_integer(g.type(n.outputs[0]).element);
 }
 
 /// A constant pattern for a Reshape whose pattern is computed: 0 where the input's size stays in its place,
 /// at most one -1 for another size that is not known.
-std::optional<Ints> computed_pattern(const Graph& g, const Node& n) {
-  if (g.constant(n.inputs[1])) return std::nullopt;
+Found<Ints> computed_pattern(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
   const auto dims = dims_of_value(g, n.inputs[1]);
   if (!dims) return std::nullopt;
   const auto& from = g.type(n.inputs[0]).shape;
@@ -46,26 +50,23 @@ std::optional<Ints> computed_pattern(const Graph& g, const Node& n) {
 }  // namespace
 
 void add_fold_shapes(Rules& rules) {
-  rules.push_back(
-      rule("fold-shapes", "Computes sizes that are known", RuleSet::normalize,
-           node("shape computation", computes_known_sizes, {}))
-          .make([](Rewrite& r) {
-            const auto v = r.match().root_node().outputs[0];
-            const auto& type = r.graph().type(v);
-            r.note("folded into constants");
-            r.replace(r.constant(from_ints(type.element, type.shape.sizes(), *known_value(r.graph(), v))));
-          })
-          .in_later_sets_too());
+  rules.push_back(rule("fold-shapes", "Computes sizes that are known", RuleSet::normalize,
+                       node("shape computation", may_compute_sizes, {}))
+                      .when(known_value)
+                      .make([](Rewrite& r, const Ints& sizes) {
+                        const auto v = r.match().root_node().outputs[0];
+                        const auto& type = r.graph().type(v);
+                        r.note("folded into constants");
+                        r.replace(r.constant(from_ints(type.element, type.shape.sizes(), sizes)));
+                      })
+                      .in_later_sets_too());
 
   const auto x = any();
-  const auto reshape = is<Reshape>(x, variable()).that([](const Graph& g, const Node& n) {
-    return computed_pattern(g, n).has_value();
-  });
   rules.push_back(
       rule("fold-reshape-pattern", "Gives a Reshape to sizes of which one is unknown a constant pattern",
-           RuleSet::normalize, reshape)
-          .make([=](Rewrite& r) {
-            const auto pattern = *computed_pattern(r.graph(), r.match().root_node());
+           RuleSet::normalize, is<Reshape>(x, variable()))
+          .when(computed_pattern)
+          .make([=](Rewrite& r, const Ints& pattern) {
             const bool zeros = std::count(pattern.begin(), pattern.end(), 0) != 0;
             r.replace(r.add(Reshape{zeros}, {r.match().value(x), r.constant(ints_tensor(pattern))}));
           })

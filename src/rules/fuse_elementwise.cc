@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/subgraph.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
@@ -248,28 +249,16 @@ class BodyBuilder {
     for (std::size_t i = 0; i < inputs_read(n); ++i) in.push_back(value(n.inputs[i]));
     Op op = n.op;
     if (n.op.is<ConvertLike>()) op = Convert{g_.type(n.outputs[0]).element};
-    made_[n.outputs[0].index] = add_node(std::move(op), std::move(in), n);
-  }
-
-  ValueId add_node(Op op, std::vector<ValueId> in, const Node& from) {
-    const auto copy = body_.add_node(std::move(op), std::move(in), from.name);
-    body_.set_sources(copy, from.sources);
-    return body_.node(copy).outputs[0];
+    const auto copy = body_.add_node(std::move(op), std::move(in), n.name);
+    body_.set_sources(copy, n.sources);
+    made_[n.outputs[0].index] = body_.node(copy).outputs[0];
   }
 
   void inline_body(const Node& n, const Graph& inner) {
-    std::unordered_map<std::uint32_t, ValueId> map;
+    std::vector<ValueId> map(inner.value_slots());
     for (std::size_t p = 0; p < inner.inputs().size(); ++p) map[inner.inputs()[p].index] = value(n.inputs[p]);
-    for (const auto id : inner.order()) {
-      std::vector<ValueId> in;
-      for (auto v : inner.node(id).inputs) {
-        if (v.valid() && !map.contains(v.index))
-          map[v.index] = body_.add_constant(*inner.constant(v), inner.value(v).name);
-        in.push_back(v.valid() ? map[v.index] : ValueId{});
-      }
-      map[inner.node(id).outputs[0].index] = add_node(inner.node(id).op, in, inner.node(id));
-    }
-    made_[n.outputs[0].index] = map.at(inner.results()[0].value.index);
+    add_copies(body_, inner, inner.order(), map);
+    made_[n.outputs[0].index] = map[inner.results()[0].value.index];
   }
 
   const Graph& g_;
@@ -278,20 +267,23 @@ class BodyBuilder {
   std::unordered_map<std::uint32_t, ValueId> made_;
 };
 
-void fuse(Rewrite& r) {
-  const Graph& g = r.graph();
-  const auto root = r.match().root();
-  Group group(g, root);
-  const auto refusal = group.grow([&](NodeId n) { return r.is_exempt(n); });
-  if (group.size() == 1) return r.refuse(refusal.reason());
-  if (group.reads_constants_only()) return r.refuse("it reads constants only");
-  const auto order = group.order(root);
-  BodyBuilder builder(g, order);
+/// The members, the root last.
+Found<std::vector<NodeId>> group_of(const Match& m) {
+  if (auto v = node_suits(m.graph(), m.root_node()); !v) return v;
+  Group group(m.graph(), m.root());
+  const auto refusal = group.grow([&](NodeId n) { return m.is_exempt(n); });
+  if (group.size() == 1) return refusal;
+  if (group.reads_constants_only()) return Verdict::no("it reads constants only");
+  return group.order(m.root());
+}
+
+void fuse(Rewrite& r, const std::vector<NodeId>& group) {
+  BodyBuilder builder(r.graph(), group);
   const auto inputs = builder.inputs();
   std::vector<Graph> bodies;
   bodies.push_back(builder.take_body());
-  for (const auto id : order)
-    if (id != root) r.absorb(id);
+  for (const auto id : group)
+    if (id != r.match().root()) r.absorb(id);
   r.replace(r.add(Elementwise{}, inputs, std::move(bodies)));
 }
 
@@ -300,12 +292,7 @@ void fuse(Rewrite& r) {
 void add_fuse_elementwise(Rules& rules) {
   rules.push_back(rule("fuse-elementwise", "Element-wise operators that feed each other become one node",
                        RuleSet::chains, node("element-wise operator", may_end_a_group, {}))
-                      .when([](const Match& m) -> Verdict {
-                        if (auto v = node_suits(m.graph(), m.root_node()); !v) return v;
-                        Group group(m.graph(), m.root());
-                        const auto refusal = group.grow([](NodeId) { return false; });
-                        return group.size() > 1 ? Verdict::yes() : refusal;
-                      })
+                      .when(group_of)
                       .make(fuse));
 }
 

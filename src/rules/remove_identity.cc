@@ -146,43 +146,44 @@ bool reduces_nothing(const Graph& g, const Node& n) {
 }
 
 std::optional<std::size_t> kept_input(const Graph& g, const Node& n) {
-  if (n.inputs.empty() || n.outputs.size() != 1 || n.op.has(Trait::control_flow | Trait::impure))
-    return std::nullopt;
   if (n.op.has(Trait::binary_elementwise)) return neutral_arithmetic(g, n);
   if (!n.inputs[0].valid()) return std::nullopt;
   if (keeps_every_element(g, n) || (n.op.has(Trait::epilogue) && reduces_nothing(g, n))) return 0;
   return std::nullopt;
 }
 
+bool may_change_nothing(const Graph&, const Node& n) {
+  return !n.inputs.empty() && n.outputs.size() == 1 && !n.op.has(Trait::control_flow | Trait::impure);
+}
+
+/// The value that the root's readers can read instead.
+Found<ValueId> same_value(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  const auto kept = kept_input(g, n);
+  if (!kept) return std::nullopt;
+  const auto from = n.inputs[*kept], to = n.outputs[0];
+  if (n.op.has(Trait::binary_elementwise)) {
+    const auto other = n.inputs[1 - *kept];
+    if (auto v = does_not_grow(m.label(other), g.type(other).shape, g.type(from).shape); !v) return v;
+    if (loses_sign_of_zero(g, n, *kept) && sign_of_zero_matters(g, to))
+      return Verdict::no("it makes 0 of -0, by which something is divided");
+  }
+  if (g.type(from).element != g.type(to).element)
+    return Verdict::no("it gives {} of {}", name_of(g.type(to).element), name_of(g.type(from).element));
+  if (auto v = output_stays_apart(m, to, from); !v) return v;
+  return from;
+}
+
 }  // namespace
 
 void add_remove_identity(Rules& rules) {
-  const auto root =
-      node("node", [](const Graph& g, const Node& n) { return kept_input(g, n).has_value(); }, {});
   rules.push_back(rule("remove-identity", "Removes what changes neither values nor type nor shape",
-                       RuleSet::normalize, root)
-                      .when([](const Match& m) -> Verdict {
-                        const Graph& g = m.graph();
-                        const Node& n = m.root_node();
-                        const auto kept = *kept_input(g, n);
-                        const auto from = n.inputs[kept], to = n.outputs[0];
-                        if (n.op.has(Trait::binary_elementwise)) {
-                          const auto other = n.inputs[1 - kept];
-                          if (auto v = does_not_grow(m.label(other), g.type(other).shape, g.type(from).shape);
-                              !v)
-                            return v;
-                          if (loses_sign_of_zero(g, n, kept) && sign_of_zero_matters(g, to))
-                            return Verdict::no("it makes 0 of -0, by which something is divided");
-                        }
-                        if (g.type(from).element != g.type(to).element)
-                          return Verdict::no("it gives {} of {}", name_of(g.type(to).element),
-                                             name_of(g.type(from).element));
-                        return output_stays_apart(m, to, from);
-                      })
-                      .make([](Rewrite& r) {
-                        const Node& n = r.match().root_node();
+                       RuleSet::normalize, node("operator that changes nothing", may_change_nothing, {}))
+                      .when(same_value)
+                      .make([](Rewrite& r, ValueId same) {
                         r.note("changes nothing");
-                        r.replace(n.inputs[*kept_input(r.graph(), n)]);
+                        r.replace(same);
                       })
                       .in_later_sets_too());
 }

@@ -49,12 +49,13 @@ bool given_elsewhere(const Graph& g, const Node& n, std::size_t input, std::size
   return false;
 }
 
-struct Found {
+struct Repeated {
   std::size_t input = 0, axis = 0;
 };
 
-std::optional<Found> find(const Graph& g, const Node& n) {
-  if (!n.op.has(Trait::binary_elementwise | Trait::nary_elementwise)) return std::nullopt;
+Found<Repeated> find(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
   // What the parameters of these must broadcast to keeps its sizes.
   const std::size_t first = n.op.is<PRelu>() || n.op.is<FakeQuantize>() ? 1 : 0;
   for (std::size_t i = first; i < n.inputs.size(); ++i) {
@@ -64,7 +65,7 @@ std::optional<Found> find(const Graph& g, const Node& n) {
     for (std::size_t axis = 0; axis < t->rank(); ++axis)
       if (t->shape()[axis] > 1 && given_elsewhere(g, n, i, t->rank() - 1 - axis, t->shape()[axis]) &&
           repeats(*t, axis))
-        return Found{i, axis};
+        return Repeated{i, axis};
   }
   return std::nullopt;
 }
@@ -74,11 +75,10 @@ std::optional<Found> find(const Graph& g, const Node& n) {
 void add_shrink_constants(Rules& rules) {
   rules.push_back(
       rule("shrink-constants", "Keeps once what a constant operand repeats along an axis", RuleSet::portable,
-           node("element-wise operator", [](const Graph& g, const Node& n) { return find(g, n).has_value(); },
-                {}))
-          .make([](Rewrite& r) {
+           with_trait(Trait::binary_elementwise | Trait::nary_elementwise, "element-wise operator", {}))
+          .when(find)
+          .make([](Rewrite& r, const Repeated& found) {
             const Node& n = r.match().root_node();
-            const auto found = *find(r.graph(), n);
             const auto old = n.inputs[found.input];
             auto inputs = n.inputs;
             inputs[found.input] =
