@@ -29,7 +29,7 @@ bool unread(const Graph& graph, const Node& n) {
 struct Driver::Work {
   std::deque<NodeId> queue;
   std::vector<bool> waiting;
-  std::unordered_map<std::string, std::size_t> hits;
+  std::unordered_map<const Rule*, std::size_t> hits;
 
   void push(NodeId id) {
     if (!id.valid()) return;
@@ -71,10 +71,19 @@ Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledge
       fail(ErrorCode::bad_option, "there is no rule \"{}\"{}", d, did_you_mean(d, names));
 }
 
-std::vector<std::string> Driver::source_names(const std::vector<SourceId>& sources) const {
-  std::vector<std::string> out;
-  for (auto s : sources)
-    if (s.index < outermost_->sources.size()) out.push_back(outermost_->sources[s.index].name);
+NodePath Driver::path_to(NodeId id) const {
+  auto path = where_;
+  path.push_back(id.index);
+  return path;
+}
+
+Ledger::Subject Driver::subject(std::string label, const std::vector<SourceId>& sources) const {
+  Ledger::Subject out{std::move(label), {}};
+  for (auto s : sources) {
+    if (s.index >= outermost_->sources.size()) continue;
+    ledger_.name_source(s, outermost_->sources[s.index].name);
+    out.sources.push_back(s);
+  }
   return out;
 }
 
@@ -84,21 +93,25 @@ std::size_t Driver::run(Graph& graph, RuleSet set) {
   for (const auto& r : rules_) {
     const auto& off = options_.disable;
     if (!r.runs_in(set) || std::find(off.begin(), off.end(), r.name) != off.end()) continue;
-    active_.push_back(&r);
+    active_.push_back({&r, ledger_.rule(r.name)});
     depth_ = std::max(depth_, depth_of(r.pattern));
   }
   outermost_ = &graph;
-  return run_graph(graph, graph);
+  return run_graph(graph);
 }
 
-std::size_t Driver::run_graph(Graph& graph, const Graph& outermost) {
+std::size_t Driver::run_graph(Graph& graph) {
   const auto before = done_;
   Work work;
   const auto order = graph.order();
   for (auto id : order) {
     // Bodies of fused nodes are finished.
     if (const auto& op = graph.node(id).op; op.has(Trait::control_flow) && !op.has(Trait::epilogue))
-      for (auto& body : graph.bodies(id)) run_graph(body, outermost);
+      for (std::uint32_t body = 0; body < graph.bodies(id).size(); ++body) {
+        where_.insert(where_.end(), {id.index, body});
+        run_graph(graph.bodies(id)[body]);
+        where_.resize(where_.size() - 2);
+      }
     work.push(id);
   }
   const auto limit = kRewritesPerNode * (order.size() + 20);
@@ -109,7 +122,7 @@ std::size_t Driver::run_graph(Graph& graph, const Graph& outermost) {
       const auto most = std::max_element(work.hits.begin(), work.hits.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
       fail(ErrorCode::internal, "internal error: rewriting does not end; rule \"{}\" fired {} times",
-           most->first, most->second);
+           most->first->name, most->second);
     }
   }
   graph.erase_unused_constants();
@@ -118,17 +131,16 @@ std::size_t Driver::run_graph(Graph& graph, const Graph& outermost) {
 
 bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
   if (options_.stop_after >= 0 && done_ >= static_cast<std::size_t>(options_.stop_after)) return false;
-  for (const auto* rule : active_) {
-    if (!root_fits(graph, rule->pattern, graph.node(id))) continue;
-    auto& count = ledger_.counts()[rule->name];
-    ++count.tries;
-    const bool fired = try_rule(graph, *rule, id, work);
-    if (fired) {
-      ++count.hits;
-      ++work.hits[rule->name];
-      ++done_;
-      return true;
-    }
+  for (const auto& active : active_) {
+    if (!root_fits(graph, active.rule->pattern, graph.node(id))) continue;
+    const auto outcome = try_rule(graph, active, id, work);
+    if (outcome == Outcome::nothing_to_do) continue;
+    ++ledger_.count(active.id).tries;
+    if (outcome != Outcome::fired) continue;
+    ++ledger_.count(active.id).hits;
+    ++work.hits[active.rule];
+    ++done_;
+    return true;
   }
   return false;
 }
@@ -145,25 +157,25 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   return making;
 }
 
-bool Driver::try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work) {
-  bool fired = false;
+Driver::Outcome Driver::try_rule(Graph& graph, const Active& active, NodeId id, Work& work) {
+  auto outcome = Outcome::unfit;
   std::string reason;
-  for_each_match(graph, id, rule.pattern, [&](Match& match) {
-    const auto making = bind(rule, match);
+  for_each_match(graph, id, active.rule->pattern, [&](Match& match) {
+    const auto making = bind(*active.rule, match);
     if (!making) {
       if (reason.empty()) reason = making.verdict().reason();
+      outcome = reason.empty() ? Outcome::nothing_to_do : Outcome::unfit;
       return false;
     }
     const Match kept = match;  // the graph changes under the matcher
-    fired = true;
-    apply(graph, rule, kept, *making, work);
+    outcome = Outcome::fired;
+    apply(graph, active, kept, *making, work);
     return true;
   });
-  if (!fired && !reason.empty()) {
-    ++ledger_.counts()[rule.name].refusals;
-    ledger_.refused(rule.name, graph.label(id), source_names(graph.node(id).sources), reason);
-  }
-  return fired;
+  if (outcome == Outcome::unfit && !reason.empty())
+    ledger_.refused(active.id, path_to(id), subject(graph.label(id), graph.node(id).sources),
+                    std::move(reason));
+  return outcome;
 }
 
 namespace {
@@ -208,7 +220,8 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
-void Driver::apply(Graph& graph, const Rule& rule, const Match& match, const Making& make, Work& work) {
+void Driver::apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work) {
+  const Rule& rule = *active.rule;
   const auto root = match.root();
   const auto label = graph.label(root);
   Rewrite r(graph, match);
@@ -237,14 +250,14 @@ void Driver::apply(Graph& graph, const Rule& rule, const Match& match, const Mak
 
   std::vector<ValueId> touched;
   std::vector<SourceId> sources;
-  ledger_.forget(label);
+  ledger_.forget(path_to(root));
   take_out(graph, root, touched, sources);
   for (bool again = true; again;) {
     again = false;
     for (auto n : matched) {
       if (graph.node(n).erased() || !unread(graph, graph.node(n)) || graph.node(n).op.has(Trait::impure))
         continue;
-      ledger_.forget(graph.label(n));
+      ledger_.forget(path_to(n));
       take_out(graph, n, touched, sources);
       again = true;
     }
@@ -258,11 +271,11 @@ void Driver::apply(Graph& graph, const Rule& rule, const Match& match, const Mak
     work.push(n);
   }
   if (r.heir_.valid()) r.add_sources(r.heir_, sources);
-  const auto gone = source_names(sources);
+  auto gone = subject(label, sources);
   if (became.empty()) became = "removed";
   if (r.added_.empty() && !r.heir_.valid())
-    for (const auto& s : gone) ledger_.removed(rule.name, s, became);
-  ledger_.fired(rule.name, label, gone, became);
+    for (const auto s : gone.sources) ledger_.removed(active.id, s, became);
+  ledger_.fired(active.id, std::move(gone), std::move(became));
 
   for (auto v : retyped) propagate_types(graph, v);
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.

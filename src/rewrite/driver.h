@@ -32,20 +32,27 @@ class Driver {
 
  private:
   struct Work;
-  std::size_t run_graph(Graph& graph, const Graph& outermost);
+  std::size_t run_graph(Graph& graph);
   bool try_rules(Graph& graph, NodeId id, Work& work);
   Found<Making> bind(const Rule& rule, Match& match) const;
-  bool try_rule(Graph& graph, const Rule& rule, NodeId id, Work& work);
-  void apply(Graph& graph, const Rule& rule, const Match& match, const Making& make, Work& work);
-  std::vector<std::string> source_names(const std::vector<SourceId>& sources) const;
+  struct Active {
+    const Rule* rule;
+    RuleId id;
+  };
+  enum class Outcome { nothing_to_do, unfit, fired };
+  Outcome try_rule(Graph& graph, const Active& active, NodeId id, Work& work);
+  void apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work);
+  NodePath path_to(NodeId id) const;
+  Ledger::Subject subject(std::string label, const std::vector<SourceId>& sources) const;
 
   std::span<const Rule> rules_;
   RewriteOptions options_;
   Exemptions exempt_;
   Ledger& ledger_;
-  std::vector<const Rule*> active_;  // in this run
-  int depth_ = 1;                    // of the deepest pattern among them
+  std::vector<Active> active_;  // in this run
+  int depth_ = 1;               // of the deepest pattern among them
   const Graph* outermost_ = nullptr;
+  NodePath where_;  // the way to the graph that is being rewritten
   std::size_t done_ = 0;
 };
 

@@ -17,63 +17,83 @@ std::string to_string(const LedgerEntry& e) {
   }
 }
 
-void Ledger::fired(std::string rule, std::string node, std::vector<std::string> sources, std::string became) {
-  refusals_.erase({node, rule});
-  firings_.push_back({LedgerEntry::Kind::fired, std::move(rule), std::move(node), std::move(sources),
-                      std::move(became), next_++});
+RuleId Ledger::rule(std::string_view name) {
+  const auto at = std::find(rules_.begin(), rules_.end(), name) - rules_.begin();
+  if (at == std::ssize(rules_)) {
+    rules_.emplace_back(name);
+    counts_.emplace_back();
+  }
+  return {static_cast<std::uint32_t>(at)};
 }
 
-void Ledger::refused(const std::string& rule, const std::string& node, std::vector<std::string> sources,
-                     std::string reason) {
-  refusals_[{node, rule}] = {LedgerEntry::Kind::refused, rule,   node, std::move(sources),
-                             std::move(reason),          next_++};
+void Ledger::fired(RuleId rule, Subject subject, std::string became) {
+  ++rewrites_;
+  done_.push_back({LedgerEntry::Kind::fired, rule, std::move(subject), std::move(became), next_++});
 }
 
-void Ledger::forget(const std::string& node) {
-  const auto first = refusals_.lower_bound({node, {}});
+void Ledger::refused(RuleId rule, const NodePath& path, Subject subject, std::string reason) {
+  ++counts_[rule.index].refusals;
+  refusals_.insert_or_assign(
+      {path, rule}, Record{LedgerEntry::Kind::refused, rule, std::move(subject), std::move(reason), next_++});
+}
+
+void Ledger::forget(const NodePath& path) {
+  const auto first = refusals_.lower_bound({path, RuleId{0}});
   auto last = first;
-  while (last != refusals_.end() && last->first.first == node) ++last;
+  while (last != refusals_.end() && last->first.first.size() >= path.size() &&
+         std::equal(path.begin(), path.end(), last->first.first.begin()))
+    ++last;
   refusals_.erase(first, last);
 }
 
-void Ledger::removed(std::string rule, std::string source, std::string reason) {
-  removals_.push_back(
-      {LedgerEntry::Kind::removed, std::move(rule), source, {source}, std::move(reason), next_++});
+void Ledger::removed(RuleId rule, SourceId source, std::string reason) {
+  done_.push_back(
+      {LedgerEntry::Kind::removed, rule, {sources_.at(source), {source}}, std::move(reason), next_++});
 }
 
-std::vector<LedgerEntry> Ledger::refusals() const {
-  std::vector<LedgerEntry> out;
-  out.reserve(refusals_.size());
-  for (const auto& [key, entry] : refusals_) out.push_back(entry);
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
+LedgerEntry Ledger::printed(const Record& r) const {
+  LedgerEntry out{r.kind, rules_[r.rule.index], r.subject.node, {}, r.text, r.order};
+  for (const auto s : r.subject.sources) out.sources.push_back(sources_.at(s));
   return out;
 }
-
-namespace {
 
 template <class F>
-std::vector<LedgerEntry> entries_where(const Ledger& ledger, F&& wanted) {
+std::vector<LedgerEntry> Ledger::entries_where(F&& wanted) const {
+  std::vector<const Record*> found;
+  for (const auto& record : done_)
+    if (wanted(record)) found.push_back(&record);
+  for (const auto& [key, record] : refusals_)
+    if (wanted(record)) found.push_back(&record);
+  std::sort(found.begin(), found.end(), [](const auto* a, const auto* b) { return a->order < b->order; });
   std::vector<LedgerEntry> out;
-  const auto take = [&](const std::vector<LedgerEntry>& from) {
-    std::copy_if(from.begin(), from.end(), std::back_inserter(out), wanted);
-  };
-  take(ledger.firings());
-  take(ledger.refusals());
-  take(ledger.removals());
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
+  for (const auto* record : found) out.push_back(printed(*record));
   return out;
 }
 
-}  // namespace
+std::vector<LedgerEntry> Ledger::entries() const {
+  return entries_where([](const Record&) { return true; });
+}
+
+std::vector<LedgerEntry> Ledger::entries(LedgerEntry::Kind kind) const {
+  return entries_where([&](const Record& r) { return r.kind == kind; });
+}
 
 std::vector<LedgerEntry> Ledger::about(std::string_view name) const {
-  return entries_where(*this, [&](const LedgerEntry& e) {
-    return e.node == name || std::find(e.sources.begin(), e.sources.end(), name) != e.sources.end();
+  return entries_where([&](const Record& r) {
+    return r.subject.node == name || std::any_of(r.subject.sources.begin(), r.subject.sources.end(),
+                                                 [&](SourceId s) { return sources_.at(s) == name; });
   });
 }
 
 std::vector<LedgerEntry> Ledger::of_rule(std::string_view rule) const {
-  return entries_where(*this, [&](const LedgerEntry& e) { return e.rule == rule; });
+  return entries_where([&](const Record& r) { return rules_[r.rule.index] == rule; });
+}
+
+std::map<std::string, Ledger::Count> Ledger::counts() const {
+  std::map<std::string, Count> out;
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (counts_[i].tries != 0) out[rules_[i]] = counts_[i];
+  return out;
 }
 
 }  // namespace lamina

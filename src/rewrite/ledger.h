@@ -4,11 +4,17 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/id.h"
+
 namespace lamina {
 
+using RuleId = Id<struct RuleTag>;  // of one ledger
+
+/// An entry as people read it.
 struct LedgerEntry {
   enum class Kind : std::uint8_t { fired, refused, removed };
   Kind kind = Kind::fired;
@@ -22,36 +28,64 @@ struct LedgerEntry {
 /// "fuse-bias at 'add': refused: ..."
 std::string to_string(const LedgerEntry& entry);
 
+/// The way to a node from the outermost graph: {node}, or {node with bodies, number of the body, node, ...}.
+using NodePath = std::vector<std::uint32_t>;
+
+/// Outlives graph and rules: it keeps the names of what was said something about.
 class Ledger {
  public:
   struct Count {
     std::size_t tries = 0, hits = 0, refusals = 0;
   };
+  /// What a rule is about; the graph goes on changing.
+  struct Subject {
+    std::string node;  ///< its label
+    std::vector<SourceId> sources;
+  };
 
-  void fired(std::string rule, std::string node, std::vector<std::string> sources, std::string became);
-  /// The last refusal per rule and node is kept, until the rule fires there.
-  void refused(const std::string& rule, const std::string& node, std::vector<std::string> sources,
-               std::string reason);
-  /// The node is gone: why rules refused it is of no interest any more.
-  void forget(const std::string& node);
+  RuleId rule(std::string_view name);
+  /// What a layer of the file is called; said before an entry names the layer.
+  void name_source(SourceId source, const std::string& name) { sources_.try_emplace(source, name); }
+
+  void fired(RuleId rule, Subject subject, std::string became);
+  /// The last refusal per rule and node is kept, until the node is gone.
+  void refused(RuleId rule, const NodePath& path, Subject subject, std::string reason);
+  /// The node is gone, with its bodies: why rules refused it is of no interest any more.
+  void forget(const NodePath& path);
   /// A layer of the file that no node stands for any more.
-  void removed(std::string rule, std::string source, std::string reason);
+  void removed(RuleId rule, SourceId source, std::string reason);
+  Count& count(RuleId rule) { return counts_[rule.index]; }
 
-  const std::vector<LedgerEntry>& firings() const { return firings_; }
-  const std::vector<LedgerEntry>& removals() const { return removals_; }
-  std::vector<LedgerEntry> refusals() const;
+  std::vector<LedgerEntry> firings() const { return entries(LedgerEntry::Kind::fired); }
+  std::vector<LedgerEntry> removals() const { return entries(LedgerEntry::Kind::removed); }
+  std::vector<LedgerEntry> refusals() const { return entries(LedgerEntry::Kind::refused); }
   /// All entries for a layer of the file or a node, in order.
   std::vector<LedgerEntry> about(std::string_view name) const;
   std::vector<LedgerEntry> of_rule(std::string_view rule) const;
-  std::map<std::string, Count>& counts() { return counts_; }
-  const std::map<std::string, Count>& counts() const { return counts_; }
-  std::size_t rewrites() const { return firings_.size(); }
+  /// All entries, in order.
+  std::vector<LedgerEntry> entries() const;
+  std::map<std::string, Count> counts() const;  ///< of rules that were tried
+  std::size_t rewrites() const { return rewrites_; }
 
  private:
-  std::vector<LedgerEntry> firings_, removals_;
-  std::map<std::pair<std::string, std::string>, LedgerEntry> refusals_;  // by node and rule
-  std::map<std::string, Count> counts_;
-  std::size_t next_ = 0;
+  struct Record {
+    LedgerEntry::Kind kind;
+    RuleId rule;
+    Subject subject;
+    std::string text;
+    std::size_t order;
+  };
+  template <class F>
+  std::vector<LedgerEntry> entries_where(F&& wanted) const;
+  std::vector<LedgerEntry> entries(LedgerEntry::Kind kind) const;
+  LedgerEntry printed(const Record& record) const;
+
+  std::vector<std::string> rules_;  // by RuleId
+  std::vector<Count> counts_;
+  std::unordered_map<SourceId, std::string> sources_;
+  std::vector<Record> done_;  // firings and removals
+  std::map<std::pair<NodePath, RuleId>, Record> refusals_;
+  std::size_t rewrites_ = 0, next_ = 0;
 };
 
 }  // namespace lamina

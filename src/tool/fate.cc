@@ -134,11 +134,7 @@ class Finder {
 
   /// By layer and by node: the entries of a chain of thousands name thousands.
   void index(const Ledger& ledger) {
-    auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.firings());
-    for (auto& e : ledger.refusals()) entries->push_back(std::move(e));
-    for (const auto& e : ledger.removals()) entries->push_back(e);
-    std::sort(entries->begin(), entries->end(),
-              [](const auto& a, const auto& b) { return a.order < b.order; });
+    auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.entries());
     const auto add = [&](std::string_view name, const LedgerEntry& e) {
       auto& about = about_[name];
       if (about.empty() || about.back() != &e) about.push_back(&e);

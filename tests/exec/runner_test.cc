@@ -122,13 +122,14 @@ TEST(Runner, a_plan_says_what_was_rewritten_for_its_shapes) {
   ProgramOptions options;
   options.rewrite = [](Graph& graph) {
     Ledger ledger;
-    ledger.fired("rule", "node", {}, graph.type(graph.inputs()[0]).shape.dims()[2].known() ? "known" : "not");
+    ledger.fired(ledger.rule("rule"), {"node", {}},
+                 graph.type(graph.inputs()[0]).shape.dims()[2].known() ? "known" : "not");
     return ledger;
   };
   Runner runner(std::make_shared<Program>(parse(kNet), options, std::make_shared<ModelWeights>()));
   runner.set_input(0, Tensor(ElementType::f32, {1, 4, 6, 8}));
   runner.run();
-  const auto& firings = runner.plans().at(0)->ledger.firings();
+  const auto firings = runner.plans().at(0)->ledger.firings();
   ASSERT_EQ(firings.size(), 1u);
   EXPECT_EQ(firings[0].text, "known");
 }

@@ -7,6 +7,7 @@
 
 #include "graph/text.h"
 #include "ops/activation.h"
+#include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/operators.h"
 
@@ -170,6 +171,58 @@ TEST(Driver, RefusalIsForgottenWhenTheRuleFiresAfterAll) {
     y = Abs(b)
   })");
   EXPECT_EQ(dropped.graph.node_count(), 2u);
+}
+
+TEST(Driver, WhatAConditionFindsIsHandedOver) {
+  const auto x = any();
+  const auto rename = rule("double", "", RuleSet::normalize, is<Relu>(x))
+                          .when([=](const Match& m) -> Found<std::string> {
+                            const auto& name = m.root_node().name;
+                            if (name == "none") return std::nullopt;
+                            if (name == "refused") return Verdict::no("no");
+                            return name + name;
+                          })
+                          .make([=](Rewrite& r, const std::string& twice) {
+                            r.named_after_text(twice);
+                            r.replace(r.add(Abs{}, {r.match().value(x)}));
+                          });
+  const Applied run({rename}, {}, R"(graph (x: f32[2]) -> (a, b, c) {
+    a = Relu(x) @"none"
+    b = Relu(x) @"refused"
+    c = Relu(x) @"name"
+  })");
+  EXPECT_EQ(run.rewrites, 1u);
+  ASSERT_EQ(run.ledger.refusals().size(), 1u);  // who has nothing to do says nothing
+  EXPECT_EQ(to_string(run.ledger.refusals()[0]), "double at 'refused': refused: no");
+  EXPECT_EQ(run.ledger.firings().at(0).text, "Abs 'namename'");
+}
+
+TEST(Driver, NodesOfOneNameInTwoBodiesAreTwo) {
+  const auto refuse = rule("refuse", "", RuleSet::normalize, is<Relu>(any()))
+                          .when([](const Match&) { return Verdict::no("no"); })
+                          .make([](Rewrite&) {});
+  const auto remove = rule("remove", "", RuleSet::portable, is<If>()).make([](Rewrite& r) { r.remove(); });
+  auto g = parse(R"(graph (x: f32[2], c: boolean[]) -> (z) {
+    y = If(c, x) {
+      body graph (p: f32[2]) -> (q) {
+        q = Relu(p) @"r"
+      }
+      body graph (p: f32[2]) -> (q) {
+        q = Relu(p) @"r"
+      }
+    }
+    z = Relu(x) @"outside"
+  })");
+  Ledger ledger;
+  const std::vector<Rule> rules{refuse, remove};
+  Driver driver(rules, {}, ledger);
+  driver.run(g, RuleSet::normalize);
+  driver.run(g, RuleSet::normalize);  // says the same of the same nodes
+  EXPECT_EQ(ledger.refusals().size(), 3u);
+  EXPECT_EQ(ledger.about("r").size(), 2u);
+  driver.run(g, RuleSet::portable);  // bodies go with their node
+  ASSERT_EQ(ledger.refusals().size(), 1u);
+  EXPECT_EQ(ledger.refusals()[0].node, "outside");
 }
 
 TEST(Driver, EndlessRewritingIsAnErrorThatNamesTheRule) {
