@@ -6,23 +6,37 @@ namespace {
 Rules& registered() {
   static Rules all = [] {
     Rules rules;
-    for (auto* add : {add_remove_unused,      add_fold_constants,
-                      add_fold_shapes,        add_remove_identity,
-                      add_merge_reshapes,     add_common_subexpressions,
-                      add_inline_if,          add_decompose_batch_norm,
-                      add_decompose_einsum,   add_recognise_activations,
-                      add_recognise_gelu,     add_recognise_prelu,
-                      add_recognise_norms,    add_recognise_attention,
-                      add_recognise_shuffles, add_recognise_binary,
-                      add_binary_signs,       add_eliminate_transpose,
-                      add_shrink_constants,   add_fold_scale,
-                      add_fold_scale_before,  add_remove_power,
-                      add_fuse_pad,           add_merge_fake_quantize,
-                      add_fuse_group_conv,    add_fuse_bias,
-                      add_hoist_activation,   add_fuse_simple,
-                      add_fuse_sum,           add_fuse_conv_depthwise,
-                      add_fuse_elementwise})
-      add(rules);
+    add_remove_unused(rules);
+    add_fold_constants(rules);
+    add_fold_shapes(rules);
+    add_remove_identity(rules);
+    add_merge_reshapes(rules);
+    add_common_subexpressions(rules);
+    add_inline_if(rules);
+    add_decompose_batch_norm(rules);
+    add_decompose_einsum(rules);
+    add_recognise_activations(rules);
+    add_recognise_gelu(rules);
+    add_recognise_prelu(rules);
+    add_recognise_norms(rules);
+    add_recognise_attention(rules);
+    add_recognise_shuffles(rules);
+    add_recognise_binary(rules);
+    add_binary_signs(rules);
+    add_eliminate_transpose(rules);
+    add_shrink_constants(rules);
+    add_fold_scale(rules);
+    add_fold_scale_before(rules);
+    add_remove_power(rules);
+    add_fuse_pad(rules);
+    add_merge_fake_quantize(rules);
+    add_fuse_group_conv(rules);
+    add_fuse_bias(rules);
+    add_hoist_activation(rules);
+    add_fuse_simple(rules);
+    add_fuse_sum(rules);
+    add_fuse_conv_depthwise(rules);
+    add_fuse_elementwise(rules);
     return rules;
   }();
   return all;
