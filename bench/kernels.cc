@@ -44,8 +44,7 @@ class Bound {
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const auto& type = graph.type(node.outputs[i]);
-      tensors_.push_back(
-          reordered(Tensor(type.element, type.shape.sizes()), Layout::plain, offer.outputs[i]));
+      tensors_.push_back(laid_out(Tensor(type.element, type.shape.sizes()), offer.outputs[i]));
       out_.push_back(tensors_.back().raw());
     }
     scratch_ = Tensor(ElementType::u8, {static_cast<std::int64_t>(offer.scratch + 64)});
@@ -60,7 +59,7 @@ class Bound {
     const auto* constant = graph.constant(v);
     const Tensor plain =
         constant ? constant->to_aligned() : seeded_tensor(type.element, type.shape.sizes(), seed + 1);
-    return reordered(plain, Layout::plain, layout);
+    return laid_out(plain, layout);
   }
 
   ModelWeights weights_;
