@@ -47,6 +47,21 @@ bool only_columns(const NodeView& v) {
          });
 }
 
+/// Of [..., m, k] x [..., k, n] = [..., m, n]; `anew`: one product after the other, and each starts anew.
+Cost product_cost(const Machine& machine, const Dims& a, const Dims& b, const Dims& y, bool anew) {
+  const auto last = y.size() - 1;
+  const bool one_row = y[last - 1] == 1;
+  const double filled = one_row ? 1 : filled_lanes(machine, y[last]),
+               outputs = static_cast<double>(element_count(y)), k = static_cast<double>(a[last]);
+  auto cost = cost_of(machine, one_row ? Family::matmul_row : Family::brgemm_matmul, outputs * k * filled);
+  const double b_bytes = 4.0 * static_cast<double>(element_count(b));
+  if (one_row) cost += cost_of(machine, Family::matmul_row_memory, 0, beyond_caches(machine, b_bytes), 0);
+  if (anew)
+    cost += calls_of(machine, one_row ? Family::gemm_row_again : Family::gemm_again,
+                     outputs / static_cast<double>(y[last] * y[last - 1]) - 1);
+  return cost;
+}
+
 Desc desc_of(const Operand& o) { return Desc(o.dims, dnnl::memory::data_type::f32, o.strides); }
 
 }  // namespace
@@ -96,21 +111,7 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
-  const double k = static_cast<double>(oa.dims[rank - 1]);
-  const bool one_row = oa.dims[rank - 2] == 1;
-  const double filled = one_row ? 1 : filled_lanes(v.machine(), ob.dims[rank - 1]);
-  o.cost = cost_of(v.machine(), one_row ? Family::matmul_row : Family::brgemm_matmul,
-                   static_cast<double>(element_count(y)) * k * filled) +
-           post.cost;
-  if (one_row)
-    o.cost += cost_of(v.machine(), Family::matmul_row_memory, 0,
-                      beyond_caches(v.machine(), 4.0 * static_cast<double>(element_count(b))), 0);
-  if (o.label.starts_with("gemm")) {  // one product after the other, and each starts anew
-    const auto products =
-        element_count(full_y.dims) / static_cast<std::size_t>(full_y.dims[rank - 1] * full_y.dims[rank - 2]);
-    o.cost += calls_of(v.machine(), one_row ? Family::gemm_row_again : Family::gemm_again,
-                       static_cast<double>(products - 1));
-  }
+  o.cost = product_cost(v.machine(), oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
   if (pack_weights) o.consumed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {
