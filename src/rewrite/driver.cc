@@ -220,10 +220,68 @@ void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vecto
 
 }  // namespace
 
+/// Results that are made anew.
+struct Driver::Redirected {
+  std::vector<ValueId> retyped;                          // inference may now know more
+  std::vector<std::pair<ValueId, std::string>> renamed;  // names of replaced values live on
+};
+
+/// Readers of the root's outputs read what replaces them.
+Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrite& r) const {
+  const auto root = r.match().root();
+  Redirected out;
+  for (const auto& [output, to] : r.replaced_) {
+    const auto from = graph.node(root).outputs.at(output);
+    check_type(graph, rule, graph.label(root), from, to);
+    if (!(graph.type(from) == graph.type(to)) || graph.constant(to) || may_hold_sizes(graph.type(to)))
+      out.retyped.push_back(to);
+    const auto maker = graph.producer(to);
+    const bool fresh = maker.valid() ? std::find(r.added_.begin(), r.added_.end(), maker) != r.added_.end()
+                                     : graph.constant(to) && graph.value(to).uses.empty();
+    if (fresh) out.renamed.emplace_back(to, graph.value(from).name);
+    graph.replace(from, to);
+  }
+  return out;
+}
+
+/// The root goes, and what was matched and nobody reads any more.
+void Driver::take_out_replaced(Graph& graph, const Rewrite& r, std::vector<ValueId>& touched,
+                               std::vector<SourceId>& sources) {
+  auto matched = r.match().nodes();
+  matched.insert(matched.end(), r.absorbed_.begin(), r.absorbed_.end());
+  const auto take = [&](NodeId n) {
+    ledger_.forget(path_to(n));
+    take_out(graph, n, touched, sources);
+  };
+  take(r.match().root());
+  for (bool again = true; again;) {
+    again = false;
+    for (auto n : matched) {
+      if (graph.node(n).erased() || !unread(graph, graph.node(n)) || graph.node(n).op.has(Trait::impure))
+        continue;
+      take(n);
+      again = true;
+    }
+  }
+}
+
+/// What stood for the sources has become what the rewrite added.
+void Driver::record(const Graph& graph, const Active& active, const std::string& label, const Rewrite& r,
+                    const std::vector<SourceId>& sources) {
+  std::string became = r.note_;
+  if (became.empty())
+    for (auto n : r.added_)
+      became += (became.empty() ? "" : ", ") + graph.node(n).op.name() + " '" + graph.label(n) + "'";
+  if (became.empty()) became = "removed";
+  auto gone = subject(label, sources);
+  if (r.added_.empty() && !r.heir_.valid())
+    for (const auto s : gone.sources) ledger_.removed(active.id, s, became);
+  ledger_.fired(active.id, std::move(gone), std::move(became));
+}
+
 void Driver::apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work) {
   const Rule& rule = *active.rule;
-  const auto root = match.root();
-  const auto label = graph.label(root);
+  const auto label = graph.label(match.root());
   Rewrite r(graph, match);
   try {
     make(r);
@@ -232,52 +290,19 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
   }
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
 
-  auto matched = match.nodes();
-  matched.insert(matched.end(), r.absorbed_.begin(), r.absorbed_.end());
-  std::vector<std::pair<ValueId, std::string>> names;
-  std::vector<ValueId> retyped;
-  for (const auto& [output, to] : r.replaced_) {
-    const auto from = graph.node(root).outputs.at(output);
-    check_type(graph, rule, label, from, to);
-    if (!(graph.type(from) == graph.type(to)) || graph.constant(to) || may_hold_sizes(graph.type(to)))
-      retyped.push_back(to);  // inference may now know more
-    const auto maker = graph.producer(to);
-    const bool fresh = maker.valid() ? std::find(r.added_.begin(), r.added_.end(), maker) != r.added_.end()
-                                     : graph.constant(to) && graph.value(to).uses.empty();
-    if (fresh) names.emplace_back(to, graph.value(from).name);
-    graph.replace(from, to);
-  }
-
+  const auto results = redirect(graph, rule, r);
   std::vector<ValueId> touched;
   std::vector<SourceId> sources;
-  ledger_.forget(path_to(root));
-  take_out(graph, root, touched, sources);
-  for (bool again = true; again;) {
-    again = false;
-    for (auto n : matched) {
-      if (graph.node(n).erased() || !unread(graph, graph.node(n)) || graph.node(n).op.has(Trait::impure))
-        continue;
-      ledger_.forget(path_to(n));
-      take_out(graph, n, touched, sources);
-      again = true;
-    }
-  }
-  for (const auto& [value, name] : names) graph.set_value_name(value, name);
-  std::string became = r.note_;
+  take_out_replaced(graph, r, touched, sources);
+  for (const auto& [value, name] : results.renamed) graph.set_value_name(value, name);
   for (auto n : r.added_) {
     r.add_sources(n, sources);
-    if (r.note_.empty())
-      became += (became.empty() ? "" : ", ") + graph.node(n).op.name() + " '" + graph.label(n) + "'";
     work.push(n);
   }
   if (r.heir_.valid()) r.add_sources(r.heir_, sources);
-  auto gone = subject(label, sources);
-  if (became.empty()) became = "removed";
-  if (r.added_.empty() && !r.heir_.valid())
-    for (const auto s : gone.sources) ledger_.removed(active.id, s, became);
-  ledger_.fired(active.id, std::move(gone), std::move(became));
+  record(graph, active, label, r, sources);
 
-  for (auto v : retyped) propagate_types(graph, v);
+  for (auto v : results.retyped) propagate_types(graph, v);
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
   if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)
     require_sound(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);

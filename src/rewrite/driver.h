@@ -42,6 +42,12 @@ class Driver {
   enum class Outcome { nothing_to_do, unfit, fired };
   Outcome try_rule(Graph& graph, const Active& active, NodeId id, Work& work);
   void apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work);
+  struct Redirected;
+  Redirected redirect(Graph& graph, const Rule& rule, const Rewrite& r) const;
+  void take_out_replaced(Graph& graph, const Rewrite& r, std::vector<ValueId>& touched,
+                         std::vector<SourceId>& sources);
+  void record(const Graph& graph, const Active& active, const std::string& label, const Rewrite& r,
+              const std::vector<SourceId>& sources);
   NodePath path_to(NodeId id) const;
   Ledger::Subject subject(std::string label, const std::vector<SourceId>& sources) const;
 
