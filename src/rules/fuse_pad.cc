@@ -78,72 +78,75 @@ Verdict joins_maximum(const Match& m, const Pattern& pool, const MaxPool& op, co
   return Verdict::yes();
 }
 
+Rule before_convolution() {
+  const auto x = any();
+  const auto pad = is<Pad>(x).used_once(), conv = is<Convolution>(pad);
+  return rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
+              RuleSet::portable, conv)
+      .when([=](const Match& m) -> Found<Pads> {
+        if (filler(m.graph(), m.node(pad)) != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
+        const auto pads = spatial_pads(m, pad);
+        if (!pads) return pads;
+        if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
+        if (auto v = is_explicit(m, conv, m.op<Convolution>(conv)); !v) return v;
+        const auto* w = m.graph().constant(m.node(conv).inputs[1]);
+        if (is_float(m.type(x).element) && !(w && all_finite(*w)))
+          return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
+        return pads;
+      })
+      .make([=](Rewrite& r, const Pads& pads) {
+        const Match& m = r.match();
+        auto op = m.op<Convolution>(conv);
+        widen(op, pads);
+        auto inputs = m.node(conv).inputs;
+        inputs[0] = m.value(x);
+        r.replace(r.add(op, std::move(inputs), m.node(conv).bodies));
+      });
+}
+
+Rule before_pooling() {
+  const auto x = any();
+  const auto pad = is<Pad>(x).used_once(), pool = is<AvgPool, MaxPool>(pad);
+  return rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
+              RuleSet::portable, pool)
+      .when([=](const Match& m) -> Found<Pads> {
+        const auto number = filler(m.graph(), m.node(pad));
+        const auto* mean = m.node(pool).op.as<AvgPool>();
+        const auto* most = m.node(pool).op.as<MaxPool>();
+        if (mean && number != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
+        if (most && number != -INFINITY)
+          return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
+                             m.label(pad));
+        const auto pads = spatial_pads(m, pad);
+        if (!pads) return pads;
+        if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
+        if (auto v = mean ? is_explicit(m, pool, *mean) : is_explicit(m, pool, *most); !v) return v;
+        if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, *most, *pads); !v) return v;
+        return pads;
+      })
+      .make([=](Rewrite& r, const Pads& pads) {
+        const Match& m = r.match();
+        const Node& n = m.node(pool);
+        Op op;
+        if (const auto* mean = n.op.as<AvgPool>()) {
+          auto wide = *mean;
+          widen(wide, pads);
+          wide.exclude_pad = false;
+          op = wide;
+        } else {
+          auto wide = *n.op.as<MaxPool>();
+          widen(wide, pads);
+          op = wide;
+        }
+        r.replace(r.add(std::move(op), {m.value(x)}, n.bodies));
+      });
+}
+
 }  // namespace
 
 void add_fuse_pad(Rules& rules) {
-  const auto x = any();
-  const auto pad = is<Pad>(x).used_once();
-  const auto conv = is<Convolution>(pad), pool = is<AvgPool, MaxPool>(pad);
-
-  rules.push_back(
-      rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
-           RuleSet::portable, conv)
-          .when([=](const Match& m) -> Found<Pads> {
-            if (filler(m.graph(), m.node(pad)) != 0.0)
-              return Verdict::no("{} does not pad by 0", m.label(pad));
-            const auto pads = spatial_pads(m, pad);
-            if (!pads) return pads;
-            if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
-            if (auto v = is_explicit(m, conv, m.op<Convolution>(conv)); !v) return v;
-            const auto* w = m.graph().constant(m.node(conv).inputs[1]);
-            if (is_float(m.type(x).element) && !(w && all_finite(*w)))
-              return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
-            return pads;
-          })
-          .make([=](Rewrite& r, const Pads& pads) {
-            const Match& m = r.match();
-            auto op = m.op<Convolution>(conv);
-            widen(op, pads);
-            auto inputs = m.node(conv).inputs;
-            inputs[0] = m.value(x);
-            r.replace(r.add(op, std::move(inputs), m.node(conv).bodies));
-          }));
-
-  rules.push_back(
-      rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
-           RuleSet::portable, pool)
-          .when([=](const Match& m) -> Found<Pads> {
-            const auto number = filler(m.graph(), m.node(pad));
-            const auto* mean = m.node(pool).op.as<AvgPool>();
-            const auto* most = m.node(pool).op.as<MaxPool>();
-            if (mean && number != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
-            if (most && number != -INFINITY)
-              return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
-                                 m.label(pad));
-            const auto pads = spatial_pads(m, pad);
-            if (!pads) return pads;
-            if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-            if (auto v = mean ? is_explicit(m, pool, *mean) : is_explicit(m, pool, *most); !v) return v;
-            if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, *most, *pads); !v)
-              return v;
-            return pads;
-          })
-          .make([=](Rewrite& r, const Pads& pads) {
-            const Match& m = r.match();
-            const Node& n = m.node(pool);
-            Op op;
-            if (const auto* mean = n.op.as<AvgPool>()) {
-              auto wide = *mean;
-              widen(wide, pads);
-              wide.exclude_pad = false;
-              op = wide;
-            } else {
-              auto wide = *n.op.as<MaxPool>();
-              widen(wide, pads);
-              op = wide;
-            }
-            r.replace(r.add(std::move(op), {m.value(x)}, n.bodies));
-          }));
+  rules.push_back(before_convolution());
+  rules.push_back(before_pooling());
 }
 
 }  // namespace lamina

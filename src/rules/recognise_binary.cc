@@ -78,6 +78,33 @@ struct Counted {
   std::vector<double> factors;  ///< magnitudes of the weights, by output channel
 };
 
+Found<Counted> counted(const Match& m, const TwoLevels& words, const Pattern& conv, const Pattern& weights) {
+  const Node& n = m.node(conv);
+  if (auto v = foldable(m, conv); !v) return v;
+  if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
+  if (m.graph().type(n.outputs[0]).element != ElementType::f32)
+    return Verdict::no("{} computes in {}", m.label(conv), name_of(m.graph().type(n.outputs[0]).element));
+  if (auto v = bias_is_constant(m.graph(), n); !v) return v;
+  const auto levels = levels_of(m.tensor(words.output_low), m.tensor(words.output_high));
+  if (!levels)
+    return Verdict::no("{} gives something else than a number and its negative or 0",
+                       m.label(words.quantized));
+  if (auto v = ranges_are_finite(m, words); !v) return v;
+  const auto& w = m.tensor(weights);
+  if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
+  const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
+  if (terms > kMostTerms)
+    return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
+  const auto sizes = magnitudes(w);
+  if (!sizes)
+    return Verdict::no("the weights of {} are not one number per output channel and its negative",
+                       m.label(conv));
+  for (const double size : *sizes)
+    if (!exact(size * levels->size))
+      return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
+  return Counted{*levels, *sizes};
+}
+
 Rule recognise() {
   const TwoLevels words;
   const auto quantized = words.quantized, weights = constant();
@@ -85,33 +112,7 @@ Rule recognise() {
   return rule("recognise-binary-convolution",
               "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
               RuleSet::precision, conv)
-      .when([=](const Match& m) -> Found<Counted> {
-        const Node& n = m.node(conv);
-        if (auto v = foldable(m, conv); !v) return v;
-        if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
-        if (m.graph().type(n.outputs[0]).element != ElementType::f32)
-          return Verdict::no("{} computes in {}", m.label(conv),
-                             name_of(m.graph().type(n.outputs[0]).element));
-        if (auto v = bias_is_constant(m.graph(), n); !v) return v;
-        const auto levels = levels_of(m.tensor(words.output_low), m.tensor(words.output_high));
-        if (!levels)
-          return Verdict::no("{} gives something else than a number and its negative or 0",
-                             m.label(quantized));
-        if (auto v = ranges_are_finite(m, words); !v) return v;
-        const auto& w = m.tensor(weights);
-        if (w.size() == 0) return Verdict::no("{} has no weights", m.label(conv));
-        const auto terms = w.size() / static_cast<std::size_t>(w.shape()[0]);
-        if (terms > kMostTerms)
-          return Verdict::no("{} sums {} terms, exact are at most {}", m.label(conv), terms, kMostTerms);
-        const auto sizes = magnitudes(w);
-        if (!sizes)
-          return Verdict::no("the weights of {} are not one number per output channel and its negative",
-                             m.label(conv));
-        for (const double size : *sizes)
-          if (!exact(size * levels->size))
-            return Verdict::no("the factor {} x {} is not exact in f32", size, levels->size);
-        return Counted{*levels, *sizes};
-      })
+      .when([=](const Match& m) { return counted(m, words, conv, weights); })
       .make([=](Rewrite& r, const Counted& found) {
         const Match& m = r.match();
         const Tensor w = m.tensor(weights);  // references do not outlive what is added
