@@ -28,8 +28,9 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   [](const Op& op) { return op.has(Trait::elementwise) || op.is<Elementwise>(); },
                   offer_native_elementwise});
   list.push_back({"native.normalization", is_normalization, offer_normalize});
-  list.push_back(
-      {"native.reduction", [](const Op& op) { return op.info().name.starts_with("Reduce"); }, offer_reduce});
+  list.push_back({"native.reduction",
+                  [](const Op& op) { return op.family() == OpFamily::reduction && op.has(Trait::epilogue); },
+                  offer_reduce});
   list.push_back({"native.recurrent", is_recurrent, offer_recurrent});
   list.push_back({"native.softmax", [](const Op& op) { return op.is<Softmax>() || op.is<LogSoftmax>(); },
                   offer_native_softmax});
