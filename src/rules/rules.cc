@@ -11,6 +11,7 @@ Rules& registered() {
     add_fold_shapes(rules);
     add_remove_identity(rules);
     add_merge_reshapes(rules);
+    add_merge_slices(rules);
     add_common_subexpressions(rules);
     add_inline_if(rules);
     add_decompose_batch_norm(rules);

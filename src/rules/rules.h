@@ -23,6 +23,7 @@ void add_fold_constants(Rules& rules);
 void add_fold_shapes(Rules& rules);
 void add_remove_identity(Rules& rules);
 void add_merge_reshapes(Rules& rules);
+void add_merge_slices(Rules& rules);
 void add_common_subexpressions(Rules& rules);
 void add_inline_if(Rules& rules);
 void add_decompose_batch_norm(Rules& rules);
