@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "ops/operators.h"
+#include "plan/decompose.h"
 
 namespace lamina {
 namespace {
@@ -93,10 +94,13 @@ void Force::apply(const NodeView& v, Answers& answers) const {
     labels.insert(o.label);
   }
   answers.wish = wish->what + "=" + wish->label;
-  if (!any && wish->layer)
+  // What a layer's node is made of may have it: it is asked again then.
+  const auto in_parts = [&](const Offer& o) { return decomposes(v.node(), o); };
+  const bool parts = !any && wish->layer && std::ranges::any_of(answers.offers, in_parts);
+  if (!any && !parts && wish->layer)
     fail(ErrorCode::bad_option, "force \"{}\": offered are {}", answers.wish, fmt::join(labels, ", "));
-  if (!any) answers.wish += ", which is not offered";
-  for (auto& o : answers.offers) o.unwanted = any && !fits(o.label, wish->label);
+  if (!any && !parts) answers.wish += ", which is not offered";
+  for (auto& o : answers.offers) o.unwanted = any ? !fits(o.label, wish->label) : parts && !in_parts(o);
 }
 
 }  // namespace lamina

@@ -20,7 +20,7 @@ struct Common {
   std::vector<std::string> set, disable, exempt, force, shape, settable;
   std::string precision = "model", max_isa = "native", log_level = "warning", json;
   int threads = 0;
-  bool quiet = false;
+  bool quiet = false, tune = false;
 
   Options options() const;
   /// What --shape says, by name. `inputs`: those of the model; a shape without a name is the only one's.

@@ -255,12 +255,13 @@ int run(ExplainOptions o) {
   auto options = o.common.options();
   std::optional<Machine> machine;
   if (!o.machine.empty()) {
+    if (o.common.tune) throw UsageError("--machine excludes --tune: nothing runs");
     machine = given_machine(o.machine, options);
     o.no_run = true;
   }
   options.profile = !o.no_run;
   auto inputs = o.inputs;
-  inputs.only_shapes = o.no_run;
+  inputs.only_shapes = o.no_run && !o.common.tune;
   Session s(o.common, inputs, options, machine ? &*machine : nullptr);
   if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);

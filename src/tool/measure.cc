@@ -13,6 +13,7 @@
 #include "tool/benchmark.h"
 #include "tool/interrupt.h"
 #include "tool/session.h"
+#include "tool/tune.h"
 
 namespace lamina::tool {
 namespace {
@@ -71,6 +72,7 @@ Subject load(const BenchmarkOptions& o, Options options) {
   {
     const Model look = open_model(o.common);
     l.inputs = gather_inputs(look.inputs(), o.inputs, o.common, l.notes);
+    if (o.common.tune) options = tuned(o.common, look, std::move(options), l.inputs);
     l.batch = batch_of(look.inputs(), l.inputs);
   }
   if (l.batch < 1) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "exec/variable_memory.h"
+#include "tool/tune.h"
 
 namespace lamina::tool {
 
@@ -22,6 +23,7 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
     : model(open_model(common)),
       inputs(gather_inputs(model.inputs(), input_options, common, notes)),
       compiled([&] {
+        if (common.tune) options = tuned(common, model, std::move(options), inputs);
         Progress progress("compiling " + common.model, common.quiet);
         options.progress = progress.callback();
         return machine ? Inside::compile_for(*machine, model, options) : CompiledModel(model, options);

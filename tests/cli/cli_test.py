@@ -290,6 +290,35 @@ class WrongUse(Base):
         self.refused(1, "run", MODEL, "--inputs", self.path / "both.npz", says=('"x" and "in0" are the same input and differ',))
         self.refused(2, "run", MODEL, "--inputs", self.path / "x.npz", "--input", self.path / "x.npz", says=("--input and --inputs",))
 
+    def test_tuned_kernels_are_remembered(self) -> None:
+        def tuned() -> str:
+            done = subprocess.run(
+                [TOOL, "run", MODEL, "--shape", "x=1,3,48,48", "--tune", "--threads", "1"],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                env={**os.environ, "XDG_CACHE_HOME": str(self.path)},
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr
+
+        self.assertIn("kernels other than estimated", tuned())
+        self.assertIn("as they were measured", tuned())
+        files = list((self.path / "lamina" / "tuned").iterdir())
+        self.assertEqual(len(files), 1)
+        for text in "{", "[]", '{"key": 3}', "\x00" * 50:
+            files[0].write_text(text)
+            said = tuned()
+            self.assertIn("is no file of --tune", said)
+            self.assertIn("kernels other than estimated", said)
+            self.assertIn("as they were measured", tuned())
+        shutil.rmtree(self.path / "lamina")
+        (self.path / "lamina").write_text("a file in the folder's place")
+        self.assertIn("not remembered", tuned())
+        machine = pathlib.Path(__file__).parents[2] / "machines" / "zen2-server.json"
+        self.refused(2, "explain", MODEL, "--tune", "--machine", machine, says=("--machine excludes --tune",))
+
     def test_settable_inputs(self) -> None:
         scale = onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")
         ports = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xwy"}

@@ -58,6 +58,30 @@ TEST(Force, what_is_not_offered) {
   }
 }
 
+/// A layer that is planned together with another may have the kernel when it is alone.
+TEST(Force, layers_of_joined_nodes) {
+  const auto g = parse(
+      "graph (x: f32[1,16,20,20]) -> (y) {\n sources {\n 0 \"point\" \"Conv\"\n 1 \"window\" \"Conv\"\n }\n "
+      "v = const "
+      "f32[32,1,3,3] seed(1)\n y = ConvolutionDepthwise(x, v) pads_begin=[1,1] pads_end=[1,1] @\"window\" "
+      "from "
+      "[0,1] {\n body graph (r: f32[1,32,20,20]) -> (s) {\n s = Relu(r)\n }\n body graph (x: "
+      "f32[1,16,20,20]) -> (t) "
+      "{\n w = const f32[32,16,1,1] seed(2)\n t = Convolution(x, w) @\"point\" from [0]\n }\n }\n}\n");
+  const auto labels = [&](const std::string& wish) {
+    ModelWeights weights;
+    std::vector<std::string> out;
+    const auto plan = make_plan(g, weights, {.force = {wish}});
+    for (const auto& step : plan->steps)
+      if (step.kind == PlanStep::Kind::kernel) out.push_back(step.label);
+    return out;
+  };
+  const auto alone = labels("window=native_depthwise");
+  ASSERT_EQ(alone.size(), 2u);
+  EXPECT_TRUE(alone[1].starts_with("native_depthwise_")) << alone[1];
+  EXPECT_THROW(labels("window=nonsense"), Error);
+}
+
 TEST(Force, wishes_are_checked_against_the_model) {
   auto g = network();
   EXPECT_NO_THROW(check_wishes({"conv=x", "MatMul=x", "Softmax=x"}, g));

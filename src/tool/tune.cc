@@ -1,0 +1,251 @@
+#include "tool/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "api/inside.h"
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/machine.h"
+
+namespace lamina::tool {
+namespace {
+
+constexpr double kNear = 2;          // rivals are estimated at that many times the best, at most
+constexpr std::size_t kRivals = 3;   // of a layer
+constexpr double kSeconds = 0.15;    // of a measurement
+constexpr double kLeastGain = 0.03;  // of a layer
+constexpr double kModelGain = 0.01;  // of the whole
+constexpr int kRounds = 15;          // in which two models take turns
+
+/// A layer by the name by which it can be wished for.
+struct Layer {
+  std::string label;
+  double us = 0;
+  std::vector<std::string> rivals;  ///< labels, the nearest first
+};
+
+/// Names of layers of the file that one node alone stands for.
+std::map<NodeId, std::string> names_of(const Graph& g) {
+  std::map<std::uint32_t, int> nodes;  // per source
+  for (const auto id : g.order())
+    for (const auto s : g.node(id).sources) ++nodes[s.index];
+  std::map<NodeId, std::string> out;
+  for (const auto id : g.order())
+    for (const auto s : g.node(id).sources)
+      if (nodes[s.index] == 1) out.try_emplace(id, g.sources.at(s.index).name);
+  return out;
+}
+
+std::vector<std::string> rivals_of(const Choice& choice) {
+  auto lost = choice.lost;
+  std::stable_sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+  std::vector<std::string> out;
+  for (const auto& l : lost) {
+    const auto label = l.label.substr(0, l.label.find(" ("));  // the layout stands behind it
+    if (label.starts_with("decomposed")) continue;             // its parts are other layers
+    if (l.cost.us() <= kNear * choice.cost.us() && label != choice.label &&
+        std::ranges::find(out, label) == out.end())
+      out.push_back(label);
+  }
+  out.resize(std::min(out.size(), kRivals));
+  return out;
+}
+
+class Tuner {
+ public:
+  Tuner(const Model& model, const Options& options, const std::vector<Tensor>& inputs)
+      : model_(model), options_(options), inputs_(inputs) {
+    options_.log = {};
+  }
+
+  std::vector<std::string> run() {
+    const auto base = measure({});
+    auto best = base;
+    for (std::size_t k = 0; k < kRivals; ++k) {
+      Wishes trial;
+      for (const auto& [name, layer] : base)
+        if (k < layer.rivals.size()) trial[name] = layer.rivals[k];
+      if (trial.empty()) break;
+      for (const auto& [name, layer] : measure(trial))
+        if (trial.contains(name) && layer.us < best[name].us) best[name] = layer;
+    }
+    std::vector<std::pair<double, std::string>> gains;
+    for (const auto& [name, layer] : base)
+      if (best[name].us < (1 - kLeastGain) * layer.us) gains.emplace_back(layer.us - best[name].us, name);
+    std::sort(gains.rbegin(), gains.rend());
+    // The largest ones with which the whole gains: layouts may cost more than kernels save.
+    for (; !gains.empty(); gains.resize(gains.size() / 2)) {
+      Wishes wishes;
+      for (const auto& [gain, name] : gains) wishes[name] = best[name].label;
+      if (times_faster(wishes) > 1 + kModelGain) return as_text(wishes);
+    }
+    return {};
+  }
+
+ private:
+  using Wishes = std::map<std::string, std::string>;  // label by layer
+  using Clock = std::chrono::steady_clock;
+
+  static std::vector<std::string> as_text(const Wishes& wishes) {
+    std::vector<std::string> out;
+    for (const auto& [name, label] : wishes) out.push_back(name + "=" + label);
+    return out;
+  }
+
+  Request request(const Wishes& wishes, bool profile) const {
+    auto options = options_;
+    options.profile = profile;
+    const auto own = as_text(wishes);
+    options.force.insert(options.force.begin(), own.begin(), own.end());
+    auto request = CompiledModel(model_, options).create_request();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) request.set_input(i, inputs_[i]);
+    request.run();
+    return request;
+  }
+
+  /// The shortest time of each layer.
+  std::map<std::string, Layer> measure(const Wishes& wishes) const {
+    auto r = request(wishes, true);
+    const auto& runner = Inside::runner_of(r);
+    std::unordered_map<const PlanStep*, double> shortest;
+    const auto begin = Clock::now();
+    for (int runs = 0; runs < 3 || std::chrono::duration<double>(Clock::now() - begin).count() < kSeconds;
+         ++runs) {
+      r.run();
+      for (const auto& t : runner.times()) {
+        auto& us = shortest.try_emplace(t.step, t.microseconds).first->second;
+        us = std::min(us, t.microseconds);
+      }
+    }
+    std::map<std::string, Layer> out;
+    for (const auto& plan : runner.plans()) {
+      const auto names = names_of(plan->graph);
+      std::map<NodeId, double> times;
+      for (const auto& step : plan->steps)
+        if (step.kind == PlanStep::Kind::kernel) times[step.node] = shortest[&step];
+      for (const auto& choice : plan->choices)
+        if (const auto name = names.find(choice.node); name != names.end() && times.contains(choice.node))
+          out[name->second] = {choice.label, times[choice.node], rivals_of(choice)};
+    }
+    return out;
+  }
+
+  /// The median of rounds in which the model as estimated and the one with wishes take turns.
+  double times_faster(const Wishes& wishes) const {
+    auto before = request({}, false), now = request(wishes, false);
+    const auto once = [](Request& r) {
+      const auto begin = Clock::now();
+      r.run();
+      return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    const int runs = std::clamp(static_cast<int>(2e-3 / std::max(once(before), 1e-9)), 1, 100);
+    const auto shortest = [&](Request& r) {
+      double least = once(r);
+      for (int i = 0; i < runs; ++i) least = std::min(least, once(r));
+      return least;
+    };
+    std::vector<double> ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      const double a = shortest(before), b = shortest(now);
+      ratios.push_back(a / b);
+    }
+    std::nth_element(ratios.begin(), ratios.begin() + kRounds / 2, ratios.end());
+    return ratios[kRounds / 2];
+  }
+
+  const Model& model_;
+  Options options_;
+  const std::vector<Tensor>& inputs_;
+};
+
+/// What the measurements depend on, in words.
+std::string key_of(const Model& model, const Options& o, const std::vector<Tensor>& inputs) {
+  const auto& g = Inside::of(model).loaded().graph;
+  const auto& m = this_machine();
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), o.threads,
+                                o.max_isa, static_cast<int>(o.precision), fmt::join(o.disable, ","),
+                                fmt::join(o.exempt, ","), fmt::join(o.force, ","));
+  for (const auto& t : inputs) key += " " + to_string(t.shape());
+  for (const auto id : g.order()) {
+    key += fmt::format("\n{} {}", g.label(id), g.node(id).op.name());
+    for (const auto v : g.node(id).outputs) key += " " + to_string(g.type(v));
+  }
+  return printable(key);
+}
+
+std::filesystem::path file_of(const std::string& key) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache && *cache == '/')
+    folder = cache;
+  else if (home && *home == '/')
+    folder = std::filesystem::path(home) / ".cache";
+  else
+    return {};
+  return folder / "lamina" / "tuned" / fmt::format("{:016x}.json", std::hash<std::string>()(key));
+}
+
+/// Nothing when there is none for that key; throws Error(bad_file) for a file that says something else.
+std::optional<std::vector<std::string>> remembered(const std::filesystem::path& file,
+                                                   const std::string& key) {
+  std::ifstream in(file);
+  if (!in) return std::nullopt;
+  try {
+    const auto j = nlohmann::json::parse(in);
+    if (j.at("key").get<std::string>() != key) return std::nullopt;
+    return j.at("force").get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception&) {
+    fail(ErrorCode::bad_file, "{}: is no file of --tune", file.string());
+  }
+}
+
+void remember(const std::filesystem::path& file, const std::string& key,
+              const std::vector<std::string>& wishes) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  const nlohmann::json j{{"key", key}, {"force", wishes}};
+  write_file(file.string(), j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+std::vector<std::string> measured_wishes(const Model& model, const Options& options,
+                                         const std::vector<Tensor>& inputs) {
+  return Tuner(model, options, inputs).run();
+}
+
+Options tuned(const Common& common, const Model& model, Options options, const std::vector<Tensor>& inputs) {
+  const auto key = key_of(model, options, inputs);
+  const auto file = file_of(key);
+  std::optional<std::vector<std::string>> wishes;
+  try {
+    if (!file.empty()) wishes = remembered(file, key);
+  } catch (const Error& e) {
+    common.note({fmt::format("--tune: {}", e.what())});
+  }
+  if (wishes) {
+    common.note(
+        {fmt::format("--tune: {} kernels as they were measured ({})", wishes->size(), file.string())});
+  } else {
+    Progress progress("measuring kernels of " + common.model, common.quiet);
+    wishes = measured_wishes(model, options, inputs);
+    common.note({fmt::format("--tune: {} kernels other than estimated", wishes->size())});
+    try {
+      if (!file.empty()) remember(file, key, *wishes);
+    } catch (const Error& e) {
+      common.note({fmt::format("--tune: not remembered: {}", e.what())});
+    }
+  }
+  options.force.insert(options.force.begin(), wishes->begin(), wishes->end());
+  return options;
+}
+
+}  // namespace lamina::tool
