@@ -3,6 +3,7 @@
 /// throughout, so that thresholds decide as in OpenVINO.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
