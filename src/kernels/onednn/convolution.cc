@@ -114,7 +114,8 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                                                                  : 1);
   const Tensor weights = *v.constant(1);
   const bool bias = v.has(2);
-  o.make = [=, args = std::move(post.args)](MakeContext& context) mutable {
+  o.make = [=, operands = std::move(post.args)](MakeContext& context) {
+    auto args = aligned(operands, context);
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
     args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
                     pack(context, weights, source_weights, pd.weights_desc(), "onednn")});

@@ -113,8 +113,9 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.scratch = pd->scratchpad_desc().get_size();
   o.cost = product_cost(v.machine(), oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
   if (pack_weights) o.consumed = {1};
-  o.make = [=, pd = *pd, bias_given = v.has(2), args = post.args,
-            source = pack_weights ? *weights : Tensor()](MakeContext& context) mutable {
+  o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args,
+            source = pack_weights ? *weights : Tensor()](MakeContext& context) {
+    auto args = aligned(operands, context);
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
     if (source.valid())
       args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,

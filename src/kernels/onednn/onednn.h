@@ -53,6 +53,9 @@ struct PostOps {
   std::vector<Arg> args;                        ///< operands
   std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
 };
+/// Arguments of post-ops for a primitive: constants where oneDNN can read them.
+std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context);
+
 /// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
 

@@ -191,7 +191,7 @@ class Translator {
     if (stage.constant) {
       if (!channel && layout_ != Layout::plain)
         return stop("a constant of the result's shape in channels-last");
-      result_.args.push_back({slot, d, Arg::From::constant, 0, stage.constant->to_aligned()});
+      result_.args.push_back({slot, d, Arg::From::constant, 0, *stage.constant});
     } else {
       result_.args.push_back({slot, d, Arg::From::input, *stage.extra, {}});
       if (!channel) result_.same_layout_inputs.push_back(*stage.extra);
@@ -216,8 +216,8 @@ class Translator {
     dims[channel_] = static_cast<std::int64_t>(stage.constant->size());
     if (dims[channel_] != channels) return stop("PRelu slope of another size");
     const int slot = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | DNNL_ARG_WEIGHTS;
-    result_.args.push_back({slot, desc(dims, ElementType::f32, Layout::plain), Arg::From::constant, 0,
-                            stage.constant->to_aligned()});
+    result_.args.push_back(
+        {slot, desc(dims, ElementType::f32, Layout::plain), Arg::From::constant, 0, *stage.constant});
     ops_.append_prelu(1 << channel_);
     return true;
   }
@@ -236,6 +236,14 @@ double filled_lanes(const Machine& machine, std::int64_t count) {
   const double lanes = machine.library == Isa::avx512 ? 16 : machine.library == Isa::avx2 ? 8 : 4;
   const auto channels = static_cast<double>(count);
   return std::ceil(channels / lanes) * lanes / channels;
+}
+
+std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
+  for (auto& arg : args)
+    if (arg.from == Arg::From::constant && !arg.constant.aligned())
+      arg.constant =
+          context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
+  return args;
 }
 
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis) {

@@ -194,6 +194,7 @@ void offer_in(const NodeView& v, Layout layout, Answers& answers) {
     const auto made = std::make_shared<Normalization>(*code);
     made->scale = expanded_to(made->line, made->scale, context.weights);
     made->bias = expanded_to(made->line, made->bias, context.weights);
+    if (made->stages) made->stages = made->stages->made(context);
     return executable([made](const RunArgs& args) { run_normalize(*made, args); });
   };
   answers.offers.push_back(std::move(o));

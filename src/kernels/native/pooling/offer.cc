@@ -159,8 +159,10 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
     o.stages = 0;
   code->x = Rows::of(v.element(0), v.dims(0), layout);
   code->y = Rows::of(code->stages ? v.out_element() : v.element(0), v.out_dims(), layout);
-  o.make = [code](MakeContext&) {
-    return executable([code](const RunArgs& args) { pooling::run_rows(*code, args); });
+  o.make = [code](MakeContext& context) {
+    const auto made = std::make_shared<Windows>(*code);
+    if (made->stages) made->stages = made->stages->made(context);
+    return executable([made](const RunArgs& args) { pooling::run_rows(*made, args); });
   };
   answers.offers.push_back(std::move(o));
 }

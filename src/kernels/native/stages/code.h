@@ -17,12 +17,12 @@ inline constexpr std::size_t kNoInput = SIZE_MAX;
 /// A parameter or constant of the body as an operator sees it: broadcast to the output.
 struct View {
   std::size_t input = kNoInput;  ///< of the node
-  Tensor constant;               ///< when it is no input
-  bool shares = false;           ///< the constant's memory is the model's
-  bool reorders = false;         ///< the constant lies plain still; arrange_constants() arranges it
-  bool is_tile = false;          ///< the base result, given piece by piece
-  std::size_t bytes = 4;         ///< of an element
-  Dims axis_strides;             ///< per axis of the output, in elements
+  Tensor constant;               ///< when it is no input; as the model has it until arrange_constants()
+  ElementType carried = ElementType::f32;  ///< that loops read
+  bool reorders = false;                   ///< the constant is to lie as the target
+  bool is_tile = false;                    ///< the base result, given piece by piece
+  std::size_t bytes = 4;                   ///< of an element
+  Dims axis_strides;                       ///< per axis of the output, in elements
 
   // Set by emit().
   Dims strides;  ///< per merged dimension of the output (Routine::dims)
@@ -79,7 +79,6 @@ struct Parameter {
 struct Target {
   Dims dims;
   Layout layout = Layout::plain;
-  bool later = false;  ///< large constants are arranged by arrange_constants(), once the program is wanted
 };
 
 struct Routine {
@@ -115,7 +114,7 @@ bool lower(const Graph& body, const std::vector<Parameter>& parameters, const Ta
 /// elements from pixel to pixel in channels-last, 0: dense.
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row = 0);
 
-/// Brings constants that still lie plain into the target's layout.
+/// Brings constants into the types and layouts that loops read, through the store.
 void arrange_constants(Routine& code, WeightStore& weights);
 
 /// Blocks, buffers and instructions for code.body and code.target; false when the buffers are too small.

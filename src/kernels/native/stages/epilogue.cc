@@ -85,6 +85,7 @@ void Epilogue::add_to(Offer& offer, const NodeView& v) const {
 }
 
 void Epilogue::lay(const MakeContext& context) {
+  if (stages) stages = stages->made(context);
   out = context.output(out);
   if (add) added = context.input(*add, added);
 }

@@ -56,7 +56,8 @@ bool has(const std::vector<std::size_t>& list, std::size_t i) {
 Cost pass_cost(const NodeView& v, std::size_t read) {
   const auto elements = static_cast<double>(element_count(v.out_dims()));
   const double bytes = elements * bits_of(v.out_element()) / 8;
-  return move_cost(v.machine(), elements * static_cast<double>(read) + bytes, 0) + far_cost(v.machine(), bytes);
+  return move_cost(v.machine(), elements * static_cast<double>(read) + bytes, 0) +
+         far_cost(v.machine(), bytes);
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
@@ -89,7 +90,7 @@ Verdict complete(const NodeView& v, Offer& o) {
   const auto rows = Rows::of(v.out_element(), v.out_dims(), o.outputs[0]);
   o.make = [program, us = cost.us(), rows, apart_at,
             make = std::move(o.make)](MakeContext& context) -> std::unique_ptr<Executable> {
-    const StagePass pass(program, us, context.output(rows));
+    const StagePass pass(program->made(context), us, context.output(rows));
     if (apart_at) context.output_rows.clear();  // what the kernel makes is dense
     return std::make_unique<LaterExecutable>(Later{make(context), pass, apart_at});
   };

@@ -5,17 +5,6 @@
 #include "ops/elementwise.h"
 
 namespace lamina::stages {
-namespace {
-
-void arrange(View& view, Layout layout, WeightStore* weights) {
-  const auto source = view.constant;
-  const auto make = [&](const Tensor& t) { return laid_out(t, layout); };
-  view.constant = weights && view.shares ? weights->moved(source, "channels_last", make) : make(source);
-  view.reorders = false;
-}
-
-}  // namespace
-
 bool Lowering::run() {
   const auto result = body_.results().at(0).value;
   for (const auto id : needed(result)) {
@@ -62,12 +51,11 @@ int Lowering::load(ValueId v, ElementType element, const Dims& dims) {
   View view;
   view.axis_strides = strides_to(dims, target_);
   if (const auto* constant = constant_of(v)) {
-    view.constant = convert(constant->to_aligned(), carrier(element)).reshaped(dims);
-    view.bytes = bytes_of(carrier(element));
+    view.constant = constant->reshaped(dims);
+    view.carried = carrier(element);
+    view.bytes = bytes_of(view.carried);
     view.reorders = dims.size() == target_.dims.size() && target_.layout != Layout::plain && dims[1] != 1 &&
                     element_count(dims) != static_cast<std::size_t>(dims[0] * dims[1]);
-    view.shares = view.constant.raw() == constant->raw();
-    if (view.reorders && !target_.later) arrange(view, target_.layout, nullptr);
     return add(std::move(view));
   }
   const auto& p = parameter(v);
@@ -139,8 +127,18 @@ void Lowering::renumber() {
 }
 
 void arrange_constants(Routine& code, WeightStore& weights) {
-  for (auto& view : code.body.views)
-    if (view.reorders) arrange(view, code.target.layout, &weights);
+  for (auto& view : code.body.views) {
+    const auto& source = view.constant;
+    if (!source.valid() || (!view.reorders && source.aligned() && source.element_type() == view.carried))
+      continue;
+    const auto layout = view.reorders ? code.target.layout : Layout::plain;
+    const auto key = fmt::format("stage {} {} [{}]", name_of(view.carried), name_of(layout),
+                                 fmt::join(source.shape(), ","));
+    view.constant = weights.moved(source, key, [&, dims = source.shape()](const Tensor& t) {
+      return laid_out(convert(t.to_aligned(), view.carried).reshaped(dims), layout);
+    });
+    view.reorders = false;
+  }
 }
 
 Dims strides_to(const Dims& dims, const Target& target, std::int64_t row) {

@@ -61,7 +61,8 @@ class Lowering {
   int number(double v, ElementType type = ElementType::f32) { return constant(from_doubles(type, {}, {v})); }
   int constant(Tensor scalar) {
     View view;
-    view.bytes = bytes_of(scalar.element_type());
+    view.carried = scalar.element_type();
+    view.bytes = bytes_of(view.carried);
     view.constant = std::move(scalar);
     view.axis_strides.assign(target_.dims.size(), 0);
     return add(std::move(view));

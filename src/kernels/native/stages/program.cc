@@ -128,7 +128,7 @@ std::shared_ptr<const StageProgram> StageProgram::of_later_stages(const NodeView
 
 std::shared_ptr<const StageProgram> StageProgram::of_elementwise(const NodeView& v, Layout layout,
                                                                  std::string& why) {
-  const Target target{v.out_dims(), layout, true};
+  const Target target{v.out_dims(), layout};
   if (const Graph* body = epilogue(v.node()))
     return build(v, *body, parameters_of(v, {0, v.constant(0), false}), target, 0, why);
   std::vector<Parameter> parameters;

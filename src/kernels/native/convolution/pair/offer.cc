@@ -196,6 +196,7 @@ Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
   o.make = [code = std::move(code), w = *second.constant(1),
             bias = second.has(2) ? *second.constant(2)
                                  : Tensor()](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    if (code.between.stages) code.between.stages = code.between.stages->made(context);
     code.after.lay(context);
     code.stream = code.stream && code.after.out.step % 16 == 0 && code.second.outputs % 16 == 0;
     code.parent = code.parent->made(code, context);
