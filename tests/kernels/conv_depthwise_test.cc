@@ -230,6 +230,40 @@ TEST(ConvDepthwise, a_whole_tensor_between) {
   }
 }
 
+/// Windows that leave the last columns of the tensor between out: its lines do not follow each other.
+TEST(ConvDepthwise, a_tensor_between_that_is_not_read_whole) {
+  constexpr Window2D thirds{3, 3, 1, 0, 0, 0, 0, false};
+  check({1, 3, 20, 30, 26, point, thirds, "{1}c = const f32[1,20,30,26] seed(7)\n {1} = Multiply({0}, {1}c)",
+         "", false},
+        11);
+  check({2, 3, 20, 30, 26, point, thirds, "{1}c = const f32[1,1,1,26] seed(7)\n {1} = Add({0}, {1}c)", "",
+         false},
+        11);
+}
+
+/// Blocks of channels, as a processor with a small second cache has them; the last panel may be narrower than
+/// a vector of the windows.
+TEST(ConvDepthwise, blocks_of_channels) {
+  auto machine = host();
+  machine.l1 = 4 << 10;
+  machine.l2 = 8 << 10;
+  for (const std::int64_t channels : {17, 33, 49, 72, 100, 130})
+    for (const auto& signs : {std::optional<Signs>(), std::optional<Signs>({"f32", 0})}) {
+      auto g = graph_of(
+          {1, 7, channels, 21, 23, point, three, "{1} = Relu({0})", "{1} = Relu({0})", false, signs});
+      Ledger ledger;
+      optimize(g, {}, ledger);
+      InterpreterOptions observe;
+      observe.observe = [&](const Graph& at, NodeId id, const auto& in, const auto& out) {
+        if (!at.node(id).op.template is<ConvolutionDepthwise>()) return;
+        const auto ask = [&] { return ask_kernels(NodeView(at, id, machine)).offers; };  // each is made once
+        for (std::size_t i = 0; i < ask().size(); ++i)
+          expect_close(run_offer(at, id, ask()[i], in).at(0), out.at(0), ask()[i].label);
+      };
+      interpret(g, random_inputs(g, 3), observe);
+    }
+}
+
 TEST(ConvDepthwise, one_dimension) {
   auto g = parse(
       "graph (x: f32[2,6,50]) -> (y) {\n w = const f32[20,6,1] seed(1)\n v = const f32[20,1,5] seed(2)\n t = "

@@ -70,6 +70,13 @@ void cut_columns(Pair& c, std::int64_t count) {
 void cut_blocks(Pair& c, std::int64_t blocks) {
   const auto panels = c.parent->panels();
   c.block = ceil_div(panels, blocks);
+  // The last vector of windows begins before its panel where that is no whole vector, but not before its
+  // block.
+  const auto narrow = [&] {
+    const auto last = (panels - 1) / c.block * c.block;
+    return last != 0 && c.parent->channel(panels) - c.parent->channel(last) < c.kernels->lanes;
+  };
+  while (narrow()) ++c.block;
   c.blocks = ceil_div(panels, c.block);
   c.row = widest(*c.parent, c.block);
   const auto line_bytes = c.width * c.row * 4, height = c.band;

@@ -57,7 +57,8 @@ Product lines_product(const Pair& c, const convolutions::Source& s, const window
 }
 
 std::vector<Part> parts_of(const Pair& c, const convolutions::Source& s, const Columns& columns) {
-  const bool by_lines = !c.between.registers_only() && c.columns.size() > 1;  // stages want to know where
+  // Stages want to know where a point is: lines of some columns do not follow each other there.
+  const bool by_lines = !c.between.registers_only() && columns.width != c.first.out[2];
   std::vector<Part> parts;
   for (const auto& y : windows::runs_of(c.first, 1)) {
     const bool empty = y.tap_count == 0;
