@@ -1,5 +1,6 @@
 /// Matrix products: every offer against the reference over random shapes.
 #include <gtest/gtest.h>
+#include <tbb/task_arena.h>
 
 #include <limits>
 
@@ -121,6 +122,19 @@ TEST(Gemm, many_rows_on_threads) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 6);
   }
+}
+
+/// In an arena of many threads a long sum may be cut in parts.
+TEST(Gemm, long_sums_with_many_threads) {
+  for (const int threads : {3, 4, 16})
+    for (const bool transposed : {true, false})
+      for (const int depth : {2048, 3001}) {
+        const auto text = fmt::format(
+            "graph (a: f32[2,{}], b: f32[{},17]) -> (y) {{\n y = MatMul(a, b) transpose_a={}\n}}\n",
+            transposed ? fmt::format("{},5", depth) : fmt::format("5,{}", depth), depth, transposed);
+        tbb::task_arena arena(threads);
+        arena.execute([&] { check_all_offers(parse(text), 2); });
+      }
 }
 
 /// NaN and infinity pass where the reference lets them pass: only the sums that they are part of.

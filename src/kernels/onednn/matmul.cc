@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "kernels/onednn/onednn.h"
 #include "ops/activation.h"
 
@@ -62,6 +63,15 @@ Cost product_cost(const Machine& machine, const Dims& a, const Dims& b, const Di
   return cost;
 }
 
+/// With AVX-512 and threads to spare, oneDNN 3.2 sums parts of a long k apart: of transposed left matrices it
+/// then reads other parts, where there are several matrices. Up to two threads have enough of these.
+bool reads_other_parts(const Machine& machine, bool transposed_a, const Dims& a, const Dims& y) {
+  constexpr std::int64_t kLong = 2048;
+  const bool several = std::any_of(y.begin(), y.end() - 2, [](auto n) { return n > 1; });
+  return transposed_a && several && a.end()[-2] >= kLong && machine.library == Isa::avx512 &&
+         threads_here() > 2;
+}
+
 Desc desc_of(const Operand& o) { return Desc(o.dims, dnnl::memory::data_type::f32, o.strides); }
 
 }  // namespace
@@ -84,6 +94,9 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   const bool ta = op.transpose_a && !row, tb = op.transpose_b && !column;
   while (b.size() > 2 && b.front() == 1) b.erase(b.begin());
   if (only_columns(v)) flatten(a, b, y, ta);
+  if (reads_other_parts(v.machine(), ta, a, y))
+    return answers.refuse("onednn", "several transposed left matrices with a sum of {} products",
+                          a.end()[-2]);
   const auto rank = std::max({a.size(), b.size(), y.size(), std::size_t{2}});
   if (rank > 6) return answers.refuse("onednn", "rank {}", rank);
   const auto oa = operand(a, rank, ta), ob = operand(b, rank, tb);
