@@ -252,10 +252,21 @@ LAMINA_COMPARISON(GreaterEqual, 1, anything, Trait::none, "a >= b", a >= b)
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARISON
 
-// Of those that shapes are computed with: what they make of sizes (graph/shape_value.h).
-inline Dim of_sizes(Add, const Dim& a, const Dim& b) { return a + b; }
-inline Dim of_sizes(Subtract, const Dim& a, const Dim& b) { return a - b; }
-inline Dim of_sizes(Multiply, const Dim& a, const Dim& b) { return a * b; }
+// Of those that shapes are computed with: what they make of sizes (graph/shape_value.h). Bounds are those of
+// sizes: of what may be negative they would say too much.
+inline Dim of_sizes(Add, const Dim& a, const Dim& b) {
+  const auto sum = a + b;
+  return sum.known() || sum.low() >= 0 ? sum : Dim();
+}
+inline Dim of_sizes(Subtract, const Dim& a, const Dim& b) {
+  const bool sure =
+      (a.known() && b.known()) || b.is(0) || (b.high() != Dim::kUnbounded && a.low() >= b.high());
+  return sure ? a - b : Dim();
+}
+inline Dim of_sizes(Multiply, const Dim& a, const Dim& b) {
+  const bool sure = (a.known() && b.known()) || (a.low() >= 0 && b.low() >= 0);
+  return sure ? a * b : Dim();
+}
 
 }  // namespace scalar
 }  // namespace lamina

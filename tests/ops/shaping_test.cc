@@ -68,6 +68,28 @@ TEST(ShapeArithmetic, KnowsNothingOfWhatItsTypeCutsOff) {
   EXPECT_FALSE(dims_of_value(g, most).has_value());
 }
 
+TEST(ShapeArithmetic, KnowsNothingOfWhatMayBeNegative) {
+  Graph g;
+  const auto x = g.add_input("x", f32({dim("N"), Dim(2, 5), Dim(2, 5)}));
+  const auto shape = g.add(ShapeOf{}, {x});
+  const auto number = [&](std::int64_t n) { return g.add_constant(ints({n})); };
+  const auto known = [&](ValueId v) {
+    const auto dims = dims_of_value(g, v);
+    return dims && std::any_of(dims->begin(), dims->end(), [](const Dim& d) { return d.known(); });
+  };
+  const auto minus = g.add(Multiply{}, {shape, number(-1)}),
+             second = g.add(Slice{}, {shape, number(1), number(2), number(1)}),
+             third = g.add(Slice{}, {shape, number(2), number(3), number(1)});
+  EXPECT_FALSE(known(g.add(Subtract{}, {number(0), shape})));
+  EXPECT_FALSE(known(g.add(Subtract{}, {second, number(5)})));
+  EXPECT_FALSE(known(g.add(Divide{}, {g.add(Subtract{}, {number(3), second}), number(4)})));
+  EXPECT_FALSE(known(minus));
+  EXPECT_FALSE(known(g.add(Add{}, {third, g.add(Multiply{}, {second, number(-1)})})));
+  EXPECT_FALSE(known(g.add(Divide{}, {g.add(Add{}, {second, number(-3)}), number(9)})));
+  EXPECT_EQ(dims_of_value(g, g.add(Subtract{}, {number(7), second})).value(), std::vector<Dim>{Dim(2, 5)});
+  EXPECT_EQ(dims_of_value(g, g.add(Add{}, {second, number(3)})).value(), std::vector<Dim>{Dim(5, 8)});
+}
+
 TEST(Reshape, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), ints({4, 2})}), "6 elements");
   EXPECT_ERROR(infer(Reshape{}, {f32({2, 3}), ints({4, -1})}), "not a multiple of 4");
