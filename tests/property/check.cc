@@ -153,12 +153,27 @@ std::string blame(const Graph& original, const Runner& runner, const Example::Ru
   }
 }
 
+/// This machine as one where caches are small and everything takes long, so that small graphs are cut as
+/// large ones are.
+std::shared_ptr<const Machine> small_machine(std::uint64_t seed) {
+  auto machine = std::make_shared<Machine>(host());
+  machine->l2 = std::size_t{8 << 10} << seed % 5;
+  machine->l1 = machine->l2 / 2;
+  machine->l3 = machine->l2 * 4;
+  constexpr double kSlow = 0.02;
+  machine->rates = {kSlow, kSlow, kSlow, kSlow, kSlow, kSlow};
+  return machine;
+}
+
 std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOptions& rewriting,
                                         const Setting& setting, std::uint64_t seed) {
   ProgramOptions options;
   options.threads = setting.threads;
   options.keep_weights = !setting.ahead;
-  if (setting.any_kernels) options.any_kernels = 1 + seed;
+  if (setting.any_kernels) {
+    options.any_kernels = 1 + seed;
+    if (seed % 3 != 0) options.machine = small_machine(seed);
+  }
   auto again = rewriting;
   if (again.stop_after >= 0) again.stop_after = 0;
   options.rewrite = [again](Graph& g) {
@@ -330,14 +345,14 @@ std::vector<Setting> some_settings(std::uint64_t seed, std::size_t rules_alone) 
   SplitMix random(seed);
   const auto& rules = all_rules();
   const auto some = random.below(rules.size());
-  const int threads = 1 + static_cast<int>(seed % 2);
+  const int threads = 1 + static_cast<int>(seed % 2), many = 1 << random.below(5);
   std::vector<Setting> all{{"all", threads, false, seed % 2 == 0},
                            {"none", 3 - threads, false, false},
                            {"without " + rules[random.below(rules.size())].name, 3 - threads, false, false},
                            {"first " + std::to_string(random.below(12)), threads, false, false},
                            {"all", 3 - threads, true, seed % 4 == 1},
-                           {"all", threads, false, seed % 2 == 1, true},
-                           {"none", threads, false, seed % 2 == 1, true}};
+                           {"all", many, false, seed % 2 == 1, true},
+                           {"none", many, false, seed % 2 == 1, true}};
   for (std::size_t i = 0; i < std::min(rules_alone, rules.size()); ++i)
     all.push_back({"only " + rules[(some + i) % rules.size()].name, threads, false, seed % 2 == 1});
   return all;
