@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/activation.h"
+#include "ops/pooling.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -109,6 +110,31 @@ TEST(Layouts, that_nothing_copies_stay_between_kernels) {
   static const Layout layout = blocks("closed_blocks", false);
   const CheapRelu kernel(layout);
   for (const auto& label : labels_of(kChain)) EXPECT_NE(label, "cheap_relu");  // x and y are plain
+}
+
+/// Stages know where elements of plain and of channels-last tensors lie.
+TEST(Layouts, of_a_kernel_are_nothing_for_later_stages) {
+  static const Layout layout = blocks("blocks_before_stages", true);
+  add_kernel({"test.pool", [](const Op& op) { return op.is<MaxPool>(); },
+              [](const NodeView& v, Answers& answers) {
+                Offer o(v, "cheap_pool", Layout::plain);
+                o.inputs[0] = o.outputs[0] = layout;
+                o.stages = 0;
+                o.make = [count = bytes_of(v.element(0), v.dims(0)) / 4](MakeContext&) {
+                  return executable([count](const RunArgs& args) {
+                    std::copy_n(static_cast<const float*>(args.in[0]), count,
+                                static_cast<float*>(args.out[0]));
+                  });
+                };
+                answers.offers.push_back(std::move(o));
+              }});
+  const auto labels = labels_of(
+      "graph (x: f32[2,11,4,5], z: f32[2,11,4,5]) -> (y) {\n y = MaxPool(x, z) kernel=[1,1] strides=[1,1] "
+      "{\n "
+      "body graph (r: f32[2,11,4,5], e: f32[2,11,4,5]) -> (q) {\n t = Erf(r)\n q = Add(t, e)\n }\n }\n}\n",
+      {"MaxPool=cheap_pool"});
+  remove_kernel("test.pool");
+  EXPECT_NE(std::find(labels.begin(), labels.end(), "cheap_pool"), labels.end());
 }
 
 TEST(Layouts, have_names_of_their_own) {

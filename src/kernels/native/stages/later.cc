@@ -61,6 +61,8 @@ Cost pass_cost(const NodeView& v, std::size_t read) {
 }
 
 Verdict complete(const NodeView& v, Offer& o) {
+  if (o.outputs[0] != Layout::plain && o.outputs[0] != Layout::channels_last)
+    return Verdict::no("its results lie as {}", name_of(o.outputs[0]));
   std::string why;
   const auto program = StageProgram::of_later_stages(v, o.stages, o.outputs[0], why);
   if (!program) return Verdict::no("{}", why);
