@@ -1,12 +1,12 @@
 #include "tool/machine_file.h"
 
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/nearest.h"
 #include "base/parallel.h"
 
@@ -102,9 +102,8 @@ void read_cores(const std::string& path, Fields& fields, Machine& m) {
 }
 
 json parsed(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) fail(ErrorCode::bad_input, "{}: cannot be read", path);
-  auto document = json::parse(in, nullptr, false);
+  const auto file = MappedFile::open(path);
+  auto document = json::parse(file->text(), nullptr, false);
   if (document.is_discarded()) fail(ErrorCode::bad_input, "{}: no JSON", path);
   if (document.is_object() && document.contains("machine")) return document["machine"];
   return document;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/mapped_file.h"
 
 namespace lamina::tool {
 namespace {
@@ -89,6 +89,17 @@ class Tuner {
     return {};
   }
 
+  /// The model takes these wishes.
+  bool takes(const std::vector<std::string>& wishes) const {
+    try {
+      compiled(wishes, false);
+      return true;
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::bad_option) return false;
+      throw;
+    }
+  }
+
  private:
   using Wishes = std::map<std::string, std::string>;  // label by layer
   using Clock = std::chrono::steady_clock;
@@ -99,12 +110,15 @@ class Tuner {
     return out;
   }
 
-  Request request(const Wishes& wishes, bool profile) const {
+  CompiledModel compiled(const std::vector<std::string>& wishes, bool profile) const {
     auto options = options_;
     options.profile = profile;
-    const auto own = as_text(wishes);
-    options.force.insert(options.force.begin(), own.begin(), own.end());
-    auto request = CompiledModel(model_, options).create_request();
+    options.force.insert(options.force.begin(), wishes.begin(), wishes.end());
+    return CompiledModel(model_, options);
+  }
+
+  Request request(const Wishes& wishes, bool profile) const {
+    auto request = compiled(as_text(wishes), profile).create_request();
     for (std::size_t i = 0; i < inputs_.size(); ++i) request.set_input(i, inputs_[i]);
     request.run();
     return request;
@@ -194,16 +208,16 @@ std::filesystem::path file_of(const std::string& key) {
 }
 
 /// Nothing when there is none for that key; throws Error(bad_file) for a file that says something else.
-std::optional<std::vector<std::string>> remembered(const std::filesystem::path& file,
+std::optional<std::vector<std::string>> remembered(const std::filesystem::path& path,
                                                    const std::string& key) {
-  std::ifstream in(file);
-  if (!in) return std::nullopt;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const auto file = MappedFile::open(path.string());
   try {
-    const auto j = nlohmann::json::parse(in);
+    const auto j = nlohmann::json::parse(file->text());
     if (j.at("key").get<std::string>() != key) return std::nullopt;
     return j.at("force").get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception&) {
-    fail(ErrorCode::bad_file, "{}: is no file of --tune", file.string());
+    fail(ErrorCode::bad_file, "{}: is no file of --tune", path.string());
   }
 }
 
@@ -228,6 +242,11 @@ Options tuned(const Common& common, const Model& model, Options options, const s
   std::optional<std::vector<std::string>> wishes;
   try {
     if (!file.empty()) wishes = remembered(file, key);
+    // Another build of this version may offer other kernels.
+    if (wishes && !Tuner(model, options, inputs).takes(*wishes)) {
+      wishes.reset();
+      fail(ErrorCode::bad_file, "{}: its kernels are not offered any more", file.string());
+    }
   } catch (const Error& e) {
     common.note({fmt::format("--tune: {}", e.what())});
   }

@@ -112,7 +112,8 @@ class Explain(Base):
         self.assertNotIn("time ", node)
 
     def test_wrong_machines(self) -> None:
-        self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "cannot be read"))
+        self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "no such file"))
+        self.refused(1, "explain", SMALL, "--machine", "/dev", says=("/dev", "is a folder"))
         self.refused(1, "explain", SMALL, "--machine", SMALL, says=("no JSON",))
         self.refused(2, "explain", SMALL, "--machine", MACHINES / "amx-server.json", "--no-run")
         with tempfile.TemporaryDirectory() as folder:
