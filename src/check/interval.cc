@@ -34,40 +34,8 @@ Tensor of(const Tensor& like, const Radius& values) {
   return from_doubles(like.element_type(), like.shape(), values);
 }
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// Sums of products of two operands.
-bool multiplies(const Op& op) {
-  return one_of(op.name(), {"Convolution", "ConvolutionBackpropData", "MatMul"});
-}
-
-/// Sums of its operand's elements with weights of its own that are not negative.
-bool adds(const Op& op) {
-  return one_of(op.name(),
-                {"AvgPool", "AdaptiveAvgPool", "ReduceSum", "ReduceMean", "Interpolate", "CumSum"});
-}
-
 /// Each element of the result is one of the operands'.
-bool moves(const Op& op) {
-  return op.has(Trait::keeps_values) ||
-         one_of(op.name(), {"Transpose",       "Concat",       "Split",         "VariadicSplit",
-                            "Slice",           "StridedSlice", "Pad",           "Gather",
-                            "GatherElements",  "GatherND",     "ScatterUpdate", "ScatterElementsUpdate",
-                            "ScatterNDUpdate", "Tile",         "Broadcast",     "Roll",
-                            "ReverseSequence", "DepthToSpace", "SpaceToDepth",  "ShuffleChannels",
-                            "BatchToSpace",    "SpaceToBatch", "ReorgYolo",     "MaxPool",
-                            "AdaptiveMaxPool", "ReduceMax",    "ReduceMin",     "ExtractImagePatches",
-                            "Trilu",           "ShapeOf",      "Assign"});
-}
-
-/// Of element-wise operators: gives what it reads, or a bound, or yes and no.
-bool computes_nothing(const Op& op) {
-  return rounds_to_levels(op) || op.has(Trait::keeps_values) ||
-         one_of(op.name(), {"Relu", "Clamp", "Abs", "Negative", "Sign", "Floor", "Ceiling", "Maximum",
-                            "Minimum", "Select", "Convert", "ConvertLike"});
-}
+bool selects(const Op& op) { return op.has(Trait::selects | Trait::moves | Trait::reads_part); }
 
 class OneNode {
  public:
@@ -81,13 +49,13 @@ class OneNode {
     const bool exact = std::all_of(in_.begin(), in_.end(), [](auto& x) { return x.radius.empty(); });
     if (node_.op.has(Trait::elementwise)) {
       if (!exact) one_by_one();
-      if (!computes_nothing(node_.op)) round();
+      if (!selects(node_.op) && !node_.op.has(Trait::levels)) round();
       if (node_.op.is<FakeQuantize>()) round_levels();
-    } else if (multiplies(node_.op)) {
+    } else if (node_.op.has(Trait::products)) {
       products();
-    } else if (moves(node_.op) || adds(node_.op)) {
+    } else if (selects(node_.op) || node_.op.has(Trait::sums)) {
       if (!exact) both_ends();
-      if (adds(node_.op)) round_sums();
+      if (node_.op.has(Trait::sums)) round_sums();
     } else {
       if (!exact) at_random();
       round_all();
@@ -284,10 +252,6 @@ void spread(Graph& graph, NodeId id) {
 }
 
 }  // namespace
-
-bool rounds_to_levels(const Op& op) {
-  return one_of(op.name(), {"FakeQuantize", "Quantize", "DynamicQuantize", "Round"});
-}
 
 void decompose_all(Graph& graph) {
   for (const auto id : graph.order()) {

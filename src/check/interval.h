@@ -32,7 +32,4 @@ void decompose_all(Graph& graph);
 std::vector<Interval> propagate(const Graph& graph, const std::vector<Interval>& in,
                                 const PropagateOptions& options = {});
 
-/// Operators that round to levels.
-bool rounds_to_levels(const Op& op);
-
 }  // namespace lamina::check

@@ -35,7 +35,7 @@ std::string made_by(const Graph& graph, const Section& section) {
 std::size_t quantisers(const Graph& graph) {
   std::size_t count = 0;
   for (const auto id : graph.order()) {
-    count += rounds_to_levels(graph.node(id).op);
+    count += graph.node(id).op.has(Trait::levels);
     for (const auto& body : graph.node(id).bodies) count += quantisers(body);
   }
   return count;

@@ -9,7 +9,7 @@ namespace lamina::check {
 
 void Loss::see(ValueId v, const Interval& x) {
   const Node& n = graph_.node(graph_.producer(v));
-  behind_[v.index] = rounds_to_levels(n.op) || std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId i) {
+  behind_[v.index] = n.op.has(Trait::levels) || std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId i) {
                        return i.valid() && behind_[i.index];
                      });
   if (behind_[v.index] || x.radius.empty() || !is_float(x.middle.element_type())) return;

@@ -19,7 +19,7 @@ bool ends_in_steps(const Graph& body) {
 bool quantises(const Graph& graph) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
     if (graph.node({n}).erased()) continue;
-    if (rounds_to_levels(graph.node({n}).op)) return true;
+    if (graph.node({n}).op.has(Trait::levels)) return true;
     for (const auto& body : graph.node({n}).bodies)
       if (quantises(body)) return true;
   }

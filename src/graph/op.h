@@ -70,9 +70,14 @@ enum class Trait : std::uint32_t {
   control_flow = 512,     ///< owns bodies that it runs
   keeps_elements = 1024,  ///< each element arrives once, wherever it goes (Transpose, DepthToSpace, ...)
   moves = keeps_values | keeps_elements,
-  reads_part = 2048,  ///< of input 0 no more than it gives (Gather, Slice, ...)
-  weights = 4096,     ///< input 1 is combined with all of input 0 by itself: kernels pack it
-  adopted = 8192,     ///< old IR files call it an extension or experimental, though it is of an ordinary set
+  reads_part = 2048,   ///< of input 0 no more than it gives (Gather, Slice, ...)
+  weights = 4096,      ///< input 1 is combined with all of input 0 by itself: kernels pack it
+  adopted = 8192,      ///< old IR files call it an extension or experimental, though it is of an ordinary set
+  selects = 1 << 14,   ///< gives elements of its operands, bounds, or yes and no: nothing is rounded
+  levels = 1 << 15,    ///< rounds to levels: where the rounding before it decides, to the next one
+  sums = 1 << 16,      ///< adds elements of input 0, with weights of its own that are not negative
+  products = 1 << 17,  ///< adds products of elements of inputs 0 and 1
+  one_zero = 1 << 18,  ///< gives the same for -0 and +0
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr bool has(Trait set, Trait wanted) { return (std::uint32_t(set) & std::uint32_t(wanted)) != 0; }

@@ -87,7 +87,8 @@ struct ReadValue {
 
 /// Writes a variable, for the next run, and passes the value through. Inputs: value.
 struct Assign {
-  static constexpr OpInfo info{"Assign", 1, 1, 1, Trait::impure, "Writes a variable", 3, OpFamily::control};
+  static constexpr OpInfo info{
+      "Assign", 1, 1, 1, Trait::impure | Trait::selects, "Writes a variable", 3, OpFamily::control};
   std::string variable_id;
   template <class V>
   void visit(V& v) {

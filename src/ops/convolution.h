@@ -33,7 +33,7 @@ struct Convolution : Window {
                                2,
                                5,
                                1,
-                               Trait::epilogue | Trait::weights,
+                               Trait::epilogue | Trait::weights | Trait::products,
                                "Convolution, any number of groups, 1D to 3D",
                                1,
                                OpFamily::convolution};
@@ -51,9 +51,14 @@ struct Convolution : Window {
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
 /// spatial...]. Input 3 gives the output's spatial sizes.
 struct ConvolutionBackpropData : Window {
-  static constexpr OpInfo info{
-      "ConvolutionBackpropData", 2, 4, 1, Trait::epilogue | Trait::weights, "Transposed convolution", 1,
-      OpFamily::convolution};
+  static constexpr OpInfo info{"ConvolutionBackpropData",
+                               2,
+                               4,
+                               1,
+                               Trait::epilogue | Trait::weights | Trait::products,
+                               "Transposed convolution",
+                               1,
+                               OpFamily::convolution};
   Ints output_padding;
   std::int64_t groups = 1;
   template <class V>

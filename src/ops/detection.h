@@ -291,7 +291,7 @@ struct RegionYolo {
 
 /// [N, C, H, W] to [N, C*s*s, H/s, W/s] in the order of Darknet. Inputs: x.
 struct ReorgYolo {
-  static constexpr OpInfo info{"ReorgYolo",        1, 1, 1, Trait::none, "Darknet's space to depth", 1,
+  static constexpr OpInfo info{"ReorgYolo",        1, 1, 1, Trait::selects, "Darknet's space to depth", 1,
                                OpFamily::detection};
   Ints stride = {1};
   template <class V>
@@ -371,7 +371,8 @@ struct CTCGreedyDecoderSeqLen {
 /// [N, C, H, W] to [N, sizes*C, oh, ow]: every window as a column, position before channel. Inputs: x.
 struct ExtractImagePatches {
   static constexpr OpInfo info{
-      "ExtractImagePatches", 1, 1, 1, Trait::none, "Windows of a picture as channels", 3, OpFamily::movement};
+      "ExtractImagePatches", 1, 1, 1, Trait::selects, "Windows of a picture as channels", 3,
+      OpFamily::movement};
   Ints sizes, strides, rates;
   AutoPad auto_pad = AutoPad::valid;
   template <class V>

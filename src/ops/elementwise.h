@@ -131,8 +131,8 @@ inline constexpr std::array enum_names<RoundMode> = {std::string_view("half_to_e
 
 /// Round(x).
 struct Round {
-  static constexpr OpInfo info{"Round",           1, 1, 1, Trait::unary_elementwise | Trait::monotone,
-                               "Nearest integer", 5};
+  static constexpr OpInfo info{
+      "Round", 1, 1, 1, Trait::unary_elementwise | Trait::monotone | Trait::levels, "Nearest integer", 5};
   RoundMode mode = RoundMode::half_to_even;
   template <class V>
   void visit(V& v) {
@@ -174,8 +174,13 @@ struct IsInf {
 
 /// Select(condition boolean, then, else); all three broadcast.
 struct Select {
-  static constexpr OpInfo info{
-      "Select", 3, 3, 1, Trait::nary_elementwise, "then where the condition holds, else elsewhere", 1};
+  static constexpr OpInfo info{"Select",
+                               3,
+                               3,
+                               1,
+                               Trait::nary_elementwise | Trait::selects,
+                               "then where the condition holds, else elsewhere",
+                               1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -186,7 +191,7 @@ struct Convert {
                                1,
                                1,
                                1,
-                               Trait::unary_elementwise,
+                               Trait::unary_elementwise | Trait::selects,
                                "The same numbers in another element type",
                                1,
                                OpFamily::quantization};
@@ -206,7 +211,7 @@ struct ConvertLike {
                                2,
                                2,
                                1,
-                               Trait::unary_elementwise,
+                               Trait::unary_elementwise | Trait::selects,
                                "Convert to the other input's element type",
                                1,
                                OpFamily::quantization};

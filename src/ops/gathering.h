@@ -69,7 +69,7 @@ struct GatherTree {
 /// data with slices along an axis replaced. Inputs: data, indices, updates, axis.
 struct ScatterUpdate {
   static constexpr OpInfo info{
-      "ScatterUpdate",   4, 4, 1, Trait::none, "Replaces slices along one axis by index", 3,
+      "ScatterUpdate",   4, 4, 1, Trait::selects, "Replaces slices along one axis by index", 3,
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -85,7 +85,7 @@ inline constexpr std::array enum_names<ElementsReduction> = {
 /// axis.
 struct ScatterElementsUpdate {
   static constexpr OpInfo info{
-      "ScatterElementsUpdate", 4, 4, 1, Trait::none, "Writes single elements along one axis by index", 3,
+      "ScatterElementsUpdate", 4, 4, 1, Trait::selects, "Writes single elements along one axis by index", 3,
       OpFamily::movement};
   ElementsReduction reduction = ElementsReduction::none;
   bool use_init_val = true;  ///< the data's own element takes part in the reduction
@@ -107,7 +107,8 @@ inline constexpr std::array enum_names<SlicesReduction> = {std::string_view("non
 /// y = data; y[indices[i,:], ...] = updates[i, ...]. Inputs: data, indices, updates.
 struct ScatterNDUpdate {
   static constexpr OpInfo info{
-      "ScatterNDUpdate", 3, 3, 1, Trait::none, "Writes slices by tuples of indices", 3, OpFamily::movement};
+      "ScatterNDUpdate", 3, 3, 1, Trait::selects, "Writes slices by tuples of indices", 3,
+      OpFamily::movement};
   SlicesReduction reduction = SlicesReduction::none;
   template <class V>
   void visit(V& v) {

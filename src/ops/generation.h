@@ -41,7 +41,7 @@ struct OneHot {
 
 /// Running sums along an axis. Inputs: x, axis (one element, optional: 0).
 struct CumSum {
-  static constexpr OpInfo info{"CumSum",           1, 2, 1, Trait::none, "Running sums along an axis", 3,
+  static constexpr OpInfo info{"CumSum",           1, 2, 1, Trait::sums, "Running sums along an axis", 3,
                                OpFamily::reduction};
   bool exclusive = false, reverse = false;
   template <class V>
@@ -84,7 +84,7 @@ struct Eye {
 /// The upper or lower triangle of the last two axes, else zeros. Inputs: x, k (one element, optional: 0).
 struct Trilu {
   static constexpr OpInfo info{
-      "Trilu", 1, 2, 1, Trait::none, "Upper or lower triangle of matrices", 0, OpFamily::movement};
+      "Trilu", 1, 2, 1, Trait::selects, "Upper or lower triangle of matrices", 0, OpFamily::movement};
   bool upper = true;
   template <class V>
   void visit(V& v) {

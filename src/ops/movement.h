@@ -6,8 +6,8 @@ namespace lamina {
 
 /// Concat(x0, x1, ...): joined along axis.
 struct Concat {
-  static constexpr OpInfo info{"Concat",          1, kMany, 1, Trait::none, "Joins tensors along an axis", 1,
-                               OpFamily::movement};
+  static constexpr OpInfo info{
+      "Concat", 1, kMany, 1, Trait::selects, "Joins tensors along an axis", 1, OpFamily::movement};
   std::int64_t axis = 0;
   template <class V>
   void visit(V& v) {
@@ -22,7 +22,7 @@ struct Concat {
 /// Split(x, axis) -> num_splits equal parts.
 struct Split {
   static constexpr OpInfo info{
-      "Split", 2, 2, kMany, Trait::none, "Cuts into equal parts along an axis", 1, OpFamily::movement};
+      "Split", 2, 2, kMany, Trait::selects, "Cuts into equal parts along an axis", 1, OpFamily::movement};
   std::int64_t num_splits = 1;
   template <class V>
   void visit(V& v) {
@@ -35,7 +35,7 @@ struct Split {
 /// VariadicSplit(x, axis, lengths) -> one part per length; one length may be -1 (what is left).
 struct VariadicSplit {
   static constexpr OpInfo info{
-      "VariadicSplit",   3, 3, kMany, Trait::none, "Cuts into parts of given lengths along an axis", 1,
+      "VariadicSplit",   3, 3, kMany, Trait::selects, "Cuts into parts of given lengths along an axis", 1,
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -93,7 +93,7 @@ inline constexpr std::array enum_names<PadMode> = {std::string_view("constant"),
 /// absent.
 struct Pad {
   static constexpr OpInfo info{
-      "Pad", 3, 4, 1, Trait::none, "Extends (or crops) at the borders", 1, OpFamily::movement};
+      "Pad", 3, 4, 1, Trait::selects, "Extends (or crops) at the borders", 1, OpFamily::movement};
   PadMode pad_mode = PadMode::constant;
   template <class V>
   void visit(V& v) {
@@ -107,7 +107,7 @@ struct Pad {
 /// Roll(x, shift, axes): element i moves to i + shift, around the end. Shifts of one axis add up.
 struct Roll {
   static constexpr OpInfo info{
-      "Roll", 3, 3, 1, Trait::none, "Moves elements along axes, around the end", 7, OpFamily::movement};
+      "Roll", 3, 3, 1, Trait::selects, "Moves elements along axes, around the end", 7, OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;
@@ -117,7 +117,7 @@ struct Roll {
 /// reversed.
 struct ReverseSequence {
   static constexpr OpInfo info{
-      "ReverseSequence", 2, 2, 1, Trait::none, "Reverses sequences of several lengths", 1,
+      "ReverseSequence", 2, 2, 1, Trait::selects, "Reverses sequences of several lengths", 1,
       OpFamily::movement};
   std::int64_t batch_axis = 0;
   std::int64_t seq_axis = 1;

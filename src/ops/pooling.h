@@ -15,9 +15,14 @@ inline constexpr std::array enum_names<RoundingType> = {std::string_view("floor"
 /// Input: x. Output 0: values. Output 1, when the node has two: the position of the first largest element,
 /// flattened over the dims from `axis` on (storage_order 1: the spatial part column by column, as in ONNX).
 struct MaxPool : Window {
-  static constexpr OpInfo info{
-      "MaxPool",        1, 1, 1, Trait::epilogue, "Maximum over windows, optionally with indices", 1,
-      OpFamily::pooling};
+  static constexpr OpInfo info{"MaxPool",
+                               1,
+                               1,
+                               1,
+                               Trait::epilogue | Trait::selects,
+                               "Maximum over windows, optionally with indices",
+                               1,
+                               OpFamily::pooling};
   Ints kernel;
   RoundingType rounding_type = RoundingType::floor;
   ElementType index_element_type = ElementType::i64;
@@ -41,8 +46,8 @@ struct MaxPool : Window {
 /// the padded frame; a window with none gives 0. Means of integers are rounded to the nearest, halves to
 /// even.
 struct AvgPool : Window {
-  static constexpr OpInfo info{"AvgPool",        1, 1, 1, Trait::epilogue, "Mean over windows", 1,
-                               OpFamily::pooling};
+  static constexpr OpInfo info{
+      "AvgPool", 1, 1, 1, Trait::epilogue | Trait::sums, "Mean over windows", 1, OpFamily::pooling};
   Ints kernel;
   bool exclude_pad = false;
   RoundingType rounding_type = RoundingType::floor;
@@ -62,7 +67,7 @@ struct AvgPool : Window {
 /// ceil((i+1)*in/out).
 struct AdaptiveAvgPool {
   static constexpr OpInfo info{
-      "AdaptiveAvgPool", 2, 2, 1, Trait::none, "Mean over windows that fit a given output size", 8,
+      "AdaptiveAvgPool", 2, 2, 1, Trait::sums, "Mean over windows that fit a given output size", 8,
       OpFamily::pooling};
   template <class V>
   void visit(V&) {}
@@ -73,7 +78,7 @@ struct AdaptiveAvgPool {
 /// As AdaptiveAvgPool. Output 1: positions of the maxima, flattened over the spatial dims.
 struct AdaptiveMaxPool {
   static constexpr OpInfo info{
-      "AdaptiveMaxPool", 2, 2, 2, Trait::none, "Maximum over windows that fit a given output size", 8,
+      "AdaptiveMaxPool", 2, 2, 2, Trait::selects, "Maximum over windows that fit a given output size", 8,
       OpFamily::pooling};
   ElementType index_element_type = ElementType::i64;
   template <class V>

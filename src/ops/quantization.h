@@ -11,7 +11,7 @@ struct FakeQuantize {
                                5,
                                5,
                                1,
-                               Trait::nary_elementwise,
+                               Trait::nary_elementwise | Trait::levels,
                                "Rounds to evenly spaced levels between two bounds",
                                1,
                                OpFamily::quantization};
@@ -32,7 +32,7 @@ struct Quantize {
                                2,
                                3,
                                1,
-                               Trait::unary_elementwise,
+                               Trait::unary_elementwise | Trait::levels,
                                "Floats to integers by scale and zero point",
                                0,
                                OpFamily::quantization};
@@ -76,7 +76,7 @@ struct Dequantize {
 /// DynamicQuantize(x) -> y u8, scale f32, zero_point u8: the range of x, widened to contain 0, on 0..255.
 struct DynamicQuantize {
   static constexpr OpInfo info{
-      "DynamicQuantize",     1, 1, 3, Trait::none, "Quantizes to u8 by the tensor's own range", 0,
+      "DynamicQuantize",     1, 1, 3, Trait::levels, "Quantizes to u8 by the tensor's own range", 0,
       OpFamily::quantization};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

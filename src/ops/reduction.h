@@ -18,29 +18,29 @@ struct Reduction {
   NodeWork work(const WorkContext& c) const { return {.others = c.in(0)}; }
 };
 
-#define LAMINA_REDUCTION(Name, doc, opset)                                                               \
-  struct Name : Reduction {                                                                              \
-    static constexpr OpInfo info{#Name,       2, 2, 1, Trait::epilogue, doc, opset, OpFamily::reduction, \
-                                 "const axes"};                                                          \
-    void evaluate(EvalContext& c) const;                                                                 \
+#define LAMINA_REDUCTION(Name, traits, doc, opset)                                                \
+  struct Name : Reduction {                                                                       \
+    static constexpr OpInfo info{                                                                 \
+        #Name, 2, 2, 1, Trait::epilogue | traits, doc, opset, OpFamily::reduction, "const axes"}; \
+    void evaluate(EvalContext& c) const;                                                          \
   };
 
-LAMINA_REDUCTION(ReduceSum, "Sum over axes", 1)
-LAMINA_REDUCTION(ReduceMean, "Mean over axes", 1)
-LAMINA_REDUCTION(ReduceMax, "Maximum over axes", 1)
-LAMINA_REDUCTION(ReduceMin, "Minimum over axes", 1)
-LAMINA_REDUCTION(ReduceProd, "Product over axes", 1)
-LAMINA_REDUCTION(ReduceL1, "Sum of absolute values over axes", 4)
-LAMINA_REDUCTION(ReduceL2, "Square root of the sum of squares over axes", 4)
-LAMINA_REDUCTION(ReduceLogicalAnd, "Logical and over axes", 1)
-LAMINA_REDUCTION(ReduceLogicalOr, "Logical or over axes", 1)
+LAMINA_REDUCTION(ReduceSum, Trait::sums, "Sum over axes", 1)
+LAMINA_REDUCTION(ReduceMean, Trait::sums, "Mean over axes", 1)
+LAMINA_REDUCTION(ReduceMax, Trait::selects, "Maximum over axes", 1)
+LAMINA_REDUCTION(ReduceMin, Trait::selects, "Minimum over axes", 1)
+LAMINA_REDUCTION(ReduceProd, Trait::none, "Product over axes", 1)
+LAMINA_REDUCTION(ReduceL1, Trait::none, "Sum of absolute values over axes", 4)
+LAMINA_REDUCTION(ReduceL2, Trait::none, "Square root of the sum of squares over axes", 4)
+LAMINA_REDUCTION(ReduceLogicalAnd, Trait::none, "Logical and over axes", 1)
+LAMINA_REDUCTION(ReduceLogicalOr, Trait::none, "Logical or over axes", 1)
 
 #undef LAMINA_REDUCTION
 
 /// exp(x) / sum of exp(x) along one axis. Input: x.
 struct Softmax {
   static constexpr OpInfo info{
-      "Softmax", 1, 1, 1, Trait::none, "exp(x) / sum of exp(x) along an axis", 1, OpFamily::reduction};
+      "Softmax", 1, 1, 1, Trait::one_zero, "exp(x) / sum of exp(x) along an axis", 1, OpFamily::reduction};
   std::int64_t axis = 1;
   template <class V>
   void visit(V& v) {

@@ -53,9 +53,14 @@ inline constexpr std::array enum_names<NearestMode> = {
 /// gives extrapolation_value. On integers `linear` and Pillow's modes round to the nearest, halves away from
 /// zero; linear_onnx and cubic truncate.
 struct Interpolate {
-  static constexpr OpInfo info{
-      "Interpolate",    2, 4, 1, Trait::epilogue, "Resizes along axes: nearest, linear or cubic", 1,
-      OpFamily::pooling};
+  static constexpr OpInfo info{"Interpolate",
+                               2,
+                               4,
+                               1,
+                               Trait::epilogue | Trait::sums,
+                               "Resizes along axes: nearest, linear or cubic",
+                               1,
+                               OpFamily::pooling};
   InterpolateMode mode = InterpolateMode::nearest;
   ShapeCalculationMode shape_calculation_mode = ShapeCalculationMode::sizes;
   CoordinateMode coordinate_transformation_mode = CoordinateMode::half_pixel;

@@ -54,7 +54,8 @@ Ints transpose_order(Ints given, std::size_t rank);
 
 /// ShapeOf(x): the sizes as a tensor of i64 or i32.
 struct ShapeOf {
-  static constexpr OpInfo info{"ShapeOf", 1, 1, 1, Trait::none, "The shape as a tensor", 1, OpFamily::shape};
+  static constexpr OpInfo info{"ShapeOf",      1, 1, 1, Trait::selects, "The shape as a tensor", 1,
+                               OpFamily::shape};
   ElementType output_type = ElementType::i64;
   template <class V>
   void visit(V& v) {
@@ -74,7 +75,8 @@ inline constexpr std::array enum_names<BroadcastMode> = {
 /// i of x is dimension axes[i] of the output.
 struct Broadcast {
   static constexpr OpInfo info{
-      "Broadcast", 2, 3, 1, Trait::none, "Repeats along dimensions of 1", 1, OpFamily::movement, "const to"};
+      "Broadcast",        2,         3, 1, Trait::selects, "Repeats along dimensions of 1", 1,
+      OpFamily::movement, "const to"};
   BroadcastMode mode = BroadcastMode::numpy;
   template <class V>
   void visit(V& v) {
@@ -87,7 +89,7 @@ struct Broadcast {
 /// Tile(x, repeats): the shorter of shape and repeats is extended by ones in front.
 struct Tile {
   static constexpr OpInfo info{
-      "Tile", 2, 2, 1, Trait::none, "Repeats the whole tensor along axes", 1, OpFamily::movement};
+      "Tile", 2, 2, 1, Trait::selects, "Repeats the whole tensor along axes", 1, OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
   Verdict permute(PermuteContext& c) const;
@@ -150,7 +152,7 @@ struct ShuffleChannels {
 /// BatchToSpace(x, block_shape, crops_begin, crops_end): one element per axis, block_shape[0] is 1.
 struct BatchToSpace {
   static constexpr OpInfo info{
-      "BatchToSpace",    4, 4, 1, Trait::none, "Moves the batch into blocks of space, then crops", 2,
+      "BatchToSpace",    4, 4, 1, Trait::selects, "Moves the batch into blocks of space, then crops", 2,
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -159,7 +161,7 @@ struct BatchToSpace {
 /// SpaceToBatch(x, block_shape, pads_begin, pads_end): one element per axis, block_shape[0] is 1.
 struct SpaceToBatch {
   static constexpr OpInfo info{
-      "SpaceToBatch",    4, 4, 1, Trait::none, "Pads, then moves blocks of space into the batch", 2,
+      "SpaceToBatch",    4, 4, 1, Trait::selects, "Pads, then moves blocks of space into the batch", 2,
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -4,9 +4,7 @@
 #include <unordered_set>
 
 #include "ops/activation.h"
-#include "ops/convolution.h"
 #include "ops/elementwise.h"
-#include "ops/matmul.h"
 #include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
@@ -69,9 +67,7 @@ bool loses_sign_of_zero(const Graph& g, const Node& n, std::size_t kept) {
 
 /// What the node computes is the same number for -0 and +0.
 bool forgets_sign_of_zero(const Graph& g, const Node& n, std::size_t input) {
-  if (n.op.is<Convolution>() || n.op.is<MatMul>() || n.op.is<Softmax>() || n.op.is<Exp>() ||
-      n.op.is<Sigmoid>())
-    return true;
+  if (n.op.has(Trait::products | Trait::one_zero)) return true;  // sums begin with +0
   if (n.op.is<Power>() && input == 1) return true;
   return !n.outputs.empty() && !is_float(g.type(n.outputs[0]).element);
 }
