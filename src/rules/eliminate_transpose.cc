@@ -189,6 +189,12 @@ bool moves_ones_only(const Shape& shape, const Ints& order) {
   return true;
 }
 
+/// A run of nodes and the shape of what is reduced behind them.
+struct Reduced {
+  Straight run;
+  Ints pattern;
+};
+
 /// Transpose -> operators -> a reduction of the axes that change places.
 void add_before_reduction(Rules& rules) {
   const auto x = any();
@@ -200,22 +206,28 @@ void add_before_reduction(Rules& rules) {
     run.nodes.push_back(m.root());
     return run;
   };
-  rules.push_back(rule("drop-transpose-before-reduction",
-                       "Drops a Transpose when the axes that it moves are reduced behind it",
-                       RuleSet::portable, root)
-                      .when([=](const Match& m) -> Found<Straight> {
-                        const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
-                        const auto found = without_transpose(m, whole(m));
-                        if (found && (!moves_ones_only(shape, found->order) || !reshape_pattern(shape)))
-                          return Verdict::no("the axes that stay change places in {}", m.label(first));
-                        return found;
-                      })
-                      .make([=](Rewrite& r, const Straight& found) {
-                        const auto& shape = r.graph().type(r.match().root_node().outputs[0]).shape;
-                        const auto pattern = ints_tensor(*reshape_pattern(shape));
-                        r.replace(r.add(Reshape{}, {add(r, found), r.constant(pattern)}));
-                      }));
+  rules.push_back(
+      rule("drop-transpose-before-reduction",
+           "Drops a Transpose when the axes that it moves are reduced behind it", RuleSet::portable, root)
+          .when([=](const Match& m) -> Found<Reduced> {
+            const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
+            const auto found = without_transpose(m, whole(m));
+            if (!found) return found.verdict();
+            const auto pattern = reshape_pattern(shape);
+            if (!moves_ones_only(shape, found->order) || !pattern)
+              return Verdict::no("the axes that stay change places in {}", m.label(first));
+            return Reduced{*found, *pattern};
+          })
+          .make([=](Rewrite& r, const Reduced& found) {
+            r.replace(r.add(Reshape{}, {add(r, found.run), r.constant(ints_tensor(found.pattern))}));
+          }));
 }
+
+/// An operator without the Transposes by `order` on its operands.
+struct Joined {
+  Permuted made;
+  Ints order;
+};
 
 /// Reads two or more Transposes, and nothing else but constants.
 bool joins_transposes(const Graph& g, const Node& n) {
@@ -236,7 +248,7 @@ void add_operands(Rules& rules) {
   const auto root = node("operator", joins_transposes, {left});
   rules.push_back(rule("join-operand-transposes", "Transposes the result once instead of all operands",
                        RuleSet::portable, root)
-                      .when([=](const Match& m) -> Found<Permuted> {
+                      .when([=](const Match& m) -> Found<Joined> {
                         const Graph& g = m.graph();
                         const auto order = *transpose_order(g, m.node(left));
                         for (auto v : m.root_node().inputs) {
@@ -245,14 +257,15 @@ void add_operands(Rules& rules) {
                             return Verdict::no("{} and {} have different orders", m.label(left), m.label(v));
                           if (auto read = read_only_by(g, v, m.root()); !read) return read;
                         }
-                        return without_transposes(m, m.root(), order);
+                        const auto made = without_transposes(m, m.root(), order);
+                        if (!made) return made.verdict();
+                        return Joined{*made, order};
                       })
-                      .make([=](Rewrite& r, const Permuted& made) {
+                      .make([=](Rewrite& r, const Joined& found) {
                         const Match& m = r.match();
-                        const auto order = *transpose_order(r.graph(), m.node(left));
-                        const auto y = add_moved(r, m.root(), made, m.value(x), order);
+                        const auto y = add_moved(r, m.root(), found.made, m.value(x), found.order);
                         r.named_after(left);
-                        r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(made.outputs[0]))}));
+                        r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(found.made.outputs[0]))}));
                       }));
 }
 

@@ -113,13 +113,13 @@ void add_layer_norm(Rules& rules) {
   });
   rules.push_back(rule("recognise-layer-norm", "Normalisation of the last axes, then a scale by constants",
                        RuleSet::runtime, is<Multiply>(mvn, scale).any_order())
-                      .when([=](const Match& m) -> Verdict {
-                        return spans_normalised(m, scale, m.shape(x), *trailing_axis(m.graph(), m.node(mvn)));
-                      })
-                      .make([=](Rewrite& r) {
-                        const Match& m = r.match();
+                      .when([=](const Match& m) -> Found<std::size_t> {
                         const auto axis = *trailing_axis(m.graph(), m.node(mvn));
-                        const auto rank = m.shape(x).rank() - axis;
+                        if (auto v = spans_normalised(m, scale, m.shape(x), axis); !v) return v;
+                        return m.shape(x).rank() - axis;
+                      })
+                      .make([=](Rewrite& r, std::size_t rank) {
+                        const Match& m = r.match();
                         r.replace(
                             r.add(LayerNormalization{-static_cast<std::int64_t>(rank), m.op<MVN>(mvn).eps},
                                   {m.value(x), cut_to_rank(r, scale, rank)}));
@@ -127,22 +127,23 @@ void add_layer_norm(Rules& rules) {
 
   const auto norm = is<LayerNormalization>(x, scale).used_once().that(
       [](const Graph&, const Node& n) { return n.inputs.size() == 2 || !n.inputs[2].valid(); });
-  rules.push_back(
-      rule("fuse-layer-norm-bias", "The addition of constants becomes a layer normalisation's bias",
-           RuleSet::runtime, is<Add>(norm, bias).any_order())
-          .when([=](const Match& m) -> Verdict {
-            if (!m.shape(x).ranked()) return Verdict::no("the rank of {} is not known", m.label(x));
-            return spans_normalised(
-                m, bias, m.shape(x),
-                normalize_axis(m.op<LayerNormalization>(norm).axis, m.shape(x).rank(), "axis"));
-          })
-          .make([=](Rewrite& r) {
-            const Match& m = r.match();
-            const auto axis = normalize_axis(m.op<LayerNormalization>(norm).axis, m.shape(x).rank(), "axis");
-            r.named_after(norm);
-            r.replace(r.add(m.op<LayerNormalization>(norm),
-                            {m.value(x), m.value(scale), cut_to_rank(r, bias, m.shape(x).rank() - axis)}));
-          }));
+  rules.push_back(rule("fuse-layer-norm-bias",
+                       "The addition of constants becomes a layer normalisation's bias", RuleSet::runtime,
+                       is<Add>(norm, bias).any_order())
+                      .when([=](const Match& m) -> Found<std::size_t> {
+                        if (!m.shape(x).ranked())
+                          return Verdict::no("the rank of {} is not known", m.label(x));
+                        const auto rank = m.shape(x).rank();
+                        const auto axis = normalize_axis(m.op<LayerNormalization>(norm).axis, rank, "axis");
+                        if (auto v = spans_normalised(m, bias, m.shape(x), axis); !v) return v;
+                        return rank - axis;
+                      })
+                      .make([=](Rewrite& r, std::size_t rank) {
+                        const Match& m = r.match();
+                        r.named_after(norm);
+                        r.replace(r.add(m.op<LayerNormalization>(norm),
+                                        {m.value(x), m.value(scale), cut_to_rank(r, bias, rank)}));
+                      }));
 }
 
 void add_softmax(Rules& rules) {
