@@ -61,7 +61,7 @@ enum class Trait : std::uint32_t {
   binary_elementwise = 2,  ///< two inputs, numpy broadcasting
   nary_elementwise = 4,    ///< all inputs broadcast (Select, FakeQuantize, PRelu, ...)
   elementwise = 7,         ///< any of the above
-  monotone = 8,            ///< non-decreasing in input 0 (for any parameters)
+  host = 8,                ///< a compute node: what follows it is best done in its epilogue
   commutative = 16,
   keeps_values = 32,      ///< the same elements in the same order under another shape (Reshape, Squeeze, ...)
   epilogue = 64,          ///< may own an epilogue body

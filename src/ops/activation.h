@@ -71,8 +71,7 @@ struct Gelu {
 /// Clamp(x). On integers the bounds are ceil(min) and floor(max), within the type.
 struct Clamp {
   static constexpr OpInfo info{
-      "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::monotone | Trait::selects, "min(max(x, min), max)",
-      1};
+      "Clamp", 1, 1, 1, Trait::unary_elementwise | Trait::selects, "min(max(x, min), max)", 1};
   double min = 0;
   double max = 0;
   template <class V>

@@ -33,7 +33,7 @@ struct Convolution : Window {
                                2,
                                5,
                                1,
-                               Trait::epilogue | Trait::weights | Trait::products,
+                               Trait::epilogue | Trait::host | Trait::weights | Trait::products,
                                "Convolution, any number of groups, 1D to 3D",
                                1,
                                OpFamily::convolution};
@@ -55,7 +55,7 @@ struct ConvolutionBackpropData : Window {
                                2,
                                4,
                                1,
-                               Trait::epilogue | Trait::weights | Trait::products,
+                               Trait::epilogue | Trait::host | Trait::weights | Trait::products,
                                "Transposed convolution",
                                1,
                                OpFamily::convolution};
@@ -79,8 +79,9 @@ inline constexpr std::array enum_names<BinaryMode> = {std::string_view("xnor-pop
 /// Input and weights are read as -1 (0 or less) and +1 (more than 0); weights are u1 [O, I/groups,
 /// spatial...], low bit first. Outside the picture stands pad_value (-1: contributes -1, 0: nothing, 1: +1).
 struct BinaryConvolution : Window {
-  static constexpr OpInfo info{"BinaryConvolution",  2, 2, 1, Trait::epilogue, "Convolution of +1 and -1", 1,
-                               OpFamily::convolution};
+  static constexpr OpInfo info{
+      "BinaryConvolution",  2, 2, 1, Trait::epilogue | Trait::host, "Convolution of +1 and -1", 1,
+      OpFamily::convolution};
   BinaryMode mode = BinaryMode::xnor_popcount;
   double pad_value = 0;
   std::int64_t groups = 1;

@@ -14,7 +14,7 @@ struct ConvolutionDepthwise : Window {
                                2,
                                3,
                                1,
-                               Trait::epilogue | Trait::control_flow | Trait::weights,
+                               Trait::epilogue | Trait::host | Trait::control_flow | Trait::weights,
                                "A convolution with its epilogue, then a depthwise one",
                                0,
                                OpFamily::convolution};

@@ -131,8 +131,8 @@ inline constexpr std::array enum_names<RoundMode> = {std::string_view("half_to_e
 
 /// Round(x).
 struct Round {
-  static constexpr OpInfo info{
-      "Round", 1, 1, 1, Trait::unary_elementwise | Trait::monotone | Trait::levels, "Nearest integer", 5};
+  static constexpr OpInfo info{"Round",           1, 1, 1, Trait::unary_elementwise | Trait::levels,
+                               "Nearest integer", 5};
   RoundMode mode = RoundMode::half_to_even;
   template <class V>
   void visit(V& v) {

@@ -15,7 +15,7 @@ struct MatMul {
                                2,
                                5,
                                1,
-                               Trait::epilogue | Trait::weights | Trait::products,
+                               Trait::epilogue | Trait::host | Trait::weights | Trait::products,
                                "Matrix product with numpy's batch rules, optional bias",
                                1,
                                OpFamily::matmul,

@@ -19,7 +19,7 @@ struct MaxPool : Window {
                                1,
                                1,
                                1,
-                               Trait::epilogue | Trait::selects,
+                               Trait::epilogue | Trait::host | Trait::selects,
                                "Maximum over windows, optionally with indices",
                                1,
                                OpFamily::pooling};
@@ -47,7 +47,8 @@ struct MaxPool : Window {
 /// even.
 struct AvgPool : Window {
   static constexpr OpInfo info{
-      "AvgPool", 1, 1, 1, Trait::epilogue | Trait::sums, "Mean over windows", 1, OpFamily::pooling};
+      "AvgPool",        1, 1, 1, Trait::epilogue | Trait::host | Trait::sums, "Mean over windows", 1,
+      OpFamily::pooling};
   Ints kernel;
   bool exclude_pad = false;
   RoundingType rounding_type = RoundingType::floor;

@@ -23,8 +23,7 @@ Tensor first_of(const Tensor& t) { return Tensor::share(t.element_type(), {1}, n
 }  // namespace
 
 bool is_host(const Node& n) {
-  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<BinaryConvolution>() ||
-         n.op.is<MatMul>() || n.op.is<AvgPool>() || (n.op.is<MaxPool>() && n.outputs.size() == 1);
+  return n.op.has(Trait::host) && n.outputs.size() == 1;  // not a pooling that gives indices, too
 }
 
 bool moves_elements(const Node& n) { return n.op.has(Trait::moves); }
