@@ -325,7 +325,7 @@ bool Graph::infer_node(NodeId id) {
     if (extra) types[0] = infer_epilogue(*this, n, n.bodies[0], types[0]);
     if (extra) infer_further_bodies(*this, n);
   } catch (const Error& e) {
-    throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", label(id), n.op.name(), e.what()));
+    throw NodeError(e.code(), fmt::format("node \"{}\" ({})", label(id), n.op.name()), e.what());
   }
   bool changed = false;
   for (std::size_t i = 0; i < n.outputs.size(); ++i) {

@@ -17,6 +17,13 @@ struct Use {
   bool operator==(const Use&) const = default;
 };
 
+/// About a node: "where: what was found, what was wanted".
+struct NodeError : Error {
+  NodeError(ErrorCode code, const std::string& where, std::string what_was_wrong)
+      : Error(code, where + ": " + what_was_wrong), reason(std::move(what_was_wrong)) {}
+  std::string reason;  ///< for who knows the node by another name
+};
+
 enum class ValueKind : std::uint8_t { none, input, constant, output_of_node };
 
 struct Value {

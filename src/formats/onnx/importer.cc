@@ -16,8 +16,8 @@ constexpr std::string_view kOpaqueTensor = "initializer";
 constexpr std::int64_t kOldestOpset = 7;
 constexpr std::int64_t kNewestOpset = 28;
 
-/// An error that already says which node it is about.
-struct NodeError : Error {
+/// An error that already says which node of the file it is about.
+struct FileNodeError : Error {
   using Error::Error;
 };
 
@@ -30,11 +30,10 @@ std::string label(const NodeProto& node) {
   return std::string(node.op_type);
 }
 
-/// The text without the label that Graph gives to a node without a name.
-std::string_view without_node(std::string_view text) {
-  if (!text.starts_with("node \"")) return text;
-  const auto end = text.find("): ");
-  return end == std::string_view::npos ? text : text.substr(end + 3);
+/// What was wrong, without the label that Graph gives to a node without a name.
+std::string reason_of(const Error& e) {
+  const auto* of_node = dynamic_cast<const NodeError*>(&e);
+  return of_node ? of_node->reason : e.what();
 }
 
 std::string describe(const AttributeProto& a) {
@@ -257,13 +256,12 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
       if (made.sources.empty()) scope.graph.set_sources({n}, {source});
     }
     bind_outputs(scope, node, values, first_value);
-  } catch (const NodeError&) {
+  } catch (const FileNodeError&) {
     throw;
   } catch (const Error& e) {
-    throw NodeError(
-        e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
-        fmt::format("node \"{}\" ({}{}{}, opset {}): {}", label(node), node.domain,
-                    node.domain.empty() ? "" : ".", node.op_type, version, without_node(e.what())));
+    throw FileNodeError(e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
+                        fmt::format("node \"{}\" ({}{}{}, opset {}): {}", label(node), node.domain,
+                                    node.domain.empty() ? "" : ".", node.op_type, version, reason_of(e)));
   }
 }
 
@@ -304,7 +302,7 @@ Values Importer::convert_or_give_up(Scope& scope, const NodeProto& node, std::in
   } catch (const Error& e) {
     const bool not_ours = e.code() == ErrorCode::unsupported;
     if (e.code() == ErrorCode::internal || (!not_ours && !is_tainted(scope, node))) throw;
-    if (not_ours) list_unsupported(scope, node, version, std::string(without_node(e.what())));
+    if (not_ours) list_unsupported(scope, node, version, reason_of(e));
   }
   for (auto n = static_cast<std::uint32_t>(scope.graph.node_slots()); n-- > first_node;) {
     const auto& made = scope.graph.node({n});
