@@ -29,7 +29,7 @@ void remove_kernel(std::string_view name);
 Answers ask_kernels(const NodeView& view, std::string_view only = {});
 /// The kernel of a recipe, for a node like the one that it was offered for. Throws Error(unsupported) when it
 /// is not offered (any more).
-std::unique_ptr<Executable> make_executable(const NodeView& view, const Recipe& recipe, MakeContext& context);
+Offer offer_of(const NodeView& view, const Recipe& recipe);
 
 /// A plain tensor's bytes in another layout, now: a tensor of its type and shape, or of u8 where they are
 /// packed; and back.

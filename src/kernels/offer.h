@@ -38,7 +38,7 @@ struct InPlace {
   std::size_t input = 0, output = 0;
 };
 
-/// Which kernel runs a node, and how: plain data, by which the kernel can be made again (make_executable).
+/// Which kernel runs a node, and how: plain data, by which the offer can be had again (offer_of).
 struct Recipe {
   std::string kernel;             ///< key of the registry: "onednn.convolution"; ask_kernels() fills it in
   std::string label;              ///< variant, in the field's style: "jit_avx512_1x1_f32", "native_transpose"
@@ -47,7 +47,7 @@ struct Recipe {
   std::size_t stages = SIZE_MAX;  ///< how many stages of the epilogue it takes, from the front
   bool operator==(const Recipe&) const = default;
 };
-/// "native.matmul native_gemm_avx2_f32 plain,plain -> plain"; and back. Throws Error(bad_input).
+/// "native.matmul plain,plain -> plain all native_gemm_avx2_f32"; and back. Throws Error(bad_input).
 std::string to_text(const Recipe& recipe);
 Recipe recipe_of(std::string_view text);
 
@@ -75,6 +75,7 @@ struct Answers {
   std::string wish = {};  ///< for this node (plan/force.h), or empty
   struct Refusal {
     std::string kernel, reason;
+    bool decomposed = false;  ///< `kernel` is the node that this one was part of
   };
   std::vector<Refusal> refusals;
   template <class... A>

@@ -76,10 +76,9 @@ Offer::Offer(const NodeView& v, std::string name, Layout layout) {
   outputs.assign(v.outputs(), layout);
 }
 
-std::unique_ptr<Executable> make_executable(const NodeView& view, const Recipe& recipe,
-                                            MakeContext& context) {
+Offer offer_of(const NodeView& view, const Recipe& recipe) {
   for (auto& offer : ask_kernels(view, recipe.kernel).offers)
-    if (static_cast<const Recipe&>(offer) == recipe) return offer.make(context);
+    if (static_cast<const Recipe&>(offer) == recipe) return std::move(offer);
   fail(ErrorCode::unsupported, "{} has no offer \"{}\" for this {}", recipe.kernel, to_text(recipe),
        view.node().op.name());
 }

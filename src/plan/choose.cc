@@ -53,9 +53,11 @@ Answers::Refusal why_decomposed(const Assignment& assignment, NodeId id, const N
     if (o.make && !o.last_resort && (!best || assignment.cost(id, o) < assignment.cost(id, *best))) best = &o;
   const auto what = fmt::format("one node with its neighbours ({})", node.op.name());
   if (best)
-    return {what, fmt::format("{} is estimated at {:.3g} us, its parts alone at {:.3g} us", best->label,
-                              assignment.cost(id, *best).us(), cost)};
-  return {what, answers.refusals.empty() ? "no kernel takes all of it" : answers.refusals[0].reason};
+    return {what,
+            fmt::format("{} is estimated at {:.3g} us, its parts alone at {:.3g} us", best->label,
+                        assignment.cost(id, *best).us(), cost),
+            true};
+  return {what, answers.refusals.empty() ? "no kernel takes all of it" : answers.refusals[0].reason, true};
 }
 
 /// The nodes with those decomposed whose chosen offers say so.
@@ -79,7 +81,7 @@ std::vector<NodeId> decomposed(Graph& graph, const std::vector<NodeId>& nodes, c
   return out;
 }
 
-Choice explain(NodeId id, const Answers& answers, const Assignment& assignment) {
+Choice explain(const Graph& graph, NodeId id, const Answers& answers, const Assignment& assignment) {
   const auto best = assignment.chosen(id);
   const auto layout = [](const Offer& o) { return o.outputs.empty() ? Layout::plain : o.outputs[0]; };
   Choice choice;
@@ -90,7 +92,7 @@ Choice explain(NodeId id, const Answers& answers, const Assignment& assignment) 
   for (std::size_t i = 0; i < answers.offers.size(); ++i)
     if (const auto& offer = answers.offers[i]; i != best)
       choice.lost.push_back(
-          {fmt::format("{} ({})", offer.label, name_of(layout(offer))), assignment.cost(id, offer)});
+          {offer.label, layout(offer), assignment.cost(id, offer), decomposes(graph.node(id), offer)});
   choice.refusals = answers.refusals;
   choice.wish = answers.wish;
   return choice;
@@ -111,7 +113,7 @@ std::vector<Picked> choose(Graph& graph, std::vector<NodeId> nodes, std::vector<
       continue;
     }
     for (const auto id : nodes) {
-      choices.push_back(explain(id, answers.at(id), assignment));
+      choices.push_back(explain(graph, id, answers.at(id), assignment));
       if (const auto it = why.find(id); it != why.end()) choices.back().refusals.push_back(it->second);
     }
     std::vector<Picked> picked;

@@ -44,7 +44,7 @@ struct PlanStep {
   NodeId node;                         ///< of a kernel or dynamic step
   std::string name;                    ///< what a person calls it
   std::string label;                   ///< the kernel's
-  Recipe recipe;                       ///< of a kernel: make_executable() makes it again
+  Recipe recipe;                       ///< of a kernel: offer_of() gives its offer again
   std::vector<std::uint32_t> in, out;  ///< tensors; kNoTensor: absent or consumed
   std::size_t scratch = 0;
   double cost = 0;                         ///< estimated microseconds
@@ -60,11 +60,16 @@ struct Choice {
   std::string wish;  ///< for this node (plan/force.h), or empty
   struct Lost {
     std::string label;
-    Cost cost;  ///< reorders included
+    Layout layout = Layout::plain;  ///< of output 0
+    Cost cost;                      ///< reorders included
+    bool decomposed = false;        ///< several nodes in the place of this one
   };
   std::vector<Lost> lost;
   std::vector<Answers::Refusal> refusals;
 };
+
+/// "brgconv_1x1 (channels_last)"
+std::string to_string(const Choice::Lost& lost);
 
 struct MemoryReport {
   std::size_t arena = 0;  ///< bytes of tensors and scratch

@@ -57,9 +57,9 @@ std::string line_of(const Plan& plan, std::uint32_t index) {
 }
 
 std::string line_of(const PlanStep& step, std::size_t index) {
-  auto out =
-      fmt::format("s{} {} {}: {} ({}) -> ({}), {:.3g} us", index, name_of(step.kind), quoted(step.name),
-                  step.label, tensor_names(step.in), tensor_names(step.out), step.cost);
+  auto out = fmt::format("s{} {} {}: {} ({}) -> ({}), {:.3g} us", index, name_of(step.kind),
+                         quoted(step.name), step.recipe.kernel.empty() ? step.label : to_text(step.recipe),
+                         tensor_names(step.in), tensor_names(step.out), step.cost);
   if (step.scratch != 0) out += fmt::format(", scratch {} bytes", step.scratch);
   return out + "\n";
 }
@@ -75,6 +75,10 @@ std::string rest_line(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string to_string(const Choice::Lost& lost) {
+  return fmt::format("{} ({})", lost.label, name_of(lost.layout));
+}
 
 std::string to_text(const Plan& plan) {
   auto out = fmt::format("plan: {} tensors, {} steps, {} thread{}\n", plan.tensors.size(), plan.steps.size(),

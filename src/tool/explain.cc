@@ -110,7 +110,7 @@ void print_choice(const Common& c, const Choice& choice) {
   if (us > 0) c.say("    made of     {}", made_of(choice.cost, true));
   if (!choice.wish.empty()) c.say("    wanted      {}", choice.wish);
   for (const auto& lost : choice.lost)
-    c.say("    lost        {}: {:.3g} us{}{}{}", lost.label, lost.cost.us(),
+    c.say("    lost        {}: {:.3g} us{}{}{}", to_string(lost), lost.cost.us(),
           us > 0 ? fmt::format(" ({:.2f} times)", lost.cost.us() / us) : "",
           lost.cost.parts().empty() ? "" : ": ", made_of(lost.cost, false));
   for (const auto& r : choice.refusals) c.say("    refused     {}: {}", r.kernel, r.reason);

@@ -199,6 +199,13 @@ std::string_view name_of(Fate::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::vector<LedgerEntry> fusing_refusals(const Fate& fate) {
+  std::vector<LedgerEntry> out;
+  for (const auto& e : fate.history)
+    if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-")) out.push_back(e);
+  return out;
+}
+
 std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans) {
   return Finder(compiled, plans).take();
 }

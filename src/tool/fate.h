@@ -38,6 +38,8 @@ struct Fate {
   std::vector<LedgerEntry> history;  ///< in order; the layers of each entry are left out
 };
 std::string_view name_of(Fate::Kind kind);
+/// Why rules that put nodes into each other (they are called "fuse-...") did not do so with this layer.
+std::vector<LedgerEntry> fusing_refusals(const Fate& fate);
 
 /// All layers of the file, in its order.
 std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans);

@@ -103,7 +103,7 @@ nlohmann::json json_of(const Findings& all, const FateNode& n) {
   j["lost"] = nlohmann::json::array();
   j["refused"] = nlohmann::json::array();
   for (const auto& lost : n.choice->lost)
-    j["lost"].push_back({{"kernel", lost.label}, {"us", lost.cost.us()}, {"parts", to_json(lost.cost)}});
+    j["lost"].push_back({{"kernel", to_string(lost)}, {"us", lost.cost.us()}, {"parts", to_json(lost.cost)}});
   for (const auto& r : n.choice->refusals)
     j["refused"].push_back({{"kernel", r.kernel}, {"reason", r.reason}});
   return j;

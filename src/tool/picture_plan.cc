@@ -169,7 +169,7 @@ class Maker {
     if (step.kind != PlanStep::Kind::kernel || it == choices_.end()) return;
     n.tooltip += fmt::format("\nestimated: {:.3g} \xC2\xB5s", it->second->cost.us());
     for (const auto& lost : it->second->lost)
-      n.tooltip += fmt::format("\ninstead of {} at {:.3g} \xC2\xB5s", lost.label, lost.cost.us());
+      n.tooltip += fmt::format("\ninstead of {} at {:.3g} \xC2\xB5s", to_string(lost), lost.cost.us());
     for (const auto& r : it->second->refusals)
       n.tooltip += fmt::format("\n{} refused: {}", r.kernel, r.reason);
   }

@@ -81,9 +81,8 @@ class Origins {
       for (const auto& n : fate.nodes) {
         auto& origin = of_[{n.plan, n.node}];
         origin.names.insert(n.chief ? origin.names.begin() : origin.names.end(), fate.name);
-        for (const auto& e : fate.history)
-          if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-"))
-            add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
+        for (const auto& e : fusing_refusals(fate))
+          add(origin.refusals, fmt::format("{} at '{}': {}", e.rule, e.node, e.text));
       }
   }
 

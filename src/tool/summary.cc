@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ops/convolution_depthwise.h"
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "rules/support.h"
@@ -11,9 +10,6 @@ namespace lamina::tool {
 namespace {
 
 bool is_elementwise(const Node& n) { return n.op.has(Trait::elementwise) || n.op.is<Elementwise>(); }
-
-/// A host, perhaps in one node with its depthwise child.
-bool could_host(const Node& n) { return is_host(n) || n.op.is<ConvolutionDepthwise>(); }
 
 /// What makes the value; where its elements may be taken before they are moved, what makes these. Invalid
 /// when others read them, too.
@@ -30,7 +26,7 @@ NodeId maker_of(const Graph& g, ValueId v, bool wherever) {
 NodeId host_of(const Graph& g, const Node& n) {
   for (const auto v : n.inputs) {
     const auto p = maker_of(g, v, n.op.has(Trait::unary_elementwise));
-    if (p.valid() && could_host(g.node(p)) && is_float(g.type(v).element) &&
+    if (p.valid() && is_host(g.node(p)) && is_float(g.type(v).element) &&
         g.type(v).shape.same(g.type(n.outputs[0]).shape))
       return p;
   }
@@ -43,7 +39,7 @@ std::string why_none(const Graph& g, const Node& n, ValueId v) {
   const auto p = g.producer(v);
   if (!p.valid()) return fmt::format("it reads the input '{}'", name);
   const auto& from = g.node(p);
-  if (!could_host(from)) return fmt::format("'{}' ({}) has no epilogue", g.label(p), from.op.name());
+  if (!is_host(from)) return fmt::format("'{}' ({}) has no epilogue", g.label(p), from.op.name());
   for (const auto& result : g.results())
     if (result.value == v) return fmt::format("the result of '{}' is an output", g.label(p));
   if (g.readers(v) > 1) {
@@ -66,8 +62,7 @@ std::vector<std::string> refusals(const Node& n, const std::vector<Fate>& fates)
   std::vector<std::string> out;
   for (const auto s : n.sources)
     if (s.index < fates.size())
-      for (const auto& e : fates[s.index].history)
-        if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-")) add(out, to_string(e));
+      for (const auto& e : fusing_refusals(fates[s.index])) add(out, to_string(e));
   return out;
 }
 

@@ -48,11 +48,10 @@ std::vector<std::string> rivals_of(const Choice& choice) {
   std::stable_sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
   std::vector<std::string> out;
   for (const auto& l : lost) {
-    const auto label = l.label.substr(0, l.label.find(" ("));  // the layout stands behind it
-    if (label.starts_with("decomposed")) continue;             // its parts are other layers
-    if (l.cost.us() <= kNear * choice.cost.us() && label != choice.label &&
-        std::ranges::find(out, label) == out.end())
-      out.push_back(label);
+    if (l.decomposed) continue;  // its parts are other layers
+    if (l.cost.us() <= kNear * choice.cost.us() && l.label != choice.label &&
+        std::ranges::find(out, l.label) == out.end())
+      out.push_back(l.label);
   }
   out.resize(std::min(out.size(), kRivals));
   return out;

@@ -131,7 +131,7 @@ std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const 
   std::vector<std::string> out;
   for (const auto& n : fate.nodes)
     for (const auto& r : n.choice ? n.choice->refusals : std::vector<Answers::Refusal>())
-      if (r.kernel.starts_with("one node with")) out.push_back(fmt::format("{}: {}", r.kernel, r.reason));
+      if (r.decomposed) out.push_back(fmt::format("{}: {}", r.kernel, r.reason));
   const auto concerns = [&](const LoneStep& lone) {
     return std::find(lone.layers.begin(), lone.layers.end(), fate.name) != lone.layers.end() ||
            std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {

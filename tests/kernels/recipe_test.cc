@@ -55,8 +55,8 @@ TEST(Recipe, makes_the_kernel_again) {
       };
       ModelWeights weights;
       MakeContext first{weights}, second{weights};
-      expect_close(result(make_executable(view, recipe_of(to_text(offer)), second)),
-                   result(offer.make(first)), offer.label);
+      expect_close(result(offer_of(view, recipe_of(to_text(offer))).make(second)), result(offer.make(first)),
+                   offer.label);
     }
   }
 }
@@ -64,13 +64,11 @@ TEST(Recipe, makes_the_kernel_again) {
 TEST(Recipe, of_what_is_not_offered) {
   const auto g = nodes()[0];
   const NodeView view(g, g.order()[0]);
-  ModelWeights weights;
-  MakeContext context{weights};
   auto recipe = recipe_of(to_text(ask_kernels(view).offers.at(0)));
   recipe.label = "nonsense";
-  EXPECT_THROW(make_executable(view, recipe, context), Error);
+  EXPECT_THROW(offer_of(view, recipe), Error);
   recipe.kernel = "nobody's.kernel";
-  EXPECT_THROW(make_executable(view, recipe, context), Error);
+  EXPECT_THROW(offer_of(view, recipe), Error);
 }
 
 /// Says 7 for everything.

@@ -37,7 +37,7 @@ t1 f32[2,3] plain "r": 24 bytes, result 0
 t2 f32[6] plain "y": 24 bytes, in t1 at 0
 t3 f32[6] plain "y": 24 bytes, result 1
 t4 f32[2,3] plain "x": 24 bytes, result 2
-s0 kernel "first": native_elementwise_sse41_f32 (t0) -> (t1)
+s0 kernel "first": native.elementwise plain -> plain all native_elementwise_sse41_f32 (t0) -> (t1)
 s1 copy "copy": copy (t2) -> (t3)
 s2 copy "x": copy (t0) -> (t4)
 result 0 "y": t2
