@@ -18,9 +18,6 @@
 namespace lamina {
 namespace {
 
-/// Scores of a block, in floats: with the panels that are read beside it, a part of L2.
-constexpr std::int64_t kBlockFloats = 16384;
-
 /// Scores of `rows` queries, and what they make of the values.
 struct Block {
   std::int64_t rows;
@@ -40,6 +37,7 @@ struct Heads {
   Positions<4> batch;  ///< which matrix of queries, of keys and of values; the row of the mask for query 0
   std::int64_t k_count = 1, v_count = 1;
   bool causal = false, has_scale = false;
+  const SoftmaxTable* softmax = nullptr;
   std::vector<Block> blocks;  ///< one for most rows, perhaps one for those left over
   Parts parts;                ///< blocks of a batch
   Mask mask;
@@ -100,7 +98,9 @@ Cost blocks_cost(const Machine& machine, const Heads& c) {
 /// Rows of a block: their scores stay in the cache, and there are blocks for all threads.
 std::int64_t rows_of_block(const Machine& machine, const Heads& c) {
   const std::int64_t least = 2 * gemm::tile_shape(gemm::lanes_of(machine.isa())).rows[2];
-  const auto most = std::max(least, kBlockFloats / c.columns), rows = c.batch.count() * c.rows;
+  // In floats; the panels that are read beside them are in L2, too.
+  const auto scores = static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);
+  const auto most = std::max(least, scores / c.columns), rows = c.batch.count() * c.rows;
   const double work = static_cast<double>(rows * c.columns) * static_cast<double>(c.size + c.width);
   const auto wanted = units_wanted(cost_of(machine, Family::native_gemm, work).us(), threads_here());
   return std::clamp(ceil_div(rows, wanted), least, most);
@@ -113,6 +113,7 @@ Heads code_of(const NodeView& v) {
   c.rows = q[q.size() - 2], c.columns = k[k.size() - 2], c.size = q.back(), c.width = values.back();
   c.causal = v.op<ScaledDotProductAttention>()->causal;
   c.has_scale = v.has(4);
+  c.softmax = &softmax_table(v.machine().isa());
   c.k_count = static_cast<std::int64_t>(element_count(leading(k)));
   c.v_count = static_cast<std::int64_t>(element_count(leading(values)));
   const auto rank = batch.size();
@@ -233,7 +234,7 @@ class Run {
   }
 
   void softmax(float* scores, std::int64_t rows) const {
-    const auto& table = softmax_table();
+    const auto& table = *c_.softmax;
     SoftmaxJob job;
     job.in = job.out = scores;
     job.size = c_.columns;

@@ -197,7 +197,7 @@ void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
 void offer_binary_depthwise(const NodeView& v, Answers& answers, const Epilogue& epilogue,
                             const std::optional<binary::Thresholds>& thresholds) {
   const auto g = windows::geometry_of(v);
-  const auto& kernels = binary::depthwise_kernels(g.outputs);
+  const auto& kernels = binary::depthwise_kernels(v.machine().isa(), g.outputs);
   auto blocks = blocks_of(g.outputs, kernels.floats);
   const auto picture = Picture::of(g, static_cast<int>(v.op<BinaryConvolution>()->pad_value), kernels.bytes(),
                                    static_cast<std::int64_t>(blocks.size()) * kernels.bytes());

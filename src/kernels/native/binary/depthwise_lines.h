@@ -10,6 +10,7 @@
 /// line.
 #include <cstdint>
 
+#include "base/cpu.h"
 #include "kernels/native/simd/finish.h"
 
 namespace lamina::binary {
@@ -66,7 +67,7 @@ struct DepthwiseKernels {
 
 inline constexpr std::int64_t kMostDepthwiseTaps = 127;
 
-/// With the vectors of effective_isa() that suit so many channels.
-const DepthwiseKernels& depthwise_kernels(std::int64_t channels);
+/// With the vectors up to that level that suit so many channels.
+const DepthwiseKernels& depthwise_kernels(Isa isa, std::int64_t channels);
 
 }  // namespace lamina::binary

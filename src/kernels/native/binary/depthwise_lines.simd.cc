@@ -255,12 +255,11 @@ void any_row(const DepthwiseRow& r) {
 
 }  // namespace
 
-binary::DepthwiseKernels make_binary_depthwise_kernels() {
-  constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
-  constexpr const char* kNames[] = {"depthwise_sse41", "depthwise_avx2", "depthwise_avx512"};
-  constexpr double kSpeeds[] = {100, 200, 300};
-  return {kNames[kIsa], kFloats, kSpeeds[kIsa], pack_binary_depthwise, any_row};
-}
+constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
+constexpr const char* kNames[] = {"depthwise_sse41", "depthwise_avx2", "depthwise_avx512"};
+constexpr double kSpeeds[] = {100, 200, 300};
+constexpr binary::DepthwiseKernels kBinaryDepthwiseKernels{kNames[kIsa], kFloats, kSpeeds[kIsa],
+                                                           pack_binary_depthwise, any_row};
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -268,15 +267,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace lamina::binary {
 
-constexpr auto kMakeBinaryDepthwiseKernels = LAMINA_PER_ISA(make_binary_depthwise_kernels);
+constexpr auto kKernels = LAMINA_CONSTANT_PER_ISA(kBinaryDepthwiseKernels);
 
-const DepthwiseKernels& depthwise_kernels(std::int64_t channels) {
-  static const auto list = kMakeBinaryDepthwiseKernels.all();
+const DepthwiseKernels& depthwise_kernels(Isa isa, std::int64_t channels) {
   // Narrower vectors where channels leave most of the wide ones' words empty.
-  const DepthwiseKernels* found = list.data();
-  for (int i = 1; i <= static_cast<int>(effective_isa()); ++i)
-    if (channels > list[i].floats / 2) found = list.data() + i;
-  return *found;
+  while (isa != Isa::sse41 && channels <= kKernels.at(isa).floats / 2) isa = Isa(static_cast<int>(isa) - 1);
+  return kKernels.at(isa);
 }
 
 }  // namespace lamina::binary

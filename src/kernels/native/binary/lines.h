@@ -13,6 +13,7 @@
 /// numbers of 32 bits, without a shuffle.
 #include <cstdint>
 
+#include "base/machine.h"
 #include "kernels/native/simd/finish.h"
 
 namespace lamina::binary {
@@ -85,9 +86,9 @@ struct Kernels {
   int lane(int output) const { return output % floats * (lanes / floats) + output / floats; }
 };
 
-/// By lookup, with the vectors of effective_isa() that suit so many outputs.
-const Kernels& lookup_kernels(std::int64_t outputs);
-/// By counting words; null when effective_isa() or the processor does not have that.
-const Kernels* popcount_kernels();
+/// By lookup, with the vectors up to that level that suit so many outputs.
+const Kernels& lookup_kernels(Isa isa, std::int64_t outputs);
+/// By counting words; null when the machine does not have that.
+const Kernels* popcount_kernels(const Machine& machine);
 
 }  // namespace lamina::binary

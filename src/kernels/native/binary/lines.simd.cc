@@ -314,30 +314,29 @@ void pack_lookup(const Points& s) {
 
 }  // namespace
 
-binary::Kernels make_lookup_kernels() {
-  using T = std::uint16_t;
-  constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
-  constexpr const char* kNames[] = {"sse41", "avx2", "avx512"};
-  constexpr double kSpeeds[] = {80, 180, 220};
-  return {kNames[kIsa],
-          kLanes,
-          kFloats,
-          4,
-          1,
-          63,
-          2,
-          6,
-          kSpeeds[kIsa],
-          {{},
-           {nullptr, lookup_tile<1, 1, T>, lookup_tile<2, 1, T>, lookup_tile<3, 1, T>, lookup_tile<4, 1, T>,
-            lookup_tile<5, 1, T>, lookup_tile<6, 1, T>},
-           {nullptr, lookup_tile<1, 2, T>, lookup_tile<2, 2, T>, lookup_tile<3, 2, T>, lookup_tile<4, 2, T>,
-            lookup_tile<5, 2, T>, lookup_tile<6, 2, T>}},
-          {nullptr, lookup_tile<1, 1, std::uint32_t>, lookup_tile<2, 1, std::uint32_t>,
-           lookup_tile<3, 1, std::uint32_t>, lookup_tile<4, 1, std::uint32_t>,
-           lookup_tile<5, 1, std::uint32_t>, lookup_tile<6, 1, std::uint32_t>},
-          pack_lookup};
-}
+using T = std::uint16_t;
+constexpr int kIsa = HWY_TARGET == HWY_AVX3 ? 2 : HWY_TARGET == HWY_AVX2 ? 1 : 0;
+constexpr const char* kNames[] = {"sse41", "avx2", "avx512"};
+constexpr double kSpeeds[] = {80, 180, 220};
+constexpr binary::Kernels kLookupKernels{
+    kNames[kIsa],
+    kLanes,
+    kFloats,
+    4,
+    1,
+    63,
+    2,
+    6,
+    kSpeeds[kIsa],
+    {{},
+     {nullptr, lookup_tile<1, 1, T>, lookup_tile<2, 1, T>, lookup_tile<3, 1, T>, lookup_tile<4, 1, T>,
+      lookup_tile<5, 1, T>, lookup_tile<6, 1, T>},
+     {nullptr, lookup_tile<1, 2, T>, lookup_tile<2, 2, T>, lookup_tile<3, 2, T>, lookup_tile<4, 2, T>,
+      lookup_tile<5, 2, T>, lookup_tile<6, 2, T>}},
+    {nullptr, lookup_tile<1, 1, std::uint32_t>, lookup_tile<2, 1, std::uint32_t>,
+     lookup_tile<3, 1, std::uint32_t>, lookup_tile<4, 1, std::uint32_t>, lookup_tile<5, 1, std::uint32_t>,
+     lookup_tile<6, 1, std::uint32_t>},
+    pack_lookup};
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -346,25 +345,20 @@ HWY_AFTER_NAMESPACE();
 namespace lamina::binary {
 namespace {
 
-constexpr auto kMakeLookupKernels = LAMINA_PER_ISA(make_lookup_kernels);
+constexpr auto kKernels = LAMINA_CONSTANT_PER_ISA(kLookupKernels);
+
+}  // namespace
 
 /// Those of the narrower vectors too, which few outputs fill: the fastest for so many.
-const Kernels& best(const Kernels* list, std::int64_t outputs) {
+const Kernels& lookup_kernels(Isa isa, std::int64_t outputs) {
   const auto cost = [&](const Kernels& k) {
     const std::int64_t vectors = ceil_div(outputs, k.lanes);
     return static_cast<double>(vectors * k.lanes) / k.speed;
   };
-  const Kernels* found = list;
-  for (int i = 1; i <= static_cast<int>(effective_isa()); ++i)
-    if (cost(list[i]) <= cost(*found)) found = list + i;
+  const Kernels* found = &kKernels.at(Isa::sse41);
+  for (const auto wider : {Isa::avx2, Isa::avx512})
+    if (wider <= isa && cost(kKernels.at(wider)) <= cost(*found)) found = &kKernels.at(wider);
   return *found;
-}
-
-}  // namespace
-
-const Kernels& lookup_kernels(std::int64_t outputs) {
-  static const auto list = kMakeLookupKernels.all();
-  return best(list.data(), outputs);
 }
 
 }  // namespace lamina::binary

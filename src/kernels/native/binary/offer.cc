@@ -50,8 +50,10 @@ void divide(const Machine& machine, Binary& b) {
   const double task_us =
       by_panels ? kTaskMicroseconds : std::min(kTaskMicroseconds, total / static_cast<double>(wanted));
   const auto points_of_task = static_cast<std::int64_t>(task_us * points / total);
-  const auto most = b.epilogue.apart() ? std::clamp<std::int64_t>(16384 / g.outputs, 1, Windows::kMost)
-                                       : Windows::kMost;  // sums are in a cache until they are results
+  const auto near_sums =
+      static_cast<std::int64_t>(machine.l2 / sizeof(float) / 16);  // until they are results
+  const auto most = b.epilogue.apart() ? std::clamp<std::int64_t>(near_sums / g.outputs, 1, Windows::kMost)
+                                       : Windows::kMost;
   b.chunks = even_parts(g.out_points(), std::clamp<std::int64_t>(points_of_task, 1, most));
   const auto panels = static_cast<std::int64_t>(b.panels.size()), have = g.images * b.chunks.number;
   b.parts.size = panels;
@@ -145,8 +147,8 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   if (!epilogue) return answers.refuse("native", "{}", why);
   if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
     return offer_binary_depthwise(v, answers, *epilogue, thresholds);
-  std::vector<const Kernels*> list{&binary::lookup_kernels(g.outputs / g.groups)};
-  if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
+  std::vector<const Kernels*> list{&binary::lookup_kernels(v.machine().isa(), g.outputs / g.groups)};
+  if (const auto* kernels = binary::popcount_kernels(v.machine())) list.push_back(kernels);
   for (const auto* kernels : list) {
     const auto pad_value = static_cast<int>(v.op<BinaryConvolution>()->pad_value);
     const auto packing = Packing::of(g, *kernels, pad_value);

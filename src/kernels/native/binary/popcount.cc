@@ -166,9 +166,8 @@ constexpr Kernels kKernels{"vpopcntdq",
 }  // namespace
 }  // namespace N_VPOPCNTDQ
 
-const Kernels* popcount_kernels() {
-  const bool known =
-      this_machine().isa() == Isa::avx512 && this_machine().features.has(Feature::avx512_vpopcntdq);
+const Kernels* popcount_kernels(const Machine& machine) {
+  const bool known = machine.isa() == Isa::avx512 && machine.features.has(Feature::avx512_vpopcntdq);
   return known ? &N_VPOPCNTDQ::kKernels : nullptr;
 }
 

@@ -201,7 +201,9 @@ bool better_in_place(const Machine& machine, const Shape2& s) {
   if (s.transpose_b) return Product(machine, s.depth, s.columns, s.depth).dots;
   if (s.columns < lanes) return false;
   if (s.rows <= 4) return true;
-  return s.columns % lanes == 0 && s.rows <= 256 && s.depth * s.columns <= 16384 && s.columns % 512 != 0;
+  return s.columns % lanes == 0 && s.rows <= 256 &&
+         static_cast<std::size_t>(s.depth * s.columns) <= machine.l2 / sizeof(float) / 16 &&
+         s.columns % 512 != 0;
 }
 
 Matrices matrices_of(const NodeView& v, const Epilogue& given) {

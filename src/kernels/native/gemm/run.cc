@@ -10,9 +10,9 @@ namespace lamina::gemm {
 namespace {
 
 /// Floats of B that stay in L1 with the rest of a strip.
-constexpr std::int64_t kSmallB = 6144;
-/// k of panels of which several stay in L1.
-constexpr std::int64_t kFlatDepth = 96;
+std::int64_t small_b(const Machine& machine) {
+  return static_cast<std::int64_t>(machine.l1 / sizeof(float) / 2);
+}
 
 /// One task: a block of panels for some strips.
 class Task {
@@ -121,7 +121,8 @@ class Task {
       run_rows(rows, panel, 1, 1, tiles_.shape.rows[panels.vectors(panel)]), ++panel;
     if (panel == last_panel_) return;
     // Small panels stay in L1: then fewer rows by more panels write C line after line.
-    const bool flat = tiles_.shape.flat != 0 && rows > tiles_.shape.flat && panels.depth <= kFlatDepth;
+    const bool flat =
+        tiles_.shape.flat != 0 && rows > tiles_.shape.flat && 2 * panels.lanes * panels.depth <= small_b_ / 2;
     const std::int64_t together = tiles_.shape.panels[flat ? tiles_.shape.flat : rows];
     if (together != 0) {
       const auto steps = (last_panel_ - panel) / together;
@@ -137,7 +138,7 @@ class Task {
                 std::int64_t most) {
     const Panels& panels = p_.panels;
     const auto vectors = panels.vectors(panel), width = vectors * panels.lanes;
-    const bool near = steps * together * width * panels.depth <= kSmallB;
+    const bool near = steps * together * width * panels.depth <= small_b_;
     const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
     tile_.b_row = o_.b_row ? o_.b_row : width;
     tile_.b_panel = o_.b_row ? width : width * panels.depth;
@@ -214,6 +215,7 @@ class Task {
   const Product& p_;
   const Operands& o_;
   const Tiles& tiles_;
+  const std::int64_t small_b_ = small_b(*p_.machine);
   std::int64_t first_panel_, last_panel_;
   std::int64_t first_strip_, last_strip_;
   const float *a_, *b_, *bias_;

@@ -9,8 +9,10 @@
 namespace lamina {
 namespace {
 
-constexpr std::int64_t kChunk = 4096;  // elements that stay in the L1 cache
-constexpr std::int64_t kBlock = 256;   // columns taken at once
+/// Elements that are summed in f32, before f64 takes over: few enough for its digits, and still near when
+/// they are scaled.
+constexpr std::int64_t kChunk = 4096;
+constexpr std::int64_t kBlock = 256;  // columns taken at once
 
 using Measure = Normalization::Measure;
 using Affine = Normalization::Affine;

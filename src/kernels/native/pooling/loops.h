@@ -2,6 +2,8 @@
 /// Vector code of poolings (loops.simd.cc): one row of outputs at a time.
 #include <cstdint>
 
+#include "base/cpu.h"
+
 namespace lamina {
 
 /// Where a window lies along an axis: positions begin + k * step, k < count, all inside the picture. `framed`
@@ -34,7 +36,7 @@ struct PoolLoops {
   Run max_line_f32 = nullptr, mean_line_f32 = nullptr;
 };
 
-/// For the effective instruction set.
-const PoolLoops& pool_loops();
+/// Of that level of instructions.
+const PoolLoops& pool_loops(Isa isa);
 
 }  // namespace lamina

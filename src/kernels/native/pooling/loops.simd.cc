@@ -308,17 +308,13 @@ void line(const PoolRow& r) {
   some(done, r.count);
 }
 
-PoolLoops make_table() {
-  PoolLoops t;
-  t.lanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
-  t.max_pixels_f32 = pixels<Largest, float>;
-  t.max_pixels_u8 = pixels<Largest, std::uint8_t>;
-  t.max_pixels_i8 = pixels<Largest, std::int8_t>;
-  t.mean_pixels_f32 = pixels<Sum, float>;
-  t.max_line_f32 = line<Largest>;
-  t.mean_line_f32 = line<Sum>;
-  return t;
-}
+constexpr PoolLoops kPoolLoops{.lanes = hn::MaxLanes(hn::ScalableTag<float>()),
+                               .max_pixels_f32 = pixels<Largest, float>,
+                               .max_pixels_u8 = pixels<Largest, std::uint8_t>,
+                               .max_pixels_i8 = pixels<Largest, std::int8_t>,
+                               .mean_pixels_f32 = pixels<Sum, float>,
+                               .max_line_f32 = line<Largest>,
+                               .mean_line_f32 = line<Sum>};
 
 }  // namespace
 }  // namespace lamina::HWY_NAMESPACE
@@ -326,7 +322,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-LAMINA_TABLE(PoolLoops, pool_loops, make_table)
+const PoolLoops& pool_loops(Isa isa) { return LAMINA_CONSTANT_PER_ISA(kPoolLoops).at(isa); }
 
 }  // namespace lamina
 #endif

@@ -75,8 +75,8 @@ void set_adaptive_windows(Windows& c) {
 
 // What is offered.
 
-PoolLoops::Run rows_of(ElementType type, bool mean, Layout layout) {
-  const auto& loops = pool_loops();
+PoolLoops::Run rows_of(const Machine& machine, ElementType type, bool mean, Layout layout) {
+  const auto& loops = pool_loops(machine.isa());
   const bool last = layout == Layout::channels_last;
   if (type == ElementType::f32)
     return mean ? (last ? loops.mean_pixels_f32 : loops.mean_line_f32)
@@ -114,7 +114,7 @@ void describe(const NodeView& v, Windows& c) {
 
 /// Of outputs line by line: each position of their windows is begun for every line, however short that is.
 Cost lines_cost(const Machine& machine, const Windows& c) {
-  const auto vectors = static_cast<double>(ceil_div(c.out[2], pool_loops().lanes));
+  const auto vectors = static_cast<double>(ceil_div(c.out[2], pool_loops(machine.isa()).lanes));
   const double starts = pooling::work_of(c) / static_cast<double>(c.out[2]);
   return calls_of(machine, Family::pool_start, starts) +
          calls_of(machine, Family::pool_vector, starts * vectors);
@@ -128,7 +128,7 @@ Offer offer_of(const NodeView& v, Layout layout, std::string label) {
 
 void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answers& answers) {
   auto code = std::make_shared<Windows>(described);
-  code->rows = rows_of(v.element(0), code->mean, layout);
+  code->rows = rows_of(v.machine(), v.element(0), code->mean, layout);
   if (!code->rows)
     return answers.refuse("native", "{}: no vector code for {}", name_of(layout), name_of(v.element(0)));
   Offer o = offer_of(v, layout,

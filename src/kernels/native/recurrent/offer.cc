@@ -89,9 +89,11 @@ std::vector<GateActivation> activations_of(const Form& form, std::int64_t direct
 }
 
 RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
-  const auto& table = recurrent_table();
+  const auto& table = recurrent_table(v.machine().isa());
+
   const auto x = v.dims(0);
   RecurrentSizes s{};
+  s.table = &table;
   s.batch = x[0];
   s.time = form.sequence ? x[1] : 1;
   s.input = x.back();
@@ -116,7 +118,8 @@ RecurrentSizes sizes_of(const NodeView& v, const Form& form) {
   s.task_rows = std::min(s.batch, std::min(ceil_div(tiles, wanted), most) * table.rows);
   s.tasks = divided_here(s.directions * ceil_div(s.batch, s.task_rows), total);
   // The input part of a chunk of time stays in the second-level cache.
-  s.chunk = std::clamp<std::int64_t>(65536 / (s.task_rows * s.width), 1, s.time);
+  const auto chunk_floats = static_cast<std::int64_t>(v.machine().l2 / sizeof(float) / 4);
+  s.chunk = std::clamp<std::int64_t>(chunk_floats / (s.task_rows * s.width), 1, s.time);
   s.gates_floats = static_cast<std::size_t>(s.chunk * s.task_rows * s.width);
   s.state_floats = static_cast<std::size_t>(s.task_rows * s.padded);
   const auto bytes = sizeof(float) * (s.gates_floats + 4 * s.state_floats) +

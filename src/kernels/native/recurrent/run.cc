@@ -61,7 +61,7 @@ class Task {
 };
 
 Task::Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index, std::int64_t slot)
-    : code_(code), s_(code.sizes), args_(args), table_(recurrent_table()) {
+    : code_(code), s_(code.sizes), args_(args), table_(*s_.table) {
   direction_ = index % s_.directions;
   first_ = index / s_.directions * s_.task_rows;
   rows_ = std::min(s_.task_rows, s_.batch - first_);

@@ -12,6 +12,7 @@ enum class RecurrentCell : std::uint8_t { lstm, gru, gru_linear, rnn };
 
 /// Sizes of a node, and how it is cut: tasks of one direction and some sequences, the time in chunks.
 struct RecurrentSizes {
+  const RecurrentTable* table;
   std::int64_t batch, time, input, hidden, gates, directions;
   std::int64_t lanes, blocks, padded;
   std::int64_t width;  ///< of a row of gates, padding included

@@ -7,6 +7,8 @@
 /// summed and activated without leaving registers. Units beyond the hidden size are padding.
 #include <cstdint>
 
+#include "base/cpu.h"
+
 namespace lamina {
 
 struct GateActivation {
@@ -68,7 +70,7 @@ struct RecurrentTable {
   Step gru_gates = nullptr, gru_candidate = nullptr;
 };
 
-/// For the effective instruction set.
-const RecurrentTable& recurrent_table();
+/// Of that level of instructions.
+const RecurrentTable& recurrent_table(Isa isa);
 
 }  // namespace lamina

@@ -278,20 +278,16 @@ void run(const Task& t, std::int64_t begin, std::int64_t end) {
   }
 }
 
-RecurrentTable make_table() {
-  RecurrentTable t;
-  t.lanes = kLanes;
-  t.rows = kRows;
-  t.product[1] = run<Product<1>, PanelProduct>;
-  t.product[3] = run<Product<3>, PanelProduct>;
-  t.product[4] = run<Product<4>, PanelProduct>;
-  t.lstm = run<Lstm, RecurrentStep>;
-  t.rnn = run<Rnn, RecurrentStep>;
-  t.gru_linear = run<GruLinear, RecurrentStep>;
-  t.gru_gates = run<GruGates, RecurrentStep>;
-  t.gru_candidate = run<GruCandidate, RecurrentStep>;
-  return t;
-}
+constexpr RecurrentTable kRecurrentTable{
+    .lanes = kLanes,
+    .rows = kRows,
+    .product = {nullptr, run<Product<1>, PanelProduct>, nullptr, run<Product<3>, PanelProduct>,
+                run<Product<4>, PanelProduct>},
+    .lstm = run<Lstm, RecurrentStep>,
+    .rnn = run<Rnn, RecurrentStep>,
+    .gru_linear = run<GruLinear, RecurrentStep>,
+    .gru_gates = run<GruGates, RecurrentStep>,
+    .gru_candidate = run<GruCandidate, RecurrentStep>};
 
 }  // namespace
 }  // namespace lamina::HWY_NAMESPACE
@@ -299,7 +295,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-LAMINA_TABLE(RecurrentTable, recurrent_table, make_table)
+const RecurrentTable& recurrent_table(Isa isa) { return LAMINA_CONSTANT_PER_ISA(kRecurrentTable).at(isa); }
 
 }  // namespace lamina
 #endif

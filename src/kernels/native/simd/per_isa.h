@@ -45,13 +45,6 @@ class PerIsa {
   /// Of effective_isa().
   F* best() const { return at(static_cast<std::size_t>(effective_isa())); }
 
-  /// What those up to effective_isa() give, by number: narrower vectors are there, too, for few channels.
-  auto all() const {
-    std::array<std::invoke_result_t<F*>, 3> results{};
-    for (std::size_t i = 0; i <= static_cast<std::size_t>(effective_isa()); ++i) results[i] = at(i)();
-    return results;
-  }
-
  private:
   F* at(std::size_t i) const {
     F* function = list_[i];
@@ -62,11 +55,28 @@ class PerIsa {
   F* list_[3];
 };
 
+/// Constant tables, one of each instruction set. To look at one runs no code of its set: plans for machines
+/// that are not here do, too.
+template <class Table>
+class TablePerIsa {
+ public:
+  constexpr TablePerIsa(const Table& sse41, const Table& avx2, const Table& avx512)
+      : list_{&sse41, &avx2, &avx512} {}
+  const Table& at(Isa isa) const { return *list_[static_cast<std::size_t>(isa)]; }
+
+ private:
+  const Table* list_[3];
+};
+
 }  // namespace lamina
 
 /// Where a unit is compiled last, in the namespace around HWY_NAMESPACE.
 #define LAMINA_PER_ISA(NAME) \
   ::lamina::PerIsa { N_SSE4::NAME, N_AVX2::NAME, N_AVX3::NAME }
+
+/// The same of constants.
+#define LAMINA_CONSTANT_PER_ISA(NAME) \
+  ::lamina::TablePerIsa { N_SSE4::NAME, N_AVX2::NAME, N_AVX3::NAME }
 
 /// There, too: `const TYPE& NAME()` is what MAKE gives for effective_isa(), made once.
 #define LAMINA_TABLE(TYPE, NAME, MAKE)                    \

@@ -2,6 +2,8 @@
 /// Vector code of Softmax and LogSoftmax (loops.simd.cc).
 #include <cstdint>
 
+#include "base/cpu.h"
+
 namespace lamina {
 
 /// Softmax of [outer][size][inner] along the middle; `out` may be `in`.
@@ -26,7 +28,7 @@ struct SoftmaxTable {
   std::int64_t column_count = 0;
 };
 
-/// For the effective instruction set.
-const SoftmaxTable& softmax_table();
+/// Of that level of instructions.
+const SoftmaxTable& softmax_table(Isa isa);
 
 }  // namespace lamina

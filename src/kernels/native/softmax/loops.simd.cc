@@ -227,16 +227,12 @@ void columns(const SoftmaxJob& job, std::int64_t begin, std::int64_t end) {
   }
 }
 
-SoftmaxTable make_table() {
-  SoftmaxTable t;
-  t.lanes = kLanes;
-  t.short_line = kShortLine;
-  t.lines = lines;
-  t.short_lines = short_lines;
-  t.columns = columns;
-  t.column_count = kColumns;
-  return t;
-}
+constexpr SoftmaxTable kSoftmaxTable{.lanes = kLanes,
+                                     .short_line = kShortLine,
+                                     .lines = lines,
+                                     .short_lines = short_lines,
+                                     .columns = columns,
+                                     .column_count = kColumns};
 
 }  // namespace
 }  // namespace lamina::HWY_NAMESPACE
@@ -244,7 +240,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-LAMINA_TABLE(SoftmaxTable, softmax_table, make_table)
+const SoftmaxTable& softmax_table(Isa isa) { return LAMINA_CONSTANT_PER_ISA(kSoftmaxTable).at(isa); }
 
 }  // namespace lamina
 #endif

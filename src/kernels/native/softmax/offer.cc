@@ -15,11 +15,12 @@ namespace {
 struct Lines {
   std::int64_t outer = 1, size = 1, inner = 1;
   bool log = false;
+  const SoftmaxTable* table = nullptr;
   Division all;  ///< of outer, and of pieces of inner
 };
 
 void run(const Lines& c, const RunArgs& args) {
-  const auto& table = softmax_table();
+  const auto& table = *c.table;
   SoftmaxJob job;
   job.in = static_cast<const float*>(args.in[0]);
   job.out = static_cast<float*>(args.out[0]);
@@ -41,6 +42,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
   const auto count = element_count(x);
   if (x.empty() || count == 0) return answers.refuse("native", "softmax of a scalar or an empty tensor");
   Lines c;
+  c.table = &softmax_table(v.machine().isa());
   c.log = v.op<LogSoftmax>() != nullptr;
   const auto axis =
       normalize_axis(c.log ? v.op<LogSoftmax>()->axis : v.op<Softmax>()->axis, x.size(), "axis");
@@ -57,7 +59,7 @@ void offer_native_softmax(const NodeView& v, Answers& answers) {
     o.stages = 0;
     o.cost = cost_of(v.machine(), Family::vector_math, static_cast<double>(count),
                      12.0 * static_cast<double>(count));
-    const auto pieces = c.inner > 1 ? ceil_div(c.inner, softmax_table().column_count) : 1;
+    const auto pieces = c.inner > 1 ? ceil_div(c.inner, c.table->column_count) : 1;
     c.all = divided_here(c.outer * pieces, o.cost.us());
     o.make = [c](MakeContext&) { return executable([c](const RunArgs& args) { run(c, args); }); };
     answers.offers.push_back(std::move(o));

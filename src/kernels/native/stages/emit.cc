@@ -351,7 +351,7 @@ bool emit(Routine& code, std::string& why) {
     code.once.clear();
     code.each.clear();
     needed = Emitter(code).run();
-    // Long pieces where everything stays in half of the first cache, else as long as the buffer allows.
+    // Long pieces where half of the buffer holds everything, else as long as it allows.
     if (needed <= (room > 256 ? StageRun::kBufferBytes / 2 : StageRun::kBufferBytes)) return true;
   }
   why = fmt::format("{} bytes of buffers, at most {} fit", needed, StageRun::kBufferBytes);

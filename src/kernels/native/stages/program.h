@@ -88,7 +88,7 @@ class StageRun {
   /// bytes before and after.
   void operator()(const void* values, void* out, std::int64_t first, std::int64_t count);
 
-  static constexpr std::size_t kBufferBytes = 32768;
+  static constexpr std::size_t kBufferBytes = 32768;  ///< on the stack of each thread
   static constexpr std::size_t kMostViews = 512;
 
  private:

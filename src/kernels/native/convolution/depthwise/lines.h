@@ -1,6 +1,7 @@
 #pragma once
 /// Depthwise convolution, channels-last: lines of outputs for some vectors of channels. Compiled once per
 /// instruction set (simd/per_isa.h).
+#include "base/cpu.h"
 #include "kernels/native/simd/finish.h"
 
 namespace lamina::depthwise {
@@ -48,7 +49,7 @@ struct Kernels {
   void (*five_by_two)(const Lines&);   ///< 5, stride 2
 };
 
-/// Those of the widest vectors of effective_isa() that `channels` fill.
-const Kernels& kernels_for(std::int64_t channels);
+/// Those of the widest vectors of that level that `channels` fill.
+const Kernels& kernels_for(Isa isa, std::int64_t channels);
 
 }  // namespace lamina::depthwise

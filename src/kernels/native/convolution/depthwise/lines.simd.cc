@@ -243,33 +243,23 @@ void run_lines(const Lines& s) {
 
 }  // namespace
 
-depthwise::Kernels make_depthwise_kernels() {
-  const auto any = run_lines<Any<false>>, part = run_lines<Any<true>>;
-  // Two lines at once want 16 sums and the weights of two lines of taps in registers.
-  const auto three = run_lines<Taps<3, 1, 1>>;
-  return {kLanes,
-          any,
-          part,
-          run_lines<Taps<3, 1, kLanes == 16 ? 2 : 1>>,
-          three,
-          run_lines<Taps<3, 2, 1>>,
-          run_lines<Taps<5, 1, 1>>,
-          run_lines<Taps<5, 2, 1>>};
-}
+constexpr depthwise::Kernels kDepthwiseKernels{
+    kLanes, run_lines<Any<false>>, run_lines<Any<true>>,
+    // Two lines at once want 16 sums and the weights of two lines of taps in registers.
+    run_lines<Taps<3, 1, kLanes == 16 ? 2 : 1>>, run_lines<Taps<3, 1, 1>>, run_lines<Taps<3, 2, 1>>,
+    run_lines<Taps<5, 1, 1>>, run_lines<Taps<5, 2, 1>>};
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-constexpr auto kMakeDepthwiseKernels = LAMINA_PER_ISA(make_depthwise_kernels);
+constexpr auto kKernels = LAMINA_CONSTANT_PER_ISA(kDepthwiseKernels);
 
-const depthwise::Kernels& depthwise::kernels_for(std::int64_t channels) {
+const depthwise::Kernels& depthwise::kernels_for(Isa isa, std::int64_t channels) {
   // Narrow pictures take the vectors of a lesser instruction set, which they fill.
-  static const auto list = kMakeDepthwiseKernels.all();
-  std::size_t i = static_cast<std::size_t>(effective_isa());
-  while (i > 0 && channels < list[i].lanes) --i;
-  return list[i];
+  while (isa != Isa::sse41 && channels < kKernels.at(isa).lanes) isa = Isa(static_cast<int>(isa) - 1);
+  return kKernels.at(isa);
 }
 }  // namespace lamina
 #endif

@@ -138,7 +138,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   if (!epilogue) return answers.refuse("native", "{}", why);
   Depthwise d{windows::geometry_of(v), *epilogue, {}, {}};
   if (d.g.pad[0] != 0 || d.g.out[0] != 1) return answers.refuse("native", "padded depth");
-  d.kernels = &depthwise::kernels_for(d.g.outputs);
+  d.kernels = &depthwise::kernels_for(v.machine().isa(), d.g.outputs);
   d.kernel = depthwise::kernel_for(d.g, *d.kernels);
   d.vectors = ceil_div(d.g.outputs, d.kernels->lanes);
   d.in = {ElementType::f32, Layout::channels_last, d.g.outputs};

@@ -118,8 +118,8 @@ Parents binary_parents(const NodeView& first, std::string& why) {
   if (!why.empty()) return {};
   std::vector<Rows> layouts{{x, Layout::channels_last, g.inputs}};
   if (x == ElementType::boolean) layouts.push_back({x, Layout::channels_last_bits, g.inputs});
-  std::vector<const binary::Kernels*> list{&binary::lookup_kernels(g.outputs)};
-  if (const auto* kernels = binary::popcount_kernels()) list.push_back(kernels);
+  std::vector<const binary::Kernels*> list{&binary::lookup_kernels(first.machine().isa(), g.outputs)};
+  if (const auto* kernels = binary::popcount_kernels(first.machine())) list.push_back(kernels);
   Parents parents;
   for (const auto* kernels : list)
     if (const auto bits = binary::Packing::of(g, *kernels, static_cast<int>(op.pad_value)))

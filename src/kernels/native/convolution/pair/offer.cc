@@ -247,7 +247,7 @@ void offer_native_conv_depthwise(const NodeView& v, Answers& answers) {
   code.second = windows::geometry_of(second);
   code.between = *between;
   code.after = *after;
-  code.kernels = &depthwise::kernels_for(code.second.outputs);
+  code.kernels = &depthwise::kernels_for(v.machine().isa(), code.second.outputs);
   code.kernel = depthwise::kernel_for(code.second, *code.kernels);
   const auto parents = parents_of(first, why);
   if (parents.empty()) return answers.refuse("native", "{}", why);
