@@ -11,8 +11,6 @@
 
 namespace lamina {
 
-bool same_bytes(const Dims& shape) { return same_bytes(shape, Layout::plain, Layout::channels_last); }
-
 namespace {
 
 using AllAnswers = std::map<NodeId, Answers>;
@@ -26,6 +24,9 @@ using State = std::uint64_t;
 State only(Layout layout) { return State{1} << static_cast<unsigned>(layout); }
 bool exists(State state, Layout layout) { return (state & only(layout)) != 0; }
 const State kPlain = only(Layout::plain), kLast = only(Layout::channels_last);
+
+/// Channels-last and plain are the same bytes for this shape.
+bool same_bytes(const Dims& shape) { return same_bytes(shape, Layout::plain, Layout::channels_last); }
 
 Cost reorder(const Graph& graph, ValueId v, const Machine& machine) {
   return reorder_cost(machine, graph.type(v).element, graph.type(v).shape.sizes());
@@ -110,11 +111,12 @@ class Assignment::Problem {
   /// Several layouts are possible, and they differ.
   bool matters(ValueId v) const {
     if (!v.valid() || graph_.constant(v)) return false;
-    return !same_bytes(graph_.type(v).shape.sizes()) || packings(v) != 0;
+    return !same_bytes(graph_.type(v).shape.sizes()) || others(v) != 0;
   }
 
-  /// Packings that the value may lie in: those that somebody offers, and all do where plans copy none.
-  State packings(ValueId v) const {
+  /// Layouts beside plain and channels-last that the value may have: those that somebody offers, and all do
+  /// where plans do not copy.
+  State others(ValueId v) const {
     const auto producer = graph_.producer(v);
     const bool handed = !producer.valid() || graph_.is_result(v);
     State some = 0, all = ~State{0};
@@ -134,7 +136,8 @@ class Assignment::Problem {
     for (auto left = some; left != 0; left &= left - 1) {
       const auto layout = static_cast<Layout>(std::countr_zero(left));
       const auto* packing = packing_of(layout);
-      const bool takes = packing && packing->takes(type.element, type.shape.sizes());
+      if (!packing) continue;
+      const bool takes = packing->takes(type.element, type.shape.sizes());
       if (!takes || (!packing->copied && !exists(all, layout))) some &= ~only(layout);
     }
     return some;
@@ -151,13 +154,18 @@ class Assignment::Problem {
     };
     put(kPlain, 0);
     put(kLast, 0);
-    put(kPlain | kLast, same_bytes(graph_.type(v).shape.sizes()) ? 0 : copy);
-    for (auto left = packings(v); left != 0; left &= left - 1) {
+    const auto dims = graph_.type(v).shape.sizes();
+    const double last = same_bytes(dims) ? 0 : copy;
+    put(kPlain | kLast, last);
+    for (auto left = others(v); left != 0; left &= left - 1) {
       const auto state = left & -left;
+      const auto layout = static_cast<Layout>(std::countr_zero(left));
+      const auto* packing = packing_of(layout);
       put(state, 0);
-      if (!packing_of(static_cast<Layout>(std::countr_zero(left)))->copied) continue;
-      put(state | kPlain, copy);
-      put(state | kPlain | kLast, 2 * copy);
+      if (packing && !packing->copied) continue;
+      const double there = same_bytes(dims, Layout::plain, layout) ? 0 : copy;
+      put(state | kPlain, there);
+      put(state | kPlain | kLast, there + last);
     }
   }
 
@@ -205,8 +213,11 @@ Cost Assignment::cost(NodeId id, const Offer& offer) const {
   Cost cost = price(graph_, answers_, machine_, node, offer);
   const auto add = [&](ValueId v, Layout wanted) {
     const auto it = states_.find(v);
-    if (it == states_.end() || exists(it->second, wanted)) return;
-    if (packing_of(wanted) || !same_bytes(graph_.type(v).shape.sizes())) cost += reorder(graph_, v, machine_);
+    if (it == states_.end()) return;
+    const auto dims = graph_.type(v).shape.sizes();
+    for (auto left = it->second; left != 0; left &= left - 1)
+      if (same_bytes(dims, static_cast<Layout>(std::countr_zero(left)), wanted)) return;
+    cost += reorder(graph_, v, machine_);
   };
   for (std::size_t i = 0; i < node.inputs.size(); ++i) add(node.inputs[i], offer.inputs[i]);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) add(node.outputs[i], offer.outputs[i]);

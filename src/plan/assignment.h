@@ -7,9 +7,6 @@
 
 namespace lamina {
 
-/// Channels-last and plain are the same bytes for this shape.
-bool same_bytes(const Dims& shape);
-
 class Assignment {
  public:
   /// All that is given outlives the assignment. `answers` of each node have an offer.

@@ -16,14 +16,11 @@ struct Geometry {
 };
 
 Geometry geometry(const Dims& dims, std::size_t axis, Layout layout) {
-  std::vector<std::size_t> order;  // of axes in memory
-  for (std::size_t i = 0; i < dims.size(); ++i) order.push_back(i);
-  if (layout == Layout::channels_last && dims.size() >= 3)
-    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   Geometry g;
+  if (packing_of(layout)) return g;
   std::int64_t outer = 1;
   bool before = true;
-  for (const auto i : order) {
+  for (const auto i : info_of(layout).order(dims.size())) {
     if (i == axis)
       before = false;
     else

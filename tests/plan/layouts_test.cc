@@ -54,9 +54,10 @@ class CheapRelu {
   explicit CheapRelu(Layout layout) {
     add_kernel({"test.relu", [](const Op& op) { return op.is<Relu>(); },
                 [layout](const NodeView& v, Answers& answers) {
-                  if (!packing_of(layout)->takes(v.element(0), v.dims(0))) return;
+                  const auto* packing = packing_of(layout);
+                  if (packing && !packing->takes(v.element(0), v.dims(0))) return;
                   Offer o(v, "cheap_relu", layout);
-                  o.make = [count = bytes_of(v.element(0), v.dims(0)) / 4](MakeContext&) {
+                  o.make = [count = memory_bytes(v.element(0), v.dims(0), layout) / 4](MakeContext&) {
                     return executable([count](const RunArgs& args) {
                       for (std::size_t i = 0; i < count; ++i)
                         static_cast<float*>(args.out[0])[i] =
@@ -143,17 +144,49 @@ TEST(Layouts, have_names_of_their_own) {
   EXPECT_EQ(layout_named("nonsense"), std::nullopt);
 }
 
-TEST(Layouts, at_strides_need_no_more_than_an_order) {
+Layout reversed_axes() {
   static const Layout reversed = add_layout({"reversed", [](std::size_t rank) {
                                                std::vector<std::size_t> order;
                                                while (rank-- > 0) order.push_back(rank);
                                                return order;
                                              }});
+  return reversed;
+}
+
+TEST(Layouts, at_strides_need_no_more_than_an_order) {
+  const auto reversed = reversed_axes();
   EXPECT_EQ(strides_of({2, 3, 4}, reversed), (Dims{1, 2, 6}));
   EXPECT_FALSE(same_bytes({2, 3, 4}, Layout::plain, reversed));
   EXPECT_TRUE(same_bytes({1, 3, 1}, Layout::plain, reversed));
   const auto x = seeded_tensor(ElementType::f32, {2, 3, 4}, 1);
   EXPECT_TRUE(plain_of(laid_out(x, reversed), x.element_type(), x.shape(), reversed).same_as(x));
+}
+
+TEST(Layouts, at_strides_are_copied_to_and_from) {
+  const CheapRelu kernel(reversed_axes());
+  const std::vector<std::string> copied{"reorder_plain_to_reversed", "cheap_relu", "cheap_relu", "cheap_relu",
+                                        "reorder_reversed_to_plain"};
+  EXPECT_EQ(labels_of(kChain, {"Relu=cheap_relu"}), copied);
+  // Of two axes, too; and what is as large either way costs nothing.
+  const auto chain = [](const char* shape) {
+    return fmt::format("graph (x: f32[{}]) -> (y) {{\n a = Relu(x)\n b = Relu(a)\n y = Relu(b)\n}}\n", shape);
+  };
+  EXPECT_EQ(labels_of(chain("40,50"), {"Relu=cheap_relu"}), copied);
+  EXPECT_EQ(labels_of(chain("1,50"), {"Relu=cheap_relu"}),
+            (std::vector<std::string>{"cheap_relu", "cheap_relu", "cheap_relu"}));
+}
+
+/// A part of a whole lies elsewhere in each of them.
+TEST(Layouts, of_parts_that_are_made_in_their_place) {
+  for (const auto layout : {reversed_axes(), blocks("blocks_of_parts", true)}) {
+    const CheapRelu kernel(layout);
+    for (const auto* axis : {"1", "2"})
+      labels_of(
+          fmt::format("graph (x: f32[2,8,6,3], z: f32[2,8,6,3]) -> (y) {{\n a = Relu(x)\n b = Relu(z)\n "
+                      "c = Concat(a, b) axis={}\n y = Relu(c)\n}}\n",
+                      axis),
+          {"Relu=cheap_relu"});
+  }
 }
 
 }  // namespace

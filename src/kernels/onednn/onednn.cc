@@ -185,9 +185,8 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
 }
 
 std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {
-  const std::size_t bytes = (element_count(shape) * static_cast<std::size_t>(bits_of(type)) + 7) / 8;
   if (from == to)
-    return executable([bytes](const RunArgs& args) {
+    return executable([bytes = memory_bytes(type, shape, from)](const RunArgs& args) {
       if (bytes) std::memcpy(args.out[0], args.in[0], bytes);
     });
   if (const auto* packed = packing_of(to), *unpacked = packing_of(from); packed || unpacked) {
