@@ -123,7 +123,7 @@ void offer_with(const NodeView& v, Answers& answers, Binary b) {
       b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(), cost_of(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
-           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups),
+           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups), b.starts_key(),
             [&](const Tensor& w) { return b.weights(w); }, [&](const Tensor& w) { return b.starts(w); },
             b.outputs(), b.vectors * b.kernels->lanes});
     if (b.thresholds) b.limit = b.limits(b.start);

@@ -177,6 +177,15 @@ Tensor Picture::starts(const Tensor& weights, std::int64_t groups, std::int64_t 
   return out;
 }
 
+std::string Picture::starts_key() const {
+  std::string key = fmt::format("starts {}", pad_value);
+  for (const auto& axis : kinds_of(*this)) {
+    key += " /";
+    for (const auto& kind : axis) key += fmt::format(" {}:{}", kind.first_tap, kind.tap_count);
+  }
+  return key;
+}
+
 std::optional<Packing> Packing::of(const windows::Geometry& g, const Kernels& kernels, int pad_value,
                                    bool as_it_lies) {
   const auto units = ceil_div(g.inputs / g.groups, kernels.unit_channels),

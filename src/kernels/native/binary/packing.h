@@ -39,6 +39,8 @@ struct Picture {
   /// What counts are taken from: f32 [kind][group][output], `stride` outputs to a group. The border counts as
   /// -1; what another pad_value makes of it is added for each kind of output, corner, border or inside.
   Tensor starts(const Tensor& weights, std::int64_t groups, std::int64_t stride) const;
+  /// What they depend on beside the weights and their own shape.
+  std::string starts_key() const;
 };
 
 /// Of one node for some kernels.

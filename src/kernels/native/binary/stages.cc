@@ -42,12 +42,13 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
   in = context.input(0, in);
   epilogue.lay(context);
   if (!thresholds) {
-    start = packer.starts(weights);
+    start = context.weights.moved(weights, packer.key + packer.starts_key, packer.starts);
     packed = context.weights.packed(weights, packer.key, [&](const Tensor& w) { return packer.weights(w); });
     return;
   }
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are
-  start = packer.starts(turned);
+  start = context.weights.moved(weights, packer.key + packer.starts_key + thresholds->turned_key(),
+                                [&](const Tensor&) { return packer.starts(turned); });
   thresholds->take_from(start, epilogue.out.channels, packer.group, packer.stride);
   packed = context.weights.moved(weights, packer.key + thresholds->turned_key(),
                                  [&](const Tensor&) { return packer.weights(turned); });

@@ -99,7 +99,7 @@ HWY_INLINE void narrow(const LoopArgs& a, const F& f) {
   for (; i + n <= a.count; i += n) hn::StoreU(f(hn::LoadU(d, x + i)), to, out + i);
   if (i == a.count) return;
   HWY_ALIGN T buffer[64];
-  hn::StoreU(f(load_some(x + i, a.count - i)), to, buffer);
+  hn::StoreU(f(load_some(D(), x + i, a.count - i)), to, buffer);
   for (std::int64_t k = 0; i < a.count; ++i, ++k) out[i] = buffer[k];
 }
 
@@ -116,7 +116,7 @@ HWY_INLINE void widen(const LoopArgs& a, const F& f) {
   if (i == a.count) return;
   HWY_ALIGN T buffer[64] = {};
   for (std::int64_t k = 0; i + k < a.count; ++k) buffer[k] = x[i + k];
-  store_some(f(hn::LoadU(from, buffer)), out + i, a.count - i);
+  store_some(f(hn::LoadU(from, buffer)), D(), out + i, a.count - i);
 }
 
 void f32_to_f16(const LoopArgs& a) {

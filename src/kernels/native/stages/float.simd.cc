@@ -96,7 +96,7 @@ HWY_INLINE void binary(const LoopArgs& args, const F& f) {
     if (n == lanes())
       hn::StoreU(v, D(), out + i);
     else
-      store_some(v, out + i, n);
+      store_some(v, D(), out + i, n);
   });
 }
 
@@ -185,13 +185,13 @@ void fake_quantize_loop(const LoopArgs& a) {
     const auto operand = [&](int k) HWY_ATTR {
       const auto* p = static_cast<const float*>(a.in[k]);
       if ((a.vectors >> k & 1) == 0) return set(*p);
-      return n >= lanes() ? hn::LoadU(d, p + i) : load_some(p + i, n);
+      return n >= lanes() ? hn::LoadU(d, p + i) : load_some(D(), p + i, n);
     };
     const V y = Quantizer(operand(1), operand(2), operand(3), operand(4), steps)(operand(0));
     if (n >= lanes())
       hn::StoreU(y, d, out + i);
     else
-      store_some(y, out + i, n);
+      store_some(y, D(), out + i, n);
   }
 }
 
@@ -263,7 +263,7 @@ constexpr auto kFillFloatLoops = LAMINA_PER_ISA(fill_float_loops);
 
 namespace stages {
 
-void fill_math_loops(FloatLoops& table);  // math.cc
+void fill_math_loops(FloatLoops& table);  // math.simd.cc
 
 const FloatLoops& float_loops() {
   static const FloatLoops table = [] {

@@ -231,7 +231,7 @@ constexpr auto kFillIntegerLoops = LAMINA_PER_ISA(fill_integer_loops);
 
 namespace stages {
 
-void fill_word_loops(IntegerLoops& table);  // words.cc
+void fill_word_loops(IntegerLoops& table);  // words.simd.cc
 
 const IntegerLoops& integer_loops() {
   static const IntegerLoops table = [] {

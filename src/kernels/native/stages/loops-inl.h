@@ -1,5 +1,5 @@
-// Walks f32 vectors: what the loops of float.cc and math.cc share. Include inside Highway units only, after
-// hwy/highway.h.
+// Walks f32 vectors: what the loops of float.simd.cc, math.simd.cc and their like share. Include inside
+// Highway units only, after hwy/highway.h.
 #if defined(LAMINA_STAGE_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_STAGE_LOOPS_INL
 #undef LAMINA_STAGE_LOOPS_INL
@@ -9,6 +9,7 @@
 
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/vector_part-inl.h"
 #include "kernels/native/stages/loops.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -52,29 +53,6 @@ HWY_INLINE V nearest_bf16(V x) {
   return hn::IfThenElse(hn::Eq(x, x), r, x);
 }
 
-/// The first n elements (fewer than a vector's) and zeros; nothing behind them is touched.
-HWY_INLINE V load_some(const float* p, std::int64_t n) {
-  const D d;
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
-#else
-  HWY_ALIGN float buffer[hn::MaxLanes(d)] = {};
-  for (std::int64_t i = 0; i < n; ++i) buffer[i] = p[i];
-  return hn::Load(d, buffer);
-#endif
-}
-
-HWY_INLINE void store_some(V v, float* p, std::int64_t n) {
-  const D d;
-#if HWY_TARGET <= HWY_AVX2
-  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
-#else
-  HWY_ALIGN float buffer[hn::MaxLanes(d)];
-  hn::Store(v, d, buffer);
-  for (std::int64_t i = 0; i < n; ++i) p[i] = buffer[i];
-#endif
-}
-
 using Bytes = hn::Rebind<std::uint8_t, D>;
 
 /// A mask of 32-bit lanes as bytes 0 and 1, and back.
@@ -115,7 +93,7 @@ HWY_INLINE void for_vectors(const LoopArgs& a, const F& f) {
   const std::int64_t n = lanes();
   std::int64_t i = 0;
   for (; i + n <= a.count; i += n) hn::StoreU(f(hn::LoadU(d, x + i)), d, out + i);
-  if (i < a.count) store_some(f(load_some(x + i, a.count - i)), out + i, a.count - i);
+  if (i < a.count) store_some(f(load_some(D(), x + i, a.count - i)), D(), out + i, a.count - i);
 }
 
 /// store(f(a[i], b[i]), i, n) for whole vectors and the rest.
@@ -130,8 +108,9 @@ HWY_INLINE void for_pairs(const LoopArgs& args, const F& f, const S& store) {
     store(f(kVectorA ? hn::LoadU(d, a + i) : scalar_a, kVectorB ? hn::LoadU(d, b + i) : scalar_b), i, n);
   const auto rest = args.count - i;
   if (rest > 0)
-    store(f(kVectorA ? load_some(a + i, rest) : scalar_a, kVectorB ? load_some(b + i, rest) : scalar_b), i,
-          rest);
+    store(f(kVectorA ? load_some(D(), a + i, rest) : scalar_a,
+            kVectorB ? load_some(D(), b + i, rest) : scalar_b),
+          i, rest);
 }
 
 /// The same for whichever operands are vectors.

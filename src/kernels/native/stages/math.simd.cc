@@ -241,7 +241,7 @@ void power_loop(const LoopArgs& args) {
   auto* out = static_cast<float*>(args.out);
   for_operands(
       args, [](V a, V b) HWY_ATTR { return power_of(a, b); },
-      [out](V v, std::int64_t i, std::int64_t n) HWY_ATTR { store_some(v, out + i, n); });
+      [out](V v, std::int64_t i, std::int64_t n) HWY_ATTR { store_some(v, D(), out + i, n); });
 }
 
 }  // namespace

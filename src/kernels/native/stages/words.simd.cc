@@ -64,9 +64,9 @@ void select_where(const LoopArgs& args) {
   if (rest == 0) return;
   HWY_ALIGN std::uint8_t buffer[64] = {};
   for (std::int64_t k = 0; k < rest; ++k) buffer[k] = condition[i + k];
-  store_some(hn::IfThenElse(mask_of(hn::LoadU(Bytes(), buffer)), kVectorA ? load_some(a + i, rest) : yes,
-                            kVectorB ? load_some(b + i, rest) : no),
-             out + i, rest);
+  store_some(hn::IfThenElse(mask_of(hn::LoadU(Bytes(), buffer)), kVectorA ? load_some(D(), a + i, rest) : yes,
+                            kVectorB ? load_some(D(), b + i, rest) : no),
+             D(), out + i, rest);
 }
 
 void select(const LoopArgs& args) {
