@@ -70,6 +70,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   model_->require_supported();
   const Logger log(options.log, LogLevel::debug);
   settle_isa(options.max_isa, log);
+  if (!machine && !this_machine().rates_known)
+    log.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
+             this_machine().name);
   rewritten_ = rewrite_model(model_->loaded().graph, options, log);
   check_wishes(options.force, original());
   drop_pages(original());  // what folding has read

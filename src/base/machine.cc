@@ -110,6 +110,12 @@ int Machine::core_count() const {
   return sum;
 }
 
+static void set_rates(Machine& m) {
+  const auto* rates = known_rates(m.processor, m.isa());
+  if (rates) m.rates = *rates;
+  m.rates_known = rates != nullptr;
+}
+
 Machine limited(Machine m, Isa most) {
   if (m.isa() <= most) return m;
   // What only higher levels have.
@@ -122,7 +128,7 @@ Machine limited(Machine m, Isa most) {
   m.features = m.features.without(kAbove256);
   if (most == Isa::sse41) m.features = m.features.without(kAbove128);
   m.library = std::min(m.library, most);
-  if (const auto* rates = known_rates(m.processor, m.isa())) m.rates = *rates;
+  set_rates(m);
   return m;
 }
 
@@ -135,7 +141,7 @@ Machine read_processor(const std::string& cpus) {
   m.features = cpu_features();
   m.library = m.isa();
   read_caches(cpus, m);
-  if (const auto* rates = known_rates(m.processor, m.isa())) m.rates = *rates;
+  set_rates(m);
   return m;
 }
 

@@ -44,7 +44,8 @@ struct Machine {
   std::vector<Cores> cores{{"core", 1, 1, 1}};
   int numa_nodes = 1;
   Rates rates;
-  bool here = true;  ///< false: plans for it are to be looked at, they cannot run
+  bool rates_known = false;  ///< else they are those of the table of costs
+  bool here = true;          ///< false: plans for it are to be looked at, they cannot run
 
   /// The level of our code: the highest whose features are all there.
   Isa isa() const;

@@ -78,6 +78,8 @@ enum class Trait : std::uint32_t {
   sums = 1 << 16,      ///< adds elements of input 0, with weights of its own that are not negative
   products = 1 << 17,  ///< adds products of elements of inputs 0 and 1
   one_zero = 1 << 18,  ///< gives the same for -0 and +0
+  curve = 1 << 19,     ///< takes an exponential, a logarithm or the like of each element
+  divides = 1 << 20,   ///< divides each element
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr bool has(Trait set, Trait wanted) { return (std::uint32_t(set) & std::uint32_t(wanted)) != 0; }

@@ -1,6 +1,7 @@
 #pragma once
-/// Estimated time on one thread of a machine, as a sum of work of known kinds. Estimates order offers; they
-/// promise nothing.
+/// Estimated time on one thread of a machine, as a sum of work of known kinds; matrix products in an arena of
+/// several threads count that these share the memory (gemm/product.cc). Estimates order offers; they promise
+/// nothing.
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -23,10 +24,10 @@ enum class Family : std::uint8_t {
   deconv_group,         ///< one more group of that
   brgemm_matmul,        ///< oneDNN matmul of several rows
   gemm_again,           ///< one more product of oneDNN's that does them one after the other
-  matmul_row,           ///< a matrix by a vector: bound by memory
+  matmul_row,           ///< oneDNN matmul of one row: bound by memory
   matmul_row_memory,    ///< bytes of that matrix beyond all caches, besides
   gemm_row_again,       ///< one more of them
-  onednn_pass,          ///< a oneDNN primitive that passes over its tensors (eltwise, pool, softmax)
+  onednn_pass,          ///< a oneDNN primitive that passes over its tensors (eltwise, mean pooling)
   onednn_pixel,         ///< a pixel of few channels of a binary primitive
   onednn_line,          ///< a line of one that has one number of the smaller operand
   onednn_plain_pool,    ///< pooling of plain tensors
@@ -56,6 +57,11 @@ enum class Family : std::uint8_t {
   stage_math,         ///< what of programs of stages is bound by arithmetic; `work` is as in vector_light
   vector_math,        ///< with exp, log, erf, ...; `work` counts evaluations
   native_lrn,
+  recurrent,        ///< multiply-adds of our recurrent networks
+  pool_max_pixels,  ///< our maxima of channels-last pixels; `work` counts positions of windows
+  pool_mean_pixels,
+  pool_max_lines,  ///< of plain lines
+  pool_mean_lines,
   pool_start,      ///< of a position of the windows on a line
   pool_vector,     ///< a vector of that line
   reduce_line,     ///< a reduced line, beside reading it

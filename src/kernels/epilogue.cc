@@ -64,11 +64,15 @@ std::optional<std::vector<Stage>> chain_of(const Node& node) {
 }
 
 Cost stage_cost(const Machine& machine, const Op& op, std::size_t elements) {
-  const bool math = op.is<Sigmoid>() || op.is<Tanh>() || op.is<Exp>() || op.is<Log>() || op.is<Mish>() ||
-                    op.is<SoftPlus>() || op.is<Elu>() || op.is<Gelu>() || op.is<Swish>();
-  const bool steps = op.is<FakeQuantize>() || op.is<Quantize>() || op.is<Divide>();
-  const double work = static_cast<double>(elements) * (math ? 1.2 : steps ? 1.5 : 0.3);
-  return cost_of(machine, math ? Family::vector_math : Family::vector_light, work, 0, 0);
+  const auto count = static_cast<double>(elements);
+  if (op.has(Trait::curve)) return cost_of(machine, Family::vector_math, 1.2 * count, 0, 0);
+  return cost_of(machine, Family::vector_light, (op.has(Trait::divides) ? 1.5 : 0.3) * count, 0, 0);
+}
+
+Cost later_stage_cost(const Machine& machine, const Op& op, std::size_t elements) {
+  const auto count = static_cast<double>(elements);
+  if (op.has(Trait::curve)) return cost_of(machine, Family::stage_math, 0.5 * count, 0, 0);
+  return cost_of(machine, Family::vector_light, (op.has(Trait::divides) ? 0.5 : 0.15) * count, 0, 0);
 }
 
 }  // namespace lamina

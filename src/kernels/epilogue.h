@@ -24,7 +24,9 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);
 
-/// What an operator of an epilogue costs a kernel that has vector code for it, on one thread.
+/// What an operator of an epilogue costs one of oneDNN's kernels, on one thread.
 Cost stage_cost(const Machine& machine, const Op& op, std::size_t elements);
+/// The same in a later node of element-wise stages, which are ours.
+Cost later_stage_cost(const Machine& machine, const Op& op, std::size_t elements);
 
 }  // namespace lamina

@@ -17,8 +17,8 @@ using Tanh = Unary<scalar::Tanh>;
 
 /// Elu(x).
 struct Elu {
-  static constexpr OpInfo info{"Elu", 1, 1, 1, Trait::unary_elementwise, "x, or alpha * (exp(x) - 1) below 0",
-                               1};
+  static constexpr OpInfo info{
+      "Elu", 1, 1, 1, Trait::unary_elementwise | Trait::curve, "x, or alpha * (exp(x) - 1) below 0", 1};
   double alpha = 1;
   template <class V>
   void visit(V& v) {
@@ -30,8 +30,13 @@ struct Elu {
 
 /// Selu(x, alpha, lambda): parameters of one element each.
 struct Selu {
-  static constexpr OpInfo info{
-      "Selu", 3, 3, 1, Trait::unary_elementwise, "lambda * (x, or alpha * (exp(x) - 1) below 0)", 1};
+  static constexpr OpInfo info{"Selu",
+                               3,
+                               3,
+                               1,
+                               Trait::unary_elementwise | Trait::curve,
+                               "lambda * (x, or alpha * (exp(x) - 1) below 0)",
+                               1};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -46,7 +51,8 @@ struct HardSigmoid {
 
 /// Swish(x, beta?): beta of one element, 1 when absent.
 struct Swish {
-  static constexpr OpInfo info{"Swish", 1, 2, 1, Trait::unary_elementwise, "x * sigmoid(beta * x)", 4};
+  static constexpr OpInfo info{
+      "Swish", 1, 2, 1, Trait::unary_elementwise | Trait::curve, "x * sigmoid(beta * x)", 4};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };
@@ -58,7 +64,7 @@ inline constexpr std::array enum_names<GeluMode> = {std::string_view("erf"), std
 /// Gelu(x).
 struct Gelu {
   static constexpr OpInfo info{
-      "Gelu", 1, 1, 1, Trait::unary_elementwise, "x * (normal distribution function of x)", 2};
+      "Gelu", 1, 1, 1, Trait::unary_elementwise | Trait::curve, "x * (normal distribution function of x)", 2};
   GeluMode approximation_mode = GeluMode::erf;
   template <class V>
   void visit(V& v) {

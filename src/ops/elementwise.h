@@ -113,7 +113,7 @@ using Subtract = Binary<scalar::Subtract>;
 
 /// a / b. Integers: floored when m_pythondiv, else truncated; 0 for a divisor of 0.
 struct Divide {
-  static constexpr OpInfo info{"Divide", 2, 2, 1, Trait::binary_elementwise, "a / b", 1};
+  static constexpr OpInfo info{"Divide", 2, 2, 1, Trait::binary_elementwise | Trait::divides, "a / b", 1};
   bool m_pythondiv = true;
   template <class V>
   void visit(V& v) {

@@ -11,7 +11,7 @@ struct FakeQuantize {
                                5,
                                5,
                                1,
-                               Trait::nary_elementwise | Trait::levels,
+                               Trait::nary_elementwise | Trait::levels | Trait::divides,
                                "Rounds to evenly spaced levels between two bounds",
                                1,
                                OpFamily::quantization};
@@ -32,7 +32,7 @@ struct Quantize {
                                2,
                                3,
                                1,
-                               Trait::unary_elementwise | Trait::levels,
+                               Trait::unary_elementwise | Trait::levels | Trait::divides,
                                "Floats to integers by scale and zero point",
                                0,
                                OpFamily::quantization};

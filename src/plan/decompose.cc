@@ -27,7 +27,7 @@ Cost later_cost(const NodeView& v, std::size_t stages) {
   const auto order = body.order();
   auto cost = reorder(v.machine(), type);
   for (auto i = stages; i < order.size(); ++i)
-    cost += stage_cost(v.machine(), body.node(order[i]).op, element_count(type.shape.sizes()));
+    cost += later_stage_cost(v.machine(), body.node(order[i]).op, element_count(type.shape.sizes()));
   return cost;
 }
 

@@ -62,11 +62,10 @@ NodeWork moved(const Plan& plan, const PlanStep& step) {
 }  // namespace
 
 std::string_view why_nothing_runs(const Node& node) {
-  const auto name = node.op.name();
-  if (name == "Concat") return "nothing runs: its inputs are made in its memory";
-  if (name == "Split" || name == "VariadicSplit" || name == "Slice" || name == "StridedSlice")
-    return "nothing runs: its readers see their part of its input";
-  return "nothing runs: the same memory, seen otherwise";
+  if (node.op.has(Trait::moves)) return "nothing runs: the same memory, seen otherwise";
+  if (node.outputs.size() > 1) return "nothing runs: its readers see their part of its input";
+  return node.inputs.size() > 1 ? "nothing runs: its inputs are made in its memory"
+                                : "nothing runs: the same memory, seen otherwise";
 }
 
 LayerRow row_of(const Plan& plan, const PlanStep& step) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/cpu.h"
+#include "base/machine.h"
 #include "kernels/versions.h"
 #include "tool/machine_file.h"
 #include "tool/verb_list.h"
@@ -37,6 +38,9 @@ int run(const Common& c, bool verbose) {
     c.say("oneDNN       {}", j["onednn"].get<std::string>());
     c.say("oneTBB       {}", j["tbb"].get<std::string>());
     c.say("processor    {}", j["processor"].get<std::string>());
+    const auto& family = this_machine().processor;
+    c.say("family       {}{}", family.empty() ? "not known" : family,
+          this_machine().rates_known ? "" : ": kernels are estimated with the rates of Sapphire Rapids");
     c.say("instructions {} ({})", j["isa"].get<std::string>(), j["features"].get<std::string>());
     c.say("threads      {} of {} processors (affinity mask and container limits)", available_threads(),
           std::thread::hardware_concurrency());

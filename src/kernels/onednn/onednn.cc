@@ -184,35 +184,15 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
   list.push_back({"onednn.resampling", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
 }
 
-std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, Layout from, Layout to) {
-  if (from == to)
-    return executable([bytes = memory_bytes(type, shape, from)](const RunArgs& args) {
-      if (bytes) std::memcpy(args.out[0], args.in[0], bytes);
-    });
-  if (const auto* packed = packing_of(to), *unpacked = packing_of(from); packed || unpacked) {
-    LAMINA_CHECK(from == Layout::plain || to == Layout::plain, "{} to {}", name_of(from), name_of(to));
-    return executable([type, shape, &copy = packed ? packed->pack : unpacked->unpack](const RunArgs& args) {
-      copy(type, shape, args.in[0], args.out[0]);
-    });
-  }
-  // Reorders move bytes: any type of the same width will do. Those of 16 bits go through f32 below AVX-512,
-  // which not all bits survive; those of 32 are slower than our own.
-  const auto carrier = ElementType::u8;
-  if (bits_of(type) != 8 || element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS)
-    return make_strided_reorder(type, shape, from, to);
-  const auto in = onednn::desc(shape, carrier, from), out = onednn::desc(shape, carrier, to);
-  const dnnl::reorder::primitive_desc pd(onednn::engine(), in, onednn::engine(), out, onednn::user_scratch());
-  if (pd.scratchpad_desc().get_size() != 0 || onednn::is_ref(pd.impl_info_str()))
-    return make_strided_reorder(type, shape, from, to);
-  return onednn::make_primitive(dnnl::reorder(pd),
-                                {{DNNL_ARG_FROM, in, onednn::Arg::From::input, 0, {}},
-                                 {DNNL_ARG_TO, out, onednn::Arg::From::output, 0, {}}},
-                                pd.scratchpad_desc());
-}
-
-Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
-  return cost_of(machine, Family::transpose, 0,
-                 static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
+std::unique_ptr<Executable> onednn::make_byte_reorder(const Dims& shape, Layout from, Layout to) {
+  if (element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS) return nullptr;
+  const auto in = desc(shape, ElementType::u8, from), out = desc(shape, ElementType::u8, to);
+  const dnnl::reorder::primitive_desc pd(engine(), in, engine(), out, user_scratch());
+  if (pd.scratchpad_desc().get_size() != 0 || is_ref(pd.impl_info_str())) return nullptr;
+  return make_primitive(
+      dnnl::reorder(pd),
+      {{DNNL_ARG_FROM, in, Arg::From::input, 0, {}}, {DNNL_ARG_TO, out, Arg::From::output, 0, {}}},
+      pd.scratchpad_desc());
 }
 
 }  // namespace lamina

@@ -47,9 +47,13 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
     return;
   }
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are
-  start = context.weights.moved(weights, packer.key + packer.starts_key + thresholds->turned_key(),
-                                [&](const Tensor&) { return packer.starts(turned); });
-  thresholds->take_from(start, epilogue.out.channels, packer.group, packer.stride);
+  start = context.weights.moved(
+      weights, packer.key + packer.starts_key + thresholds->turned_key() + thresholds->above_key(),
+      [&](const Tensor&) {
+        auto made = packer.starts(turned);
+        thresholds->take_from(made, epilogue.out.channels, packer.group, packer.stride);
+        return made;
+      });
   packed = context.weights.moved(weights, packer.key + thresholds->turned_key(),
                                  [&](const Tensor&) { return packer.weights(turned); });
 }

@@ -112,6 +112,10 @@ std::string Thresholds::turned_key() const {
   return key;
 }
 
+std::string Thresholds::above_key() const {
+  return {reinterpret_cast<const char*>(above.data()), above.size() * sizeof(above[0])};
+}
+
 void Thresholds::take_from(Tensor& starts, std::int64_t outputs, std::int64_t group,
                            std::int64_t stride) const {
   auto values = starts.data<float>();

@@ -16,6 +16,8 @@ struct Thresholds {
   Tensor turned(const Tensor& weights) const;
   /// Which outputs are turned, in a few characters: of packed weights in a WeightStore.
   std::string turned_key() const;
+  /// What sums are compared with, likewise.
+  std::string above_key() const;
   /// What sums are taken from, [kind][output] in rows of `stride`, for signs: they are above 0 then.
   void take_from(Tensor& starts, std::int64_t outputs, std::int64_t group, std::int64_t stride) const;
 };

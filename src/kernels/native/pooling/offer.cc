@@ -139,12 +139,11 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   // oneDNN's poolings are as fast, but its maxima begin with the lowest finite number: -inf gets lost.
   const double work = pooling::work_of(*code) * static_cast<double>(bytes) / 4;
   const bool slow = layout == Layout::plain ? code->stride > 2 : code->channels < 4;
+  const bool pixels = layout == Layout::channels_last;
+  const auto family = code->mean ? (pixels ? Family::pool_mean_pixels : Family::pool_mean_lines)
+                                 : (pixels ? Family::pool_max_pixels : Family::pool_max_lines);
   o.cost = slow ? cost_of(v.machine(), Family::scalar, pooling::work_of(*code), moved)
-                : cost_of(v.machine(), Family::onednn_pass, 0, moved) * (layout == Layout::plain ? 3 : 1) *
-                      (code->mean ? 1.05 : 0.95);
-  // Windows of pixels come from the cache; those along a line begin anywhere.
-  const double effort = layout == Layout::channels_last ? 0.2 : code->mean ? 1 : 0.8;
-  if (!slow) o.cost = std::max(o.cost, cost_of(v.machine(), Family::vector_light, work) * effort);
+                : std::max(cost_of(v.machine(), family, 0, moved), cost_of(v.machine(), family, work));
   if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code));
   const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
   code->all = divided_here(planes * code->out[0] * code->out[1], o.cost.us());

@@ -241,7 +241,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   o.scratch = s.slot_bytes * static_cast<std::size_t>(s.tasks.slots);
   const auto steps = static_cast<double>(s.batch * s.time * s.directions);
   o.cost =
-      cost_of(v.machine(), Family::matmul_row, steps * static_cast<double>((s.input + s.hidden) * s.width)) +
+      cost_of(v.machine(), Family::recurrent, steps * static_cast<double>((s.input + s.hidden) * s.width)) +
       cost_of(v.machine(), Family::vector_math, steps * static_cast<double>(s.width));
   o.make = [code, constants](MakeContext& context) {
     auto made = std::make_shared<RecurrentCode>(code);
