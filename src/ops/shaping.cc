@@ -53,6 +53,21 @@ Dim rest_of(const InferContext& c, std::vector<Dim> all, const std::vector<Dim>&
   return floor_div(unknown * Dim(above), below);
 }
 
+constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+
+/// The dimension to be found: the -1, or else the only one nothing is known of; or kNone.
+std::size_t open_dimension(const std::vector<Dim>& dims) {
+  const auto marked = std::ranges::find_if(dims, [](const Dim& d) { return d.is(-1); });
+  if (marked != dims.end()) return static_cast<std::size_t>(marked - dims.begin());
+  std::size_t open = kNone;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (!dims[i].known() && dims[i].name().empty()) {
+      if (open != kNone) return kNone;
+      open = i;
+    }
+  return open;
+}
+
 }  // namespace
 
 void Reshape::infer(InferContext& c) const {
@@ -66,8 +81,6 @@ void Reshape::infer(InferContext& c) const {
     return c.set(0, element, shape_of_length(length));
   }
   std::vector<Dim> out, others;
-  constexpr auto kNone = std::numeric_limits<std::size_t>::max();
-  std::size_t open = kNone;  // the dimension to be found: the -1, or else the only one nothing is known of
   bool marked = false;
   for (std::size_t i = 0; i < pattern->size(); ++i) {
     Dim d = (*pattern)[i];
@@ -83,16 +96,7 @@ void Reshape::infer(InferContext& c) const {
     }
     out.push_back(d);
   }
-  std::size_t loose = 0;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (out[i].is(-1)) {
-      open = i;
-    } else if (!marked && !out[i].known() && out[i].name().empty()) {
-      open = i;
-      ++loose;
-    }
-  }
-  if (!marked && loose != 1) open = kNone;
+  const auto open = open_dimension(out);
   if (x.ranked() && open != kNone) {
     for (std::size_t i = 0; i < out.size(); ++i)
       if (i != open) others.push_back(out[i]);

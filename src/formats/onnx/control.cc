@@ -132,16 +132,8 @@ TensorType slice_type(const Call& c, ValueId v, std::int64_t axis) {
   return type;
 }
 
-Values convert_scan(Call& c) {
-  if (c.version() < 9) c.unsupported("Scan before opset 9");
-  const auto* proto = c.body("body");
-  const auto count = c.i("num_scan_inputs", 0);
-  if (count < 1 || count > static_cast<std::int64_t>(c.inputs()))
-    c.fail("num_scan_inputs is {}, the node has {} inputs", count, c.inputs());
-  const auto scanned = static_cast<std::size_t>(count), carried = c.inputs() - scanned;
-  if (proto->outputs.size() < carried || proto->outputs.size() != c.outputs())
-    c.fail("the body has {} outputs, the node {} and {} states", proto->outputs.size(), c.outputs(), carried);
-  const auto joined = proto->outputs.size() - carried;
+/// A Scan's attributes as a Loop's.
+Loop loop_of_scan(Call& c, std::size_t carried, std::size_t scanned, std::size_t joined) {
   Loop op;
   op.carried = static_cast<std::int64_t>(carried);
   op.slice_axes = listed(c, "scan_input_axes", scanned);
@@ -156,7 +148,19 @@ Values convert_scan(Call& c) {
   op.slice_part_sizes.assign(scanned, 1);
   op.concat_axes = listed(c, "scan_output_axes", joined);
   for (auto d : listed(c, "scan_output_directions", joined)) op.concat_strides.push_back(d == 1 ? -1 : 1);
+  return op;
+}
 
+Values convert_scan(Call& c) {
+  if (c.version() < 9) c.unsupported("Scan before opset 9");
+  const auto* proto = c.body("body");
+  const auto count = c.i("num_scan_inputs", 0);
+  if (count < 1 || count > static_cast<std::int64_t>(c.inputs()))
+    c.fail("num_scan_inputs is {}, the node has {} inputs", count, c.inputs());
+  const auto scanned = static_cast<std::size_t>(count), carried = c.inputs() - scanned;
+  if (proto->outputs.size() < carried || proto->outputs.size() != c.outputs())
+    c.fail("the body has {} outputs, the node {} and {} states", proto->outputs.size(), c.outputs(), carried);
+  auto op = loop_of_scan(c, carried, scanned, proto->outputs.size() - carried);
   const auto captured = c.importer().captures(c.scope(), {proto});
   BodyPlan plan;
   plan.begin = [&](Graph& body) {

@@ -74,20 +74,24 @@ bool reads_other_parts(const Machine& machine, bool transposed_a, const Dims& a,
 
 Desc desc_of(const Operand& o) { return Desc(o.dims, dnnl::memory::data_type::f32, o.strides); }
 
-}  // namespace
+/// The product as oneDNN is to see it.
+struct Matrices {
+  Operand a, b, y;
+  std::size_t rank = 2;
+  bool one_b = false;  ///< for all products
+};
 
-void offer_matmul(const NodeView& v, Answers& answers) {
+Verdict describe(const NodeView& v, Matrices& m) {
   const auto& op = *v.op<MatMul>();
-  if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
-  if (v.has(3) || v.has(4)) return answers.refuse("onednn", "zero points");
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (v.has(3) || v.has(4)) return Verdict::no("zero points");
   Dims a = v.dims(0), b = v.dims(1), y = v.out_dims();
-  if (element_count(a) == 0 || element_count(b) == 0) return answers.refuse("onednn", "empty tensors");
+  if (element_count(a) == 0 || element_count(b) == 0) return Verdict::no("empty tensors");
   const bool row = a.size() == 1, column = b.size() == 1;
   if (row) a.insert(a.begin(), 1);
   if (column) b.push_back(1);
   if (row || column) {
-    if (epilogue_size(v.node()) != 0 || v.has(2))
-      return answers.refuse("onednn", "an operand of rank 1 with an epilogue");
+    if (epilogue_size(v.node()) != 0 || v.has(2)) return Verdict::no("an operand of rank 1 with an epilogue");
     if (row) y.insert(y.end() - (column ? 0 : 1), 1);
     if (column) y.push_back(1);
   }
@@ -95,14 +99,22 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   while (b.size() > 2 && b.front() == 1) b.erase(b.begin());
   if (only_columns(v)) flatten(a, b, y, ta);
   if (reads_other_parts(v.machine(), ta, a, y))
-    return answers.refuse("onednn", "several transposed left matrices with a sum of {} products",
-                          a.end()[-2]);
-  const auto rank = std::max({a.size(), b.size(), y.size(), std::size_t{2}});
-  if (rank > 6) return answers.refuse("onednn", "rank {}", rank);
-  const auto oa = operand(a, rank, ta), ob = operand(b, rank, tb);
-  const auto full_y = operand(y, rank, false);
+    return Verdict::no("several transposed left matrices with a sum of {} products", a.end()[-2]);
+  m.rank = std::max({a.size(), b.size(), y.size(), std::size_t{2}});
+  if (m.rank > 6) return Verdict::no("rank {}", m.rank);
+  m.a = operand(a, m.rank, ta), m.b = operand(b, m.rank, tb), m.y = operand(y, m.rank, false);
+  m.one_b = b.size() == 2;
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_matmul(const NodeView& v, Answers& answers) {
+  Matrices m;
+  if (const auto ok = describe(v, m); !ok) return answers.refuse("onednn", "{}", ok.reason());
+  const auto& [oa, ob, full_y, rank, one_b] = m;
   const Tensor* weights = v.constant(1);
-  const bool pack_weights = weights && b.size() == 2;
+  const bool pack_weights = weights && one_b;
   const auto source_b = desc_of(ob);
   const auto b_desc = pack_weights ? any(ob.dims, ElementType::f32) : source_b;
   Desc bias;

@@ -38,44 +38,52 @@ double bytes(const NodeView& v) {
   return 4.0 * static_cast<double>(element_count(v.dims(0)) + element_count(v.out_dims()));
 }
 
+void offer_lrn(const NodeView& v, const LRN& op, Answers& answers) {
+  const auto x = v.dims(0);
+  const auto* axes = v.constant(1);
+  if (!axes || to_ints(*axes) != Ints{1} || x.size() != 4)
+    return answers.refuse("onednn", "LRN across other axes than channels");
+  if (op.size % 2 == 0)  // oneDNN takes size - 1, in the middle
+    return answers.refuse("onednn", "LRN over a window of {}, wanted an odd number", op.size);
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    const auto d = desc(x, ElementType::f32, layout);
+    const auto pd = try_create(answers, fmt::format("lrn {}", name_of(layout)), [&] {
+      return dnnl::lrn_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
+                                               dnnl::algorithm::lrn_across_channels, d, d, op.size,
+                                               static_cast<float>(op.alpha), static_cast<float>(op.beta),
+                                               static_cast<float>(op.bias), user_scratch());
+    });
+    if (pd)
+      answers.offers.push_back(simple_offer<dnnl::lrn_forward>(
+          v, *pd, layout, cost_of(v.machine(), Family::onednn_lrn, 0, bytes(v))));
+  }
+}
+
+Verdict takes_layer(const NodeView& v, const LayerNormalization& op) {
+  const auto x = v.dims(0);
+  if (normalize_axis(op.axis, x.size(), "axis") + 1 != x.size())
+    return Verdict::no("more than the last axis");
+  const auto columns = x.back();
+  if (columns > static_cast<std::int64_t>(kMostAdded))
+    return Verdict::no("lines of {} numbers, of which it adds {} at most in floats", columns, kMostAdded);
+  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  for (std::size_t i = 1; i < v.inputs(); ++i)
+    if (const auto dims = v.has(i) ? v.dims(i) : Dims{columns};
+        dims.empty() || dims.back() != columns || static_cast<std::int64_t>(element_count(dims)) != columns)
+      return Verdict::no("scale {}, wanted {} along the last axis", to_string(dims), columns);
+  return Verdict::yes();
+}
+
 }  // namespace
 
 void offer_normalization(const NodeView& v, Answers& answers) {
   if (const auto ok = f32_only(v); !ok) return answers.refuse("onednn", "{}", ok.reason());
-  const auto x = v.dims(0);
-  if (const auto* lrn = v.op<LRN>()) {
-    const auto* axes = v.constant(1);
-    if (!axes || to_ints(*axes) != Ints{1} || x.size() != 4)
-      return answers.refuse("onednn", "LRN across other axes than channels");
-    if (lrn->size % 2 == 0)  // oneDNN takes size - 1, in the middle
-      return answers.refuse("onednn", "LRN over a window of {}, wanted an odd number", lrn->size);
-    for (const auto layout : {Layout::channels_last, Layout::plain}) {
-      const auto d = desc(x, ElementType::f32, layout);
-      const auto pd = try_create(answers, fmt::format("lrn {}", name_of(layout)), [&] {
-        return dnnl::lrn_forward::primitive_desc(
-            engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::lrn_across_channels, d, d,
-            lrn->size, static_cast<float>(lrn->alpha), static_cast<float>(lrn->beta),
-            static_cast<float>(lrn->bias), user_scratch());
-      });
-      if (pd)
-        answers.offers.push_back(simple_offer<dnnl::lrn_forward>(
-            v, *pd, layout, cost_of(v.machine(), Family::onednn_lrn, 0, bytes(v))));
-    }
-    return;
-  }
+  if (const auto* lrn = v.op<LRN>()) return offer_lrn(v, *lrn, answers);
   const auto* ln = v.op<LayerNormalization>();
   if (!ln) return answers.refuse("onednn", "no primitive for {}", v.node().op.name());
-  if (normalize_axis(ln->axis, x.size(), "axis") + 1 != x.size())
-    return answers.refuse("onednn", "more than the last axis");
+  if (const auto ok = takes_layer(v, *ln); !ok) return answers.refuse("onednn", "{}", ok.reason());
+  const auto x = v.dims(0);
   const auto columns = x.back();
-  if (columns > static_cast<std::int64_t>(kMostAdded))
-    return answers.refuse("onednn", "lines of {} numbers, of which it adds {} at most in floats", columns,
-                          kMostAdded);
-  if (!v.all(ElementType::f32)) return answers.refuse("onednn", "element types other than f32");
-  for (std::size_t i = 1; i < v.inputs(); ++i)
-    if (const auto dims = v.has(i) ? v.dims(i) : Dims{columns};
-        dims.empty() || dims.back() != columns || static_cast<std::int64_t>(element_count(dims)) != columns)
-      return answers.refuse("onednn", "scale {}, wanted {} along the last axis", to_string(dims), columns);
   const Dims rows{static_cast<std::int64_t>(element_count(x)) / columns, columns};
   const auto d = desc(rows, ElementType::f32, Layout::plain),
              one = desc({columns}, ElementType::f32, Layout::plain);

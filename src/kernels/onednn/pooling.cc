@@ -36,33 +36,37 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
   return Verdict::yes();
 }
 
-}  // namespace
-
-void offer_pooling(const NodeView& v, Answers& answers) {
+Verdict takes(const NodeView& v, PoolWindow& w) {
   if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
-    return answers.refuse("onednn", "element types other than f32");
-  if (v.op<MaxPool>()) return answers.refuse("onednn", "its maximum makes a number of NaN");
-  if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
+    return Verdict::no("element types other than f32");
+  if (v.op<MaxPool>()) return Verdict::no("its maximum makes a number of NaN");
   const auto x = v.dims(0), y = v.out_dims();
-  if (x.size() < 3 || x.size() > 5) return answers.refuse("onednn", "rank {}", x.size());
-  if (element_count(x) == 0 || element_count(y) == 0) return answers.refuse("onednn", "empty tensors");
+  if (x.size() < 3 || x.size() > 5) return Verdict::no("rank {}", x.size());
+  if (element_count(x) == 0 || element_count(y) == 0) return Verdict::no("empty tensors");
   const auto& avg = *v.op<AvgPool>();
   if (element_count(avg.kernel) > kMostAdded &&
       element_count(x) / static_cast<std::size_t>(x[0] * x[1]) > kMostAdded)
-    return answers.refuse("onednn", "windows of {} numbers, of which its means of floats add {} at most",
-                          element_count(avg.kernel), kMostAdded);
+    return Verdict::no("windows of {} numbers, of which its means of floats add {} at most",
+                       element_count(avg.kernel), kMostAdded);
   // Tensors of callers and parts of other tensors may begin at any element.
   if (v.machine().library == Isa::sse41)
-    return answers.refuse("onednn", "its means for SSE4.1 want addresses that are multiples of 16");
+    return Verdict::no("its means for SSE4.1 want addresses that are multiples of 16");
+  if (auto verdict = window(avg, avg.kernel, x, y, w); !verdict || avg.exclude_pad) return verdict;
+  for (std::size_t i = 0; i < w.right.size(); ++i) {
+    const auto declared = resolve(avg, std::vector<Dim>(x.begin() + 2, x.end()), avg.kernel).pads_end[i];
+    if (w.right[i] > declared) return Verdict::no("windows beyond the padding do not count there");
+  }
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_pooling(const NodeView& v, Answers& answers) {
   PoolWindow w;
-  const auto verdict = window(avg, avg.kernel, x, y, w);
-  if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
-  if (!avg.exclude_pad)
-    for (std::size_t i = 0; i < w.right.size(); ++i) {
-      const auto declared = resolve(avg, std::vector<Dim>(x.begin() + 2, x.end()), avg.kernel).pads_end[i];
-      if (w.right[i] > declared)
-        return answers.refuse("onednn", "windows beyond the padding do not count there");
-    }
+  if (const auto verdict = takes(v, w); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
+  const auto x = v.dims(0), y = v.out_dims();
+  const auto& avg = *v.op<AvgPool>();
   const auto algorithm = avg.exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
                                          : dnnl::algorithm::pooling_avg_include_padding;
   for (const auto layout : {Layout::channels_last, Layout::plain}) {

@@ -225,9 +225,8 @@ void Packing::pack(const Rows& in, const void* from, void* scratch) const {
 double Packing::work(const Machine& machine) const {
   const auto pairs = static_cast<double>(g.images * g.out_points() * all_lanes()) *
                      static_cast<double>(g.taps() * units * kernels->unit_channels);
-  const auto isa = machine.isa();
-  const double lookup = isa == Isa::avx512 ? 220 : isa == Isa::avx2 ? 180 : 80;
-  return pairs * lookup / kernels->speed;
+  const double widest = lookup_kernels(machine.isa(), INT32_MAX).speed;
+  return pairs * widest / kernels->speed;
 }
 
 Tensor Packing::weights(const Tensor& weights) const {

@@ -310,6 +310,30 @@ double work_of(const Pass& p) {
              (p.element_index.empty() ? 1 : 8);
 }
 
+/// Finishes the passes; what they cost together.
+Cost finish(const NodeView& v, Resampling& code) {
+  Cost cost;
+  for (std::size_t p = 0; p < code.passes.size(); ++p) {
+    auto& pass = code.passes[p];
+    finish(pass, code.f32);
+    code.blend_bytes =
+        std::max(code.blend_bytes, pass.rows.copies() ? 0 : static_cast<std::size_t>(pass.row_in()) * 4);
+    if (p + 1 < code.passes.size()) {
+      auto& between = code.between_bytes[p % 2];
+      between = std::max(between, round_up(static_cast<std::size_t>(pass.elements_out()) * code.bytes, 64u));
+    }
+    const auto pass_cost =
+        cost_of(v.machine(), Family::vector_light, work_of(pass),
+                static_cast<double>(code.bytes) *
+                    static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
+    pass.rows_made = divided_here(pass.rows_out(), pass_cost.us());
+    code.slots = std::max(code.slots, pass.rows_made.slots);
+    cost += pass_cost;
+  }
+  code.blend_bytes = round_up(code.blend_bytes, 64u);
+  return cost;
+}
+
 }  // namespace
 
 void offer_resize(const NodeView& v, Answers& answers) {
@@ -343,25 +367,7 @@ void offer_resize(const NodeView& v, Answers& answers) {
                      name_of(layout));
       continue;
     }
-    Cost cost;
-    for (std::size_t p = 0; p < code.passes.size(); ++p) {
-      auto& pass = code.passes[p];
-      finish(pass, f32);
-      code.blend_bytes =
-          std::max(code.blend_bytes, pass.rows.copies() ? 0 : static_cast<std::size_t>(pass.row_in()) * 4);
-      if (p + 1 < code.passes.size()) {
-        auto& between = code.between_bytes[p % 2];
-        between = std::max(between, round_up(static_cast<std::size_t>(pass.elements_out()) * bytes, 64u));
-      }
-      const auto pass_cost =
-          cost_of(v.machine(), Family::vector_light, work_of(pass),
-                  static_cast<double>(bytes) *
-                      static_cast<double>(pass.elements_out() + pass.outer * pass.rows.in * pass.row_in()));
-      pass.rows_made = divided_here(pass.rows_out(), pass_cost.us());
-      code.slots = std::max(code.slots, pass.rows_made.slots);
-      cost += pass_cost;
-    }
-    code.blend_bytes = round_up(code.blend_bytes, 64u);
+    const auto cost = finish(v, code);
     Offer o(v,
             f32 ? fmt::format("native_resize_{}_f32", name_of(v.machine().isa()))
                 : fmt::format("native_resize_{}", name_of(v.element(0))),
