@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "api/inside.h"
@@ -31,15 +32,29 @@ struct Layer {
   std::vector<std::string> rivals;  ///< labels, the nearest first
 };
 
-/// Names of layers of the file that one node alone stands for.
-std::map<NodeId, std::string> names_of(const Graph& g) {
-  std::map<std::uint32_t, int> nodes;  // per source
-  for (const auto id : g.order())
-    for (const auto s : g.node(id).sources) ++nodes[s.index];
-  std::map<NodeId, std::string> out;
-  for (const auto id : g.order())
-    for (const auto s : g.node(id).sources)
-      if (nodes[s.index] == 1) out.try_emplace(id, g.sources.at(s.index).name);
+/// What a wish can call a node: itself, and the layers of the file that it stands for.
+std::set<std::string> names_of(const Graph& g, NodeId id) {
+  std::set<std::string> out{g.label(id)};
+  for (const auto s : g.node(id).sources) out.insert(g.sources.at(s.index).name);
+  return out;
+}
+
+/// A name of each layer by which one node of the plans alone can be wished for. Names of layers need not be
+/// unique; those that JSON does not hold cannot be remembered.
+std::map<const PlanStep*, std::string> names_of(const std::vector<std::shared_ptr<const Plan>>& plans) {
+  std::map<std::string, int> nodes;
+  for (const auto& plan : plans)
+    for (const auto id : plan->graph.order())
+      for (const auto& name : names_of(plan->graph, id)) ++nodes[name];
+  std::map<const PlanStep*, std::string> out;
+  for (const auto& plan : plans)
+    for (const auto& step : plan->steps) {
+      if (step.kind != PlanStep::Kind::kernel) continue;
+      for (const auto s : plan->graph.node(step.node).sources)
+        if (const auto& name = plan->graph.sources.at(s.index).name;
+            nodes[name] == 1 && !name.empty() && printable(name, true) == name)
+          out.try_emplace(&step, name);
+    }
   return out;
 }
 
@@ -72,7 +87,9 @@ class Tuner {
       for (const auto& [name, layer] : base)
         if (k < layer.rivals.size()) trial[name] = layer.rivals[k];
       if (trial.empty()) break;
-      for (const auto& [name, layer] : measure(trial))
+      std::map<std::string, Layer> tried;
+      taken([&] { tried = measure(trial); });
+      for (const auto& [name, layer] : tried)
         if (trial.contains(name) && layer.us < best[name].us) best[name] = layer;
     }
     std::vector<std::pair<double, std::string>> gains;
@@ -83,20 +100,16 @@ class Tuner {
     for (; !gains.empty(); gains.resize(gains.size() / 2)) {
       Wishes wishes;
       for (const auto& [gain, name] : gains) wishes[name] = best[name].label;
-      if (times_faster(wishes) > 1 + kModelGain) return as_text(wishes);
+      double faster = 0;
+      taken([&] { faster = times_faster(wishes); });
+      if (faster > 1 + kModelGain) return as_text(wishes);
     }
     return {};
   }
 
-  /// The model takes these wishes.
+  /// The model takes these wishes. It is run: what is not planned before is planned then.
   bool takes(const std::vector<std::string>& wishes) const {
-    try {
-      compiled(wishes, false);
-      return true;
-    } catch (const Error& e) {
-      if (e.code() == ErrorCode::bad_option) return false;
-      throw;
-    }
+    return taken([&] { request(wishes, false); });
   }
 
  private:
@@ -109,6 +122,18 @@ class Tuner {
     return out;
   }
 
+  /// False where a wish is refused.
+  template <class F>
+  static bool taken(F&& f) {
+    try {
+      f();
+      return true;
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::bad_option) return false;
+      throw;
+    }
+  }
+
   CompiledModel compiled(const std::vector<std::string>& wishes, bool profile) const {
     auto options = options_;
     options.profile = profile;
@@ -116,8 +141,8 @@ class Tuner {
     return CompiledModel(model_, options);
   }
 
-  Request request(const Wishes& wishes, bool profile) const {
-    auto request = compiled(as_text(wishes), profile).create_request();
+  Request request(const std::vector<std::string>& wishes, bool profile) const {
+    auto request = compiled(wishes, profile).create_request();
     for (std::size_t i = 0; i < inputs_.size(); ++i) request.set_input(i, inputs_[i]);
     request.run();
     return request;
@@ -125,7 +150,7 @@ class Tuner {
 
   /// The shortest time of each layer.
   std::map<std::string, Layer> measure(const Wishes& wishes) const {
-    auto r = request(wishes, true);
+    auto r = request(as_text(wishes), true);
     const auto& runner = Inside::runner_of(r);
     std::unordered_map<const PlanStep*, double> shortest;
     const auto begin = Clock::now();
@@ -138,21 +163,22 @@ class Tuner {
       }
     }
     std::map<std::string, Layer> out;
-    for (const auto& plan : runner.plans()) {
-      const auto names = names_of(plan->graph);
-      std::map<NodeId, double> times;
+    const auto plans = runner.plans();
+    const auto names = names_of(plans);
+    for (const auto& plan : plans) {
+      std::map<NodeId, const PlanStep*> steps;
       for (const auto& step : plan->steps)
-        if (step.kind == PlanStep::Kind::kernel) times[step.node] = shortest[&step];
+        if (names.contains(&step)) steps[step.node] = &step;
       for (const auto& choice : plan->choices)
-        if (const auto name = names.find(choice.node); name != names.end() && times.contains(choice.node))
-          out[name->second] = {choice.label, times[choice.node], rivals_of(choice)};
+        if (const auto at = steps.find(choice.node); at != steps.end())
+          out[names.at(at->second)] = {choice.label, shortest[at->second], rivals_of(choice)};
     }
     return out;
   }
 
   /// The median of rounds in which the model as estimated and the one with wishes take turns.
   double times_faster(const Wishes& wishes) const {
-    auto before = request({}, false), now = request(wishes, false);
+    auto before = request({}, false), now = request(as_text(wishes), false);
     const auto once = [](Request& r) {
       const auto begin = Clock::now();
       r.run();
@@ -209,7 +235,8 @@ std::filesystem::path file_of(const std::string& key) {
 /// Nothing when there is none for that key; throws Error(bad_file) for a file that says something else.
 std::optional<std::vector<std::string>> remembered(const std::filesystem::path& path,
                                                    const std::string& key) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;  // or cannot be found out
   const auto file = MappedFile::open(path.string());
   try {
     const auto j = nlohmann::json::parse(file->text());
@@ -224,6 +251,7 @@ void remember(const std::filesystem::path& file, const std::string& key,
               const std::vector<std::string>& wishes) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
+  if (std::filesystem::is_fifo(file, error)) fail(ErrorCode::bad_file, "{}: is a pipe", file.string());
   const nlohmann::json j{{"key", key}, {"force", wishes}};
   write_file(file.string(), j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -323,6 +323,41 @@ class WrongUse(Base):
         machine = pathlib.Path(__file__).parents[2] / "machines" / "zen2-server.json"
         self.refused(2, "explain", MODEL, "--tune", "--machine", machine, says=("--machine excludes --tune",))
 
+    def test_tuning_where_names_or_places_are_odd(self) -> None:
+        weights = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32), "w")
+        nodes = [
+            onnx.helper.make_node("MatMul", ["x", "w"], ["a"], name="same"),
+            onnx.helper.make_node("Softmax", ["a"], ["b"], name="same"),
+            onnx.helper.make_node("Tanh", ["b"], ["c"], name="same"),
+            onnx.helper.make_node("MatMul", ["c", "w"], ["y"], name="last"),
+        ]
+        ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 8]) for name in "xy"]
+        model = self.path / "names.onnx"
+        graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:], [weights])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+
+        def tuned(cache: str) -> str:
+            done = subprocess.run(
+                [TOOL, "run", model, "--shape", "x=64,8", "--tune", "--threads", "1"],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env={**os.environ, "XDG_CACHE_HOME": cache},
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr
+
+        self.assertIn("kernels other than estimated", tuned(str(self.path)))
+        file = next((self.path / "lamina" / "tuned").iterdir())
+        file.write_text(json.dumps({**json.loads(file.read_text()), "force": ["last=nonsense"]}))
+        self.assertIn("are not offered any more", tuned(str(self.path)))  # sizes are known when it runs
+        self.assertIn("as they were measured", tuned(str(self.path)))
+        file.unlink()
+        os.mkfifo(file)
+        self.assertIn("is a pipe", tuned(str(self.path)))
+        self.assertIn("not remembered", tuned("/" + "a" * 300))
+
     def test_settable_inputs(self) -> None:
         scale = onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")
         ports = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "xwy"}
