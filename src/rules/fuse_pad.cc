@@ -65,7 +65,8 @@ Verdict joins_mean(const Match& m, const Pattern& pool, const AvgPool& op) {
 }
 
 /// -inf around a maximum: every window must hold an element of the picture.
-Verdict joins_maximum(const Match& m, const Pattern& pool, const MaxPool& op, const Pads& pads) {
+Verdict joins_maximum(const Match& m, const Pattern& pool, const Pattern& picture, const MaxPool& op,
+                      const Pads& pads) {
   if (m.node(pool).outputs.size() > 1) return Verdict::no("{} gives positions", m.label(pool));
   if (op.rounding_type != RoundingType::floor) return Verdict::no("{} rounds up", m.label(pool));
   if (std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; }))
@@ -75,6 +76,10 @@ Verdict joins_maximum(const Match& m, const Pattern& pool, const MaxPool& op, co
   for (std::size_t i = 0; i < op.kernel.size(); ++i)
     if (const auto most = std::max(wide.pads_begin[i], wide.pads_end[i]); most >= op.kernel[i])
       return Verdict::no("a window of {} may lie in the pads of {}", op.kernel[i], most);
+  const auto& shape = m.shape(picture);
+  for (std::size_t i = 0; i < op.kernel.size(); ++i)
+    if (!shape.ranked() || shape[i + 2].low() < 1)
+      return Verdict::no("{} of shape {} may be empty", m.label(picture), to_string(shape));
   return Verdict::yes();
 }
 
@@ -121,7 +126,8 @@ Rule before_pooling() {
         if (!pads) return pads;
         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
         if (auto v = mean ? is_explicit(m, pool, *mean) : is_explicit(m, pool, *most); !v) return v;
-        if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, *most, *pads); !v) return v;
+        if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, x, *most, *pads); !v)
+          return v;
         return pads;
       })
       .make([=](Rewrite& r, const Pads& pads) {
