@@ -43,6 +43,7 @@ void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions
     }
   });
   for (std::size_t i = 0; i < open.size(); ++i) answers.emplace(open[i], std::move(found[i]));
+  force.check(graph, answers);
 }
 
 Answers::Refusal why_decomposed(const Assignment& assignment, NodeId id, const Node& node,

@@ -75,32 +75,50 @@ Force::Force(const std::vector<std::string>& wishes, const Graph& graph) {
   }
 }
 
-const Force::Wish* Force::wish_for(const NodeView& v) const {
+const Force::Wish* Force::wish_for(const Graph& graph, NodeId id) const {
   const Wish* found = nullptr;
+  const auto& node = graph.node(id);
   for (const auto& wish : wishes_)
-    if (wish.layer ? has_layer(v.graph(), v.node(), v.id(), wish.what)
-                   : is_kind(wish.what, v.node().op.name()) && (!found || !found->layer))
+    if (wish.layer ? has_layer(graph, node, id, wish.what)
+                   : is_kind(wish.what, node.op.name()) && (!found || !found->layer))
       found = &wish;
   return found;
 }
 
+bool Force::is_offered(const Wish& wish, const Answers& answers) {
+  return std::ranges::any_of(answers.offers, [&](const Offer& o) { return fits(o.label, wish.label); });
+}
+
+/// What a layer's node is made of may have it: it is asked again then.
+bool Force::may_be_in_parts(const Wish& wish, const Node& node, const Answers& answers) {
+  return wish.layer && !is_offered(wish, answers) &&
+         std::ranges::any_of(answers.offers, [&](const Offer& o) { return decomposes(node, o); });
+}
+
 void Force::apply(const NodeView& v, Answers& answers) const {
-  const auto* wish = wish_for(v);
+  const auto* wish = wish_for(v.graph(), v.id());
   if (!wish) return;
-  std::set<std::string> labels;
-  bool any = false;
-  for (const auto& o : answers.offers) {
-    any = any || fits(o.label, wish->label);
-    labels.insert(o.label);
-  }
   answers.wish = wish->what + "=" + wish->label;
-  // What a layer's node is made of may have it: it is asked again then.
-  const auto in_parts = [&](const Offer& o) { return decomposes(v.node(), o); };
-  const bool parts = !any && wish->layer && std::ranges::any_of(answers.offers, in_parts);
-  if (!any && !parts && wish->layer)
-    fail(ErrorCode::bad_option, "force \"{}\": offered are {}", answers.wish, fmt::join(labels, ", "));
+  const bool any = is_offered(*wish, answers), parts = may_be_in_parts(*wish, v.node(), answers);
   if (!any && !parts) answers.wish += ", which is not offered";
-  for (auto& o : answers.offers) o.unwanted = any ? !fits(o.label, wish->label) : parts && !in_parts(o);
+  for (auto& o : answers.offers)
+    o.unwanted = any ? !fits(o.label, wish->label) : parts && !decomposes(v.node(), o);
+}
+
+void Force::check(const Graph& graph, const std::map<NodeId, Answers>& answers) const {
+  if (wishes_.empty()) return;
+  std::set<const Wish*> taken;
+  std::map<const Wish*, std::set<std::string>> offered;
+  for (const auto& [id, a] : answers) {
+    const auto* wish = wish_for(graph, id);
+    if (!wish || !wish->layer) continue;
+    if (is_offered(*wish, a) || may_be_in_parts(*wish, graph.node(id), a)) taken.insert(wish);
+    for (const auto& o : a.offers) offered[wish].insert(o.label);
+  }
+  for (const auto& [wish, labels] : offered)
+    if (!taken.contains(wish))
+      fail(ErrorCode::bad_option, "force \"{}={}\": offered are {}", wish->what, wish->label,
+           fmt::join(labels, ", "));
 }
 
 }  // namespace lamina

@@ -1,5 +1,6 @@
 #pragma once
 /// Kernels that the user wants, whatever is estimated.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,16 +16,20 @@ class Force {
   /// Wishes for what the graph does not have are left out (check_wishes).
   Force(const std::vector<std::string>& wishes, const Graph& graph);
 
-  /// Marks the offers that are not wanted. A wish for a kind that is not offered leaves the choice free; one
-  /// for a layer throws Error(bad_option) that names what is.
+  /// Marks the offers that are not wanted. A wish that is not offered leaves the choice free.
   void apply(const NodeView& view, Answers& answers) const;
+  /// Throws Error(bad_option) for a wish for a layer that none of its nodes has an offer for; it names those
+  /// that they have.
+  void check(const Graph& graph, const std::map<NodeId, Answers>& answers) const;
 
  private:
   struct Wish {
     std::string what, label;
     bool layer;
   };
-  const Wish* wish_for(const NodeView& view) const;
+  const Wish* wish_for(const Graph& graph, NodeId id) const;
+  static bool is_offered(const Wish& wish, const Answers& answers);
+  static bool may_be_in_parts(const Wish& wish, const Node& node, const Answers& answers);
 
   std::vector<Wish> wishes_;
 };

@@ -82,6 +82,32 @@ TEST(Force, layers_of_joined_nodes) {
   EXPECT_THROW(labels("window=nonsense"), Error);
 }
 
+/// Rules make several nodes of a layer: it has the offers of them all.
+TEST(Force, layers_of_several_nodes) {
+  const auto g = parse(
+      "graph (x: f32[2,3,4]) -> (y) {\n sources {\n 0 \"ein\" \"Einsum\"\n }\n w = const f32[4,5] seed(1)\n "
+      "o = const i64[3] {1,0,2}\n m = MatMul(x, w) @\"ein\" from [0]\n y = Transpose(m, o) @\"ein\" from "
+      "[0]\n}\n");
+  const auto labels = [&](const std::string& wish) {
+    ModelWeights weights;
+    std::vector<std::string> out;
+    const auto plan = make_plan(g, weights, {.force = {wish}});
+    for (const auto& step : plan->steps) out.push_back(step.label);
+    return out;
+  };
+  const auto product = labels("ein=native_gemm");
+  ASSERT_EQ(product.size(), 2u);
+  EXPECT_TRUE(product[0].starts_with("native_gemm_")) << product[0];
+  EXPECT_EQ(labels("ein=native_copy"), labels("MatMul=nonsense"));
+  try {
+    labels("ein=nonsense");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("native_gemm_"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("native_copy"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Force, wishes_are_checked_against_the_model) {
   auto g = network();
   EXPECT_NO_THROW(check_wishes({"conv=x", "MatMul=x", "Softmax=x"}, g));
