@@ -17,6 +17,7 @@ using AllAnswers = std::map<NodeId, Answers>;
 
 /// Microseconds of anything.
 constexpr double kLeast = 0.01;
+constexpr double kUnwanted = 1e9;  // besides, where others are wanted: their layouts may not go together
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
@@ -94,9 +95,10 @@ class Assignment::Problem {
         std::any_of(offers.begin(), offers.end(), [](auto& o) { return !o.last_resort && !o.unwanted; });
     Pbqp::Costs costs;
     for (const auto& o : offers)
-      costs.push_back(o.unwanted || (real && o.last_resort)
+      costs.push_back(real && o.last_resort
                           ? kInfinity
-                          : std::max(kLeast, price(graph_, answers_, machine_, node, o).us()));
+                          : std::max(kLeast, price(graph_, answers_, machine_, node, o).us()) +
+                                (o.unwanted ? kUnwanted : 0));
     return problem_.add(std::move(costs));
   }
 

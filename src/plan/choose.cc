@@ -96,6 +96,7 @@ Choice explain(const Graph& graph, NodeId id, const Answers& answers, const Assi
           {offer.label, layout(offer), assignment.cost(id, offer), decomposes(graph.node(id), offer)});
   choice.refusals = answers.refusals;
   choice.wish = answers.wish;
+  if (answers.offers[best].unwanted) choice.wish += ", in a layout that its neighbours do not take";
   return choice;
 }
 

@@ -108,6 +108,22 @@ TEST(Force, layers_of_several_nodes) {
   }
 }
 
+/// Bits go to kernels that read bits alone: what cannot be had changes nothing else.
+TEST(Force, what_no_reader_takes) {
+  const auto g = parse(
+      "graph (x: f32[1,3,5,5]) -> (y) {\n w = const f32[4,3,3,3] seed(1)\n z = const f32[] {0}\n c = "
+      "Convolution(x, w) @\"conv\"\n y = Greater(c, z) @\"sign\"\n}\n");
+  const auto choices = [&](const std::vector<std::string>& force) {
+    ModelWeights weights;
+    return make_plan(g, weights, {.force = force})->choices;
+  };
+  const auto free = choices({}), forced = choices({"sign=native_compare_to_bits"});
+  ASSERT_EQ(free.size(), 2u);
+  ASSERT_EQ(forced.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(forced[i].label, free[i].label);
+  EXPECT_EQ(forced[1].wish, "sign=native_compare_to_bits, in a layout that its neighbours do not take");
+}
+
 TEST(Force, wishes_are_checked_against_the_model) {
   auto g = network();
   EXPECT_NO_THROW(check_wishes({"conv=x", "MatMul=x", "Softmax=x"}, g));
