@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "kernels/onednn_isa.h"
 #include "ops/decompose.h"
 #include "tool/findings.h"
 #include "tool/machine_file.h"
@@ -54,12 +55,13 @@ void print_row(const Common& c, const Findings& all, const Fate& f) {
   }
   const auto row = row_of(*f.nodes[0].plan, *f.nodes[0].step);
   const double time = all.time(f);
-  const auto chiefs = std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.chief; });
+  const auto steps =
+      std::count_if(f.nodes.begin(), f.nodes.end(), [](const auto& n) { return n.chief && n.step; });
   c.say("{} {} {} {} {}{}", head,
         all.timed() ? fmt::format("{:>9.1f} {:>5.1f}%", time, 100 * all.share(time))
                     : fmt::format("{:>9.1f} {:>6}", all.estimate(f), ""),
         padded(row.kernel, 34), padded(row.layout, 24), row.precision,
-        chiefs > 1 ? fmt::format(", {} steps", chiefs) : "");
+        steps > 1 ? fmt::format(", {} steps", steps) : "");
 }
 
 /// Where the layers went and how the time divides: rows of layers, other steps, and the rest make up the
@@ -220,9 +222,9 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
 void print_machine(const Common& c, const Machine& m, int threads) {
   c.say("planned for {}: {}, {} thread{}; caches {} KiB, {} KiB, {} MiB", m.name, name_of(m.isa()), threads,
         threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, m.l3 >> 20);
-  if (m.library > native_isa())
+  if (m.library > onednn_isa())
     c.say("oneDNN cannot be asked for {} here: what it has for {} stands for that", name_of(m.library),
-          name_of(native_isa()));
+          name_of(onednn_isa()));
 }
 
 /// One after the other: that of what waited for shapes behind that which made them.
@@ -244,9 +246,12 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
     if (count.hits) c.say("{:<36} {} times", rule, count.hits);
 }
 
-/// The level of that machine for oneDNN, too, where that can be had: it answers for itself then.
+/// Without what --max-isa leaves out. The level of that machine for oneDNN, too, where that can be had: it
+/// answers for itself then.
 Machine given_machine(const std::string& path, Options& options) {
   auto machine = read_machine_file(path);
+  for (const auto isa : {Isa::sse41, Isa::avx2, Isa::avx512})
+    if (options.max_isa == name_of(isa)) machine = limited(std::move(machine), isa);
   if (machine.isa() < native_isa()) options.max_isa = name_of(machine.isa());
   return machine;
 }

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+import numpy as np
 import onnx
 from sample_models import ALL, DYNAMIC, FADED, FETCHED, LARGE, SMALL, with_inputs
 
@@ -110,6 +111,28 @@ class Explain(Base):
         node = lamina("explain", SMALL, "--machine", MACHINES / "haswell-laptop.json", "--node", "Convolution28").stdout
         self.assertIn("lost ", node)
         self.assertNotIn("time ", node)
+
+    def test_limited_machines(self) -> None:
+        machine = MACHINES / "amx-server.json"
+        text = lamina("explain", SMALL, "--machine", machine, "--max-isa", "avx2").stdout
+        self.assertIn("planned for AMX server: 64 cores, two NUMA nodes: avx2, 64 threads", text)
+        self.assertNotIn("avx512", text)
+        done = subprocess.run([TOOL, "explain", SMALL, "--machine", machine], check=False, capture_output=True, text=True, timeout=60, env={**os.environ, "ONEDNN_MAX_CPU_ISA": "SSE41"})
+        self.assertIn("oneDNN cannot be asked for avx512 here: what it has for sse41 stands for that", done.stdout)
+
+    def test_layers_of_several_nodes(self) -> None:
+        weights = onnx.numpy_helper.from_array(np.ones((4, 6), np.float32), "w")
+        nodes = [onnx.helper.make_node("Einsum", ["x", "w"], ["y"], name="ein", equation="bhqd,dk->bqhk")]
+        ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in (("x", [2, 3, 5, 4]), ("y", [2, 5, 3, 6]))]
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "einsum.onnx"
+            graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:], [weights])
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+            text = lamina("explain", model, "--no-run").stdout
+            self.assertIn(", 2 steps", text)  # views are none
+            self.assertIn("\n2 steps, ", text)
+            self.assertIn("reference", lamina("explain", model, "--no-run", "--force", "ein=reference").stdout)
+            self.assertIn("native_copy", lamina("explain", model, "--no-run", "--force", "ein=native_gemm", "--node", "ein").stdout)
 
     def test_wrong_machines(self) -> None:
         self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "no such file"))
