@@ -147,6 +147,9 @@ Machine read_machine_file(const std::string& path) {
       if (!feature) fields.wrong("features", "names such as avx_vnni, avx512_bf16, amx_int8");
       m.features.add(*feature);
     }
+    if (m.isa() != m.library)
+      fields.wrong("features",
+                   fmt::format("not all of {}, the level is {}", name_of(m.isa()), name_of(m.library)));
   }
   if (const auto* rates = known_rates(m.processor, m.isa()))
     m.rates = *rates;

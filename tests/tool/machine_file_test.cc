@@ -55,6 +55,8 @@ TEST(MachineFile, wrong_files_are_refused_by_name) {
   expect_refused("{}", "\"level\"", "sse41, avx2 or avx512");
   expect_refused(R"({"level": 3})", "\"level\"", "a text");
   expect_refused(R"({"level": "avx2", "features": ["mmx"]})", "\"features\"", "names such as");
+  expect_refused(R"({"level": "sse41", "features": ["avx", "avx2", "fma", "f16c", "bmi1", "bmi2"]})",
+                 "\"features\"", "not all of avx2, the level is sse41");
   expect_refused(R"({"level": "avx2", "processor": "486"})", "\"processor\"", "known here");
   expect_refused(R"({"level": "avx2", "caches_kib": {"l2": -1}})", "\"l2\"", "from 4");
   expect_refused(R"({"level": "avx2", "caches_kib": {"l2": 1e300}})", "\"l2\"", "from 4");
