@@ -52,7 +52,7 @@ void Ledger::removed(RuleId rule, SourceId source, std::string reason) {
 }
 
 LedgerEntry Ledger::printed(const Record& r) const {
-  LedgerEntry out{r.kind, rules_[r.rule.index], r.subject.node, {}, r.text, r.order};
+  LedgerEntry out{r.kind, rules_[r.rule.index], r.subject.node, {}, r.subject.sources, r.text, r.order};
   for (const auto s : r.subject.sources) out.sources.push_back(sources_.at(s));
   return out;
 }

@@ -178,8 +178,10 @@ int why(const ExplainOptions& o, const Session& s, const Findings& all) {
                    {"node", o.why[1]},
                    {"history", nlohmann::json::array()}};
   const auto layers = named(all, "--why", o.why[1]);
+  std::set<std::pair<std::string, std::size_t>> said;  // of several layers of that name
   for (const auto* f : layers)
     for (const auto& e : entries_of(rule, s.impl(), all.plans, *f)) {
+      if (!said.emplace(to_string(e), e.order).second) continue;
       o.common.say("{}", printable(to_string(e)));
       j["history"].push_back(to_json(e));
     }

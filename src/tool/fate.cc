@@ -60,9 +60,11 @@ class Finder {
  public:
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
       : weights_(compiled.original()) {
+    const auto& sources = compiled.original().sources;
+    for (std::uint32_t i = 0; i < sources.size(); ++i)
+      if (const auto [it, fresh] = named_.try_emplace(sources[i].name, SourceId{i}); !fresh) it->second = {};
     index(compiled.ledger());
     for (const auto& plan : plans) index(plan->ledger);
-    const auto& sources = compiled.original().sources;
     fates_.resize(sources.size());
     for (std::uint32_t i = 0; i < sources.size(); ++i) {
       fates_[i].id = {i};
@@ -132,24 +134,24 @@ class Finder {
     }
   }
 
-  /// By layer and by node: the entries of a chain of thousands name thousands.
+  /// By layer, which the node may only be called after: the entries of a chain of thousands name thousands.
   void index(const Ledger& ledger) {
     auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.entries());
-    const auto add = [&](std::string_view name, const LedgerEntry& e) {
-      auto& about = about_[name];
+    const auto add = [&](SourceId layer, const LedgerEntry& e) {
+      auto& about = about_[layer];
       if (about.empty() || about.back() != &e) about.push_back(&e);
     };
     for (const auto& e : *entries) {
-      add(e.node, e);
-      for (const auto& s : e.sources) add(s, e);
+      if (const auto it = named_.find(e.node); it != named_.end() && it->second.valid()) add(it->second, e);
+      for (const auto s : e.ids) add(s, e);
     }
     entries_.push_back(std::move(entries));
   }
 
   void finish(Fate& f) const {
-    const auto it = about_.find(f.name);
+    const auto it = about_.find(f.id);
     for (const auto* e : it == about_.end() ? std::vector<const LedgerEntry*>() : it->second)
-      f.history.push_back({e->kind, e->rule, e->node, {}, bounded(e->text), e->order});
+      f.history.push_back({e->kind, e->rule, e->node, {}, {}, bounded(e->text), e->order});
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
@@ -173,7 +175,7 @@ class Finder {
 
   /// The last rule that put it together with the layer in whose node it is.
   std::string fusing_rule(const Fate& f) const {
-    const auto other = about_.find(fates_[f.nodes[0].by.index].name), own = about_.find(f.name);
+    const auto other = about_.find(f.nodes[0].by), own = about_.find(f.id);
     std::string any, with;
     for (const auto* e : own == about_.end() ? std::vector<const LedgerEntry*>() : own->second) {
       if (e->kind != LedgerEntry::Kind::fired) continue;
@@ -187,7 +189,8 @@ class Finder {
 
   Weights weights_;
   std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
-  std::unordered_map<std::string_view, std::vector<const LedgerEntry*>> about_;
+  std::unordered_map<std::string_view, SourceId> named_;  // invalid where several layers have the name
+  std::unordered_map<SourceId, std::vector<const LedgerEntry*>> about_;
   std::vector<Fate> fates_;
 };
 

@@ -134,6 +134,23 @@ class Explain(Base):
             self.assertIn("reference", lamina("explain", model, "--no-run", "--force", "ein=reference").stdout)
             self.assertIn("native_copy", lamina("explain", model, "--no-run", "--force", "ein=native_gemm", "--node", "ein").stdout)
 
+    def test_layers_of_one_name(self) -> None:
+        values = {"w": np.ones((4, 3, 3, 3), np.float32), "k": np.ones((1, 4, 1, 1), np.float32)}
+        nodes = [("Identity", "x", "a"), ("Conv", "a w", "b"), ("Add", "k k", "kk"), ("Add", "b kk", "c"), ("Relu", "c", "d"), ("Softmax", "d", "y")]
+        ports = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 8, 8]), onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+        told = []
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("", "same"):
+                made = [onnx.helper.make_node(op, read.split(), [out], name=name) for op, read, out in nodes]
+                graph = onnx.helper.make_graph(made, "g", ports[:1], ports[1:], [onnx.numpy_helper.from_array(value, key) for key, value in values.items()])
+                model = pathlib.Path(folder) / "model.onnx"
+                onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+                told.append([(layer["fate"], layer.get("rule")) for layer in self.document("explain", model, "--no-run")["layers"]])
+            self.assertEqual(lamina("explain", model, "--no-run", "--why", "fuse-bias", "same").stdout.count("fuse-bias at"), 1)
+        self.assertEqual(told[0][0], ("removed", "remove-identity"))
+        self.assertEqual(told[0][3], ("fused", "fuse-bias"))
+        self.assertEqual(told[1], told[0])
+
     def test_wrong_machines(self) -> None:
         self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "no such file"))
         self.refused(1, "explain", SMALL, "--machine", "/dev", says=("/dev", "is a folder"))
