@@ -135,7 +135,7 @@ void check_words(const GraphOptions& o, const OptionSet& options, Format format)
     throw UsageError("--compare shows original and optimized: it goes without --stage");
   if (o.stage != "runtime")
     refuse({"--seconds", "--input", "--inputs", "--mean", "--scale", "--layout", "--color", "--fit", "--seed",
-            "--threads", "--max-isa", "--precision"},
+            "--threads", "--max-isa", "--precision", "--force", "--tune"},
            "goes with --stage runtime: nothing is planned and nothing runs for the other pictures");
   if (o.stage == "original")
     refuse({"--disable", "--exempt", "--set"},

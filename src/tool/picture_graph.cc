@@ -309,7 +309,8 @@ void match(PictureOf before, PictureOf after, const Ledger& ledger) {
     p.corner = p.faded ? "gone" : fmt::format("{} #{}", kArrow, p.group + 1);
     for (const auto s : before.graph.node(id).sources)
       for (const auto& e : ledger.about(before.graph.sources.at(s.index).name))
-        if (e.kind != LedgerEntry::Kind::refused) p.tooltip += "\n" + to_string(e);
+        if (e.kind != LedgerEntry::Kind::refused && std::ranges::find(e.ids, s) != e.ids.end())
+          p.tooltip += "\n" + to_string(e);
   }
 }
 
