@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/mapped_file.h"
+#include "kernels/onednn_isa.h"
 
 namespace lamina::tool {
 namespace {
@@ -208,7 +209,8 @@ class Tuner {
 std::string key_of(const Model& model, const Options& o, const std::vector<Tensor>& inputs) {
   const auto& g = Inside::of(model).loaded().graph;
   const auto& m = this_machine();
-  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), o.threads,
+  const int threads = o.threads > 0 ? o.threads : available_threads();
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), threads,
                                 o.max_isa, static_cast<int>(o.precision), fmt::join(o.disable, ","),
                                 fmt::join(o.exempt, ","), fmt::join(o.force, ","));
   for (const auto& t : inputs) key += " " + to_string(t.shape());
@@ -264,6 +266,8 @@ std::vector<std::string> measured_wishes(const Model& model, const Options& opti
 }
 
 Options tuned(const Common& common, const Model& model, Options options, const std::vector<Tensor>& inputs) {
+  if (options.max_isa != "native")
+    limit_isa(options.max_isa, limit_onednn);  // before the machine is looked at
   const auto key = key_of(model, options, inputs);
   const auto file = file_of(key);
   std::optional<std::vector<std::string>> wishes;

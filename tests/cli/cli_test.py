@@ -336,9 +336,9 @@ class WrongUse(Base):
         graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:], [weights])
         onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
 
-        def tuned(cache: str) -> str:
+        def tuned(cache: str, *more: str) -> str:
             done = subprocess.run(
-                [TOOL, "run", model, "--shape", "x=64,8", "--tune", "--threads", "1"],
+                [TOOL, "run", model, "--shape", "x=64,8", "--tune", "--threads", "1", *more],
                 check=False,
                 capture_output=True,
                 text=True,
@@ -357,6 +357,8 @@ class WrongUse(Base):
         os.mkfifo(file)
         self.assertIn("is a pipe", tuned(str(self.path)))
         self.assertIn("not remembered", tuned("/" + "a" * 300))
+        self.assertIn("kernels other than estimated", tuned(str(self.path), "--max-isa", "sse41"))
+        self.assertIn("as they were measured", tuned(str(self.path), "--max-isa", "sse41"))
 
     def test_settable_inputs(self) -> None:
         scale = onnx.numpy_helper.from_array(np.array([3, 4], np.float32), "w")
