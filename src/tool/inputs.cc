@@ -141,7 +141,8 @@ std::vector<std::vector<std::string>> files_of(const InputOptions& o, const std:
     for (auto at = text.find('='); at != std::string::npos && !found; at = text.find('=', at + 1))
       for (std::size_t i = 0; i < ports.size() && !found; ++i)
         if (ports[i].name == text.substr(0, at)) found = i, path = text.substr(at + 1);
-    const bool nameless = text.find('=') == std::string::npos || std::filesystem::exists(text);
+    std::error_code error;  // of names that no file can have
+    const bool nameless = text.find('=') == std::string::npos || std::filesystem::exists(text, error);
     if (!found && nameless && ports.size() == 1) found = 0;
     if (!found)
       fail(ErrorCode::bad_input, "--input: there is no input \"{}\", there are: {}",

@@ -289,6 +289,7 @@ class WrongUse(Base):
         self.refused(1, "run", MODEL, "--inputs", self.path / "in00.npz", says=('"in00"',))
         self.refused(1, "run", MODEL, "--inputs", self.path / "both.npz", says=('"x" and "in0" are the same input and differ',))
         self.refused(2, "run", MODEL, "--inputs", self.path / "x.npz", "--input", self.path / "x.npz", says=("--input and --inputs",))
+        self.refused(1, "run", MODEL, "--input", "q" * 300 + "=x.npy", says=("--input: there is no input",))
 
     def test_tuned_kernels_are_remembered(self) -> None:
         def tuned() -> str:
