@@ -17,7 +17,7 @@ using AllAnswers = std::map<NodeId, Answers>;
 
 /// Microseconds of anything.
 constexpr double kLeast = 0.01;
-constexpr double kUnwanted = 1e9;  // besides, where others are wanted: their layouts may not go together
+constexpr double kUnwanted = 1e12;  // besides, where others are wanted: their layouts may not go together
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// In which layouts a value exists, a bit for each; a choice of its own, so that a reorder is paid for once.
