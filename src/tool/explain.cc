@@ -222,8 +222,9 @@ void print_summary(const Common& c, const Session& s, const Findings& all) {
 }
 
 void print_machine(const Common& c, const Machine& m, int threads) {
-  c.say("planned for {}: {}, {} thread{}; caches {} KiB, {} KiB, {} MiB", m.name, name_of(m.isa()), threads,
-        threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, m.l3 >> 20);
+  c.say("planned for {}: {}, {} thread{}; caches {} KiB, {} KiB, {:.6g} MiB",
+        m.name.empty() ? "a machine without a name" : m.name, name_of(m.isa()), threads,
+        threads == 1 ? "" : "s", m.l1 >> 10, m.l2 >> 10, static_cast<double>(m.l3) / (1 << 20));
   if (m.library > onednn_isa())
     c.say("oneDNN cannot be asked for {} here: what it has for {} stands for that", name_of(m.library),
           name_of(onednn_isa()));

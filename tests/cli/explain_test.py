@@ -120,6 +120,13 @@ class Explain(Base):
         done = subprocess.run([TOOL, "explain", SMALL, "--machine", machine], check=False, capture_output=True, text=True, timeout=60, env={**os.environ, "ONEDNN_MAX_CPU_ISA": "SSE41"})
         self.assertIn("oneDNN cannot be asked for avx512 here: what it has for sse41 stands for that", done.stdout)
 
+    def test_machines_of_few_words(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            machine = pathlib.Path(folder) / "machine.json"
+            machine.write_text('{"level": "avx2", "caches_kib": {"l1": 32, "l2": 1024, "l3": 19712}}')
+            text = lamina("explain", SMALL, "--machine", machine).stdout
+        self.assertTrue(text.startswith("planned for a machine without a name: avx2, 1 thread; caches 32 KiB, 1024 KiB, 19.25 MiB\n"), text)
+
     def test_layers_of_several_nodes(self) -> None:
         weights = onnx.numpy_helper.from_array(np.ones((4, 6), np.float32), "w")
         nodes = [onnx.helper.make_node("Einsum", ["x", "w"], ["y"], name="ein", equation="bhqd,dk->bqhk")]
