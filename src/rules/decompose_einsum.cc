@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/limits.h"
 #include "graph/infer.h"
 #include "ops/elementwise.h"
 #include "ops/generation.h"
@@ -35,6 +36,13 @@ Labels joined(const Labels& a, const Labels& b, const Labels& c = {}) {
   return out;
 }
 
+/// What the output or an input behind `last` reads.
+Labels needed_after(const EinsumTerms& terms, std::size_t last) {
+  Labels out = terms.out;
+  for (auto i = last + 1; i < terms.inputs.size(); ++i) out = joined(out, terms.inputs[i]);
+  return out;
+}
+
 /// A value whose axes have labels; labels of size 1 have no axis.
 struct Operand {
   ValueId value;
@@ -49,7 +57,7 @@ class Contraction {
     const auto inputs = r_.match().root_node().inputs;
     Operand all = operand(inputs[0], terms_.inputs[0]);
     for (std::size_t i = 1; i < inputs.size(); ++i)
-      all = product(all, operand(inputs[i], terms_.inputs[i]), needed_after(i));
+      all = product(all, operand(inputs[i], terms_.inputs[i]), needed_after(terms_, i));
     all = summed(all, [&](int l) { return holds(terms_.out, l); });
     all = ordered(all, those(terms_.out, [&](int l) { return holds(all.labels, l); }));
     const auto y = shaped(all.value, sizes_of(terms_.out));
@@ -75,13 +83,6 @@ class Contraction {
       if (given[i] != 1) left.push_back(labels[i]);
     }
     return {shaped(v, sizes_of(left)), left};
-  }
-
-  /// What the output or an input behind `last` reads.
-  Labels needed_after(std::size_t last) const {
-    Labels out = terms_.out;
-    for (auto i = last + 1; i < terms_.inputs.size(); ++i) out = joined(out, terms_.inputs[i]);
-    return out;
   }
 
   ValueId shaped(ValueId v, const Dims& wanted) {
@@ -148,6 +149,25 @@ class Contraction {
   std::map<int, std::int64_t> sizes_;
 };
 
+/// Each product of the first operands is a tensor.
+bool products_fit(const Match& m, const EinsumTerms& terms) {
+  const Node& n = m.root_node();
+  std::map<int, std::int64_t> running;
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    const auto dims = m.graph().type(n.inputs[i]).shape.sizes();
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+      auto& size = running[terms.inputs[i][axis]];
+      size = std::max(size, dims[axis]);
+    }
+    const auto needed = needed_after(terms, i);
+    Dims sizes;
+    std::erase_if(running, [&](const auto& label) { return !holds(needed, label.first); });
+    for (const auto& [label, size] : running) sizes.push_back(size);
+    if (!extent_of(sizes)) return false;
+  }
+  return true;
+}
+
 Found<EinsumTerms> decomposable(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
@@ -163,6 +183,7 @@ Found<EinsumTerms> decomposable(const Match& m) {
     if (std::adjacent_find(labels.begin(), labels.end()) != labels.end())
       return Verdict::no("it takes a diagonal");
   }
+  if (!products_fit(m, *terms)) return Verdict::no("a product of some of its operands is too large");
   return *std::move(terms);
 }
 
