@@ -16,9 +16,10 @@ Ints filled(const Ints& list, std::size_t axes, std::int64_t fallback, std::int6
   if (list.empty()) return Ints(axes, fallback);
   if (list.size() != axes)
     fail(ErrorCode::bad_file, "{} has {} entries, wanted {} (the spatial axes)", name, list.size(), axes);
-  for (auto v : list)
-    if (v < least || v > kLargest)
-      fail(ErrorCode::bad_file, "{} has the entry {}, wanted {} or more", name, v, least);
+  for (auto v : list) {
+    if (v < least) fail(ErrorCode::bad_file, "{} has the entry {}, wanted {} or more", name, v, least);
+    if (v > kLargest) fail(ErrorCode::bad_file, "{} has the entry {}, wanted at most {}", name, v, kLargest);
+  }
   return list;
 }
 
@@ -26,7 +27,8 @@ ResolvedWindow filled(const Window& w, std::size_t axes, std::span<const std::in
   if (kernel.size() != axes)
     fail(ErrorCode::bad_file, "kernel has {} entries, wanted {} (the spatial axes)", kernel.size(), axes);
   for (auto k : kernel)
-    if (k < 1 || k > kLargest) fail(ErrorCode::bad_file, "kernel has the size {}, wanted 1 or more", k);
+    if (k < 1 || k > kLargest)
+      fail(ErrorCode::bad_file, "kernel has the size {}, wanted 1 to {}", k, kLargest);
   return {filled(w.strides, axes, 1, 1, "strides"), filled(w.dilations, axes, 1, 1, "dilations"),
           filled(w.pads_begin, axes, 0, 0, "pads_begin"), filled(w.pads_end, axes, 0, 0, "pads_end")};
 }

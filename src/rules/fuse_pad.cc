@@ -37,13 +37,6 @@ Found<Pads> spatial_pads(const Match& m, const Pattern& pad) {
   return Pads{{begin->begin() + 2, begin->end()}, {end->begin() + 2, end->end()}};
 }
 
-/// The window's own pads are numbers.
-Verdict is_explicit(const Match& m, const Pattern& reader, const Window& w) {
-  if (w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower)
-    return Verdict::no("{} takes its pads from the size of the picture", m.label(reader));
-  return Verdict::yes();
-}
-
 /// The window with these pads around its own.
 void widen(Window& w, const Pads& pads) {
   const auto add = [&](Ints& own, const Ints& more) {
@@ -53,6 +46,17 @@ void widen(Window& w, const Pads& pads) {
   add(w.pads_begin, pads.begin);
   add(w.pads_end, pads.end);
   w.auto_pad = AutoPad::explicit_;
+}
+
+/// The window's own pads are numbers, and so they are with these around them.
+Verdict takes_pads(const Match& m, const Pattern& reader, Window w, const Pads& pads) {
+  if (w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower)
+    return Verdict::no("{} takes its pads from the size of the picture", m.label(reader));
+  widen(w, pads);
+  for (const auto* side : {&w.pads_begin, &w.pads_end})
+    for (const auto most : *side)
+      if (most > INT32_MAX) return Verdict::no("pads of {} are more than {} takes", most, m.label(reader));
+  return Verdict::yes();
 }
 
 /// Zeros around a mean: they count, so the window's own pads must count as well, or there are none.
@@ -93,7 +97,7 @@ Rule before_convolution() {
         const auto pads = spatial_pads(m, pad);
         if (!pads) return pads;
         if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
-        if (auto v = is_explicit(m, conv, m.op<Convolution>(conv)); !v) return v;
+        if (auto v = takes_pads(m, conv, m.op<Convolution>(conv), *pads); !v) return v;
         const auto* w = m.graph().constant(m.node(conv).inputs[1]);
         if (is_float(m.type(x).element) && !(w && all_finite(*w)))
           return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
@@ -125,7 +129,8 @@ Rule before_pooling() {
         const auto pads = spatial_pads(m, pad);
         if (!pads) return pads;
         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-        if (auto v = mean ? is_explicit(m, pool, *mean) : is_explicit(m, pool, *most); !v) return v;
+        if (auto v = mean ? takes_pads(m, pool, *mean, *pads) : takes_pads(m, pool, *most, *pads); !v)
+          return v;
         if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, x, *most, *pads); !v)
           return v;
         return pads;
