@@ -49,7 +49,9 @@ Verdict can_move_back(const Match& m, const Node& n, std::size_t i, const Permut
   const Graph& g = m.graph();
   const auto v = n.inputs[i];
   if (how.kind != PermutedInput::Kind::permuted || !v.valid()) return Verdict::yes();
-  if (g.constant(v) || all_ones(g.type(v).shape) || transposed_by(g, v, order).valid()) return Verdict::yes();
+  if (const auto maker = transposed_by(g, v, order); maker.valid())
+    return m.is_exempt(maker) ? Verdict::no("'{}' is exempt", g.label(maker)) : Verdict::yes();
+  if (g.constant(v) || all_ones(g.type(v).shape)) return Verdict::yes();
   return Verdict::no("{} is no constant and is not transposed alike", m.label(v));
 }
 

@@ -98,8 +98,19 @@ Verdict read_only_here(const Graph& g, const Branch& b, NodeId join) {
   return read_only_by(g, g.node(from).outputs[0], join);
 }
 
+/// None of the nodes that become one is to stay as it is.
+Verdict none_is_exempt(const Match& m, const Branch& b) {
+  auto nodes = b.activations;
+  nodes.insert(nodes.end(), {b.conv, b.split});
+  for (const auto n : nodes)
+    if (m.is_exempt(n)) return Verdict::no("'{}' is exempt", m.graph().label(n));
+  return Verdict::yes();
+}
+
 /// The branches, or why they are no grouped convolution.
-Found<std::vector<Branch>> branches_of(const Graph& g, NodeId join_id) {
+Found<std::vector<Branch>> branches_of(const Match& m) {
+  const Graph& g = m.graph();
+  const auto join_id = m.root();
   std::vector<Branch> branches;
   const Node& join = g.node(join_id);
   for (std::size_t i = 0; i < join.inputs.size(); ++i) {
@@ -118,6 +129,7 @@ Found<std::vector<Branch>> branches_of(const Graph& g, NodeId join_id) {
     if (auto v = alike(g, first.conv, b.conv); !v) return v;
     if (auto v = activations_alike(g, first, b); !v) return v;
     if (auto v = read_only_here(g, b, join_id); !v) return v;
+    if (auto v = none_is_exempt(m, b); !v) return v;
   }
   return branches;
 }
@@ -168,7 +180,7 @@ void add_fuse_group_conv(Rules& rules) {
   rules.push_back(rule("fuse-group-conv",
                        "Equal convolutions of a tensor's parts, joined in order, are one grouped convolution",
                        RuleSet::portable, node("Concat", joins_branches, {}))
-                      .when([](const Match& m) { return branches_of(m.graph(), m.root()); })
+                      .when(branches_of)
                       .make(make_grouped));
 }
 

@@ -297,6 +297,37 @@ TEST(Optimize, SourcesAreCarriedOrRemovedWithAReason) {
   EXPECT_EQ(removed.size(), 3u);
 }
 
+/// Also where a rule takes more nodes than its pattern names.
+TEST(Optimize, ExemptNodesSurviveJoining) {
+  const std::vector<std::string> texts{
+      "graph (x: f32[1,8,6,6]) -> (y) {\n axis = const i64[] {1}\n u = const f32[4,4,3,3] seed(1)\n v = "
+      "const "
+      "f32[4,4,3,3] seed(2)\n a, b = Split(x, axis) num_splits=2 @\"split\"\n c = Convolution(a, u) "
+      "@\"conv1\"\n d "
+      "= Convolution(b, v) @\"conv2\"\n e = Exp(c) @\"exp1\"\n f = Exp(d) @\"exp2\"\n y = Concat(e, f) "
+      "axis=1 "
+      "@\"join\"\n}\n",
+      "graph (x: f32[2,3,4], z: f32[2,3,4]) -> (y) {\n o = const i64[3] {1,2,0}\n a = Transpose(x, o) "
+      "@\"first\"\n b "
+      "= Transpose(z, o) @\"second\"\n y = Add(a, b) @\"sum\"\n}\n"};
+  for (const auto& text : texts) {
+    const Graph graph = parse_graph(text, operators());
+    for (const auto id : graph.order()) {
+      const auto& node = graph.node(id);
+      OptimizeOptions options;
+      options.exempt = {node.name};
+      Graph after = graph;
+      Ledger ledger;
+      optimize(after, options, ledger);
+      const auto order = after.order();
+      EXPECT_TRUE(std::any_of(order.begin(), order.end(), [&](NodeId n) {
+        const auto& is = after.node(n);
+        return is.name == node.name && is.op == node.op && is.bodies.empty();
+      })) << node.name;
+    }
+  }
+}
+
 TEST(Optimize, ExemptNodesSurvive) {
   auto g = parse(graphs()[0]);
   auto options = checked();
