@@ -40,12 +40,13 @@ struct Options {
   /// Time every layer (Request::layer_times).
   bool profile = false;
   /// Plans kept in memory: one per combination of input shapes, and one for each part of the model whose
-  /// shapes are found while running.
+  /// shapes are found while running; 1 to 1000. Those of more than 256 MiB together go, whatever it says.
   std::size_t cached_plans = 8;
   /// Keep the weights as they were read beside the packed ones even when nothing needs them any more (models
   /// whose shapes are all known); for looking into a compiled model.
   bool keep_weights = false;
-  /// Called from any thread that compiles or runs; must be thread-safe. Nothing is printed otherwise.
+  /// Called from any thread that compiles or runs; must be thread-safe and not throw. Nothing is printed
+  /// otherwise.
   LogCallback log = {};
   /// Called while the model is compiled, and when a run or output_ports() meets new shapes, from any thread
   /// that does it.

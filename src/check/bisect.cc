@@ -13,10 +13,10 @@ std::string wrong_value(const Graph& original, const std::vector<Tensor>& inputs
   return {};
 }
 
-/// What the stage's plan was rewritten from once its shapes were known.
-Graph specialised(const Compiled& compiled, const Stage& stage) {
-  return stage.before ? specialise(*stage.before->rest, stage.inputs, stage.before->rest_values)
-                      : specialise(compiled.optimized(), stage.inputs, {});
+/// What the part's plan was rewritten from once its shapes were known.
+Graph specialised(const Compiled& compiled, const RunPart& part) {
+  return part.before ? specialise(*part.before->rest, part.inputs, part.before->rest_values)
+                     : specialise(compiled.optimized(), part.inputs, {});
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
   return guilty;
 }
 
-std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stage) {
+std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
   const auto rewriting_of = [&](const Graph& start) -> Rewritten {
     return [&start, options = optimize_options(compiled.options())](std::int64_t count, Ledger& ledger) {
       auto limited = options;
@@ -48,11 +48,10 @@ std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stag
       return g;
     };
   };
-  if (!stage.before)
-    if (auto found = guilty_rewrite(*stage.original, stage.inputs, rewriting_of(*stage.original)))
-      return found;
-  const Graph known = specialised(compiled, stage);
-  return guilty_rewrite(*stage.original, stage.inputs, rewriting_of(known));
+  if (!part.before)
+    if (auto found = guilty_rewrite(*part.original, part.inputs, rewriting_of(*part.original))) return found;
+  const Graph known = specialised(compiled, part);
+  return guilty_rewrite(*part.original, part.inputs, rewriting_of(known));
 }
 
 }  // namespace lamina::check

@@ -10,7 +10,7 @@
 namespace lamina::check {
 
 /// A plan of a run with what it came from: the model, or the waiting part of the plan before it.
-struct Stage {
+struct RunPart {
   const Graph* original = nullptr;
   std::vector<Tensor> inputs;  ///< of the original
   std::shared_ptr<const Plan> plan, before;
@@ -29,7 +29,7 @@ using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
 std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
                                      const Rewritten& rewritten);
 
-/// The same among all rewrites that led to a stage of a run of that model.
-std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const Stage& stage);
+/// The same among all rewrites that led to a part of a run of that model.
+std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 
 }  // namespace lamina::check

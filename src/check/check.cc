@@ -39,14 +39,14 @@ auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
 }
 
 /// Plan by plan: what rewriting made of the values before, and the kernels. Returns the original's results.
-std::vector<Tensor> check_stages(const Run& run, const std::function<void(double)>& progress,
-                                 Findings& found) {
+std::vector<Tensor> check_parts(const Run& run, const std::function<void(double)>& progress,
+                                Findings& found) {
   const auto& plans = run.plans;
   std::vector<Tensor> results;
-  Stage stage{&run.original, run.inputs, nullptr, nullptr};
+  RunPart part{&run.original, run.inputs, nullptr, nullptr};
   for (std::size_t p = 0; p < plans.size(); ++p) {
     const Plan& plan = *plans[p];
-    stage.plan = plans[p];
+    part.plan = plans[p];
     std::map<std::string, Tensor> for_rest;
     if (plan.rest)
       for (const auto v : plan.rest->inputs()) for_rest[plan.rest->value(v).name];
@@ -58,13 +58,13 @@ std::vector<Tensor> check_stages(const Run& run, const std::function<void(double
         progress((static_cast<double>(p) + static_cast<double>(done) / static_cast<double>(all)) /
                  static_cast<double>(plans.size()));
       };
-    auto judgement = judge_rewriting(*stage.original, stage.inputs, plan.graph, options);
-    if (!judgement.clean()) found.wrong.push_back(stage);
+    auto judgement = judge_rewriting(*part.original, part.inputs, plan.graph, options);
+    if (!judgement.clean()) found.wrong.push_back(part);
     if (p == 0) results = std::move(judgement.results);
     std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));
     if (!plan.rest) break;
-    stage = {&*plan.rest, {}, nullptr, plans[p]};
-    for (const auto v : plan.rest->inputs()) stage.inputs.push_back(for_rest.at(plan.rest->value(v).name));
+    part = {&*plan.rest, {}, nullptr, plans[p]};
+    for (const auto v : plan.rest->inputs()) part.inputs.push_back(for_rest.at(plan.rest->value(v).name));
   }
   return results;
 }
@@ -113,7 +113,7 @@ std::size_t Findings::faults() const {
 
 Findings check_run(const Run& run, const std::function<void(double)>& progress) {
   Findings found;
-  const auto wanted = check_stages(run, progress, found);
+  const auto wanted = check_parts(run, progress, found);
   found.outputs = check_outputs(run, wanted);
   return found;
 }

@@ -41,7 +41,7 @@ struct Findings {
   std::vector<ValueCheck> values;
   std::vector<LayerCheck> layers;
   std::vector<OutputCheck> outputs;
-  std::vector<Stage> wrong;  ///< in which rewriting made a wrong value; they refer to the run's original
+  std::vector<RunPart> wrong;  ///< in which rewriting made a wrong value; they refer to the run's original
   /// How many of all these are not ok.
   std::size_t faults() const;
 };

@@ -209,7 +209,7 @@ bool is_recurrent(const Op& op) {
 void offer_recurrent(const NodeView& v, Answers& answers) {
   const Form form = form_of(v);
   if (const auto ok = takes(v, form); !ok) return answers.refuse("native", "{}", ok.reason());
-  RecurrentCode code{};
+  RecurrentLayer code{};
   code.cell = form.cell;
   code.sequence = form.sequence;
   code.reverse = form.direction == Direction::reverse;
@@ -244,7 +244,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
       cost_of(v.machine(), Family::recurrent, steps * static_cast<double>((s.input + s.hidden) * s.width)) +
       cost_of(v.machine(), Family::vector_math, steps * static_cast<double>(s.width));
   o.make = [code, constants](MakeContext& context) {
-    auto made = std::make_shared<RecurrentCode>(code);
+    auto made = std::make_shared<RecurrentLayer>(code);
     made->weights = pack(constants, code.cell, code.sizes, context.weights);
     return executable([made](const RunArgs& args) { run_recurrent(*made, args); });
   };

@@ -10,7 +10,7 @@ namespace {
 /// One direction of some sequences.
 class Task {
  public:
-  Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index, std::int64_t slot);
+  Task(const RecurrentLayer& code, const RunArgs& args, std::int64_t index, std::int64_t slot);
   void run();
 
  private:
@@ -50,7 +50,7 @@ class Task {
                : nullptr;
   }
 
-  const RecurrentCode& code_;
+  const RecurrentLayer& code_;
   const RecurrentSizes& s_;
   const RunArgs& args_;
   const RecurrentTable& table_;
@@ -60,7 +60,7 @@ class Task {
   RecurrentStep step_;
 };
 
-Task::Task(const RecurrentCode& code, const RunArgs& args, std::int64_t index, std::int64_t slot)
+Task::Task(const RecurrentLayer& code, const RunArgs& args, std::int64_t index, std::int64_t slot)
     : code_(code), s_(code.sizes), args_(args), table_(*s_.table) {
   direction_ = index % s_.directions;
   first_ = index / s_.directions * s_.task_rows;
@@ -212,7 +212,7 @@ void Task::run() {
 
 }  // namespace
 
-void run_recurrent(const RecurrentCode& code, const RunArgs& args) {
+void run_recurrent(const RecurrentLayer& code, const RunArgs& args) {
   parallel_for(code.sizes.tasks, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
     for (auto i = begin; i < end; ++i) Task(code, args, i, slot).run();
   });

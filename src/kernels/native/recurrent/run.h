@@ -27,7 +27,7 @@ struct RecurrentWeights {
   Tensor w, r, r_candidate, bias, r_bias, peepholes;
 };
 
-struct RecurrentCode {
+struct RecurrentLayer {
   RecurrentCell cell;
   bool sequence;
   bool reverse;      ///< the first direction; the second always is
@@ -42,6 +42,6 @@ struct RecurrentCode {
 };
 
 /// Adds threads where they pay.
-void run_recurrent(const RecurrentCode& code, const RunArgs& args);
+void run_recurrent(const RecurrentLayer& code, const RunArgs& args);
 
 }  // namespace lamina
