@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "ops/matmul.h"
@@ -20,15 +22,17 @@ void Determinant::infer(InferContext& c) const {
 
 namespace {
 
-/// Elimination with the largest pivot of each column; a is the matrix's memory.
+/// Elimination with the largest pivot of each column; a is the matrix's memory. Without a pivot it is 0,
+/// unless 0 meets what is not finite.
 double determinant(double* a, std::size_t n) {
+  const bool finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
   double out = 1;
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t pivot = k;
     for (std::size_t i = k + 1; i < n; ++i)
       if (std::fabs(a[i * n + k]) > std::fabs(a[pivot * n + k])) pivot = i;
     const double p = a[pivot * n + k];
-    if (p == 0) return 0;
+    if (p == 0) return finite ? 0 : std::numeric_limits<double>::quiet_NaN();
     out *= pivot == k ? p : -p;
     for (std::size_t j = k; j < n && pivot != k; ++j) std::swap(a[k * n + j], a[pivot * n + j]);
     for (std::size_t i = k + 1; i < n; ++i) {
