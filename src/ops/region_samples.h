@@ -8,6 +8,12 @@
 
 namespace lamina::regions {
 
+/// The larger one; NaN when one is.
+template <class T>
+T larger(T a, T b) {
+  return std::isnan(a) || a > b ? a : b;
+}
+
 /// One channel of one image.
 struct Plane {
   const float* data;
@@ -17,7 +23,7 @@ struct Plane {
     if (y1 <= y0 || x1 <= x0) return 0;
     float best = data[y0 * width + x0];
     for (auto y = y0; y < y1; ++y)
-      for (auto x = x0; x < x1; ++x) best = std::max(best, data[y * width + x]);
+      for (auto x = x0; x < x1; ++x) best = larger(best, data[y * width + x]);
     return best;
   }
   double mean(std::int64_t y0, std::int64_t y1, std::int64_t x0, std::int64_t x1) const {
@@ -41,9 +47,9 @@ struct Plane {
     const auto top = static_cast<std::int64_t>(y), left = static_cast<std::int64_t>(x);
     const auto bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
     const double dy = y - static_cast<float>(top), dx = x - static_cast<float>(left);
-    return std::max({data[top * width + left] * (1 - dy) * (1 - dx),
-                     data[top * width + right] * (1 - dy) * dx, data[bottom * width + left] * dy * (1 - dx),
-                     data[bottom * width + right] * dy * dx});
+    return larger(
+        larger(data[top * width + left] * (1 - dy) * (1 - dx), data[top * width + right] * (1 - dy) * dx),
+        larger(data[bottom * width + left] * dy * (1 - dx), data[bottom * width + right] * dy * dx));
   }
 };
 

@@ -136,7 +136,7 @@ double pooled(const Plane& plane, const std::vector<float>& ys, const std::vecto
     for (const float x : xs) {
       const double v = corners ? plane.largest_corner(y, x) : plane.at(y, x);
       sum += v;
-      best = std::max(best, v);
+      best = larger(best, v);
     }
   if (mode != RoiAlignMode::avg) return best;
   return points > 0 ? sum / points : 0;

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "ops/detection.h"
 #include "tests/ops/op_testing.h"
 
@@ -10,6 +13,23 @@ TEST(ROIPooling, takes_the_largest_of_each_bin) {
   expect_values(evaluate(op, {x, floats({1, 5}, {0, 0, 0, 3, 3})}), {1, 1, 2, 2}, {5, 7, 13, 15});
   op.spatial_scale = 0.5;
   expect_values(evaluate(op, {x, floats({1, 5}, {0, 0, 0, 2, 2})}), {1, 1, 2, 2}, {0, 1, 4, 5});
+}
+
+TEST(ROIPooling, keeps_what_is_no_number) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto roi = floats({1, 4}, {0, 0, 2, 2});
+  ROIAlign align{1, 1, 2};
+  for (std::size_t at = 0; at < 4; ++at) {
+    std::vector<float> pixels{1, 2, 3, 4};
+    pixels[at] = nan;
+    const auto x = floats({1, 1, 2, 2}, pixels);
+    const auto is_nan = [](const Tensor& y) { return std::isnan(to_doubles(y)[0]); };
+    EXPECT_TRUE(is_nan(evaluate(ROIPooling{1, 1}, {x, floats({1, 5}, {0, 0, 0, 1, 1})}))) << at;
+    for (const auto mode : {RoiAlignMode::avg, RoiAlignMode::max, RoiAlignMode::max_corner}) {
+      align.mode = mode;
+      EXPECT_TRUE(is_nan(evaluate(align, {x, roi, ints({0})}))) << at;
+    }
+  }
 }
 
 TEST(ROIPooling, interpolates_fractions_of_the_picture) {
