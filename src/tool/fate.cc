@@ -155,8 +155,11 @@ class Finder {
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
+      // Of several nodes some are unused, such as a Dropout's mask: the others say more.
+      const LedgerEntry* gone = nullptr;
       for (const auto& e : f.history)
-        if (e.kind == LedgerEntry::Kind::removed) f.rule = e.rule, f.reason = e.text;
+        if (e.kind == LedgerEntry::Kind::removed && (!gone || gone->rule == "remove-unused")) gone = &e;
+      if (gone) f.rule = gone->rule, f.reason = gone->text;
       return;
     }
     // First the node that it names, the dearest of several.

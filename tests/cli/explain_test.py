@@ -141,6 +141,15 @@ class Explain(Base):
             self.assertIn("reference", lamina("explain", model, "--no-run", "--force", "ein=reference").stdout)
             self.assertIn("native_copy", lamina("explain", model, "--no-run", "--force", "ein=native_gemm", "--node", "ein").stdout)
 
+    def test_layers_of_which_a_part_is_unused(self) -> None:
+        nodes = [onnx.helper.make_node("Relu", ["x"], ["a"]), onnx.helper.make_node("Dropout", ["a"], ["b", "mask"]), onnx.helper.make_node("Softmax", ["b"], ["y"])]
+        ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy"]
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model.onnx"
+            graph = onnx.helper.make_graph(nodes, "g", ports[:1], ports[1:])
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), model)
+            self.assertEqual(self.document("explain", model, "--no-run")["layers"][1]["text"], "gone: changes nothing (remove-identity)")
+
     def test_layers_of_one_name(self) -> None:
         values = {"w": np.ones((4, 3, 3, 3), np.float32), "k": np.ones((1, 4, 1, 1), np.float32)}
         nodes = [("Identity", "x", "a"), ("Conv", "a w", "b"), ("Add", "k k", "kk"), ("Add", "b kk", "c"), ("Relu", "c", "d"), ("Softmax", "d", "y")]
