@@ -13,9 +13,11 @@ enum class ErrorCode {
   bad_input,      ///< a tensor, its name, type, shape or memory is not what was wanted
   bad_option,     ///< an option's name or value is not known
   unsupported,    ///< the model uses operators that lamina does not have (their types are named)
-  bad_call,       ///< the object cannot do this now: moved from, busy in another thread, not run yet
+  bad_call,       ///< the object cannot do this now: moved from, not run yet
   out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
   internal,       ///< an invariant of lamina's own is broken: a bug
+  busy,           ///< an inference of the request is under way, or its callback has not returned
+  canceled,       ///< the inference was canceled
 };
 
 /// Thrown by every function of lamina that fails; nothing else is. what() is one line of at most 300

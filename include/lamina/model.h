@@ -1,6 +1,10 @@
 #pragma once
 /// Models, compiled models and requests: read, compile, run. docs/api.md tells more, with pieces of code.
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -18,6 +22,7 @@ namespace lamina {
 
 class LoadedModel;  // internal
 class Compiled;     // internal
+class RequestPool;  // internal
 struct Inside;      // internal
 
 /// An input or output of a model.
@@ -99,15 +104,40 @@ struct Fusion {
   std::size_t count = 0;  ///< times that it changed the graph
 };
 
+/// idle: nothing has run yet. running: its callback is part of it.
+enum class RequestStatus : std::uint8_t { idle, queued, running, done, failed, canceled };
+
+/// optimized_out: another layer does its work (LayerCounter::into), or it is not needed. not_run: nothing has
+/// run yet, or a branch was not taken.
+enum class LayerStatus : std::uint8_t { executed, optimized_out, not_run };
+
+/// A layer of the model's file, or a reorder that was put between two.
+struct LayerCounter {
+  std::string name = {};    ///< in the file; of a reorder "SOURCE_LAYOUT_LAYOUT_TARGET"
+  std::string type = {};    ///< of the operation
+  std::string kernel = {};  ///< "undef" unless executed
+  std::string into = {};    ///< the layer that does its work; may be empty
+  LayerStatus status = LayerStatus::not_run;
+  std::uint64_t runs = 0;                          ///< that were timed
+  double last_us = 0, average_us = 0, min_us = 0;  ///< of these
+  double cpu_us = 0;                               ///< average processor time of the stream's thread
+};
+
 class CompiledModel;
 
-/// Runs a compiled model on memory of its own, one inference at a time: use one request per thread. A call
-/// while another thread changes or runs the request throws Error(bad_call). A request keeps its compiled
-/// model alive.
+/// One inference at a time of a compiled model, which it keeps alive: inputs, outputs and variables of its
+/// own; memory between layers belongs to the streams. While an inference is under way (queued, running, or
+/// its callback has not returned) every other function but wait(), cancel() and status() throws Error(busy)
+/// and changes nothing; in its own callback setters and output() work, and start() begins the next one.
+/// wait(), wait_for(), cancel() and status() may be called from any thread; the rest from one thread at a
+/// time.
 class Request {
  public:
   LAMINA_API Request(Request&&) noexcept;
+  /// The one before goes as in the destructor.
   LAMINA_API Request& operator=(Request&&) noexcept;
+  /// Cancels what is under way and waits for it, callback included; in the own callback it returns at once,
+  /// and what the request has goes when that has returned.
   LAMINA_API ~Request();
 
   /// The tensor is shared, not copied, and only read; it must stay unchanged during run(). An empty tensor
@@ -120,12 +150,35 @@ class Request {
   /// which throws it: a shape that differs, memory that overlaps that of another output or of an input.
   LAMINA_API void set_output(std::size_t index, Tensor tensor);
   LAMINA_API void set_output(std::string_view name, Tensor tensor);
-  /// Runs one inference in the calling thread and its helpers. Throws Error(bad_input) when an input is
-  /// missing or the model cannot run on these shapes. A run that throws leaves inputs and variables as they
-  /// were, and no outputs until a run succeeds; the request can be used on.
+  /// Runs one inference in the calling thread and the helpers of a stream; waits for a stream, first come,
+  /// first served. Throws Error(bad_input) when an input is missing or the model cannot run on these shapes,
+  /// Error(canceled). A run that throws leaves inputs and variables as they were, and no outputs until a run
+  /// succeeds; the request can be used on. Calls no callback.
   LAMINA_API void run();
+  /// Queues one inference and returns at once. Throws itself for missing inputs: nothing was started then.
+  /// Without streams it infers, and calls the callback, before it returns.
+  LAMINA_API void start();
+  /// Until the request is at rest. Throws what the last inference threw, or else its callback; Error(busy) in
+  /// the own callback.
+  LAMINA_API void wait();
+  /// The same; false: still under way when the time is over. 0 asks.
+  LAMINA_API bool wait_for(std::chrono::nanoseconds time);
+  /// A queued inference does not begin, a running one ends before its next step: both with Error(canceled).
+  /// One that is nearly through may end normally.
+  LAMINA_API void cancel() noexcept;
+  /// Called once for each start() that returned, when its inference has ended: with nullptr when it went
+  /// well. On a thread of lamina's (without streams: the caller's), never inside cancel() or the destructor.
+  /// It may use this and other requests, run() and wait() of others included. What it throws is logged, and
+  /// thrown by wait(). Null: none.
+  LAMINA_API void set_callback(std::function<void(std::exception_ptr)> callback);
+  LAMINA_API RequestStatus status() const noexcept;
+  /// Times every layer from the next inference on, or does so no more.
+  LAMINA_API void set_profile(bool on);
+  /// Layer by layer, in the order of the file, then reorders. Throws Error(bad_option) when nothing is
+  /// collected.
+  LAMINA_API std::vector<LayerCounter> counters() const;
   /// Result of the last run; overwritten by the next (clone() keeps it). Throws Error(bad_call) when nothing
-  /// has run yet, or the last run failed.
+  /// has run yet, Error(bad_input) after one that failed or was canceled.
   LAMINA_API const Tensor& output(std::size_t index) const;
   LAMINA_API const Tensor& output(std::string_view name) const;
   /// A copy of what the variable holds now. Throws Error(bad_input) when there is no such variable, or while
@@ -138,15 +191,15 @@ class Request {
   LAMINA_API void reset_state();
   /// Layer by layer of the last run, when Options::profile is set; else empty.
   LAMINA_API std::vector<LayerTime> layer_times() const;
-  /// Bytes of this request's memory for tensors.
+  /// Bytes of memory between layers that the last run took of its stream.
   LAMINA_API std::size_t memory() const;
 
  private:
   friend class Compiled;
   friend struct Inside;
   class State;
-  explicit Request(std::unique_ptr<State> state) noexcept;
-  std::unique_ptr<State> state_;
+  explicit Request(std::shared_ptr<State> state) noexcept;
+  std::shared_ptr<State> state_;
 };
 
 /// A model made ready for this processor. Immutable; copies are cheap; thread-safe.
@@ -171,16 +224,29 @@ class CompiledModel {
   LAMINA_API Tensor operator()(const Tensor& input) const;
   /// How often each optimisation fired.
   LAMINA_API std::vector<Fusion> fusions() const;
-  /// Threads of one request at most.
+  /// Requests that run at once, at most; 0: the callers' threads do the work, any number at once.
+  LAMINA_API int streams() const;
+  /// Threads of one stream.
   LAMINA_API int threads() const;
+  /// Requests that keep all streams busy.
+  LAMINA_API std::size_t optimal_requests() const;
+  /// The value in use of an option or a fact by its key. Throws Error(bad_option) that names the nearest key.
+  LAMINA_API std::string property(std::string_view key) const;
+  LAMINA_API std::vector<Property> properties() const;
   /// Bytes of packed weights so far.
   LAMINA_API std::size_t weight_memory() const;
 
  private:
   friend struct Inside;
-  explicit CompiledModel(std::shared_ptr<const Compiled> impl) noexcept : impl_(std::move(impl)) {}
+  explicit CompiledModel(std::shared_ptr<const Compiled> impl);
   std::shared_ptr<const Compiled> impl_;
+  std::shared_ptr<RequestPool> pool_;
 };
+
+/// Cancels what is queued in all models, waits for what runs and joins every thread that lamina made or
+/// caused; they come back at the next use. After it a library that links lamina may be unloaded. Throws
+/// Error(busy) in a callback.
+LAMINA_API void shutdown();
 
 /// "lamina 0.1.0"
 LAMINA_API std::string version();

@@ -1,6 +1,9 @@
 #pragma once
 /// How a model is compiled and run.
 #include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,15 +16,63 @@ namespace lamina {
 
 /// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32: f32 for
 /// every floating-point value, quantise steps literally: what model does so far, too, and the log says so.
-/// bf16: without effect until there are kernels for it; the log says so.
-enum class Precision { model, f32, bf16 };
+/// bf16: without effect until there are kernels for it; the log says so. f16: computes in f32, and the log
+/// says so.
+enum class Precision { model, f32, bf16, f16 };
 
+/// PERFORMANCE asks for bf16 where the processor has it, ACCURACY for the model's precision.
+enum class ExecutionMode { none, performance, accuracy };
+
+/// What a program wants: answers soon, or many of them.
+enum class PerformanceHint { none, latency, throughput, cumulative_throughput };
+
+/// What each thread of lamina's own is bound to. The callers' threads never are.
+enum class Binding { processors, numa_nodes, none };
+
+enum class HyperThreading { automatic, on, off };
+enum class CoreType { any, performance, efficient };
+
+/// How many requests run at once.
+class Streams {
+ public:
+  enum class Kind { number, numa, automatic };
+  static constexpr int kMost = 1024;
+  constexpr Streams(int number) : number_(number) {}  // NOLINT: so that options.streams = 2
+  /// One per NUMA node; the fewest that improve throughput.
+  static constexpr Streams numa() { return Streams(Kind::numa); }
+  static constexpr Streams automatic() { return Streams(Kind::automatic); }
+  constexpr Kind kind() const { return kind_; }
+  constexpr int number() const { return number_; }  ///< 0: the callers' threads do the work
+  friend constexpr bool operator==(const Streams&, const Streams&) = default;
+
+ private:
+  constexpr explicit Streams(Kind kind) : kind_(kind) {}
+  Kind kind_ = Kind::number;
+  int number_ = 1;
+};
+
+/// docs/configuration.md describes the keys that set these, and what comes of them.
 struct Options {
-  /// Threads of one request, at most 1024; 0: as many as the affinity mask, the container's limits and the
-  /// oneTBB arena that compiles allow. A request that runs inside an arena of as many threads uses that one,
-  /// else one of its own; a limit set by tbb::global_control holds for both.
+  /// Threads of all streams together, each stream's own included, at most 1024; 0: as many as the affinity
+  /// mask, the container's limits and the oneTBB arena that compiles allow. A limit set by
+  /// tbb::global_control holds, too.
   int threads = 0;
-  Precision precision = Precision::model;
+  /// Most requests that run at once; without a number as the hint says.
+  std::optional<Streams> streams = {};
+  PerformanceHint hint = PerformanceHint::none;
+  std::size_t hint_requests = 0;  ///< streams that the hint makes, at most; 0: no limit; at most 1024
+  /// Not given: processors, where nothing speaks against it (Property::reason).
+  std::optional<Binding> binding = {};
+  HyperThreading hyper_threading = HyperThreading::automatic;
+  CoreType cores = CoreType::any;
+  /// Started requests of all models of the process with this run one after another, in the order of their
+  /// starts.
+  bool exclusive = false;
+  /// The first that is given decides: precision, enforce_bf16 (true: bf16, false: model), execution_mode;
+  /// else model.
+  std::optional<Precision> precision = {};
+  std::optional<bool> enforce_bf16 = {};
+  ExecutionMode execution_mode = ExecutionMode::none;
   /// Optimisations to leave out, by name ("fuse-conv-simple"); "all": every optimisation.
   std::vector<std::string> disable = {};
   /// Nodes that no optimisation touches: names, or regular expressions (RE2's syntax) for the whole name. A
@@ -37,7 +88,7 @@ struct Options {
   std::string max_isa = "native";
   /// Stop after that many rewrites of the graph; negative: never. For finding a guilty rewrite.
   long stop_after = -1;
-  /// Time every layer (Request::layer_times).
+  /// Time every layer (Request::counters).
   bool profile = false;
   /// Plans kept in memory: one per combination of input shapes, and one for each part of the model whose
   /// shapes are found while running; 1 to 1000. Those of more than 256 MiB together go, whatever it says.
@@ -52,8 +103,13 @@ struct Options {
   /// that does it.
   ProgressCallback progress = {};
 
-  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). A leading "KEY_" is
-  /// accepted. Throws Error(bad_option) that names the nearest key, or the values wanted.
+  /// Keys that set() was given: properties() tells them from defaults. Fields that differ from their defaults
+  /// count as given, too.
+  std::set<std::string, std::less<>> given = {};
+
+  /// Sets one by its key ("CPU_THREADS_NUM", "PERF_COUNT", ...; see option_list()). "KEY_" in front of key or
+  /// value is accepted, and "CPU_THROUGHPUT_" in front of a value. Throws Error(bad_option) that names the
+  /// nearest key, or the values wanted; nothing is changed then.
   LAMINA_API void set(std::string_view key, std::string_view value);
 };
 
@@ -64,5 +120,17 @@ struct OptionInfo {
 };
 /// Every key of Options::set.
 LAMINA_API std::vector<OptionInfo> option_list();
+
+/// A setting or a fact, as it is used.
+struct Property {
+  std::string key;
+  std::string value;   ///< what is used
+  std::string asked;   ///< what was given; empty when nothing was
+  std::string reason;  ///< a sentence where they differ, or where the machine decided
+  bool read_only = false;
+};
+/// What a model would get here with these options; streams as for convolutions bound by computing where they
+/// depend on the model. Throws Error(bad_option).
+LAMINA_API std::vector<Property> properties(const Options& options = {});
 
 }  // namespace lamina

@@ -11,6 +11,7 @@
 #include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
 #include "plan/force.h"
+#include "plan/forecast.h"
 
 namespace lamina {
 namespace {
@@ -21,17 +22,6 @@ void drop_pages(const Graph& graph) {
     if (const auto* constant = graph.constant({v})) drop_mapped_pages(constant->raw(), constant->bytes());
 }
 
-/// Fields need not have come through Options::set; the others are checked where they are used.
-Options checked(const Options& o) {
-  if (o.threads < 0 || o.threads > kMostThreads)
-    fail(ErrorCode::bad_option, "threads {}: wanted 0 to {}", o.threads, kMostThreads);
-  if (o.cached_plans < 1 || o.cached_plans > 1000)
-    fail(ErrorCode::bad_option, "cached_plans {}: wanted 1 to 1000", o.cached_plans);
-  if (o.precision != Precision::model && o.precision != Precision::f32 && o.precision != Precision::bf16)
-    fail(ErrorCode::bad_option, "precision {}: wanted model, f32 or bf16", static_cast<int>(o.precision));
-  return o;
-}
-
 /// Fixes the instruction set for the process.
 void settle_isa(const std::string& most, const Logger& log) {
   if (most != "native") limit_isa(most, limit_onednn);
@@ -39,17 +29,10 @@ void settle_isa(const std::string& most, const Logger& log) {
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
 }
 
-ProgramOptions program_options(const Options& options, std::shared_ptr<const Machine> machine,
-                               const Logger& log) {
+ProgramOptions program_options(const Options& options, int threads, std::shared_ptr<const Machine> machine) {
   ProgramOptions o;
-  const int here = machine ? machine->core_count() : std::min(available_threads(), threads_here()),
-            wanted = options.threads > 0 ? options.threads : std::min(here, kMostThreads),
-            allowed = allowed_threads(wanted);
-  o.threads = machine ? wanted : allowed;
+  o.threads = threads;
   o.machine = std::move(machine);
-  if (o.threads < options.threads)
-    log.warning("{} threads, of {} wanted: this process limits oneTBB (tbb::global_control)", o.threads,
-                options.threads);
   o.keep_weights = options.keep_weights;
   o.progress = options.progress;
   o.cached_plans = options.cached_plans;
@@ -62,27 +45,65 @@ ProgramOptions program_options(const Options& options, std::shared_ptr<const Mac
   return o;
 }
 
+/// What streams promise, by the estimates of a plan that is not made for running; nothing where shapes are
+/// not known.
+InferenceTime time_of(const Graph& graph, const Options& options) {
+  auto here = std::make_shared<Machine>(host());
+  here->here = false;
+  ProgramOptions o;
+  o.machine = here;
+  o.force = options.force;
+  const auto plan = Program(graph, std::move(o), std::make_shared<ModelWeights>()).plan_for_looking();
+  if (!plan) return {};
+  return [plan, here](int threads, int streams) { return predicted_time(*plan, threads, streams); };
+}
+
+bool by_throughput(const Options& o) {
+  if (o.exclusive) return false;
+  return o.streams
+             ? *o.streams == Streams::automatic()
+             : o.hint == PerformanceHint::throughput || o.hint == PerformanceHint::cumulative_throughput;
+}
+
 }  // namespace
 
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
                    std::shared_ptr<const Machine> machine)
-    : model_(std::move(model)), options_(checked(options)) {
+    : model_(std::move(model)), options_(options) {
+  const Uninterrupted here;
+  check_options(options);
   model_->require_supported();
   const Logger log(options.log, LogLevel::debug);
   settle_isa(options.max_isa, log);
   if (!machine && !this_machine().rates_known)
     log.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
              this_machine().name);
-  rewritten_ = rewrite_model(model_->loaded().graph, options, log);
+  options_.precision = asked_precision(options).first;
+  rewritten_ = rewrite_model(model_->loaded().graph, options_, log);
   check_wishes(options.force, original());
   drop_pages(original());  // what folding has read
+  auto threads = options.threads > 0 ? options.threads
+                 : machine           ? std::min(machine->core_count(), kMostThreads)
+                                     : 1;
+  if (!machine) {
+    const auto& graph = rewritten_.model.graph;
+    settled_ = settle(options, by_throughput(options) ? time_of(graph, options) : InferenceTime(), log);
+    threads = settings().placement.threads_each;
+  }
   const auto program = std::make_shared<Program>(std::move(rewritten_.model),
-                                                 program_options(options, std::move(machine), log),
+                                                 program_options(options, threads, std::move(machine)),
                                                  std::make_shared<ModelWeights>());
   program->plan_ahead();
   program_ = program;
   if (const auto found = denormals()) log.info("{}", to_string(found));
   if (!options.keep_weights) forget_weights(rewritten_.original);
+  const auto& s = settings();
+  scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log);
+}
+
+std::vector<Property> Compiled::properties() const {
+  const ModelFacts facts{model_->loaded().graph.name, false};
+  return list_properties(settings(), read_topology(), &facts);
 }
 
 Denormals Compiled::denormals() const {
@@ -112,20 +133,22 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
   return out;
 }
 
-Compiled::Pooled::Pooled(const Compiled& compiled) : pool_(compiled.pool_) {
+Request Compiled::request() const { return Request(std::make_shared<Request::State>(shared_from_this())); }
+
+RequestPool::Lent::Lent(RequestPool& pool, const Compiled& compiled) : pool_(pool) {
   {
-    std::lock_guard lock(pool_->mutex);
-    if (!pool_->idle.empty()) one_.splice(one_.begin(), pool_->idle, pool_->idle.begin());
+    std::lock_guard lock(pool_.mutex_);
+    if (!pool_.idle_.empty()) one_.splice(one_.begin(), pool_.idle_, pool_.idle_.begin());
   }
   if (one_.empty()) one_.push_back(compiled.request());
   one_.front().reset_state();
 }
 
-Compiled::Pooled::~Pooled() {
+RequestPool::Lent::~Lent() {
   auto& state = Inside::of(one_.front());
   for (std::size_t i = 0; i < state.inputs.size(); ++i) state.set_input(i, {});
-  std::lock_guard lock(pool_->mutex);
-  pool_->idle.splice(pool_->idle.begin(), one_);
+  std::lock_guard lock(pool_.mutex_);
+  pool_.idle_.splice(pool_.idle_.begin(), one_);
 }
 
 }  // namespace lamina

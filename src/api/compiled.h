@@ -3,21 +3,27 @@
 #include <list>
 #include <mutex>
 
+#include "api/properties.h"
 #include "api/rewrite_model.h"
 #include "exec/program.h"
+#include "exec/scheduler.h"
 #include "lamina/model.h"
 
 namespace lamina {
 
-class Compiled {
+class Compiled : public std::enable_shared_from_this<Compiled> {
  public:
   /// `machine`: another one, to look at its plans; null: this one.
   Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
            std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
+  /// As given, but that `precision` is what is used.
   const Options& options() const { return options_; }
+  const Settings& settings() const { return settled_.settings; }
+  Scheduler& scheduler() const { return *scheduler_; }
   int threads() const { return program_->threads(); }
+  std::vector<Property> properties() const;
   /// The graph as it was read (in the precision that runs, with variables as inputs and results), and as it
   /// is planned.
   const Graph& original() const { return rewritten_.original; }
@@ -33,33 +39,39 @@ class Compiled {
   std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
 
   Request request() const;
-  /// Requests that wait for calls of CompiledModel::operator().
-  struct Pool {
-    std::mutex mutex;
-    std::list<Request> idle;
-  };
-  /// One from the pool, given back without its inputs when this goes.
-  class Pooled {
-   public:
-    explicit Pooled(const Compiled& compiled);
-    ~Pooled();
-    Pooled(const Pooled&) = delete;
-    Pooled& operator=(const Pooled&) = delete;
-    Request* operator->() { return &one_.front(); }
-
-   private:
-    std::shared_ptr<Pool> pool_;
-    std::list<Request> one_;
-  };
 
  private:
   Denormals denormals() const;
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
+  Settled settled_;
   RewrittenModel rewritten_;  // but for its model, which the program has
   std::shared_ptr<const Program> program_;
-  std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+/// Requests that wait for calls of CompiledModel::operator(). They keep the model alive, so it does not have
+/// them.
+class RequestPool {
+ public:
+  /// One from the pool, given back without its inputs when this goes.
+  class Lent {
+   public:
+    Lent(RequestPool& pool, const Compiled& compiled);
+    ~Lent();
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    Request* operator->() { return &one_.front(); }
+
+   private:
+    RequestPool& pool_;
+    std::list<Request> one_;
+  };
+
+ private:
+  std::mutex mutex_;
+  std::list<Request> idle_;
 };
 
 }  // namespace lamina

@@ -1,4 +1,6 @@
 /// The public CompiledModel.
+#include <algorithm>
+
 #include "api/inside.h"
 #include "base/guard.h"
 
@@ -9,9 +11,13 @@ const Compiled& Inside::of(const CompiledModel& compiled) {
   return *compiled.impl_;
 }
 
+CompiledModel::CompiledModel(std::shared_ptr<const Compiled> impl)
+    : impl_(std::move(impl)), pool_(std::make_shared<RequestPool>()) {}
+
 CompiledModel::CompiledModel(const Model& model, const Options& options)
-    : impl_(guarded("CompiledModel",
-                    [&] { return std::make_shared<Compiled>(Inside::shared(model), options); })) {}
+    : CompiledModel(guarded("CompiledModel", [&] {
+        return CompiledModel(std::make_shared<const Compiled>(Inside::shared(model), options));
+      })) {}
 
 CompiledModel Inside::compile_for(const Machine& machine, const Model& model, const Options& options) {
   return CompiledModel(
@@ -40,10 +46,31 @@ std::vector<Port> CompiledModel::output_ports(const std::vector<Dims>& shapes) c
   return guarded("CompiledModel::output_ports", [&] { return Inside::of(*this).output_ports(shapes); });
 }
 Request CompiledModel::create_request() const {
-  return guarded("CompiledModel::create_request", [&] { return Inside::of(*this).request(); });
+  return guarded("CompiledModel::create_request", [&] {
+    const auto& compiled = Inside::of(*this);
+    return compiled.request();
+  });
 }
 int CompiledModel::threads() const {
   return guarded("CompiledModel::threads", [&] { return Inside::of(*this).threads(); });
+}
+int CompiledModel::streams() const {
+  return guarded("CompiledModel::streams", [&] { return Inside::of(*this).scheduler().streams(); });
+}
+std::size_t CompiledModel::optimal_requests() const {
+  return guarded("CompiledModel::optimal_requests", [&] {
+    return static_cast<std::size_t>(std::max(1, Inside::of(*this).scheduler().streams()));
+  });
+}
+std::string CompiledModel::property(std::string_view key) const {
+  return guarded("CompiledModel::property",
+                 [&] { return find_property(Inside::of(*this).properties(), key).value; });
+}
+std::vector<Property> CompiledModel::properties() const {
+  return guarded("CompiledModel::properties", [&] { return Inside::of(*this).properties(); });
+}
+void shutdown() {
+  guarded("shutdown", [] { Scheduler::shut_down(); });
 }
 std::size_t CompiledModel::weight_memory() const {
   return guarded("CompiledModel::weight_memory", [&] { return Inside::of(*this).program()->weight_bytes(); });
@@ -55,7 +82,7 @@ std::vector<Tensor> CompiledModel::operator()(const std::vector<Tensor>& inputs)
     if (inputs.size() != compiled.model().inputs().size())
       fail(ErrorCode::bad_input, "{} inputs given, wanted {}", inputs.size(),
            compiled.model().inputs().size());
-    Compiled::Pooled request(compiled);
+    RequestPool::Lent request(*pool_, compiled);
     for (std::size_t i = 0; i < inputs.size(); ++i) request->set_input(i, inputs[i]);
     request->run();
     std::vector<Tensor> out;

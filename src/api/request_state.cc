@@ -11,24 +11,29 @@ void check_index(std::size_t index, const std::vector<Port>& ports, std::string_
 
 }  // namespace
 
-Request::State::State(const Compiled& compiled)
-    : program(compiled.program()),
-      inputs(compiled.model().inputs()),
-      outputs(compiled.model().outputs()),
-      variables(compiled.model().variables()),
-      runner(program) {
-  runner.profile(compiled.options().profile);
+Request::State::State(std::shared_ptr<const Compiled> of)
+    : compiled(std::move(of)),
+      inputs(compiled->model().inputs()),
+      outputs(compiled->model().outputs()),
+      variables(compiled->model().variables()),
+      runner(compiled->program()),
+      profiled(compiled->options().profile) {
+  runner.profile(profiled);
   for (std::size_t i = 0; i < inputs.size(); ++i) set_input(i, {});
 }
 
-Request::State::Use::Use(State& state) : state_(state) {
-  if (state.busy_.exchange(true, std::memory_order_acquire))
-    fail(ErrorCode::bad_call, "the request is in use by another thread: wanted a request per thread");
+namespace {
+[[noreturn]] void fail_busy() {
+  fail(ErrorCode::busy, "the request is in use: an inference is under way, or another thread changes it");
+}
+}  // namespace
+
+void Request::State::require_settable() const {
+  if (!settable() || changing_.load(std::memory_order_acquire)) fail_busy();
 }
 
-void Request::State::require_idle() const {
-  if (busy_.load(std::memory_order_acquire))
-    fail(ErrorCode::bad_call, "the request is in use by another thread: wanted a request per thread");
+Request::State::Change::Change(State& state) : state_(state) {
+  if (!state.settable() || state.changing_.exchange(true, std::memory_order_acquire)) fail_busy();
 }
 
 void Request::State::set_input(std::size_t index, Tensor tensor) {
@@ -41,16 +46,37 @@ void Request::State::set_output(std::size_t index, Tensor tensor) {
   runner.set_output(index, std::move(tensor));
 }
 
-void Request::State::run() {
-  on_shapes(inputs, runner.inputs(), [&] { runner.run(); });
+void Request::State::check() {
+  on_shapes(inputs, runner.inputs(), [&] { runner.check(); });
+}
+
+void Request::State::infer(Stream& stream) {
+  on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); });
+}
+
+void Request::State::callback_failed(const std::exception_ptr& error) noexcept {
+  try {
+    const Logger log(compiled->options().log, LogLevel::error);
+    std::string what = "an exception of unknown type";
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      what = e.what();
+    } catch (...) {
+    }
+    log.log(LogLevel::error, "a request's callback threw: {}", what);
+  } catch (...) {  // it is thrown by wait(), too
+  }
 }
 
 const Tensor& Request::State::output(std::size_t index) const {
   check_index(index, outputs, "output");
   const auto& output = runner.output(index);
+  if (!output.valid() && state() == JobState::idle)
+    fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet", outputs[index].name);
   if (!output.valid())
-    fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet, or the last run failed",
-         outputs[index].name);
+    fail(ErrorCode::bad_input, "output \"{}\": the last run {}", outputs[index].name,
+         state() == JobState::canceled ? "was cancelled" : "failed");
   return output;
 }
 

@@ -1,42 +1,49 @@
 #pragma once
 /// What stands behind the public Request.
-#include <atomic>
-
 #include "api/compiled.h"
 #include "api/loaded_model.h"
+#include "exec/job.h"
 #include "exec/runner.h"
 
 namespace lamina {
 
-class Request::State {
+class Request::State : public Job {
  public:
-  explicit State(const Compiled& compiled);
+  explicit State(std::shared_ptr<const Compiled> compiled);
 
   void set_input(std::size_t index, Tensor tensor);
   void set_output(std::size_t index, Tensor tensor);
-  void run();
+  /// Throws what start() throws itself.
+  void check();
   const Tensor& output(std::size_t index) const;
-
-  std::shared_ptr<const Program> program;
-  std::vector<Port> inputs, outputs, variables;
-  Runner runner;
-
-  /// One call at a time that changes the request; throws Error(bad_call) for a second one.
-  class Use {
+  /// Throws Error(busy) unless what belongs to the next inference may be looked at.
+  void require_settable() const;
+  /// The same for what changes it: one call at a time.
+  class Change {
    public:
-    explicit Use(State& state);
-    ~Use() { state_.busy_.store(false, std::memory_order_release); }
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
+    explicit Change(State& state);
+    ~Change() { state_.changing_.store(false, std::memory_order_release); }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
 
    private:
     State& state_;
   };
-  /// For calls that only look.
-  void require_idle() const;
+
+  Scheduler& scheduler() noexcept override { return compiled->scheduler(); }
+
+  std::shared_ptr<const Compiled> compiled;
+  std::vector<Port> inputs, outputs, variables;
+  Runner runner;
+  bool profiled;
 
  private:
-  std::atomic<bool> busy_ = false;
+  Stream& callers_stream() override { return runner.own_stream(); }
+  void infer(Stream& stream) override;
+  void forget_result() noexcept override { runner.forget(); }
+  void callback_failed(const std::exception_ptr& error) noexcept override;
+
+  std::atomic<bool> changing_ = false;
 };
 
 }  // namespace lamina

@@ -45,7 +45,7 @@ OptimizeOptions late_optimize_options(const Options& options) {
 
 RewrittenModel rewrite_model(Graph graph, const Options& options, const Logger& log) {
   RewrittenModel m;
-  settle_precision(m, graph, options.precision, log);
+  settle_precision(m, graph, options.precision.value_or(Precision::model), log);
   m.model = without_variables(std::move(graph));
   m.original = m.model.graph;
   const auto rewriting = optimize_options(options);

@@ -1,14 +1,10 @@
 #include "base/cpu.h"
 
 #include <cpuid.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <mutex>
 #include <optional>
-#include <sstream>
 
 #include "base/cpu_features.h"
 #include "base/error.h"
@@ -33,58 +29,6 @@ std::optional<Isa> isa_named(std::string_view name) {
   if (name == "avx512") return Isa::avx512;
   if (name == "native") return native_isa();
   return std::nullopt;
-}
-
-std::optional<std::string> read_line(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  if (!in || !std::getline(in, line)) return std::nullopt;
-  return line;
-}
-
-/// Processors allowed by "max period" of one cgroup folder.
-std::optional<double> quota_of(const std::string& folder) {
-  if (auto line = read_line(folder + "/cpu.max")) {
-    std::istringstream in(*line);
-    std::string quota;
-    double period = 0;
-    if (in >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
-    return std::nullopt;
-  }
-  const auto quota = read_line(folder + "/cpu.cfs_quota_us"),
-             period = read_line(folder + "/cpu.cfs_period_us");
-  if (!quota || !period) return std::nullopt;
-  const double q = std::atof(quota->c_str()), p = std::atof(period->c_str());
-  if (q <= 0 || p <= 0) return std::nullopt;
-  return q / p;
-}
-
-/// The tightest quota of this process's cgroup and all groups above it.
-std::optional<double> cgroup_quota(const std::string& root) {
-  std::optional<double> least;
-  const auto consider = [&](const std::string& base, std::string group) {
-    while (true) {
-      if (auto q = quota_of(base + group); q && (!least || *q < *least)) least = q;
-      if (group.empty() || group == "/") break;
-      group.erase(group.rfind('/'));
-    }
-  };
-  std::ifstream in(root + "proc/self/cgroup");
-  std::string line;
-  while (std::getline(in, line)) {
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1),
-                      group = line.substr(second + 1);
-    if (controllers.empty())
-      consider(root + "sys/fs/cgroup", group);
-    else if (("," + controllers + ",").find(",cpu,") != std::string::npos)
-      consider(root + "sys/fs/cgroup/" + controllers, group);
-  }
-  // Inside a container the group's own folder is often mounted as the root.
-  consider(root + "sys/fs/cgroup", "");
-  consider(root + "sys/fs/cgroup/cpu", "");
-  return least;
 }
 
 /// What x86-64-v2 has and this does not: "sse4_2, popcnt".
@@ -148,14 +92,6 @@ std::string processor_features() {
                        Feature::avx512_bf16, Feature::avx_vnni})
     if (cpu_features().has(f)) out += (out.empty() ? "" : " ") + std::string(name_of(f));
   return out;
-}
-
-int available_threads(const std::string& root) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-  if (const auto quota = cgroup_quota(root)) count = std::min(count, static_cast<int>(std::ceil(*quota)));
-  return std::max(count, 1);
 }
 
 }  // namespace lamina

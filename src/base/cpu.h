@@ -1,5 +1,5 @@
 #pragma once
-/// The processor: instruction sets that kernels distinguish, and how many threads a process may use.
+/// The processor: instruction sets that kernels distinguish.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -29,9 +29,5 @@ void limit_isa(std::string_view name, const std::function<void(Isa)>& before = {
 std::string processor_name();
 /// Extra features worth showing ("avx512_vnni amx_int8"), space-separated.
 std::string processor_features();
-
-/// Threads worth using: the smallest of the affinity mask and the cgroup quota (v1, v2, rounded up); at
-/// least 1. `root` is the file system's root, for tests.
-int available_threads(const std::string& root = "/");
 
 }  // namespace lamina

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/topology.h"
 
 namespace lamina {
 namespace {
@@ -28,22 +29,6 @@ std::size_t bytes_of(const std::string& text) {
   const auto number = std::strtoull(text.c_str(), &end, 10);
   const std::size_t unit = *end == 'K' ? 1 << 10 : *end == 'M' ? 1 << 20 : 1;
   return number > (1u << 30) ? 0 : number * unit;
-}
-
-/// "0-3,8": ascending.
-std::vector<int> list_of(const std::string& text) {
-  std::vector<int> out;
-  const char* at = text.c_str();
-  while (*at != '\0') {
-    char* end = nullptr;
-    const long first = std::strtol(at, &end, 10);
-    if (end == at) break;
-    long last = first;
-    if (*end == '-') last = std::strtol(end + 1, &end, 10);
-    for (long i = std::max(first, 0L); i <= last && i < 1 << 16; ++i) out.push_back(static_cast<int>(i));
-    at = *end == ',' ? end + 1 : end + std::strlen(end);
-  }
-  return out;
 }
 
 void read_caches(const std::string& cpus, Machine& m) {
@@ -65,14 +50,14 @@ void read_cores(const std::string& root, const std::string& cpus, Machine& m) {
   const auto online = line_of(cpus + "online");
   if (!online) return;
   const auto efficient = line_of(root + "sys/devices/cpu_atom/cpus");
-  const auto small = efficient ? list_of(*efficient) : std::vector<int>{};
+  const auto small = efficient ? cpu_list(*efficient) : std::vector<int>{};
   Machine::Cores large_cores{small.empty() ? "core" : "performance", 0, 1, 1},
       small_cores{"efficient", 0, 1, 0.6};
   std::set<int> seen;
-  for (const int cpu : list_of(*online)) {
+  for (const int cpu : cpu_list(*online)) {
     if (seen.contains(cpu)) continue;
     const auto siblings = line_of(fmt::format("{}cpu{}/topology/thread_siblings_list", cpus, cpu));
-    auto threads = siblings ? list_of(*siblings) : std::vector<int>{cpu};
+    auto threads = siblings ? cpu_list(*siblings) : std::vector<int>{cpu};
     seen.insert(threads.begin(), threads.end());
     auto& kind = std::binary_search(small.begin(), small.end(), cpu) ? small_cores : large_cores;
     ++kind.count;
@@ -153,7 +138,7 @@ Machine read_machine(const std::string& root) {
   auto m = read_processor(root + kCpus);
   read_cores(root, root + kCpus, m);
   if (const auto nodes = line_of(root + "sys/devices/system/node/online"))
-    m.numa_nodes = std::max(1, static_cast<int>(list_of(*nodes).size()));
+    m.numa_nodes = std::max(1, static_cast<int>(cpu_list(*nodes).size()));
   return m;
 }
 

@@ -3,12 +3,39 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/threads.h"
 #include "interpreter/interpreter.h"
 
 namespace lamina {
 namespace {
 using Clock = std::chrono::steady_clock;
-}
+
+/// Shares the thread's processor time out to steps. Its clock is a call of the system: read now and then
+/// only, and shared out by how long the steps since then took.
+class ProcessorTime {
+ public:
+  explicit ProcessorTime(std::vector<StepTime>& times) : times_(times) {}
+
+  void add(Clock::time_point now) {
+    if (now - read_ >= std::chrono::microseconds(200)) share();
+  }
+  void share() {
+    const double cpu = thread_microseconds();
+    double wall = 0;
+    for (auto i = done_; i < times_.size(); ++i) wall += times_[i].microseconds;
+    for (; done_ < times_.size(); ++done_)
+      if (wall > 0) times_[done_].cpu_microseconds = (cpu - cpu_) * times_[done_].microseconds / wall;
+    cpu_ = cpu;
+    read_ = Clock::now();
+  }
+
+ private:
+  std::vector<StepTime>& times_;
+  std::size_t done_ = 0;
+  double cpu_ = thread_microseconds();
+  Clock::time_point read_ = Clock::now();
+};
+}  // namespace
 
 bool overlap(const Tensor& a, const Tensor& b) {
   return a.valid() && b.valid() && a.raw() < b.raw() + b.bytes() && b.raw() < a.raw() + a.bytes();
@@ -93,26 +120,33 @@ void Bound::point_steps() {
   }
 }
 
-void Bound::run(std::vector<StepTime>* times) {
+void Bound::run_step(std::size_t s) {
+  if (steps_[s])
+    steps_[s]->run();
+  else
+    run_dynamic(plan_->steps[s]);
+}
+
+void Bound::run(std::vector<StepTime>* times, const Checkpoint& checkpoint) {
   if (!times) {
-    for (std::size_t s = 0; s < steps_.size(); ++s)
-      if (steps_[s])
-        steps_[s]->run();
-      else
-        run_dynamic(plan_->steps[s]);
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      checkpoint();
+      run_step(s);
+    }
     return;
   }
   times->clear();
+  ProcessorTime processor(*times);
   auto before = Clock::now();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
-    if (steps_[s])
-      steps_[s]->run();
-    else
-      run_dynamic(plan_->steps[s]);
+    checkpoint();
+    run_step(s);
     const auto now = Clock::now();
     times->push_back({&plan_->steps[s], std::chrono::duration<double, std::micro>(now - before).count()});
     before = now;
+    processor.add(now);
   }
+  processor.share();
 }
 
 Tensor Bound::tensor(std::uint32_t t) const {

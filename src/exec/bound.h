@@ -1,5 +1,7 @@
 #pragma once
 /// A plan bound to memory: its arena, the user's tensors, steps with their pointers.
+#include <functional>
+
 #include "plan/plan.h"
 
 namespace lamina {
@@ -8,7 +10,11 @@ namespace lamina {
 struct StepTime {
   const PlanStep* step;
   double microseconds;
+  double cpu_microseconds = 0;  ///< of the thread that runs the steps
 };
+
+/// Called before each step; what it throws ends the run.
+using Checkpoint = std::function<void()>;
 
 /// They have a byte in common.
 bool overlap(const Tensor& a, const Tensor& b);
@@ -34,7 +40,7 @@ class Bound {
   void prepare(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Tensor& arena,
                const CallersTensors& callers);
   /// `times`: microseconds per step are written there when not null.
-  void run(std::vector<StepTime>* times);
+  void run(std::vector<StepTime>* times, const Checkpoint& checkpoint);
 
   /// A tensor of the plan as the caller sees it.
   Tensor tensor(std::uint32_t t) const;
@@ -47,6 +53,7 @@ class Bound {
   };
   bool point(std::uint32_t tensor, const void* to);
   void point_steps();
+  void run_step(std::size_t s);
   void run_dynamic(const PlanStep& step);
 
   std::shared_ptr<const Plan> plan_;

@@ -126,13 +126,29 @@ std::vector<TensorType> Program::result_types(std::vector<Tensor> inputs) const 
   return types_of(known);
 }
 
-void Program::plan_ahead() {
+std::optional<std::vector<Tensor>> Program::known_inputs() const {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < graph_.inputs().size(); ++i) {
     const auto& type = graph_.type(graph_.inputs()[i]);
-    if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return;
+    if (!type.shape.known() || type.element == ElementType::undefined || values_[i]) return {};
     inputs.push_back(shape_only(type.element, type.shape.sizes()));
   }
+  return inputs;
+}
+
+std::shared_ptr<const Plan> Program::plan_for_looking() const {
+  const auto inputs = known_inputs();
+  if (!inputs) return nullptr;
+  std::shared_ptr<const Planned> planned;
+  tbb::task_arena arena(threads());
+  arena.execute([&] { planned = make(*inputs, key_of(*inputs)); });
+  return planned->plan;
+}
+
+void Program::plan_ahead() {
+  const auto known = known_inputs();
+  if (!known) return;
+  const auto& inputs = *known;
   const auto key = key_of(inputs);
   std::shared_ptr<const Planned> planned;
   const bool keep = shared_->options.keep_weights;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,10 +78,14 @@ class Program {
   /// Plans now when all input shapes are known, so that the first run need not. Takes an arena of its own.
   /// Before the program is shared.
   void plan_ahead();
+  /// The plan for input shapes that are all known, else null; made anew and not kept.
+  std::shared_ptr<const Plan> plan_for_looking() const;
   /// What is kept for later, that of waiting parts included.
   std::shared_ptr<const PlanCache> cache() const { return cache_.lock(); }
 
  private:
+  /// Tensors that stand for inputs whose shapes are known; nothing when one is not.
+  std::optional<std::vector<Tensor>> known_inputs() const;
   /// The program of what waits in the plan of `parent` under `key`.
   Program(const Plan& plan, const Program& parent, const std::string& key);
   /// `forget`: the graph of a plan that is the only one needs no weights any more.

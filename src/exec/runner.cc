@@ -1,12 +1,8 @@
 #include "exec/runner.h"
 
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <list>
-#include <optional>
 
-#include "base/parallel.h"
 #include "exec/variable_memory.h"
 
 namespace lamina {
@@ -26,6 +22,8 @@ class Runner::State {
     results_.resize(user_results_.size());
   }
 
+  int threads() const { return program_->threads(); }
+
   void set_input(std::size_t index, Tensor tensor) {
     if (tensor.valid()) check_input(program_->graph(), program_->graph().inputs().at(index), tensor);
     inputs_.at(index) = std::move(tensor);
@@ -38,17 +36,22 @@ class Runner::State {
     outputs_fit_ = false;
   }
 
-  void run() {
+  void check() {
     const auto& machine = program_->machine();
     if (!machine.here)
       fail(ErrorCode::unsupported, "planned for another machine (\"{}\"): it runs there", machine.name);
+    for (std::size_t i = 0; i < program_->model_inputs(); ++i)
+      if (!inputs_[i].valid()) check_input(program_->graph(), program_->graph().inputs()[i], inputs_[i]);
+    if (!outputs_fit_) check_overlaps();
+  }
+
+  void run(Stream& stream, const Checkpoint& checkpoint) {
     try {
-      for (std::size_t i = 0; i < program_->model_inputs(); ++i)
-        if (!inputs_[i].valid()) check_input(program_->graph(), program_->graph().inputs()[i], inputs_[i]);
-      if (!outputs_fit_) check_overlaps();
-      if (threads_here() == program_->threads()) return run_whole();  // the caller's thread and arena
-      if (!arena_) arena_.emplace(program_->threads());
-      arena_->execute([&] { run_whole(); });
+      check();
+      stream.execute([&] {
+        checkpoint();
+        run_whole(stream, checkpoint);
+      });
     } catch (...) {
       forget();
       throw;
@@ -64,10 +67,23 @@ class Runner::State {
   const State* rest() const { return uses_.empty() ? nullptr : uses_.front().rest.get(); }
 
   std::size_t arena_bytes() const {
-    std::size_t sum = memory_.valid() ? memory_.bytes() : 0;
-    for (const auto& use : uses_)
-      if (use.rest) sum += use.rest->arena_bytes();
-    return sum;
+    if (uses_.empty()) return 0;
+    const auto& use = uses_.front();
+    return use.planned->plan->memory.arena + (use.rest ? use.rest->arena_bytes() : 0);
+  }
+
+  void add_counts(std::vector<StepCount>& out) const {
+    if (uses_.empty()) return;
+    out.insert(out.end(), uses_.front().counts.begin(), uses_.front().counts.end());
+    if (uses_.front().rest) uses_.front().rest->add_counts(out);
+  }
+
+  /// After a run that failed, wherever that was: what was bound may be half of the old and half of the new.
+  void forget() noexcept {
+    current_ = nullptr;
+    uses_.clear();
+    times.clear();
+    for (auto& r : results_) r = Tensor();
   }
 
   VariableMemory variables;
@@ -92,15 +108,8 @@ class Runner::State {
     std::shared_ptr<const Planned> planned;
     Bound bound;
     std::unique_ptr<State> rest;
+    std::vector<StepCount> counts;  // of runs that were timed
   };
-
-  /// After a run that failed, wherever that was: what was bound may be half of the old and half of the new.
-  void forget() noexcept {
-    current_ = nullptr;
-    uses_.clear();
-    times.clear();
-    for (auto& r : results_) r = Tensor();
-  }
 
   /// What is known of memory for a result before a run.
   void check_memory(std::size_t r, const Tensor& memory) const {
@@ -130,22 +139,39 @@ class Runner::State {
   }
 
   /// Inside the arena already.
-  void run_whole() {
-    if (variables.empty()) return run_here();
+  void run_whole(Stream& stream, const Checkpoint& checkpoint) {
+    if (variables.empty()) return run_here(stream, 0, checkpoint);
     variables.begin(inputs_);
-    run_here();
+    run_here(stream, 0, checkpoint);
     variables.keep(results_);
   }
 
-  void run_here() {
+  /// `depth`: of how many plans this is a waiting part.
+  void run_here(Stream& stream, std::size_t depth, const Checkpoint& checkpoint) {
     if (!inputs_are_as_known()) current_ = nullptr;
     if (!current_) choose_plan();
     if (!outputs_fit_) check_outputs(*current_->planned->plan);
     auto& bound = current_->bound;
-    bound.prepare(inputs_, user_results_, memory_, {outermost_.inputs_, outermost_.user_results_});
-    bound.run(profile ? &times : nullptr);
+    const auto& memory = stream.memory(depth, current_->planned->plan->memory.arena);
+    bound.prepare(inputs_, user_results_, memory, {outermost_.inputs_, outermost_.user_results_});
+    bound.run(profile ? &times : nullptr, checkpoint);
+    if (profile) count(*current_);
     take_results(bound);
-    if (current_->rest) run_rest(*current_);
+    if (current_->rest) run_rest(*current_, stream, depth, checkpoint);
+  }
+
+  void count(Use& use) {
+    if (use.counts.empty())
+      for (const auto& t : times) use.counts.push_back({t.step});
+    for (std::size_t s = 0; s < times.size(); ++s) {
+      auto& c = use.counts[s];
+      const double us = times[s].microseconds;
+      c.last = us;
+      c.sum += us;
+      c.least = c.runs == 0 ? us : std::min(c.least, us);
+      c.cpu += times[s].cpu_microseconds;
+      ++c.runs;
+    }
   }
 
   bool inputs_are_as_known() {
@@ -179,13 +205,6 @@ class Runner::State {
     }
     const auto& plan = *uses_.front().planned->plan;
     times.reserve(plan.steps.size());
-    // One arena for all plans: it grows to the largest. Never empty: tensors without elements have an
-    // address.
-    const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(plan.memory.arena, 64));
-    if (!memory_.valid() || static_cast<std::int64_t>(memory_.bytes()) < bytes) {
-      memory_ = Tensor();  // first give back the old
-      memory_ = Tensor(ElementType::u8, {bytes});
-    }
     current_ = &uses_.front();
   }
 
@@ -224,7 +243,7 @@ class Runner::State {
     return user_results_[r];
   }
 
-  void run_rest(Use& use) {
+  void run_rest(Use& use, Stream& stream, std::size_t depth, const Checkpoint& checkpoint) {
     const auto& plan = *use.planned->plan;
     auto& rest = *use.rest;
     rest.profile = profile;
@@ -233,20 +252,18 @@ class Runner::State {
     for (std::size_t i = 0; i < plan.rest_results.size(); ++i)
       rest.user_results_[i] = user_results_[plan.rest_results[i]];
     rest.outputs_fit_ = false;
-    rest.run_here();
+    rest.run_here(stream, depth + 1, checkpoint);
     for (std::size_t i = 0; i < plan.rest_results.size(); ++i)
       results_[plan.rest_results[i]] = rest.results_[i];
   }
 
   std::shared_ptr<const Program> program_;
   const State& outermost_;
-  std::optional<tbb::task_arena> arena_;
   std::vector<Tensor> inputs_, user_results_, results_;
   std::vector<Known> known_;
   std::list<Use> uses_;       // most recently used first
   Use* current_ = nullptr;    // what the known inputs want
   bool outputs_fit_ = false;  // user_results_ are as current_ wants them, and apart from what else was set
-  Tensor memory_;
 };
 
 Runner::Runner(std::shared_ptr<const Program> program)
@@ -261,7 +278,23 @@ const std::vector<Tensor>& Runner::inputs() const { return state_->inputs(); }
 Tensor Runner::variable(std::size_t index) const { return state_->variables.get(index); }
 void Runner::set_variable(std::size_t index, const Tensor& value) { state_->variables.set(index, value); }
 void Runner::reset_variables() { state_->variables.reset(); }
-void Runner::run() { state_->run(); }
+
+void Runner::run(Stream& stream, const Job* job) {
+  if (job == nullptr) return state_->run(stream, [&] { stream.checkpoint(); });
+  state_->run(stream, [&stream, job] {
+    stream.checkpoint();
+    if (job->stopping()) fail(ErrorCode::canceled, "the inference was canceled");
+  });
+}
+
+Stream& Runner::own_stream() {
+  if (!stream_) stream_ = std::make_unique<Stream>(StreamPlace{}, state_->threads(), Binding::none);
+  return *stream_;
+}
+
+void Runner::check() const { state_->check(); }
+void Runner::forget() noexcept { state_->forget(); }
+
 const Tensor& Runner::output(std::size_t index) const { return state_->result(index); }
 void Runner::profile(bool on) { state_->profile = on; }
 
@@ -273,6 +306,12 @@ std::vector<std::shared_ptr<const Plan>> Runner::plans() const {
 }
 
 std::size_t Runner::arena_bytes() const { return state_->arena_bytes(); }
+
+std::vector<StepCount> Runner::counts() const {
+  std::vector<StepCount> out;
+  state_->add_counts(out);
+  return out;
+}
 
 std::vector<StepTime> Runner::times() const {
   std::vector<StepTime> out;

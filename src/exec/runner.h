@@ -1,9 +1,18 @@
 #pragma once
 /// Runs a program: what stands behind a request.
 #include "exec/bound.h"
+#include "exec/job.h"
 #include "exec/program.h"
+#include "exec/stream.h"
 
 namespace lamina {
+
+/// Runs of one step that were timed, in microseconds.
+struct StepCount {
+  const PlanStep* step;
+  std::uint64_t runs = 0;
+  double last = 0, sum = 0, least = 0, cpu = 0;  ///< cpu: of all runs
+};
 
 /// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several
 /// may run at once. A run that throws leaves inputs, variables and the caller's memory for results set as
@@ -23,7 +32,16 @@ class Runner {
   void set_output(std::size_t index, Tensor tensor);
   /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
   const std::vector<Tensor>& inputs() const;
-  void run();
+  /// On that stream; the run ends before its next step when the job is to stop, with Error(canceled). Null: nobody can
+  /// stop it.
+  void run(Stream& stream, const Job* job = nullptr);
+  /// In the calling thread, with helpers of its own.
+  void run() { run(own_stream()); }
+  Stream& own_stream();
+  /// Throws Error(bad_input) for what is missing or overlaps, as run() does before it begins.
+  void check() const;
+  /// There are no results until the next run, as after one that failed.
+  void forget() noexcept;
   /// Of the last run, invalid when there was none or it failed. Valid until the next run, unless cloned.
   const Tensor& output(std::size_t index) const;
 
@@ -37,14 +55,18 @@ class Runner {
 
   /// Plans of the last run: its own and those of parts whose shapes were found while running.
   std::vector<std::shared_ptr<const Plan>> plans() const;
+  /// Bytes between steps that the last run took of its stream's memory.
   std::size_t arena_bytes() const;
   /// Times every step while on.
   void profile(bool on);
   std::vector<StepTime> times() const;
+  /// What was counted since the plan at hand was bound, step by step; empty before a run that was timed.
+  std::vector<StepCount> counts() const;
 
  private:
   class State;
   std::unique_ptr<State> state_;
+  std::unique_ptr<Stream> stream_;  // of its own, made when it is asked for
 };
 
 }  // namespace lamina

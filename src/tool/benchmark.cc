@@ -12,6 +12,7 @@
 #include "tool/interrupt.h"
 #include "tool/layer_table.h"
 #include "tool/process_memory.h"
+#include "tool/properties.h"
 #include "tool/runtime_graph.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -61,19 +62,38 @@ void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
       mb("tensors_mb"), mb("tensors_sum_mb"), mb("tensors_live_mb"), mb("read_weights_mb"));
 }
 
-/// How the threads are divided.
-struct Streams {
-  int threads = 1, streams = 1, requests = 1;
-  int each() const { return std::max(1, threads / streams); }
+/// What the command line says of streams, as options say it.
+Options with_streams(const BenchmarkOptions& o) {
+  auto options = o.common.options();
+  if (o.hint == "latency") options.hint = PerformanceHint::latency;
+  if (o.hint == "throughput" || o.hint == "tput") options.hint = PerformanceHint::throughput;
+  if (o.hint == "cumulative_throughput" || o.hint == "ctput")
+    options.hint = PerformanceHint::cumulative_throughput;
+  if (o.hint == "none") options.hint = PerformanceHint::none;
+  if (o.streams >= 0) options.streams = o.streams;
+  if (o.requests > 0 && options.hint_requests == 0)
+    options.hint_requests = static_cast<std::size_t>(o.requests);
+  return options;
+}
+
+/// Streams as they were made, and requests in flight.
+struct Traffic {
+  int streams, each, requests;
+  int threads() const { return std::max(streams, 1) * each; }
 };
 
-Streams divide(const BenchmarkOptions& o, int threads) {
-  Streams s;
-  s.threads = threads > 0 ? threads : available_threads();
-  const bool many = o.hint != "latency" && o.hint != "none";
-  s.streams = std::min(o.streams > 0 ? o.streams : many ? s.threads : 1, s.threads);
-  s.requests = o.api == "sync" ? 1 : o.requests > 0 ? o.requests : s.streams;
-  return s;
+Traffic traffic_of(const BenchmarkOptions& o, const CompiledModel& compiled) {
+  const auto best = static_cast<int>(compiled.optimal_requests());
+  return {compiled.streams(), compiled.threads(), o.api == "sync" ? 1 : o.requests > 0 ? o.requests : best};
+}
+
+/// Settings as they are used, and the processors of each stream.
+void add_settings(nlohmann::json& j, const CompiledModel& compiled) {
+  j["properties"] = to_json(compiled.properties());
+  const auto& placement = Inside::of(compiled).settings().placement;
+  j["stream_cpus"] = nlohmann::json::array();
+  for (const auto& stream : placement.streams) j["stream_cpus"].push_back(stream.cpus);
+  j["binding"] = compiled.property("CPU_BIND_THREAD");
 }
 
 void check_words(const BenchmarkOptions& o) {
@@ -88,15 +108,15 @@ void check_words(const BenchmarkOptions& o) {
         "standard input say what to do");
 }
 
-nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Streams& s,
+nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Traffic& s,
                            const Latencies& latencies, double fps) {
   return {{"model", o.common.model},
           {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
           {"precision_used", "f32"},  // as all kernels are
-          {"threads", s.threads},
+          {"threads", s.threads()},
           {"streams", s.streams},
           {"requests", s.requests},
-          {"threads_per_stream", s.each()},
+          {"threads_per_stream", s.each},
           {"isa", name_of(effective_isa())},
           {"processor", processor_name()},
           {"latency_ms",
@@ -125,7 +145,7 @@ nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const St
           {"interrupted", interrupted() != 0}};
 }
 
-void print_figures(const Common& c, const Subject& l, const Streams& s, const Latencies& latencies,
+void print_figures(const Common& c, const Subject& l, const Traffic& s, const Latencies& latencies,
                    double fps) {
   c.say(
       "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
@@ -143,18 +163,13 @@ void print_figures(const Common& c, const Subject& l, const Streams& s, const La
 
 int run_benchmark(BenchmarkOptions& o, const Until& until) {
   check_words(o);
-  auto options = o.common.options();
-  const auto s = divide(o, options.threads);
-  if (s.streams > 1) options.threads = s.each();
-  if (o.streams > s.streams)
-    o.common.note(
-        {fmt::format("{} streams are wanted, and {} thread{} for them: {} run{}", o.streams, s.threads,
-                     s.threads == 1 ? " is there" : "s are there", s.streams, s.streams == 1 ? "s" : "")});
+  auto options = with_streams(o);
   o.pc = o.pc || o.top > 0;
   const bool profiled = o.pc || !o.runtime_graph.empty();
   options.profile = profiled;
-  if (o.interactive) return interactive(o, options, s.streams);
+  if (o.interactive) return interactive(o, options);
   auto l = load(o, options);
+  const auto s = traffic_of(o, *l.compiled);
   o.common.note(l.notes);
   Latencies latencies;
   Profile profile;
@@ -164,17 +179,18 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
     Progress progress("measuring " + o.common.model, o.common.quiet);
     latencies = s.requests == 1 ? measure(*l.request, until, into)
                                 : measure_at_once(*l.compiled, l.inputs, static_cast<std::size_t>(s.requests),
-                                                  static_cast<std::size_t>(s.streams), until, into);
+                                                  until, into);
   }
   if (interrupted())
     tell(fmt::format("lamina: interrupted: this is what {} run{} gave", latencies.ms.size(),
                      latencies.ms.size() == 1 ? "" : "s"));
   const double fps = latencies.per_second() * static_cast<double>(l.batch);
   auto j = document_of(o, l, s, latencies, fps);
+  add_settings(j, *l.compiled);
   print_figures(o.common, l, s, latencies, fps);
   print_memory(o.common, l, j["memory"]);
-  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), s.threads,
-               s.threads == 1 ? "" : "s");
+  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), s.threads(),
+               s.threads() == 1 ? "" : "s");
   if (o.pc)
     report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
                   j);
@@ -194,7 +210,7 @@ Verb setup_benchmark(OptionSet& options) {
   add_input_options(options, o->inputs);
   options.choice("--hint", o->hint,
                  {"latency", "throughput", "tput", "cumulative_throughput", "ctput", "none"}, "HINT",
-                 "latency (default): one stream of all threads; throughput: one stream per thread");
+                 "latency: one stream per node; throughput: as many as promise most (default: one stream)");
   const auto seconds = options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure (3)");
   const auto iterations =
       options.number("--iterations", o->iterations, 1L, 100000000L, "N",
@@ -203,8 +219,9 @@ Verb setup_benchmark(OptionSet& options) {
   options.number(
       "--requests", o->requests, 1, 1024, "N",
       "Requests in flight; latencies count from when a request is ready to run (default: streams)");
-  options.number("--streams", o->streams, 1, 1024, "N",
-                 "Requests that run at once, each on its share of the threads");
+  options.number(
+      "--streams", o->streams, 0, 1024, "N",
+      "Requests that run at once, each on its share of the threads; 0: no threads of lamina's own");
   options.number("--batch", o->inputs.batch, 1, 65536, "N",
                  "Batch size: of all inputs whose first dimension is free");
   options.flag("--pc", o->pc, "Layer by layer (also -pc)");

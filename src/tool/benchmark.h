@@ -10,10 +10,10 @@ namespace lamina::tool {
 struct BenchmarkOptions {
   Common common;
   InputOptions inputs;
-  std::string hint = "latency", api, runtime_graph;
+  std::string hint, api, runtime_graph;
   double seconds = 3;
   long iterations = 0;
-  int requests = 0, streams = 0;
+  int requests = 0, streams = -1;  ///< 0: not said; -1: not said
   int top = 0;  ///< layers shown by pc; 0: all
   bool pc = false, interactive = false;
 };
@@ -53,13 +53,12 @@ struct Until {
 };
 /// One inference unmeasured, then one after another. The profile, when given, gets every run.
 Latencies measure(Request& request, const Until& until, Profile* profile = nullptr);
-/// So many requests in flight, of which `streams` run at once; the others wait their turn, and that counts as
-/// theirs. The profile, when given, gets every run.
+/// So many requests in flight, each started again when it has ended; to wait for a stream counts as theirs. The
+/// profile, when given, gets every run.
 Latencies measure_at_once(const CompiledModel& compiled, const std::vector<Tensor>& inputs,
-                          std::size_t requests, std::size_t streams, const Until& until,
-                          Profile* profile = nullptr);
+                          std::size_t requests, const Until& until, Profile* profile = nullptr);
 
 /// The warm protocol: one line of JSON for each line read.
-int interactive(const BenchmarkOptions& o, const Options& options, int streams);
+int interactive(const BenchmarkOptions& o, const Options& options);
 
 }  // namespace lamina::tool

@@ -24,9 +24,8 @@ Options Common::options() const {
   o.exempt = exempt;
   o.force = force;
   o.max_isa = max_isa;
-  o.precision = precision == "f32"    ? Precision::f32
-                : precision == "bf16" ? Precision::bf16
-                                      : Precision::model;
+  if (precision == "f32") o.precision = Precision::f32;
+  if (precision == "bf16") o.precision = Precision::bf16;
   for (const auto& pair : set) {
     const auto equals = pair.find('=');
     if (equals == std::string::npos) throw UsageError(fmt::format("--set {}: wanted KEY=VALUE", pair));

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tool/fate.h"
+#include "api/fate.h"
+#include "tool/layers.h"
 #include "tool/session.h"
 
 namespace lamina::tool {

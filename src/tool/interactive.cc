@@ -12,10 +12,9 @@ namespace {
 
 void answer(const nlohmann::json& j) { std::cout << j.dump() << "\n" << std::flush; }
 
-void measure_line(const Subject& l, double seconds, int streams) {
-  if (streams > 1) {
-    const auto all = static_cast<std::size_t>(streams);
-    const auto m = measure_at_once(*l.compiled, l.inputs, all, all, {seconds});
+void measure_line(const Subject& l, double seconds) {
+  if (l.compiled->streams() > 1) {
+    const auto m = measure_at_once(*l.compiled, l.inputs, l.compiled->optimal_requests(), {seconds});
     answer({{"n", m.ms.size()}, {"throughput_fps", m.per_second()}});
     return;
   }
@@ -36,7 +35,7 @@ void save(const Subject& l, const std::string& path) {
 
 }  // namespace
 
-int interactive(const BenchmarkOptions& o, const Options& options, int streams) {
+int interactive(const BenchmarkOptions& o, const Options& options) {
   const auto l = load(o, options);
   o.common.note(l.notes);
   answer({{"ready", true},
@@ -56,7 +55,7 @@ int interactive(const BenchmarkOptions& o, const Options& options, int streams) 
       const bool is_number = !argument.empty() && *end == '\0' && number >= 0 && number < 1e6;
       if (verb == "quit") break;
       if (verb == "measure" && is_number) {
-        measure_line(l, number, streams);
+        measure_line(l, number);
       } else if (verb == "run" && is_number) {
         for (int i = 0; i < static_cast<int>(number); ++i) l.request->run();
         answer({{"ok", true}});

@@ -3,11 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <mutex>
+#include <memory>
 #include <numeric>
-#include <semaphore>
 #include <set>
-#include <thread>
 
 #include "api/inside.h"
 #include "tool/benchmark.h"
@@ -142,60 +140,80 @@ double Latencies::mean() const {
 
 namespace {
 
-/// One of several requests in flight, on a thread of its own.
+/// One of several requests in flight: it starts itself again when it has ended.
 struct Flight {
   Request request;
-  std::vector<double> ms;
-  Profile profile;
-  std::exception_ptr error;
+  std::vector<double> ms = {};
+  Profile profile = {};
+  std::exception_ptr error = {};
+  Clock::time_point began = {};
 };
 
 /// Runs until all flights together have what is wanted.
-void fly(Flight& f, std::counting_semaphore<>& streams, std::atomic<std::size_t>& started, const Until& until,
-         Clock::time_point begin, bool profiled) {
-  try {
-    while (!interrupted() && (started.fetch_add(1) < until.runs || seconds_since(begin) < until.seconds)) {
-      const auto before = Clock::now();
-      streams.acquire();
-      const auto ready = Clock::now();
-      f.request.run();
-      const auto after = Clock::now();
-      if (profiled) f.profile.add(f.request, 1e3 * milliseconds(ready, after));
-      streams.release();
-      f.ms.push_back(milliseconds(before, after));
+class Traffic {
+ public:
+  Traffic(const Until& until, bool profiled) : until_(until), profiled_(profiled) {}
+
+  /// Each start() has a callback, in which the next one follows. Returns when all have landed.
+  void fly(std::vector<std::unique_ptr<Flight>>& flights) {
+    began_ = Clock::now();
+    for (auto& f : flights) {
+      f->request.set_callback([this, &f = *f](std::exception_ptr error) { land(f, error); });
+      if (!more()) break;
+      f->began = Clock::now();
+      f->request.start();
     }
-  } catch (...) {
-    f.error = std::current_exception();
-    streams.release();
-    started = until.runs;
+    for (auto& f : flights) f->request.wait_for(std::chrono::nanoseconds::max());
   }
-}
+
+ private:
+  bool more() {
+    return !interrupted() && !failed_ &&
+           (started_.fetch_add(1) < until_.runs || seconds_since(began_) < until_.seconds);
+  }
+
+  void land(Flight& f, std::exception_ptr error) {
+    const auto now = Clock::now();
+    if (error) {
+      f.error = error;
+      failed_ = true;
+      return;
+    }
+    f.ms.push_back(milliseconds(f.began, now));
+    if (profiled_) f.profile.add(f.request, 1e3 * f.ms.back());
+    if (!more()) return;
+    f.began = profiled_ ? Clock::now() : now;
+    f.request.start();
+  }
+
+  const Until& until_;
+  const bool profiled_;
+  Clock::time_point began_;
+  std::atomic<std::size_t> started_{0};
+  std::atomic<bool> failed_{false};
+};
 
 }  // namespace
 
 Latencies measure_at_once(const CompiledModel& compiled, const std::vector<Tensor>& inputs,
-                          std::size_t requests, std::size_t streams, const Until& until, Profile* profile) {
-  std::vector<Flight> flights;
+                          std::size_t requests, const Until& until, Profile* profile) {
+  std::vector<std::unique_ptr<Flight>> flights;
   for (std::size_t i = 0; i < requests; ++i) {
-    flights.push_back({compiled.create_request(), {}, {}, {}});
-    for (std::size_t k = 0; k < inputs.size(); ++k) flights.back().request.set_input(k, inputs[k]);
-    flights.back().request.run();
+    flights.push_back(std::make_unique<Flight>(Flight{compiled.create_request()}));
+    for (std::size_t k = 0; k < inputs.size(); ++k) flights.back()->request.set_input(k, inputs[k]);
+    flights.back()->request.run();
   }
-  std::counting_semaphore<> slots(static_cast<std::ptrdiff_t>(streams));
-  std::atomic<std::size_t> started{0};
-  std::vector<std::thread> threads;
+  Traffic traffic(until, profile != nullptr);
   const auto begin = Clock::now();
-  for (auto& f : flights)
-    threads.emplace_back([&] { fly(f, slots, started, until, begin, profile != nullptr); });
-  for (auto& t : threads) t.join();
+  traffic.fly(flights);
   Latencies l;
   l.seconds = seconds_since(begin);
   for (auto& f : flights) {
-    if (f.error) std::rethrow_exception(f.error);
-    l.ms.insert(l.ms.end(), f.ms.begin(), f.ms.end());
-    if (profile) profile->add(f.profile);
+    if (f->error) std::rethrow_exception(f->error);
+    l.ms.insert(l.ms.end(), f->ms.begin(), f->ms.end());
+    if (profile) profile->add(f->profile);
   }
-  if (l.ms.empty()) return measure(flights[0].request, until, profile);  // interrupted before the first
+  if (l.ms.empty()) return measure(flights[0]->request, until, profile);  // interrupted before the first
   std::sort(l.ms.begin(), l.ms.end());
   return l;
 }

@@ -1,7 +1,8 @@
 #pragma once
 /// What ran, as OpenVINO writes its "execution graph": an IR whose layers are the steps of the plan. Netron
 /// opens it.
-#include "tool/fate.h"
+#include "api/fate.h"
+#include "tool/layers.h"
 
 namespace lamina::tool {
 

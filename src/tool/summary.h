@@ -1,6 +1,7 @@
 #pragma once
 /// How much of a model was fused, and which element-wise operators run as steps of their own.
-#include "tool/fate.h"
+#include "api/fate.h"
+#include "tool/layers.h"
 
 namespace lamina::tool {
 

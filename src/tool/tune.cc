@@ -209,10 +209,10 @@ class Tuner {
 std::string key_of(const Model& model, const Options& o, const std::vector<Tensor>& inputs) {
   const auto& g = Inside::of(model).loaded().graph;
   const auto& m = this_machine();
-  const int threads = o.threads > 0 ? o.threads : available_threads();
+  const int threads = settings_for(o, read_topology()).placement.threads_each;
   std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), threads,
-                                o.max_isa, static_cast<int>(o.precision), fmt::join(o.disable, ","),
-                                fmt::join(o.exempt, ","), fmt::join(o.force, ","));
+                                o.max_isa, static_cast<int>(o.precision.value_or(Precision::model)),
+                                fmt::join(o.disable, ","), fmt::join(o.exempt, ","), fmt::join(o.force, ","));
   for (const auto& t : inputs) key += " " + to_string(t.shape());
   for (const auto id : g.order()) {
     key += fmt::format("\n{} {}", g.label(id), g.node(id).op.name());

@@ -1,7 +1,8 @@
 #pragma once
 /// Why a rule did nothing at a layer.
 #include "rewrite/rule.h"
-#include "tool/fate.h"
+#include "api/fate.h"
+#include "tool/layers.h"
 
 namespace lamina::tool {
 

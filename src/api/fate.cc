@@ -1,4 +1,4 @@
-#include "tool/fate.h"
+#include "api/fate.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "ops/control.h"
 
-namespace lamina::tool {
+namespace lamina {
 namespace {
 
 /// How much each layer of the file computes, and by which operators: it names the nodes that it dominates.
@@ -216,4 +216,4 @@ std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shar
   return Finder(compiled, plans).take();
 }
 
-}  // namespace lamina::tool
+}  // namespace lamina

@@ -3,9 +3,9 @@
 #include <map>
 
 #include "api/compiled.h"
-#include "tool/layers.h"
+#include "exec/runner.h"
 
-namespace lamina::tool {
+namespace lamina {
 
 /// One node of a plan that stands for a layer, alone or with others.
 struct FateNode {
@@ -44,4 +44,4 @@ std::vector<LedgerEntry> fusing_refusals(const Fate& fate);
 /// All layers of the file, in its order.
 std::vector<Fate> fates_of(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans);
 
-}  // namespace lamina::tool
+}  // namespace lamina

@@ -1,0 +1,196 @@
+#include "api/properties.h"
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/cpu_features.h"
+#include "base/error.h"
+#include "base/guard.h"
+#include "base/nearest.h"
+#include "base/parallel.h"
+
+namespace lamina {
+namespace {
+
+/// Facts of the device, then those of a compiled model.
+const std::vector<std::string> kDevice{"SUPPORTED_PROPERTIES",  "SUPPORTED_METRICS",
+                                       "SUPPORTED_CONFIG_KEYS", "AVAILABLE_DEVICES",
+                                       "FULL_DEVICE_NAME",      "DEVICE_ARCHITECTURE",
+                                       "DEVICE_TYPE",           "OPTIMIZATION_CAPABILITIES",
+                                       "RANGE_FOR_STREAMS",     "RANGE_FOR_ASYNC_INFER_REQUESTS"};
+const std::vector<std::string> kModel{"OPTIMAL_NUMBER_OF_INFER_REQUESTS", "NETWORK_NAME", "EXECUTION_DEVICES",
+                                      "LOADED_FROM_CACHE"};
+
+bool has_bf16() { return cpu_features().has(Feature::avx512_bf16) || cpu_features().has(Feature::amx_bf16); }
+
+bool is_read_only(std::string_view key) {
+  return std::find(kDevice.begin(), kDevice.end(), key) != kDevice.end() ||
+         std::find(kModel.begin(), kModel.end(), key) != kModel.end();
+}
+
+std::vector<std::string> config_keys() {
+  std::vector<std::string> out;
+  for (const auto& row : option_rows()) out.push_back(row.info.key);
+  return out;
+}
+
+std::string words(const std::vector<std::string>& list) { return fmt::format("{}", fmt::join(list, " ")); }
+
+std::string fact(const std::string& key, const Settings& s, const Topology& topology,
+                 const ModelFacts* model) {
+  if (key == "SUPPORTED_CONFIG_KEYS") return words(config_keys());
+  if (key == "SUPPORTED_METRICS" || key == "SUPPORTED_PROPERTIES") {
+    auto keys = kDevice;
+    if (model != nullptr) keys.insert(keys.end(), kModel.begin(), kModel.end());
+    const auto settings = config_keys();
+    if (key == "SUPPORTED_PROPERTIES") keys.insert(keys.end(), settings.begin(), settings.end());
+    return words(keys);
+  }
+  if (key == "AVAILABLE_DEVICES" || key == "EXECUTION_DEVICES") return "CPU";
+  if (key == "FULL_DEVICE_NAME") return processor_name();
+  if (key == "DEVICE_ARCHITECTURE") return "intel64";
+  if (key == "DEVICE_TYPE") return "INTEGRATED";
+  if (key == "OPTIMIZATION_CAPABILITIES")
+    return has_bf16() ? "FP32 BF16 BIN EXPORT_IMPORT" : "FP32 BIN EXPORT_IMPORT";
+  if (key == "RANGE_FOR_STREAMS") return fmt::format("1 {}", topology.cpus.size());
+  if (key == "RANGE_FOR_ASYNC_INFER_REQUESTS") return "1 1 1";
+  if (key == "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
+    return std::to_string(std::max<std::size_t>(1, s.placement.streams.size()));
+  if (key == "NETWORK_NAME") return model->name;
+  return model->from_cache ? "YES" : "NO";  // LOADED_FROM_CACHE
+}
+
+Property property_of(const OptionRow& row, const Settings& s) {
+  static const Options defaults;
+  Property p;
+  p.key = row.info.key;
+  const auto asked = row.asked(s.options), usual = row.asked(defaults);
+  if (s.options.given.contains(row.setting) || asked != usual) p.asked = asked;
+  if (row.used)
+    std::tie(p.value, p.reason) = row.used(s);
+  else
+    p.value = asked;
+  return p;
+}
+
+/// `isa`: the highest that kernels may use. Emulated, it would be slower than f32.
+void settle_precision(Settings& s, Isa isa) {
+  const auto [asked, key] = asked_precision(s.options);
+  s.precision = asked;
+  if (asked == Precision::bf16 && (isa < Isa::avx512 || !has_bf16())) {
+    s.precision = Precision::f32;
+    s.precision_reason = fmt::format("{} has no bf16 instructions", name_of(isa));
+  } else if (asked == Precision::f16) {
+    s.precision = Precision::f32;
+    s.precision_reason = "f16 is computed in f32";
+  } else if (!key.empty() && key != "INFERENCE_PRECISION_HINT") {
+    s.precision_reason = fmt::format("{} decides", key);
+  }
+}
+
+Isa highest_isa_of(const Options& o) {
+  const auto most = o.max_isa == "sse41" ? Isa::sse41 : o.max_isa == "avx2" ? Isa::avx2 : Isa::avx512;
+  return std::min(most, native_isa());
+}
+
+/// What oneTBB gives an arena here may be less.
+void obey_library(Placement& p, int asked, const Logger& log) {
+  const int most = allowed_threads(p.threads_each);
+  if (most >= p.threads_each) return;
+  const auto why = "this process limits oneTBB (tbb::global_control)";
+  const int streams = std::max(1, static_cast<int>(p.streams.size()));
+  p.threads_each = most;
+  p.threads = most * streams;
+  p.why.threads = why;
+  for (auto* place : {&p.callers})
+    place->cpus.resize(std::min(place->cpus.size(), static_cast<std::size_t>(most)));
+  for (auto& place : p.streams)
+    place.cpus.resize(std::min(place.cpus.size(), static_cast<std::size_t>(most)));
+  if (asked > p.threads) log.warning("{} threads, of {} wanted: {}", p.threads, asked, why);
+}
+
+void tell(const Settings& s, const Logger& log) {
+  for (const auto& warning : s.placement.warnings) log.warning("{}", warning);
+  for (const auto& row : option_rows()) {
+    if (row.setting != row.info.key) continue;
+    const auto p = property_of(row, s);
+    const bool differs = !p.asked.empty() && p.value != p.asked && !p.reason.empty();
+    if (differs) log.info("{}: {} instead of {}: {}", p.key, p.value, p.asked, p.reason);
+  }
+  if (asked_precision(s.options).second.empty() && effective_isa() == Isa::avx512 && has_bf16())
+    log.info("this processor computes in bf16, faster and less exact, when asked to (ENFORCE_BF16)");
+}
+
+}  // namespace
+
+void refuse_key(std::string_view key) {
+  auto bare = key;
+  if (bare.starts_with("KEY_")) bare.remove_prefix(4);
+  if (is_read_only(bare)) fail(ErrorCode::bad_option, "{} is read-only", key);
+  fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key, did_you_mean(bare, config_keys()));
+}
+
+Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken) {
+  check_options(options);
+  Settings s{options, place_streams(topology, options, 0, {}, taken), Precision::model, ""};
+  settle_precision(s, highest_isa_of(options));
+  return s;
+}
+
+Settled settle(const Options& options, const InferenceTime& time, const Logger& log) {
+  check_options(options);
+  const auto topology = read_topology();
+  const int arena =
+      options.threads == 0 && threads_here() < static_cast<int>(topology.cpus.size()) ? threads_here() : 0;
+  Settled out;
+  auto& s = out.settings;
+  s.options = options;
+  // Another process may bind itself between the look and the taking.
+  for (int tries = 0; tries < 3; ++tries) {
+    const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
+    s.placement = place_streams(topology, options, arena, time, taken);
+    if (s.placement.binding != Binding::processors) break;
+    std::vector<int> cpus;
+    for (const auto& place : s.placement.streams)
+      cpus.insert(cpus.end(), place.cpus.begin(), place.cpus.end());
+    out.held = HeldProcessors(std::move(cpus));
+    if (out.held.alone() || options.binding) break;
+    out.held = HeldProcessors();
+  }
+  obey_library(s.placement, options.threads, log);
+  settle_precision(s, effective_isa());
+  tell(s, log);
+  return out;
+}
+
+std::vector<Property> list_properties(const Settings& settings, const Topology& topology,
+                                      const ModelFacts* model) {
+  std::vector<Property> out;
+  for (const auto& row : option_rows()) out.push_back(property_of(row, settings));
+  const auto add = [&](const std::vector<std::string>& keys) {
+    for (const auto& key : keys) out.push_back({key, fact(key, settings, topology, model), "", "", true});
+  };
+  add(kDevice);
+  if (model != nullptr) add(kModel);
+  return out;
+}
+
+const Property& find_property(const std::vector<Property>& properties, std::string_view key) {
+  auto bare = key;
+  if (bare.starts_with("KEY_")) bare.remove_prefix(4);
+  for (const auto& p : properties)
+    if (p.key == bare) return p;
+  std::vector<std::string> keys;
+  for (const auto& p : properties) keys.push_back(p.key);
+  fail(ErrorCode::bad_option, "property \"{}\" is not known{}", key, did_you_mean(bare, keys));
+}
+
+std::vector<Property> properties(const Options& options) {
+  return guarded("properties", [&] {
+    const auto topology = read_topology();
+    const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
+    return list_properties(settings_for(options, topology, taken), topology);
+  });
+}
+
+}  // namespace lamina

@@ -1,0 +1,83 @@
+#pragma once
+/// Brings all that runs to a stop between two steps: for fork(), which must not find a library's locks held,
+/// and for the end of the process, which must not find work on what it takes down.
+#include <atomic>
+#include <memory>
+#include <thread>
+
+namespace lamina {
+
+/// Something that works in one thread at a time, and in its helpers.
+class Activity {
+ public:
+  Activity() = default;
+  virtual ~Activity() = default;
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+
+  /// The calling thread works from here to leave(); waits while there is a standstill.
+  void enter() noexcept {
+    worker_.store(std::this_thread::get_id(), std::memory_order_seq_cst);
+    if (wanted_.load(std::memory_order_seq_cst)) stop_here();
+  }
+  void leave() noexcept { worker_.store({}, std::memory_order_release); }
+  /// Between two steps: takes part in a standstill.
+  void checkpoint() noexcept {
+    if (wanted_.load(std::memory_order_relaxed)) stop_here();
+  }
+
+ protected:
+  /// Standstills know it from here on: called when it is complete, and again before it is taken down.
+  void enlist();
+  void delist() noexcept;
+  /// Threads that help come and go; they have a copy, since they may outlive this.
+  const std::shared_ptr<std::atomic<int>>& helpers() const { return helpers_; }
+  /// Lets go of helpers, at rest.
+  virtual void dismiss() noexcept {}
+  /// In a child of fork(): they are not there.
+  virtual void forget_helpers() noexcept {}
+
+ private:
+  friend class Standstill;
+  void stop_here() noexcept;
+
+  static std::atomic<bool> wanted_;
+  std::atomic<std::thread::id> worker_{};  // none: at rest
+  std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);
+};
+
+/// A piece of work without steps, in the calling thread.
+class Uninterrupted : public Activity {
+ public:
+  Uninterrupted() {
+    enlist();
+    enter();
+  }
+  ~Uninterrupted() override { delist(); }
+};
+
+class Standstill {
+ public:
+  /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most);
+  /// others that want to work wait until end().
+  static void begin() noexcept;
+  static void end() noexcept;
+
+  /// Around a fork(), inside a standstill: no activity comes or goes.
+  static void before_fork() noexcept;
+  static void after_fork_in_parent() noexcept;
+  /// Where no other thread is: what others did is at rest, and the standstill is over.
+  static void after_fork_in_child() noexcept;
+
+  /// Lets go of the helpers of all activities that rest.
+  static void dismiss_helpers() noexcept;
+
+  /// There is one that will not end: the process does.
+  static void for_good() noexcept;
+  static bool is_for_good() noexcept;
+};
+
+/// The three calls at each fork() of the process from now on, as pthread_atfork has them. False: no memory.
+bool at_fork(void (*prepare)(), void (*parent)(), void (*child)()) noexcept;
+
+}  // namespace lamina

@@ -1,0 +1,151 @@
+#include "base/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/topology.h"
+
+namespace lamina {
+namespace {
+
+/// All that do not come from what the thread itself does.
+sigset_t asynchronous_signals() {
+  sigset_t set;
+  sigfillset(&set);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&set, signal);
+  return set;
+}
+
+/// Never destroyed: threads may end after static objects have.
+struct Leftovers {
+  std::mutex mutex;
+  std::list<std::thread> threads;
+};
+Leftovers& leftovers() {
+  static auto* const all = new Leftovers;
+  return *all;
+}
+
+/// A set of processors as large as the kernel wants it.
+class CpuSet {
+ public:
+  explicit CpuSet(int highest) : room_(static_cast<std::size_t>(std::max(highest + 1, 1024))) {
+    set_ = CPU_ALLOC(room_);
+    if (set_ == nullptr) fail(ErrorCode::out_of_memory, "a set of {} processors", room_);
+    CPU_ZERO_S(bytes(), set_);
+  }
+  ~CpuSet() { CPU_FREE(set_); }
+  CpuSet(const CpuSet&) = delete;
+  CpuSet& operator=(const CpuSet&) = delete;
+
+  void add(int cpu) { CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), set_); }
+  std::size_t bytes() const { return CPU_ALLOC_SIZE(room_); }
+  cpu_set_t* get() { return set_; }
+
+ private:
+  std::size_t room_;
+  cpu_set_t* set_;
+};
+
+}  // namespace
+
+OwnThread::OwnThread(const std::string& name, std::function<void()> body) {
+  // The mask is inherited: no signal can come to the new thread before it blocks them.
+  sigset_t before;
+  const auto blocked = asynchronous_signals();
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  try {
+    thread_ = std::thread(std::move(body));
+  } catch (const std::system_error&) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    fail(ErrorCode::out_of_memory, "no thread \"{}\": the system allows no more", name);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+void OwnThread::join() noexcept {
+  if (!thread_.joinable()) return;
+  if (!is_this_thread()) return thread_.join();
+  auto& left = leftovers();
+  std::lock_guard lock(left.mutex);
+  left.threads.push_back(std::move(thread_));
+}
+
+/// Its handle is never looked at again: to detach what is not there would write to memory that is given to
+/// the next thread.
+void OwnThread::forget() noexcept {
+  if (thread_.joinable()) new (std::nothrow) std::thread(std::move(thread_));
+}
+
+void OwnThread::join_leftovers() noexcept {
+  std::list<std::thread> all;
+  {
+    auto& left = leftovers();
+    std::lock_guard lock(left.mutex);
+    for (auto it = left.threads.begin(); it != left.threads.end();) {
+      const auto thread = it++;
+      if (thread->get_id() != std::this_thread::get_id()) all.splice(all.end(), left.threads, thread);
+    }
+  }
+  for (auto& thread : all) thread.join();
+}
+
+void OwnThread::forget_leftovers() noexcept {
+  auto& left = leftovers();
+  new (&left.mutex) std::mutex;  // another thread may have held it at the fork
+  new (&left.threads) std::list<std::thread>;
+}
+
+double thread_microseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+}
+
+void block_signals_here() {
+  thread_local bool done = false;
+  if (done) return;
+  const auto blocked = asynchronous_signals();
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  done = true;
+}
+
+namespace {
+
+/// Where the calling thread might run before it was bound.
+struct Before {
+  std::vector<int> cpus;
+  bool bound = false;
+};
+thread_local Before before;
+
+bool set_affinity(const std::vector<int>& cpus) {
+  if (cpus.empty()) return false;
+  CpuSet set(*std::max_element(cpus.begin(), cpus.end()));
+  for (const int cpu : cpus) set.add(cpu);
+  return sched_setaffinity(0, set.bytes(), set.get()) == 0;
+}
+
+}  // namespace
+
+bool bind_here(const std::vector<int>& cpus) {
+  if (!before.bound) before.cpus = affinity_here();
+  before.bound = set_affinity(cpus) || before.bound;
+  return before.bound;
+}
+
+void unbind_here() {
+  if (before.bound) before.bound = !set_affinity(before.cpus);
+}
+
+}  // namespace lamina

@@ -1,0 +1,50 @@
+#pragma once
+/// Threads of lamina's own, and where threads may run.
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lamina {
+
+/// A thread with a name in which all asynchronous signals are blocked, so that the application's threads get
+/// them. Movable.
+class OwnThread {
+ public:
+  OwnThread() = default;
+  /// Throws Error(out_of_memory) where there can be no other thread.
+  OwnThread(const std::string& name, std::function<void()> body);
+  OwnThread(OwnThread&&) noexcept = default;
+  OwnThread& operator=(OwnThread&&) noexcept = default;
+  /// join()
+  ~OwnThread() { join(); }
+
+  bool running() const { return thread_.joinable(); }
+  bool is_this_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
+  /// Waits until the body has returned. From the body itself: it is left alone, and join_leftovers() waits.
+  void join() noexcept;
+  /// In a child of fork(), where the thread is not: there is nothing to wait for.
+  void forget() noexcept;
+  /// Waits for threads whose owners died on them, but for the calling one.
+  static void join_leftovers() noexcept;
+  /// In a child of fork().
+  static void forget_leftovers() noexcept;
+
+ private:
+  std::thread thread_;
+};
+
+/// Processor time of the calling thread so far.
+double thread_microseconds();
+
+/// Blocks asynchronous signals in the calling thread, for good; cheap from the second call on.
+void block_signals_here();
+
+/// Binds the calling thread to these processors. False where the system refuses all of them; it stays where
+/// it was then.
+bool bind_here(const std::vector<int>& cpus);
+/// The calling thread may run again where it might before bind_here().
+void unbind_here();
+
+}  // namespace lamina

@@ -1,0 +1,262 @@
+#include "base/topology.h"
+
+#include <dirent.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace lamina {
+namespace {
+
+constexpr int kMostProcessors = 1 << 16;
+
+std::optional<std::string> line_of(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  if (!in || !std::getline(in, line)) return std::nullopt;
+  return line;
+}
+
+std::optional<double> number_of(const std::string& text) {
+  double value = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at == text.data()) return std::nullopt;
+  return value;
+}
+
+std::optional<int> integer_in(const std::string& path) {
+  const auto line = line_of(path);
+  if (!line) return std::nullopt;
+  int value = 0;
+  const auto [at, error] = std::from_chars(line->data(), line->data() + line->size(), value);
+  if (error != std::errc() || at == line->data()) return std::nullopt;
+  return value;
+}
+
+/// The groups of this process: calls `each` with the folder of every one, from the own group up to the mount.
+/// In a container the group's own folder often is the mount.
+class Groups {
+ public:
+  explicit Groups(const std::string& root) : root_(root + "sys/fs/cgroup") {
+    std::ifstream in(root + "proc/self/cgroup");
+    std::string line;
+    while (std::getline(in, line)) {
+      const auto first = line.find(':'), second = line.find(':', first + 1);
+      if (first == std::string::npos || second == std::string::npos) continue;
+      groups_.emplace_back("," + line.substr(first + 1, second - first - 1) + ",", line.substr(second + 1));
+    }
+  }
+
+  using Each = std::function<void(const std::string& folder)>;
+  /// Of the unified hierarchy.
+  void unified(const Each& each) const {
+    for (const auto& [controllers, group] : groups_)
+      if (controllers == ",,") upwards(root_, group, each);
+    each(root_);
+  }
+  /// Of the hierarchy of one controller (v1), mounted in folders of these names.
+  void controller(const std::string& name, const std::vector<std::string>& mounts, const Each& each) const {
+    for (const auto& mount : mounts) {
+      for (const auto& [controllers, group] : groups_)
+        if (controllers.find("," + name + ",") != std::string::npos)
+          upwards(root_ + "/" + mount, group, each);
+      each(root_ + "/" + mount);
+    }
+  }
+
+ private:
+  static void upwards(const std::string& mount, std::string group, const Each& each) {
+    while (!group.empty() && group != "/") {
+      each(mount + (group.front() == '/' ? "" : "/") + group);
+      const auto slash = group.rfind('/');
+      group.erase(slash == std::string::npos ? 0 : slash);
+    }
+  }
+
+  std::string root_;
+  std::vector<std::pair<std::string, std::string>> groups_;
+};
+
+std::optional<double> quota_of(const Groups& groups) {
+  std::optional<double> least;
+  const auto take = [&](std::optional<double> quota, std::optional<double> period) {
+    if (!quota || !period || *quota <= 0 || *period <= 0) return;
+    least = least ? std::min(*least, *quota / *period) : *quota / *period;
+  };
+  groups.unified([&](const std::string& folder) {
+    const auto line = line_of(folder + "/cpu.max");
+    std::string quota, period;
+    if (line && std::istringstream(*line) >> quota >> period) take(number_of(quota), number_of(period));
+  });
+  groups.controller("cpu", {"cpu", "cpu,cpuacct"}, [&](const std::string& folder) {
+    const auto quota = line_of(folder + "/cpu.cfs_quota_us"), period = line_of(folder + "/cpu.cfs_period_us");
+    if (quota && period) take(number_of(*quota), number_of(*period));
+  });
+  return least;
+}
+
+void keep_only(std::set<int>& cpus, const std::optional<std::string>& list) {
+  if (!list) return;
+  const auto these = cpu_list(*list);
+  if (these.empty()) return;  // an empty cpuset file: that of the group above holds
+  std::erase_if(cpus, [&](int cpu) { return !std::binary_search(these.begin(), these.end(), cpu); });
+}
+
+/// The list behind "Cpus_allowed_list:" in the status of a process.
+std::optional<std::string> status_mask(const std::string& root) {
+  std::ifstream in(root + "proc/self/status");
+  std::string line;
+  const std::string key = "Cpus_allowed_list:";
+  while (std::getline(in, line))
+    if (line.starts_with(key))
+      return line.substr(std::min(line.find_first_not_of(" \t", key.size()), line.size()));
+  return std::nullopt;
+}
+
+std::set<int> allowed_cpus(const std::string& root, const Groups& groups) {
+  std::set<int> cpus;
+  if (const auto online = line_of(root + "sys/devices/system/cpu/online")) {
+    const auto list = cpu_list(*online);
+    cpus.insert(list.begin(), list.end());
+  }
+  if (root == "/") {
+    const auto mask = affinity_here();
+    if (cpus.empty()) cpus.insert(mask.begin(), mask.end());
+    if (!mask.empty()) keep_only(cpus, cpu_list(mask));
+  } else if (const auto mask = status_mask(root)) {
+    const auto list = cpu_list(*mask);
+    if (cpus.empty()) cpus.insert(list.begin(), list.end());
+    keep_only(cpus, mask);
+  }
+  groups.unified(
+      [&](const std::string& folder) { keep_only(cpus, line_of(folder + "/cpuset.cpus.effective")); });
+  groups.controller("cpuset", {"cpuset"}, [&](const std::string& folder) {
+    keep_only(cpus, line_of(folder + "/cpuset.effective_cpus"));
+  });
+  if (cpus.empty()) cpus.insert(0);
+  return cpus;
+}
+
+/// Of each processor; where no node says that it has it, 0.
+std::map<int, int> nodes_of(const std::string& root) {
+  std::map<int, int> out;
+  const auto path = root + "sys/devices/system/node";
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  while (const auto* entry = folder ? readdir(folder.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    int node = 0;
+    if (!name.starts_with("node")) continue;
+    const auto [at, bad] = std::from_chars(name.data() + 4, name.data() + name.size(), node);
+    if (bad != std::errc() || at != name.data() + name.size()) continue;
+    if (const auto list = line_of(path + "/" + name + "/cpulist"))
+      for (const int cpu : cpu_list(*list)) out[cpu] = node;
+  }
+  return out;
+}
+
+template <class Key>
+int different(const std::vector<Cpu>& cpus, const Key& key) {
+  std::set<decltype(key(cpus[0]))> seen;
+  for (const auto& cpu : cpus) seen.insert(key(cpu));
+  return static_cast<int>(seen.size());
+}
+
+}  // namespace
+
+std::vector<int> affinity_here() {
+  std::vector<int> out;
+  // The kernel refuses sets that are smaller than its own.
+  for (int room = 1024; room <= kMostProcessors; room *= 2) {
+    auto* const set = CPU_ALLOC(static_cast<std::size_t>(room));
+    if (set == nullptr) break;
+    const auto bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(room));
+    CPU_ZERO_S(bytes, set);
+    const bool read = sched_getaffinity(0, bytes, set) == 0;
+    for (int cpu = 0; read && cpu < room; ++cpu)
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) out.push_back(cpu);
+    CPU_FREE(set);
+    if (read) break;
+  }
+  return out;
+}
+
+std::vector<int> cpu_list(const std::string& text) {
+  std::vector<int> out;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    int first = 0;
+    auto read = std::from_chars(at, end, first);
+    if (read.ec != std::errc() || first < 0) break;
+    int last = first;
+    if (read.ptr != end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, last);
+      if (read.ec != std::errc()) break;
+    }
+    for (int cpu = first; cpu <= last && cpu < kMostProcessors; ++cpu) out.push_back(cpu);
+    if (read.ptr == end || *read.ptr != ',') break;
+    at = read.ptr + 1;
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string cpu_list(std::vector<int> cpus) {
+  std::sort(cpus.begin(), cpus.end());
+  std::string out;
+  for (std::size_t i = 0; i < cpus.size();) {
+    auto last = i;
+    while (last + 1 < cpus.size() && cpus[last + 1] <= cpus[last] + 1) ++last;
+    out += (out.empty() ? "" : ",") + std::to_string(cpus[i]);
+    if (cpus[last] > cpus[i]) out += "-" + std::to_string(cpus[last]);
+    i = last + 1;
+  }
+  return out;
+}
+
+int Topology::sockets() const {
+  return different(cpus, [](const Cpu& c) { return c.package; });
+}
+int Topology::nodes() const {
+  return different(cpus, [](const Cpu& c) { return c.node; });
+}
+int Topology::cores() const {
+  return different(cpus, [](const Cpu& c) { return std::pair(c.package, c.core); });
+}
+int Topology::limit() const {
+  const auto all = static_cast<int>(cpus.size());
+  return quota && *quota < all ? std::max(1, static_cast<int>(*quota)) : all;
+}
+
+Topology read_topology(const std::string& root_folder) {
+  const auto root = root_folder.ends_with('/') ? root_folder : root_folder + "/";
+  const Groups groups(root);
+  Topology out;
+  out.quota = quota_of(groups);
+  const auto nodes = nodes_of(root);
+  const auto efficient = line_of(root + "sys/devices/cpu_atom/cpus");
+  const auto small = efficient ? cpu_list(*efficient) : std::vector<int>{};
+  for (const int number : allowed_cpus(root, groups)) {
+    const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);
+    const auto package = integer_in(folder + "physical_package_id"), core = integer_in(folder + "core_id");
+    const auto node = nodes.find(number);
+    // Without its files a processor is a core of its own, which no core_id is: these are not negative.
+    out.cpus.push_back({number, package.value_or(0), core.value_or(-1 - number),
+                        node == nodes.end() ? 0 : node->second,
+                        std::binary_search(small.begin(), small.end(), number)});
+  }
+  return out;
+}
+
+}  // namespace lamina

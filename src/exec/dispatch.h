@@ -1,0 +1,136 @@
+#pragma once
+/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc and
+/// exec/processes.cc.
+#include <functional>
+#include <mutex>
+
+#include "base/threads.h"
+#include "exec/scheduler.h"
+
+namespace lamina {
+
+/// A stream with its thread. Guarded by the mutex of all queues, but for what the stream's user does with it.
+struct Lane {
+  Lane(Scheduler::Core& core, int number, const StreamPlace& place, int threads, Binding binding)
+      : core(core), index(number), stream(place, threads, binding) {}
+
+  Scheduler::Core& core;
+  const int index;
+  Stream stream;
+  OwnThread thread;
+  std::unique_ptr<std::condition_variable> wake = std::make_unique<std::condition_variable>();
+  std::shared_ptr<Job> job;      ///< for the thread to run, or whose callback to call
+  const Job* lent_to = nullptr;  ///< who runs on the stream while its thread waits in a callback
+  int helping = 0;               ///< its thread waits in a callback, and may run inferences
+  bool quit = false;             ///< the thread ends
+};
+
+/// Which streams are free: a word that run() changes without the mutex, as long as nobody waits.
+class FreeStreams {
+ public:
+  explicit FreeStreams(int count);
+  /// The lowest free one, or -1; also -1 where somebody waits.
+  int take() noexcept;
+  /// False where somebody waits, who is to be looked after under the mutex.
+  bool give_back(int stream) noexcept;
+
+  // Under the mutex:
+  int take_locked() noexcept;
+  void give_back_locked(int stream) noexcept;
+  void somebody_waits(bool yes) noexcept;
+  bool all_free() const noexcept;
+  /// Only those that the predicate says are taken.
+  void reset(const std::function<bool(int)>& taken);
+
+ private:
+  static constexpr int kFast = 62;  // more streams than that are counted under the mutex only
+  static constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;
+  int count_;
+  std::atomic<std::uint64_t> taken_{0};
+  std::vector<bool> many_;
+};
+
+class Scheduler::Core : public std::enable_shared_from_this<Core> {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  Core(const Placement& placement, bool exclusive, HeldProcessors held, Logger log);
+  ~Core();
+
+  void run(Job& job);
+  void start(const std::shared_ptr<Job>& job);
+  void cancel(Job& job) noexcept;
+  void quit() noexcept;
+
+ private:
+  friend class Scheduler;
+  friend class Dispatch;
+  void work(Lane& lane);
+
+  int await_stream(Job& job);
+  void give_back(int stream) noexcept;
+  void enqueue(Job& job);
+  void advance();
+  void tell_of_fork();
+  void make_threads();
+  void hand_to(Lane& lane, Job& job);
+  void infer_started(Lock& lock, Job& job, Stream& stream);
+  void after_inference(Lock& lock, Job& job, bool call_now);
+  void call(Lock& lock, Job& job);
+  void start_here(Lock& lock, Job& job);
+  void rest(Job& job) noexcept;
+  void help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
+            const std::chrono::steady_clock::time_point* until);
+
+  const bool exclusive_;
+  FreeStreams free_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Job::List queue_, callbacks_;
+  HeldProcessors held_;
+  Logger log_;
+  bool forked_ = false;  // nobody has been told yet
+};
+
+/// The process' part.
+class Dispatch {
+ public:
+  using Core = Scheduler::Core;
+  static Dispatch& here();
+
+  std::mutex mutex;
+  std::vector<Core*> cores;
+  std::vector<Job*> jobs;
+  bool closing = false;  ///< shut_down() is under way
+
+  // Of exclusive models.
+  Job* turn = nullptr;
+  Job::List waiting_for_turn;
+  void next_turn();
+  void end_turn(Job& job);
+
+  /// The stream whose thread this is.
+  static Lane*& lane() noexcept;
+  /// The calling thread runs a callback.
+  static int& callbacks_here() noexcept;
+
+  /// What wakes the calling thread: its stream's, else `own`.
+  static std::condition_variable& waker(std::condition_variable& own) noexcept;
+  /// Waits until `done`, or the time is over: a stream's thread works off its queue meanwhile. `waker` is
+  /// notified when `done` may have changed. `target`: the job that it is about; its callback is called here
+  /// when it is due.
+  static void block(Core::Lock& lock, std::condition_variable& waker, const Job* target,
+                    const std::function<bool()>& done,
+                    const std::chrono::steady_clock::time_point* until = nullptr);
+
+  static void before_fork() noexcept;
+  static void after_fork_in_parent() noexcept;
+  static void after_fork_in_child() noexcept;
+  void shut_down();
+
+ private:
+  Dispatch();
+  void join_threads(Core::Lock& lock);
+  void child_begins() noexcept;
+};
+
+}  // namespace lamina

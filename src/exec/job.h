@@ -1,0 +1,91 @@
+#pragma once
+/// One inference at a time of one request, as the queues of streams see it.
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <thread>
+
+namespace lamina {
+
+class Stream;
+class Scheduler;
+
+/// What a job is at. It rests in all before `queued`.
+enum class JobState : std::uint8_t { idle, done, failed, canceled, queued, running, stopping, calling };
+constexpr bool at_rest(JobState state) { return state < JobState::queued; }
+
+/// Thread-safe where a Scheduler uses it; the hooks are called by one thread at a time.
+class Job : public std::enable_shared_from_this<Job> {
+ public:
+  using Callback = std::function<void(std::exception_ptr)>;
+
+  Job();
+  virtual ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  JobState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  /// Someone wants the inference that runs to end before its next step.
+  bool stopping() const noexcept { return state_.load(std::memory_order_relaxed) == JobState::stopping; }
+  /// The calling thread is in this job's callback.
+  bool in_own_callback() const noexcept;
+  /// At rest, or in the own callback: what belongs to the next inference may be set. Not beside another
+  /// thread that does so, too.
+  bool settable() const noexcept { return at_rest(state()) || in_own_callback(); }
+  /// What the last inference, or its callback, threw; null: nothing. At rest, or in the callback.
+  std::exception_ptr error() const noexcept { return error_; }
+
+  /// Settable only.
+  void set_callback(Callback callback);
+
+ private:
+  friend class Scheduler;
+  friend class Dispatch;
+  using List = std::list<Job*>;
+
+  /// Its model's, which outlives it.
+  virtual Scheduler& scheduler() noexcept = 0;
+  /// For a model without streams.
+  virtual Stream& callers_stream() = 0;
+  /// One inference; calls stream.checkpoint() and looks at stopping() between its steps.
+  virtual void infer(Stream& stream) = 0;
+  /// It was canceled before it began, or while it ran: there is no result.
+  virtual void forget_result() noexcept = 0;
+  /// An exception left the callback.
+  virtual void callback_failed(const std::exception_ptr& error) noexcept = 0;
+
+  std::atomic<JobState> state_{JobState::idle};
+  std::atomic<std::thread::id> caller_{};  // the thread in which the callback runs
+  std::atomic<std::thread::id> runner_{};  // that which is in run()
+  std::atomic<int> waiting_{0};            // how many are in waiters_
+  std::exception_ptr error_;
+  std::shared_ptr<const Callback> callback_;
+
+  void end_in_child() noexcept;
+  /// To the end of a list; out of the one that it is in.
+  void join(List& list) noexcept;
+  void leave() noexcept;
+
+  /// Who waits for the job to rest.
+  struct Waiter {
+    std::condition_variable& waker;
+    Waiter* next;
+  };
+
+  // Guarded by the mutex of all queues.
+  Waiter* waiters_ = nullptr;
+  List place_;  // has its element while it is in no list: joining one allocates nothing
+  List::iterator element_;
+  List* in_ = nullptr;                           // the list that it waits in
+  std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
+  std::condition_variable* thread_ = nullptr;    // of a job that a thread waits for to run itself
+  int granted_ = -1;                             // the stream for that thread
+  bool again_ = false, again_canceled_ = false;  // started in its own callback
+  bool abandoned_ = false;                       // its owner has gone: it is not started any more
+};
+
+}  // namespace lamina

@@ -1,0 +1,543 @@
+#include "exec/scheduler.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/error.h"
+#include "exec/dispatch.h"
+
+namespace lamina {
+
+// The fork handler and shut_down() know jobs by their list; see exec/processes.cc.
+Job::Job() : place_{this}, element_(place_.begin()) {
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  d.jobs.push_back(this);
+}
+
+Job::~Job() {
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  std::erase(d.jobs, this);
+}
+
+void Job::join(List& list) noexcept {
+  list.splice(list.end(), in_ != nullptr ? *in_ : place_, element_);
+  in_ = &list;
+}
+
+void Job::leave() noexcept {
+  if (in_ != nullptr) place_.splice(place_.end(), *in_, element_);
+  in_ = nullptr;
+}
+
+bool Job::in_own_callback() const noexcept {
+  return caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
+
+void Job::set_callback(Callback callback) {
+  auto fresh = callback ? std::make_shared<const Callback>(std::move(callback)) : nullptr;
+  const std::lock_guard lock(Dispatch::here().mutex);
+  callback_.swap(fresh);
+}
+
+namespace {
+
+[[noreturn]] void fail_busy() {
+  fail(ErrorCode::busy, "an inference of the request is under way: wait() for it first");
+}
+
+const std::exception_ptr& canceled_error() {
+  static const auto* const error = new std::exception_ptr(
+      std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
+  return *error;
+}
+
+JobState outcome_of(const std::exception_ptr& error) noexcept {
+  if (!error) return JobState::done;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::canceled ? JobState::canceled : JobState::failed;
+  } catch (...) {
+    return JobState::failed;
+  }
+}
+
+}  // namespace
+
+/// After fork(), in the child: the thread that it was under way in is not here.
+void Job::end_in_child() noexcept {
+  caller_ = std::thread::id();
+  again_ = again_canceled_ = false;
+  error_ = canceled_error();
+  forget_result();
+  state_ = JobState::canceled;
+  if (self_.use_count() > 1) self_.reset();  // else its owner has gone: nothing is destroyed in here
+}
+
+FreeStreams::FreeStreams(int count) : count_(count) {
+  if (count > kFast) many_.resize(static_cast<std::size_t>(count));
+}
+
+int FreeStreams::take() noexcept {
+  if (!many_.empty()) return -1;
+  auto word = taken_.load(std::memory_order_relaxed);
+  for (;;) {
+    const int first = std::countr_one(word);
+    if ((word & kWaiting) != 0 || first >= count_) return -1;
+    if (taken_.compare_exchange_weak(word, word | std::uint64_t{1} << first, std::memory_order_seq_cst))
+      return first;
+  }
+}
+
+bool FreeStreams::give_back(int stream) noexcept {
+  if (!many_.empty()) return false;
+  auto word = taken_.load(std::memory_order_relaxed);
+  while ((word & kWaiting) == 0)
+    if (taken_.compare_exchange_weak(word, word & ~(std::uint64_t{1} << stream), std::memory_order_seq_cst))
+      return true;
+  return false;
+}
+
+int FreeStreams::take_locked() noexcept {
+  for (std::size_t i = 0; i < many_.size(); ++i)
+    if (!many_[i]) {
+      many_[i] = true;
+      return static_cast<int>(i);
+    }
+  if (!many_.empty()) return -1;
+  auto word = taken_.load(std::memory_order_seq_cst);
+  for (;;) {
+    const int first = std::countr_one(word);
+    if (first >= count_) return -1;
+    if (taken_.compare_exchange_weak(word, word | std::uint64_t{1} << first)) return first;
+  }
+}
+
+void FreeStreams::give_back_locked(int stream) noexcept {
+  if (many_.empty())
+    taken_.fetch_and(~(std::uint64_t{1} << stream));
+  else
+    many_[static_cast<std::size_t>(stream)] = false;
+}
+
+void FreeStreams::somebody_waits(bool yes) noexcept {
+  if (yes)
+    taken_.fetch_or(kWaiting);
+  else
+    taken_.fetch_and(~kWaiting);
+}
+
+bool FreeStreams::all_free() const noexcept {
+  return (taken_ & ~kWaiting) == 0 && std::find(many_.begin(), many_.end(), true) == many_.end();
+}
+
+void FreeStreams::reset(const std::function<bool(int)>& taken) {
+  taken_ = 0;
+  for (int i = 0; i < count_; ++i) {
+    if (!many_.empty()) many_[static_cast<std::size_t>(i)] = taken(i);
+    if (many_.empty() && taken(i)) taken_.fetch_or(std::uint64_t{1} << i);
+  }
+}
+
+Scheduler::Core::Core(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
+    : exclusive_(exclusive),
+      free_(static_cast<int>(placement.streams.size())),
+      held_(std::move(held)),
+      log_(std::move(log)) {
+  for (const auto& place : placement.streams)
+    lanes_.push_back(std::make_unique<Lane>(*this, static_cast<int>(lanes_.size()), place,
+                                            placement.threads_each, placement.binding));
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  d.cores.push_back(this);
+}
+
+Scheduler::Core::~Core() {
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  std::erase(d.cores, this);
+}
+
+/// The thread of the last handle may be one of these itself: it ends when its callback has returned.
+void Scheduler::Core::quit() noexcept {
+  {
+    const std::lock_guard lock(Dispatch::here().mutex);
+    for (auto& lane : lanes_) {
+      lane->quit = true;
+      lane->wake->notify_all();
+    }
+  }
+  for (auto& lane : lanes_) Standstill::is_for_good() ? lane->thread.forget() : lane->thread.join();
+  OwnThread::join_leftovers();
+}
+
+/// In the calling thread. What a callback calls may come here from a stream's thread, too.
+void Scheduler::Core::run(Job& job) {
+  auto state = job.state();
+  do {
+    if (!at_rest(state)) fail_busy();
+  } while (!job.state_.compare_exchange_weak(state, JobState::running, std::memory_order_acquire));
+  std::exception_ptr error;
+  int stream = -1;
+  job.error_ = nullptr;
+  job.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  try {
+    if (!lanes_.empty()) {
+      stream = free_.take();
+      if (stream < 0) stream = await_stream(job);
+    }
+    job.infer(stream < 0 ? job.callers_stream() : lanes_[static_cast<std::size_t>(stream)]->stream);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (stream >= 0) give_back(stream);
+  job.error_ = error;
+  job.state_.store(outcome_of(error), std::memory_order_seq_cst);
+  if (job.waiting_.load(std::memory_order_seq_cst) > 0) {
+    const std::lock_guard lock(Dispatch::here().mutex);
+    for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+/// First come, first served, with those that were started.
+int Scheduler::Core::await_stream(Job& job) {
+  Lock lock(Dispatch::here().mutex);
+  auto running = JobState::running;
+  if (job.state_.compare_exchange_strong(running, JobState::queued)) {
+    std::condition_variable own;
+    auto& waker = Dispatch::waker(own);
+    job.thread_ = &waker;
+    job.granted_ = -1;
+    tell_of_fork();
+    job.join(queue_);
+    advance();
+    Dispatch::block(lock, waker, &job, [&] { return job.granted_ >= 0 || job.stopping(); });
+    job.thread_ = nullptr;
+    if (job.granted_ >= 0) return job.granted_;
+  }
+  job.forget_result();
+  std::rethrow_exception(canceled_error());
+}
+
+void Scheduler::Core::give_back(int stream) noexcept {
+  if (free_.give_back(stream)) return;
+  const std::lock_guard lock(Dispatch::here().mutex);
+  auto& lane = *lanes_[static_cast<std::size_t>(stream)];
+  if (lane.lent_to != nullptr) {
+    lane.lent_to = nullptr;
+    lane.wake->notify_all();
+  } else {
+    free_.give_back_locked(stream);
+  }
+  advance();
+}
+
+void Scheduler::Core::enqueue(Job& job) {
+  auto& d = Dispatch::here();
+  job.state_ = JobState::queued;
+  if (exclusive_) {
+    job.join(d.waiting_for_turn);
+    return d.next_turn();
+  }
+  job.join(queue_);
+  advance();
+}
+
+/// Gives what waits to free streams, callbacks of canceled ones first.
+void Scheduler::Core::advance() {
+  if (lanes_.empty()) return;
+  free_.somebody_waits(true);
+  while (!callbacks_.empty() || !queue_.empty()) {
+    const int stream = free_.take_locked();
+    if (stream < 0) break;
+    auto& list = callbacks_.empty() ? queue_ : callbacks_;
+    auto& job = *list.front();
+    job.leave();
+    if (job.thread_ != nullptr) {
+      job.state_ = JobState::running;
+      job.granted_ = stream;
+      job.thread_->notify_all();
+    } else {
+      hand_to(*lanes_[static_cast<std::size_t>(stream)], job);
+    }
+  }
+  bool lent = false;
+  for (auto& lane : lanes_) {
+    lent = lent || lane->lent_to != nullptr;
+    if (lane->helping > 0 && (!queue_.empty() || !callbacks_.empty())) lane->wake->notify_all();
+  }
+  free_.somebody_waits(lent || !queue_.empty() || !callbacks_.empty());
+}
+
+void Scheduler::Core::hand_to(Lane& lane, Job& job) {
+  if (job.state_ == JobState::queued) job.state_ = JobState::running;
+  lane.job = job.self_;
+  lane.wake->notify_all();
+}
+
+void Scheduler::Core::tell_of_fork() {
+  if (!std::exchange(forked_, false)) return;
+  log_.info(
+      "after fork() streams work without helpers that the parent has: {} threads of their own are made anew",
+      lanes_.size());
+}
+
+/// With the first request that is started.
+void Scheduler::Core::make_threads() {
+  tell_of_fork();
+  for (auto& lane : lanes_) {
+    if (lane->thread.running()) continue;
+    lane->quit = false;
+    lane->thread = OwnThread("lamina-s" + std::to_string(lane->index),
+                             [core = shared_from_this(), &it = *lane] { core->work(it); });
+  }
+}
+
+/// What the thread of a stream does.
+void Scheduler::Core::work(Lane& lane) {
+  Dispatch::lane() = &lane;
+  lane.stream.bind_own_thread();
+  Lock lock(Dispatch::here().mutex);
+  for (;;) {
+    lane.wake->wait(lock, [&] { return lane.job != nullptr || lane.quit; });
+    if (lane.job == nullptr) return;
+    auto job = std::move(lane.job);
+    if (job->state() == JobState::calling) {
+      call(lock, *job);
+    } else {
+      infer_started(lock, *job, lane.stream);
+      after_inference(lock, *job, true);
+    }
+    free_.give_back_locked(lane.index);
+    advance();
+    lock.unlock();
+    job.reset();  // its last owner may be here, and what that owns may call us
+    lock.lock();
+  }
+}
+
+void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    job.infer(stream);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  job.error_ = std::move(error);
+  Dispatch::here().end_turn(job);
+}
+
+void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
+  if (!job.callback_) return rest(job);
+  job.state_ = JobState::calling;
+  if (call_now) return call(lock, job);
+  job.join(callbacks_);
+  advance();
+}
+
+void Scheduler::Core::call(Lock& lock, Job& job) {
+  const auto callback = job.callback_;
+  const auto error = job.error_;
+  job.caller_ = std::this_thread::get_id();
+  lock.unlock();
+  std::exception_ptr thrown;
+  ++Dispatch::callbacks_here();
+  try {
+    (*callback)(error);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  --Dispatch::callbacks_here();
+  if (thrown) job.callback_failed(thrown);
+  lock.lock();
+  job.caller_ = std::thread::id();
+  if (!job.again_) {
+    if (thrown && !job.error_) job.error_ = thrown;
+    return rest(job);
+  }
+  job.again_ = false;
+  job.error_ = nullptr;
+  if (!job.again_canceled_) {
+    job.state_ = JobState::queued;
+    if (!lanes_.empty()) enqueue(job);
+    return;
+  }
+  job.again_canceled_ = false;
+  job.error_ = canceled_error();
+  job.forget_result();
+  after_inference(lock, job, lanes_.empty());
+}
+
+void Scheduler::Core::rest(Job& job) noexcept {
+  job.state_ = outcome_of(job.error_);
+  for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+  if (job.self_ == nullptr) return;
+  // The caller has another reference, or goes without the lock: not here.
+  if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
+}
+
+void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
+  auto& job = *shared;
+  Lock lock(Dispatch::here().mutex);
+  if (job.abandoned_ || Dispatch::here().closing)
+    fail(ErrorCode::canceled, "{}",
+         job.abandoned_ ? "the request is being destroyed" : "lamina is shutting down");
+  if (job.state() == JobState::calling && job.in_own_callback() && !job.again_) {
+    job.again_ = true;
+    return;
+  }
+  if (!at_rest(job.state())) fail_busy();
+  make_threads();
+  job.error_ = nullptr;
+  job.self_ = shared;
+  if (lanes_.empty()) return start_here(lock, job);
+  enqueue(job);
+}
+
+/// Without streams: in the calling thread, with all that follows.
+void Scheduler::Core::start_here(Lock& lock, Job& job) {
+  do {
+    job.state_ = JobState::queued;
+    if (exclusive_) {
+      std::condition_variable own;
+      auto& waker = Dispatch::waker(own);
+      job.thread_ = &waker;
+      enqueue(job);
+      Dispatch::block(lock, waker, nullptr, [&] { return Dispatch::here().turn == &job || job.stopping(); });
+      job.thread_ = nullptr;
+    }
+    auto queued = JobState::queued;
+    if (job.state_.compare_exchange_strong(queued, JobState::running)) {
+      infer_started(lock, job, job.callers_stream());
+    } else {
+      job.error_ = canceled_error();
+      job.forget_result();
+    }
+    after_inference(lock, job, true);
+  } while (job.state() == JobState::queued);
+}
+
+void Scheduler::Core::cancel(Job& job) noexcept {
+  auto& d = Dispatch::here();
+  auto running = JobState::running;
+  if (job.state_.compare_exchange_strong(running, JobState::stopping)) return;
+  if (job.again_) job.again_canceled_ = true;
+  if (job.state() != JobState::queued) return;
+  job.leave();
+  if (job.thread_ != nullptr) {
+    job.state_ = JobState::stopping;
+    job.thread_->notify_all();
+    d.end_turn(job);
+    return;
+  }
+  d.end_turn(job);
+  job.error_ = canceled_error();
+  job.forget_result();
+  if (!job.callback_) return rest(job);
+  job.state_ = JobState::calling;
+  job.join(callbacks_);
+  advance();
+}
+
+/// In a callback, where the thread of the stream waits: its inferences come first, callbacks of others have
+/// to wait, since they might wait for this one.
+void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
+                           const std::chrono::steady_clock::time_point* until) {
+  const auto over = [&] { return until != nullptr && std::chrono::steady_clock::now() >= *until; };
+  ++lane.helping;
+  while (!done() && (lane.lent_to != nullptr || !over())) {
+    if (target != nullptr && target->in_ == &callbacks_) {
+      const auto job = target->self_;
+      job->leave();
+      call(lock, *job);
+    } else if (lane.lent_to == nullptr && !queue_.empty()) {
+      auto& job = *queue_.front();
+      job.leave();
+      job.state_ = JobState::running;
+      if (job.thread_ != nullptr) {
+        lane.lent_to = &job;
+        free_.somebody_waits(true);
+        job.granted_ = lane.index;
+        job.thread_->notify_all();
+      } else {
+        auto self = job.self_;
+        infer_started(lock, job, lane.stream);
+        after_inference(lock, job, false);
+        lock.unlock();
+        self.reset();
+        lock.lock();
+      }
+    } else if (until != nullptr && lane.lent_to == nullptr) {
+      lane.wake->wait_until(lock, *until);
+    } else {
+      lane.wake->wait(lock);
+    }
+  }
+  // The stream is this callback's again, unless it was lent to what this very callback runs.
+  lane.wake->wait(lock, [&] { return lane.lent_to == nullptr || lane.lent_to == target; });
+  --lane.helping;
+}
+
+Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
+    : core_(std::make_shared<Core>(placement, exclusive, std::move(held), std::move(log))) {}
+Scheduler::~Scheduler() { core_->quit(); }
+
+int Scheduler::streams() const { return static_cast<int>(core_->lanes_.size()); }
+bool Scheduler::exclusive() const { return core_->exclusive_; }
+void Scheduler::run(Job& job) { core_->run(job); }
+void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
+
+bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
+  if (job.in_own_callback())
+    fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
+  Core::Lock lock(Dispatch::here().mutex);
+  const auto done = [&] { return at_rest(job.state()) || Standstill::is_for_good(); };
+  if (!done() && (!time || time->count() > 0)) {
+    using Clock = std::chrono::steady_clock;
+    const auto now = Clock::now();
+    const bool forever = !time || *time > Clock::time_point::max() - now;
+    const auto until = forever ? Clock::time_point::max() : now + *time;
+    std::condition_variable own;
+    Job::Waiter waiter{Dispatch::waker(own), job.waiters_};
+    job.waiters_ = &waiter;
+    ++job.waiting_;
+    Dispatch::block(lock, waiter.waker, &job, done, forever ? nullptr : &until);
+    auto** link = &job.waiters_;
+    while (*link != &waiter) link = &(*link)->next;
+    *link = waiter.next;
+    --job.waiting_;
+  }
+  if (!done()) return false;
+  const auto error = job.error_;
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+void Scheduler::cancel(Job& job) noexcept {
+  const std::lock_guard lock(Dispatch::here().mutex);
+  job.scheduler().core_->cancel(job);
+}
+
+void Scheduler::abandon(Job& job) noexcept {
+  {
+    const std::lock_guard lock(Dispatch::here().mutex);
+    job.abandoned_ = true;
+    job.scheduler().core_->cancel(job);
+  }
+  if (job.in_own_callback()) return;
+  try {
+    wait(job, std::nullopt);
+  } catch (...) {  // what the inference threw
+  }
+}
+
+void Scheduler::shut_down() { Dispatch::here().shut_down(); }
+
+}  // namespace lamina

@@ -1,0 +1,52 @@
+#pragma once
+/// Queues of inferences before the streams of compiled models.
+///
+/// One mutex guards all queues of the process: it is held for list operations only, one fork handler knows
+/// it, and a thread of one model may wait for a request of another. run() on a free stream does not take it.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/log.h"
+#include "base/processor_locks.h"
+#include "exec/job.h"
+#include "exec/stream.h"
+
+namespace lamina {
+
+/// The streams of one compiled model and the queue before them. Thread-safe.
+class Scheduler {
+ public:
+  class Core;  // exec/dispatch.h
+  /// Without streams in it, each caller's thread does the work. `exclusive`: started inferences of all such
+  /// models of the process run one after another.
+  Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log = {});
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  int streams() const;
+  bool exclusive() const;
+
+  /// One inference in the calling thread; throws what it throws, Error(busy) while the job is under way,
+  /// Error(canceled).
+  void run(Job& job);
+  /// Queues one inference. Throws Error(busy).
+  void start(const std::shared_ptr<Job>& job);
+  /// Until the job rests. Throws Error(busy) in its own callback. False: the time is over.
+  static bool wait(Job& job, std::optional<std::chrono::nanoseconds> time);
+  static void cancel(Job& job) noexcept;
+  /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it.
+  static void abandon(Job& job) noexcept;
+
+  /// Cancels what is queued in the process, waits for what runs, and joins the threads of all streams; they
+  /// come back when they are used. Throws Error(busy) in a callback.
+  static void shut_down();
+
+ private:
+  friend class Dispatch;
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace lamina

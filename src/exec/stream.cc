@@ -1,0 +1,105 @@
+#include "exec/stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/threads.h"
+
+namespace lamina {
+
+/// Sees helpers come and go. It may outlive the stream by a moment, so it has all that it needs.
+class Stream::Observer : public tbb::task_scheduler_observer {
+ public:
+  Observer(tbb::task_arena& arena, const Stream& stream)
+      : tbb::task_scheduler_observer(arena), cpus_(stream.cpus_), helpers_(stream.helpers()) {
+    observe(true);
+  }
+  ~Observer() override { observe(false); }
+
+  void on_scheduler_entry(bool worker) noexcept override {
+    if (!worker) return;  // the caller's thread, or the stream's own: not ours to bind here
+    ++*helpers_;
+    block_signals_here();
+    const auto slot = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
+    if (slot >= cpus_.size()) return;
+    try {
+      bind_here(cpus_[slot]);
+    } catch (...) {  // no memory: it helps wherever it is
+    }
+  }
+  void on_scheduler_exit(bool worker) noexcept override {
+    if (!worker) return;
+    if (!cpus_.empty()) unbind_here();
+    --*helpers_;
+  }
+
+ private:
+  std::vector<std::vector<int>> cpus_;
+  std::shared_ptr<std::atomic<int>> helpers_;
+};
+
+Stream::Stream(StreamPlace place, int threads, Binding binding)
+    : place_(std::move(place)), threads_(threads), binding_(binding) {
+  if (binding_ != Binding::none)
+    for (const int cpu : place_.cpus)
+      cpus_.push_back(binding_ == Binding::processors ? std::vector<int>{cpu} : place_.node_cpus);
+  enlist();
+}
+
+Stream::~Stream() {
+  delist();
+  Stream::dismiss();
+}
+
+tbb::task_arena& Stream::arena() {
+  if (!arena_) {
+    arena_ = std::make_unique<tbb::task_arena>(threads_);
+    arena_->initialize();
+    if (threads_ > 1) observer_ = std::make_unique<Observer>(*arena_, *this);
+  }
+  return *arena_;
+}
+
+const Tensor& Stream::memory(std::size_t depth, std::size_t bytes) {
+  if (memory_.size() <= depth) memory_.resize(depth + 1);
+  auto& memory = memory_[depth];
+  // Never empty: tensors without elements have an address.
+  bytes = std::max<std::size_t>(bytes, 64);
+  if (!memory.valid() || memory.bytes() < bytes) {
+    memory = Tensor();  // first give back the old
+    memory = Tensor(ElementType::u8, {static_cast<std::int64_t>(bytes)});
+  }
+  return memory;
+}
+
+std::size_t Stream::memory_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& m : memory_) sum += m.valid() ? m.bytes() : 0;
+  return sum;
+}
+
+void Stream::bind_own_thread() const {
+  if (!cpus_.empty()) bind_here(cpus_[0]);
+}
+
+void Stream::dismiss() noexcept {
+  if (!arena_ || Standstill::is_for_good()) {
+    (void)observer_.release();  // the process ends: helpers stand where they are
+    (void)arena_.release();
+    return;
+  }
+  // Helpers leave by themselves when there is nothing to do; one that is still there would stay bound.
+  using Clock = std::chrono::steady_clock;
+  const auto late = Clock::now() + std::chrono::seconds(1);
+  while (*helpers() > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  observer_.reset();
+  arena_.reset();
+}
+
+void Stream::forget_helpers() noexcept {
+  (void)observer_.release();  // they hold what the library thinks of threads that are gone
+  (void)arena_.release();
+}
+
+}  // namespace lamina

@@ -1,0 +1,64 @@
+#pragma once
+/// What one inference at a time has to itself: threads, the processors they are bound to, memory for tensors.
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/placement.h"
+#include "base/standstill.h"
+#include "lamina/tensor.h"
+
+namespace lamina {
+
+/// Used by one thread at a time.
+class Stream : public Activity {
+ public:
+  Stream(StreamPlace place, int threads, Binding binding);
+  ~Stream() override;
+
+  int threads() const { return threads_; }
+  const StreamPlace& place() const { return place_; }
+
+  /// `body` in the calling thread, with the stream's helpers; it calls checkpoint() between its steps.
+  template <class F>
+  void execute(const F& body) {
+    const Working here(*this);
+    arena().execute(body);
+  }
+
+  /// Memory for tensors between steps, at least that large; what it held is lost when it grows. Plans of
+  /// parts that wait for shapes have memory of their own, by how deep they lie.
+  const Tensor& memory(std::size_t depth, std::size_t bytes);
+  std::size_t memory_bytes() const;
+
+  /// Binds the calling thread, which is the stream's own, as its first one.
+  void bind_own_thread() const;
+
+ private:
+  class Working {
+   public:
+    explicit Working(Activity& a) : activity_(a) { activity_.enter(); }
+    ~Working() { activity_.leave(); }
+
+   private:
+    Activity& activity_;
+  };
+  class Observer;
+  void dismiss() noexcept override;
+  void forget_helpers() noexcept override;
+  tbb::task_arena& arena();
+  const std::vector<int>& cpus_of(int thread) const;
+
+  StreamPlace place_;
+  int threads_;
+  Binding binding_;
+  std::vector<std::vector<int>> cpus_;  // of each thread; empty: not bound
+  std::unique_ptr<tbb::task_arena> arena_;
+  std::unique_ptr<Observer> observer_;
+  std::vector<Tensor> memory_;
+};
+
+}  // namespace lamina
