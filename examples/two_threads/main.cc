@@ -24,7 +24,7 @@ lamina::Tensor zeros(const lamina::Port& port) {
 int main(int argc, char** argv) try {
   if (argc < 2) throw std::runtime_error("usage: two_threads MODEL.onnx");
   const lamina::Model model(argv[1]);
-  const lamina::CompiledModel compiled(model, {.threads = 1});  // two requests of one thread each
+  const lamina::CompiledModel compiled(model, {.streams = 2});  // two requests run at once
   constexpr int kRuns = 50;
   std::vector<lamina::Tensor> results(2);
   std::vector<std::thread> threads;

@@ -194,6 +194,7 @@ void Scheduler::Core::run(Job& job) {
     error = std::current_exception();
   }
   if (stream >= 0) give_back(stream);
+  job.runner_.store({}, std::memory_order_relaxed);
   job.error_ = error;
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
   if (job.waiting_.load(std::memory_order_seq_cst) > 0) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/parallel.h"
 #include "base/threads.h"
 
 namespace lamina {
@@ -54,7 +55,7 @@ Stream::~Stream() {
 
 tbb::task_arena& Stream::arena() {
   if (!arena_) {
-    arena_ = std::make_unique<tbb::task_arena>(threads_);
+    arena_ = std::make_unique<tbb::task_arena>(allowed_threads(threads_));
     arena_->initialize();
     if (threads_ > 1) observer_ = std::make_unique<Observer>(*arena_, *this);
   }

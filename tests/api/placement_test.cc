@@ -187,7 +187,7 @@ const Row kRows[] = {
      "sockets."},
     {"two8", "CPU_THREADS_NUM=20",
      "1x20 YES [-1: 0 16 1 17 2 18 3 19 4 20 5 21 6 22 7 23 8 9 10 11] hyper-threading: CPU_THREADS_NUM asks "
-     "for more threads than cores."},
+     "for more threads than that would give."},
     {"two8", "CPU_THREADS_NUM=1 CPU_THROUGHPUT_STREAMS=NUMA",
      "1x1 YES [0: 0] streams: there is 1 thread for them. hyper-threading: one inference is faster with a "
      "thread per core on several sockets."},
@@ -255,7 +255,7 @@ const Row kRows[] = {
      "give."},
     {"hybrid6", "CPU_THREADS_NUM=20",
      "1x20 YES [0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] hyper-threading: CPU_THREADS_NUM asks "
-     "for more threads than cores."},
+     "for more threads than that would give."},
     {"hybrid6", "CPU_THREADS_NUM=64",
      "1x20 YES [0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19] threads: the process may use 20 "
      "processors. hyper-threading: CPU_THREADS_NUM asks for more threads than that would give. ! "

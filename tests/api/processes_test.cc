@@ -1,0 +1,264 @@
+/// What fork, exit and shutdown do to requests.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/api/small_models.h"
+
+namespace lamina {
+namespace {
+
+using namespace testing;
+using namespace std::chrono_literals;
+
+/// So many matrix products, one after the other.
+IrText products(int count) {
+  IrText ir;
+  const int x = ir.parameter("x", "256,256");
+  int last = x;
+  for (int i = 0; i < count; ++i) {
+    last = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{last}, {x}});
+    last = ir.layer("Tanh", "opset1", "", {{last}});
+  }
+  ir.result({last});
+  return ir;
+}
+
+Tensor input() {
+  Tensor t(ElementType::f32, {256, 256});
+  for (auto& v : t.data<float>()) v = 0.001F;
+  return t;
+}
+
+/// The status with which the child ends; -1 and a failure where it hangs or dies.
+int status_of(pid_t child) {
+  for (int i = 0; i < 2000; ++i) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child) {
+      EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ADD_FAILURE() << "the child hangs";
+  return -1;
+}
+
+/// In a child; it ends with 0 when the body says true. Without what tests and static objects do at the end.
+int in_child(const std::function<bool()>& body) {
+  const auto child = fork();
+  if (child == 0) {
+    bool good = false;
+    try {
+      good = body();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "in the child: %s\n", e.what());
+    }
+    _exit(good ? 0 : 1);
+  }
+  return status_of(child);
+}
+
+std::vector<std::string> threads_here() {
+  std::vector<std::string> out;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream in(task.path() / "comm");
+    std::string name;
+    if (std::getline(in, name)) out.push_back(name);
+  }
+  return out;
+}
+
+/// A thread that was joined may be listed for a moment.
+bool alone() {
+  for (int i = 0; i < 100 && threads_here().size() > 1; ++i) std::this_thread::sleep_for(1ms);
+  return threads_here().size() == 1;
+}
+
+class Processes : public ::testing::TestWithParam<int> {
+ protected:
+  CompiledModel compiled_ = CompiledModel(model_of(products(30)), {.streams = GetParam()});
+
+  Request ready() const {
+    auto request = compiled_.create_request();
+    request.set_input(0, input());
+    return request;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Streams, Processes, ::testing::Values(0, 1, 2));
+
+TEST_P(Processes, fork_at_rest) {
+  auto request = ready();
+  request.start();
+  request.wait();
+  const auto wanted = request.output(0).clone();
+  EXPECT_EQ(in_child([&] {
+              request.run();
+              bool good = request.output(0).same_as(wanted);
+              request.start();
+              request.wait();
+              good = good && request.output(0).same_as(wanted);
+              auto other = ready();
+              other.start();
+              other.wait();
+              return good && other.output(0).same_as(wanted);
+            }),
+            0);
+  request.run();
+  EXPECT_TRUE(request.output(0).same_as(wanted));
+}
+
+TEST_P(Processes, fork_while_requests_run) {
+  std::vector<Request> all;
+  for (int i = 0; i < 4; ++i) all.push_back(ready());
+  all[0].run();
+  const auto wanted = all[0].output(0).clone();
+  std::atomic<bool> stop = false;
+  std::thread runner([&] {
+    auto own = ready();
+    while (!stop) own.run();
+  });
+  for (int round = 0; round < 5; ++round) {
+    if (GetParam() > 0)
+      for (auto& r : all) r.start();
+    const int status = in_child([&] {
+      for (auto& r : all) {
+        try {
+          r.wait();
+        } catch (const Error& e) {
+          if (e.code() != ErrorCode::canceled) return false;
+        }
+        r.start();
+        r.wait();
+        if (!r.output(0).same_as(wanted)) return false;
+      }
+      all.clear();
+      return true;
+    });
+    EXPECT_EQ(status, 0);
+    for (auto& r : all) r.wait();  // the parent does not notice
+    EXPECT_TRUE(GetParam() == 0 || all[3].output(0).same_as(wanted));
+  }
+  stop = true;
+  runner.join();
+}
+
+TEST_P(Processes, fork_in_a_callback) {
+  auto request = ready(), other = ready();
+  int status = -1;
+  request.set_callback([&](const std::exception_ptr&) {
+    status = in_child([&] {
+      other.run();
+      other.start();
+      other.wait();
+      return true;
+    });
+  });
+  request.start();
+  request.wait();
+  EXPECT_EQ(status, 0);
+}
+
+TEST_P(Processes, shutdown_joins_every_thread) {
+  auto request = ready();
+  for (int i = 0; i < 3; ++i) {
+    request.start();
+    request.wait();
+    request.run();
+    shutdown();
+    EXPECT_TRUE(alone());
+  }
+  request.run();
+  if (GetParam() == 0) return;
+  std::vector<Request> queue;
+  std::atomic<int> calls = 0, canceled = 0;
+  for (int i = 0; i < 6; ++i) {
+    queue.push_back(ready());
+    queue.back().set_callback([&](const std::exception_ptr& error) {
+      ++calls;
+      canceled += error != nullptr;
+    });
+    queue.back().start();
+  }
+  shutdown();
+  EXPECT_EQ(calls, 6);
+  EXPECT_GT(canceled, 0);
+  EXPECT_TRUE(alone());
+}
+
+TEST_P(Processes, shutdown_in_a_callback_is_refused) {
+  auto request = ready();
+  std::string found;
+  request.set_callback(
+      [&](const std::exception_ptr&) { found = error_of([] { shutdown(); }, ErrorCode::busy); });
+  request.start();
+  request.wait();
+  EXPECT_NE(found.find("shutdown"), std::string::npos);
+}
+
+class ProcessesDeathTest : public Processes {};
+INSTANTIATE_TEST_SUITE_P(Streams, ProcessesDeathTest, ::testing::Values(0, 1, 2));
+
+/// In a process of its own, whose end is the usual one, static objects included.
+TEST_P(ProcessesDeathTest, exit_while_requests_run) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static auto all = [&] {
+          std::vector<Request> requests;
+          for (int i = 0; i < 4; ++i) requests.push_back(ready());
+          return requests;
+        }();
+        for (auto& r : all)
+          if (GetParam() > 0) r.start();
+        std::thread([&] {
+          auto own = ready();
+          for (;;) own.run();
+        }).detach();
+        std::this_thread::sleep_for(5ms);
+        std::exit(7);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(ProcessesDeathTest, exit_in_a_callback) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        auto request = ready();
+        request.set_callback([](const std::exception_ptr&) { std::exit(5); });
+        request.start();
+        request.wait();
+      },
+      ::testing::ExitedWithCode(5), "");
+}
+
+TEST_P(Processes, threads_have_names_and_block_signals) {
+  auto request = ready();
+  shutdown();
+  ASSERT_TRUE(alone());
+  request.run();
+  for (const auto& name : threads_here()) EXPECT_FALSE(name.starts_with("lamina-s")) << "made by run()";
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  request.set_callback([&](const std::exception_ptr&) { pthread_sigmask(SIG_BLOCK, nullptr, &blocked); });
+  request.start();
+  request.wait();
+  int named = 0;
+  for (const auto& name : threads_here()) named += name.starts_with("lamina-s");
+  EXPECT_EQ(named, GetParam());
+  if (GetParam() == 0) return;
+  EXPECT_TRUE(sigismember(&blocked, SIGINT));
+  EXPECT_TRUE(sigismember(&blocked, SIGTERM));
+  EXPECT_FALSE(sigismember(&blocked, SIGSEGV));
+}
+
+}  // namespace
+}  // namespace lamina
