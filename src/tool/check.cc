@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/npz.h"
 #include "check/check.h"
@@ -106,11 +107,7 @@ bool is_half(const Session& s) {
          });
 }
 
-int run(const CheckOptions& o) {
-  auto options = o.common.options();
-  options.keep_weights = true;  // the interpreter reads them
-  Session s(o.common, o.inputs, options);
-  o.common.note(s.notes);
+int checked(const CheckOptions& o, Session& s) {
   const auto found = [&] {
     Progress progress("checking " + o.common.model, o.common.quiet);
     s.advance(o.steps - 1);
@@ -130,6 +127,16 @@ int run(const CheckOptions& o) {
   j["clean"] = faults == 0;
   write_json(o.common, j);
   return faults == 0 ? 0 : 1;
+}
+
+int run(const CheckOptions& o) {
+  auto options = o.common.options();
+  options.keep_weights = true;  // the interpreter reads them
+  Session s(o.common, o.inputs, options);
+  o.common.note(s.notes);
+  int status = 0;
+  on_threads(s.compiled.threads(), [&] { status = checked(o, s); });  // the interpreter's loops, too
+  return status;
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 /// lamina explain: what became of each layer of the file, and why.
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "kernels/onednn_isa.h"
@@ -36,9 +35,8 @@ Findings find(const ExplainOptions& o, Session& s) {
   Findings f;
   Progress progress("planning " + o.common.model, o.common.quiet);
   if (o.no_run) {
-    tbb::task_arena arena(s.impl().threads());
     const auto& program = s.impl().program();
-    arena.execute([&] { f.plans.push_back(program->plan(s.inputs)->plan); });
+    on_threads(s.impl().threads(), [&] { f.plans.push_back(program->plan(s.inputs)->plan); });
   } else {
     f.profile = profile_runs(s.request, o.seconds);
     f.plans = f.profile.plans();

@@ -1,4 +1,5 @@
 /// The pieces of code in docs/api.md, compiled and run. tests/api/pieces_test.py compares them with the page.
+#include <atomic>
 #include <lamina/lamina.h>
 
 #include <gtest/gtest.h>
@@ -108,7 +109,7 @@ TEST_F(Pieces, outputs) {
 
 TEST_F(Pieces, threads) {
   // piece: threads
-  const lamina::CompiledModel compiled(lamina::Model("model.onnx"), {.threads = 1});
+  const lamina::CompiledModel compiled(lamina::Model("model.onnx"), {.streams = 2});  // two at once
   std::vector<std::thread> workers;
   for (int worker = 0; worker < 2; ++worker)
     workers.emplace_back([&compiled] {
@@ -127,9 +128,30 @@ TEST_F(Pieces, arenas) {
     const lamina::CompiledModel compiled{lamina::Model("model.onnx")};  // threads = 0: the arena's, 2 at most
     lamina::Request request = compiled.create_request();
     request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
-    request.run();  // right here, on the arena's threads
+    request.run();
   });
   // end
+}
+
+TEST_F(Pieces, asynchronous) {
+  // piece: async
+  const lamina::CompiledModel compiled(lamina::Model("model.onnx"), {.streams = 2});
+  std::vector<lamina::Request> requests;
+  std::atomic<int> left = 20;
+  for (std::size_t r = 0; r < compiled.optimal_requests(); ++r) {
+    requests.push_back(compiled.create_request());
+    requests[r].set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+  }
+  for (auto& request : requests) {
+    request.set_callback([&](std::exception_ptr error) {  // on a thread of lamina's
+      if (error || --left <= 0) return;                   // wait() throws the error
+      request.start();                                    // the next one follows
+    });
+    request.start();
+  }
+  for (auto& request : requests) request.wait();
+  // end
+  EXPECT_LE(left, 0);
 }
 
 TEST_F(Pieces, errors) {
