@@ -112,12 +112,16 @@ double thread_microseconds() {
   return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
 }
 
-void block_signals_here() {
+void become_helper() {
   thread_local bool done = false;
   if (done) return;
+  done = true;
   const auto blocked = asynchronous_signals();
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-  done = true;
+  char name[16] = {};
+  if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
+      std::string_view(name).starts_with("lamina-s"))
+    pthread_setname_np(pthread_self(), "lamina-helper");
 }
 
 namespace {

@@ -38,8 +38,9 @@ class OwnThread {
 /// Processor time of the calling thread so far.
 double thread_microseconds();
 
-/// Blocks asynchronous signals in the calling thread, for good; cheap from the second call on.
-void block_signals_here();
+/// The calling thread, which a library made for us, blocks asynchronous signals for good, and has not the
+/// name of the stream that woke it first. Cheap from the second call on.
+void become_helper();
 
 /// Binds the calling thread to these processors. False where the system refuses all of them; it stays where
 /// it was then.

@@ -21,7 +21,7 @@ class Stream::Observer : public tbb::task_scheduler_observer {
   void on_scheduler_entry(bool worker) noexcept override {
     if (!worker) return;  // the caller's thread, or the stream's own: not ours to bind here
     ++*helpers_;
-    block_signals_here();
+    become_helper();
     const auto slot = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
     if (slot >= cpus_.size()) return;
     try {

@@ -63,7 +63,8 @@ const std::map<std::string, Call>& entries() {
       {"lamina::CompiledModel::optimal_requests() const",
        [](Objects& o) { (void)o.compiled.optimal_requests(); }},
       {"lamina::CompiledModel::properties() const", [](Objects& o) { (void)o.compiled.properties(); }},
-      {"lamina::CompiledModel::property[abi:cxx11](std::basic_string_view<char, std::char_traits<char> >) const",
+      {"lamina::CompiledModel::property[abi:cxx11](std::basic_string_view<char, std::char_traits<char> >) "
+       "const",
        [](Objects& o) { (void)o.compiled.property("NUM_STREAMS"); }},
       {"lamina::Request::start()", [](Objects& o) { o.request.start(); }},
       {"lamina::Request::wait()", [](Objects& o) { o.request.wait(); }},
@@ -166,6 +167,8 @@ bool cannot_throw(const std::string& name) {
                                             "lamina::Tensor::aligned() const",
                                             "lamina::Tensor::bytes() const",
                                             "lamina::Tensor::same_as(lamina::Tensor const&) const",
+                                            "lamina::Request::cancel()",
+                                            "lamina::Request::status() const",
                                             "lamina::bits_of(",
                                             "lamina::element_type_named(",
                                             "lamina::is_float(",
