@@ -21,6 +21,7 @@ BELOW["kernels"] = ["interpreter"] + BELOW["interpreter"]  # the reference kerne
 BELOW["rules"] = ["rewrite"] + BELOW["rewrite"]
 BELOW["plan"] = ["kernels", "rewrite"] + BELOW["kernels"]  # a plan keeps the ledger of its rewriting
 BELOW["exec"] = ["plan"] + BELOW["plan"]
+BELOW["saved"] = ["formats"] + ["exec"] + BELOW["exec"]
 BELOW["api"] = [room for room in BELOW]
 BELOW["check"] = [room for room in BELOW]
 BELOW["tool"] = [room for room in BELOW]

@@ -58,8 +58,10 @@ struct ReadOptions {
   std::vector<std::string> settable = {};
 };
 
-/// A model as read: ONNX, or OpenVINO IR (.xml with its .bin beside it). Immutable; copies are cheap. Weights
-/// stay in the mapped file. Thread-safe.
+/// A model as read: ONNX, OpenVINO IR (.xml with its .bin beside it), or a compiled model that
+/// CompiledModel::save has written: that is compiled in no time with the options that it was compiled with,
+/// which count where Options say nothing else. Immutable; copies are cheap. Weights stay in the mapped file.
+/// Thread-safe.
 class Model {
  public:
   /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
@@ -235,6 +237,10 @@ class CompiledModel {
   LAMINA_API std::vector<Property> properties() const;
   /// Bytes of packed weights so far.
   LAMINA_API std::size_t weight_memory() const;
+  /// Writes the model with what was made of it so far (plans, packed weights) into a file that Model(path)
+  /// opens, on processors with the instruction set that is used here. Completely or not at all. Thread-safe.
+  /// Throws Error(bad_file) when it cannot be written, or the model's own file was changed meanwhile.
+  LAMINA_API void save(const std::string& path) const;
 
  private:
   friend struct Inside;

@@ -51,6 +51,10 @@ class Streams {
   int number_ = 1;
 };
 
+/// speed: packed weights too, which are mapped. size: they are packed anew, of the model file where cache_dir
+/// has the model.
+enum class CacheMode { speed, size };
+
 /// docs/configuration.md describes the keys that set these, and what comes of them.
 struct Options {
   /// Threads of all streams together, each stream's own included, at most 1024; 0: as many as the affinity
@@ -96,6 +100,13 @@ struct Options {
   /// Keep the weights as they were read beside the packed ones even when nothing needs them any more (models
   /// whose shapes are all known); for looking into a compiled model.
   bool keep_weights = false;
+  /// A folder that keeps compiled models, so that the same model is ready sooner next time; made where it is
+  /// missing, and never in the way: trouble with it is a warning. Empty: none.
+  std::string cache_dir = {};
+  /// What a compiled model in a file holds.
+  CacheMode cache_mode = CacheMode::speed;
+  /// MiB of cache_dir at most, 1 to 1048576; what was used longest ago goes first.
+  std::size_t cache_size = 4096;
   /// Called from any thread that compiles or runs; must be thread-safe and not throw. Nothing is printed
   /// otherwise.
   LogCallback log = {};

@@ -1,12 +1,13 @@
 #include "api/compiled.h"
 
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 
 #include "api/errors.h"
 #include "api/inside.h"
 #include "api/request_state.h"
 #include "base/cpu.h"
-#include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
@@ -15,12 +16,6 @@
 
 namespace lamina {
 namespace {
-
-/// Memory of constants that lie in a mapped file.
-void drop_pages(const Graph& graph) {
-  for (std::uint32_t v = 0; v < graph.value_slots(); ++v)
-    if (const auto* constant = graph.constant({v})) drop_mapped_pages(constant->raw(), constant->bytes());
-}
 
 /// Fixes the instruction set for the process.
 void settle_isa(const std::string& most, const Logger& log) {
@@ -69,55 +64,163 @@ bool by_throughput(const Options& o) {
 
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
                    std::shared_ptr<const Machine> machine)
-    : model_(std::move(model)), options_(options) {
+    : model_(std::move(model)),
+      options_(options),
+      log_(options.log, LogLevel::debug),
+      elsewhere_(machine != nullptr) {
   const Uninterrupted here;
   check_options(options);
   model_->require_supported();
-  const Logger log(options.log, LogLevel::debug);
-  settle_isa(options.max_isa, log);
+  settle_isa(options.max_isa, log_);
   if (!machine && !this_machine().rates_known)
-    log.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
-             this_machine().name);
+    log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
+              this_machine().name);
   options_.precision = asked_precision(options).first;
-  rewritten_ = rewrite_model(model_->loaded().graph, options_, log);
-  check_wishes(options.force, original());
-  drop_pages(original());  // what folding has read
-  auto threads = options.threads > 0 ? options.threads
-                 : machine           ? std::min(machine->core_count(), kMostThreads)
-                                     : 1;
+  const auto& file = model_->compiled();
+  if (file) require_isa(*file);
+  const bool as_in_file = file && take_options(options_of(*file));
+  rewriting_ = std::make_shared<Rewriting>(model_, options_, log_);
+  int threads = options.threads > 0 ? options.threads
+                : machine           ? std::min(machine->core_count(), kMostThreads)
+                                    : 1;
   if (!machine) {
-    const auto& graph = rewritten_.model.graph;
-    settled_ = settle(options, by_throughput(options) ? time_of(graph, options) : InferenceTime(), log);
+    settled_ = settle(
+        options, by_throughput(options) ? time_of(rewriting_->get().model.graph, options) : InferenceTime(),
+        log_);
     threads = settings().placement.threads_each;
   }
-  const auto program = std::make_shared<Program>(std::move(rewritten_.model),
-                                                 program_options(options, threads, std::move(machine)),
-                                                 std::make_shared<ModelWeights>());
-  program->plan_ahead();
-  program_ = program;
-  if (const auto found = denormals()) log.info("{}", to_string(found));
-  if (!options.keep_weights) forget_weights(rewritten_.original);
+  auto program = program_options(options_, threads, std::move(machine));
+  if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
+    if (as_in_file) take_from(file, program);
+    if (!file && !options_.cache_dir.empty()) take_from_cache(program);
+  }
+  if (!program_) compile(std::move(program));
+  if (const auto found = denormals()) log_.info("{}", to_string(found));
   const auto& s = settings();
-  scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log);
+  scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log_);
 }
 
 std::vector<Property> Compiled::properties() const {
-  const ModelFacts facts{model_->loaded().graph.name, false};
+  const ModelFacts facts{model_->loaded().graph.name, loaded_from_cache()};
   return list_properties(settings(), read_topology(), &facts);
 }
 
+/// What a file was compiled with counts where nothing else was asked for. False when something was.
+bool Compiled::take_options(const Options& of_file) {
+  if (decide_alike(options_, Options())) {
+    options_.precision = of_file.precision;
+    options_.disable = of_file.disable;
+    options_.exempt = of_file.exempt;
+    options_.force = of_file.force;
+    options_.stop_after = of_file.stop_after;
+  }
+  const bool alike = decide_alike(options_, of_file);
+  if (!alike) log_.info("{}: other options than it was compiled with: compiled anew", model_->path());
+  return alike;
+}
+
+void Compiled::compile(ProgramOptions options) {
+  rewriting_->get();
+  check_wishes(options_.force, original());
+  const auto program =
+      std::make_shared<Program>(rewriting_->take(), std::move(options), std::make_shared<ModelWeights>());
+  program->plan_ahead();
+  if (keeper_) {
+    keeper_->keep(program);
+    keeper_->store();
+  }
+  program->forget_weights_read();
+  if (!options_.keep_weights) rewriting_->forget();
+  program_ = program;
+}
+
+void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options) {
+  const auto rewriting = rewriting_;
+  std::shared_ptr<const SavedCompiled> saved;
+  tbb::task_arena arena(options.threads);
+  arena.execute([&] {
+    saved = std::make_shared<const SavedCompiled>(
+        file, [rewriting](const Hash128& content) { return rewriting->constant(content); });
+  });
+  options.kept = saved;
+  options.kept_fails = [log = log_](const Error& e) { log.info("planned anew: {}", e.what()); };
+  options.whole = [rewriting] { return rewriting->get().model.graph; };
+  if (keeper_) keeper_->came_from(saved);
+  const auto program =
+      std::make_shared<Program>(saved->program(), std::move(options), std::make_shared<ModelWeights>(saved));
+  program->plan_ahead();
+  if (keeper_) {
+    keeper_->keep(program);
+    if (program->made_plans() != 0) keeper_->store();  // of this number of threads
+  }
+  program->forget_weights_read();
+  saved_ = saved;
+  program_ = program;
+}
+
+void Compiled::take_from_cache(ProgramOptions& options) {
+  const auto folder =
+      std::make_shared<CacheFolder>(options_.cache_dir, std::uint64_t{options_.cache_size} << 20, log_);
+  const auto key = key_of(*model_, options_, folder->memo());
+  if (!key) return;
+  keeper_ = std::make_shared<EntryKeeper>(Saving{model_, options_, rewriting_, nullptr}, *key, folder, log_);
+  options.planned = [keeper = keeper_] { keeper->store(); };
+  if (!folder->open(*key, [&](const auto& file) { take_from(file, options); })) keeper_->came_from(nullptr);
+}
+
+void Compiled::save(const std::string& path) const {
+  if (elsewhere_) fail(ErrorCode::bad_call, "planned for another machine: it is compiled and saved there");
+  const auto key = key_of(*model_, options_, HashMemo({}));
+  if (!key) fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());
+  if (saved_ || !options_.keep_weights) {
+    auto options = options_;
+    options.keep_weights = true;
+    options.progress = {};
+    options.cache_dir.clear();
+    const Compiled anew(model_, options);
+    for (const auto& [of, planned] : program_->cache()->all()) anew.plan_as(*program_, of, *planned->plan);
+    return anew.save(path);
+  }
+  const Saving saving{model_, options_, rewriting_, nullptr};
+  file_of(saving, *program_, true).write(path, header_of(*key));
+}
+
+/// Unless it is the plan of a waiting part.
+void Compiled::plan_as(const Program& other, const std::string& key, const Plan& plan) const {
+  std::vector<Tensor> inputs;
+  for (const auto v : plan.graph.inputs()) {
+    const auto& type = plan.graph.type(v);
+    inputs.push_back(shape_only(type.element, type.shape.sizes()));
+  }
+  if (inputs.size() != program_->graph().inputs().size() || other.key_of(inputs) != key) return;
+  tbb::task_arena arena(threads());
+  arena.execute([&] { program_->plan(inputs); });
+}
+
+void Compiled::plan_for(const std::vector<Dims>& shapes) const {
+  auto inputs = standing_for(shapes);
+  on_shapes(model_->inputs(), inputs, [&] {
+    auto all = inputs;
+    for (const auto& v : program_->variables())
+      all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
+    tbb::task_arena arena(threads());
+    arena.execute([&] { program_->plan(all); });
+    return true;
+  });
+}
+
 Denormals Compiled::denormals() const {
-  auto sum = rewritten_.denormals;
+  auto sum = saved_ ? saved_->denormals() : rewriting_->get().denormals;
   return sum += program_->denormals();
 }
 
 std::vector<std::string> Compiled::precision_notes() const {
-  auto notes = rewritten_.precision_notes;
+  auto notes = saved_ ? saved_->precision_notes() : rewriting_->get().precision_notes;
   if (const auto found = denormals()) notes.push_back(to_string(found));
   return notes;
 }
 
-std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {
+std::vector<Tensor> Compiled::standing_for(const std::vector<Dims>& shapes) const {
   const auto& ports = model_->inputs();
   if (shapes.size() != ports.size())
     fail(ErrorCode::bad_input, "{} shapes given, wanted {}", shapes.size(), ports.size());
@@ -127,6 +230,12 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
       element_count(shapes[i]);
       return shape_only(ports[i].type, shapes[i]);
     }));
+  return inputs;
+}
+
+std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {
+  const auto& ports = model_->inputs();
+  const auto inputs = standing_for(shapes);
   const auto types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); });
   auto out = model_->outputs();
   for (std::size_t r = 0; r < out.size(); ++r) out[r] = port_of(out[r].name, {out[r].type, types[r].shape});

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "api/properties.h"
-#include "api/rewrite_model.h"
+#include "api/saving.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
 #include "lamina/model.h"
@@ -26,15 +26,21 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::vector<Property> properties() const;
   /// The graph as it was read (in the precision that runs, with variables as inputs and results), and as it
   /// is planned.
-  const Graph& original() const { return rewritten_.original; }
+  const Graph& original() const { return rewriting_->get().original; }
   const Graph& optimized() const { return program_->graph(); }
   const std::shared_ptr<const Program>& program() const { return program_; }
   /// What rewriting did when the model was compiled; what it did for the shapes of a plan says Plan::ledger.
-  const Ledger& ledger() const { return rewritten_.ledger; }
+  const Ledger& ledger() const { return rewriting_->get().ledger; }
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes() const;
   /// Half-precision tensors of the model are computed in f32.
-  bool widened() const { return rewritten_.widened; }
+  bool widened() const { return saved_ ? saved_->widened() : rewriting_->get().widened; }
+  /// It was ready in a file: not rewritten and planned anew.
+  bool loaded_from_cache() const { return saved_ != nullptr; }
+  /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
+  void plan_for(const std::vector<Dims>& input_shapes) const;
+  /// Into a file that is a model again. Throws Error(bad_file).
+  void save(const std::string& path) const;
   /// The outputs for inputs of these shapes, -1 where a size depends on values.
   std::vector<Port> output_ports(const std::vector<Dims>& input_shapes) const;
 
@@ -42,11 +48,21 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   Denormals denormals() const;
+  void compile(ProgramOptions options);
+  void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
+  void take_from_cache(ProgramOptions& options);
+  bool take_options(const Options& of_file);
+  void plan_as(const Program& other, const std::string& key, const Plan& plan) const;
+  std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
   Settled settled_;
-  RewrittenModel rewritten_;  // but for its model, which the program has
+  Logger log_;
+  std::shared_ptr<Rewriting> rewriting_;
+  std::shared_ptr<const SavedCompiled> saved_;  // where it came from, if not from rewriting
+  std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
+  bool elsewhere_ = false;                      // planned for another machine
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -72,6 +72,9 @@ std::vector<Property> CompiledModel::properties() const {
 void shutdown() {
   guarded("shutdown", [] { Scheduler::shut_down(); });
 }
+void CompiledModel::save(const std::string& path) const {
+  guarded("CompiledModel::save", [&] { Inside::of(*this).save(path); });
+}
 std::size_t CompiledModel::weight_memory() const {
   return guarded("CompiledModel::weight_memory", [&] { return Inside::of(*this).program()->weight_bytes(); });
 }

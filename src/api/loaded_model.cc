@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "exec/variables.h"
 #include "formats/formats.h"
+#include "saved/model.h"
 
 namespace lamina {
 namespace {
@@ -16,6 +17,38 @@ std::string type_of(const Unsupported& u) {
   std::string out = (u.domain.empty() ? "" : clipped(u.domain, kName) + ":") + clipped(u.type, kName);
   if (u.version != 0) out += "-" + std::to_string(u.version);
   return out;
+}
+
+/// Notes which files are opened.
+class NotingSource final : public ModelSource {
+ public:
+  NotingSource(const ModelSource& source, std::vector<LoadedModel::Part>& parts)
+      : ModelSource(source.model()), source_(source), parts_(parts) {
+    parts_.push_back({"model", model()});
+  }
+  std::shared_ptr<const MappedFile> weights() const override { return noted("weights", source_.weights()); }
+  std::shared_ptr<const MappedFile> external_data(const std::string& location) const override {
+    return noted("external " + location, source_.external_data(location));
+  }
+
+ private:
+  std::shared_ptr<const MappedFile> noted(const std::string& role,
+                                          std::shared_ptr<const MappedFile> file) const {
+    const bool known =
+        std::any_of(parts_.begin(), parts_.end(), [&](const auto& p) { return p.role == role; });
+    if (!known) parts_.push_back({role, file});
+    return file;
+  }
+  const ModelSource& source_;
+  std::vector<LoadedModel::Part>& parts_;
+};
+
+/// Sections lie at multiples of 64 of the file: its memory must, too.
+std::shared_ptr<const MappedFile> well_placed(std::shared_ptr<const MappedFile> file) {
+  if (reinterpret_cast<std::uintptr_t>(file->data()) % 64 == 0) return file;
+  const auto copy = std::make_shared<Tensor>(ElementType::u8, Dims{static_cast<std::int64_t>(file->size())});
+  std::memcpy(copy->raw(), file->data(), file->size());
+  return MappedFile::in_memory(file->path(), {copy->raw(), file->size()}, copy);
 }
 
 }  // namespace
@@ -31,7 +64,11 @@ std::string to_string(const Unsupported& u) {
 }
 
 LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
-    : path_(source.model()->path()), loaded_(read(source, options.settable)) {
+    : path_(source.model()->path()), settable_(options.settable) {
+  if (CompiledFile::is_one(source.model()->bytes()))
+    read_compiled(source);
+  else
+    loaded_ = read(NotingSource(source, parts_), settable_);
   const auto& g = loaded_.graph;
   for (const auto v : g.inputs()) {
     inputs_.push_back(port_of(g.value(v).name, g.type(v)));
@@ -47,6 +84,27 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
     if (e.code() != ErrorCode::unsupported) throw;
     unsupported_.push_back(e.what());
   }
+}
+
+void LoadedModel::read_compiled(const ModelSource& source) {
+  compiled_ = std::make_shared<const CompiledFile>(well_placed(source.model()));
+  compiled_->require_this_engine();
+  has_weights_ = has_weights(*compiled_);
+  loaded_ = read_model(*compiled_);
+  for (const auto& name : settable_)
+    if (!loaded_.defaults.contains(name))
+      fail(ErrorCode::bad_option, "{}: settable \"{}\": it was not when the model was compiled", path_, name);
+  if (!loaded_.defaults.empty()) compiled_->check(SectionKind::constant);
+}
+
+const Loaded& LoadedModel::loaded() const {
+  std::call_once(checked_, [&] {
+    if (!has_weights_)
+      fail(ErrorCode::bad_file,
+           "{}: holds no weights (OPTIMIZE_SIZE): they are in the model that it was made of", path_);
+    if (compiled_) compiled_->check(SectionKind::constant);
+  });
+  return loaded_;
 }
 
 void LoadedModel::require_supported() const {

@@ -1,8 +1,11 @@
 #pragma once
 /// What stands behind the public Model.
+#include <mutex>
+
 #include "api/ports.h"
 #include "formats/loaded.h"
 #include "lamina/model.h"
+#include "saved/container.h"
 
 namespace lamina {
 
@@ -10,7 +13,20 @@ class LoadedModel {
  public:
   LoadedModel(const ModelSource& source, const ReadOptions& options);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
-  const Loaded& loaded() const { return loaded_; }
+  /// Checks the weights of a compiled model's file first. Throws Error(bad_file) when they are damaged, or
+  /// not there.
+  const Loaded& loaded() const;
+  /// The same, but large constants are not to be looked at.
+  const Loaded& described() const { return loaded_; }
+  /// The file of a compiled model; null: a model of another format.
+  const std::shared_ptr<const CompiledFile>& compiled() const { return compiled_; }
+  /// The files that it was read from, and as what.
+  struct Part {
+    std::string role;
+    std::shared_ptr<const MappedFile> file;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
+  const Strings& settable() const { return settable_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   /// A printable line each.
@@ -21,7 +37,14 @@ class LoadedModel {
   void require_supported() const;
 
  private:
+  void read_compiled(const ModelSource& source);
+
   std::string path_;
+  Strings settable_;
+  std::vector<Part> parts_;
+  std::shared_ptr<const CompiledFile> compiled_;
+  bool has_weights_ = true;
+  mutable std::once_flag checked_;
   Loaded loaded_;
   std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> warnings_, unsupported_;

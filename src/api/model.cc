@@ -76,11 +76,11 @@ const std::vector<Port>& Model::variables() const {
 }
 const std::map<std::string, std::string>& Model::metadata() const {
   return guarded(
-      "Model::metadata", [&]() -> auto& { return Inside::of(*this).loaded().metadata; });
+      "Model::metadata", [&]() -> auto& { return Inside::of(*this).described().metadata; });
 }
 const std::string& Model::format() const {
   return guarded(
-      "Model::format", [&]() -> auto& { return Inside::of(*this).loaded().format; });
+      "Model::format", [&]() -> auto& { return Inside::of(*this).described().format; });
 }
 const std::vector<std::string>& Model::warnings() const {
   return guarded(

@@ -12,7 +12,7 @@
 namespace lamina {
 namespace {
 
-constexpr int kMostThreads = 1024, kMostRequests = 1024, kMostPlans = 1000;
+constexpr int kMostThreads = 1024, kMostRequests = 1024, kMostPlans = 1000, kMostCache = 1048576;
 
 std::vector<std::string> list(std::string_view text) {
   std::vector<std::string> out;
@@ -93,6 +93,8 @@ const Words<HyperThreading> kHyperThreading{
     {"FALSE", HyperThreading::off},      {"OFF", HyperThreading::off}, {"0", HyperThreading::off}};
 const Words<CoreType> kCores{
     {"ANY_CORE", CoreType::any}, {"PCORE_ONLY", CoreType::performance}, {"ECORE_ONLY", CoreType::efficient}};
+
+const Words<CacheMode> kCacheModes{{"OPTIMIZE_SPEED", CacheMode::speed}, {"OPTIMIZE_SIZE", CacheMode::size}};
 
 using Used = std::function<std::pair<std::string, std::string>(const Settings&)>;
 
@@ -303,6 +305,16 @@ void add_own(std::vector<OptionRow>& t) {
                          std::numeric_limits<long>::max(), "-1 or more"));
   t.push_back(number_row("CACHED_PLANS", "plans kept in memory, one per combination of shapes",
                          &Options::cached_plans, 1, kMostPlans));
+  t.push_back({{"CACHE_DIR", "a folder, or nothing", "keeps compiled models there, for the next time"},
+               [](Options& o, std::string_view v) {
+                 o.cache_dir = v;
+                 return v.find('\0') == std::string_view::npos;
+               },
+               [](const Options& o) { return o.cache_dir; }});
+  t.back().words = false;
+  t.push_back(words_row("CACHE_MODE", "OPTIMIZE_SPEED, OPTIMIZE_SIZE", "with packed weights, or without",
+                        &Options::cache_mode, kCacheModes));
+  t.push_back(number_row("CACHE_SIZE", "MiB that CACHE_DIR may take", &Options::cache_size, 1, kMostCache));
   t.push_back(truth_row("KEEP_WEIGHTS", "keeps the weights as they were read beside the packed ones",
                         &Options::keep_weights));
 }
@@ -347,6 +359,7 @@ void check_options(const Options& o) {
   if (o.streams) in("streams", o.streams->number(), 0, Streams::kMost);
   in("hint_requests", std::min<std::size_t>(o.hint_requests, 1 << 30), 0, kMostRequests);
   in("cached_plans", std::min<std::size_t>(o.cached_plans, 1 << 30), 1, kMostPlans);
+  in("cache_size", std::min<std::size_t>(o.cache_size, 1 << 30), 1, kMostCache);
   const auto known = [](std::string_view name, const std::string& word, auto value, std::string_view wanted) {
     if (word.empty()) fail(ErrorCode::bad_option, "{} {}: wanted {}", name, static_cast<int>(value), wanted);
   };
@@ -359,6 +372,7 @@ void check_options(const Options& o) {
   known("hint", word_of(kHints, o.hint), o.hint, "none, latency, throughput or cumulative_throughput");
   known("hyper_threading", word_of(kHyperThreading, o.hyper_threading), o.hyper_threading,
         "automatic, on or off");
+  known("cache_mode", word_of(kCacheModes, o.cache_mode), o.cache_mode, "speed or size");
   known("cores", word_of(kCores, o.cores), o.cores, "any, performance or efficient");
 }
 

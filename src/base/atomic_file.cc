@@ -1,6 +1,7 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,6 +124,23 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+void AtomicFile::reserve(std::uint64_t bytes) {
+  rlimit limit{};
+  // Beyond the limit a signal ends the process.
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+    fail(ErrorCode::bad_file, "{}: cannot be written: {} bytes, the process may write {}", path_, bytes,
+         limit.rlim_cur);
+  if (::fallocate(::fileno(file_), 0, 0, static_cast<off_t>(bytes)) != 0 && errno == ENOSPC)
+    fail_errno("cannot be written");
+}
+
+void AtomicFile::commit_synced() {
+  LAMINA_CHECK(file_, "\"{}\" is committed twice", path_);
+  if (std::fflush(file_) != 0) fail_errno("cannot be written");
+  if (::fsync(::fileno(file_)) != 0 && errno != EINVAL) fail_errno("cannot be written");  // EINVAL: a pipe
+  commit();
+}
 
 bool AtomicFile::name_it(const std::string& name) const {
   const auto from = descriptor_path(::fileno(file_));

@@ -23,7 +23,11 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   std::uint64_t written() const { return written_; }
+  /// Takes room for so many bytes where the file system can, so that a full one is found before the work.
+  void reserve(std::uint64_t bytes);
   void commit();
+  /// The same when all bytes are on the disk: a machine that loses power has the old file or the new one.
+  void commit_synced();
 
  private:
   [[noreturn]] void fail_errno(const char* what) const;

@@ -33,6 +33,12 @@ struct Descriptor {
   fail(ErrorCode::bad_file, "{}: cannot be read: {}", path, std::generic_category().message(error));
 }
 
+FileIdentity identity_from(const struct stat& s) {
+  const auto nanoseconds = [](const timespec& t) { return t.tv_sec * std::int64_t{1000000000} + t.tv_nsec; };
+  return {static_cast<std::uint64_t>(s.st_dev), static_cast<std::uint64_t>(s.st_ino),
+          static_cast<std::uint64_t>(s.st_size), nanoseconds(s.st_mtim), nanoseconds(s.st_ctim)};
+}
+
 /// What is mapped now: begin -> end.
 struct Mappings {
   std::mutex mutex;
@@ -44,6 +50,12 @@ Mappings& mappings() {
 }
 
 }  // namespace
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return identity_from(status);
+}
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail(ErrorCode::bad_file, "a file name holds a zero byte");
@@ -57,6 +69,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 
   std::shared_ptr<MappedFile> mapped(new MappedFile);
   mapped->path_ = path;
+  mapped->identity_ = identity_from(status);
   mapped->size_ = static_cast<std::size_t>(status.st_size);
   if (mapped->size_ == 0) return mapped;  // mmap refuses empty ranges
   void* data = ::mmap(nullptr, mapped->size_, PROT_READ, MAP_PRIVATE, file.number, 0);
@@ -101,6 +114,12 @@ void drop_mapped_pages(const void* data, std::size_t bytes) {
   if (it == mappings().ranges.begin()) return;
   --it;
   if (end <= it->second) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+std::shared_ptr<const void> unreadable_memory(std::size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) fail(ErrorCode::out_of_memory, "no room for {} addresses", bytes);
+  return {memory, [bytes](const void* p) { ::munmap(const_cast<void*>(p), bytes); }};
 }
 
 Tensor aligned_once(const Tensor& tensor) {

@@ -82,6 +82,13 @@ std::size_t PlanCache::plans() const {
   return entries_.size();
 }
 
+std::map<std::string, std::shared_ptr<const Planned>> PlanCache::all() const {
+  std::lock_guard lock(mutex_);
+  std::map<std::string, std::shared_ptr<const Planned>> out;
+  for (const auto& e : entries_) out[e.key] = e.planned;
+  return out;
+}
+
 std::size_t PlanCache::bytes() const {
   std::lock_guard lock(mutex_);
   std::size_t sum = 0;

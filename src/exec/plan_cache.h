@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,6 +41,8 @@ class PlanCache {
                                      const Make& make);
 
   std::size_t plans() const;
+  /// All of them by key, in the order of the keys.
+  std::map<std::string, std::shared_ptr<const Planned>> all() const;
   std::size_t bytes() const;
 
  private:

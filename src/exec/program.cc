@@ -8,6 +8,15 @@
 #include "base/shape_only.h"
 
 namespace lamina {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int64_t nanoseconds_since(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+}
+
+}  // namespace
 
 Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelWeights> weights)
     : graph_(std::move(model.graph)),
@@ -21,6 +30,9 @@ Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelW
   if (!model.initial) return;
   auto rarely = shared_->options;  // used at the beginning of a sequence only
   rarely.cached_plans = 1;
+  rarely.kept = nullptr;
+  rarely.whole = nullptr;
+  rarely.planned = nullptr;
   initial_values_ = std::make_shared<Program>(std::move(*model.initial), std::move(rarely),
                                               std::make_shared<ModelWeights>());
 }
@@ -72,38 +84,79 @@ std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
   bool made = false;
   const auto cache = cache_.lock();
   LAMINA_CHECK(cache, "a waiting part outlives its model");
+  const auto kept = shared_->kept.load();
   auto planned = cache->get(key, above_, [&] {
     made = true;
     return make(inputs, key);
   });
   if (made) shared_->weights->sweep();  // of plans that had to go
+  if (made && shared_->options.planned && shared_->kept == kept) shared_->options.planned();
   return planned;
 }
 
-std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs, const std::string& key,
-                                             bool forget) const {
-  using Clock = std::chrono::steady_clock;
-  const auto nanoseconds = [](Clock::time_point from, Clock::time_point to) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
-  };
+const Graph& Program::whole() const {
+  if (!above_.empty() || !shared_->options.whole) return graph_;
+  std::call_once(shared_->whole_made, [&] {
+    shared_->whole = shared_->options.whole();
+    shared_->whole_constants = constants_of(shared_->whole);
+  });
+  return shared_->whole;
+}
+
+std::shared_ptr<Planned> Program::make_kept(const std::string& key) const {
+  const auto& options = shared_->options;
+  if (!options.kept) return nullptr;
+  try {
+    auto kept = options.kept->find(key, options.threads);
+    if (!kept) return nullptr;
+    const auto constants = constants_of(kept->graph);
+    NotingWeights weights(*shared_->weights, constants);
+    const auto plan = remake_plan(std::move(kept->graph), kept->recipes, weights,
+                                  {options.threads, &machine(), {}, 0, options.progress});
+    auto planned = std::make_shared<Planned>();
+    planned->bytes = bytes_of(*plan, constants, weights);
+    planned->plan = plan;
+    ++shared_->kept;
+    return planned;
+  } catch (const Error& e) {
+    if (options.kept_fails) options.kept_fails(e);
+    return nullptr;
+  }
+}
+
+std::shared_ptr<Planned> Program::make_new(const std::vector<Tensor>& inputs) const {
   const auto begin = Clock::now();
   const auto& options = shared_->options;
-  Graph known = specialise(graph_, inputs, values_);
+  const Graph& graph = whole();
+  const bool late = &graph != &graph_;
+  Graph known = specialise(graph, inputs, values_);
   Ledger ledger;
   if (options.rewrite) ledger = options.rewrite(known);
-  const auto rewritten = Clock::now();
-  shared_->rewriting += nanoseconds(begin, rewritten);
-  NotingWeights weights(*shared_->weights, *shared_->constants);
-  auto planned = std::make_shared<Planned>();
+  shared_->rewriting += nanoseconds_since(begin);
+  const Addresses& of_model = late            ? shared_->whole_constants
+                              : options.whole ? *constants_
+                                              : *shared_->constants;
+  NotingWeights weights(*shared_->weights, of_model);
   const auto plan =
       make_plan(std::move(known), weights,
                 {options.threads, &machine(), options.force, options.any_kernels, options.progress});
-  shared_->planning += nanoseconds(rewritten, Clock::now());
   plan->ledger = std::move(ledger);
-  planned->bytes = bytes_of(*plan, *constants_, weights);
-  if (forget && !plan->rest) forget_weights(plan->graph);
-  if (plan->rest) planned->rest = std::shared_ptr<const Program>(new Program(*plan, *this, key));
+  ++shared_->made;
+  auto planned = std::make_shared<Planned>();
+  planned->bytes = bytes_of(*plan, late ? shared_->whole_constants : *constants_, weights);
   planned->plan = plan;
+  return planned;
+}
+
+std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs,
+                                             const std::string& key) const {
+  const auto begin = Clock::now();
+  const auto rewriting = shared_->rewriting.load();
+  auto planned = make_kept(key);
+  if (!planned) planned = make_new(inputs);
+  shared_->planning += nanoseconds_since(begin) - (shared_->rewriting - rewriting);
+  if (planned->plan->rest)
+    planned->rest = std::shared_ptr<const Program>(new Program(*planned->plan, *this, key));
   return planned;
 }
 
@@ -117,11 +170,11 @@ std::vector<TensorType> Program::result_types(std::vector<Tensor> inputs) const 
     if (!v.initial.valid() && !v.type.shape.known()) return types_of(graph_);  // the first run tells
     inputs.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
   }
-  Graph known = specialise(graph_, inputs, {});
-  auto types = types_of(known);
+  auto types = types_of(specialise(graph_, inputs, {}));
   const bool all_known =
       std::all_of(types.begin(), types.end(), [](const TensorType& t) { return t.shape.known(); });
   if (all_known || !shared_->options.rewrite) return types;
+  Graph known = specialise(whole(), inputs, {});
   shared_->options.rewrite(known);  // where a shape is computed, folding may find it
   return types_of(known);
 }
@@ -150,13 +203,17 @@ void Program::plan_ahead() {
   if (!known) return;
   const auto& inputs = *known;
   const auto key = key_of(inputs);
-  std::shared_ptr<const Planned> planned;
-  const bool keep = shared_->options.keep_weights;
   tbb::task_arena arena(threads());
-  arena.execute([&] { planned = own_cache_->get(key, {}, [&] { return make(inputs, key, !keep); }); });
-  if (keep || planned->plan->rest) return;
-  forget_weights(graph_);  // there will be no other plan
+  arena.execute([&] { ahead_ = own_cache_->get(key, {}, [&] { return make(inputs, key); }); });
+}
+
+bool Program::forget_weights_read() {
+  const auto ahead = std::move(ahead_);
+  if (shared_->options.keep_weights || !ahead || ahead->rest) return false;
+  forget_weights(std::const_pointer_cast<Plan>(ahead->plan)->graph);  // nobody else has it yet
+  forget_weights(graph_);                                             // there will be no other plan
   shared_->weights->forget_sources();
+  return true;
 }
 
 }  // namespace lamina

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exec/kept_plans.h"
 #include "exec/plan_cache.h"
 #include "exec/plan_size.h"
 #include "exec/variables.h"
@@ -31,6 +32,15 @@ struct ProgramOptions {
   /// Called on a graph whose shapes have become known, before it is planned; tells what it did.
   std::function<Ledger(Graph&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
+  /// Plans that need not be chosen anew; null: none. What cannot be made of them is said to `kept_fails`, and
+  /// planned anew.
+  std::shared_ptr<const KeptPlans> kept = {};
+  std::function<void(const Error&)> kept_fails = {};
+  /// The program's graph with its weights, where it is given one that has none; called once, when a plan has
+  /// to be made.
+  std::function<Graph()> whole = {};
+  /// Called when a plan was made that had not been kept, by the thread that wanted it.
+  std::function<void()> planned = {};
 };
 
 /// Thread-safe.
@@ -42,6 +52,10 @@ class Program {
       : Program(without_variables(std::move(graph)), std::move(options), std::move(weights)) {}
 
   const Graph& graph() const { return graph_; }
+  /// The same with its weights, unless they were forgotten.
+  const Graph& whole() const;
+  /// Constants that are packed now.
+  std::vector<Packing> packings() const { return shared_->weights->packings(); }
   int threads() const { return shared_->options.threads; }
   const Machine& machine() const { return shared_->options.machine ? *shared_->options.machine : host(); }
   std::size_t weight_bytes() const {
@@ -80,6 +94,13 @@ class Program {
   void plan_ahead();
   /// The plan for input shapes that are all known, else null; made anew and not kept.
   std::shared_ptr<const Plan> plan_for_looking() const;
+  /// Plans made of kept ones.
+  std::size_t kept_plans() const { return shared_->kept; }
+  /// Plans chosen and made here.
+  std::size_t made_plans() const { return shared_->made; }
+  /// When it has been planned ahead and all shapes are known: forgets weights as they were read, unless they
+  /// are to be kept. True when it did.
+  bool forget_weights_read();
   /// What is kept for later, that of waiting parts included.
   std::shared_ptr<const PlanCache> cache() const { return cache_.lock(); }
 
@@ -88,9 +109,10 @@ class Program {
   std::optional<std::vector<Tensor>> known_inputs() const;
   /// The program of what waits in the plan of `parent` under `key`.
   Program(const Plan& plan, const Program& parent, const std::string& key);
-  /// `forget`: the graph of a plan that is the only one needs no weights any more.
-  std::shared_ptr<const Planned> make(const std::vector<Tensor>& inputs, const std::string& key,
-                                      bool forget = false) const;
+  std::shared_ptr<const Planned> make(const std::vector<Tensor>& inputs, const std::string& key) const;
+  /// Null when there is none, or it does not work.
+  std::shared_ptr<Planned> make_kept(const std::string& key) const;
+  std::shared_ptr<Planned> make_new(const std::vector<Tensor>& inputs) const;
 
   /// What a model's program has in common with those of its waiting parts.
   struct Shared {
@@ -98,6 +120,10 @@ class Program {
     std::shared_ptr<ModelWeights> weights;
     std::shared_ptr<const Addresses> constants;           ///< of the outermost graph
     std::atomic<std::int64_t> rewriting{0}, planning{0};  ///< nanoseconds; packing is a part of planning
+    std::atomic<std::size_t> kept{0}, made{0};            ///< plans made of kept ones, and others
+    std::once_flag whole_made = {};
+    Graph whole = {};  ///< of options.whole
+    Addresses whole_constants = {};
   };
 
   Graph graph_;
@@ -110,6 +136,7 @@ class Program {
   std::weak_ptr<PlanCache> cache_;
   std::vector<std::string> above_;  // keys of the plans that this is a waiting part of, outermost first
   std::shared_ptr<const Addresses> constants_;  // of this graph
+  std::shared_ptr<const Planned> ahead_;        // of plan_ahead(), until weights are forgotten
 };
 
 }  // namespace lamina

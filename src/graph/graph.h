@@ -121,6 +121,7 @@ class Graph {
   bool infer_node(NodeId node);
 
  private:
+  friend struct GraphParts;  // graph/binary.cc
   ValueId new_value(const std::string& name, ValueKind kind, TensorType type);
   std::string unique_name(const std::string& wanted);
   void add_use(ValueId value, Use use);

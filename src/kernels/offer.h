@@ -58,6 +58,7 @@ struct Offer : Recipe {
 
   std::vector<InPlace> in_place;
   std::vector<std::size_t> consumed;  ///< constant inputs that the executable does not read at run time
+  std::vector<std::size_t> packed;    ///< of these, those that it reads through MakeContext::weights alone
   /// Inputs and outputs that may be slices of a wider tensor's channels, see MakeContext.
   std::vector<std::size_t> wide_inputs = {}, wide_outputs = {};
   bool skips_in_place = false;  ///< leaves out inputs that MakeContext::in_place names

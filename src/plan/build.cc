@@ -40,17 +40,20 @@ void make_code(Plan& plan, std::vector<KernelStep>& kernels, const ProgressCallb
   });
 }
 
-}  // namespace
-
-std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOptions& options) {
+std::shared_ptr<Plan> begin(Graph graph, const PlanOptions& options) {
   require_supported(graph);
-  const auto plan = std::make_shared<Plan>();
-  auto& g = plan->graph = std::move(graph);
+  auto plan = std::make_shared<Plan>();
+  plan->graph = std::move(graph);
   plan->threads = options.threads;
-  const auto parts = segment(g);
-  auto picked = choose(g, fixed_nodes(parts), plan->choices, options);
-  const auto subviews = find_subviews(g, picked);
+  return plan;
+}
 
+/// All but the choice.
+void build(const std::shared_ptr<Plan>& plan, const Segment& parts, std::vector<Picked> picked,
+           WeightStore& weights, const PlanOptions& options) {
+  auto& g = plan->graph;
+  for (const auto& p : picked) plan->recipes.emplace_back(p.node, p.offer);
+  const auto subviews = find_subviews(g, picked);
   Tensors tensors(*plan, weights, *options.machine);
   tensors.add_inputs();
   tensors.add_outputs(picked, subviews);
@@ -62,6 +65,46 @@ std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOpt
   overwrite_inputs(*plan, kernels);
   place_tensors(*plan);
   if (options.machine->here) make_code(*plan, kernels, options.progress);
+}
+
+/// The offers of the recipes, which must be for these nodes.
+std::vector<Picked> picked_again(Plan& plan, const std::vector<NodeId>& nodes,
+                                 const std::vector<std::pair<NodeId, Recipe>>& recipes,
+                                 const PlanOptions& options) {
+  const bool same = std::equal(nodes.begin(), nodes.end(), recipes.begin(), recipes.end(),
+                               [](NodeId id, const auto& recipe) { return id == recipe.first; });
+  if (!same)
+    fail(ErrorCode::bad_file, "{} recipes of a plan are not for its {} nodes", recipes.size(), nodes.size());
+  std::vector<Picked> picked(nodes.size());
+  parallel_for(static_cast<std::int64_t>(nodes.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      picked[i] = {nodes[i], offer_of(NodeView(plan.graph, nodes[i], *options.machine), recipes[i].second)};
+  });
+  for (const auto& p : picked) {
+    auto& choice = plan.choices.emplace_back();
+    choice.node = p.node;
+    choice.label = p.offer.label;
+    choice.layout = p.offer.outputs.empty() ? Layout::plain : p.offer.outputs[0];
+    choice.cost = p.offer.cost;
+  }
+  return picked;
+}
+
+}  // namespace
+
+std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOptions& options) {
+  const auto plan = begin(std::move(graph), options);
+  const auto parts = segment(plan->graph);
+  auto picked = choose(plan->graph, fixed_nodes(parts), plan->choices, options);
+  build(plan, parts, std::move(picked), weights, options);
+  return plan;
+}
+
+std::shared_ptr<Plan> remake_plan(Graph graph, const std::vector<std::pair<NodeId, Recipe>>& recipes,
+                                  WeightStore& weights, const PlanOptions& options) {
+  const auto plan = begin(std::move(graph), options);
+  const auto parts = segment(plan->graph);
+  build(plan, parts, picked_again(*plan, fixed_nodes(parts), recipes, options), weights, options);
   return plan;
 }
 

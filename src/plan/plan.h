@@ -45,6 +45,7 @@ struct PlanStep {
   std::string name;                    ///< what a person calls it
   std::string label;                   ///< the kernel's
   Recipe recipe;                       ///< of a kernel: offer_of() gives its offer again
+  std::vector<std::size_t> packed;     ///< inputs of the node of which their packing is all that is needed
   std::vector<std::uint32_t> in, out;  ///< tensors; kNoTensor: absent or consumed
   std::size_t scratch = 0;
   double cost = 0;                         ///< estimated microseconds
@@ -86,6 +87,9 @@ struct Plan {
   /// Tensor of each result; kNoTensor when the result comes from `rest`.
   std::vector<std::uint32_t> results;
   std::vector<Choice> choices;
+  /// What was picked for each node that is not dynamic, in order of execution: the plan can be made again
+  /// (remake_plan).
+  std::vector<std::pair<NodeId, Recipe>> recipes;
   Ledger ledger;  ///< of rewriting the graph once its shapes were known
   MemoryReport memory;
   std::size_t scratch_offset = 0;  ///< all steps share one scratch area in the arena
@@ -117,6 +121,12 @@ struct PlanOptions {
 /// Plans a graph whose input shapes are known. Call inside the arena that will run it. Throws
 /// Error(unsupported) naming all operators that nothing can run.
 std::shared_ptr<Plan> make_plan(Graph graph, WeightStore& weights, const PlanOptions& options = {});
+
+/// The plan of a graph that was planned before, with the kernels that were picked then; `recipes` and the
+/// graph are a plan's. Nothing is chosen: `choices` have no alternatives. Throws Error(unsupported) when a
+/// kernel is not offered here, Error(bad_file) when the recipes are not for this graph.
+std::shared_ptr<Plan> remake_plan(Graph graph, const std::vector<std::pair<NodeId, Recipe>>& recipes,
+                                  WeightStore& weights, const PlanOptions& options = {});
 
 /// Throws Error(unsupported) that lists every unsupported operator of the graph with its nodes.
 void require_supported(const Graph& graph);

@@ -33,6 +33,7 @@ PlanStep step_of(const Plan& plan, Tensors& tensors, NodeId id, const Offer& off
   step.name = plan.graph.label(id);
   step.label = offer.label;
   step.recipe = offer;
+  step.packed = offer.packed;
   step.scratch = offer.scratch;
   step.cost = offer.cost.us();
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

@@ -33,10 +33,11 @@ Tensor ModelWeights::find_or_make(const Tensor& source, const std::string& key, 
       if (const auto there = it->second.packed.lock()) return shared(there);
   }
   // Outside the lock: packing may run in parallel.
-  const auto made = std::make_shared<const Tensor>(make_timed(source, make));
+  const auto kept = kept_ ? kept_->find(source, at.second) : std::nullopt;
+  const auto made = std::make_shared<const Tensor>(kept ? kept->packed : make_timed(source, make));
   const bool as_it_lies = made->raw() == source.raw();
-  if (!as_it_lies) drop_mapped_pages(source.raw(), source.bytes());
-  Entry entry{source, as_it_lies, denormals, made};
+  if (!as_it_lies && !kept) drop_mapped_pages(source.raw(), source.bytes());
+  Entry entry{source, as_it_lies, kept ? kept->denormals : denormals, made};
   std::lock_guard lock(mutex_);
   const auto [it, added] = entries_.try_emplace(at, entry);
   if (!added) {
@@ -84,6 +85,15 @@ double ModelWeights::packing_seconds() const {
 void ModelWeights::forget_sources() {
   std::lock_guard lock(mutex_);
   for (auto& [key, entry] : entries_) entry.source = Tensor();
+}
+
+std::vector<Packing> ModelWeights::packings() const {
+  std::lock_guard lock(mutex_);
+  std::vector<Packing> out;
+  for (const auto& [at, entry] : entries_)
+    if (const auto packed = entry.packed.lock(); packed && entry.source.valid())
+      out.push_back({entry.source, at.second, *packed, entry.denormals});
+  return out;
 }
 
 std::size_t ModelWeights::bytes() const {

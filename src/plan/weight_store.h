@@ -3,21 +3,42 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/denormals.h"
 #include "kernels/kernel.h"
 
 namespace lamina {
 
+/// A constant's packing.
+struct Packing {
+  Tensor source;
+  std::string key;  ///< kernel and packing format, type and shape of the source
+  Tensor packed;
+  Denormals denormals;  ///< of the source
+};
+
+/// Packings that were made before (src/saved). Thread-safe.
+class KeptPackings {
+ public:
+  virtual ~KeptPackings() = default;
+  /// Of a constant of the same content under that key; nothing when it has to be made. Throws Error(bad_file)
+  /// when it can neither be had nor made, because the source has no data.
+  virtual std::optional<Packing> find(const Tensor& source, const std::string& key) const = 0;
+};
+
 /// A packing lives as long as a plan uses it: plans for other shapes may fold other constants, and theirs
 /// must not pile up.
 class ModelWeights final : public WeightStore {
  public:
+  explicit ModelWeights(std::shared_ptr<const KeptPackings> kept = nullptr) : kept_(std::move(kept)) {}
   Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
   Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
   /// What was denormal in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
+  /// Those in use whose constants are still known.
+  std::vector<Packing> packings() const;
   /// Seconds during which something was being packed.
   double packing_seconds() const;
   /// Lets go of the constants that were packed. Nothing more may be packed afterwards.
@@ -37,6 +58,7 @@ class ModelWeights final : public WeightStore {
                       const Denormals& denormals);
   Tensor make_timed(const Tensor& source, const Make& make);
 
+  std::shared_ptr<const KeptPackings> kept_;
   mutable std::mutex mutex_;
   std::map<std::pair<const void*, std::string>, Entry> entries_;
   int packing_ = 0;  // how many at this moment

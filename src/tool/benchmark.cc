@@ -130,6 +130,7 @@ nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Tr
           {"batch", l.batch},
           {"load_ms", l.load_ms},
           {"first_inference_ms", l.first_ms},
+          {"loaded_from_cache", Inside::of(*l.compiled).loaded_from_cache()},
           {"load_phases_ms",
            {{"read", l.phases.read},
             {"optimize", l.phases.optimize},
@@ -167,6 +168,7 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
   o.pc = o.pc || o.top > 0;
   const bool profiled = o.pc || !o.runtime_graph.empty();
   options.profile = profiled;
+  options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
   if (o.interactive) return interactive(o, options);
   auto l = load(o, options);
   const auto s = traffic_of(o, *l.compiled);

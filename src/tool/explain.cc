@@ -266,6 +266,7 @@ int run(ExplainOptions o) {
     o.no_run = true;
   }
   options.profile = !o.no_run;
+  options.keep_weights = true;  // what was chosen and why is not in the files of compiled models
   auto inputs = o.inputs;
   inputs.only_shapes = o.no_run && !o.common.tune;
   Session s(o.common, inputs, options, machine ? &*machine : nullptr);

@@ -87,6 +87,7 @@ std::vector<Picture> still(const GraphOptions& o) {
 std::vector<Picture> runtime(const GraphOptions& o) {
   auto options = o.common.options();
   options.profile = true;
+  options.keep_weights = true;  // what rules did is not in the files of compiled models
   Session s(o.common, o.inputs, options);
   o.common.note(s.notes);
   const auto profile = profile_runs(s.request, o.seconds);

@@ -13,6 +13,8 @@ using Verb = std::function<int()>;
 Verb setup_run(OptionSet& options);
 Verb setup_check(OptionSet& options);
 Verb setup_benchmark(OptionSet& options);
+Verb setup_compile(OptionSet& options);
+Verb setup_cache(OptionSet& options);
 Verb setup_inspect(OptionSet& options);
 Verb setup_explain(OptionSet& options);
 Verb setup_graph(OptionSet& options);

@@ -126,6 +126,12 @@ TEST(Options, keys) {
   EXPECT_EQ(o.enforce_bf16, false);
   o.set("DISABLE", "a,b");
   EXPECT_EQ(o.disable, (std::vector<std::string>{"a", "b"}));
+  o.set("CACHE_DIR", "/tmp/models");
+  EXPECT_EQ(o.cache_dir, "/tmp/models");
+  o.set("CACHE_MODE", "OPTIMIZE_SIZE");
+  EXPECT_EQ(o.cache_mode, CacheMode::size);
+  o.set("CACHE_SIZE", "100");
+  EXPECT_EQ(o.cache_size, 100u);
   EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUN", "3"); }, ErrorCode::bad_option).find("CPU_THREADS_NUM"),
             std::string::npos);
   EXPECT_NE(error_of([&] { o.set("CPU_THREADS_NUM", "-3"); }, ErrorCode::bad_option).find("0 to 1024"),
@@ -142,6 +148,7 @@ TEST(Options, a_bad_value_changes_nothing) {
   };
   for (const auto& option : option_list()) {
     if (option.key == "DISABLE" || option.key == "EXEMPT") continue;  // names are looked up by compiling
+    if (option.key == "CACHE_DIR") continue;                          // any name may be one
     Options o;
     for (const auto* value : {"", "-2", "nonsense", "99999999999999999999"})
       EXPECT_NE(error_of([&] { o.set(option.key, value); }, ErrorCode::bad_option).find(option.values),

@@ -76,6 +76,9 @@ const std::map<std::string, Call>& entries() {
       {"lamina::Request::counters() const", [](Objects& o) { (void)o.request.counters(); }},
       {"lamina::properties(lamina::Options const&)", [](Objects&) { (void)properties(); }},
       {"lamina::shutdown()", [](Objects&) { shutdown(); }},
+      {"lamina::CompiledModel::save(std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&) const",
+       [](Objects& o) { o.compiled.save("/no/such/folder/x.lamina"); }},
       {"lamina::CompiledModel::threads() const", [](Objects& o) { (void)o.compiled.threads(); }},
       {"lamina::CompiledModel::variables() const", [](Objects& o) { (void)o.compiled.variables(); }},
       {"lamina::CompiledModel::weight_memory() const", [](Objects& o) { (void)o.compiled.weight_memory(); }},

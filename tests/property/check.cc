@@ -182,7 +182,10 @@ std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOption
     return ledger;
   };
   const auto program = std::make_shared<Program>(graph, options, std::make_shared<ModelWeights>());
-  if (setting.ahead) program->plan_ahead();
+  if (setting.ahead) {
+    program->plan_ahead();
+    program->forget_weights_read();
+  }
   return program;
 }
 

@@ -103,7 +103,7 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                const Desc& source_weights, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
-  o.consumed = {1};
+  o.consumed = o.packed = {1};
   for (std::size_t i = 3; i < std::min<std::size_t>(v.inputs(), 5); ++i)
     if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);
   o.stages = post.stages;

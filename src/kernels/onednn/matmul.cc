@@ -137,7 +137,7 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   o.cost = product_cost(v.machine(), oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
-  if (pack_weights) o.consumed = {1};
+  if (pack_weights) o.consumed = o.packed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) {
     auto args = aligned(operands, context);

@@ -295,7 +295,10 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   o.scratch = static_cast<std::size_t>(m.scratch) * sizeof(float) + apart_bytes(m);
   o.cost += m.main.cost() + (m.has_tail ? m.tail.cost() : Cost()) +
             move_cost(v.machine(), 4.0 * static_cast<double>(m.scratch), 0) + pack_cost(m);
-  if (m.right == Matrices::Right::packed) o.consumed.push_back(1);
+  if (m.right == Matrices::Right::packed) {
+    o.consumed.push_back(1);
+    o.packed = {1};
+  }
   if (v.has(2) && !m.copy_bias) o.consumed.push_back(2);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
   o.make = [m = std::move(m), weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {

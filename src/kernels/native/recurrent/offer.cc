@@ -237,6 +237,7 @@ void offer_recurrent(const NodeView& v, Answers& answers) {
   take(form.r, constants.r);
   take(form.b, constants.b);
   take(form.p, constants.p);
+  o.packed = {static_cast<std::size_t>(form.w), static_cast<std::size_t>(form.r)};
   const auto& s = code.sizes;
   o.scratch = s.slot_bytes * static_cast<std::size_t>(s.tasks.slots);
   const auto steps = static_cast<double>(s.batch * s.time * s.directions);

@@ -148,6 +148,7 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
   epilogue->add_to(o, v);
   o.inputs[0] = Layout::channels_last;
   o.consumed.push_back(1);
+  o.packed = {1};
   if (v.has(2)) o.consumed.push_back(2);
   o.wide_inputs.push_back(0);
   o.scratch = static_cast<std::size_t>(d.tasks.slots * d.apart_bytes());

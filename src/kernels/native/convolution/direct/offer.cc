@@ -150,6 +150,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     if (columns != 1) o.wide_inputs = o.wide_outputs = {};
     o.inputs[0] = layout;
     o.consumed.push_back(1);
+    o.packed = {1};
     if (v.has(2)) o.consumed.push_back(2);
     if (g.transposed && v.has(3)) o.consumed.push_back(3);
     const auto family = g.pointwise() ? Family::native_gemm : Family::native_direct;

@@ -1,0 +1,37 @@
+#include "api/rewriting.h"
+
+#include "base/mapped_file.h"
+#include "plan/plan.h"
+#include "saved/tensors.h"
+
+namespace lamina {
+
+const RewrittenModel& Rewriting::get() const {
+  std::call_once(done_, [&] {
+    result_ = rewrite_model(model_->loaded().graph, options_, log_);
+    // What folding has read.
+    for (std::uint32_t v = 0; v < result_.original.value_slots(); ++v)
+      if (const auto* constant = result_.original.constant({v}))
+        drop_mapped_pages(constant->raw(), constant->bytes());
+  });
+  return result_;
+}
+
+Stateless Rewriting::take() {
+  get();
+  return std::move(result_.model);
+}
+
+void Rewriting::forget() { forget_weights(result_.original); }
+
+Tensor Rewriting::constant(const Hash128& content) const {
+  std::call_once(indexed_, [&] {
+    for_constants(get().model.graph, [&](const Tensor& t) {
+      if (t.bytes() >= kLargeTensor) constants_[hash_of({t.raw(), t.bytes()})] = t;
+    });
+  });
+  const auto it = constants_.find(content);
+  return it == constants_.end() ? Tensor() : it->second;
+}
+
+}  // namespace lamina

@@ -1,0 +1,43 @@
+#pragma once
+/// The rewriting of a model: done when somebody asks for it.
+#include <mutex>
+
+#include "api/loaded_model.h"
+#include "api/rewrite_model.h"
+
+namespace lamina {
+
+/// Thread-safe but for take() and forget().
+class Rewriting {
+ public:
+  Rewriting(std::shared_ptr<const LoadedModel> model, Options options, Logger log)
+      : model_(std::move(model)), options_(std::move(options)), log_(std::move(log)) {}
+
+  const RewrittenModel& get() const;
+  /// What is planned, taken out: a program has it then.
+  Stateless take();
+  /// Forgets the weights of the graph as it was read.
+  void forget();
+  /// A large constant of the rewritten graph by its content, or an invalid tensor.
+  Tensor constant(const Hash128& content) const;
+
+ private:
+  std::shared_ptr<const LoadedModel> model_;
+  Options options_;
+  Logger log_;
+  mutable std::once_flag done_, indexed_;
+  mutable RewrittenModel result_;
+  mutable std::map<Hash128, Tensor> constants_;
+};
+
+/// Calls f(const Tensor&) for each constant of the graph, those of bodies included.
+template <class F>
+void for_constants(const Graph& graph, const F& f) {
+  for (std::uint32_t v = 0; v < graph.value_slots(); ++v)
+    if (const auto* constant = graph.constant({v}); constant && constant->raw()) f(*constant);
+  for (std::uint32_t n = 0; n < graph.node_slots(); ++n)
+    if (!graph.node({n}).erased())
+      for (const auto& body : graph.node({n}).bodies) for_constants(body, f);
+}
+
+}  // namespace lamina

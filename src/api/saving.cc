@@ -1,0 +1,159 @@
+#include "api/saving.h"
+
+#include <algorithm>
+
+#include "kernels/onednn_isa.h"
+#include "saved/engine.h"
+#include "saved/model.h"
+
+namespace lamina {
+namespace {
+
+Isa needed_isa() { return std::max(effective_isa(), onednn_isa()); }
+
+/// Constants of the plan that nothing reads but kernels that have packed them.
+std::set<const void*> packed_constants(const Plan& plan, const std::set<const void*>& can_be_had) {
+  std::map<ValueId, std::size_t> packed;  // how often it is read so
+  for (const auto& step : plan.steps)
+    for (const auto i : step.packed) {
+      const auto v = plan.graph.node(step.node).inputs[i];
+      if (plan.graph.constant(v) && step.in[i] == kNoTensor) ++packed[v];
+    }
+  std::set<const void*> out;
+  for (const auto& [v, times] : packed)
+    if (const auto* constant = plan.graph.constant(v);
+        times == plan.graph.readers(v) && can_be_had.contains(constant->raw()))
+      out.insert(constant->raw());
+  // A tensor may be there under several names, which others read.
+  for (std::uint32_t v = 0; v < plan.graph.value_slots(); ++v)
+    if (const auto* constant = plan.graph.constant({v}); constant && !packed.contains({v}))
+      out.erase(constant->raw());
+  return out;
+}
+
+std::vector<Packing> packings_of(const Saving& saving, const Program& program) {
+  if (saving.options.cache_mode == CacheMode::size) return {};
+  auto packings = program.packings();
+  if (saving.before)
+    for (auto& p : saving.before->packings()) packings.push_back(std::move(p));
+  return packings;
+}
+
+/// A plan of the file that something came from.
+struct Kept {
+  SavedCompiled::PlanKey key;
+  KeptPlan plan;
+  std::set<const void*> hollow;  ///< constants without data
+};
+
+/// Those of the file but for what the program has itself. `of_model`: constants that need not be kept.
+template <class Plans>
+std::vector<Kept> kept_plans(const Saving& saving, const Plans& own, int threads,
+                             const std::set<const void*>& of_model) {
+  std::vector<Kept> out;
+  if (!saving.before) return out;
+  for (const auto& key : saving.before->keys()) {
+    if (key.threads == threads && own.contains(key.key)) continue;
+    out.push_back({key, saving.before->plan(key), {}});
+    for_constants(out.back().plan.graph, [&](const Tensor& t) {
+      if (saving.before->known(t) || of_model.contains(t.raw())) out.back().hollow.insert(t.raw());
+    });
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo) {
+  const auto& file = model.compiled();
+  if (file && decide_alike(options, options_of(*file)) && file->header().needs == needed_isa())
+    return file->header().key;
+  Hasher hasher;
+  hasher.text(engine_name());
+  hasher.text(name_of(effective_isa()));
+  hasher.text(name_of(onednn_isa()));
+  if (file) hasher.text(to_string(file->header().key));
+  for (const auto& part : model.parts()) {
+    const auto content = memo.content_of(*part.file);
+    if (!content) return std::nullopt;
+    hasher.text(part.role);
+    hasher.number(content->high);
+    hasher.number(content->low);
+  }
+  for (const auto& name : model.settable()) hasher.text(name);
+  ByteWriter deciding;
+  write_options(deciding, options);
+  hasher.bytes(deciding.take());
+  return hasher.result();
+}
+
+CompiledFileWriter file_of(const Saving& saving, const Program& program, bool whole) {
+  const auto cache = program.cache();
+  const auto all = cache->all();
+  const auto packings = packings_of(saving, program);
+  const bool small = saving.options.cache_mode == CacheMode::size;
+  std::set<const void*> sources, of_model;  // without packings the model's own constants serve
+  for (const auto& p : packings) sources.insert(p.source.raw());
+  if (small) of_model = constants_of(program.whole());
+  std::vector<PlanToSave> plans;
+  for (const auto& [key, planned] : all)
+    plans.push_back({key, program.threads(), &planned->plan->graph, &planned->plan->recipes,
+                     small ? of_model : packed_constants(*planned->plan, sources)});
+  const auto kept = kept_plans(saving, all, program.threads(), of_model);  // that this program has not used
+  for (const auto& k : kept)
+    plans.push_back({k.key.key, k.key.threads, &k.plan.graph, &k.plan.recipes, k.hollow});
+  std::sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.key, a.threads) < std::tie(b.key, b.threads);
+  });
+
+  ProgramToSave made;
+  made.options = deciding(saving.options);
+  if (saving.before) {
+    made.widened = saving.before->widened();
+    made.precision_notes = saving.before->precision_notes();
+    made.denormals = saving.before->denormals();
+  } else {
+    const auto& rewritten = saving.rewriting->get();
+    made.widened = rewritten.widened;
+    made.precision_notes = rewritten.precision_notes;
+    made.denormals = rewritten.denormals;
+  }
+  made.graph = &program.graph();
+  made.variables = &program.variables();
+  if (program.initial_values()) made.initial = &program.initial_values()->graph();
+  CompiledFileWriter file;
+  write_model(file, saving.model->loaded(), whole);
+  write_compiled(file, made, plans, packings, saving.before.get());
+  return file;
+}
+
+FileHeader header_of(const Hash128& key) { return {engine_name(), needed_isa(), key}; }
+
+void require_isa(const CompiledFile& file) {
+  const auto needs = file.header().needs;
+  if (needs > effective_isa() || needs > onednn_isa())
+    fail(ErrorCode::unsupported, "{}: needs {}, this process may use {}", file.path(), name_of(needs),
+         name_of(std::min(effective_isa(), onednn_isa())));
+}
+
+void EntryKeeper::keep(const std::shared_ptr<const Program>& program) {
+  program_ = program;
+  there_ = saving_.before != nullptr;
+  if (there_) most_ -= std::min(most_, saving_.before->keys().size());
+}
+
+void EntryKeeper::store() {
+  std::lock_guard lock(mutex_);
+  const auto program = program_.lock();
+  if (!program || (there_ && (stored_ >= most_ || program->made_plans() <= stored_))) return;
+  stored_ = program->made_plans();
+  there_ = true;
+  try {
+    const bool whole = saving_.options.cache_mode == CacheMode::speed;
+    folder_->store(file_of(saving_, *program, whole), header_of(key_));
+  } catch (const Error& e) {
+    log_.warning("cache: {}", e.what());
+  }
+}
+
+}  // namespace lamina

@@ -1,0 +1,56 @@
+#pragma once
+/// Compiled models into files and folders, and out of them.
+#include "api/rewriting.h"
+#include "saved/compiled.h"
+#include "saved/folder.h"
+
+namespace lamina {
+
+/// Of the model's content and of all that changes what is made of it. Nothing when a file of the model was
+/// changed since it was opened.
+std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, const HashMemo& memo);
+
+/// What a file is made of.
+struct Saving {
+  std::shared_ptr<const LoadedModel> model;
+  Options options;
+  std::shared_ptr<const Rewriting> rewriting;
+  std::shared_ptr<const SavedCompiled> before;  ///< the file that it came from, or null
+};
+
+/// The program with the plans that it has made. Its weights must not be forgotten yet. `whole`: with the
+/// model's own weights. Throws Error(bad_file).
+CompiledFileWriter file_of(const Saving& saving, const Program& program, bool whole);
+FileHeader header_of(const Hash128& key);
+
+/// Throws Error(bad_file) when the process may not use what the file needs.
+void require_isa(const CompiledFile& file);
+
+/// Writes an entry again when a program has made more plans than it holds.
+class EntryKeeper {
+ public:
+  EntryKeeper(Saving saving, const Hash128& key, std::shared_ptr<CacheFolder> folder, Logger log)
+      : saving_(std::move(saving)),
+        key_(key),
+        folder_(std::move(folder)),
+        log_(std::move(log)),
+        most_(saving_.options.cached_plans) {}
+  // Before it is shared.
+  void came_from(std::shared_ptr<const SavedCompiled> before) { saving_.before = std::move(before); }
+  void keep(const std::shared_ptr<const Program>& program);
+  /// Thread-safe.
+  void store();
+
+ private:
+  Saving saving_;
+  Hash128 key_;
+  std::shared_ptr<CacheFolder> folder_;
+  Logger log_;
+  std::mutex mutex_;
+  std::weak_ptr<const Program> program_;
+  std::size_t most_;        // plans that the entry may get
+  std::size_t stored_ = 0;  // those that it has of the program
+  bool there_ = false;
+};
+
+}  // namespace lamina

@@ -1,0 +1,289 @@
+#include "saved/compiled.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "ops/operators.h"
+
+namespace lamina {
+namespace {
+
+void write_texts(ByteWriter& to, const std::vector<std::string>& texts) {
+  to.list(texts, [&](const std::string& text) { to.text(text); });
+}
+
+std::vector<std::string> read_texts(ByteReader& from) {
+  return from.list([&] { return from.text(); });
+}
+
+Options read_options(ByteReader& from) {
+  Options o;
+  o.precision = from.choice(Precision::f16);
+  o.disable = read_texts(from);
+  o.exempt = read_texts(from);
+  o.force = read_texts(from);
+  o.stop_after = static_cast<long>(from.get<std::int64_t>());
+  return o;
+}
+
+void write_variables(ByteWriter& to, const std::vector<Variable>& variables, const WriteTensor& tensor) {
+  to.list(variables, [&](const Variable& v) {
+    to.text(v.name);
+    write_type(to, v.type);
+    tensor(to, v.initial);
+    to.count(v.computed);
+    to.put(v.result.has_value());
+    to.count(v.result.value_or(0));
+  });
+}
+
+std::vector<Variable> read_variables(ByteReader& from, const ReadTensor& tensor) {
+  return from.list([&] {
+    Variable v;
+    v.name = from.text();
+    v.type = read_type(from);
+    v.initial = tensor(from);
+    v.computed = static_cast<std::size_t>(from.get<std::uint64_t>());
+    const bool assigned = from.flag();
+    const auto result = static_cast<std::size_t>(from.get<std::uint64_t>());
+    if (assigned) v.result = result;
+    return v;
+  });
+}
+
+/// Indices of variables are those of the graphs.
+void check_program(const ByteReader& from, const Stateless& model) {
+  const auto& [graph, variables, initial] = model;
+  bool good = variables.size() <= graph.inputs().size();
+  for (const auto& v : variables) {
+    good = good && (!v.result || *v.result < graph.results().size());
+    good = good &&
+           (v.initial.valid() ? fits(v.type, v.initial) : initial && v.computed < initial->results().size());
+  }
+  if (!good) from.wrong("variables of its graph");
+}
+
+/// The same order in each run: packings are found by address.
+std::vector<std::pair<Hash128, const Packing*>> in_order(const std::vector<Packing>& packings,
+                                                         TensorWriter& tensors) {
+  std::vector<std::pair<Hash128, const Packing*>> out;
+  for (const auto& p : packings) out.emplace_back(tensors.content(p.source), &p);
+  const auto before = [](const auto& a, const auto& b) {
+    return std::tie(a.second->key, a.first) < std::tie(b.second->key, b.first);
+  };
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second->key == b.second->key;
+  };
+  std::stable_sort(out.begin(), out.end(), before);
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return out;
+}
+
+void write_denormals(ByteWriter& to, const Denormals& d) {
+  for (const auto n : {d.numbers, d.of, d.constants}) to.count(n);
+}
+
+Denormals read_denormals(ByteReader& from) {
+  Denormals d;
+  for (auto* n : {&d.numbers, &d.of, &d.constants}) *n = static_cast<std::size_t>(from.get<std::uint64_t>());
+  return d;
+}
+
+void write_packings(ByteWriter& to, const std::vector<Packing>& packings, TensorWriter& tensors) {
+  to.list(in_order(packings, tensors), [&](const auto& item) {
+    const auto& [hash, packing] = item;
+    to.put(hash.high);
+    to.put(hash.low);
+    to.text(packing->key);
+    tensors.write(to, packing->packed);
+    write_denormals(to, packing->denormals);
+  });
+}
+
+ByteReader reader_of(const CompiledFile& file, SectionKind kind, std::uint32_t number = 0) {
+  const auto index = file.find(kind, number);
+  const auto name = to_string(SectionEntry{kind, number, 0, 0, {}});
+  if (!index) fail(ErrorCode::bad_file, "{}: damaged: there is no section {}", file.path(), name);
+  return {file.section(*index), fmt::format("{}: section {}", file.path(), name)};
+}
+
+}  // namespace
+
+Options options_of(const CompiledFile& file) {
+  auto from = reader_of(file, SectionKind::compiled);
+  return read_options(from);
+}
+
+Options deciding(const Options& options) {
+  Options o;
+  o.precision = options.precision.value_or(Precision::model);
+  o.disable = options.disable;
+  o.exempt = options.exempt;
+  o.force = options.force;
+  o.stop_after = options.stop_after;
+  return o;
+}
+
+bool decide_alike(const Options& a, const Options& b) {
+  return a.precision.value_or(Precision::model) == b.precision.value_or(Precision::model) &&
+         a.disable == b.disable && a.exempt == b.exempt && a.force == b.force && a.stop_after == b.stop_after;
+}
+
+void write_options(ByteWriter& to, const Options& o) {
+  to.put(o.precision.value_or(Precision::model));
+  write_texts(to, o.disable);
+  write_texts(to, o.exempt);
+  write_texts(to, o.force);
+  to.put(static_cast<std::int64_t>(o.stop_after));
+}
+
+void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
+                    const std::vector<PlanToSave>& plans, const std::vector<Packing>& packings,
+                    const SavedCompiled* before) {
+  TensorWriter tensors(file, SectionKind::weights,
+                       [before](const Tensor& t) { return before ? before->known(t) : std::nullopt; });
+  const WriteTensor stored = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t); };
+  const WriteTensor hollow = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, TensorData::none); };
+  ByteWriter to;
+  write_options(to, program.options);
+  to.put(program.widened);
+  write_texts(to, program.precision_notes);
+  write_denormals(to, program.denormals);
+  to.put(!packings.empty());
+  write_packings(to, packings, tensors);
+  to.list(plans, [&](const PlanToSave& plan) {
+    to.text(plan.key);
+    to.put(static_cast<std::int32_t>(plan.threads));
+  });
+  write_graph(to, *program.graph, hollow);
+  write_variables(to, *program.variables, stored);
+  to.put(program.initial != nullptr);
+  if (program.initial) write_graph(to, *program.initial, stored);
+  file.add(SectionKind::compiled, to.take());
+
+  for (const auto& plan : plans) {
+    const WriteTensor constant = [&](ByteWriter& w, const Tensor& t) {
+      tensors.write(w, t, plan.packed.contains(t.raw()) ? TensorData::by_content : TensorData::stored);
+    };
+    ByteWriter one;
+    write_graph(one, *plan.graph, constant);
+    one.list(*plan.recipes, [&](const auto& pair) {
+      one.put(pair.first.index);
+      one.text(to_text(pair.second));
+    });
+    file.add(SectionKind::plan, one.take());
+  }
+}
+
+SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant)
+    : file_(std::move(file)),
+      constant_(std::move(constant)),
+      tensors_(*file_, SectionKind::weights, true, [this](auto... a) { return by_content(a...); }) {
+  for (const auto kind : {SectionKind::compiled, SectionKind::plan, SectionKind::weights}) file_->check(kind);
+  auto from = reader_of(*file_, SectionKind::compiled);
+  options_ = read_options(from);
+  widened_ = from.flag();
+  notes_ = read_texts(from);
+  denormals_ = read_denormals(from);
+  packed_ = from.flag();
+  read_packings(from);
+  keys_ = from.list([&] {
+    auto key = from.text();
+    return PlanKey{std::move(key), from.get<std::int32_t>()};
+  });
+  program_at_ = from.at();
+}
+
+void SavedCompiled::read_packings(ByteReader& from) {
+  for (auto left = from.count(); left > 0; --left) {
+    Hash128 hash;
+    hash.high = from.get<std::uint64_t>();
+    hash.low = from.get<std::uint64_t>();
+    Packing p;
+    p.key = from.text();
+    p.packed = tensors_(from);
+    p.denormals = read_denormals(from);
+    if (!p.packed.valid()) from.wrong("a packing");
+    packings_[{p.key, hash}] = std::move(p);
+  }
+}
+
+Stateless SavedCompiled::program() const {
+  auto from = reader_of(*file_, SectionKind::compiled);
+  from.take(program_at_);
+  const ReadTensor tensor = [&](ByteReader& r) { return tensors_(r); };
+  Stateless out;
+  out.graph = read_graph(from, operators(), tensor);
+  out.variables = read_variables(from, tensor);
+  if (from.flag()) out.initial = read_graph(from, operators(), tensor);
+  from.end();
+  check_program(from, out);
+  return out;
+}
+
+std::vector<Packing> SavedCompiled::packings() const {
+  std::vector<Packing> out;
+  for (const auto& [at, packing] : packings_) {
+    out.push_back(packing);
+    out.back().source = by_content(ElementType::u8, {1}, at.second, 0);
+  }
+  return out;
+}
+
+std::optional<Hash128> SavedCompiled::known(const Tensor& tensor) const {
+  std::lock_guard lock(mutex_);
+  const auto it = contents_.find(tensor.raw());
+  return it == contents_.end() ? std::nullopt : std::optional(it->second);
+}
+
+Tensor SavedCompiled::by_content(ElementType type, const Dims& dims, const Hash128& hash,
+                                 std::size_t behind) const {
+  if (!packed_) {
+    const auto constant = constant_ ? constant_(hash) : Tensor();
+    if (!constant.valid() || constant.element_type() != type || constant.shape() != dims)
+      fail(ErrorCode::bad_file, "{}: a plan reads a constant that the model does not have", file_->path());
+    return constant;
+  }
+  std::lock_guard lock(mutex_);
+  auto& tensor = hollow_[{hash, behind}];
+  if (!tensor.valid()) {
+    const auto memory = unreadable_memory(std::max<std::size_t>(element_count(dims) * 8, 1) + behind);
+    const auto* address = static_cast<const std::byte*>(memory.get()) + behind;
+    tensor = Tensor::share(ElementType::u8, {0}, memory, address);
+    contents_[address] = hash;
+  }
+  return Tensor::share(type, dims, std::make_shared<const Tensor>(tensor), tensor.raw());
+}
+
+KeptPlan SavedCompiled::plan(const PlanKey& key) const {
+  const auto at = std::find(keys_.begin(), keys_.end(), key) - keys_.begin();
+  auto from = reader_of(*file_, SectionKind::plan, static_cast<std::uint32_t>(at));
+  KeptPlan out;
+  out.graph = read_graph(from, operators(), [&](ByteReader& r) { return tensors_(r); });
+  out.recipes = from.list([&] {
+    const NodeId node{from.get<std::uint32_t>()};
+    return std::pair(node, recipe_of(from.text()));
+  });
+  from.end();
+  return out;
+}
+
+std::optional<KeptPlan> SavedCompiled::find(const std::string& key, int threads) const {
+  const PlanKey wanted{key, threads};
+  if (std::find(keys_.begin(), keys_.end(), wanted) == keys_.end()) return std::nullopt;
+  return plan(wanted);
+}
+
+std::optional<Packing> SavedCompiled::find(const Tensor& source, const std::string& key) const {
+  const auto first = packings_.lower_bound({key, Hash128{}});
+  const auto hollow = known(source);
+  const bool there = first != packings_.end() && first->first.first == key;
+  if (there) {
+    const auto hash = hollow ? *hollow : hash_of({source.raw(), source.bytes()});
+    if (const auto it = packings_.find({key, hash}); it != packings_.end()) return it->second;
+  }
+  if (hollow) fail(ErrorCode::bad_file, "{}: weights are not packed as \"{}\"", file_->path(), key);
+  return std::nullopt;
+}
+
+}  // namespace lamina

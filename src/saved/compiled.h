@@ -1,0 +1,97 @@
+#pragma once
+/// What was made of a model: the rewritten graph, plans with the kernels that were picked, packed weights.
+#include <mutex>
+
+#include "exec/program.h"
+#include "lamina/options.h"
+#include "saved/tensors.h"
+
+namespace lamina {
+
+/// Of the options those that change what is made; others are at their defaults.
+Options deciding(const Options& options);
+/// The same things are made with both.
+bool decide_alike(const Options& a, const Options& b);
+void write_options(ByteWriter& to, const Options& options);
+
+/// Those of a file that hold. Throws Error(bad_file).
+Options options_of(const CompiledFile& file);
+
+/// A plan, the key under which a program has it, and for how many threads it is.
+struct PlanToSave {
+  std::string key;
+  int threads = 1;
+  const Graph* graph;
+  const std::vector<std::pair<NodeId, Recipe>>* recipes;
+  std::set<const void*> packed;  ///< constants of which their packing is all that is needed
+};
+
+/// What a program is without its plans and weights.
+struct ProgramToSave {
+  Options options;
+  bool widened = false;                      ///< half-precision tensors are computed in f32
+  std::vector<std::string> precision_notes;  ///< what happened to the model's precision
+  Denormals denormals;                       ///< of operands
+  const Graph* graph = nullptr;
+  const std::vector<Variable>* variables = nullptr;
+  const Graph* initial = nullptr;  ///< of variables; null when there is none
+};
+
+class SavedCompiled;
+
+/// Adds sections for all of it. `packings` empty: they are made anew of the program's constants, which
+/// are then no part of plans. `before`: the file that some of it comes from, or null.
+void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
+                    const std::vector<PlanToSave>& plans, const std::vector<Packing>& packings,
+                    const SavedCompiled* before = nullptr);
+
+/// The same from a file. Thread-safe.
+class SavedCompiled final : public KeptPlans, public KeptPackings {
+ public:
+  /// Checks all sections that it needs. Throws Error(bad_file). `constant`: gives the constant of the
+  /// rewritten graph with that content, or an invalid tensor; asked where the file has no packings.
+  using Constant = std::function<Tensor(const Hash128&)>;
+  SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant);
+
+  const CompiledFile& file() const { return *file_; }
+  const Options& options() const { return options_; }
+  bool widened() const { return widened_; }
+  const std::vector<std::string>& precision_notes() const { return notes_; }
+  const Denormals& denormals() const { return denormals_; }
+  /// Without the data of large constants.
+  Stateless program() const;
+  struct PlanKey {
+    std::string key;
+    int threads = 1;
+    bool operator==(const PlanKey&) const = default;
+  };
+  const std::vector<PlanKey>& keys() const { return keys_; }
+  KeptPlan plan(const PlanKey& key) const;
+  std::vector<Packing> packings() const;
+  /// Of a tensor that stands for one without data.
+  std::optional<Hash128> known(const Tensor& tensor) const;
+
+  std::optional<KeptPlan> find(const std::string& key, int threads) const override;
+  std::optional<Packing> find(const Tensor& source, const std::string& key) const override;
+
+ private:
+  Tensor by_content(ElementType type, const Dims& dims, const Hash128& hash, std::size_t behind) const;
+  void read_packings(ByteReader& from);
+
+  std::shared_ptr<const CompiledFile> file_;
+  Constant constant_;
+  TensorReader tensors_;
+  Options options_;
+  bool widened_ = false, packed_ = false;
+  std::vector<std::string> notes_;
+  std::vector<PlanKey> keys_;
+  Denormals denormals_;
+  std::map<std::pair<std::string, Hash128>, Packing> packings_;  // without sources
+  std::size_t program_at_ = 0;
+  mutable std::mutex mutex_;
+  /// What stands for constants without data, by content and where they lay.
+  mutable std::map<std::pair<Hash128, std::size_t>, Tensor> hollow_;
+  mutable std::map<const void*, Hash128> contents_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,17 @@
+#include "saved/engine.h"
+
+#include <fmt/format.h>
+
+#include "kernels/versions.h"
+
+namespace lamina {
+
+extern const char* const build_id;  // cmake/BuildId.cmake
+
+const std::string& engine_name() {
+  static const std::string name =
+      fmt::format("{}, build {}, oneDNN {}", LAMINA_VERSION, build_id, onednn_version());
+  return name;
+}
+
+}  // namespace lamina

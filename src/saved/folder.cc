@@ -1,0 +1,166 @@
+#include "saved/folder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "base/error.h"
+#include "saved/engine.h"
+
+namespace lamina {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnding = ".lamina", kMemo = ".lamina-hashes", kTemporary = ".tmp";
+constexpr std::size_t kDigits = 32;
+
+/// KEY.lamina, or a name that begins so.
+bool begins_as_entry(std::string_view name) {
+  return name.size() >= kDigits + kEnding.size() && name.substr(kDigits, kEnding.size()) == kEnding &&
+         name.substr(0, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool is_entry(std::string_view name) {
+  return begins_as_entry(name) && name.size() == kDigits + kEnding.size();
+}
+
+bool is_temporary(std::string_view name) {
+  const bool ours = begins_as_entry(name) || name.starts_with(kMemo);
+  return ours && name.ends_with(kTemporary);
+}
+
+/// Files of the folder; throws for one that cannot be read.
+std::vector<fs::directory_entry> files_of(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> out;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (std::error_code e; it->is_regular_file(e)) out.push_back(*it);
+  if (error) fail(ErrorCode::bad_file, "{}: cannot be read as a cache: {}", folder, error.message());
+  return out;
+}
+
+std::int64_t age_seconds(const fs::directory_entry& file) {
+  std::error_code error;
+  const auto time = file.last_write_time(error);
+  return error ? 0
+               : std::chrono::duration_cast<std::chrono::seconds>(fs::file_time_type::clock::now() - time)
+                     .count();
+}
+
+/// In the order of their last use.
+struct Found {
+  CacheEntry entry;
+  fs::file_time_type time;
+};
+
+std::optional<Found> entry_of(const fs::directory_entry& file) {
+  Found out;
+  out.entry.name = file.path().filename().string();
+  if (!is_entry(out.entry.name)) return std::nullopt;
+  std::error_code error;
+  out.time = file.last_write_time(error);
+  out.entry.used = std::chrono::duration_cast<std::chrono::seconds>(
+                       fs::file_time_type::clock::to_sys(out.time).time_since_epoch())
+                       .count();
+  try {
+    const auto mapped = MappedFile::open(file.path().string());
+    out.entry.bytes = mapped->size();
+    out.entry.magic = CompiledFile::is_one(mapped->bytes());
+    const CompiledFile compiled(mapped);
+    out.entry.engine = compiled.header().engine;
+  } catch (const Error& e) {
+    out.entry.wrong = e.what();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<CacheEntry> cache_entries(const std::string& folder) {
+  std::vector<Found> found;
+  for (const auto& file : files_of(folder))
+    if (auto entry = entry_of(file)) found.push_back(std::move(*entry));
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return std::tie(a.time, a.entry.name) < std::tie(b.time, b.entry.name);
+  });
+  std::vector<CacheEntry> out;
+  for (auto& f : found) out.push_back(std::move(f.entry));
+  return out;
+}
+
+std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most) {
+  constexpr std::int64_t kHour = 3600;
+  std::error_code error;
+  for (const auto& file : files_of(folder))
+    if (is_temporary(file.path().filename().string()) && age_seconds(file) > kHour)
+      fs::remove(file.path(), error);
+  auto entries = cache_entries(folder);
+  std::erase_if(entries, [](const auto& e) { return !e.magic; });
+  std::uint64_t left = 0;
+  for (const auto& e : entries) left += e.bytes;
+  std::vector<CacheEntry> gone;
+  for (const auto& e : entries) {
+    if (left <= most) break;
+    if (!fs::remove(fs::path(folder) / e.name, error)) continue;
+    left -= e.bytes;
+    gone.push_back(e);
+  }
+  return gone;
+}
+
+CacheFolder::CacheFolder(std::string path, std::uint64_t most, Logger log)
+    : path_(std::move(path)), most_(most), log_(std::move(log)) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (!fs::is_directory(path_)) warn(fmt::format("{}: is no folder and none can be made there", path_));
+}
+
+void CacheFolder::warn(const std::string& text) {
+  if (!warned_) log_.warning("cache: {}", text);
+  warned_ = true;
+}
+
+HashMemo CacheFolder::memo() const { return HashMemo((fs::path(path_) / kMemo).string()); }
+
+std::string CacheFolder::entry_path(const Hash128& key) const {
+  return (fs::path(path_) / (to_string(key) + std::string(kEnding))).string();
+}
+
+bool CacheFolder::open(const Hash128& key,
+                       const std::function<void(std::shared_ptr<const CompiledFile>)>& use) {
+  const auto path = entry_path(key);
+  std::error_code error;
+  if (!fs::exists(path, error)) return false;
+  try {
+    const auto file = std::make_shared<const CompiledFile>(MappedFile::open(path));
+    file->require_this_engine();
+    if (file->header().key != key) fail(ErrorCode::bad_file, "{}: is of another model", path);
+    use(file);
+    fs::last_write_time(path, fs::file_time_type::clock::now(), error);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::out_of_memory) throw;
+    warn(fmt::format("rebuilt: {}", e.what()));
+    return false;
+  }
+}
+
+void CacheFolder::store(const CompiledFileWriter& file, const FileHeader& header) {
+  if (file.size() > most_) {
+    log_.info("cache: {} bytes are more than CACHE_SIZE allows: not kept", file.size());
+    return;
+  }
+  try {
+    std::error_code error;
+    fs::create_directories(path_, error);
+    const auto path = entry_path(header.key);
+    const auto there = fs::file_size(path, error);  // is replaced
+    prune_cache(path_, most_ - file.size() + (error ? 0 : there));
+    file.write(path, header);
+  } catch (const Error& e) {
+    warn(e.what());
+  }
+}
+
+}  // namespace lamina

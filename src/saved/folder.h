@@ -1,0 +1,52 @@
+#pragma once
+/// A folder of compiled models (CACHE_DIR): entries by key, "KEY.lamina".
+#include <cstdint>
+#include <functional>
+
+#include "base/log.h"
+#include "saved/container.h"
+#include "saved/memo.h"
+
+namespace lamina {
+
+/// An entry as a folder lists it.
+struct CacheEntry {
+  std::string name;           ///< "0123456789abcdef0123456789abcdef.lamina"
+  std::uint64_t bytes = 0;    ///< of the file
+  std::int64_t used = 0;      ///< seconds since 1970 at which it was used last
+  std::string engine, wrong;  ///< what made it; why its header cannot be read, else empty
+  bool magic = false;         ///< it begins as ours do
+};
+
+/// Files of a folder that are called as entries are, those used longest ago first. Throws Error(bad_file)
+/// when it cannot be read.
+std::vector<CacheEntry> cache_entries(const std::string& folder);
+/// Removes temporary files that are older than an hour, and entries (with `magic`), those used longest ago
+/// first, until what is left takes `most` bytes at most. Returns the entries that it removed.
+std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most);
+
+/// What a compile does with the folder. It throws nothing about the folder: the first trouble is a warning,
+/// and the model is compiled as if there were none.
+class CacheFolder {
+ public:
+  /// Made where it is missing. `most`: bytes of all entries.
+  CacheFolder(std::string path, std::uint64_t most, Logger log);
+
+  HashMemo memo() const;
+  /// The entry, opened by `use`; false when there is none, or `use` throws Error(bad_file): then it is
+  /// damaged, which the log says.
+  bool open(const Hash128& key, const std::function<void(std::shared_ptr<const CompiledFile>)>& use);
+  /// Puts it there, where it fits.
+  void store(const CompiledFileWriter& file, const FileHeader& header);
+
+ private:
+  std::string entry_path(const Hash128& key) const;
+  void warn(const std::string& text);
+
+  std::string path_;
+  std::uint64_t most_;
+  Logger log_;
+  bool warned_ = false;
+};
+
+}  // namespace lamina

@@ -1,0 +1,91 @@
+#include "saved/model.h"
+
+#include "ops/operators.h"
+
+namespace lamina {
+namespace {
+
+void write_texts(ByteWriter& to, const Strings& texts) {
+  to.list(texts, [&](const std::string& text) { to.text(text); });
+}
+
+Strings read_texts(ByteReader& from) {
+  return from.list([&] { return from.text(); });
+}
+
+void write_unsupported(ByteWriter& to, const Unsupported& u) {
+  to.text(u.type);
+  to.text(u.domain);
+  to.put(u.version);
+  write_texts(to, u.nodes);
+  to.text(u.reason);
+}
+
+Unsupported read_unsupported(ByteReader& from) {
+  Unsupported u;
+  u.type = from.text();
+  u.domain = from.text();
+  u.version = from.get<std::int64_t>();
+  u.nodes = read_texts(from);
+  u.reason = from.text();
+  return u;
+}
+
+ByteReader reader_of(const CompiledFile& file) {
+  const auto index = file.find(SectionKind::model);
+  if (!index) fail(ErrorCode::bad_file, "{}: damaged: there is no section model", file.path());
+  return {file.section(*index), file.path() + ": section model"};
+}
+
+}  // namespace
+
+void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights) {
+  ByteWriter to;
+  TensorWriter tensors(file, SectionKind::constant);
+  const auto large = with_weights ? TensorData::stored : TensorData::none;
+  const WriteTensor tensor = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, large); };
+  to.put(with_weights);
+  to.text(loaded.format);
+  to.text(loaded.version);
+  to.text(loaded.producer);
+  write_texts(to, loaded.warnings);
+  to.list(loaded.metadata, [&](const auto& pair) {
+    to.text(pair.first);
+    to.text(pair.second);
+  });
+  to.list(loaded.unsupported, [&](const Unsupported& u) { write_unsupported(to, u); });
+  to.list(loaded.defaults, [&](const auto& pair) {
+    to.text(pair.first);
+    tensor(to, pair.second);
+  });
+  write_graph(to, loaded.graph, tensor);
+  file.add(SectionKind::model, to.take());
+}
+
+bool has_weights(const CompiledFile& file) { return reader_of(file).flag(); }
+
+Loaded read_model(const CompiledFile& file) {
+  auto from = reader_of(file);
+  const TensorReader tensors(file, SectionKind::constant, false);
+  const ReadTensor tensor = [&](ByteReader& r) { return tensors(r); };
+  Loaded loaded;
+  from.flag();
+  loaded.format = from.text();
+  loaded.version = from.text();
+  loaded.producer = from.text();
+  loaded.warnings = read_texts(from);
+  for (auto left = from.count(); left > 0; --left) {
+    const auto key = from.text();
+    loaded.metadata[key] = from.text();
+  }
+  loaded.unsupported = from.list([&] { return read_unsupported(from); });
+  for (auto left = from.count(); left > 0; --left) {
+    const auto name = from.text();
+    loaded.defaults[name] = tensor(from);
+  }
+  loaded.graph = read_graph(from, operators(), tensor);
+  from.end();
+  return loaded;
+}
+
+}  // namespace lamina

@@ -1,0 +1,17 @@
+#pragma once
+/// A model as it was read, in the file of a compiled one.
+#include "formats/loaded.h"
+#include "saved/tensors.h"
+
+namespace lamina {
+
+/// `with_weights`: false leaves out the data of large constants.
+void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights);
+
+/// Large constants lie in sections that nobody has checked: CompiledFile::check(SectionKind::constant) before
+/// they are looked at. Throws Error(bad_file).
+Loaded read_model(const CompiledFile& file);
+/// The file has the model's weights.
+bool has_weights(const CompiledFile& file);
+
+}  // namespace lamina

@@ -1,0 +1,111 @@
+/// lamina cache: what is in a folder of compiled models.
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "saved/engine.h"
+#include "saved/folder.h"
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+struct CacheOptions {
+  Common common;
+  std::string action, folder;
+  std::size_t keep = 4096;  // MiB
+};
+
+std::string date_of(std::int64_t seconds) {
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[32];
+  if (!gmtime_r(&time, &parts) || std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts) == 0)
+    return "?";
+  return text;
+}
+
+/// Why it would not be taken, or empty.
+std::string state_of(const CacheEntry& e) {
+  if (!e.wrong.empty()) return "damaged";
+  return e.engine == engine_name() ? "" : "of lamina " + e.engine;
+}
+
+nlohmann::json json_of(const CacheEntry& e) {
+  return {
+      {"name", e.name}, {"bytes", e.bytes}, {"used", e.used}, {"engine", e.engine}, {"state", state_of(e)}};
+}
+
+int list(const CacheOptions& o) {
+  auto entries = nlohmann::json::array();
+  double sum = 0;
+  for (const auto& e : cache_entries(o.folder)) {
+    if (!e.magic) continue;
+    const auto state = state_of(e);
+    o.common.say("{}  {:>9}  used {}{}", e.name, human_bytes(static_cast<double>(e.bytes)), date_of(e.used),
+                 state.empty() ? "" : "  " + state);
+    entries.push_back(json_of(e));
+    sum += static_cast<double>(e.bytes);
+  }
+  o.common.say("{} entries, {}", entries.size(), human_bytes(sum));
+  write_json(o.common, {{"entries", entries}});
+  return 0;
+}
+
+/// Every byte, whatever made it.
+std::string damage_of(const std::string& path) {
+  try {
+    CompiledFile(MappedFile::open(path)).check();
+    return "";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+int verify(const CacheOptions& o) {
+  auto damaged = nlohmann::json::array();
+  std::size_t count = 0;
+  for (const auto& e : cache_entries(o.folder)) {
+    ++count;
+    const auto wrong = damage_of((std::filesystem::path(o.folder) / e.name).string());
+    if (wrong.empty()) continue;
+    o.common.say("{}", wrong);
+    damaged.push_back({{"name", e.name}, {"wrong", wrong}});
+  }
+  o.common.say("{} entries, {} damaged", count, damaged.size());
+  write_json(o.common, {{"entries", count}, {"damaged", damaged}});
+  return damaged.empty() ? 0 : 1;
+}
+
+int prune(const CacheOptions& o) {
+  auto removed = nlohmann::json::array();
+  double sum = 0;
+  for (const auto& e : prune_cache(o.folder, std::uint64_t{o.keep} << 20)) {
+    o.common.say("{}  {:>9}  used {}", e.name, human_bytes(static_cast<double>(e.bytes)), date_of(e.used));
+    removed.push_back(json_of(e));
+    sum += static_cast<double>(e.bytes);
+  }
+  o.common.say("{} entries removed, {}", removed.size(), human_bytes(sum));
+  write_json(o.common, {{"removed", removed}});
+  return 0;
+}
+
+}  // namespace
+
+Verb setup_cache(OptionSet& options) {
+  auto o = std::make_shared<CacheOptions>();
+  options
+      .choice("action", o->action, {"list", "verify", "prune"}, "ACTION",
+              "list: what is there; verify: is any of it damaged; prune: remove what was used longest ago")
+      .required();
+  options.text("folder", o->folder, "DIR", "The folder").required();
+  options.number<std::size_t>("--keep", o->keep, 0, 1048576, "MIB", "prune: how much may stay (4096)");
+  options.flag("--quiet", o->common.quiet, "Print nothing");
+  add_json(options, o->common);
+  return [o] {
+    if (o->action == "list") return list(*o);
+    return o->action == "verify" ? verify(*o) : prune(*o);
+  };
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,427 @@
+/// Compiled models in files (CompiledModel::save) and in a folder (CACHE_DIR).
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "api/inside.h"
+#include "base/random.h"
+#include "tests/api/small_models.h"
+#include "tests/support/onnx_model.h"
+
+namespace lamina {
+namespace {
+
+using namespace testing;
+namespace fs = std::filesystem;
+
+Tensor random_tensor(const Dims& dims, std::uint64_t seed) {
+  Tensor t(ElementType::f32, dims);
+  SplitMix random(seed);
+  for (auto& v : t.data<float>()) v = static_cast<float>(2 * random.uniform() - 1) / 8;
+  return t;
+}
+
+/// Two convolutions with a ReLU between, a sum, and a product; `batch`: a size or a name.
+std::string network(const std::string& batch, std::uint64_t seed = 1) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {batch, "16", "8", "8"});
+  g.initializer("w1", random_tensor({32, 16, 3, 3}, seed)).initializer("b1", random_tensor({32}, seed + 1));
+  g.initializer("w2", random_tensor({32, 32, 1, 1}, seed + 2))
+      .initializer("fc", random_tensor({32, 100}, seed + 3));
+  g.node("Conv", {"x", "w1", "b1"}, {"a"}, {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})},
+         "conv1");
+  g.node("Relu", {"a"}, {"r"}, {}, "relu").node("Conv", {"r", "w2"}, {"c"}, {}, "conv2");
+  g.node("Add", {"c", "r"}, {"s"}, {}, "sum").node("GlobalAveragePool", {"s"}, {"p"}, {}, "pool");
+  g.node("Flatten", {"p"}, {"f"}, {}, "flat").node("MatMul", {"f", "fc"}, {"y"}, {}, "product").output("y");
+  return onnx_model(g);
+}
+
+class Saved : public ::testing::Test {
+ protected:
+  Saved() {
+    std::string name = (fs::temp_directory_path() / "lamina_saved_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Saved() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string put(const std::string& name, const std::string& bytes) const {
+    std::ofstream(path(name), std::ios::binary) << bytes;
+    return path(name);
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream in(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> out;
+    for (const auto& f : fs::directory_iterator(folder_ / "cache"))
+      if (f.path().extension() == ".lamina") out.push_back("cache/" + f.path().filename().string());
+    return out;
+  }
+  /// Of CACHE_DIR; lines of the log at warning level go to `lines`.
+  Options cached() {
+    Options o;
+    o.cache_dir = path("cache");
+    o.log = [this](LogLevel level, std::string_view line) {
+      if (level <= LogLevel::warning) lines_.emplace_back(line);
+    };
+    return o;
+  }
+  static bool loaded(const CompiledModel& c) { return Inside::of(c).loaded_from_cache(); }
+
+  fs::path folder_;
+  std::vector<std::string> lines_;
+};
+
+void expect_same_bits(const CompiledModel& a, const CompiledModel& b, const Dims& shape) {
+  const auto x = random_tensor(shape, 77);
+  const auto one = a(std::vector{x}), other = b(std::vector{x});
+  ASSERT_EQ(one.size(), other.size());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(one[i].same_as(other[i])) << "output " << i;
+}
+
+TEST_F(Saved, a_file_is_a_model_that_is_ready) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel fresh(model);
+  fresh.save(path("m.lamina"));
+  const Model back(path("m.lamina"));
+  EXPECT_EQ(back.format(), "ONNX");
+  EXPECT_EQ(to_string(back.inputs()[0]), to_string(model.inputs()[0]));
+  EXPECT_EQ(back.outputs()[0].name, "y");
+  const CompiledModel compiled(back);
+  EXPECT_TRUE(loaded(compiled));
+  EXPECT_FALSE(loaded(fresh));
+  expect_same_bits(fresh, compiled, {2, 16, 8, 8});
+  EXPECT_NEAR(static_cast<double>(compiled.weight_memory()), static_cast<double>(fresh.weight_memory()),
+              1024);
+  ASSERT_EQ(compiled.fusions().size(), fresh.fusions().size());
+}
+
+TEST_F(Saved, nothing_is_packed_or_chosen_again) {
+  CompiledModel(Model(put("m.onnx", network("2")))).save(path("m.lamina"));
+  const CompiledModel compiled(Model(path("m.lamina")));
+  const auto& program = *Inside::of(compiled).program();
+  EXPECT_EQ(program.kept_plans(), 1u);
+  EXPECT_EQ(program.packing_seconds(), 0.0);
+  EXPECT_EQ(program.rewriting_seconds(), 0.0);
+}
+
+TEST_F(Saved, the_same_model_and_options_are_the_same_bytes) {
+  for (const auto* batch : {"2", "N"}) {
+    const Model model(put("m.onnx", network(batch)));
+    CompiledModel(model).save(path("a"));
+    CompiledModel(Model(put("other.onnx", network(batch)))).save(path("b"));
+    EXPECT_TRUE(content("a") == content("b"));
+    CompiledModel(Model(path("a"))).save(path("c"));  // and again, from there
+    CompiledModel(Model(path("c"))).save(path("e"));
+    EXPECT_TRUE(content("c") == content("e"));
+    CompiledModel(model, {.disable = {"fuse-conv-simple"}}).save(path("d"));
+    EXPECT_FALSE(content("a") == content("d"));
+  }
+}
+
+TEST_F(Saved, other_threads_and_shapes_use_it) {
+  const Model model(put("m.onnx", network("N")));
+  const CompiledModel fresh(model, {.threads = 2});
+  (void)fresh(random_tensor({3, 16, 8, 8}, 5));
+  fresh.save(path("m.lamina"));
+  for (const int threads : {1, 2, 4}) {
+    const CompiledModel compiled(Model(path("m.lamina")), {.threads = threads});
+    EXPECT_TRUE(loaded(compiled));
+    const CompiledModel other(model, {.threads = threads});
+    for (const std::int64_t batch : {3, 1, 5}) expect_same_bits(other, compiled, {batch, 16, 8, 8});
+    EXPECT_EQ(Inside::of(compiled).program()->kept_plans(), threads == 2 ? 1u : 0u);
+    EXPECT_EQ(compiled.output_ports({{7, 16, 8, 8}})[0].shape, (Dims{7, 100}));
+  }
+}
+
+TEST_F(Saved, what_it_was_compiled_with_counts_unless_something_else_is_asked_for) {
+  const Model model(put("m.onnx", network("2")));
+  const Options all{.disable = {"all"}};
+  CompiledModel(model, all).save(path("m.lamina"));
+  const CompiledModel as_it_was(Model(path("m.lamina")));
+  EXPECT_TRUE(loaded(as_it_was));
+  EXPECT_TRUE(as_it_was.fusions().empty());
+  EXPECT_TRUE(loaded(CompiledModel(Model(path("m.lamina")), all)));
+  const CompiledModel anew(Model(path("m.lamina")), {.disable = {"fuse-bias"}});
+  EXPECT_FALSE(loaded(anew));
+  EXPECT_FALSE(anew.fusions().empty());
+  expect_same_bits(anew, CompiledModel(model, {.disable = {"fuse-bias"}}), {2, 16, 8, 8});
+}
+
+TEST_F(Saved, who_keeps_weights_looks_into_one_that_is_compiled_anew) {
+  CompiledModel(Model(put("m.onnx", network("2")))).save(path("m.lamina"));
+  const CompiledModel compiled(Model(path("m.lamina")), {.keep_weights = true});
+  EXPECT_FALSE(loaded(compiled));
+  EXPECT_FALSE(Inside::of(compiled).program()->packings().empty());
+}
+
+TEST_F(Saved, without_packed_weights_it_is_smaller_and_does_the_same) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel fresh(model);
+  fresh.save(path("speed"));
+  CompiledModel(model, {.cache_mode = CacheMode::size}).save(path("size"));
+  EXPECT_LT(content("size").size(), 0.7 * static_cast<double>(content("speed").size()));
+  const CompiledModel compiled(Model(path("size")));
+  EXPECT_TRUE(loaded(compiled));
+  EXPECT_EQ(Inside::of(compiled).program()->kept_plans(), 1u);
+  expect_same_bits(fresh, compiled, {2, 16, 8, 8});
+}
+
+TEST_F(Saved, models_with_variables) {
+  IrText ir;
+  const int x = ir.parameter("x", "2");
+  const int kept =
+      ir.layer("ReadValue", "opset6", R"(variable_id="v" variable_shape="2" variable_type="f32")", {});
+  const int sum = ir.layer("Add", "opset1", "", {{x}, {kept}});
+  ir.layer("Assign", "opset6", R"(variable_id="v")", {{sum}});
+  ir.result({sum});
+  CompiledModel(model_of(ir)).save(path("m.lamina"));
+  const CompiledModel compiled(Model(path("m.lamina")));
+  EXPECT_TRUE(loaded(compiled));
+  auto request = compiled.create_request();
+  request.set_input(0, Tensor::of<float>({2}, {1, 2}));
+  for (float step = 1; step < 4; ++step) {
+    request.run();
+    EXPECT_TRUE(request.output(0).same_as(Tensor::of<float>({2}, {step, 2 * step})));
+  }
+}
+
+TEST_F(Saved, data_dependent_shapes) {
+  const CompiledModel fresh(model_of(non_zeros()));
+  (void)fresh(Tensor::of<float>({6}, {1, 0, 1, 0, 0, 1}));
+  fresh.save(path("m.lamina"));
+  const CompiledModel compiled(Model(path("m.lamina")));
+  const auto x = Tensor::of<float>({6}, {0, 0, 3, 0, 5, 0});
+  EXPECT_TRUE(compiled(x).same_as(fresh(x)));
+}
+
+TEST_F(Saved, read_from_memory) {
+  CompiledModel(Model(put("m.onnx", network("2")))).save(path("m.lamina"));
+  const auto bytes = "x" + content("m.lamina");  // at an odd address
+  const auto model = Model::from_memory({.model = bytes_of(std::string_view(bytes).substr(1))});
+  EXPECT_TRUE(loaded(CompiledModel(model)));
+  expect_same_bits(CompiledModel(model), CompiledModel(Model(path("m.onnx"))), {2, 16, 8, 8});
+}
+
+TEST_F(Saved, settable_inputs_are_those_it_was_read_with) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"2"}).input("w", ElementType::f32, {"2"});
+  g.initializer("w", Tensor::of<float>({2}, {3, 4})).node("Mul", {"x", "w"}, {"y"}).output("y");
+  const Model model(put("m.onnx", onnx_model(g)), {.settable = {"w"}});
+  CompiledModel(model).save(path("m.lamina"));
+  const Model back(path("m.lamina"), {.settable = {"w"}});
+  ASSERT_EQ(back.inputs().size(), 2u);
+  EXPECT_TRUE(back.inputs()[1].value.same_as(Tensor::of<float>({2}, {3, 4})));
+  const auto y = CompiledModel(back)({Tensor::of<float>({2}, {1, 2}), {}});
+  EXPECT_TRUE(y[0].same_as(Tensor::of<float>({2}, {3, 8})));
+  expect_error([&] { Model(path("m.lamina"), {.settable = {"x"}}); }, ErrorCode::bad_option,
+               "settable \"x\"");
+}
+
+TEST_F(Saved, a_damaged_file_is_refused_or_does_the_same) {
+  CompiledModel(Model(put("m.onnx", network("2")))).save(path("m.lamina"));
+  const CompiledModel fresh(Model(path("m.onnx")));
+  const auto good = content("m.lamina");
+  SplitMix random(3);
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    auto bad = good;
+    const auto at = random.below(bad.size());
+    bad[at] = static_cast<char>(bad[at] ^ (1 << random.below(8)));
+    if (i % 10 == 0) bad.resize(random.below(bad.size()));
+    put("bad.lamina", bad);
+    try {
+      const CompiledModel compiled(Model(path("bad.lamina")));
+      expect_same_bits(fresh, compiled, {2, 16, 8, 8});  // where the byte is not used
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::bad_file);
+      EXPECT_NE(std::string(e.what()).find("bad.lamina: "), std::string::npos) << e.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
+/// A file whose sections are changed, and whose checksums fit them.
+std::string changed(const CompiledFile& good, const std::string& path, SplitMix& random) {
+  CompiledFileWriter writer;
+  const auto victim = random.below(good.sections().size());
+  for (std::size_t i = 0; i < good.sections().size(); ++i) {
+    const auto bytes = good.section(i);
+    std::vector<std::byte> copy(bytes.begin(), bytes.end());
+    const bool text =
+        good.sections()[i].kind != SectionKind::constant && good.sections()[i].kind != SectionKind::weights;
+    if (i == victim && text && !copy.empty())
+      for (auto n = random.below(3) + 1; n-- > 0;) {
+        copy[random.below(copy.size())] = static_cast<std::byte>(random.below(256));
+        if (random.below(10) == 0) copy.resize(random.below(copy.size()) + 1);
+      }
+    writer.add(good.sections()[i].kind, std::move(copy));
+  }
+  writer.write(path, good.header());
+  return path;
+}
+
+TEST_F(Saved, what_is_wrong_under_right_checksums_is_refused_or_runs) {
+  CompiledModel(Model(put("m.onnx", network("2")))).save(path("m.lamina"));
+  const CompiledFile good(MappedFile::open(path("m.lamina")));
+  SplitMix random(8);
+  const int times = std::getenv("LAMINA_MUTATIONS") ? 20 * std::atoi(std::getenv("LAMINA_MUTATIONS")) : 400;
+  int refused = 0;
+  for (int i = 0; i < times; ++i) try {
+      const CompiledModel compiled(Model(changed(good, path("bad.lamina"), random)));
+      std::vector<Tensor> inputs;
+      for (const auto& port : compiled.inputs()) inputs.push_back(random_tensor(port.shape, 1));
+      (void)compiled(inputs);
+    } catch (const Error&) {
+      ++refused;
+    }
+  EXPECT_GT(refused, times / 20);
+}
+
+TEST_F(Saved, the_folder_has_it_next_time) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel first(model, cached());
+  EXPECT_FALSE(loaded(first));
+  ASSERT_EQ(entries().size(), 1u);
+  const CompiledModel second(Model(path("m.onnx")), cached());
+  EXPECT_TRUE(loaded(second));
+  expect_same_bits(first, second, {2, 16, 8, 8});
+  // Path, date, threads, counters do not matter; another content and what changes results do.
+  put("n.onnx", network("2"));
+  auto options = cached();
+  options.threads = 1;
+  options.profile = true;
+  EXPECT_TRUE(loaded(CompiledModel(Model(path("n.onnx")), options)));
+  EXPECT_FALSE(loaded(CompiledModel(Model(put("o.onnx", network("2", 9))), cached())));
+  options.disable = {"fuse-bias"};
+  EXPECT_FALSE(loaded(CompiledModel(model, options)));
+  EXPECT_EQ(entries().size(), 3u);
+  EXPECT_TRUE(lines_.empty()) << lines_[0];
+  EXPECT_TRUE(loaded(CompiledModel(Model(path(entries()[0])))));  // an entry is a model, too
+}
+
+TEST_F(Saved, plans_for_shapes_that_are_met_are_kept) {
+  const Model model(put("m.onnx", network("N")));
+  {
+    const CompiledModel first(model, cached());
+    (void)first(random_tensor({3, 16, 8, 8}, 5));
+  }
+  {
+    const CompiledModel second(model, cached());
+    EXPECT_TRUE(loaded(second));
+    expect_same_bits(second, CompiledModel(model), {3, 16, 8, 8});
+    EXPECT_EQ(Inside::of(second).program()->kept_plans(), 1u);
+    (void)second(random_tensor({1, 16, 8, 8}, 5));  // the entry gets this one
+  }
+  const CompiledModel third(model, cached());
+  for (const std::int64_t batch : {3, 1, 2}) expect_same_bits(third, CompiledModel(model), {batch, 16, 8, 8});
+  EXPECT_EQ(Inside::of(third).program()->kept_plans(), 2u);
+  EXPECT_EQ(entries().size(), 1u);
+  EXPECT_TRUE(lines_.empty()) << lines_[0];
+}
+
+/// Kernels may want their weights otherwise for another number of threads.
+TEST_F(Saved, plans_are_kept_by_threads) {
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"1", "1024", "14", "14"});
+  g.initializer("w", random_tensor({512, 1024, 1, 1}, 4));
+  g.node("Conv", {"x", "w"}, {"y"}, {attribute("strides", std::vector<std::int64_t>{2, 2})}, "c").output("y");
+  const Model model(put("m.onnx", onnx_model(g)));
+  for (const auto mode : {CacheMode::speed, CacheMode::size})
+    for (int round = 0; round < 3; ++round)
+      for (const int threads : {2, 1}) {
+        auto options = cached();
+        options.threads = threads;
+        options.cache_mode = mode;
+        const CompiledModel compiled(model, options);
+        EXPECT_EQ(loaded(compiled), round != 0 || threads == 1 || mode == CacheMode::size);
+        EXPECT_TRUE(round == 0 || Inside::of(compiled).program()->made_plans() == 0);
+        expect_same_bits(compiled, CompiledModel(model, {.threads = threads}), {1, 1024, 14, 14});
+      }
+  EXPECT_EQ(entries().size(), 1u);
+  EXPECT_TRUE(lines_.empty()) << lines_[0];
+}
+
+TEST_F(Saved, an_entry_without_weights_takes_them_from_the_model) {
+  const Model model(put("m.onnx", network("2")));
+  auto options = cached();
+  options.cache_mode = CacheMode::size;
+  const CompiledModel first(model, options), second(model, options);
+  EXPECT_TRUE(loaded(second));
+  expect_same_bits(first, second, {2, 16, 8, 8});
+  ASSERT_EQ(entries().size(), 1u);
+  EXPECT_LT(content(entries()[0]).size(), content("m.onnx").size() / 2);
+  expect_error([&] { CompiledModel(Model(path(entries()[0]))); }, ErrorCode::bad_file, "holds no weights");
+}
+
+TEST_F(Saved, a_damaged_entry_is_rebuilt_and_one_line_says_so) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel first(model, cached());
+  const auto entry = entries().at(0);
+  const auto good = content(entry);
+  SplitMix random(5);
+  for (int i = 0; i < 60; ++i) {
+    auto bad = good;
+    if (i % 6 == 0)
+      bad.resize(random.below(bad.size()));
+    else
+      bad[random.below(bad.size())] ^= 0x20;
+    put(entry, bad);
+    lines_.clear();
+    const CompiledModel compiled(model, cached());
+    expect_same_bits(first, compiled, {2, 16, 8, 8});
+    if (loaded(compiled)) continue;  // a byte of the model as it was read
+    ASSERT_EQ(lines_.size(), 1u);
+    EXPECT_TRUE(lines_[0].starts_with("cache: rebuilt: ")) << lines_[0];
+    EXPECT_TRUE(content(entry) == good);
+    EXPECT_TRUE(loaded(CompiledModel(model, cached())));
+  }
+}
+
+TEST_F(Saved, trouble_with_the_folder_is_a_warning) {
+  const Model model(put("m.onnx", network("2")));
+  put("cache", "a file");
+  const CompiledModel compiled(model, cached());
+  EXPECT_FALSE(loaded(compiled));
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_NE(lines_[0].find("is no folder"), std::string::npos);
+}
+
+TEST_F(Saved, many_at_once) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel fresh(model);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      const CompiledModel compiled(Model(path("m.onnx")), {.threads = 1, .cache_dir = path("cache")});
+      expect_same_bits(fresh, compiled, {2, 16, 8, 8});
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(entries().size(), 1u);
+  EXPECT_TRUE(loaded(CompiledModel(model, cached())));
+}
+
+TEST_F(Saved, a_model_that_was_replaced_is_another_one) {
+  put("m.onnx", network("2", 1));
+  const auto date = fs::last_write_time(path("m.onnx"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const CompiledModel first(Model(path("m.onnx")), cached());
+  EXPECT_TRUE(fs::exists(folder_ / "cache" / ".lamina-hashes"));
+  put("m.onnx", network("2", 2));  // the same size
+  fs::last_write_time(path("m.onnx"), date);
+  const CompiledModel second(Model(path("m.onnx")), cached());
+  EXPECT_FALSE(loaded(second));
+  expect_same_bits(second, CompiledModel(Model::from_memory({.model = bytes_of(network("2", 2))})),
+                   {2, 16, 8, 8});
+}
+
+TEST_F(Saved, a_wrong_size_of_the_folder_is_refused) {
+  expect_error([] { CompiledModel(model_of(sums()), {.cache_size = 0}); }, ErrorCode::bad_option,
+               "cache_size 0");
+}
+
+}  // namespace
+}  // namespace lamina

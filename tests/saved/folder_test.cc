@@ -1,0 +1,192 @@
+/// A folder of compiled models: pruning, and remembered hashes.
+#include "saved/folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "saved/engine.h"
+
+namespace lamina {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class Folder : public ::testing::Test {
+ protected:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "lamina_folder_XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Folder() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string name_of(std::uint64_t key) { return to_string(Hash128{0, key}) + ".lamina"; }
+  /// An entry of about so many bytes that was used so long ago.
+  void entry(std::uint64_t key, std::size_t bytes, std::chrono::seconds ago) const {
+    writer(bytes).write(path(name_of(key)), {engine_name(), Isa::sse41, {0, key}});
+    age(name_of(key), ago);
+  }
+  void age(const std::string& name, std::chrono::seconds ago) const {
+    fs::last_write_time(path(name), fs::file_time_type::clock::now() - ago);
+  }
+  static CompiledFileWriter writer(std::size_t bytes) {
+    CompiledFileWriter file;
+    file.add(SectionKind::weights, std::vector<std::byte>(bytes));
+    return file;
+  }
+  void put(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& f : fs::directory_iterator(folder_)) out.push_back(f.path().filename().string());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  bool there(const std::string& name) const { return fs::exists(path(name)); }
+
+  fs::path folder_;
+};
+
+TEST_F(Folder, what_was_used_longest_ago_goes_first) {
+  entry(1, 1000, 30s);
+  entry(2, 1000, 10s);
+  entry(3, 1000, 20s);
+  const auto all = cache_entries(folder_.string());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].name, name_of(1));
+  EXPECT_EQ(all[2].name, name_of(2));
+  const auto gone = prune_cache(folder_.string(), 2 * all[0].bytes);
+  ASSERT_EQ(gone.size(), 1u);
+  EXPECT_EQ(gone[0].name, name_of(1));
+  EXPECT_EQ(names(), (std::vector<std::string>{name_of(2), name_of(3)}));
+}
+
+TEST_F(Folder, only_files_of_ours_go) {
+  put("notes.txt", "x");
+  put("model.lamina", "LAMINA\r\n");
+  put(name_of(7), "not ours, though it is called so");
+  entry(1, 1000, 10s);
+  put(name_of(1) + ".12.0.tmp", "half");
+  put(name_of(2) + ".13.0.tmp", "half");
+  age(name_of(2) + ".13.0.tmp", 2h);
+  put("other.tmp", "x");
+  age("other.tmp", 2h);
+  prune_cache(folder_.string(), 0);
+  std::vector<std::string> left{"model.lamina", name_of(7), name_of(1) + ".12.0.tmp", "notes.txt",
+                                "other.tmp"};
+  std::sort(left.begin(), left.end());
+  EXPECT_EQ(names(), left);
+}
+
+TEST_F(Folder, makes_room_before_it_writes) {
+  const Logger none;
+  const auto size = writer(1000).size();
+  entry(1, 1000, 30s);
+  entry(2, 1000, 20s);
+  CacheFolder(folder_.string(), 2 * size, none).store(writer(1000), {engine_name(), Isa::sse41, {0, 3}});
+  EXPECT_EQ(names(), (std::vector<std::string>{name_of(2), name_of(3)}));
+  CacheFolder(folder_.string(), size - 1, none).store(writer(1000), {engine_name(), Isa::sse41, {0, 4}});
+  EXPECT_FALSE(there(name_of(4)));  // larger than all may be: nothing has to go for it
+  EXPECT_TRUE(there(name_of(3)));
+}
+
+TEST_F(Folder, an_entry_that_is_used_becomes_the_last_to_go) {
+  entry(1, 10, 30s);
+  entry(2, 10, 20s);
+  CacheFolder cache(folder_.string(), 1 << 20, Logger());
+  int used = 0;
+  EXPECT_TRUE(cache.open({0, 1}, [&](const auto&) { ++used; }));
+  EXPECT_FALSE(cache.open({0, 9}, [&](const auto&) { ++used; }));
+  EXPECT_EQ(used, 1);
+  EXPECT_EQ(cache_entries(folder_.string())[0].name, name_of(2));
+}
+
+TEST_F(Folder, trouble_is_one_warning) {
+  std::vector<std::string> lines;
+  const Logger log([&](LogLevel level, std::string_view line) {
+    EXPECT_EQ(level, LogLevel::warning);
+    lines.emplace_back(line);
+  });
+  put("file", "x");
+  CacheFolder cache(path("file"), 1 << 20, log);
+  EXPECT_FALSE(cache.open({0, 1}, [](const auto&) {}));
+  cache.store(writer(10), {engine_name(), Isa::sse41, {0, 1}});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("is no folder"), std::string::npos);
+
+  lines.clear();
+  entry(1, 10, 1s);
+  fs::rename(path(name_of(1)), path(name_of(2)));
+  CacheFolder other(folder_.string(), 1 << 20, log);
+  EXPECT_FALSE(other.open({0, 2}, [](const auto&) {}));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("rebuilt: "), std::string::npos);
+  EXPECT_NE(lines[0].find("is of another model"), std::string::npos);
+}
+
+TEST_F(Folder, a_folder_that_is_gone_is_made_again) {
+  CacheFolder cache(path("a/b"), 1 << 20, Logger());
+  EXPECT_TRUE(there("a/b"));
+  fs::remove_all(path("a"));
+  cache.store(writer(10), {engine_name(), Isa::sse41, {0, 1}});
+  EXPECT_TRUE(there("a/b/" + name_of(1)));
+}
+
+/// Whether the memo has something for the file: then it does not look at the content.
+TEST_F(Folder, hashes_are_remembered_by_what_a_file_is) {
+  put("model", "one");
+  std::this_thread::sleep_for(100ms);
+  const HashMemo memo(path("memo"));
+  const auto first = memo.content_of(*MappedFile::open(path("model")));
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(there("memo"));
+  EXPECT_EQ(memo.content_of(*MappedFile::open(path("model"))), first);
+  EXPECT_EQ(fs::file_size(path("memo")), 8u + 64u);
+
+  // The same size and date, another content.
+  const auto date = fs::last_write_time(path("model"));
+  put("model", "two");
+  fs::last_write_time(path("model"), date);
+  std::this_thread::sleep_for(100ms);
+  const auto second = memo.content_of(*MappedFile::open(path("model")));
+  ASSERT_TRUE(second);
+  EXPECT_NE(*second, *first);
+  EXPECT_EQ(*second, hash_of(MappedFile::open(path("model"))->bytes()));
+  EXPECT_EQ(fs::file_size(path("memo")), 8u + 64u);  // in the place of the one before
+}
+
+TEST_F(Folder, a_file_that_is_too_new_is_not_remembered) {
+  put("model", "one");
+  const HashMemo memo(path("memo"));
+  EXPECT_TRUE(memo.content_of(*MappedFile::open(path("model"))));
+  EXPECT_FALSE(there("memo"));
+}
+
+TEST_F(Folder, a_file_that_changes_under_us_has_no_hash) {
+  put("model", "one");
+  const auto file = MappedFile::open(path("model"));
+  std::this_thread::sleep_for(20ms);
+  put("model", "two");
+  EXPECT_FALSE(HashMemo(path("memo")).content_of(*file));
+}
+
+TEST_F(Folder, a_damaged_memo_is_no_memo) {
+  put("model", "one");
+  std::this_thread::sleep_for(100ms);
+  const HashMemo memo(path("memo"));
+  const auto good = memo.content_of(*MappedFile::open(path("model")));
+  const auto size = fs::file_size(path("memo"));
+  for (std::size_t at = 0; at < size; ++at) {
+    std::fstream file(path("memo"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put('\x5a');
+    file.close();
+    EXPECT_EQ(memo.content_of(*MappedFile::open(path("model"))), good) << at;
+  }
+}
+
+}  // namespace
+}  // namespace lamina
