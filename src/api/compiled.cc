@@ -32,7 +32,9 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   o.progress = options.progress;
   o.cached_plans = options.cached_plans;
   o.force = options.force;
-  o.rewrite = [late = late_optimize_options(options)](Graph& graph) {
+  o.rewrite = [late = late_optimize_options(options, options.precision.value_or(Precision::model),
+                                            o.machine ? *o.machine : host()),
+               keep = o.machine](Graph& graph) {
     Ledger ledger;
     optimize(graph, OptimizeOptions(late), ledger);  // a copy: its callback counts
     return ledger;
@@ -75,11 +77,14 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (!machine && !this_machine().rates_known)
     log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
               this_machine().name);
-  options_.precision = asked_precision(options).first;
+  settle_precision(options, machine ? *machine : host());
   const auto& file = model_->compiled();
   if (file) require_isa(*file);
   const bool as_in_file = file && take_options(options_of(*file));
-  rewriting_ = std::make_shared<Rewriting>(model_, options_, log_);
+  precision_ = *options_.precision;
+  auto asked = options_;
+  if (precision_ != Precision::bf16 && !as_in_file) asked.precision = asked_precision(options).first;
+  rewriting_ = std::make_shared<Rewriting>(model_, asked, machine, log_);
   int threads = options.threads > 0 ? options.threads
                 : machine           ? std::min(machine->core_count(), kMostThreads)
                                     : 1;
@@ -98,6 +103,17 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (const auto found = denormals()) log_.info("{}", to_string(found));
   const auto& s = settings();
   scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log_);
+}
+
+void Compiled::settle_precision(const Options& asked, const Machine& machine) {
+  precision_ = asked_precision(asked).first;
+  if (precision_ == Precision::bf16) {
+    const auto verdict = multiplies_bf16(machine);
+    precision_reason_ = verdict.reason();
+    if (!verdict) precision_ = Precision::f32;
+  }
+  if (precision_ == Precision::f16) precision_ = Precision::f32, precision_reason_ = "f16 is computed in f32";
+  options_.precision = precision_;
 }
 
 std::vector<Property> Compiled::properties() const {

@@ -33,6 +33,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const Ledger& ledger() const { return rewriting_->get().ledger; }
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes() const;
+  /// The precision that is used, and why it is another one than was asked for; or empty.
+  Precision precision() const { return precision_; }
+  const std::string& precision_reason() const { return precision_reason_; }
   /// Half-precision tensors of the model are computed in f32.
   bool widened() const { return saved_ ? saved_->widened() : rewriting_->get().widened; }
   /// It was ready in a file: not rewritten and planned anew.
@@ -48,6 +51,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   Denormals denormals() const;
+  void settle_precision(const Options& asked, const Machine& machine);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
   void take_from_cache(ProgramOptions& options);
@@ -57,6 +61,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
+  Precision precision_ = Precision::model;
+  std::string precision_reason_;
   Settled settled_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;

@@ -1,21 +1,32 @@
 #include "api/rewrite_model.h"
 
+#include <algorithm>
+
 #include "rules/flush_denormals.h"
+#include "rules/narrowed.h"
 #include "rules/widen_half.h"
 
 namespace lamina {
 namespace {
 
 /// What the model's types and the option do to its precision.
-void settle_precision(RewrittenModel& m, Graph& graph, Precision asked, const Logger& log) {
+void settle_precision(RewrittenModel& m, Graph& graph, Precision asked, const Machine& machine,
+                      const Logger& log) {
   m.precision_notes = widen_half(graph);
   m.widened = !m.precision_notes.empty();
   for (const auto& note : m.precision_notes) log.warning("{}", note);
-  const auto note = [&](LogLevel level, const char* text) {
-    m.precision_notes.emplace_back(text);
+  const auto note = [&](LogLevel level, const std::string& text) {
+    m.precision_notes.push_back(text);
     log.log(level, "{}", text);
   };
-  if (asked == Precision::bf16) note(LogLevel::warning, "bf16 is not used yet: everything runs in f32");
+  m.precision = asked;
+  if (asked == Precision::bf16) {
+    const auto verdict = multiplies_bf16(machine);
+    m.precision_reason = verdict.reason();
+    if (!verdict) m.precision = Precision::f32;
+    note(LogLevel::info, verdict ? "bf16 for convolutions, matrix products and what lies between them"
+                                 : fmt::format("f32 in place of bf16: {}", verdict.reason()));
+  }
   if (asked == Precision::f32)
     note(LogLevel::info,
          "f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
@@ -32,23 +43,36 @@ OptimizeOptions optimize_options(const Options& options) {
     for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
   if (options.progress)  // tells after each set of rules
     o.after_set = [progress = options.progress, done = 0](const Graph&, std::string_view) mutable {
-      progress("rewriting", ++done / (1.0 + static_cast<double>(RuleSet::chains)));
+      progress("rewriting", std::min(1.0, ++done / (1.0 + static_cast<double>(RuleSet::chains))));
     };
   return o;
 }
 
-OptimizeOptions late_optimize_options(const Options& options) {
-  auto o = optimize_options(options);
+namespace {
+
+OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& machine) {
+  o.machine = &machine;
+  o.bf16 = used == Precision::bf16;
+  return o;
+}
+
+}  // namespace
+
+OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine) {
+  auto o = of_precision(optimize_options(options), used, machine);
+  if (o.bf16)
+    o.narrowed = [all = std::make_shared<NarrowedConstants>()](const Tensor& t) { return (*all)(t); };
   if (o.stop_after >= 0) o.stop_after = 0;  // a limit on rewrites counts those of compiling
   return o;
 }
 
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Logger& log) {
+RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log) {
   RewrittenModel m;
-  settle_precision(m, graph, options.precision.value_or(Precision::model), log);
+  settle_precision(m, graph, options.precision.value_or(Precision::model), machine, log);
   m.model = without_variables(std::move(graph));
   m.original = m.model.graph;
-  const auto rewriting = optimize_options(options);
+  auto rewriting = of_precision(optimize_options(options), m.precision, machine);
+  rewriting.last = RuleSet::chains;  // types are a matter of plans
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
     log.warning("exempt \"{}\": fits the name of no node", pattern);
   optimize(m.model.graph, rewriting, m.ledger);

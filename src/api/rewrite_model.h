@@ -10,8 +10,9 @@ namespace lamina {
 
 /// The part of the options that says how the graph is rewritten.
 OptimizeOptions optimize_options(const Options& options);
-/// The same once the sizes of a compiled model's inputs are known.
-OptimizeOptions late_optimize_options(const Options& options);
+/// The same once the sizes of a compiled model's inputs are known, for plans of that machine; `used`: what
+/// rewrite_model() has found.
+OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine);
 
 struct RewrittenModel {
   Stateless model;       ///< what is planned
@@ -20,11 +21,13 @@ struct RewrittenModel {
   bool widened = false;  ///< half-precision tensors are computed in f32
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes;
-  Denormals denormals;  ///< of operands; those of weights are known when they are packed
+  Precision precision = Precision::model;  ///< that is used: bf16 only where the machine has it
+  std::string precision_reason;            ///< why it is not what was asked for, or empty
+  Denormals denormals;                     ///< of operands; those of weights are known when they are packed
 };
 
 /// Throws Error(bad_option) for a rule that does not exist or a broken expression, Error(unsupported) for
 /// variables that cannot be kept.
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Logger& log);
+RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log);
 
 }  // namespace lamina

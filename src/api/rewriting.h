@@ -10,8 +10,13 @@ namespace lamina {
 /// Thread-safe but for take() and forget().
 class Rewriting {
  public:
-  Rewriting(std::shared_ptr<const LoadedModel> model, Options options, Logger log)
-      : model_(std::move(model)), options_(std::move(options)), log_(std::move(log)) {}
+  /// `machine`: null: this one.
+  Rewriting(std::shared_ptr<const LoadedModel> model, Options options, std::shared_ptr<const Machine> machine,
+            Logger log)
+      : model_(std::move(model)),
+        options_(std::move(options)),
+        machine_(std::move(machine)),
+        log_(std::move(log)) {}
 
   const RewrittenModel& get() const;
   /// What is planned, taken out: a program has it then.
@@ -24,6 +29,7 @@ class Rewriting {
  private:
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
+  std::shared_ptr<const Machine> machine_;
   Logger log_;
   mutable std::once_flag done_, indexed_;
   mutable RewrittenModel result_;

@@ -101,6 +101,14 @@ static void set_rates(Machine& m) {
   m.rates_known = rates != nullptr;
 }
 
+Verdict multiplies_bf16(const Machine& machine) {
+  if (machine.isa() < Isa::avx512 || machine.library < Isa::avx512)
+    return Verdict::no("{} has no bf16 instructions", name_of(std::min(machine.isa(), machine.library)));
+  if (!machine.features.has(Feature::avx512_bf16) && !machine.features.has(Feature::amx_bf16))
+    return Verdict::no("this avx512 has no bf16 instructions");
+  return Verdict::yes();
+}
+
 Machine limited(Machine m, Isa most) {
   if (m.isa() <= most) return m;
   // What only higher levels have.

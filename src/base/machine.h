@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/cpu_features.h"
+#include "base/error.h"
 
 namespace lamina {
 
@@ -54,6 +55,10 @@ struct Machine {
   /// Cores of all kinds.
   int core_count() const;
 };
+
+/// Whether kernels multiply bf16 numbers there; else a reason: "avx2 has no bf16 instructions". Emulation is
+/// three times as slow as f32, and never wanted.
+Verdict multiplies_bf16(const Machine& machine);
 
 /// Without features above those of `most`; with the rates of that level.
 Machine limited(Machine machine, Isa most);

@@ -38,6 +38,15 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
   return guilty;
 }
 
+Graph before_bf16(const Compiled& compiled, const RunPart& part) {
+  auto options = late_optimize_options(compiled.options(), compiled.precision(), host());
+  options.last = RuleSet::chains;
+  auto graph = specialised(compiled, part);
+  Ledger ledger;
+  optimize(graph, options, ledger);
+  return graph;
+}
+
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
   const auto rewriting_of = [&](const Graph& start) -> Rewritten {
     return [&start, options = optimize_options(compiled.options())](std::int64_t count, Ledger& ledger) {

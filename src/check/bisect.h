@@ -29,6 +29,9 @@ using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
 std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
                                      const Rewritten& rewritten);
 
+/// The part's graph as rewriting leaves it before the rule set `precision`.
+Graph before_bf16(const Compiled& compiled, const RunPart& part);
+
 /// The same among all rewrites that led to a part of a run of that model.
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 

@@ -7,6 +7,7 @@
 #include "check/replay.h"
 #include "check/rounding.h"
 #include "exec/single_step.h"
+#include "interpreter/interpreter.h"
 
 namespace lamina::check {
 namespace {
@@ -69,6 +70,41 @@ std::vector<Tensor> check_parts(const Run& run, const std::function<void(double)
   return results;
 }
 
+/// The same for a run with bf16. `lowered`: gets the results of the interpreter on the plans' graphs. Whether
+/// rewriting is right is judged before the conversions, which nothing but rounds.
+std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(double)>& progress,
+                                     Findings& found, std::vector<Tensor>& lowered) {
+  std::vector<std::vector<Tensor>> inputs;
+  const auto interpreted = [&](const Plan& plan, NodeId id, const std::vector<Tensor>& in) {
+    const auto& g = plan.graph;
+    auto out = interpret_node(g.node(id), in);
+    const auto* step = step_of(plan, id);
+    if (!step || g.node(id).op.has(Trait::impure)) return out;
+    const auto got = run_single_step(plan, *step, in);
+    for (std::size_t i = 0; i < got.size(); ++i)
+      found.layers.push_back(
+          {g.label(id), g.node(id).op.name(), step->label, judged(g, id, in, got[i], out[i])});
+    return out;
+  };
+  lowered = replay(run.plans, run.inputs, interpreted, &inputs);
+  std::vector<Tensor> results;
+  RunPart part{&run.original, {}, nullptr, nullptr};
+  for (std::size_t p = 0; p < inputs.size(); ++p) {
+    part.inputs = inputs[p], part.plan = run.plans[p];
+    JudgeOptions options;
+    if (progress)
+      options.progress = [&](std::size_t done, std::size_t all) {
+        progress(static_cast<double>(done) / static_cast<double>(all));
+      };
+    auto judgement = judge_rewriting(*part.original, part.inputs, run.before_bf16(part), options);
+    if (!judgement.clean()) found.wrong.push_back(part);
+    if (p == 0) results = std::move(judgement.results);
+    std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));
+    if (run.plans[p]->rest) part = {&*run.plans[p]->rest, {}, nullptr, run.plans[p]};
+  }
+  return results;
+}
+
 /// `from_ours`: of the same output from the interpreter's.
 Difference from_stored(const Output& output, const Tolerance& tolerance, bool quantised,
                        const Difference& from_ours) {
@@ -81,22 +117,27 @@ Difference from_stored(const Output& output, const Tolerance& tolerance, bool qu
   return d;
 }
 
-std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>& wanted) {
-  const bool quantised = quantises(run.original);
-  const auto tolerance = run.half ? kOfHalf : kOfKernels;
+/// `exact`: what the interpreter gives in f32.
+std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>& wanted,
+                                       const std::vector<Tensor>& exact) {
+  const bool bf16 = static_cast<bool>(run.before_bf16);
+  const bool quantised = bf16 || quantises(run.original);
+  const auto tolerance = run.half || bf16 ? kOfHalf : kOfKernels;
   std::vector<OutputCheck> rows;
   std::vector<Tensor> replayed;
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {
     const auto& output = run.outputs[i];
     const auto d = difference(output.got, wanted.at(i), tolerance);
     if (d.within || !d.comparable || !quantised) {
-      rows.push_back({output.name, "interpreter", d});
+      rows.push_back({output.name, bf16 ? "interpreter with bf16" : "interpreter", d});
     } else {
       if (replayed.empty()) replayed = replay(run.plans, run.inputs);
       rows.push_back({output.name, "layers one by one", difference(output.got, replayed.at(i), Tolerance{})});
     }
     if (output.stored.valid())
-      rows.push_back({output.name, "stored output", from_stored(output, tolerance, quantised, d)});
+      rows.push_back({output.name, "stored output",
+                      from_stored(output, tolerance, quantised,
+                                  bf16 ? difference(output.got, exact.at(i), tolerance) : d)});
   }
   return rows;
 }
@@ -113,8 +154,16 @@ std::size_t Findings::faults() const {
 
 Findings check_run(const Run& run, const std::function<void(double)>& progress) {
   Findings found;
-  const auto wanted = check_parts(run, progress, found);
-  found.outputs = check_outputs(run, wanted);
+  if (!run.before_bf16) {
+    const auto wanted = check_parts(run, progress, found);
+    found.outputs = check_outputs(run, wanted, wanted);
+    return found;
+  }
+  std::vector<Tensor> lowered;
+  const auto exact = check_bf16_parts(run, progress, found, lowered);
+  found.outputs = check_outputs(run, lowered, exact);
+  for (std::size_t i = 0; i < run.outputs.size(); ++i)
+    found.drifts.push_back({run.outputs[i].name, "f32", difference(run.outputs[i].got, exact.at(i))});
   return found;
 }
 

@@ -19,6 +19,9 @@ struct Run {
   std::vector<std::shared_ptr<const Plan>> plans;  ///< Runner::plans
   std::vector<Output> outputs;                     ///< the first results of the original
   bool half = false;                               ///< the model is one of half precision
+  /// Of a run with bf16: a part's graph before the rule set `precision`. Then outputs are judged against the
+  /// interpreter on the rewritten graph, conversions included.
+  std::function<Graph(const RunPart&)> before_bf16 = {};
 };
 
 /// A result of a plan's step, on the interpreter's own inputs.
@@ -41,6 +44,7 @@ struct Findings {
   std::vector<ValueCheck> values;
   std::vector<LayerCheck> layers;
   std::vector<OutputCheck> outputs;
+  std::vector<OutputCheck> drifts;  ///< how far bf16 outputs are from f32; they are not judged
   std::vector<RunPart> wrong;  ///< in which rewriting made a wrong value; they refer to the run's original
   /// How many of all these are not ok.
   std::size_t faults() const;

@@ -1,7 +1,5 @@
 #include "check/replay.h"
 
-#include <map>
-
 #include "exec/single_step.h"
 #include "interpreter/interpreter.h"
 
@@ -9,11 +7,8 @@ namespace lamina::check {
 namespace {
 
 /// Values of the plan's graph; those of its waiting part stay invalid.
-std::vector<Tensor> values_of(const Plan& plan, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> values_of(const Plan& plan, const std::vector<Tensor>& inputs, const RunLayer& run) {
   const auto& g = plan.graph;
-  std::map<NodeId, const PlanStep*> steps;
-  for (const auto& s : plan.steps)
-    if (s.kind == PlanStep::Kind::kernel) steps[s.node] = &s;
   std::vector<Tensor> values(g.value_slots());
   for (std::uint32_t v = 0; v < values.size(); ++v)
     if (const auto* constant = g.constant({v})) values[v] = *constant;
@@ -27,8 +22,7 @@ std::vector<Tensor> values_of(const Plan& plan, const std::vector<Tensor>& input
       waits |= v.valid() && !in.back().valid();
     }
     if (waits) continue;
-    const auto step = steps.find(id);
-    auto out = step == steps.end() ? interpret_node(n, in) : run_single_step(plan, *step->second, in);
+    auto out = run(plan, id, in);
     for (std::size_t i = 0; i < out.size(); ++i) values[n.outputs[i].index] = std::move(out[i]);
   }
   return values;
@@ -36,14 +30,22 @@ std::vector<Tensor> values_of(const Plan& plan, const std::vector<Tensor>& input
 
 }  // namespace
 
+const PlanStep* step_of(const Plan& plan, NodeId id) {
+  for (const auto& s : plan.steps)
+    if (s.kind == PlanStep::Kind::kernel && s.node == id) return &s;
+  return nullptr;
+}
+
 std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
-                           const std::vector<Tensor>& inputs) {
+                           const std::vector<Tensor>& inputs, const RunLayer& run,
+                           std::vector<std::vector<Tensor>>* parts) {
   std::vector<Tensor> results(plans.at(0)->results.size());
   std::vector<std::size_t> places;  // of the plan's results among all
   for (std::size_t r = 0; r < results.size(); ++r) places.push_back(r);
   auto in = inputs;
   for (const auto& plan : plans) {
-    const auto values = values_of(*plan, in);
+    const auto values = values_of(*plan, in, run);
+    if (parts) parts->push_back(in);
     for (std::size_t r = 0; r < places.size(); ++r)
       if (const auto& t = values[plan->graph.results()[r].value.index]; t.valid()) results[places[r]] = t;
     if (!plan->rest) break;
@@ -55,6 +57,14 @@ std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans
     places = std::move(later);
   }
   return results;
+}
+
+std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
+                           const std::vector<Tensor>& inputs) {
+  return replay(plans, inputs, [](const Plan& plan, NodeId id, const std::vector<Tensor>& in) {
+    const auto* step = step_of(plan, id);
+    return step ? run_single_step(plan, *step, in) : interpret_node(plan.graph.node(id), in);
+  });
 }
 
 }  // namespace lamina::check

@@ -1,5 +1,6 @@
 #pragma once
 /// A run's layers once more, each alone.
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,5 +13,15 @@ namespace lamina::check {
 /// plan's graph. What a run gives beyond that is a matter of where its tensors lie.
 std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
                            const std::vector<Tensor>& inputs);
+
+/// The step whose kernel runs the node, or null.
+const PlanStep* step_of(const Plan& plan, NodeId node);
+
+/// The same with any way to run a node of a plan's graph. `parts`: gets the inputs of each plan's graph.
+using RunLayer =
+    std::function<std::vector<Tensor>(const Plan& plan, NodeId node, const std::vector<Tensor>& inputs)>;
+std::vector<Tensor> replay(const std::vector<std::shared_ptr<const Plan>>& plans,
+                           const std::vector<Tensor>& inputs, const RunLayer& run,
+                           std::vector<std::vector<Tensor>>* parts = nullptr);
 
 }  // namespace lamina::check

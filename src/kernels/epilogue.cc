@@ -23,6 +23,14 @@ std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId
   return std::nullopt;
 }
 
+/// What a conversion in the body reads, when that is a parameter and is converted for one reader only.
+ValueId converted_parameter(const Graph& body, ValueId v) {
+  const auto p = body.producer(v);
+  if (!p.valid() || !body.node(p).op.is<Convert>() || body.readers(v) != 1) return {};
+  const auto from = body.node(p).inputs[0];
+  return body.value(from).kind == ValueKind::input && body.readers(from) == 1 ? from : ValueId{};
+}
+
 /// The stage that continues from `running`, or nothing when the body is no chain there.
 std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId running) {
   if (body.readers(running) != 1 || body.is_result(running)) return std::nullopt;
@@ -39,6 +47,10 @@ std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId ru
       if (others == 0) stage.constant = constant;  // further constants are read from the node itself
     } else if (const auto extra = extra_of(node, body, v); extra && others == 0) {
       stage.extra = extra;
+    } else if (const auto from = converted_parameter(body, v); from.valid() && others == 0) {
+      stage.extra = extra_of(node, body, from);
+      stage.operand_element = body.type(from).element;
+      if (!stage.extra) return std::nullopt;
     } else {
       return std::nullopt;
     }
@@ -54,10 +66,14 @@ std::optional<std::vector<Stage>> chain_of(const Node& node) {
   const Graph* body = epilogue(node);
   if (!body) return stages;
   ValueId running = body->inputs()[0];
+  const auto order = body->order();
+  auto at = order.begin();
   while (!(body->is_result(running) && body->value(running).uses.empty())) {
     auto stage = stage_after(node, *body, running);
     if (!stage) return std::nullopt;
     running = stage->node->outputs[0];
+    at = std::find(at, order.end(), body->producer(running));
+    stage->end = static_cast<std::size_t>(at - order.begin()) + 1;
     stages.push_back(*stage);
   }
   return stages;

@@ -14,7 +14,10 @@ struct Stage {
   /// For binary operators the other operand: a constant of the body, or extra input `extra` of the node.
   const Tensor* constant = nullptr;
   std::optional<std::size_t> extra;  ///< index into the compute node's inputs
-  Dims operand_dims;                 ///< of the other operand
+  /// Of the extra input, where the body converts it to the type of the running value first.
+  ElementType operand_element = ElementType::undefined;
+  Dims operand_dims;    ///< of the other operand
+  std::size_t end = 0;  ///< operators of the body up to this one, in their order
 };
 
 /// The stages in order, or nothing when the body is not a chain (a value read twice, two extra operands,

@@ -25,8 +25,8 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
 }
 
 Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
-  return cost_of(machine, Family::transpose, 0,
-                 static_cast<double>(element_count(shape)) * bits_of(type) / 8.0 * 2);
+  const double bytes = bits_of(type) == 16 ? 8 : bits_of(type) / 8.0;  // no vector code for these
+  return cost_of(machine, Family::transpose, 0, static_cast<double>(element_count(shape)) * bytes * 2);
 }
 
 }  // namespace lamina

@@ -45,15 +45,16 @@ std::optional<Ints> kernel_of(const Shape& weights) {
 }
 
 /// Element types of the operands and of the result.
-ElementType result_element(const InferContext& c) {
+ElementType result_element(const InferContext& c, ElementType sums) {
   require_number(c, 0, "input");
   require_number(c, 1, "weights");
   const auto x = c.element(0);
   if (x == ElementType::undefined) return x;
   if (is_float(x)) {
     require_same_element(c, 0, 1, "weights");
-    return x;
+    return sums_element(c, x, sums);
   }
+  c.require(sums == ElementType::undefined, "sums of {}, wanted those of floats", name_of(x));
   require_integer(c, 1, "weights");
   return ElementType::i32;
 }
@@ -168,7 +169,7 @@ ResolvedWindow resolve_transposed(const ConvolutionBackpropData& op, std::span<c
 }
 
 void Convolution::infer(InferContext& c) const {
-  const auto element = result_element(c);
+  const auto element = result_element(c, sums);
   const auto rank = common_rank(c);
   const auto& w = c.shape(1);
   const Dim outputs = w.ranked() ? w[0] : Dim();
@@ -181,6 +182,7 @@ void Convolution::infer(InferContext& c) const {
 void ConvolutionBackpropData::infer(InferContext& c) const {
   require_float(c, 0, "input");
   require_same_element(c, 0, 1, "weights");
+  const auto element = sums_element(c, c.element(0), sums);
   const auto rank = common_rank(c);
   const auto &x = c.shape(0), &w = c.shape(1);
   c.require(groups >= 1, "groups is {}, wanted 1 or more", groups);
@@ -193,7 +195,7 @@ void ConvolutionBackpropData::infer(InferContext& c) const {
     outputs = w[1] * Dim(groups);
   }
   check_bias(c, outputs);
-  if (!rank) return c.set(0, c.element(0), Shape());
+  if (!rank) return c.set(0, element, Shape());
   std::vector<Dim> out{x.ranked() ? x[0] : Dim(), outputs};
   std::vector<Dim> wanted;
   if (c.has(3)) {
@@ -220,7 +222,7 @@ void ConvolutionBackpropData::infer(InferContext& c) const {
   }
   if (!wanted.empty()) out.insert(out.end(), wanted.begin(), wanted.end());
   out.resize(*rank);
-  c.set(0, c.element(0), Shape(std::move(out)));
+  c.set(0, element, Shape(std::move(out)));
 }
 
 void BinaryConvolution::infer(InferContext& c) const {

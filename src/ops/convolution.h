@@ -28,6 +28,7 @@ struct Window {
 
 /// y[n,o,p] = bias[o] + sum over i, k of (x[n,i,p*s - pad + k*d] - x_zero_point) * (w[o,i,k] - w_zero_point).
 /// Integer operands accumulate exactly and give i32. Zero points: scalars, w_zero_point also [O].
+/// `sums`: what results of bf16 and f16 operands are; f32 keeps the sums, undefined rounds them to theirs.
 struct Convolution : Window {
   static constexpr OpInfo info{"Convolution",
                                2,
@@ -38,10 +39,12 @@ struct Convolution : Window {
                                1,
                                OpFamily::convolution};
   std::int64_t groups = 1;
+  ElementType sums = ElementType::undefined;
   template <class V>
   void visit(V& v) {
     Window::visit(v);
     v("groups", groups, Owner::lamina);
+    v("sums", sums, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -49,7 +52,7 @@ struct Convolution : Window {
 };
 
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
-/// spatial...]. Input 3 gives the output's spatial sizes.
+/// spatial...]. Input 3 gives the output's spatial sizes. `sums` as there.
 struct ConvolutionBackpropData : Window {
   static constexpr OpInfo info{"ConvolutionBackpropData",
                                2,
@@ -61,11 +64,13 @@ struct ConvolutionBackpropData : Window {
                                OpFamily::convolution};
   Ints output_padding;
   std::int64_t groups = 1;
+  ElementType sums = ElementType::undefined;
   template <class V>
   void visit(V& v) {
     Window::visit(v);
     v("output_padding", output_padding);
     v("groups", groups, Owner::lamina);
+    v("sums", sums, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

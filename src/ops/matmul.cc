@@ -22,15 +22,16 @@ std::vector<Dim> as_matrix(const Shape& shape, bool transpose, bool left) {
   return dims;
 }
 
-ElementType product_element(const InferContext& c) {
+ElementType product_element(const InferContext& c, ElementType sums) {
   require_number(c, 0, "left operand");
   require_number(c, 1, "right operand");
   const auto a = c.element(0), b = c.element(1);
   if (a == ElementType::undefined || b == ElementType::undefined) return ElementType::undefined;
   if (is_float(a) || is_float(b)) {
     require_same_element(c, 0, 1, "right operand");
-    return a;
+    return sums_element(c, a, sums);
   }
+  c.require(sums == ElementType::undefined, "sums of {}, wanted those of floats", name_of(a));
   if (bits_of(a) <= 16 && bits_of(b) <= 16) return ElementType::i32;
   require_same_element(c, 0, 1, "right operand");
   return a;
@@ -179,7 +180,7 @@ void evaluate_as(const MatMul& op, EvalContext& c) {
 }  // namespace
 
 void MatMul::infer(InferContext& c) const {
-  const auto element = product_element(c);
+  const auto element = product_element(c, sums);
   const auto &a = c.shape(0), &b = c.shape(1);
   for (std::size_t i = 0; i < 2; ++i)
     c.require(!c.shape(i).ranked() || c.shape(i).rank() > 0, "operand {} is a scalar, wanted rank 1 or more",

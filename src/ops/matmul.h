@@ -9,7 +9,8 @@ namespace lamina {
 /// 1 is a row (a) or a column (b), and its unit dim leaves the result (the transpose flags do not apply to
 /// it). The bias is anything that broadcasts to the result. Zero points: one element; rank 1: per row of a,
 /// per column of b; else they broadcast to the (transposed) operand with 1 along k. Operands of 8 and 16 bits
-/// give i32, wider integers their own type; both accumulate exactly and wrap.
+/// give i32, wider integers their own type; both accumulate exactly and wrap. `sums`: what results of bf16
+/// and f16 operands are; f32 keeps the sums, undefined rounds them to theirs.
 struct MatMul {
   static constexpr OpInfo info{"MatMul",
                                2,
@@ -22,10 +23,12 @@ struct MatMul {
                                "weights weights bias weights weights"};
   bool transpose_a = false;
   bool transpose_b = false;
+  ElementType sums = ElementType::undefined;
   template <class V>
   void visit(V& v) {
     v("transpose_a", transpose_a);
     v("transpose_b", transpose_b);
+    v("sums", sums, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;

@@ -29,6 +29,13 @@ void require_same_element(const InferContext& c, std::size_t i, std::size_t j, s
   c.require(unknown(a) || unknown(b) || a == b, "{} is {}, wanted {}", name, name_of(b), name_of(a));
 }
 
+ElementType sums_element(const InferContext& c, ElementType operands, ElementType sums) {
+  if (sums == ElementType::undefined || unknown(operands)) return operands;
+  c.require(sums == ElementType::f32, "sums of {}, wanted f32", name_of(sums));
+  c.require(is_float(operands) && bits_of(operands) <= 32, "f32 sums of {}", name_of(operands));
+  return sums;
+}
+
 void require_rank(const InferContext& c, std::size_t i, std::size_t low, std::size_t high,
                   std::string_view name) {
   const auto& s = c.shape(i);

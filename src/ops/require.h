@@ -10,6 +10,9 @@ void require_float(const InferContext& c, std::size_t i, std::string_view name);
 void require_number(const InferContext& c, std::size_t i, std::string_view name);  ///< float or integer
 void require_integer(const InferContext& c, std::size_t i, std::string_view name);
 void require_same_element(const InferContext& c, std::size_t i, std::size_t j, std::string_view name);
+/// Type of the result of float operands of that type, where an attribute says what sums are given as: f32 or,
+/// undefined, the operands' own.
+ElementType sums_element(const InferContext& c, ElementType operands, ElementType sums);
 
 // Shapes.
 void require_rank(const InferContext& c, std::size_t i, std::size_t low, std::size_t high,

@@ -97,19 +97,20 @@ std::size_t Driver::run(Graph& graph, RuleSet set) {
     depth_ = std::max(depth_, depth_of(r.pattern));
   }
   outermost_ = &graph;
-  return run_graph(graph);
+  return run_graph(graph, set);
 }
 
-std::size_t Driver::run_graph(Graph& graph) {
+std::size_t Driver::run_graph(Graph& graph, RuleSet set) {
   const auto before = done_;
   Work work;
   const auto order = graph.order();
   for (auto id : order) {
     // Bodies of fused nodes are finished.
-    if (const auto& op = graph.node(id).op; op.has(Trait::control_flow) && !op.has(Trait::epilogue))
+    const auto& op = graph.node(id).op;
+    if (op.has(Trait::control_flow) && !op.has(Trait::epilogue) && set != RuleSet::precision)
       for (std::uint32_t body = 0; body < graph.bodies(id).size(); ++body) {
         where_.insert(where_.end(), {id.index, body});
-        run_graph(graph.bodies(id)[body]);
+        run_graph(graph.bodies(id)[body], set);
         where_.resize(where_.size() - 2);
       }
     work.push(id);
@@ -147,6 +148,9 @@ bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
 
 Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   const Graph& graph = match.graph();
+  match.machine = options_.machine;
+  match.bf16 = options_.bf16;
+  match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;
   if (!exempt_.empty())
     match.exempt = [&](NodeId n) { return exempt_.covers(graph.node(n), outermost_->sources); };
   if (auto verdict = check_guards(match, rule.pattern); !verdict) return verdict;

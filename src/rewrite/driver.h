@@ -1,9 +1,11 @@
 #pragma once
 /// Applies rules to a graph until none fits any more.
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/machine.h"
 #include "rewrite/exemptions.h"
 #include "rewrite/ledger.h"
 #include "rewrite/rule.h"
@@ -14,6 +16,12 @@ struct RewriteOptions {
   std::vector<std::string> disable;  ///< rules by name
   std::vector<std::string> exempt;   ///< nodes (rewrite/exemptions.h)
   std::int64_t stop_after = -1;      ///< number of rewrites; negative: no limit
+  /// Rules of the set `precision` will come: others leave products to them that f32 would do without.
+  bool bf16 = false;
+  /// Constants as bf16; empty: they are converted anew each time.
+  std::function<Tensor(const Tensor&)> narrowed = {};
+  /// For which conditions estimate what a rewrite gains; null: any. It outlives the driver.
+  const Machine* machine = nullptr;
 #ifdef NDEBUG
   bool verify = false;  ///< checks the whole graph after every rewrite
 #else
@@ -32,7 +40,7 @@ class Driver {
 
  private:
   struct Work;
-  std::size_t run_graph(Graph& graph);
+  std::size_t run_graph(Graph& graph, RuleSet set);
   bool try_rules(Graph& graph, NodeId id, Work& work);
   Found<Making> bind(const Rule& rule, Match& match) const;
   struct Active {

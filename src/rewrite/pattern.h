@@ -22,6 +22,7 @@
 namespace lamina {
 
 class Match;
+struct Machine;
 struct Word;
 
 /// Decides from the node and what it reads whether it is of some kind.
@@ -121,6 +122,9 @@ class Match {
   bool is_exempt(NodeId node) const { return exempt && exempt(node); }
 
   std::function<bool(NodeId)> exempt;
+  const Machine* machine = nullptr;                                ///< that the rewriting is for; null: any
+  bool bf16 = false;                                               ///< products are going to be bf16
+  const std::function<Tensor(const Tensor&)>* narrowed = nullptr;  ///< constants as bf16, or null
 
  private:
   friend class Matcher;

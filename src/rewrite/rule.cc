@@ -3,7 +3,8 @@
 namespace lamina {
 
 std::string_view name_of(RuleSet set) {
-  constexpr std::string_view names[] = {"normalize", "portable", "precision", "runtime", "chains"};
+  constexpr std::string_view names[] = {"normalize", "portable", "integers",
+                                        "runtime",   "chains",   "precision"};
   return names[static_cast<std::size_t>(set)];
 }
 

@@ -16,9 +16,10 @@ class Rewrite;
 enum class RuleSet : std::uint8_t {
   normalize,  ///< after reading
   portable,   ///< leaves only operators that files can hold
-  precision,  ///< quantise steps to integers
+  integers,   ///< quantise steps to integers
   runtime,    ///< compute nodes with epilogues
   chains,     ///< what no compute node has taken by then
+  precision,  ///< bf16, where that is asked for; not in bodies of control flow
 };
 std::string_view name_of(RuleSet set);
 

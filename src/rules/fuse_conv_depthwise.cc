@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/convolution_depthwise.h"
+#include "rules/bf16.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -69,6 +70,8 @@ void add_fuse_conv_depthwise(Rules& rules) {
             const Graph& g = m.graph();
             const Node &first = m.node(parent), &second = m.root_node();
             const auto x = first.inputs[0];
+            if (m.bf16 && bf16::is_product(first) && bf16::may_multiply(bf16::Context(m), m.id(parent)))
+              return Verdict::no("{} is going to be bf16, by itself", m.label(parent));
             const bool signs = first.op.is<BinaryConvolution>() && g.type(x).element == ElementType::boolean;
             for (const auto v : {x, first.outputs[0], second.outputs[0]})
               if (g.type(v).element != ElementType::f32 && !(signs && v == x))

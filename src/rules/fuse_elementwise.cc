@@ -12,6 +12,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
+#include "rules/bf16.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -194,7 +195,7 @@ bool reader_takes(const Graph& g, const Node& n) {
 }
 
 bool may_end_a_group(const Graph& g, const Node& n) {
-  if (!is_elementwise(n)) return false;
+  if (!is_elementwise(n) || bf16::narrows_widened(g, n) || bf16::widens(g, n)) return false;
   const bool fed = std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
     const auto p = g.producer(v);
     return p.valid() && is_elementwise(g.node(p));
@@ -293,7 +294,8 @@ void add_fuse_elementwise(Rules& rules) {
   rules.push_back(rule("fuse-elementwise", "Element-wise operators that feed each other become one node",
                        RuleSet::chains, node("element-wise operator", may_end_a_group, {}))
                       .when(group_of)
-                      .make(fuse));
+                      .make(fuse)
+                      .in_later_sets_too());
 }
 
 }  // namespace lamina

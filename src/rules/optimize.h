@@ -8,7 +8,8 @@
 namespace lamina {
 
 struct OptimizeOptions : RewriteOptions {
-  RuleSet last = RuleSet::chains;  ///< sets up to and including this one run
+  /// Sets up to and including this one run; `precision` where `bf16` says so and all sizes are known.
+  RuleSet last = RuleSet::precision;
   /// Called after each set with the graph and the set's name.
   std::function<void(const Graph&, std::string_view set)> after_set;
 };

@@ -111,7 +111,7 @@ Rule recognise() {
   const auto conv = is<Convolution>(quantized, weights);
   return rule("recognise-binary-convolution",
               "Makes a convolution of two levels by weights of two signs a BinaryConvolution",
-              RuleSet::precision, conv)
+              RuleSet::integers, conv)
       .when([=](const Match& m) { return counted(m, words, conv, weights); })
       .make([=](Rewrite& r, const Counted& found) {
         const Match& m = r.match();
@@ -162,7 +162,7 @@ Rule ask_for_signs() {
   const auto conv = is<BinaryConvolution>(quantized, weights);
   return rule("binarise-by-sign",
               "A FakeQuantize with two levels before a BinaryConvolution is a subtraction, or nothing",
-              RuleSet::precision, conv)
+              RuleSet::integers, conv)
       .when([=](const Match& m) -> Found<std::vector<Question>> {
         if (epilogue(m.node(conv))) return Verdict::no("{} has an epilogue already", m.label(conv));
         if (m.type(words.x).element != ElementType::f32)

@@ -38,6 +38,8 @@ Rules& registered() {
     add_fuse_sum(rules);
     add_fuse_conv_depthwise(rules);
     add_fuse_elementwise(rules);
+    add_bf16_products(rules);
+    add_bf16_values(rules);
     return rules;
   }();
   return all;

@@ -50,5 +50,7 @@ void add_fuse_simple(Rules& rules);
 void add_fuse_sum(Rules& rules);
 void add_fuse_conv_depthwise(Rules& rules);
 void add_fuse_elementwise(Rules& rules);
+void add_bf16_products(Rules& rules);
+void add_bf16_values(Rules& rules);
 
 }  // namespace lamina

@@ -112,7 +112,9 @@ nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Tr
                            const Latencies& latencies, double fps) {
   return {{"model", o.common.model},
           {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
-          {"precision_used", "f32"},  // as all kernels are
+          {"precision_used", l.precisions().bf16() ? "bf16" : "f32"},
+          {"precision_layers", l.precisions().layers},
+          {"precision_reason", l.precisions().reason},
           {"threads", s.threads()},
           {"streams", s.streams},
           {"requests", s.requests},
@@ -193,6 +195,7 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
   print_memory(o.common, l, j["memory"]);
   o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), s.threads(),
                s.threads() == 1 ? "" : "s");
+  o.common.say("precision   {}", to_string(l.precisions()));
   if (o.pc)
     report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
                   j);

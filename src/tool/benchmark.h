@@ -2,6 +2,7 @@
 /// What the two forms of `lamina benchmark` share.
 #include <memory>
 
+#include "api/inside.h"
 #include "tool/inputs.h"
 #include "tool/layers.h"
 
@@ -33,6 +34,7 @@ struct Subject {
   std::int64_t batch = 1;  ///< frames of one inference
   double before_mb = 0, load_ms = 0, first_ms = 0;
   LoadPhases phases;
+  Precisions precisions() const { return precisions_of(Inside::of(*compiled), *request); }
 };
 /// Throws UsageError when sizes of inputs, or what --batch wants, cannot be had.
 Subject load(const BenchmarkOptions& o, Options options);

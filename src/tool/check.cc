@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/npz.h"
 #include "check/check.h"
+#include "tool/layers.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 
@@ -84,6 +85,23 @@ nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::Ou
   return list;
 }
 
+/// How far outputs with bf16 are from those in f32: to be known, not to be judged.
+nlohmann::json report_drifts(const CheckOptions& o, const std::vector<check::OutputCheck>& drifts) {
+  auto list = nlohmann::json::array();
+  for (const auto& r : drifts) {
+    const auto& d = r.difference;
+    o.common.say("drift output {} against {}: max {:.3g}, mean {:.2g}, of at most {:.3g}", r.name, r.against,
+                 d.max, d.mean, d.largest);
+    list.push_back({{"name", r.name},
+                    {"against", r.against},
+                    {"max", d.max},
+                    {"mean", d.mean},
+                    {"largest", d.largest},
+                    {"mismatches", d.mismatches}});
+  }
+  return list;
+}
+
 /// The outputs of the last run, and those of --expect.
 std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
   const auto expected = o.expect.empty() ? NpzFile{} : read_npz(o.expect);
@@ -112,14 +130,20 @@ int checked(const CheckOptions& o, Session& s) {
     Progress progress("checking " + o.common.model, o.common.quiet);
     s.advance(o.steps - 1);
     s.request.run();
-    return check::check_run(
-        {s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s), is_half(s)},
-        [&](double done) { progress.at(done); });
+    check::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),
+                    is_half(s)};
+    if (s.impl().precision() == Precision::bf16)
+      last.before_bf16 = [&](const check::RunPart& part) { return check::before_bf16(s.impl(), part); };
+    return check::check_run(last, [&](double done) { progress.at(done); });
   }();
   nlohmann::json j{{"model", o.common.model}};
   j["rewriting"] = report_values(o, found.values);
   j["layers"] = report_layers(o, found.layers);
   j["outputs"] = report_outputs(o, found.outputs);
+  j["drift"] = report_drifts(o, found.drifts);
+  const auto precision = to_string(precisions_of(s.impl(), s.request));
+  o.common.say("precision   {}", precision);
+  j["precision"] = precision;
   if (o.bisect) j["bisect"] = bisect(o, s, found);
   const auto faults = found.faults();
   o.common.say("{}: {} values of the model and {} layers checked, {} wrong",

@@ -5,6 +5,7 @@
 
 #include "api/inside.h"
 #include "ops/decompose.h"
+#include "ops/elementwise.h"
 
 namespace lamina::tool {
 
@@ -104,6 +105,35 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
   for (const auto& plan : plans)
     for (const auto& step : plan->steps) out.push_back(row_of(*plan, step));
   return out;
+}
+
+Precisions precisions_of(const Compiled& compiled, const Request& request) {
+  Precisions out;
+  out.reason = compiled.precision_reason();
+  for (const auto& plan : Inside::runner_of(request).plans())
+    for (const auto& step : plan->steps) {
+      const bool runs = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
+      const auto* node = runs ? &plan->graph.node(step.node) : nullptr;
+      if (!node || node->op.is<Convert>() || node->inputs.empty() || !node->inputs[0].valid()) continue;
+      const auto type = plan->graph.type(node->inputs[0]).element;
+      if (is_float(type)) ++out.layers[std::string(name_of(type))];
+    }
+  return out;
+}
+
+std::string to_string(const Precisions& p) {
+  std::size_t all = 0;
+  for (const auto& [type, count] : p.layers) all += count;
+  std::string text;
+  for (const auto& [type, count] : p.layers) {
+    if (text.empty())
+      text = p.layers.size() == 1 ? fmt::format("{}: {} layers", type, all)
+                                  : fmt::format("{}: {} of {} layers", type, count, all);
+    else
+      text += fmt::format("; {}: {}", type, count);
+  }
+  if (text.empty()) text = "no layer computes with floats";
+  return p.reason.empty() ? text : fmt::format("{}; no bf16: {}", text, p.reason);
 }
 
 std::vector<LayerRow> rows_of(const Profile& profile) {

@@ -1,8 +1,11 @@
 #pragma once
 /// What runs, step by step, with times: for benchmark, explain and pictures.
+#include <map>
 #include <memory>
+#include <string>
 #include <unordered_map>
 
+#include "api/compiled.h"
 #include "exec/runner.h"
 #include "graph/work.h"
 #include "lamina/model.h"
@@ -48,6 +51,16 @@ LayerRow row_of(const Plan& plan, const PlanStep& step);
 /// All steps in the order of execution.
 std::vector<LayerRow> rows_of(const Profile& profile);
 std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& plans);
+
+/// In which types the layers compute: steps that are no conversions, reorders or views, by what they read.
+struct Precisions {
+  std::map<std::string, std::size_t> layers;  ///< by type, of floats
+  std::string reason;                         ///< why bf16 is not used though it was asked for, or empty
+  bool bf16() const { return layers.contains("bf16"); }
+};
+Precisions precisions_of(const Compiled& compiled, const Request& request);
+/// "bf16: 52 of 57 layers; f32: 5"
+std::string to_string(const Precisions& precisions);
 
 /// For a node of a plan without a step: where its result comes from.
 std::string_view why_nothing_runs(const Node& node);

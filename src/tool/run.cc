@@ -9,6 +9,7 @@
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
 #include "tool/classes.h"
+#include "tool/layers.h"
 #include "tool/session.h"
 #include "tool/text.h"
 #include "tool/verb_list.h"
@@ -120,6 +121,11 @@ int run(const RunOptions& o) {
     const auto& t = results[i];
     document["outputs"].push_back(describe(o, ports[i], t, labels));
     arrays.emplace_back(o.by_position ? "out" + std::to_string(i) : ports[i].name, t);
+  }
+  if (!o.reference) {
+    const auto precision = to_string(precisions_of(session.impl(), session.request));
+    o.common.say("precision   {}", precision);
+    document["precision"] = precision;
   }
   if (!o.output.empty()) write_npz(o.output, arrays);
   write_json(o.common, document);

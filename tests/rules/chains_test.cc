@@ -82,7 +82,7 @@ TEST(Chains, theOrderOfRulesAndOfNodesDoesNotMatter) {
     Ledger ledger;
     Driver driver(rules, options, ledger);
     for (const auto set :
-         {RuleSet::normalize, RuleSet::portable, RuleSet::precision, RuleSet::runtime, RuleSet::chains})
+         {RuleSet::normalize, RuleSet::portable, RuleSet::integers, RuleSet::runtime, RuleSet::chains})
       driver.run(g, set);
     EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
   }

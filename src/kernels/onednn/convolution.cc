@@ -1,4 +1,4 @@
-/// Convolution and transposed convolution, f32.
+/// Convolution and transposed convolution: f32, and bf16 with f32 sums.
 #include "ops/convolution.h"
 
 #include <algorithm>
@@ -43,12 +43,14 @@ std::int64_t channels_together(const Dims& w, std::int64_t groups) {
 }
 
 /// What oneDNN's choice costs. It computes whole vectors of output channels, however few there are.
-Cost cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
-          const Dims& w, std::int64_t groups) {
+Cost cost(const Machine& machine, std::string_view implementation, ElementType type, const Dims& x,
+          const Dims& y, const Dims& w, std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
   const double filled = filled_lanes(machine, channels_together(w, groups));
-  const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled);
-  const double bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
+  const double share = is("dw") ? 1 : share_of_f32(machine, type);
+  const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled) * share;
+  const double bytes =
+      bits_of(type) / 8 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
   if (is("1x1")) return cost_of(machine, Family::brgemm_1x1, work, bytes);
   if (is("brgconv")) return cost_of(machine, Family::brgemm_conv, work, bytes);
   if (is("dw")) return cost_of(machine, Family::jit_depthwise, work, bytes);
@@ -88,7 +90,9 @@ Verdict wide_enough(const Machine& machine, std::string_view implementation, std
 }
 
 Verdict takes(const NodeView& v) {
-  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (multiplied(v) == ElementType::undefined)
+    return Verdict::no(
+        "element types other than f32, and bf16 with f32 sums where there are instructions for it");
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
   if (!v.constant(1)) return Verdict::no("weights are not constant");
@@ -101,7 +105,7 @@ Verdict takes(const NodeView& v) {
 template <class Primitive, class Pd>
 Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
                const Desc& source_weights, const Cost& cost) {
-  Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
+  Offer o(v, label(v.machine(), pd.impl_info_str(), multiplied(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
   o.consumed = o.packed = {1};
   for (std::size_t i = 3; i < std::min<std::size_t>(v.inputs(), 5); ++i)
@@ -159,7 +163,9 @@ void offer_convolution(const NodeView& v, Answers& answers) {
   Problem p{v.dims(0), v.dims(1), v.out_dims(), geometry(op, v.dims(0), v.dims(1))};
   for (std::size_t i = 0; i < p.g.left.size(); ++i)
     if (p.g.left[i] < 0 || p.g.right[i] < 0) return answers.refuse("onednn", "negative pads");
-  if (post_ops(v, p.y, Layout::channels_last, 1).same_layout_inputs.empty()) lay_flat(p);
+  const auto type = multiplied(v);
+  const bool narrow = type == ElementType::bf16;
+  if (post_ops(v, p.y, Layout::channels_last, 1, narrow).same_layout_inputs.empty()) lay_flat(p);
   const auto& [x, w, y, g] = p;
   const auto wg = grouped(w, op.groups);
   const auto bias = v.has(2) ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
@@ -170,12 +176,12 @@ void offer_convolution(const NodeView& v, Answers& answers) {
                      answers.offers.back().label);
       break;
     }
-    const auto post = post_ops(v, v.out_dims(), layout, 1);
+    const auto post = post_ops(v, v.out_dims(), layout, 1, narrow);
     const auto pd = try_create(answers, fmt::format("convolution {}", name_of(layout)), [&] {
       return dnnl::convolution_forward::primitive_desc(
           engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-          desc(x, ElementType::f32, layout), any(wg, ElementType::f32), bias,
-          desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+          desc(x, type, layout), any(wg, type), bias, desc(y, post.result, layout), g.strides, g.dilations,
+          g.left, g.right, post.attr);
     });
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
@@ -191,8 +197,8 @@ void offer_convolution(const NodeView& v, Answers& answers) {
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::convolution_forward>(
-        v, *pd, layout, together, post, desc(wg, ElementType::f32, Layout::plain),
-        cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
+        v, *pd, layout, together, post, desc(wg, type, Layout::plain),
+        cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups)));
   }
 }
 
@@ -202,6 +208,7 @@ constexpr std::int64_t kLargestStride = 1 << 20;
 void offer_deconvolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<ConvolutionBackpropData>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  const auto type = multiplied(v);
   const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();  // w: [I, O/g, ...]
   const std::vector<Dim> spatial(x.begin() + 2, x.end());
   std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
@@ -229,12 +236,12 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   ws.insert(ws.end(), strides.begin() + 2, strides.end());
   const auto bias = v.has(2) ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    const auto post = post_ops(v, y, layout, 1);
+    const auto post = post_ops(v, y, layout, 1, type == ElementType::bf16);
     const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
       return dnnl::deconvolution_forward::primitive_desc(
           engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-          desc(x, ElementType::f32, layout), any(wg, ElementType::f32), bias,
-          desc(y, ElementType::f32, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+          desc(x, type, layout), any(wg, type), bias, desc(y, post.result, layout), g.strides, g.dilations,
+          g.left, g.right, post.attr);
     });
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
@@ -250,7 +257,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, together, post, Desc(wg, dnnl::memory::data_type::f32, ws),
+        v, *pd, layout, together, post, Desc(wg, *type_of(type), ws),
         deconvolution_cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
   }
 }

@@ -108,4 +108,33 @@ void offer_eltwise(const NodeView& v, Answers& answers) {
   offer_binary(v, answers);
 }
 
+/// Conversions to bf16 and back. In one go with a change of the layout they are slower than one after the
+/// other.
+void offer_convert(const NodeView& v, Answers& answers) {
+  const auto from = v.element(0), to = v.out_element();
+  const bool narrows = from == ElementType::f32 && to == ElementType::bf16;
+  if ((!narrows && (from != ElementType::bf16 || to != ElementType::f32)) || !multiplies_bf16(v.machine()))
+    return answers.refuse("onednn", "from {} to {}", name_of(from), name_of(to));
+  if (element_count(v.out_dims()) == 0) return answers.refuse("onednn", "empty tensors");
+  const Dims flat{static_cast<std::int64_t>(element_count(v.out_dims()))};
+  const auto a = desc(flat, from, Layout::plain), b = desc(flat, to, Layout::plain);
+  const auto pd = try_create(answers, "reorder", [&] {
+    return dnnl::reorder::primitive_desc(engine(), a, engine(), b, user_scratch());
+  });
+  if (!pd) return;
+  for (const auto layout : {Layout::plain, Layout::channels_last}) {
+    if (layout == Layout::channels_last && v.rank(0) < 3) continue;
+    Offer o(v, label(v.machine(), pd->impl_info_str(), to), layout);
+    o.scratch = pd->scratchpad_desc().get_size();
+    o.cost = cost_of(v.machine(), Family::onednn_pass, 0, 6.0 * static_cast<double>(flat[0]));
+    o.make = [pd = *pd, a, b](MakeContext&) {
+      return make_primitive(
+          dnnl::reorder(pd),
+          {{DNNL_ARG_FROM, a, Arg::From::input, 0, {}}, {DNNL_ARG_TO, b, Arg::From::output, 0, {}}},
+          pd.scratchpad_desc());
+    };
+    answers.offers.push_back(std::move(o));
+  }
+}
+
 }  // namespace lamina::onednn

@@ -1,4 +1,4 @@
-/// Matrix products, f32, with broadcast batches, bias and post-ops.
+/// Matrix products, f32 and bf16 with f32 sums, with broadcast batches, bias and post-ops.
 #include "ops/matmul.h"
 
 #include <algorithm>
@@ -49,13 +49,15 @@ bool only_columns(const NodeView& v) {
 }
 
 /// Of [..., m, k] x [..., k, n] = [..., m, n]; `anew`: one product after the other, and each starts anew.
-Cost product_cost(const Machine& machine, const Dims& a, const Dims& b, const Dims& y, bool anew) {
+Cost product_cost(const Machine& machine, ElementType type, const Dims& a, const Dims& b, const Dims& y,
+                  bool anew) {
   const auto last = y.size() - 1;
   const bool one_row = y[last - 1] == 1;
   const double filled = one_row ? 1 : filled_lanes(machine, y[last]),
                outputs = static_cast<double>(element_count(y)), k = static_cast<double>(a[last]);
-  auto cost = cost_of(machine, one_row ? Family::matmul_row : Family::brgemm_matmul, outputs * k * filled);
-  const double b_bytes = 4.0 * static_cast<double>(element_count(b));
+  auto cost = cost_of(machine, one_row ? Family::matmul_row : Family::brgemm_matmul,
+                      outputs * k * filled * share_of_f32(machine, type));
+  const double b_bytes = bits_of(type) / 8 * static_cast<double>(element_count(b));
   if (one_row) cost += cost_of(machine, Family::matmul_row_memory, 0, beyond_caches(machine, b_bytes), 0);
   if (anew)
     cost += calls_of(machine, one_row ? Family::gemm_row_again : Family::gemm_again,
@@ -72,7 +74,7 @@ bool reads_other_parts(const Machine& machine, bool transposed_a, const Dims& a,
          threads_here() > 2;
 }
 
-Desc desc_of(const Operand& o) { return Desc(o.dims, dnnl::memory::data_type::f32, o.strides); }
+Desc desc_of(const Operand& o, ElementType type) { return Desc(o.dims, *type_of(type), o.strides); }
 
 /// The product as oneDNN is to see it.
 struct Matrices {
@@ -83,7 +85,9 @@ struct Matrices {
 
 Verdict describe(const NodeView& v, Matrices& m) {
   const auto& op = *v.op<MatMul>();
-  if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (multiplied(v) == ElementType::undefined)
+    return Verdict::no(
+        "element types other than f32, and bf16 with f32 sums where there are instructions for it");
   if (v.has(3) || v.has(4)) return Verdict::no("zero points");
   Dims a = v.dims(0), b = v.dims(1), y = v.out_dims();
   if (element_count(a) == 0 || element_count(b) == 0) return Verdict::no("empty tensors");
@@ -113,10 +117,11 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   Matrices m;
   if (const auto ok = describe(v, m); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto& [oa, ob, full_y, rank, one_b] = m;
+  const auto type = multiplied(v);
   const Tensor* weights = v.constant(1);
   const bool pack_weights = weights && one_b;
-  const auto source_b = desc_of(ob);
-  const auto b_desc = pack_weights ? any(ob.dims, ElementType::f32) : source_b;
+  const auto source_b = desc_of(ob, type);
+  const auto b_desc = pack_weights ? any(ob.dims, type) : source_b;
   Desc bias;
   if (v.has(2)) {
     const auto dims = v.dims(2);
@@ -126,17 +131,19 @@ void offer_matmul(const NodeView& v, Answers& answers) {
       return answers.refuse("onednn", "bias {} is not one value per column", to_string(dims));
     bias = desc(wide, ElementType::f32, Layout::plain);
   }
-  const auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1);
+  const auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1, type == ElementType::bf16);
   const auto pd = try_create(answers, "matmul", [&] {
-    return dnnl::matmul::primitive_desc(engine(), desc_of(oa), b_desc, bias, desc_of(full_y), post.attr);
+    return dnnl::matmul::primitive_desc(engine(), desc_of(oa, type), b_desc, bias,
+                                        desc_of(full_y, post.result), post.attr);
   });
   if (!post.refusal.empty())
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
-  Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), Layout::plain);
+  Offer o(v, label(v.machine(), pd->impl_info_str(), type), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
-  o.cost = product_cost(v.machine(), oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
+  o.cost =
+      product_cost(v.machine(), type, oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
   if (pack_weights) o.consumed = o.packed = {1};
   o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args,
             source = pack_weights ? *weights : Tensor()](MakeContext& context) {

@@ -7,6 +7,7 @@
 #include "kernels/list.h"
 #include "kernels/onednn_isa.h"
 #include "ops/convolution.h"
+#include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/pooling.h"
@@ -64,7 +65,22 @@ std::string label(const Machine& machine, const char* implementation, ElementTyp
   }
   for (auto& c : out)
     if (c == ':') c = '_';
-  return fmt::format("{}_{}", out, name_of(type));
+  return out.ends_with(name_of(type)) ? out : fmt::format("{}_{}", out, name_of(type));
+}
+
+ElementType multiplied(const NodeView& v) {
+  if (v.all(ElementType::f32)) return ElementType::f32;
+  if (v.element(0) != ElementType::bf16 || v.element(1) != ElementType::bf16 || !multiplies_bf16(v.machine()))
+    return ElementType::undefined;
+  const auto* body = epilogue(v.node());
+  const auto sums = body ? body->type(body->inputs()[0]).element : v.out_element();
+  const bool bias = !v.has(2) || v.element(2) == ElementType::f32;
+  return sums == ElementType::f32 && bias ? ElementType::bf16 : ElementType::undefined;
+}
+
+double share_of_f32(const Machine& machine, ElementType type) {
+  if (type != ElementType::bf16) return 1;
+  return machine.features.has(Feature::amx_bf16) ? 0.125 : 0.5;
 }
 
 bool is_ref(const char* implementation) { return std::strstr(implementation, "ref") != nullptr; }
@@ -178,6 +194,7 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
   list.push_back({"onednn.eltwise",
                   [](const Op& op) { return op.has(Trait::unary_elementwise | Trait::binary_elementwise); },
                   offer_eltwise});
+  list.push_back({"onednn.convert", [](const Op& op) { return op.is<Convert>(); }, offer_convert});
   list.push_back({"onednn.normalization", [](const Op& op) { return is_any<LayerNormalization, LRN>(op); },
                   offer_normalization});
   list.push_back({"onednn.mean", [](const Op& op) { return op.is<ReduceMean>(); }, offer_mean});

@@ -48,6 +48,7 @@ dnnl::primitive_attr user_scratch();
 struct PostOps {
   dnnl::primitive_attr attr;                    ///< with the user's scratchpad
   std::size_t stages = 0;                       ///< taken from the front
+  ElementType result = ElementType::f32;        ///< that the last of them makes
   Cost cost;                                    ///< of these
   std::string refusal;                          ///< why it stopped there, empty when all were taken
   std::vector<Arg> args;                        ///< operands
@@ -56,8 +57,15 @@ struct PostOps {
 /// Arguments of post-ops for a primitive: constants where oneDNN can read them.
 std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context);
 
-/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`.
-PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis);
+/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`. A conversion to
+/// bf16 at the end is taken where `stores_bf16`.
+PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
+                 bool stores_bf16);
+
+/// The node multiplies f32 numbers, or bf16 ones with f32 sums: which; undefined: others.
+ElementType multiplied(const NodeView& view);
+/// How many multiply-adds of f32 take as long as one of that type.
+double share_of_f32(const Machine& machine, ElementType type);
 
 /// oneDNN adds the numbers of a window one after the other, in floats: of more than these too much gets lost.
 inline constexpr std::size_t kMostAdded = 1 << 14;
@@ -99,6 +107,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers);
 void offer_matmul(const NodeView& v, Answers& answers);
 void offer_pooling(const NodeView& v, Answers& answers);
 void offer_eltwise(const NodeView& v, Answers& answers);
+void offer_convert(const NodeView& v, Answers& answers);
 void offer_normalization(const NodeView& v, Answers& answers);
 void offer_mean(const NodeView& v, Answers& answers);
 void offer_resampling(const NodeView& v, Answers& answers);

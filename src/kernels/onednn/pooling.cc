@@ -1,4 +1,4 @@
-/// Average pooling, f32.
+/// Average pooling, f32 and bf16.
 #include "ops/pooling.h"
 
 #include <algorithm>
@@ -37,8 +37,10 @@ Verdict window(const Window& op, const Ints& kernel, const Dims& x, const Dims& 
 }
 
 Verdict takes(const NodeView& v, PoolWindow& w) {
-  if (v.element(0) != ElementType::f32 || v.out_element() != ElementType::f32)
-    return Verdict::no("element types other than f32");
+  const auto type = v.element(0);
+  if (type != ElementType::f32 && (type != ElementType::bf16 || !multiplies_bf16(v.machine())))
+    return Verdict::no("element types other than f32, and bf16 where there are instructions for it");
+  if (v.all(type) == false) return Verdict::no("its means are of another type");
   if (v.op<MaxPool>()) return Verdict::no("its maximum makes a number of NaN");
   const auto x = v.dims(0), y = v.out_dims();
   if (x.size() < 3 || x.size() > 5) return Verdict::no("rank {}", x.size());
@@ -66,21 +68,21 @@ void offer_pooling(const NodeView& v, Answers& answers) {
   if (const auto verdict = takes(v, w); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   if (epilogue_size(v.node()) != 0) answers.refuse("onednn", "pooling takes no epilogue here");
   const auto x = v.dims(0), y = v.out_dims();
+  const auto type = v.element(0);
   const auto& avg = *v.op<AvgPool>();
   const auto algorithm = avg.exclude_pad ? dnnl::algorithm::pooling_avg_exclude_padding
                                          : dnnl::algorithm::pooling_avg_include_padding;
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto pd = try_create(answers, fmt::format("pooling {}", name_of(layout)), [&] {
       return dnnl::pooling_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference, algorithm,
-                                                   desc(x, ElementType::f32, layout),
-                                                   desc(y, ElementType::f32, layout), w.strides, w.kernel,
-                                                   w.dilations, w.left, w.right, user_scratch());
+                                                   desc(x, type, layout), desc(y, type, layout), w.strides,
+                                                   w.kernel, w.dilations, w.left, w.right, user_scratch());
     });
     if (!pd) continue;
-    Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), layout);
+    Offer o(v, label(v.machine(), pd->impl_info_str(), type), layout);
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
-    const double moved = 4.0 * static_cast<double>(element_count(x) + element_count(y));
+    const double moved = bits_of(type) / 8 * static_cast<double>(element_count(x) + element_count(y));
     if (std::string_view(pd->impl_info_str()).starts_with("simple_nchw"))  // element by element
       o.cost = cost_of(v.machine(), Family::scalar,
                        static_cast<double>(element_count(y) * element_count(avg.kernel)));

@@ -103,8 +103,8 @@ std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
 
 class Translator {
  public:
-  Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis)
-      : view_(view), out_(out), layout_(layout), channel_(channel_axis) {
+  Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis, bool stores_bf16)
+      : view_(view), out_(out), layout_(layout), channel_(channel_axis), stores_bf16_(stores_bf16) {
     result_.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
 
@@ -115,7 +115,7 @@ class Translator {
     } else {
       for (const auto& stage : *stages) {
         if (!take(stage)) break;
-        ++result_.stages;
+        result_.stages = stage.end;
         result_.cost += stage_cost(view_.machine(), stage.node->op, element_count(out_));
       }
     }
@@ -133,6 +133,12 @@ class Translator {
     const auto& op = stage.node->op;
     if (static_cast<std::size_t>(ops_.len()) >= kMostPostOps) return stop("oneDNN takes 32 stages");
     const auto& body = *epilogue(view_.node());
+    if (stores_bf16_ && op.is<Convert>() && body.type(stage.node->inputs[0]).element == ElementType::f32 &&
+        body.type(stage.node->outputs[0]).element == ElementType::bf16 &&
+        body.is_result(stage.node->outputs[0])) {
+      result_.result = ElementType::bf16;
+      return true;
+    }
     const auto constant = [&](std::size_t i) {
       return i < stage.node->inputs.size() ? body.constant(stage.node->inputs[i]) : nullptr;
     };
@@ -187,7 +193,11 @@ class Translator {
                               to_string(stage.operand_dims), stage.node->op.name(), to_string(out_)));
     if (!channel && layout_ != Layout::plain && stage.operand_dims.size() != out_.size())
       return stop("an operand of fewer axes, whose channels are others");
-    const auto d = desc(dims, ElementType::f32, channel ? Layout::plain : layout_);
+    const auto type =
+        stage.operand_element == ElementType::undefined ? ElementType::f32 : stage.operand_element;
+    if (type != ElementType::f32 && (type != ElementType::bf16 || !stores_bf16_))
+      return stop(fmt::format("an operand of {}", name_of(type)));
+    const auto d = desc(dims, type, channel ? Layout::plain : layout_);
     if (stage.constant) {
       if (!channel && layout_ != Layout::plain)
         return stop("a constant of the result's shape in channels-last");
@@ -226,6 +236,7 @@ class Translator {
   const Dims& out_;
   Layout layout_;
   std::size_t channel_;
+  bool stores_bf16_;
   dnnl::post_ops ops_;
   PostOps result_;
 };
@@ -246,8 +257,9 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
   return args;
 }
 
-PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis) {
-  return Translator(view, out, layout, channel_axis).run();
+PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
+                 bool stores_bf16) {
+  return Translator(view, out, layout, channel_axis, stores_bf16).run();
 }
 
 }  // namespace lamina::onednn

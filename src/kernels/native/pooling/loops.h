@@ -32,6 +32,7 @@ struct PoolLoops {
   // channels_last: vectors over channels.
   Run max_pixels_f32 = nullptr, max_pixels_u8 = nullptr, max_pixels_i8 = nullptr;
   Run mean_pixels_f32 = nullptr;
+  Run max_pixels_bf16 = nullptr, mean_pixels_bf16 = nullptr;
   // plain: vectors over outputs.
   Run max_line_f32 = nullptr, mean_line_f32 = nullptr;
 };

@@ -10,11 +10,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/simd/brain-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace brain;
 
 /// The larger of two; of numbers only, in vectors.
 struct Largest {
@@ -59,6 +62,16 @@ HWY_INLINE float share(const PoolRow& r, const PoolRange& x) {
       r.exclude_pad ? size_of(r, x) : static_cast<std::int64_t>(r.z.framed) * r.y.framed * x.framed;
   return n == 0 ? 0.0f : 1.0f / static_cast<float>(n);
 }
+
+/// What a window without elements gives.
+template <class T>
+struct Lowest {
+  static HWY_INLINE T value() { return hwy::LowestValue<T>(); }
+};
+template <>
+struct Lowest<Brain> {
+  static HWY_INLINE float value() { return number(Brain{0xff7f}); }
+};
 
 /// A window as offsets from its first position; those of many as runs along the last axis.
 struct Positions {
@@ -165,7 +178,7 @@ HWY_INLINE void block(D d, const Positions& p, const Same& same, const T* in, T*
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   V best[kPixels * kVectors];
   const auto load = [&](std::int64_t at, int k) HWY_ATTR {
-    return hn::LoadU(d, in + at + k / kVectors * same.in_step + k % kVectors * kLanes);
+    return load_numbers(d, in + at + k / kVectors * same.in_step + k % kVectors * kLanes);
   };
   LAMINA_UNROLL
   for (int k = 0; k < kPixels * kVectors; ++k) best[k] = Op::kMean ? hn::Zero(d) : load(0, k);
@@ -173,22 +186,24 @@ HWY_INLINE void block(D d, const Positions& p, const Same& same, const T* in, T*
   LAMINA_UNROLL
   for (int k = 0; k < kPixels * kVectors; ++k) {
     if constexpr (Op::kMean) best[k] = hn::Mul(best[k], hn::Set(d, same.factor));
-    hn::StoreU(best[k], d, out + k / kVectors * same.out_step + k % kVectors * kLanes);
+    store_numbers(best[k], d, out + k / kVectors * same.out_step + k % kVectors * kLanes);
   }
 }
 
 template <class Op, class T>
-HWY_INLINE T one(const PoolRow& r, const PoolRange& x, const T* in, std::int64_t x_stride) {
+HWY_INLINE Number<T> one(const PoolRow& r, const PoolRange& x, const T* in, std::int64_t x_stride) {
+  using Best = std::conditional_t<Op::kMean, double, Number<T>>;
   in += first_position(r, x, x_stride);
-  std::conditional_t<Op::kMean, double, T> best = 0;  // sums of large windows keep small numbers
-  if constexpr (!Op::kMean) best = *in;
+  Best best = 0;  // sums of large windows keep small numbers
+  if constexpr (!Op::kMean) best = number(*in);
   for (std::int64_t k = 0; k < r.z.count; ++k)
     for (std::int64_t j = 0; j < r.y.count; ++j) {
       const T* row = in + k * r.z.step * r.z_stride + j * r.y.step * r.y_stride;
-      for (std::int64_t i = 0; i < x.count; ++i) best = Op::add_one(best, row[i * x.step * x_stride]);
+      for (std::int64_t i = 0; i < x.count; ++i)
+        best = Op::add_one(best, Best(number(row[i * x.step * x_stride])));
     }
-  if constexpr (Op::kMean) return static_cast<T>(best * double{share(r, x)});
-  return static_cast<T>(best);
+  if constexpr (Op::kMean) return static_cast<Number<T>>(best * double{share(r, x)});
+  return static_cast<Number<T>>(best);
 }
 
 /// All channels of kPixels windows, in vectors of D or, when there are fewer channels, of half of it. The
@@ -199,7 +214,8 @@ HWY_INLINE void windows(D d, std::int64_t channels, const Positions& p, const Sa
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   std::int64_t c = 0;
   if (channels < kLanes) {
-    if constexpr (kLanes * sizeof(T) > 16) windows<Op, kPixels>(hn::Half<D>(), channels, p, same, in, out);
+    if constexpr (kLanes * sizeof(Number<T>) > 16)
+      windows<Op, kPixels>(hn::Half<D>(), channels, p, same, in, out);
     return;
   }
   if constexpr (kPixels == 1)
@@ -215,10 +231,10 @@ HWY_INLINE void windows(D d, std::int64_t channels, const Positions& p, const Sa
 template <class Op, class T>
 void pixels(const PoolRow& r) {
   constexpr std::int64_t kPixels = 4;
-  const hn::ScalableTag<T> d;
+  const hn::ScalableTag<Number<T>> d;
   const auto* in = static_cast<const T*>(r.in);
   auto* out = static_cast<T*>(r.out);
-  const bool one_by_one = r.channels * static_cast<std::int64_t>(sizeof(T)) < 16 || too_large(r);
+  const bool one_by_one = r.channels * static_cast<std::int64_t>(sizeof(Number<T>)) < 16 || too_large(r);
   Positions positions;
   Same same{r.stride * r.channels, r.channels, 0};
   for (std::int64_t o = 0; o < r.count;) {
@@ -226,9 +242,10 @@ void pixels(const PoolRow& r) {
     T* to = out + o * r.channels;
     if (size_of(r, x) == 0 || one_by_one) {
       for (std::int64_t c = 0; c < r.channels; ++c)
-        to[c] = size_of(r, x) > 0 ? one<Op>(r, x, in + c, r.channels)
-                : Op::kMean       ? T(0)
-                                  : hwy::LowestValue<T>();
+        put(size_of(r, x) > 0 ? one<Op>(r, x, in + c, r.channels)
+            : Op::kMean       ? Number<T>(0)
+                              : Lowest<T>::value(),
+            to + c);
       ++o;
       continue;
     }
@@ -313,6 +330,8 @@ constexpr PoolLoops kPoolLoops{.lanes = hn::MaxLanes(hn::ScalableTag<float>()),
                                .max_pixels_u8 = pixels<Largest, std::uint8_t>,
                                .max_pixels_i8 = pixels<Largest, std::int8_t>,
                                .mean_pixels_f32 = pixels<Sum, float>,
+                               .max_pixels_bf16 = pixels<Largest, Brain>,
+                               .mean_pixels_bf16 = pixels<Sum, Brain>,
                                .max_line_f32 = line<Largest>,
                                .mean_line_f32 = line<Sum>};
 

@@ -81,6 +81,7 @@ PoolLoops::Run rows_of(const Machine& machine, ElementType type, bool mean, Layo
   if (type == ElementType::f32)
     return mean ? (last ? loops.mean_pixels_f32 : loops.mean_line_f32)
                 : (last ? loops.max_pixels_f32 : loops.max_line_f32);
+  if (type == ElementType::bf16 && last) return mean ? loops.mean_pixels_bf16 : loops.max_pixels_bf16;
   if (mean || !last) return nullptr;
   return type == ElementType::u8   ? loops.max_pixels_u8
          : type == ElementType::i8 ? loops.max_pixels_i8
@@ -137,7 +138,8 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
   const auto bytes = whole_bytes(v.element(0));
   const auto moved = static_cast<double>(bytes * (element_count(v.dims(0)) + element_count(v.out_dims())));
   // oneDNN's poolings are as fast, but its maxima begin with the lowest finite number: -inf gets lost.
-  const double work = pooling::work_of(*code) * static_cast<double>(bytes) / 4;
+  const double wide = v.element(0) == ElementType::bf16 ? 4 : static_cast<double>(bytes);
+  const double work = pooling::work_of(*code) * wide / 4;
   const bool slow = layout == Layout::plain ? code->stride > 2 : code->channels < 4;
   const bool pixels = layout == Layout::channels_last;
   const auto family = code->mean ? (pixels ? Family::pool_mean_pixels : Family::pool_mean_lines)

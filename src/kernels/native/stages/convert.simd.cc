@@ -56,12 +56,14 @@ HWY_INLINE auto to_f16(V x) {
 }
 
 HWY_INLINE auto to_bf16(V x) {
-  const I di;
-  const V r = nearest_bf16(x);
-  const auto bits = hn::And(hn::ShiftRight<16>(hn::BitCast(di, r)), hn::Set(di, 0xffff));
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto up = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
   // A NaN whose upper half has no bit of the mantissa must stay one.
-  const auto nan = hn::RebindMask(di, hn::Not(hn::Eq(x, x)));
-  return hn::DemoteTo(Narrow<std::uint16_t>(), hn::IfThenElse(nan, hn::Or(bits, hn::Set(di, 0x40)), bits));
+  const auto nan = hn::RebindMask(du, hn::IsNaN(x));
+  const auto kept = hn::IfThenElse(nan, hn::Or(bits, hn::Set(du, 0x400000)), up);
+  return hn::TruncateTo(Narrow<std::uint16_t>(), hn::ShiftRight<16>(kept));
 }
 
 HWY_INLINE V from_f16(hn::Vec<Narrow<std::uint16_t>> h) {

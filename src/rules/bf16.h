@@ -1,0 +1,45 @@
+#pragma once
+/// Which nodes and values of a graph with known shapes may be bf16 (rule set `precision`). Products
+/// (convolutions, matrix products) multiply bf16 numbers and give f32 sums; what lies between them is stored
+/// as bf16 where all that make and read it can do with that, and computed in f32. All else stays f32.
+#include <functional>
+
+#include "base/machine.h"
+#include "graph/graph.h"
+#include "rewrite/pattern.h"
+
+namespace lamina::bf16 {
+
+/// Convert from f32 to bf16, and back.
+bool narrows(const Graph& graph, const Node& node);
+bool widens(const Graph& graph, const Node& node);
+/// The bf16 value that `v` widens; invalid where it does not.
+ValueId narrow_value(const Graph& graph, ValueId v);
+bool narrows_widened(const Graph& graph, const Node& node);
+
+bool is_product(const Node& node);
+/// Gives or moves elements of what it reads, or their means: what it reads and gives may be bf16 together.
+bool passes_on(const Graph& graph, const Node& node);
+/// The inputs of such a node that hold elements.
+std::size_t data_inputs(const Node& node);
+/// What makes f32 values may store them as bf16: products and groups of element-wise operators.
+bool may_store(const Graph& graph, const Node& node);
+
+/// What a rule has to know of its match.
+struct Context {
+  const Graph& graph;
+  const Machine& machine;
+  std::function<bool(NodeId)> exempt;
+  explicit Context(const Match& match);
+};
+
+/// An f32 product that may multiply bf16 numbers: by its operands, whatever that gains.
+Verdict may_multiply(const Context& context, NodeId product);
+/// Estimated microseconds that this saves, conversions aside; and what it takes to convert a value.
+double gain(const Machine& machine, const Graph& graph, const Node& product);
+double conversion(const Machine& machine, const Graph& graph, ValueId v);
+
+/// Whether a value, with all others that are the same elements, may be bf16: a reason where it may not.
+Verdict lies_between(const Context& context, ValueId v);
+
+}  // namespace lamina::bf16
