@@ -18,6 +18,7 @@ enum class ErrorCode {
   internal,       ///< an invariant of lamina's own is broken: a bug
   busy,           ///< an inference of the request is under way, or its callback has not returned
   canceled,       ///< the inference was canceled
+  extension,      ///< a library of custom layers has failed (it is named, and what it says)
 };
 
 /// Thrown by every function of lamina that fails; nothing else is. what() is one line of at most 300

@@ -1,6 +1,7 @@
 #pragma once
 /// Models, compiled models and requests: read, compile, run. docs/api.md tells more, with pieces of code.
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,6 +18,9 @@
 #include "lamina/export.h"
 #include "lamina/options.h"
 #include "lamina/tensor.h"
+
+struct lamina_host;       // lamina/extension.h
+struct lamina_registrar;  // lamina/extension.h
 
 namespace lamina {
 
@@ -56,7 +60,17 @@ struct ReadOptions {
   /// Inputs of an ONNX model that have a value in it (overridable initialisers), by name: they can be set,
   /// and have that value until they are. All others of the kind are constants.
   std::vector<std::string> settable = {};
+  /// Libraries of custom layers (lamina/extension.h): files, or names of register_extension(). A name without
+  /// a slash is looked for in the folders of the environment variable LAMINA_EXTENSION_PATH, then in the
+  /// current one. They stay loaded for as long as a model, or what was compiled of it, needs them. In any
+  /// order.
+  std::vector<std::string> extensions = {};
 };
+
+/// Makes a library of custom layers that is linked into the program known under a name. Thread-safe. Throws
+/// Error(bad_call) for an empty name or a null pointer, and for a name that another function has.
+LAMINA_API void register_extension(const std::string& name,
+                                   int (*entry)(const lamina_host*, lamina_registrar*));
 
 /// A model as read: ONNX, OpenVINO IR (.xml with its .bin beside it), or a compiled model that
 /// CompiledModel::save has written: that is compiled in no time with the options that it was compiled with,
@@ -65,8 +79,16 @@ struct ReadOptions {
 class Model {
  public:
   /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
-  /// read. Throws Error(bad_option) for a settable input that there is not.
+  /// read. Throws Error(bad_option) for a settable input that there is not, and for an operation that two
+  /// extensions give; Error(bad_file) for an extension that cannot be loaded, Error(extension) for one that
+  /// fails.
   LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
+  /// The same with ReadOptions::extensions: Model("model.onnx", {"libgate.so"}). A template, so that braces
+  /// with names in them are ReadOptions.
+  template <class Paths = std::vector<std::string>>
+  requires std::same_as<Paths, std::vector<std::string>> Model(const std::string& path,
+                                                               const Paths& extensions)
+      : Model(path, ReadOptions{{}, extensions}) {}
   /// Reads a model from memory. Files are never looked for: what the model keeps elsewhere and is not among
   /// the bytes is Error(bad_file).
   LAMINA_API static Model from_memory(const ModelBytes& bytes, const ReadOptions& options = {});

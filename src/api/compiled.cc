@@ -24,7 +24,8 @@ void settle_isa(const std::string& most, const Logger& log) {
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
 }
 
-ProgramOptions program_options(const Options& options, int threads, std::shared_ptr<const Machine> machine) {
+ProgramOptions program_options(const Options& options, int threads, std::shared_ptr<const Machine> machine,
+                               std::shared_ptr<const Rules> more) {
   ProgramOptions o;
   o.threads = threads;
   o.machine = std::move(machine);
@@ -33,7 +34,7 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   o.cached_plans = options.cached_plans;
   o.force = options.force;
   o.rewrite = [late = late_optimize_options(options, options.precision.value_or(Precision::model),
-                                            o.machine ? *o.machine : host()),
+                                            o.machine ? *o.machine : host(), std::move(more)),
                keep = o.machine](Graph& graph) {
     Ledger ledger;
     optimize(graph, OptimizeOptions(late), ledger);  // a copy: its callback counts
@@ -94,10 +95,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
         log_);
     threads = settings().placement.threads_each;
   }
-  auto program = program_options(options_, threads, std::move(machine));
+  auto program = program_options(options_, threads, std::move(machine), model_->rules());
   if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
     if (as_in_file) take_from(file, program);
-    if (!file && !options_.cache_dir.empty()) take_from_cache(program);
+    if (!file && !options_.cache_dir.empty() && may_be_kept()) take_from_cache(program);
   }
   if (!program_) compile(std::move(program));
   if (const auto found = denormals()) log_.info("{}", to_string(found));
@@ -184,7 +185,16 @@ void Compiled::take_from_cache(ProgramOptions& options) {
   if (!folder->open(*key, [&](const auto& file) { take_from(file, options); })) keeper_->came_from(nullptr);
 }
 
+/// What libraries have prepared is not written yet.
+bool Compiled::may_be_kept() const {
+  if (model_->loaded().extensions->empty()) return true;
+  log_.info("CACHE_DIR: models with custom layers are not kept");
+  return false;
+}
+
 void Compiled::save(const std::string& path) const {
+  if (!model_->loaded().extensions->empty())
+    fail(ErrorCode::unsupported, "{}: models with custom layers cannot be saved", model_->path());
   if (elsewhere_) fail(ErrorCode::bad_call, "planned for another machine: it is compiled and saved there");
   const auto key = key_of(*model_, options_, HashMemo({}));
   if (!key) fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());

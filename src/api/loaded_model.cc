@@ -1,11 +1,14 @@
 #include "api/loaded_model.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/variables.h"
+#include "extension/conformance.h"
 #include "formats/formats.h"
+#include "rules/extension_rules.h"
 #include "saved/model.h"
 
 namespace lamina {
@@ -51,6 +54,22 @@ std::shared_ptr<const MappedFile> well_placed(std::shared_ptr<const MappedFile> 
   return MappedFile::in_memory(file->path(), {copy->raw(), file->size()}, copy);
 }
 
+ReadSettings settings_of(const ReadOptions& options) {
+  ReadSettings s;
+  s.settable = options.settable;
+  if (!options.extensions.empty()) s.extensions = std::make_shared<const ExtensionSet>(options.extensions);
+  return s;
+}
+
+/// With LAMINA_CHECK=1 in the environment: the layers of libraries are tried before they are used.
+void check_layers(const Loaded& loaded) {
+  const char* const wanted = std::getenv("LAMINA_CHECK");
+  if (loaded.extensions->empty() || !wanted || std::string_view(wanted) != "1") return;
+  for (const auto& row : check_extensions(loaded.graph))
+    if (!row.ok())
+      fail(ErrorCode::extension, "node \"{}\": {}: {}: {}", row.node, row.op, row.problem, row.tried);
+}
+
 }  // namespace
 
 std::string to_string(const Unsupported& u) {
@@ -68,7 +87,9 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
   if (CompiledFile::is_one(source.model()->bytes()))
     read_compiled(source);
   else
-    loaded_ = read(NotingSource(source, parts_), settable_);
+    loaded_ = read(NotingSource(source, parts_), settings_of(options));
+  rules_ = extension_rules(loaded_.extensions);
+  check_layers(loaded_);
   const auto& g = loaded_.graph;
   for (const auto v : g.inputs()) {
     inputs_.push_back(port_of(g.value(v).name, g.type(v)));

@@ -5,6 +5,7 @@
 #include "api/ports.h"
 #include "formats/loaded.h"
 #include "lamina/model.h"
+#include "rules/rules.h"
 #include "saved/container.h"
 
 namespace lamina {
@@ -33,6 +34,8 @@ class LoadedModel {
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Port>& variables() const { return variables_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
+  /// Those of its libraries; null where there are none.
+  const std::shared_ptr<const Rules>& rules() const { return rules_; }
   /// Throws Error(unsupported) that names all types that it has room for.
   void require_supported() const;
 
@@ -48,6 +51,7 @@ class LoadedModel {
   Loaded loaded_;
   std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> warnings_, unsupported_;
+  std::shared_ptr<const Rules> rules_;
 };
 
 /// `onnx:Foo-13 ("node a", "node b"): reason`

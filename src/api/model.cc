@@ -5,6 +5,7 @@
 #include "api/inside.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "extension/extensions.h"
 
 namespace lamina {
 namespace {
@@ -50,6 +51,10 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
 
 Model::Model(const std::string& path, const ReadOptions& options)
     : impl_(guarded("Model", [&] { return std::make_shared<LoadedModel>(FileSource(path), options); })) {}
+
+void register_extension(const std::string& name, int (*entry)(const lamina_host*, lamina_registrar*)) {
+  guarded("register_extension", [&] { add_linked_extension(name, entry); });
+}
 
 Model Model::from_memory(const ModelBytes& bytes, const ReadOptions& options) {
   return guarded("Model::from_memory",

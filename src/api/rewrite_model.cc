@@ -34,16 +34,19 @@ void settle_precision(RewrittenModel& m, Graph& graph, Precision asked, const Ma
 
 }  // namespace
 
-OptimizeOptions optimize_options(const Options& options) {
+OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more) {
   OptimizeOptions o;
   o.disable = options.disable;
   o.exempt = options.exempt;
   o.stop_after = options.stop_after;
-  if (std::erase(o.disable, "all") != 0)  // beside it other names must be known, too
+  o.more = std::move(more);
+  if (std::erase(o.disable, "all") != 0) {  // beside it other names must be known, too
     for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
+    for (const auto& rule : o.more ? *o.more : Rules()) o.disable.push_back(rule.name);
+  }
   if (options.progress)  // tells after each set of rules
     o.after_set = [progress = options.progress, done = 0](const Graph&, std::string_view) mutable {
-      progress("rewriting", std::min(1.0, ++done / (1.0 + static_cast<double>(RuleSet::chains))));
+      progress("rewriting", std::min(1.0, ++done / static_cast<double>(RuleSet::chains)));  // as_read aside
     };
   return o;
 }
@@ -58,20 +61,22 @@ OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& m
 
 }  // namespace
 
-OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine) {
-  auto o = of_precision(optimize_options(options), used, machine);
+OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
+                                      std::shared_ptr<const Rules> more) {
+  auto o = of_precision(optimize_options(options, std::move(more)), used, machine);
   if (o.bf16)
     o.narrowed = [all = std::make_shared<NarrowedConstants>()](const Tensor& t) { return (*all)(t); };
   if (o.stop_after >= 0) o.stop_after = 0;  // a limit on rewrites counts those of compiling
   return o;
 }
 
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log) {
+RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log,
+                             std::shared_ptr<const Rules> more) {
   RewrittenModel m;
   settle_precision(m, graph, options.precision.value_or(Precision::model), machine, log);
   m.model = without_variables(std::move(graph));
   m.original = m.model.graph;
-  auto rewriting = of_precision(optimize_options(options), m.precision, machine);
+  auto rewriting = of_precision(optimize_options(options, std::move(more)), m.precision, machine);
   rewriting.last = RuleSet::chains;  // types are a matter of plans
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
     log.warning("exempt \"{}\": fits the name of no node", pattern);

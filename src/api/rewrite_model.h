@@ -9,10 +9,12 @@
 namespace lamina {
 
 /// The part of the options that says how the graph is rewritten.
-OptimizeOptions optimize_options(const Options& options);
+/// `more`: the rules of the model's libraries (LoadedModel::rules), here and below.
+OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more = {});
 /// The same once the sizes of a compiled model's inputs are known, for plans of that machine; `used`: what
 /// rewrite_model() has found.
-OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine);
+OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
+                                      std::shared_ptr<const Rules> more = {});
 
 struct RewrittenModel {
   Stateless model;       ///< what is planned
@@ -28,6 +30,7 @@ struct RewrittenModel {
 
 /// Throws Error(bad_option) for a rule that does not exist or a broken expression, Error(unsupported) for
 /// variables that cannot be kept.
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log);
+RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log,
+                             std::shared_ptr<const Rules> more = {});
 
 }  // namespace lamina

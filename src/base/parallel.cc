@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/apart.h"
+
 namespace lamina {
 
 namespace {
@@ -67,7 +69,7 @@ void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
   parallel_for(divide_units(count, grain, threads_here()), body);
 }
 
-int threads_here() { return tbb::this_task_arena::max_concurrency(); }
+int threads_here() { return is_apart() ? 1 : tbb::this_task_arena::max_concurrency(); }
 
 int allowed_threads(int wanted) {
   using tbb::global_control;

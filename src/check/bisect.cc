@@ -1,5 +1,6 @@
 #include "check/bisect.h"
 
+#include "api/loaded_model.h"
 #include "check/judge.h"
 
 namespace lamina::check {
@@ -39,7 +40,8 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
 }
 
 Graph before_bf16(const Compiled& compiled, const RunPart& part) {
-  auto options = late_optimize_options(compiled.options(), compiled.precision(), host());
+  auto options =
+      late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
   options.last = RuleSet::chains;
   auto graph = specialised(compiled, part);
   Ledger ledger;
@@ -49,7 +51,8 @@ Graph before_bf16(const Compiled& compiled, const RunPart& part) {
 
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
   const auto rewriting_of = [&](const Graph& start) -> Rewritten {
-    return [&start, options = optimize_options(compiled.options())](std::int64_t count, Ledger& ledger) {
+    return [&start, options = optimize_options(compiled.options(), compiled.model().rules())](
+               std::int64_t count, Ledger& ledger) {
       auto limited = options;
       limited.stop_after = count;
       Graph g = start;

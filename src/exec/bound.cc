@@ -163,7 +163,7 @@ const Tensor& Bound::result(std::size_t r) const {
 void Bound::run_dynamic(const PlanStep& step) {
   std::vector<Tensor> in;
   for (const auto t : step.in) in.push_back(t == kNoTensor ? Tensor() : tensor(t));
-  auto out = interpret_node(plan_->graph.node(step.node), in);
+  auto out = step.dynamic ? step.dynamic->run(in) : interpret_node(plan_->graph.node(step.node), in);
   for (std::size_t i = 0; i < out.size(); ++i) dynamic_[step.out[i]] = std::move(out[i]);
 }
 

@@ -15,14 +15,15 @@ bool looks_like_xml(std::string_view text) {
 
 }  // namespace
 
-Loaded read(const ModelSource& source, const Strings& settable) {
+Loaded read(const ModelSource& source, const ReadSettings& settings) {
+  const auto& settable = settings.settable;
   const auto& file = *source.model();
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", file.path());
-  if (!looks_like_xml(file.text())) return read_onnx(source, settable);
+  if (!looks_like_xml(file.text())) return read_onnx(source, settings);
   if (!settable.empty())
     fail(ErrorCode::bad_option, "{}: settable \"{}\": an IR has no inputs with values", file.path(),
          settable[0]);
-  return read_ir(source);
+  return read_ir(source, settings);
 }
 
 Loaded read_file(const std::string& path) { return read(FileSource(path)); }

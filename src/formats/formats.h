@@ -5,8 +5,8 @@
 namespace lamina {
 
 /// Reads ONNX or OpenVINO IR, told apart by content: XML starts with '<'. Throws Error(bad_file) naming the
-/// path. `settable`: as for read_onnx; IR has no such inputs.
-Loaded read(const ModelSource& source, const Strings& settable = {});
+/// path. IR has no settable inputs.
+Loaded read(const ModelSource& source, const ReadSettings& settings = {});
 
 /// The same for files, with what lies beside them.
 Loaded read_file(const std::string& path);

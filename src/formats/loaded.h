@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "extension/extensions.h"
 #include "formats/source.h"
 #include "graph/graph.h"
 
@@ -27,12 +28,21 @@ struct Loaded {
   std::map<std::string, std::string> metadata;  ///< texts that the file carries, by key
   std::vector<Unsupported> unsupported;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
+  std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();  ///< never null
 };
 
-/// Readers by format. All errors name the path: Error(bad_file). `settable`: inputs that have a value in an
-/// ONNX model (overridable initialisers), by name: they stay inputs, whose values are Loaded::defaults, while
-/// others are constants. Throws Error(bad_option) for a name that is none.
-Loaded read_onnx(const ModelSource& source, const Strings& settable = {});
-Loaded read_ir(const ModelSource& source);
+/// How a model is read.
+struct ReadSettings {
+  /// Inputs that have a value in an ONNX model (overridable initialisers), by name: they stay inputs, whose
+  /// values are Loaded::defaults, while others are constants.
+  Strings settable = {};
+  /// Operations that lamina does not have, or has another idea of.
+  std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();
+};
+
+/// Readers by format. All errors name the path: Error(bad_file). Throws Error(bad_option) for a settable name
+/// that is none.
+Loaded read_onnx(const ModelSource& source, const ReadSettings& settings = {});
+Loaded read_ir(const ModelSource& source, const ReadSettings& settings = {});
 
 }  // namespace lamina

@@ -84,6 +84,7 @@ struct Registry {
     add_view_kernels(all);
     add_onednn_kernels(all);
     add_native_kernels(all);
+    add_extension_kernels(all);
     add_reference_kernel(all);
     list = std::make_shared<const std::vector<Kernel>>(std::move(all));
   }

@@ -7,6 +7,7 @@ namespace lamina {
 void add_view_kernels(std::vector<Kernel>& list);  // reshapes that move nothing
 void add_onednn_kernels(std::vector<Kernel>& list);
 void add_native_kernels(std::vector<Kernel>& list);
+void add_extension_kernels(std::vector<Kernel>& list);  // of libraries of custom layers
 void add_reference_kernel(std::vector<Kernel>& list);  // takes everything
 
 /// Makes offers that take only the first stages of the node's epilogue take all of them: the later ones pass

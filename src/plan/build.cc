@@ -58,7 +58,7 @@ void build(const std::shared_ptr<Plan>& plan, const Segment& parts, std::vector<
   tensors.add_inputs();
   tensors.add_outputs(picked, subviews);
   auto kernels = add_kernel_steps(*plan, tensors, std::move(picked), subviews, weights);
-  for (const auto id : parts.dynamic) add_dynamic_step(*plan, tensors, id);
+  for (const auto id : parts.dynamic) add_dynamic_step(*plan, tensors, id, weights, *options.machine);
   if (!parts.waiting.empty() || !parts.dynamic.empty())
     add_rest(*plan, tensors, rest_of(g, segment(g)));  // choosing may have put other nodes before what waits
   add_results(*plan, tensors);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/extension/offer.h"
 #include "kernels/kernel.h"
 #include "lamina/progress.h"
 #include "rewrite/ledger.h"
@@ -48,8 +49,9 @@ struct PlanStep {
   std::vector<std::size_t> packed;     ///< inputs of the node of which their packing is all that is needed
   std::vector<std::uint32_t> in, out;  ///< tensors; kNoTensor: absent or consumed
   std::size_t scratch = 0;
-  double cost = 0;                         ///< estimated microseconds
-  std::shared_ptr<const Executable> code;  ///< none for dynamic
+  double cost = 0;                               ///< estimated microseconds
+  std::shared_ptr<const Executable> code;        ///< none for dynamic
+  std::shared_ptr<const DynamicKernel> dynamic;  ///< of a library; null: the interpreter's evaluation
 };
 
 /// Why one node got its kernel.

@@ -71,19 +71,20 @@ std::vector<KernelStep> add_kernel_steps(Plan& plan, Tensors& tensors, std::vect
   return out;
 }
 
-void add_dynamic_step(Plan& plan, Tensors& tensors, NodeId id) {
+void add_dynamic_step(Plan& plan, Tensors& tensors, NodeId id, WeightStore& weights, const Machine& machine) {
   const Node& node = plan.graph.node(id);
   PlanStep step;
   step.kind = PlanStep::Kind::dynamic;
   step.node = id;
   step.name = plan.graph.label(id);
-  step.label = "reference";
+  if (machine.here) step.dynamic = dynamic_kernel(NodeView(plan.graph, id, machine), weights);
+  step.label = step.dynamic ? step.dynamic->label() : "reference";
   for (const auto v : node.inputs) step.in.push_back(v.valid() ? tensors.of(v, Layout::plain) : kNoTensor);
   for (const auto v : node.outputs) step.out.push_back(tensors.add_dynamic(v));
-  plan.steps.push_back(std::move(step));
   Choice choice;
   choice.node = id;
-  choice.label = "reference (its output shape depends on data)";
+  choice.label = step.label + " (its output shape depends on data)";
+  plan.steps.push_back(std::move(step));
   plan.choices.push_back(std::move(choice));
 }
 

@@ -15,7 +15,8 @@ struct KernelStep {
 std::vector<KernelStep> add_kernel_steps(Plan& plan, Tensors& tensors, std::vector<Picked> picked,
                                          const Subviews& subviews, WeightStore& weights);
 
-/// A step for a node whose output shapes depend on data, on the reference kernel.
-void add_dynamic_step(Plan& plan, Tensors& tensors, NodeId node);
+/// A step for a node whose output shapes depend on data: a library's kernel, or the reference kernel.
+void add_dynamic_step(Plan& plan, Tensors& tensors, NodeId node, WeightStore& weights,
+                      const Machine& machine);
 
 }  // namespace lamina

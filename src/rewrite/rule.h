@@ -14,6 +14,7 @@ class Rewrite;
 
 /// Rules run set after set. Tidying rules run in every set from their own on.
 enum class RuleSet : std::uint8_t {
+  as_read,    ///< rules of libraries that want to see the graph before any other
   normalize,  ///< after reading
   portable,   ///< leaves only operators that files can hold
   integers,   ///< quantise steps to integers

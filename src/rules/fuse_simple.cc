@@ -2,12 +2,14 @@
 /// convolution, matrix product or pooling before them.
 #include <algorithm>
 
+#include "extension/custom_op.h"
 #include "ops/activation.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "rules/extension_rules.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -118,6 +120,15 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
 }
 
 }  // namespace
+
+Rule fuse_custom_simple() {
+  const auto takes = [](const Graph&, const Node& n) {
+    const auto* op = custom_op(n.op);
+    return op && op->declared().has(LAMINA_TAKES_STAGES);
+  };
+  return fuse_into("fuse-custom-simple", "Activations, scales and shifts join the custom layer before them",
+                   node("custom layer that takes stages", takes, {}).used_once());
+}
 
 void add_fuse_simple(Rules& rules) {
   rules.push_back(fuse_into("fuse-conv-simple",

@@ -1,6 +1,7 @@
 #include "rules/optimize.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "graph/verify.h"
 
@@ -17,12 +18,22 @@ bool runs(RuleSet set, const Graph& graph, const OptimizeOptions& options) {
   return set < RuleSet::chains || inputs_are_known(graph);
 }
 
+/// The library's and ours; null: ours alone.
+std::optional<Rules> rules_of(const OptimizeOptions& options) {
+  if (!options.more || options.more->empty()) return std::nullopt;
+  Rules all = *options.more;
+  all.insert(all.end(), all_rules().begin(), all_rules().end());
+  return all;
+}
+
 }  // namespace
 
 void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger) {
-  Driver driver(all_rules(), options, ledger);
-  for (const auto set : {RuleSet::normalize, RuleSet::portable, RuleSet::integers, RuleSet::runtime,
-                         RuleSet::chains, RuleSet::precision}) {
+  const auto rules = rules_of(options);
+  Driver driver(rules ? *rules : all_rules(), options, ledger);
+  for (const auto set : {RuleSet::as_read, RuleSet::normalize, RuleSet::portable, RuleSet::integers,
+                         RuleSet::runtime, RuleSet::chains, RuleSet::precision}) {
+    if (set == RuleSet::as_read && !rules) continue;
     if (!runs(set, graph, options)) break;
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it

@@ -1,6 +1,7 @@
 #pragma once
 /// All optimisations of a graph, set after set.
 #include <functional>
+#include <memory>
 
 #include "rewrite/driver.h"
 #include "rules/rules.h"
@@ -10,6 +11,8 @@ namespace lamina {
 struct OptimizeOptions : RewriteOptions {
   /// Sets up to and including this one run; `precision` where `bf16` says so and all sizes are known.
   RuleSet last = RuleSet::precision;
+  /// Besides all_rules(), and tried before them: those of libraries (rules/extension_rules.h). Null: none.
+  std::shared_ptr<const Rules> more = {};
   /// Called after each set with the graph and the set's name.
   std::function<void(const Graph&, std::string_view set)> after_set;
 };

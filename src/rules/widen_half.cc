@@ -1,5 +1,6 @@
 #include "rules/widen_half.h"
 
+#include "extension/custom_op.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
@@ -31,7 +32,9 @@ class Widener {
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
       for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
-      if (keeps_variable(graph.node(id)))
+      if (const auto* custom = custom_op(graph.node(id).op); custom && wants_half(graph.node(id), *custom))
+        keep_ports(graph, id, *custom);
+      else if (keeps_variable(graph.node(id)))
         keep_half(graph, id);
       else
         graph.set_op(id, widened(graph.node(id).op));
@@ -66,6 +69,38 @@ class Widener {
       graph.set_input(id, i, graph.add(Convert{type}, {graph.node(id).inputs[i]}));
     const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
     for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+  }
+
+  /// The element type of a port that takes halves and no f32; undefined for others.
+  static ElementType half_of(const DeclaredPort* port) {
+    if (!port || port->takes(ElementType::f32)) return ElementType::undefined;
+    for (const auto type : port->types)
+      if (is_half(type)) return type;
+    return ElementType::undefined;
+  }
+
+  static bool wants_half(const Node& n, const CustomOp& op) {
+    const auto& d = op.declared();
+    for (std::size_t i = 0; i < n.inputs.size(); ++i)
+      if (n.inputs[i].valid() && half_of(d.port(d.in, i)) != ElementType::undefined) return true;
+    return false;
+  }
+
+  /// A library's kernel that knows halves only gets them.
+  static void keep_ports(Graph& graph, NodeId id, const CustomOp& op) {
+    const auto& d = op.declared();
+    for (std::size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
+      const auto v = graph.node(id).inputs[i];
+      const auto type = half_of(d.port(d.in, i));
+      if (v.valid() && type != ElementType::undefined) graph.set_input(id, i, graph.add(Convert{type}, {v}));
+    }
+    const auto outputs = graph.node(id).outputs;
+    for (const auto out : outputs) {
+      if (!is_half(graph.type(out).element)) continue;
+      const auto uses = graph.value(out).uses;
+      const auto wide = graph.add(Convert{ElementType::f32}, {out}, graph.value(out).name + "/f32");
+      for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+    }
   }
 
   void widen_constant(Graph& graph, ValueId v) {

@@ -59,7 +59,7 @@ const std::vector<Row>& rows() {
       {{"no_warmup"}, Meaning::impossible, "the first inference is measured apart"},
       {{"cdir", "cache_dir"}, Meaning::impossible, "compiled models are not kept yet"},
       {{"lfile", "load_from_file"}, Meaning::impossible, "the model is read, then compiled"},
-      {{"extensions", "l"}, Meaning::impossible, "there are no extensions yet"},
+      {{"extensions", "l"}, Meaning::renamed, "--extensions"},
       {{"c", "path_to_cldnn_config"}, Meaning::impossible, "there is no GPU"},
       {{"use_device_mem"}, Meaning::impossible, "there is no other memory"},
       {{"latency_percentile"}, Meaning::impossible, "median, p90 and p99 are always there"},

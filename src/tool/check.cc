@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/npz.h"
 #include "check/check.h"
+#include "extension/conformance.h"
 #include "tool/layers.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
@@ -125,7 +126,29 @@ bool is_half(const Session& s) {
          });
 }
 
-int checked(const CheckOptions& o, Session& s) {
+/// The model's custom layers, each in a process of its own, before any of them runs in this one.
+nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
+  auto list = nlohmann::json::array();
+  if (o.common.extensions.empty()) return list;
+  const Model model = open_model(o.common);
+  std::vector<std::string> notes;
+  const auto inputs = gather_inputs(model.inputs(), o.inputs, o.common, notes);
+  Progress progress("trying custom layers of " + o.common.model, o.common.quiet);
+  for (const auto& r : check_extensions(specialise(Inside::of(model).loaded().graph, inputs, {}))) {
+    if (o.per_layer || !r.ok())
+      o.common.say("{}  {:<40} {}: {}{}{}", word(r.ok()), r.node, r.op, r.tried, r.ok() ? "" : ": ",
+                   r.problem);
+    list.push_back(
+        {{"node", r.node}, {"op", r.op}, {"tried", r.tried}, {"within", r.ok()}, {"problem", r.problem}});
+    if (!r.ok()) ++faults;
+  }
+  o.common.say("{}: {} trials of custom layers, {} wrong", faults == 0 ? "clean" : "NOT clean", list.size(),
+               faults);
+  return list;
+}
+
+/// The document has what was found before.
+int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
   const auto found = [&] {
     Progress progress("checking " + o.common.model, o.common.quiet);
     s.advance(o.steps - 1);
@@ -136,7 +159,6 @@ int checked(const CheckOptions& o, Session& s) {
       last.before_bf16 = [&](const check::RunPart& part) { return check::before_bf16(s.impl(), part); };
     return check::check_run(last, [&](double done) { progress.at(done); });
   }();
-  nlohmann::json j{{"model", o.common.model}};
   j["rewriting"] = report_values(o, found.values);
   j["layers"] = report_layers(o, found.layers);
   j["outputs"] = report_outputs(o, found.outputs);
@@ -154,12 +176,21 @@ int checked(const CheckOptions& o, Session& s) {
 }
 
 int run(const CheckOptions& o) {
+  nlohmann::json j{{"model", o.common.model}};
+  std::size_t faulty_trials = 0;
+  j["extensions"] = report_extensions(o, faulty_trials);
+  if (faulty_trials != 0) {  // what they would do to this process is anybody's guess
+    j["clean"] = false;
+    write_json(o.common, j);
+    return 1;
+  }
   auto options = o.common.options();
   options.keep_weights = true;  // the interpreter reads them
   Session s(o.common, o.inputs, options);
   o.common.note(s.notes);
   int status = 0;
-  on_threads(s.compiled.threads(), [&] { status = checked(o, s); });  // the interpreter's loops, too
+  on_threads(s.compiled.threads(),
+             [&] { status = checked(o, s, std::move(j)); });  // the interpreter's loops, too
   return status;
 }
 

@@ -93,6 +93,11 @@ void add_model(OptionSet& options, Common& c) {
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
       "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');
+  add_extensions(options, c);
+}
+
+void add_extensions(OptionSet& options, Common& c) {
+  options.list("--extensions", c.extensions, "FILE.so[,FILE.so]", "Libraries of custom layers", ',');
 }
 
 void add_shape(OptionSet& options, Common& c) {

@@ -17,7 +17,7 @@ namespace lamina::tool {
 /// Options that every verb which compiles has.
 struct Common {
   std::string model;
-  std::vector<std::string> set, disable, exempt, force, shape, settable;
+  std::vector<std::string> set, disable, exempt, force, shape, settable, extensions;
   std::string precision = "model", max_isa = "native", log_level = "warning", json;
   int threads = 0;
   bool quiet = false, tune = false;
@@ -39,6 +39,7 @@ struct Common {
   void note(const std::vector<std::string>& notes) const;
 };
 void add_model(OptionSet& options, Common& common);
+void add_extensions(OptionSet& options, Common& common);  ///< beside a model; add_model() does it, too
 void add_shape(OptionSet& options, Common& common);
 void add_compile_options(OptionSet& options, Common& common);
 void add_json(OptionSet& options, Common& common);

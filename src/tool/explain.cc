@@ -170,7 +170,7 @@ std::vector<const Fate*> named(const Findings& all, const char* option, const st
 }
 
 int why(const ExplainOptions& o, const Session& s, const Findings& all) {
-  const auto& rule = rule_named(o.why[0]);
+  const auto& rule = rule_named(o.why[0], s.impl().model().rules());
   nlohmann::json j{{"model", o.common.model},
                    {"rule", rule.name},
                    {"node", o.why[1]},

@@ -58,7 +58,8 @@ std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
 std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
   const auto options = o.common.options();
   const auto original = with_shapes(model.loaded().graph, o.common);
-  const auto rewritten = rewrite_model(original, options, host(), Logger(options.log, LogLevel::debug));
+  const auto rewritten =
+      rewrite_model(original, options, host(), Logger(options.log, LogLevel::debug), model.rules());
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;

@@ -80,7 +80,7 @@ Subject load(const BenchmarkOptions& o, Options options) {
   l.before_mb = resident_mb();
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common.quiet);
-  const Model model(o.common.model, {.settable = o.common.settable});
+  const Model model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
   const auto read = Clock::now();
   options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);

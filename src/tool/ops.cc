@@ -6,6 +6,7 @@
 #include "formats/supported.h"
 #include "kernels/kernel.h"
 #include "ops/operators.h"
+#include "tool/extension_list.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -90,6 +91,7 @@ int run(const OpsOptions& o) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
   }
+  j["extensions"] = list_extensions(o.common);
   write_json(o.common, j);
   return 0;
 }
@@ -100,6 +102,7 @@ Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
   options.choice("--format", o->format, {"text", "onnx", "ir", "markdown"}, "FORMAT",
                  "text, onnx, ir or markdown");
+  add_extensions(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };
 }

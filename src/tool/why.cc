@@ -67,11 +67,14 @@ std::string describe(const Pattern& pattern, int depth) {
 
 }  // namespace
 
-const Rule& rule_named(const std::string& name) {
+const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rules>& more) {
   std::vector<std::string> names;
-  for (const auto& r : all_rules()) {
-    if (r.name == name) return r;
-    names.push_back(r.name);
+  for (const auto* rules : {&all_rules(), more.get()}) {
+    if (!rules) continue;
+    for (const auto& r : *rules) {
+      if (r.name == name) return r;
+      names.push_back(r.name);
+    }
   }
   throw UsageError(fmt::format("--why: rule \"{}\" is not known{}", name, did_you_mean(name, names)));
 }

@@ -1,13 +1,13 @@
 #pragma once
 /// Why a rule did nothing at a layer.
-#include "rewrite/rule.h"
 #include "api/fate.h"
+#include "rules/rules.h"
 #include "tool/layers.h"
 
 namespace lamina::tool {
 
 /// Of --why. Throws UsageError for a name that is none.
-const Rule& rule_named(const std::string& name);
+const Rule& rule_named(const std::string& name, const std::shared_ptr<const Rules>& more);
 
 /// What the rule did or refused at the layer, and at what reads the layer's result: a rule that would join
 /// two nodes speaks at the later one.

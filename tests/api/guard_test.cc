@@ -155,6 +155,11 @@ const std::map<std::string, Call>& entries() {
       {"lamina::operator<<(std::basic_ostream<char, std::char_traits<char> >&, lamina::Tensor const&)",
        [](Objects& o) { o.out << o.tensor; }},
       {"lamina::option_list()", [](Objects&) { (void)option_list(); }},
+      {"lamina::register_extension(std::__cxx11::basic_string<char, std::char_traits<char>, "
+       "std::allocator<char> > const&, int (*)(lamina_host const*, lamina_registrar*))",
+       [](Objects&) {
+         register_extension("guarded", [](const lamina_host*, lamina_registrar*) { return 0; });
+       }},
       {"lamina::to_string[abi:cxx11](lamina::Port const&)", [](Objects&) { (void)to_string(Port()); }},
       {"lamina::version[abi:cxx11]()", [](Objects&) { (void)version(); }},
   };

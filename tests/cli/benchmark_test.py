@@ -51,7 +51,7 @@ class BenchmarkApp(Base):
         self.assertGreaterEqual(self.document("-m", SMALL, "-niter", "50", "-t", "0")["count"], 50)
 
     def test_what_it_cannot_is_refused(self) -> None:
-        for word in ("-report_type", "-report_folder", "-json_stats", "-ip", "-op", "-iop", "-cdir", "-extensions", "-latency_percentile", "-load_config", "-pcsort",
+        for word in ("-report_type", "-report_folder", "-json_stats", "-ip", "-op", "-iop", "-cdir", "-latency_percentile", "-load_config", "-pcsort",
                      "-max_irate", "-no_warmup", "-enforcebf16=true", "--cache_dir"):
             self.refused("benchmark", "-m", SMALL, word, "x", says=word.split("=")[0])
         self.refused("benchmark", "-m", SMALL, "-infer_precision", "bf16", says="f32 only")

@@ -7,6 +7,7 @@
 #include <cfenv>
 #include <thread>
 
+#include "extension/extensions.h"
 #include "tests/support/allocations.h"
 #include "tests/support/run_graph.h"
 
@@ -39,8 +40,7 @@ struct Counts {
 };
 
 /// Of one run among many that came before. `any_kernels`: as ProgramOptions have it.
-Counts counts_of(const std::string& text, int threads, std::uint64_t any_kernels = 0) {
-  const auto g = parse(text);
+Counts counts_of(const Graph& g, int threads, std::uint64_t any_kernels = 0) {
   ProgramOptions options;
   options.threads = threads;
   options.any_kernels = any_kernels;
@@ -61,6 +61,10 @@ Counts counts_of(const std::string& text, int threads, std::uint64_t any_kernels
   return c;
 }
 
+Counts counts_of(const std::string& text, int threads, std::uint64_t any_kernels = 0) {
+  return counts_of(parse(text), threads, any_kernels);
+}
+
 const char* const kNative[] = {
     "graph (x: f32[4,33,64]) -> (y) {\n p = const i64[3] {1,0,2}\n t = Transpose(x, p)\n y = Concat(t, t) "
     "axis=1\n}\n",
@@ -79,6 +83,50 @@ TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
       EXPECT_EQ(c.allocations, 0u);
       EXPECT_EQ(c.locks, 0u);
     }
+}
+
+/// A library with test.steady.Copy, whose loop is the engine's.
+int copies(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  host = given;
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.steady";
+  op.type = "Copy";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.scratch_bytes = [](const lamina_node*, std::size_t* bytes) {
+    return *bytes = 100, lamina_status{LAMINA_OK};
+  };
+  op.run = [](const lamina_call* call) {
+    return host->parallel_for(
+        call->context, static_cast<std::int64_t>(call->in[0]->elements), 16,
+        [](void* data, std::int64_t begin, std::int64_t end, std::int32_t) {
+          const auto& c = *static_cast<const lamina_call*>(data);
+          for (auto i = begin; i < end; ++i)
+            static_cast<float*>(c.out[0]->data)[i] = static_cast<const float*>(c.in[0]->data)[i];
+        },
+        const_cast<lamina_call*>(call));
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(SteadyState, a_layer_of_a_library) {
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
+  add_linked_extension("test-steady", copies);
+  const auto registry = ExtensionSet({"test-steady"}).registry();
+  const std::string text =
+      "graph (x: f32[4,64,65]) -> (z) {\n  y: f32[4,64,65] = test.steady.Copy(x)\n  z: f32[4,64,65] = "
+      "test.steady.Copy(y) @\"second\"\n}\n";
+  const auto g = parse_graph(text, registry);
+  EXPECT_EQ(print_graph(g).text, text);
+  for (const int threads : {1, 2}) {
+    const auto c = counts_of(g, threads);
+    EXPECT_EQ(c.labels, (std::vector<std::string>{"test-steady:plain", "test-steady:plain"}));
+    EXPECT_EQ(c.allocations, 0u);
+    EXPECT_EQ(c.locks, 0u);
+  }
 }
 
 TEST(SteadyState, a_convolution_and_a_depthwise_one_as_one_step) {

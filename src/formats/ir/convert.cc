@@ -88,6 +88,7 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
 }
 
 void convert(LayerContext& c) {
+  if (convert_custom(c)) return;
   const Layer& layer = c.layer();
   const std::string type = lower(layer.type);
   const auto known = layer_types().find(type);

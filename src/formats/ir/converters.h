@@ -31,4 +31,7 @@ Converter embedding_converter(std::string_view type);  ///< bags of embeddings
 Converter detectron_converter(std::string_view type);  ///< two of ExperimentalDetectron
 Converter control_converter(std::string_view type);    ///< bodies and variables
 
+/// Converts the layer where a library of custom layers has an operation of its version (the domain) and type.
+bool convert_custom(LayerContext& c);
+
 }  // namespace lamina::ir

@@ -63,9 +63,10 @@ void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
 
 }  // namespace
 
-Loaded read_ir(const ModelSource& source) {
+Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   const XmlFile xml(source.model());
   Loaded loaded;
+  loaded.extensions = settings.extensions;
   const int version = checked_version(xml);
   const Network net = read_network(xml, xml.root());
   loaded.format = "OpenVINO IR";

@@ -78,8 +78,9 @@ std::string version_text(const ModelProto& model) {
 
 }  // namespace
 
-Importer::Importer(const ModelProto& model, const ModelSource& source, const Strings& settable)
-    : model_(model), tensors_(source), settable_(settable.begin(), settable.end()) {
+Importer::Importer(const ModelProto& model, const ModelSource& source, const ReadSettings& settings)
+    : model_(model), tensors_(source), settable_(settings.settable.begin(), settings.settable.end()) {
+  loaded_.extensions = settings.extensions;
   for (const auto& f : model.functions) functions_[{normal_domain(f.domain), f.name, f.overload}] = &f;
   for (const auto& o : model.opsets) opsets_[normal_domain(o.domain)] = o.version;
 }
@@ -266,11 +267,17 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
 }
 
 Values Importer::convert(Scope& scope, const NodeProto& node, std::int64_t version, SourceId source) {
-  if (const auto* function = function_of(node)) return call_function(scope, node, *function, source);
   const auto domain = normal_domain(node.domain);
+  if (auto operation = loaded_.extensions->find(domain, node.op_type, std::max<std::int64_t>(version, 1)))
+    return make_custom(scope, node, std::move(operation));
+  if (const auto* function = function_of(node)) return call_function(scope, node, *function, source);
   const auto converter = converters().find(domain, node.op_type);
   if (!converter || (domain.empty() && version < kOldestOpset && changed_until_7(node.op_type))) {
-    list_unsupported(scope, node, version, converter ? "opsets before 7 are not supported" : "");
+    const auto newer = loaded_.extensions->find(domain, node.op_type);
+    list_unsupported(scope, node, version,
+                     converter ? "opsets before 7 are not supported"
+                     : newer   ? fmt::format("{} has it from version {} on", newer->origin.name, newer->since)
+                               : "");
     return make_opaque(scope, node, version);
   }
   for (auto name : node.inputs)

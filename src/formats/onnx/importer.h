@@ -53,7 +53,7 @@ struct BodyPlan {
 
 class Importer {
  public:
-  Importer(const ModelProto& model, const ModelSource& source, const Strings& settable);
+  Importer(const ModelProto& model, const ModelSource& source, const ReadSettings& settings);
   Loaded run();
 
   // For converters.
@@ -85,6 +85,7 @@ class Importer {
   Values convert_or_give_up(Scope& scope, const NodeProto& node, std::int64_t version, std::size_t first_node,
                             Converter converter);
   Values call_function(Scope& scope, const NodeProto& node, const FunctionProto& function, SourceId source);
+  Values make_custom(Scope& scope, const NodeProto& node, std::shared_ptr<const DeclaredOperation> operation);
   Values make_opaque(Scope& scope, const NodeProto& node, std::int64_t version);
   void list_unsupported(const Scope& scope, const NodeProto& node, std::int64_t version,
                         const std::string& reason);

@@ -5,12 +5,12 @@
 
 namespace lamina {
 
-Loaded read_onnx(const ModelSource& source, const Strings& settable) {
+Loaded read_onnx(const ModelSource& source, const ReadSettings& settings) {
   const auto& file = *source.model();
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted an ONNX model", file.path());
   try {
     const auto model = onnx::parse_model(file.text());
-    return onnx::Importer(model, source, settable).run();
+    return onnx::Importer(model, source, settings).run();
   } catch (const Error& e) {
     const auto code = e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code();
     fail(code, "{}: {}", file.path(), e.what());

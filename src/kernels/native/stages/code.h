@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "extension/kernel.h"
 #include "kernels/kernel.h"
 #include "kernels/native/stages/loops.h"
 
@@ -46,7 +47,8 @@ struct Operation {
 struct Lowered {
   std::vector<View> views;
   std::vector<Operation> operations;
-  std::vector<std::shared_ptr<float>> numbers;  ///< parameters that loops point to
+  std::vector<std::shared_ptr<float>> numbers;                   ///< parameters that loops point to
+  std::vector<std::shared_ptr<const ElementwiseKernel>> custom;  ///< of libraries, the same
   std::size_t result_bytes = 4;
 };
 

@@ -110,7 +110,30 @@ std::optional<std::vector<int>> Lowering::operands(const Node& n) {
   return in;
 }
 
+namespace {
+
+/// The function of a library, which takes vectors.
+void call_custom(const LoopArgs& a) {
+  const auto count = (a.vectors & 1) != 0 ? a.count : 1;
+  (*static_cast<const ElementwiseKernel*>(a.function))(
+      static_cast<const float*>(a.in[0]), static_cast<float*>(a.out), static_cast<std::size_t>(count));
+}
+
+}  // namespace
+
+int Lowering::lower_custom(const Node& n, const CustomOp& op) {
+  constexpr double kCyclesOfANanosecond = 3, kUsual = 0.1;
+  const auto& calls = op.declared().calls;
+  if (!calls.elementwise) return refuse("no element-wise function of " + op.where());
+  const auto x = read(n.inputs[0]);
+  if (x == kNone) return kNone;
+  out_.custom.push_back(std::make_shared<const ElementwiseKernel>(n.op, n.name));
+  const double each = calls.elementwise_nanoseconds > 0 ? calls.elementwise_nanoseconds : kUsual;
+  return operation(call_custom, {x}, 4, kCyclesOfANanosecond * each, out_.custom.back().get());
+}
+
 int Lowering::lower_f32(const Node& n) {
+  if (const auto* custom = custom_op(n.op)) return lower_custom(n, *custom);
   auto in = operands(n);
   if (!in) return kNone;
   const Op& op = n.op;

@@ -92,6 +92,7 @@ class Lowering {
   /// The inputs of a node, PRelu's slope placed along its axis.
   std::optional<std::vector<int>> operands(const Node& n);
   int lower_f32(const Node& n);
+  int lower_custom(const Node& n, const CustomOp& op);
   /// Powers that are cheaper than logarithms and exact in sign.
   int power(int x, double e);
   int map(const void* function, ElementType type, std::vector<int> in);

@@ -1,0 +1,203 @@
+#include "base/apart.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "base/divide.h"
+#include "base/error.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t kPage = 4096, kGuardPages = 16;
+constexpr std::byte kCanary{0xA5};
+constexpr std::size_t kText = 1 << 16;
+
+/// What the child and its signal handlers leave for the parent.
+struct Report {
+  volatile bool ended;
+  char text[kText];
+};
+
+std::vector<const GuardedMemory*>& guarded() {
+  static thread_local std::vector<const GuardedMemory*> all;
+  return all;
+}
+
+Report* report_of_child = nullptr;
+bool apart = false;
+
+void note(const std::string& text) {
+  const auto size = std::min(text.size(), kText - 1);
+  std::memcpy(report_of_child->text, text.data(), size);
+  report_of_child->text[size] = 0;
+}
+
+}  // namespace
+
+/// Where an address lies that must not be touched.
+std::string place_of(const void* address) {
+  const auto* at = static_cast<const std::byte*>(address);
+  for (const auto* m : guarded()) {
+    if (at < m->begin_ || at >= m->begin_ + m->mapped_) continue;
+    if (at < m->data_) return fmt::format("{} bytes before the beginning of {}", m->data_ - at, m->name_);
+    const auto behind = at - (m->data_ + m->bytes_);
+    return behind <= 0 ? "right behind the end of " + m->name_
+                       : fmt::format("{} bytes behind the end of {}", behind, m->name_);
+  }
+  return "that is nobody's";
+}
+
+namespace {
+
+/// Not safe in a handler by the book; the process ends here, whatever comes of it.
+void on_crash(int signal, siginfo_t* info, void*) {
+  std::signal(signal, SIG_DFL);
+  if (signal == SIGSEGV || signal == SIGBUS)
+    note("touches memory " + place_of(info->si_addr));
+  else
+    note(fmt::format("ended by signal {} ({})", signal, ::strsignal(signal)));
+  ::_exit(1);
+}
+
+void handle(int signal, void (*handler)(int, siginfo_t*, void*)) {
+  struct sigaction action {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigaction(signal, &action, nullptr);
+}
+
+/// Starting a thread ends the process by SIGSYS (glibc blocks signals around it, so that a handler would not
+/// be called); nothing happens where the system does not have this.
+void watch_for_threads() {
+  const auto jump = [](unsigned call, std::uint8_t to) {
+    return sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, to, 0);
+  };
+  sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 4),
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                        jump(SYS_clone, 1),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+[[noreturn]] void be_child(const std::function<std::string()>& body) {
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  static std::byte stack[1 << 16];  // handlers run even where the stack has overflowed
+  const stack_t other{stack, 0, sizeof(stack)};
+  ::sigaltstack(&other, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) handle(signal, on_crash);
+  apart = true;
+  watch_for_threads();
+  try {
+    note(body());
+    report_of_child->ended = true;
+  } catch (const std::exception& e) {
+    note(e.what());
+  } catch (...) {
+    note("an exception of unknown type");
+  }
+  ::_exit(0);
+}
+
+/// How the child ended; nothing when it had to be ended then.
+std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds most) {
+  pollfd waiting{end_of_child, POLLIN, 0};  // its end closes the pipe
+  const auto until = std::chrono::steady_clock::now() + most;
+  int ready = 0;
+  do {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return ready != 0 ? std::optional(status) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_apart() { return apart; }
+
+GuardedMemory::GuardedMemory(std::string name, std::size_t bytes) : name_(std::move(name)), bytes_(bytes) {
+  const auto inner = round_up(bytes, kPage) + kPage;  // a page of canaries before, and what is left behind
+  mapped_ = inner + 2 * kGuardPages * kPage;
+  void* const memory =
+      ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  begin_ = static_cast<std::byte*>(memory);
+  auto* const first = begin_ + kGuardPages * kPage;
+  ::mprotect(first, inner, PROT_READ | PROT_WRITE);
+  std::fill_n(first, inner, kCanary);
+  data_ = first + inner - round_up(bytes, std::size_t{64});
+  guarded().push_back(this);
+}
+
+GuardedMemory::~GuardedMemory() {
+  std::erase(guarded(), this);
+  ::munmap(begin_, mapped_);
+}
+
+std::string GuardedMemory::fault() const {
+  const auto* const first = begin_ + kGuardPages * kPage;
+  const auto* const end = begin_ + mapped_ - kGuardPages * kPage;
+  const auto spoiled = [](std::byte b) { return b != kCanary; };
+  if (std::any_of(static_cast<const std::byte*>(data_ + bytes_), end, spoiled))
+    return "writes behind the end of " + name_;
+  if (std::any_of(first, static_cast<const std::byte*>(data_), spoiled))
+    return "writes before the beginning of " + name_;
+  return {};
+}
+
+Apart run_apart(const std::function<std::string()>& body, std::chrono::seconds most) {
+  Apart out;
+  int ends[2];
+  void* const shared =
+      ::mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const bool pipe = shared != MAP_FAILED && ::pipe(ends) == 0;
+  const pid_t child = pipe ? ::fork() : -1;
+  if (child == 0) {
+    ::close(ends[0]);
+    report_of_child = static_cast<Report*>(shared);
+    be_child(body);
+  }
+  if (child < 0) {
+    out.text = body();
+    out.ended = true;
+  } else {
+    ::close(ends[1]);
+    const auto& report = *static_cast<const Report*>(shared);
+    const auto status = wait_for(child, ends[0], most);
+    out.ended = report.ended;
+    out.started_threads = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGSYS;
+    out.text = std::string(report.text, ::strnlen(report.text, kText));
+    if (!status) out.text = fmt::format("did not end within {} seconds", most.count());
+    if (status && !out.ended && out.text.empty()) out.text = "ended the process";
+  }
+  if (pipe) ::close(ends[0]);
+  if (pipe && child < 0) ::close(ends[1]);
+  if (shared != MAP_FAILED) ::munmap(shared, sizeof(Report));
+  return out;
+}
+
+}  // namespace lamina

@@ -1,0 +1,44 @@
+#pragma once
+/// Code of others in a process of its own, where it can do no harm.
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lamina {
+
+/// Memory that whoever writes beside it is found out: pages that must not be touched on both sides, and what
+/// lies between them and the memory is looked at by faults(). Bytes hold anything at first.
+class GuardedMemory {
+ public:
+  GuardedMemory(std::string name, std::size_t bytes);
+  ~GuardedMemory();
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  std::byte* data() const { return data_; }  ///< 64-byte aligned
+  std::size_t bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+  /// "writes 4 bytes behind the end of output 0"; empty when nothing was written there.
+  std::string fault() const;
+
+ private:
+  friend std::string place_of(const void* address);
+  std::string name_;
+  std::size_t bytes_, mapped_ = 0;
+  std::byte *begin_ = nullptr, *data_ = nullptr;
+};
+
+struct Apart {
+  std::string text;              ///< what the body gave; what happened where it gave nothing
+  bool ended = false;            ///< it gave its text
+  bool started_threads = false;  ///< it tried to (only where that could be watched)
+};
+/// Whether this process is such a copy: it has one thread, and loops over threads run on that.
+bool is_apart();
+
+/// Runs the body in a copy of the process: of this thread alone, without threads that it starts, for so long
+/// at most. Nothing that it does is seen here but the text that it gives. Where the system does not allow a
+/// process it runs here.
+Apart run_apart(const std::function<std::string()>& body, std::chrono::seconds most);
+
+}  // namespace lamina

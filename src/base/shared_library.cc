@@ -1,0 +1,151 @@
+#include "base/shared_library.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::size_t kMostFunctions = 4096;
+
+/// The file's bytes as ELF says where they are; everything is checked against its size.
+class ElfFile {
+ public:
+  explicit ElfFile(std::string_view bytes) : bytes_(bytes) {}
+
+  template <class T>
+  std::optional<T> at(std::uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return std::nullopt;
+    T out;
+    std::memcpy(&out, bytes_.data() + offset, sizeof(T));
+    return out;
+  }
+
+  std::optional<Elf64_Ehdr> header() const {
+    const auto h = at<Elf64_Ehdr>(0);
+    return h && std::memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 ? h : std::nullopt;
+  }
+
+  /// The loader maps segments without looking at the file's size: touching what is missing kills the process.
+  bool complete(const Elf64_Ehdr& h) const {
+    for (std::uint64_t i = 0; i < h.e_phnum; ++i) {
+      const auto p = at<Elf64_Phdr>(h.e_phoff + i * sizeof(Elf64_Phdr));
+      if (!p) return false;
+      if (p->p_type == PT_LOAD && (p->p_offset > bytes_.size() || bytes_.size() - p->p_offset < p->p_filesz))
+        return false;
+    }
+    return h.e_phnum > 0;
+  }
+
+  std::vector<std::string> functions() const {
+    std::vector<std::string> out;
+    const auto h = header();
+    for (std::uint64_t i = 0; h && i < h->e_shnum; ++i) {
+      const auto section = at<Elf64_Shdr>(h->e_shoff + i * sizeof(Elf64_Shdr));
+      if (!section || section->sh_type != SHT_DYNSYM) continue;
+      const auto names = at<Elf64_Shdr>(h->e_shoff + std::uint64_t{section->sh_link} * sizeof(Elf64_Shdr));
+      const auto count = std::min<std::uint64_t>(section->sh_size / sizeof(Elf64_Sym), kMostFunctions);
+      for (std::uint64_t s = 0; names && s < count; ++s) {
+        const auto symbol = at<Elf64_Sym>(section->sh_offset + s * sizeof(Elf64_Sym));
+        if (!symbol || symbol->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC) continue;
+        const auto from = names->sh_offset + symbol->st_name;
+        if (from >= bytes_.size()) continue;
+        const auto text = bytes_.substr(from, 200);
+        out.emplace_back(text.substr(0, text.find('\0')));
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+void check_file(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const ElfFile elf(file->text());
+  const auto h = elf.header();
+  if (!h) fail(ErrorCode::bad_file, "{}: is no shared library", path);
+  if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_machine != EM_X86_64)
+    fail(ErrorCode::bad_file, "{}: is a library for another processor, wanted x86-64", path);
+  if (h->e_type != ET_DYN)
+    fail(ErrorCode::bad_file, "{}: is no shared library but a program or object", path);
+  if (h->e_phentsize != sizeof(Elf64_Phdr) || !elf.complete(*h))
+    fail(ErrorCode::bad_file, "{}: is damaged or cut off", path);
+}
+
+bool exists(const std::string& path) {
+  try {
+    return MappedFile::open(path) != nullptr;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// dlopen() looks at a name without a slash in places of its own.
+std::string found(const std::string& path) {
+  if (path.empty()) fail(ErrorCode::bad_file, "the name of an extension is empty");
+  if (path.find('\0') != std::string::npos) fail(ErrorCode::bad_file, "a file name holds a zero byte");
+  if (path.find('/') != std::string::npos) return path;
+  const char* const folders = std::getenv("LAMINA_EXTENSION_PATH");
+  for (std::string_view rest = folders ? folders : ""; !rest.empty();) {
+    const auto colon = std::min(rest.find(':'), rest.size());
+    const auto candidate = std::string(rest.substr(0, colon)) + "/" + path;
+    if (colon > 0 && exists(candidate)) return candidate;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return "./" + path;
+}
+
+/// The loader begins its sentences with the path, too.
+std::string loader_says(const std::string& path) {
+  const char* const text = ::dlerror();
+  std::string out = text ? text : "unknown error";
+  if (out.starts_with(path + ": ")) out.erase(0, path.size() + 2);
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<SharedLibrary> SharedLibrary::open(const std::string& given) {
+  const auto path = found(given);
+  check_file(path);
+  std::shared_ptr<SharedLibrary> library(new SharedLibrary);
+  library->path_ = path;
+  library->handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library->handle_) fail(ErrorCode::bad_file, "{}: cannot be loaded: {}", path, loader_says(path));
+  return library;
+}
+
+SharedLibrary::~SharedLibrary() {
+  if (handle_) ::dlclose(handle_);
+}
+
+std::string SharedLibrary::name() const { return path_.substr(path_.rfind('/') + 1); }
+
+void* SharedLibrary::symbol(const char* name) const {
+  void* const address = ::dlsym(handle_, name);
+  if (!address) return nullptr;
+  // dlsym() looks into what the library links with, too: another extension, perhaps, or the program.
+  Dl_info info{};
+  void* own = nullptr;
+  if (::dladdr1(address, &info, &own, RTLD_DL_LINKMAP) == 0) return address;
+  return own == handle_ ? address : nullptr;
+}
+
+std::vector<std::string> SharedLibrary::functions() const {
+  return ElfFile(MappedFile::open(path_)->text()).functions();
+}
+
+void SharedLibrary::never_unload() {
+  ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_NOLOAD);
+}
+
+}  // namespace lamina

@@ -1,0 +1,37 @@
+#pragma once
+/// Shared libraries that are loaded at run time.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina {
+
+/// A library in the process. It may go when the last owner does. Thread-safe.
+class SharedLibrary {
+ public:
+  /// A name without a slash is looked for in the folders that the environment variable LAMINA_EXTENSION_PATH
+  /// lists (with colons between), then in the current folder. Its symbols are not seen by others
+  /// (RTLD_LOCAL). Throws Error(bad_file) for what is no shared library of this processor, or cannot be
+  /// loaded.
+  static std::shared_ptr<SharedLibrary> open(const std::string& path);
+  ~SharedLibrary();
+  SharedLibrary(const SharedLibrary&) = delete;
+  SharedLibrary& operator=(const SharedLibrary&) = delete;
+
+  const std::string& path() const { return path_; }  ///< of the file that was opened
+  std::string name() const;                          ///< without folders
+  /// The address of what it exports itself under that name, or null.
+  void* symbol(const char* name) const;
+  /// Names of the functions that it exports, at most some thousands.
+  std::vector<std::string> functions() const;
+  /// It stays in the process, whatever happens.
+  void never_unload();
+
+ private:
+  SharedLibrary() = default;
+  std::string path_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace lamina

@@ -1,0 +1,97 @@
+#pragma once
+/// Structs of the border made of ours, and what their pointers point to; calls of a library's functions.
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "extension/custom_op.h"
+#include "graph/shape.h"
+
+/// What a call of a library's function is about (declared in lamina/extension.h).
+struct lamina_context {
+  explicit lamina_context(const lamina::CustomOp* custom) : op(custom) {}
+  const lamina::CustomOp* op;  ///< null in rules
+  std::mutex mutex;
+  bool failed = false;
+  std::string error;                 ///< the first one
+  std::vector<std::string> symbols;  ///< names of unknown sizes: the number of one is its index and 1
+  bool infers = false, runs = false;
+  std::vector<std::optional<lamina::TensorType>> outputs;  ///< by set_output
+  std::function<void*(std::size_t, const lamina::Dims&)> allocate;
+
+  void fail(std::string text) noexcept;
+};
+
+namespace lamina {
+
+/// The engine's functions, for all libraries.
+const lamina_host& extension_host();
+
+/// Calls a function of the library: whatever goes wrong in it is thrown as Error(extension), named by `where`
+/// and `what` ("run"). The rounding mode of floating-point numbers is what it was before.
+void call_library(lamina_context& context, const std::string& where, std::string_view what,
+                  const std::function<lamina_status()>& function);
+/// The same without an allocation; text is made only where something is wrong.
+void call_kernel(lamina_context& context, const std::string& where, lamina_status (*run)(const lamina_call*),
+                 const lamina_call& call);
+/// Whether the last call on this thread changed the rounding mode.
+bool changed_rounding();
+
+class BorderTensor {
+ public:
+  BorderTensor(ElementType type, const Dims& shape, std::int32_t layout, const void* data = nullptr);
+  BorderTensor(const BorderTensor&) = delete;
+  BorderTensor& operator=(const BorderTensor&) = delete;
+  void point(const void* data) { tensor_.data = const_cast<void*>(data); }
+  void resize(const Dims& shape);  ///< plain
+  const lamina_tensor* get() const { return &tensor_; }
+
+ private:
+  void describe(std::int32_t layout);
+  ElementType type_;
+  Dims dims_, strides_;
+  lamina_tensor tensor_{};
+};
+
+/// What is known of a node's tensors.
+struct KnownTensor {
+  bool present = true;
+  TensorType type;
+  Tensor constant = {};  ///< aligned, or not valid
+};
+
+class BorderValue {
+ public:
+  BorderValue(lamina_context& context, const KnownTensor& known);
+  BorderValue(const BorderValue&) = delete;
+  BorderValue& operator=(const BorderValue&) = delete;
+  const lamina_value* get() const { return &value_; }
+
+ private:
+  std::vector<std::int64_t> low_, high_;
+  std::vector<std::uint64_t> symbols_;
+  Tensor constant_;
+  std::optional<BorderTensor> tensor_;
+  lamina_value value_{};
+};
+
+/// A lamina_node and all that it points to.
+class BorderNode {
+ public:
+  /// `out`: null while it is inferred.
+  BorderNode(lamina_context& context, const std::vector<KnownTensor>& in, const std::vector<KnownTensor>* out,
+             std::int32_t configuration = -1, void* instance = nullptr);
+  BorderNode(const BorderNode&) = delete;
+  BorderNode& operator=(const BorderNode&) = delete;
+  const lamina_node* get() const { return &node_; }
+
+ private:
+  std::deque<BorderValue> values_;
+  std::vector<const lamina_value*> in_, out_;
+  lamina_node node_{};
+};
+
+}  // namespace lamina

@@ -1,0 +1,307 @@
+#include "extension/conformance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "base/apart.h"
+#include "base/error.h"
+#include "extension/guarded_run.h"
+#include "ops/eval.h"
+
+namespace lamina {
+namespace {
+
+constexpr std::chrono::seconds kMostTime{20};
+constexpr double kTolerance = 1e-4;
+
+/// Values of a seeded input: constants stay as they are; integers are small, lest they be indices beyond
+/// anything.
+Tensor seeded(const KnownTensor& known, std::uint64_t seed) {
+  if (!known.present) return {};
+  if (known.constant.valid()) return known.constant.to_aligned();
+  const auto dims = known.type.shape.sizes();
+  std::vector<double> values(element_count(dims));
+  std::uint64_t state = seed * 2654435761u + 1;
+  for (auto& v : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto unit = static_cast<double>(state >> 11) * 0x1p-53;
+    v = is_float(known.type.element) ? 4 * unit - 2 : std::floor(3 * unit);
+  }
+  return from_doubles(known.type.element, dims, values);
+}
+
+bool all_finite(const std::vector<Tensor>& tensors) {
+  for (const auto& t : tensors)
+    if (t.valid() && is_float(t.element_type()))
+      for (const double v : to_doubles(t))
+        if (!std::isfinite(v)) return false;
+  return true;
+}
+
+/// Of a result and what it ought to be: a sentence, or nothing.
+std::string difference_of(const DeclaredOperation& op, std::size_t i, const Tensor& got, const Tensor& wanted,
+                          std::string_view than) {
+  if (got.shape() != wanted.shape())
+    return fmt::format("output {} is {}, {} gives {}", i, to_string(got.shape()), than,
+                       to_string(wanted.shape()));
+  const bool usual = op.calls.absolute == 0 && op.calls.relative == 0;
+  const double absolute = usual ? kTolerance : op.calls.absolute,
+               relative = usual ? kTolerance : op.calls.relative;
+  const auto a = to_doubles(got), b = to_doubles(wanted);
+  for (std::size_t e = 0; e < a.size(); ++e) {
+    const bool same = a[e] == b[e] || (std::isnan(a[e]) && std::isnan(b[e])) ||
+                      std::fabs(a[e] - b[e]) <= absolute + relative * std::fabs(b[e]);
+    if (!same) return fmt::format("output {}, element {}: {:g}, {} gives {:g}", i, e, a[e], than, b[e]);
+  }
+  return {};
+}
+
+std::string nan_of(const std::vector<Tensor>& got, const std::vector<Tensor>* wanted) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!is_float(got[i].element_type())) continue;
+    const auto a = to_doubles(got[i]);
+    const auto b =
+        wanted && (*wanted)[i].shape() == got[i].shape() ? to_doubles((*wanted)[i]) : std::vector<double>();
+    for (std::size_t e = 0; e < a.size(); ++e)
+      if (std::isnan(a[e]) && (b.empty() || !std::isnan(b[e])))
+        return fmt::format("writes NaN to output {}, element {}, for finite inputs", i, e);
+  }
+  return {};
+}
+
+/// Everything that is tried with one form; the first problem.
+std::string problem_of(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in,
+                       const std::vector<Tensor>* wanted) {
+  const CustomKernel kernel(node, form);
+  const auto& op = kernel.op().declared();
+  GuardedRun runner(kernel, in);
+  const auto first = runner.run(std::byte{0xff});
+  if (!first.problem.empty()) return first.problem;
+  const auto second = runner.run(std::byte{0x5a});
+  for (std::size_t i = 0; i < first.outputs.size(); ++i)
+    if (!first.outputs[i].same_as(second.outputs[i]) && !op.has(LAMINA_IMPURE))
+      return fmt::format("leaves elements of output {} as they were, or is not the same each time", i);
+  if (all_finite(in))
+    if (auto problem = nan_of(first.outputs, wanted); !problem.empty()) return problem;
+  for (std::size_t i = 0; wanted && i < first.outputs.size(); ++i)
+    if (auto problem = difference_of(op, i, first.outputs[i], (*wanted)[i], "the reference");
+        !problem.empty())
+      return problem;
+  if (form.configuration == SIZE_MAX || op.has(LAMINA_IMPURE)) return {};
+  for (const auto& pair : kernel.configuration().in_place) {
+    if (pair.first >= in.size() || !in[pair.first].valid() || pair.second >= first.outputs.size()) continue;
+    const auto &x = in[pair.first], &y = first.outputs[pair.second];
+    if (x.shape() != y.shape() || bits_of(x.element_type()) != bits_of(y.element_type()) ||
+        form.in[pair.first] != form.out[pair.second])
+      continue;
+    const auto over = runner.run(std::byte{0xff}, &pair);
+    if (!over.problem.empty()) return "in place: " + over.problem;
+    for (std::size_t i = 0; i < over.outputs.size(); ++i)
+      if (auto problem = difference_of(op, i, over.outputs[i], first.outputs[i], "with memory of its own");
+          !problem.empty())
+        return fmt::format("in place of input {}: {}", pair.first, problem);
+  }
+  return {};
+}
+
+std::string problem_of_elements(const KernelNode& node, const std::vector<Tensor>* wanted, const Tensor& in) {
+  const ElementwiseKernel kernel(node.op, node.label);
+  const Tensor x = convert(in, ElementType::f32);
+  std::string problem;
+  for (const auto count : {std::size_t{0}, std::size_t{1}, std::size_t{7}, x.size()}) {
+    const auto n = std::min(count, x.size());
+    GuardedMemory from("the input", n * sizeof(float)), to("the output", n * sizeof(float));
+    std::memcpy(from.data(), x.raw(), from.bytes());
+    std::fill_n(to.data(), to.bytes(), std::byte{0xff});
+    kernel(reinterpret_cast<const float*>(from.data()), reinterpret_cast<float*>(to.data()), n);
+    for (const auto* m : {&from, &to})
+      if (problem.empty()) problem = m->fault();
+    if (problem.empty() && std::memcmp(from.data(), x.raw(), from.bytes()) != 0)
+      problem = "writes to its input";
+    const auto result = Tensor::wrap(ElementType::f32, {static_cast<std::int64_t>(n)}, to.data());
+    if (problem.empty()) problem = nan_of({result}, nullptr);
+    kernel(reinterpret_cast<const float*>(from.data()), reinterpret_cast<float*>(from.data()), n);
+    if (problem.empty() && std::memcmp(from.data(), to.data(), to.bytes()) != 0)
+      problem = "gives something else in place";
+    if (!problem.empty()) return "elementwise: " + problem;
+    if (n == x.size() && wanted)
+      problem = difference_of(custom_op(node.op)->declared(), 0, result.reshaped(x.shape()),
+                              convert((*wanted)[0], ElementType::f32), "run or reference");
+  }
+  return problem.empty() ? "" : "elementwise: " + problem;
+}
+
+std::string layouts_of(const KernelForm& form) {
+  std::string out;
+  for (const auto l : form.in) out += (out.empty() ? "" : ",") + layout_text(l);
+  out += " -> ";
+  for (std::size_t i = 0; i < form.out.size(); ++i) out += (i ? "," : "") + layout_text(form.out[i]);
+  return out;
+}
+
+/// The node with its types, whose outputs are inferred anew: `first` replaces the first size of inputs that
+/// are no constants.
+std::optional<KernelNode> with_first_size(const KernelNode& from, std::int64_t first) {
+  KernelNode node = from;
+  Graph g;
+  std::vector<ValueId> in;
+  for (auto& known : node.in) {
+    auto& shape = known.type.shape;
+    if (known.present && !known.constant.valid()) {
+      if (shape.rank() == 0) return std::nullopt;
+      shape[0] = first;
+    }
+    in.push_back(!known.present           ? ValueId{}
+                 : known.constant.valid() ? g.add_constant(known.constant)
+                                          : g.add_input("", known.type));
+  }
+  try {
+    const auto id = g.add_node(node.op, in, "", static_cast<int>(node.out.size()));
+    for (std::size_t i = 0; i < node.out.size(); ++i) node.out[i].type = g.type(g.node(id).outputs[i]);
+  } catch (const Error&) {
+    return std::nullopt;  // it does not take that shape
+  }
+  return node;
+}
+
+/// What inference says of shapes that are not known, or bounded, must be true of those that are.
+std::string inference_problem(const KernelNode& node) {
+  for (const bool bounded : {false, true}) {
+    Graph g;
+    std::vector<ValueId> in;
+    for (const auto& known : node.in) {
+      auto type = known.type;
+      if (known.present && !known.constant.valid())
+        for (std::size_t a = 0; a < type.shape.rank(); ++a)
+          type.shape[a] = bounded ? Dim(0, 2 * type.shape[a].size() + 1) : Dim();
+      in.push_back(!known.present           ? ValueId{}
+                   : known.constant.valid() ? g.add_constant(known.constant)
+                                            : g.add_input("", type));
+    }
+    try {
+      const auto id = g.add_node(node.op, in, "", static_cast<int>(node.out.size()));
+      for (std::size_t i = 0; i < node.out.size(); ++i) {
+        const auto& said = g.type(g.node(id).outputs[i]);
+        if (said.element != node.out[i].type.element || !said.shape.fits(node.out[i].type.shape))
+          return fmt::format("infer: output {} is {} for {} sizes, and {} for known ones", i, to_string(said),
+                             bounded ? "bounded" : "unknown", to_string(node.out[i].type));
+      }
+    } catch (const Error& e) {
+      return fmt::format("infer: {} sizes: {}", bounded ? "bounded" : "unknown", e.what());
+    }
+  }
+  return {};
+}
+
+class Trials {
+ public:
+  explicit Trials(std::vector<ConformanceRow>& rows) : rows_(rows) {}
+
+  void graph(const Graph& g) {
+    for (const auto id : g.order()) {
+      const auto& n = g.node(id);
+      for (const auto& body : n.bodies) graph(body);
+      if (!custom_op(n.op)) continue;
+      if (const auto node = known_node(g, id); node && seen_.insert(key_of(*node)).second) all_of(*node);
+    }
+  }
+
+ private:
+  static std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
+    const auto& n = g.node(id);
+    KernelNode node;
+    node.op = n.op;
+    for (std::size_t i = 0; i < base_inputs(n); ++i) {
+      if (!n.inputs[i].valid()) {
+        node.in.push_back({false, {}, {}});
+        continue;
+      }
+      const auto& type = g.type(n.inputs[i]);
+      if (type.element == ElementType::undefined || !type.shape.known()) return std::nullopt;
+      const auto* constant = g.constant(n.inputs[i]);
+      node.in.push_back({true, type, constant ? constant->to_aligned() : Tensor()});
+    }
+    for (const auto v : n.outputs) node.out.push_back({true, g.type(v), {}});
+    if (const Graph* body = epilogue(n)) node.out[0].type = body->type(body->inputs()[0]);
+    node.label = g.label(id);
+    return node;
+  }
+
+  static std::string key_of(const KernelNode& node) {
+    auto key = custom_op(node.op)->where();
+    for (const auto& a : node.op->attributes()) key += " " + a.name + "=" + to_string(a.value);
+    for (const auto& known : node.in) key += " " + (known.present ? to_string(known.type) : std::string("-"));
+    return key;
+  }
+
+  static std::string types_of(const KernelNode& node) {
+    std::string out;
+    for (const auto& known : node.in)
+      out += (out.empty() ? "" : ",") + (known.present ? to_string(known.type) : std::string("-"));
+    return out;
+  }
+
+  void all_of(const KernelNode& node) {
+    const auto infer = apart(node, [&] { return inference_problem(node); });
+    rows_.push_back({node.label, custom_op(node.op)->where(), "inference", infer});
+    const auto before = rows_.size();
+    of_shape(node);
+    for (std::size_t i = before; i < rows_.size(); ++i)
+      if (!rows_[i].ok()) return;  // smaller and larger ones would say the same
+    if (infer.empty() && !node.op.has(Trait::data_dependent))
+      for (const std::int64_t first : {0, 1, 3})
+        if (const auto other = with_first_size(node, first)) of_shape(*other);
+  }
+
+  void of_shape(const KernelNode& labelled) {
+    KernelNode node = labelled;
+    node.label.clear();  // rows say it
+    const auto& op = custom_op(node.op)->declared();
+    std::vector<Tensor> in;
+    for (std::size_t i = 0; i < node.in.size(); ++i) in.push_back(seeded(node.in[i], i + 1));
+    std::optional<std::vector<Tensor>> wanted;
+    const auto try_form = [&](const KernelForm& form, const std::string& name) {
+      const auto problem =
+          apart(node, [&] { return problem_of(node, form, in, wanted ? &*wanted : nullptr); });
+      rows_.push_back({labelled.label, custom_op(node.op)->where(),
+                       fmt::format("{} ({}), {}", name, layouts_of(form), types_of(node)), problem});
+      if (!problem.empty() || wanted) return;
+      const CustomKernel kernel(node, form);  // it is known to do no harm
+      wanted = run_form(kernel, kernel.prepared_inputs().empty() ? Tensor() : kernel.prepare(), in);
+    };
+    if (op.calls.reference) try_form(reference_form(node), "reference");
+    for (std::size_t c = 0; c < op.configurations.size(); ++c) {
+      const auto found = forms_of(node, c);
+      if (found.forms.empty() || !accepted(node, c)) continue;
+      for (const auto& form : found.forms) try_form(form, op.configurations[c].name);
+    }
+    if (!op.calls.elementwise || in[0].element_type() != ElementType::f32) return;
+    const auto problem =
+        apart(node, [&] { return problem_of_elements(node, wanted ? &*wanted : nullptr, in[0]); });
+    rows_.push_back({labelled.label, custom_op(node.op)->where(), "elementwise, " + types_of(node), problem});
+  }
+
+  static std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
+    const auto done = run_apart(body, kMostTime);
+    if (done.started_threads) return "starts threads of its own";
+    auto text = done.text;
+    const auto where = custom_op(node.op)->where() + ": ";  // rows say it
+    if (text.starts_with(where)) text.erase(0, where.size());
+    return done.ended || !text.empty() ? text : "ended the process";
+  }
+
+  std::vector<ConformanceRow>& rows_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+std::vector<ConformanceRow> check_extensions(const Graph& graph) {
+  std::vector<ConformanceRow> rows;
+  Trials(rows).graph(graph);
+  return rows;
+}
+
+}  // namespace lamina

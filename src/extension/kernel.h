@@ -1,0 +1,128 @@
+#pragma once
+/// Kernels of libraries for nodes with known shapes: what create() made, and calls of run().
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "extension/border.h"
+
+namespace lamina {
+
+/// A node whose shapes are known, as a kernel of a library sees it.
+struct KernelNode {
+  Op op;              ///< of a CustomOp
+  std::string label;  ///< what errors call the node; empty: whoever catches them knows it
+  std::vector<KnownTensor> in, out;
+};
+
+/// The types and layouts of one node in one configuration; layouts are the border's numbers.
+struct KernelForm {
+  std::size_t configuration = 0;  ///< SIZE_MAX: the reference, on plain tensors
+  std::vector<std::int32_t> in, out;
+};
+/// All forms in which the configuration takes the node, several where it takes any layout; or why none.
+/// `accepts` of the library is not asked.
+struct KernelForms {
+  std::vector<KernelForm> forms;
+  std::string mismatch;
+};
+KernelForms forms_of(const KernelNode& node, std::size_t configuration);
+/// "plain: input 0 is f64, wanted f32; ...": the table of what was tried.
+std::string mismatches_of(const KernelNode& node);
+/// The reference on plain tensors.
+KernelForm reference_form(const KernelNode& node);
+
+/// Immutable, shared by threads.
+class CustomKernel {
+ public:
+  /// Calls accepts() and create(). Throws Error(extension) when the library fails.
+  CustomKernel(KernelNode node, KernelForm form);
+  ~CustomKernel();
+  CustomKernel(const CustomKernel&) = delete;
+  CustomKernel& operator=(const CustomKernel&) = delete;
+
+  const KernelNode& node() const { return node_; }
+  const KernelForm& form() const { return form_; }
+  const DeclaredConfiguration& configuration() const;
+  const CustomOp& op() const { return *op_; }
+  const std::string& where() const { return where_; }
+  void* instance() const { return instance_; }
+
+  /// Bytes of scratch memory of a run.
+  std::size_t scratch() const;
+  /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare() or where
+  /// one of the constants is not known.
+  const std::vector<std::size_t>& prepared_inputs() const { return prepared_; }
+  /// Their block, 64-byte aligned. Only where there are such inputs.
+  std::size_t prepared_bytes() const;
+  void prepare_into(void* block) const;
+  Tensor prepare() const;
+  /// After prepare(), before runs.
+  void forget_constants();
+  /// What a block depends on, besides the first constant.
+  std::string prepare_key() const;
+
+ private:
+  std::vector<std::size_t> inputs_to_prepare() const;
+  std::vector<KnownTensor> aligned_inputs() const;
+  KernelNode node_;
+  KernelForm form_;
+  const CustomOp* op_;  // of node_.op
+  std::string where_;
+  std::vector<std::size_t> prepared_;
+  void* instance_ = nullptr;
+};
+
+/// Why accepts() refuses the node, or yes. Throws nothing.
+Verdict accepted(const KernelNode& node, std::size_t configuration);
+
+/// A kernel with the memory of one run. Not thread-safe.
+class CustomCall {
+ public:
+  CustomCall(const CustomKernel& kernel, Tensor prepared);
+  /// Pointers are null for absent inputs, for those of the prepared block, and for outputs that run()
+  /// allocates.
+  void bind(const void* const* in, void* const* out, void* scratch, std::size_t scratch_bytes,
+            const lamina_stages* stages = nullptr);
+  void run();
+  lamina_context& context() { return context_; }
+  BorderTensor& out(std::size_t i) { return *out_[i]; }
+
+ private:
+  const CustomKernel& kernel_;
+  Tensor prepared_;
+  lamina_status (*function_)(const lamina_call*);
+  lamina_context context_;
+  std::vector<std::unique_ptr<BorderTensor>> in_, out_;
+  std::vector<const lamina_tensor*> in_pointers_, out_pointers_;
+  lamina_call call_{};
+};
+
+/// Calls elementwise() of the operator, with what create() makes of it.
+class ElementwiseKernel {
+ public:
+  ElementwiseKernel(const Op& op, const std::string& label);
+  ~ElementwiseKernel();
+  ElementwiseKernel(const ElementwiseKernel&) = delete;
+  ElementwiseKernel& operator=(const ElementwiseKernel&) = delete;
+  void operator()(const float* in, float* out, std::size_t count) const;
+
+ private:
+  Op op_;
+  const CustomOp* custom_;
+  std::string where_;
+  void* instance_ = nullptr;
+};
+
+/// The node's outputs on plain tensors (not valid: absent): by the reference, unless `kernel` is wanted and
+/// there is one. Throws Error(unsupported) where no configuration takes the node, Error(extension) when the
+/// library fails. Of `node` op and label count.
+std::vector<Tensor> run_custom(KernelNode node, const std::vector<Tensor>& in,
+                               const std::vector<TensorType>& out, bool kernel);
+
+/// One form on plain tensors, with whatever constants there are. SIZE_MAX for the form's configuration: the
+/// reference.
+std::vector<Tensor> run_form(const CustomKernel& kernel, const Tensor& prepared,
+                             const std::vector<Tensor>& in);
+
+}  // namespace lamina

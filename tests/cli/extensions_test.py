@@ -1,0 +1,93 @@
+"""Custom layers on the command line: --extensions on every verb that reads a model, ops, check, one-line errors."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOOL = os.environ["LAMINA_TOOL"]
+LIBRARIES = pathlib.Path(os.environ["LAMINA_TEST_EXTENSIONS"])
+OPERATIONS = LIBRARIES / "operations.so"
+FAULTS = LIBRARIES / "faults.so"
+
+MODEL = """<net name="n" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,3,8,8" element_type="f32"/><output><port id="0"/></output></layer>
+<layer id="1" name="mine" type="{type}" version="{domain}"><data {data}/><input><port id="0"/></input><output><port id="1"/></output></layer>
+<layer id="2" name="r" type="Result" version="opset1"><input><port id="0"/></input></layer></layers><edges>
+<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"""
+
+
+def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120)
+
+
+class Extensions(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def model(self, kind: str = "Affine", domain: str = "test.ops", data: str = 'shift="1"') -> str:
+        path = pathlib.Path(self.folder.name) / f"{kind}.xml"
+        path.write_text(MODEL.format(type=kind, domain=domain, data=data))
+        return str(path)
+
+    def refused(self, *arguments: object, says: tuple[str, ...], status: int = 1) -> None:
+        done = lamina(*arguments)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        lines = [line for line in done.stderr.splitlines() if "seeded" not in line]
+        self.assertEqual(len(lines), 1, done.stderr)
+        for part in says:
+            self.assertIn(part, lines[0])
+
+    def test_every_verb_that_reads_a_model(self) -> None:
+        svg = pathlib.Path(self.folder.name) / "m.svg"
+        for verb, *more in (("run",), ("check",), ("benchmark", "--seconds", "0.1"), ("inspect",), ("explain",), ("graph", "-o", svg)):
+            done = lamina(verb, self.model(), "--extensions", OPERATIONS, *more)
+            self.assertEqual(done.returncode, 0, f"{verb}: {done.stdout}{done.stderr}")
+        done = lamina("benchmark", "-m", self.model(), "-extensions", OPERATIONS, "-t", "0.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_without_the_library(self) -> None:
+        self.refused("run", self.model(), says=("test.ops:Affine", '"mine"'))
+
+    def test_several_in_any_order(self) -> None:
+        for both in ((OPERATIONS, FAULTS), (FAULTS, OPERATIONS)):
+            done = lamina("run", self.model(), "--extensions", ",".join(map(str, both)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        same = f"{OPERATIONS},{LIBRARIES / 'same_operations.so'}"
+        self.refused("run", self.model(), "--extensions", same, says=("/operations.so", "/same_operations.so"), status=2)
+
+    def test_libraries_that_are_none(self) -> None:
+        self.refused("run", self.model(), "--extensions", "missing.so", says=("missing.so: no such file",))
+        self.refused("run", self.model(), "--extensions", self.model(), says=("is no shared library",))
+        self.refused("inspect", self.model(), "--extensions", LIBRARIES / "no_entry.so", says=("lamina_extension", "RegisterCustomOps"))
+
+    def test_ops_shows_a_library_without_a_model(self) -> None:
+        done = lamina("ops", "--extensions", OPERATIONS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("test.ops:Affine  since 1", "attribute   scale: a number, default 2.0", "operations of the tests 1.2"):
+            self.assertIn(part, done.stdout)
+        library = json.loads(lamina("ops", "--extensions", OPERATIONS, "--json", "-").stdout)["extensions"][0]
+        self.assertEqual(library["version"], "1.2")
+        self.assertIn("Weigh", [op["type"] for op in library["operations"]])
+
+    def test_failures_name_node_operation_and_library(self) -> None:
+        self.refused("run", self.model("Throws", "test.faults", ""), "--extensions", FAULTS,
+                     says=('node "mine"', "faults.so: test.faults:Throws", "no more paper"))
+
+    def test_check_names_what_is_wrong_and_lives(self) -> None:
+        for kind, text in (("FarOff", "touches memory"), ("NaN", "writes NaN"), ("Thread", "starts threads"), ("Overruns", "behind the end of output 0")):
+            done = lamina("check", self.model(kind, "test.faults", ""), "--extensions", FAULTS, "--json", "-")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            document = json.loads(done.stdout)
+            self.assertFalse(document["clean"])
+            wrong = [row for row in document["extensions"] if not row["within"]]
+            self.assertIn(text, wrong[0]["problem"])
+            self.assertEqual(wrong[0]["op"], f"faults.so: test.faults:{kind}")
+            self.assertEqual(wrong[0]["node"], "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,150 @@
+// Libraries of custom layers: what can be loaded, and what is said of what cannot.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "extension/extensions.h"
+#include "tests/api/small_models.h"
+#include "tests/extension/libraries.h"
+
+namespace lamina::testing {
+namespace {
+
+void refuses(const std::string& path, std::string_view text) {
+  expect_error([&] { load_extension(path); }, ErrorCode::bad_file, text);
+}
+
+TEST(Loading, SaysWhatALibraryOffers) {
+  const auto e = load_extension(library("operations.so"));
+  EXPECT_EQ(e->origin.name, "operations.so");
+  EXPECT_EQ(e->about.version, "1.2");
+  EXPECT_TRUE(e->ignored.empty());
+  EXPECT_EQ(e->operations[0]->name(), "test.ops:Affine");
+  EXPECT_EQ(e->operations[0]->attributes[1].name, "shift");
+}
+
+TEST(Loading, FilesThatAreNoLibrary) {
+  const TemporaryFolder folder;
+  refuses(folder.file("missing.so"), "no such file");
+  refuses("/tmp", "is a folder");
+  refuses("", "empty");
+  write_file(folder.file("text.so"), "no library at all");
+  refuses(folder.file("text.so"), "is no shared library");
+  std::ifstream in(library("operations.so"), std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  for (std::size_t size = 1; size < bytes.size(); size = size * 3 + 1) {
+    write_file(folder.file("cut.so"), bytes.substr(0, size));
+    EXPECT_THROW((void)load_extension(folder.file("cut.so")), Error) << size;
+  }
+}
+
+TEST(Loading, LibrariesWithoutTheFunctionNameWhatResemblesIt) {
+  refuses(library("no_entry.so"), "exports no function \"lamina_extension\", but");
+  const auto text = error_of([] { load_extension(library("no_entry.so")); }, ErrorCode::bad_file);
+  EXPECT_NE(text.find("lamina_extensions"), std::string::npos) << text;
+  EXPECT_NE(text.find("RegisterCustomOps"), std::string::npos) << text;
+  EXPECT_EQ(text.find("unrelated"), std::string::npos) << text;
+}
+
+TEST(Loading, LibrariesInCppWithoutExceptionsAndTypes) {
+  const auto e = load_extension(library("without_exceptions.so"));
+  EXPECT_EQ(e->operations.size(), 2U);
+  EXPECT_EQ(e->rules.size(), 1U);
+}
+
+TEST(Loading, NamesAreLookedForInTheFoldersOfAVariable) {
+  setenv("LAMINA_EXTENSION_PATH", (std::string("/nowhere:") + LAMINA_TEST_EXTENSIONS).c_str(), 1);
+  EXPECT_EQ(load_extension("operations.so")->origin.path, library("operations.so"));
+  unsetenv("LAMINA_EXTENSION_PATH");
+  refuses("operations.so", "no such file");
+}
+
+TEST(Loading, TwoLibrariesWithOneOperationAreNamed) {
+  const auto both = libraries({"operations.so", "same_operations.so"});
+  expect_error([&] { ExtensionSet{both}; }, ErrorCode::bad_option, "is given by two extensions");
+  const auto text = error_of([&] { ExtensionSet{both}; }, ErrorCode::bad_option);
+  EXPECT_NE(text.find("/operations.so"), std::string::npos) << text;
+  EXPECT_NE(text.find("/same_operations.so"), std::string::npos) << text;
+  EXPECT_EQ(ExtensionSet(libraries({"operations.so", "operations.so"})).all().size(), 1U);
+}
+
+/// Loads versions.so as it is at that age.
+class Aged {
+ public:
+  explicit Aged(const char* age) { setenv("LAMINA_TEST_VERSION", age, 1); }
+  ~Aged() { unsetenv("LAMINA_TEST_VERSION"); }
+  std::string path = library("versions.so");
+};
+
+TEST(Loading, OlderAndNewerLibraries) {
+  {
+    const Aged old("old");  // its struct ends before the element-wise function
+    const auto e = load_extension(old.path);
+    EXPECT_EQ(e->operations[0]->calls.elementwise, nullptr);
+    EXPECT_TRUE(e->ignored.empty());
+  }
+  const Aged later("later");
+  const auto e = load_extension(later.path);
+  ASSERT_EQ(e->ignored.size(), 1U);
+  EXPECT_NE(e->ignored[0].find("test.versions:Copy"), std::string::npos) << e->ignored[0];
+  IrText ir;
+  ir.result({ir.layer("Copy", "test.versions", "", {{ir.parameter("x", "1")}})});
+  EXPECT_EQ(values(CompiledModel(model_with(ir, {"versions.so"}))(floats({1}, {5}))),
+            (std::vector<float>{5}));
+}
+
+TEST(Loading, DeclarationsThatDoNotHold) {
+  const std::pair<const char*, const char*> all[] = {{"none", "struct_size is 0"},
+                                                     {"silent", "declares no operation and no rule"},
+                                                     {"fails", "gave the status 7"},
+                                                     {"needs", "does not have: telepathy"}};
+  for (const auto& [age, text] : all) {
+    const Aged aged(age);
+    refuses(aged.path, text);
+  }
+}
+
+/// Declares one operation that `change` has spoiled.
+std::string spoiled(const std::function<void(lamina_operation&)>& change) {
+  static std::function<void(lamina_operation&)> spoil;
+  spoil = change;
+  static int number = 0;
+  const auto name = "spoiled-" + std::to_string(++number);
+  add_linked_extension(name, [](const lamina_host* host, lamina_registrar* registrar) {
+    static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+    lamina_operation op{};
+    op.struct_size = sizeof(op);
+    op.domain = "d";
+    op.type = "T";
+    op.in = op.out = &port;
+    op.inputs = op.outputs = 1;
+    op.run = [](const lamina_call*) { return lamina_status{LAMINA_OK}; };
+    spoil(op);
+    return host->add_operation(registrar, &op);
+  });
+  return error_of([&] { load_extension(name); }, ErrorCode::bad_file);
+}
+
+TEST(Loading, OperationsThatMakeNoSense) {
+  const auto says = [](const std::function<void(lamina_operation&)>& change, std::string_view text) {
+    const auto got = spoiled(change);
+    EXPECT_NE(got.find(text), std::string::npos) << got;
+  };
+  says([](auto& op) { op.type = nullptr; }, "has no name");
+  says([](auto& op) { op.outputs = 0; }, "has no outputs");
+  says([](auto& op) { op.run = nullptr; }, "has neither run, reference nor elementwise");
+  says([](auto& op) { op.in = nullptr; }, "a null pointer to 1 entries");
+  says([](auto& op) { op.inputs = 1u << 30; }, "entries, at most");
+  says([](auto& op) { op.prepare = [](const lamina_node*, void*) { return lamina_status{0}; }; },
+       "has prepare but not prepared_bytes");
+  static lamina_attribute a{sizeof(a), "size", "", LAMINA_INT, 0, "1.5"};
+  says([](auto& op) { op.attribute = &a, op.attributes = 1; }, "the default \"1.5\" is not an integer");
+  static const std::int32_t unknown[] = {77};
+  static lamina_configuration c{sizeof(c), "odd", nullptr, unknown, nullptr, nullptr,
+                                nullptr,   0,     0,       nullptr, nullptr};
+  says([](auto& op) { op.configuration = &c, op.configurations = 1; }, "layout of input 0: there is no 77");
+}
+
+}  // namespace
+}  // namespace lamina::testing

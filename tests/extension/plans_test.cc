@@ -1,0 +1,216 @@
+// What plans make of custom layers: layouts, reorders, prepared weights, fusion, threads, memory.
+#include <gtest/gtest.h>
+
+#include "api/inside.h"
+#include "check/check.h"
+#include "extension/extensions.h"
+#include "ops/eval.h"
+#include "tests/api/small_models.h"
+#include "tests/extension/libraries.h"
+
+namespace lamina::testing {
+namespace {
+
+using Values = std::vector<float>;
+
+Values some_values(std::size_t count) {
+  Values v(count);
+  for (std::size_t i = 0; i < count; ++i) v[i] = static_cast<float>(i * 7 % 13) / 4 - 1.5F;
+  return v;
+}
+
+/// A convolution of 16 channels, `between`, another convolution.
+template <class Between>
+IrText between_convolutions(const Between& between) {
+  const std::string data = R"(strides="1,1" dilations="1,1" pads_begin="1,1" pads_end="1,1")";
+  IrText ir;
+  const int x = ir.parameter("x", "1,16,20,20");
+  const int w = ir.constant("16,16,3,3", some_values(16 * 16 * 9));
+  const int first = ir.layer("Convolution", "opset1", data, {{x}, {w}});
+  const int layer = between(ir, first);
+  const int v = ir.constant("16,16,3,3", some_values(16 * 16 * 9));
+  ir.result({ir.layer("Convolution", "opset1", data, {{layer}, {v}})});
+  return ir;
+}
+
+std::vector<std::string> labels(const Request& request) {
+  std::vector<std::string> out;
+  for (const auto& plan : Inside::runner_of(request).plans())
+    for (const auto& step : plan->steps) out.push_back(step.label);
+  return out;
+}
+
+std::size_t reorders(const std::vector<std::string>& all) {
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& l) { return l.starts_with("reorder"); }));
+}
+
+/// Runs and compares with the interpreter; the labels of the steps.
+std::vector<std::string> checked(const IrText& ir, const Options& given = {}) {
+  const auto model = model_with(ir, {"operations.so"});
+  auto options = given;
+  options.keep_weights = true;
+  const CompiledModel compiled(model, options);
+  auto request = compiled.create_request();
+  std::vector<Tensor> in;
+  for (const auto& port : model.inputs())
+    in.push_back(floats(port.shape, some_values(element_count(port.shape))));
+  for (std::size_t i = 0; i < in.size(); ++i) request.set_input(i, in[i]);
+  request.run();
+  const auto found = check::check_run({Inside::of(compiled).original(),
+                                       in,
+                                       Inside::runner_of(request).plans(),
+                                       {{"y", request.output(0), {}}},
+                                       false});
+  EXPECT_EQ(found.faults(), 0U);
+  for (const auto& row : found.outputs) EXPECT_TRUE(row.ok()) << to_string(row.difference);
+  return labels(request);
+}
+
+TEST(Plans, AnElementwiseLayerJoinsTheConvolutionAsReluDoes) {
+  const auto with = [](const std::string& type, const std::string& version, const std::string& data) {
+    return checked(
+        between_convolutions([&](IrText& ir, int x) { return ir.layer(type, version, data, {{x}}); }));
+  };
+  const auto relu = with("ReLU", "opset1", ""), custom = with("Leak", "test.ops", R"(slope="0.25")");
+  EXPECT_EQ(custom.size(), relu.size());
+  EXPECT_EQ(reorders(custom), reorders(relu));
+}
+
+TEST(Plans, AChannelsLastLayerAddsNoReorder) {
+  const auto without = checked(between_convolutions([](IrText&, int x) { return x; }));
+  const auto with = checked(between_convolutions([](IrText& ir, int x) {
+    return ir.layer("WeighLast", "test.ops", "", {{x}, {ir.constant("16", some_values(16))}});
+  }));
+  EXPECT_EQ(with.size(), without.size() + 1);
+  EXPECT_EQ(reorders(with), reorders(without));
+  EXPECT_EQ(std::count(with.begin(), with.end(), "operations.so:channels_last"), 1);
+}
+
+TEST(Plans, BlockedLayersPassBlocksOn) {
+  IrText ir;
+  const int x = ir.parameter("x", "2,5,3,4");
+  int y = x;
+  for (int i = 0; i < 3; ++i)
+    y = ir.layer("WeighBlocks", "test.ops", "", {{y}, {ir.constant("5", some_values(5))}});
+  ir.result({y});
+  const auto all = checked(ir);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "operations.so:blocked_8"), 3);
+  EXPECT_EQ(reorders(all), 2U);
+}
+
+TEST(Plans, EveryLayoutGivesTheSame) {
+  for (const auto* wish : {"plain", "channels_last", "blocked_8", "blocked_16"}) {
+    IrText ir;
+    const int x = ir.parameter("x", "2,19,3,5");
+    const int w = ir.constant("19", some_values(19));
+    ir.result({ir.layer("Weigh", "test.ops", "", {{x}, {w}})});
+    Options options;
+    options.force = {std::string("Weigh_2=operations.so:") + wish};
+    const auto all = checked(ir, options);
+    EXPECT_EQ(std::count(all.begin(), all.end(), std::string("operations.so:") + wish), 1);
+  }
+}
+
+TEST(Plans, WeightsArePreparedOncePerModel) {
+  const auto handle = SharedLibrary::open(library("operations.so"));
+  const auto so_far = reinterpret_cast<int (*)()>(handle->symbol("prepared_so_far"));
+  ASSERT_NE(so_far, nullptr);
+  IrText ir;
+  const int x = ir.parameter("x", "?,4,?");
+  ir.result({ir.layer("WeighLast", "test.ops", "", {{x}, {ir.constant("4", Values{1, 2, 3, 4})}})});
+  const CompiledModel compiled(model_with(ir, {"operations.so"}));
+  const auto before = so_far();
+  auto one = compiled.create_request(), other = compiled.create_request();
+  for (auto* request : {&one, &other}) {
+    request->set_input(0, floats({1, 4, 1}, {1, 1, 1, 1}));
+    request->run();
+    EXPECT_EQ(values(request->output(0)), (Values{2, 3, 4, 5}));
+  }
+  EXPECT_EQ(so_far(), before + 1);
+}
+
+TEST(Plans, ALayerThatTakesStagesHasTheActivationBehindIt) {
+  IrText ir;
+  const int x = ir.parameter("x", "1,3,4,4");
+  const int twice = ir.layer("Twice", "test.ops", "", {{x}});
+  const int relu = ir.layer("ReLU", "opset1", "", {{twice}});
+  const int c = ir.constant("1,3,1,1", Values{1, 2, 3});
+  ir.result({ir.layer("Add", "opset1", "auto_broadcast=\"numpy\"", {{relu}, {c}})});
+  const auto all = checked(ir);
+  EXPECT_EQ(all, (std::vector<std::string>{"operations.so:plain"}));
+}
+
+TEST(Plans, ARefusalShowsWhatWasTried) {
+  IrText ir;
+  ir.result({ir.layer("Even", "test.ops", R"(shift="1")", {{ir.parameter("x", "1,3,2,2")}})});
+  expect_error([&] { CompiledModel{model_with(ir, {"operations.so"})}; }, ErrorCode::unsupported,
+               "no configuration takes it: even: ");
+  expect_error([&] { CompiledModel{model_with(ir, {"operations.so"})}; }, ErrorCode::unsupported,
+               "wanted an even number of channels");
+  IrText flat;
+  flat.result({flat.layer("Even", "test.ops", R"(shift="1")", {{flat.parameter("x", "4,4")}})});
+  expect_error([&] { CompiledModel{model_with(flat, {"operations.so"})}; }, ErrorCode::unsupported,
+               "input 0 has 2 axes, wanted 3 or more for channels_last");
+}
+
+TEST(Plans, HalvesAreWidenedWhereTheLayerTakesFloats) {
+  IrText ir;
+  const int x = ir.parameter("x", "2", "f16");
+  const int wide = ir.layer("Convert", "opset1", R"(destination_type="f32")", {{x}});
+  ir.result({ir.layer("Affine", "test.ops", R"(shift="1")", {{wide}})});
+  const CompiledModel compiled(model_with(ir, {"operations.so"}));
+  const Tensor half = Tensor::of<f16_t>({2}, std::vector<f16_t>{{0x3c00}, {0x4000}});
+  EXPECT_EQ(values(compiled(half)), (Values{3, 5}));
+}
+
+/// A library whose operation has no idea of f32: it turns the sign bit of halves.
+int halves(const lamina_host* host, lamina_registrar* registrar) {
+  static const std::int32_t types[] = {LAMINA_F16, LAMINA_NO_TYPE};
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, types};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.halves";
+  op.type = "Minus";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.run = [](const lamina_call* call) {
+    for (std::uint64_t i = 0; i < call->in[0]->elements; ++i)
+      static_cast<std::uint16_t*>(call->out[0]->data)[i] =
+          static_cast<const std::uint16_t*>(call->in[0]->data)[i] ^ 0x8000;
+    return lamina_status{LAMINA_OK};
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(Plans, ALayerOfHalvesGetsHalves) {
+  register_extension("test-halves", halves);
+  IrText ir;
+  const int x = ir.parameter("x", "2", "f16");
+  const int twice = ir.layer("Add", "opset1", "", {{x}, {x}});
+  const int minus = ir.layer("Minus", "test.halves", "", {{twice}});
+  ir.result({ir.layer("Add", "opset1", "", {{minus}, {x}})});
+  ir.result({minus});
+  const TemporaryFolder folder;
+  const CompiledModel compiled(Model(ir.write(folder), {"test-halves"}));
+  const auto out =
+      compiled(std::vector<Tensor>{Tensor::of<f16_t>({2}, std::vector<f16_t>{{0x3c00}, {0x4000}})});
+  EXPECT_EQ(out[0].element_type(), ElementType::f16);
+  EXPECT_EQ(values(convert(out[0], ElementType::f32)), (Values{-1, -2}));
+  EXPECT_EQ(values(convert(out[1], ElementType::f32)), (Values{-2, -4}));
+}
+
+TEST(Plans, LayersAreTriedWhileReadingWhereThatIsWanted) {
+  IrText ir;
+  ir.result({ir.layer("NaN", "test.faults", "", {{ir.parameter("x", "4")}})});
+  (void)model_with(ir, {"faults.so"});
+  setenv("LAMINA_CHECK", "1", 1);
+  expect_error([&] { model_with(ir, {"faults.so"}); }, ErrorCode::extension, "writes NaN to output 0");
+  IrText sound;
+  sound.result({sound.layer("Leak", "test.ops", "", {{sound.parameter("x", "4")}})});
+  (void)model_with(sound, {"operations.so"});
+  unsetenv("LAMINA_CHECK");
+}
+
+}  // namespace
+}  // namespace lamina::testing

@@ -1,0 +1,209 @@
+// Rules of libraries: what their text means, where they fire and where they do not, what is said of it.
+#include <gtest/gtest.h>
+
+#include "api/inside.h"
+#include "extension/extensions.h"
+#include "rules/extension_rules.h"
+#include "rules/rule_text.h"
+#include "tests/api/small_models.h"
+#include "tests/extension/libraries.h"
+
+namespace lamina::testing {
+namespace {
+
+using Values = std::vector<float>;
+
+struct Texts {
+  const char *pattern, *replacement;
+  std::int32_t stage = LAMINA_BEFORE_FUSING;
+  lamina_status (*accepts)(const lamina_match*) = nullptr;
+};
+
+/// A library with an activation (test.rules.Squash, x / (1 + slope * |x|)) and this rule, called "test-rule".
+std::string library_with(const Texts& texts) {
+  static Texts now;
+  static int number = 0;
+  static const lamina_host* host;
+  now = texts;
+  const auto name = "rules-" + std::to_string(++number);
+  add_linked_extension(name, [](const lamina_host* given, lamina_registrar* registrar) {
+    host = given;
+    static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+    static const lamina_attribute slope{sizeof(slope), "slope", "", LAMINA_FLOAT, 0, nullptr};
+    lamina_operation op{};
+    op.struct_size = sizeof(op);
+    op.domain = "test.rules";
+    op.type = "Squash";
+    op.in = op.out = &port;
+    op.inputs = op.outputs = 1;
+    op.attribute = &slope;
+    op.attributes = 1;
+    op.create = [](const lamina_node* node, void** instance) {
+      auto* const made = new double;
+      *instance = made;
+      return host->get_float(node->context, "slope", made);
+    };
+    op.destroy = [](void* instance) { delete static_cast<double*>(instance); };
+    op.elementwise = [](const void* instance, const float* in, float* out, std::size_t count) {
+      const auto s = static_cast<float>(*static_cast<const double*>(instance));
+      for (std::size_t i = 0; i < count; ++i) out[i] = in[i] / (1 + s * std::abs(in[i]));
+    };
+    const lamina_rule rule{sizeof(rule), "test-rule",     "of the tests", now.stage, 0,
+                           now.pattern,  now.replacement, now.accepts};
+    return host->add_operation(registrar, &op) | host->add_rule(registrar, &rule);
+  });
+  return name;
+}
+
+/// x / (1 + c * |x|), c being 2.
+IrText squash(bool read_twice = false) {
+  IrText ir;
+  const int x = ir.parameter("x", "4");
+  const int size = ir.layer("Abs", "opset1", "", {{x}});
+  const int scaled = ir.layer("Multiply", "opset1", "", {{size}, {ir.constant("1", Values{2})}});
+  const int more = ir.layer("Add", "opset1", "", {{ir.constant("1", Values{1})}, {scaled}});
+  ir.result({ir.layer("Divide", "opset1", R"(auto_broadcast="numpy" m_pythondiv="true")", {{x}, {more}})});
+  if (read_twice) ir.result({more});
+  return ir;
+}
+
+constexpr Texts kSquash{"a = Abs(x); b = Multiply(a, const c); d = Add(b, 1)\ny = Divide(x, d)",
+                        "y = test.rules.Squash(x) slope=$c"};
+
+struct Result {
+  Values values;
+  std::size_t nodes, fired;
+  std::vector<LedgerEntry> entries;
+};
+Result fired(const IrText& ir, const Texts& texts, const Options& options = {}) {
+  const TemporaryFolder folder;
+  const CompiledModel compiled(Model(ir.write(folder), {library_with(texts)}), options);
+  Result r{values(compiled(floats({4}, {-2, -1, 0, 3}))), Inside::of(compiled).optimized().node_count(), 0,
+           Inside::of(compiled).ledger().of_rule("test-rule")};
+  for (const auto& f : compiled.fusions())
+    if (f.rule == "test-rule") r.fired = f.count;
+  return r;
+}
+
+const Values kWanted{-2.0F / 5, -1.0F / 3, 0, 3.0F / 7};
+
+void expect_values(const Values& got) {
+  ASSERT_EQ(got.size(), kWanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], kWanted[i], 1e-6);
+}
+
+TEST(Rules, PutALayerInThePlaceOfOthers) {
+  const auto r = fired(squash(), kSquash);
+  expect_values(r.values);
+  EXPECT_EQ(r.fired, 1U);
+  EXPECT_EQ(r.nodes, 1U);
+}
+
+TEST(Rules, AtEveryStage) {
+  for (const auto stage : {LAMINA_BEFORE_FOLD, LAMINA_AFTER_FOLD, LAMINA_BEFORE_INT8, LAMINA_BEFORE_FUSING,
+                           LAMINA_AFTER_FUSING}) {
+    auto texts = kSquash;
+    texts.stage = stage;
+    const auto r = fired(squash(), texts);
+    expect_values(r.values);
+    EXPECT_EQ(r.fired, 1U) << stage;
+  }
+}
+
+TEST(Rules, CanBeLeftOut) {
+  Options options;
+  options.disable = {"test-rule"};
+  EXPECT_EQ(fired(squash(), kSquash, options).fired, 0U);
+  options.disable = {"all"};
+  EXPECT_EQ(fired(squash(), kSquash, options).fired, 0U);
+  options.disable = {"test-rle"};
+  expect_error([&] { fired(squash(), kSquash, options); }, ErrorCode::bad_option,
+               "did you mean \"test-rule\"?");
+}
+
+TEST(Rules, SayWhyTheyDoNotFire) {
+  const auto r = fired(squash(true), kSquash);
+  expect_values(r.values);
+  EXPECT_EQ(r.fired, 0U);
+  ASSERT_FALSE(r.entries.empty());
+  EXPECT_NE(r.entries[0].text.find("is an output of the model"), std::string::npos) << r.entries[0].text;
+}
+
+TEST(Rules, MayBeRefusedByTheLibrary) {
+  auto texts = kSquash;
+  texts.accepts = [](const lamina_match* match) -> lamina_status {
+    for (std::size_t i = 0; i < match->values; ++i)
+      if (std::string(match->names[i]) == "c" && match->value[i]->constant &&
+          static_cast<const float*>(match->value[i]->constant->data)[0] == 2)
+        throw std::runtime_error("two is too much");
+    return LAMINA_OK;
+  };
+  Options options;
+  options.disable = {"fuse-elementwise"};  // else the nodes go, and what was said of them
+  const auto r = fired(squash(), texts, options);
+  expect_values(r.values);
+  EXPECT_EQ(r.fired, 0U);
+  ASSERT_FALSE(r.entries.empty());
+  EXPECT_NE(r.entries[0].text.find("two is too much"), std::string::npos) << r.entries[0].text;
+}
+
+TEST(Rules, NumbersAndAttributesMustFit) {
+  auto other = kSquash;
+  other.pattern = "a = Abs(x); b = Multiply(a, 3); d = Add(b, 1); y = Divide(x, d)";
+  other.replacement = "y = test.rules.Squash(x) slope=3";
+  EXPECT_EQ(fired(squash(), other).fired, 0U);
+  other.pattern = "a = Abs(x); b = Multiply(a, 2); d = Add(b, 1); y = Divide(x, d) m_pythondiv=false";
+  EXPECT_EQ(fired(squash(), other).fired, 0U);
+  other.pattern = "a = Abs(x); b = Multiply(a, 2); d = Add(b, 1); y = Divide(x, d) m_pythondiv=true";
+  other.replacement = "y = test.rules.Squash(x) slope=2";
+  EXPECT_EQ(fired(squash(), other).fired, 1U);
+}
+
+TEST(Rules, ReplacementsMayBeOfOurOperators) {
+  const Texts texts{"a = Abs(x); b = Multiply(a, const c); d = Add(b, 1); y = Divide(x, d)",
+                    "a = Abs(x); s = Multiply(c, a); d = Add(s, 1); e = Power(d, -1); y = Multiply(x, e)",
+                    LAMINA_BEFORE_FOLD};
+  const auto r = fired(squash(), texts);
+  expect_values(r.values);
+  EXPECT_EQ(r.fired, 1U);
+}
+
+TEST(Rules, ThatWouldMakeAnotherTypeDoNotFire) {
+  auto texts = kSquash;
+  texts.replacement = "y = ShapeOf(x) output_type=i64";
+  Options options;
+  options.disable = {"fuse-elementwise"};
+  const auto r = fired(squash(), texts, options);
+  EXPECT_EQ(r.fired, 0U);
+  ASSERT_FALSE(r.entries.empty());
+  EXPECT_NE(r.entries[0].text.find("it would make i64[1] of f32[4]"), std::string::npos) << r.entries[0].text;
+}
+
+TEST(Rules, TextsThatAreNoneAreRefusedWithTheirPlace) {
+  const auto says = [](const char* pattern, const char* replacement, std::string_view text) {
+    expect_error([&] { fired(squash(), Texts{pattern, replacement}); }, ErrorCode::bad_file, text);
+  };
+  says("y = Abz(x)", "y = Relu(x)", "did you mean \"Abs\"?");
+  says("y = Abs(x", "y = Relu(x)", "wanted \")\"");
+  says("y Abs(x)", "y = Relu(x)", "at character 3: wanted \"=\"");
+  says("y = Abs(x)", "y = Relu(z)", "the pattern has no value \"z\"");
+  says("y = Elu(x) alhpa=1", "y = Relu(x)", "alhpa");
+  says("y = Elu(x) alpha=one", "y = Relu(x)", "alpha=one: is no value of it");
+  says("y = Abs(x)", "y = Elu(x) alpha=$c", "the pattern has no \"c\"");
+  says("", "y = Relu(x)", "has no pattern");
+  says("y = Abs(_)", "y = Relu(x)", "is for replacements");
+  says("y = Abs(x); y = Relu(x)", "y = Relu(x)", "\"y\" is made twice");
+}
+
+TEST(Rules, TextsOfEveryForm) {
+  const auto all = parse_rule_text("a=Op_1(x,const c, -1.5 ,_) k=[1, 2] t=\"two words\"\n\n ;b = d.T()");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].arguments[1].name, "c");
+  EXPECT_EQ(all[0].arguments[2].number, -1.5);
+  EXPECT_EQ(all[0].attributes[0].second, "1, 2");
+  EXPECT_EQ(all[0].attributes[1].second, "two words");
+  EXPECT_EQ(all[1].op, "d.T");
+}
+
+}  // namespace
+}  // namespace lamina::testing

@@ -1,0 +1,153 @@
+/// Operations that do what they must not.
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include <xmmintrin.h>
+
+#include "lamina/extension.h"
+
+namespace {
+
+const lamina_host* host;
+
+const float* in(const lamina_call* c) { return static_cast<const float*>(c->in[0]->data); }
+float* out(const lamina_call* c) { return static_cast<float*>(c->out[0]->data); }
+lamina_status copy(const lamina_call* c) {
+  std::memmove(out(c), in(c), c->in[0]->bytes);
+  return LAMINA_OK;
+}
+
+lamina_status fails(const lamina_call* c) { return host->fail(c->context, "the moon is full"); }
+lamina_status status_only(const lamina_call*) { return 42; }
+lamina_status throws(const lamina_call*) { throw std::runtime_error("no more paper"); }
+lamina_status throws_int(const lamina_call*) { throw 7; }  // NOLINT
+lamina_status throws_in_loop(const lamina_call* c) {
+  return host->parallel_for(
+      c->context, 100, 1, [](void*, int64_t, int64_t, int32_t) { throw std::runtime_error("out of ink"); },
+      nullptr);
+}
+lamina_status nan(const lamina_call* c) {
+  copy(c);
+  out(c)[c->out[0]->elements / 2] = std::nanf("");
+  return LAMINA_OK;
+}
+lamina_status overruns(const lamina_call* c) {
+  copy(c);
+  out(c)[c->out[0]->elements] = 1;
+  return LAMINA_OK;
+}
+lamina_status underruns(const lamina_call* c) {
+  copy(c);
+  out(c)[-1] = 1;
+  return LAMINA_OK;
+}
+lamina_status far_off(const lamina_call* c) {
+  copy(c);
+  out(c)[std::int64_t{1} << 36] = 1;
+  return LAMINA_OK;
+}
+lamina_status forgets_last(const lamina_call* c) {
+  std::memmove(out(c), in(c), c->in[0]->bytes - 4);
+  return LAMINA_OK;
+}
+lamina_status writes_input(const lamina_call* c) {
+  copy(c);
+  static_cast<float*>(c->in[0]->data)[0] += 1;
+  return LAMINA_OK;
+}
+lamina_status thread(const lamina_call* c) {
+  std::thread([] {}).join();
+  return copy(c);
+}
+lamina_status rounding(const lamina_call* c) {
+  _mm_setcsr(_mm_getcsr() | 0x6000);
+  return copy(c);
+}
+/// Right out of place only: y[i] = x[i] + x[0].
+lamina_status adds_first(const lamina_call* c) {
+  for (uint64_t i = 0; i < c->in[0]->elements; ++i) out(c)[i] = in(c)[i] + in(c)[0];
+  return LAMINA_OK;
+}
+/// Thinks that everything is plain: adds the number of the image's plane.
+lamina_status thinks_plain(const lamina_call* c) {
+  const auto points = c->in[0]->dims[2] * c->in[0]->dims[3];
+  for (int64_t i = 0; i < static_cast<int64_t>(c->in[0]->elements); ++i)
+    out(c)[i] = in(c)[i] + static_cast<float>(i / points);
+  return LAMINA_OK;
+}
+lamina_status hangs(const lamina_call*) {
+  for (volatile bool on = true; on;) std::this_thread::yield();
+  return LAMINA_OK;
+}
+/// Says that all outputs have one element.
+lamina_status infers_one(const lamina_node* n) {
+  const int64_t one = 1;
+  const lamina_value y{sizeof(y), LAMINA_F32, 1, &one, &one, nullptr, nullptr};
+  return host->set_output(n->context, 0, &y);
+}
+lamina_status infers_nothing(const lamina_node*) { return LAMINA_OK; }
+lamina_status infer_throws(const lamina_node*) { throw std::runtime_error("shapeless"); }
+
+struct Row {
+  const char* type;
+  lamina_status (*run)(const lamina_call*);
+  lamina_status (*infer)(const lamina_node*) = nullptr;
+  bool in_place = false;
+  lamina_status (*reference)(const lamina_call*) = nullptr;
+  bool channels_last = false;
+};
+constexpr Row kRows[] = {{"Fails", fails},
+                         {"StatusOnly", status_only},
+                         {"Throws", throws},
+                         {"ThrowsInt", throws_int},
+                         {"ThrowsInLoop", throws_in_loop},
+                         {"NaN", nan},
+                         {"Overruns", overruns},
+                         {"Underruns", underruns},
+                         {"FarOff", far_off},
+                         {"ForgetsLast", forgets_last},
+                         {"WritesInput", writes_input},
+                         {"Thread", thread},
+                         {"Rounding", rounding},
+                         {"AddsFirst", adds_first, nullptr, true},
+                         {"ThinksPlain", thinks_plain, nullptr, false, thinks_plain, true},
+                         {"Hangs", hangs},
+                         {"InfersNothing", copy, infers_nothing},
+                         {"InferThrows", copy, infer_throws},
+                         {"InfersOne", copy, infers_one}};
+
+}  // namespace
+
+extern "C" LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* given,
+                                                        lamina_registrar* registrar) {
+  host = given;
+  const char* const wanted = std::getenv("LAMINA_TEST_FAULT");  // one only; without: all
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  static const int32_t pair[] = {0, 0}, last[] = {LAMINA_CHANNELS_LAST};
+  int failed = 0;
+  for (const auto& row : kRows) {
+    if (wanted && std::strcmp(wanted, row.type) != 0) continue;
+    lamina_configuration c{};
+    c.struct_size = sizeof(c);
+    c.name = "usual";
+    c.in_place = pair;
+    c.in_place_pairs = row.in_place ? 1 : 0;
+    c.in_layouts = row.channels_last ? last : nullptr;
+    lamina_operation op{};
+    op.struct_size = sizeof(op);
+    op.domain = "test.faults";
+    op.type = row.type;
+    op.in = op.out = &port;
+    op.inputs = op.outputs = 1;
+    op.configuration = &c;
+    op.configurations = 1;
+    op.run = row.run;
+    op.infer = row.infer;
+    op.reference = row.reference;
+    failed |= host->add_operation(registrar, &op);
+  }
+  return failed;
+}
