@@ -23,7 +23,7 @@ RuleSet set_of(std::int32_t stage) {
     case LAMINA_AFTER_FOLD:
       return RuleSet::portable;
     case LAMINA_BEFORE_INT8:
-      return RuleSet::precision;
+      return RuleSet::integers;
     case LAMINA_BEFORE_FUSING:
       return RuleSet::runtime;
     default:

@@ -131,7 +131,8 @@ TEST_F(Saved, other_threads_and_shapes_use_it) {
     EXPECT_TRUE(loaded(compiled));
     const CompiledModel other(model, {.threads = threads});
     for (const std::int64_t batch : {3, 1, 5}) expect_same_bits(other, compiled, {batch, 16, 8, 8});
-    EXPECT_EQ(Inside::of(compiled).program()->kept_plans(), threads == 2 ? 1u : 0u);
+    // A machine with fewer processors gives fewer threads than asked for.
+    EXPECT_EQ(Inside::of(compiled).program()->kept_plans(), compiled.threads() == fresh.threads() ? 1u : 0u);
     EXPECT_EQ(compiled.output_ports({{7, 16, 8, 8}})[0].shape, (Dims{7, 100}));
   }
 }

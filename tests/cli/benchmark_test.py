@@ -91,7 +91,7 @@ class BenchmarkApp(Base):
     def test_more_streams_than_threads_are_said(self) -> None:
         done = lamina("benchmark", SMALL, "-nstreams", "99", "-nthreads", "2", "--seconds", "0.02")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("99 streams are wanted, and 2 threads are there for them: 2 run", done.stderr)
+        self.assertIn("CPU_THROUGHPUT_STREAMS: 99 wanted: there are 2 threads for them", done.stderr)
 
     def test_booleans(self) -> None:
         for words, table in ((["-pc"], True), (["-pc", "true"], True), (["-pc=YES"], True), (["-pc=0"], False), (["-pc", "no"], False)):
