@@ -1,209 +1,272 @@
 /// lamina benchmark: latency, throughput, load time, memory, layer by layer.
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
-#include "tool/benchmark.h"
+#include "tool/benchmark_app.h"
+#include "tool/border_types.h"
+#include "tool/device_config.h"
 #include "tool/interrupt.h"
 #include "tool/layer_table.h"
-#include "tool/process_memory.h"
-#include "tool/properties.h"
+#include "tool/outcome.h"
 #include "tool/runtime_graph.h"
-#include "tool/session.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
 namespace {
 
-/// What is in memory, in MiB; kinds that add up to what is resident now.
-nlohmann::json memory_of(const BenchmarkOptions& o, const Subject& l) {
-  constexpr double kMiB = 1048576;
-  const auto process = process_memory(o.common.model);
-  double constants = 0, sum = 0, live = 0;
-  std::set<const void*> seen;
-  for (const auto& plan : Inside::runner_of(*l.request).plans()) {
-    sum += static_cast<double>(plan->memory.sum);
-    live = std::max(live, static_cast<double>(plan->memory.live));
-    for (const auto& t : plan->tensors)
-      if (t.place == Place::constant && seen.insert(t.constant.raw()).second)
-        constants += static_cast<double>(t.constant.bytes());
-  }
-  const auto packed = static_cast<double>(l.compiled->weight_memory());
-  const auto arena = static_cast<double>(l.request->memory());
-  return {{"now_mb", process.whole() / kMiB},
-          {"packed_weights_mb", packed / kMiB},
-          {"read_weights_mb", constants / kMiB},
-          {"tensors_mb", arena / kMiB},
-          {"tensors_sum_mb", sum / kMiB},
-          {"tensors_live_mb", live / kMiB},
-          {"model_file_mb", process.model / kMiB},
-          {"code_mb", process.code / kMiB},
-          {"libraries_mb", process.libraries / kMiB},
-          {"rest_mb", std::max(0.0, process.rest - packed - arena) / kMiB}};
+/// What --load-config says goes before --set, and --threads behind both: the command line wins.
+void take_config(BenchmarkOptions& o, bool threads_given, const Steps& steps) {
+  if (o.load_config.empty()) return;
+  std::vector<std::string> others, pairs;
+  for (const auto& [key, value] : read_device_config(o.load_config, others))
+    pairs.push_back(key + "=" + value);
+  for (const auto& device : others)
+    steps.warn(fmt::format("-load_config: \"{}\" is not the CPU: its settings have no effect", device));
+  o.common.set.insert(o.common.set.begin(), pairs.begin(), pairs.end());
+  if (threads_given) o.common.set.push_back(fmt::format("CPU_THREADS_NUM={}", o.common.threads));
 }
 
-void print_memory(const Common& c, const Subject& l, const nlohmann::json& m) {
-  const auto mb = [&](const char* key) { return m[key].get<double>(); };
-  c.say(
-      "memory      peak {:.1f} MiB (before the model {:.1f}); now {:.1f}: packed weights {:.1f}, tensors "
-      "{:.1f}, model file "
-      "{:.1f}, generated code {:.1f}, libraries {:.1f}, rest {:.1f}",
-      peak_resident_mb(), l.before_mb, mb("now_mb"), mb("packed_weights_mb"), mb("tensors_mb"),
-      mb("model_file_mb"), mb("code_mb"), mb("libraries_mb"), mb("rest_mb"));
-  c.say(
-      "tensors     {:.2f} MiB in the arena; {:.2f} if none shared memory, {:.2f} alive at once at most; "
-      "weights that "
-      "kernels read {:.2f}",
-      mb("tensors_mb"), mb("tensors_sum_mb"), mb("tensors_live_mb"), mb("read_weights_mb"));
+PerformanceHint hint_of(const std::string& word) {
+  if (word == "latency") return PerformanceHint::latency;
+  if (word == "throughput" || word == "tput") return PerformanceHint::throughput;
+  if (word == "cumulative_throughput" || word == "ctput") return PerformanceHint::cumulative_throughput;
+  return PerformanceHint::none;
+}
+
+/// benchmark_app's defaults, and what depends on each other.
+void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
+  constexpr double kAppSeconds = 60;
+  if (o.app && !o.timed && !o.counted) o.timed = true, o.seconds = kAppSeconds;
+  if (!o.app && !o.timed && !o.counted) o.timed = true;
+  if (o.app && o.api.empty()) o.api = o.hint == "latency" ? "sync" : "async";
+  if (o.app && o.hint.empty() && !options.given.contains("PERFORMANCE_HINT")) {
+    o.hint = o.api == "sync" ? "latency" : "throughput";
+    steps.warn(
+        fmt::format("Performance hint was not explicitly specified in command line. Device(CPU) performance "
+                    "hint will be set to {}.",
+                    o.api == "sync" ? "LATENCY" : "THROUGHPUT"));
+  }
+  if (o.api == "sync" && o.requests > 1) {
+    steps.warn(fmt::format("-nireq {}: -api sync runs one request at a time, 1 is used", o.requests));
+    o.requests = 1;
+  }
+  const bool reports = !o.report_type.empty() || !o.pcsort.empty();
+  if (o.json_stats && !reports) steps.warn("-json_stats has no effect without -report_type or -pcsort");
+  if (o.report_folder != "." && !reports)
+    steps.warn("-report_folder has no effect without -report_type or -pcsort");
+  if (o.top > 0 && o.app) steps.warn("--top has no effect with -m: -pcsort sorts");
+  o.pc = o.pc || (o.top > 0 && !o.app);
 }
 
 /// What the command line says of streams, as options say it.
-Options with_streams(const BenchmarkOptions& o) {
-  auto options = o.common.options();
-  if (o.hint == "latency") options.hint = PerformanceHint::latency;
-  if (o.hint == "throughput" || o.hint == "tput") options.hint = PerformanceHint::throughput;
-  if (o.hint == "cumulative_throughput" || o.hint == "ctput")
-    options.hint = PerformanceHint::cumulative_throughput;
-  if (o.hint == "none") options.hint = PerformanceHint::none;
-  if (o.streams >= 0) options.streams = o.streams;
+Options with_streams(const BenchmarkOptions& o, Options options) {
+  if (!o.hint.empty()) options.hint = hint_of(o.hint);
+  if (!o.streams.empty()) try {
+      options.set("CPU_THROUGHPUT_STREAMS", o.streams);
+    } catch (const Error&) {
+      throw UsageError(
+          fmt::format("--streams {}: wanted a number from 0 to {}, AUTO or NUMA", o.streams, Streams::kMost));
+    }
   if (o.requests > 0 && options.hint_requests == 0)
     options.hint_requests = static_cast<std::size_t>(o.requests);
   return options;
 }
 
-/// Streams as they were made, and requests in flight.
-struct Traffic {
-  int streams, each, requests;
-  int threads() const { return std::max(streams, 1) * each; }
-};
-
 Traffic traffic_of(const BenchmarkOptions& o, const CompiledModel& compiled) {
   const auto best = static_cast<int>(compiled.optimal_requests());
-  return {compiled.streams(), compiled.threads(), o.api == "sync" ? 1 : o.requests > 0 ? o.requests : best};
-}
-
-/// Settings as they are used, and the processors of each stream.
-void add_settings(nlohmann::json& j, const CompiledModel& compiled) {
-  j["properties"] = to_json(compiled.properties());
-  const auto& placement = Inside::of(compiled).settings().placement;
-  j["stream_cpus"] = nlohmann::json::array();
-  for (const auto& stream : placement.streams) j["stream_cpus"].push_back(stream.cpus);
-  j["binding"] = compiled.property("CPU_BIND_THREAD");
+  Traffic t{compiled.streams(), compiled.threads(), o.api == "sync" ? 1 : o.requests > 0 ? o.requests : best};
+  // lamina's own form takes the shorter way with one request.
+  t.sync = o.api == "sync" || (!o.app && o.api.empty() && t.requests == 1);
+  return t;
 }
 
 void check_words(const BenchmarkOptions& o) {
-  if (o.api == "sync" && o.requests > 1)
-    throw UsageError(fmt::format("--api sync: one request at a time, not {} (--requests)", o.requests));
   if (o.runtime_graph == "-") throw UsageError("--runtime-graph -: wanted FILE.xml");
   if (!o.interactive) return;
   if (o.pc || o.top > 0 || !o.runtime_graph.empty() || !o.common.json.empty() || o.requests > 0 ||
-      !o.api.empty())
+      !o.api.empty() || !o.report_type.empty() || !o.pcsort.empty())
     throw UsageError(
-        "--interactive: goes without --pc, --top, --runtime-graph, --json, --requests and --api: lines on "
+        "--interactive: goes without --pc, --top, --runtime-graph, --json, --requests, --api and reports: "
+        "lines on "
         "standard input say what to do");
 }
 
-nlohmann::json document_of(const BenchmarkOptions& o, const Subject& l, const Traffic& s,
-                           const Latencies& latencies, double fps) {
-  return {{"model", o.common.model},
-          {"precision", o.common.precision == "int8" ? "model" : o.common.precision},
-          {"precision_used", l.precisions().bf16() ? "bf16" : "f32"},
-          {"precision_layers", l.precisions().layers},
-          {"precision_reason", l.precisions().reason},
-          {"threads", s.threads()},
-          {"streams", s.streams},
-          {"requests", s.requests},
-          {"threads_per_stream", s.each},
-          {"isa", name_of(effective_isa())},
-          {"processor", processor_name()},
-          {"latency_ms",
-           {{"min", latencies.ms.front()},
-            {"median", latencies.percentile(0.5)},
-            {"mean", latencies.mean()},
-            {"p90", latencies.percentile(0.9)},
-            {"p99", latencies.percentile(0.99)},
-            {"max", latencies.ms.back()}}},
-          {"throughput_fps", fps},
-          {"batch", l.batch},
-          {"load_ms", l.load_ms},
-          {"first_inference_ms", l.first_ms},
-          {"loaded_from_cache", Inside::of(*l.compiled).loaded_from_cache()},
-          {"load_phases_ms",
-           {{"read", l.phases.read},
-            {"optimize", l.phases.optimize},
-            {"plan", l.phases.plan},
-            {"pack", l.phases.pack},
-            {"first_inference", l.phases.first_inference}}},
-          {"memory", memory_of(o, l)},
-          {"before_mb", l.before_mb},
-          {"peak_rss_mb", peak_resident_mb()},
-          {"arena_mb", static_cast<double>(l.request->memory()) / 1048576},
-          {"weights_mb", static_cast<double>(l.compiled->weight_memory()) / 1048576},
-          {"count", latencies.ms.size()},
-          {"interrupted", interrupted() != 0}};
-}
-
-void print_figures(const Common& c, const Subject& l, const Traffic& s, const Latencies& latencies,
-                   double fps) {
-  c.say(
-      "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
-      latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
-      latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
-  c.say("throughput  {:.1f} {} with {} request{} in flight on {} stream{}", fps,
-        l.batch == 1 ? "inferences/s" : fmt::format("frames/s ({} in each inference)", l.batch), s.requests,
-        s.requests == 1 ? "" : "s", s.streams, s.streams == 1 ? "" : "s");
-  c.say(
-      "load        {:.1f} ms, first inference {:.1f} ms: read {:.1f}, optimise {:.1f}, plan {:.1f}, pack "
-      "{:.1f}, run {:.1f}",
-      l.load_ms, l.first_ms, l.phases.read, l.phases.optimize, l.phases.plan, l.phases.pack,
-      l.phases.first_inference);
-}
-
-int run_benchmark(BenchmarkOptions& o, const Until& until) {
-  check_words(o);
-  auto options = with_streams(o);
-  o.pc = o.pc || o.top > 0;
-  const bool profiled = o.pc || !o.runtime_graph.empty();
-  options.profile = profiled;
+/// Steps 1 to 3.
+Options prepare(BenchmarkOptions& o, bool threads_given, const Steps& steps) {
+  steps.step(1);
+  steps.info("Parsing input parameters");
+  for (const auto& line : o.idle) steps.warn(line);
+  steps.step(2);
+  steps.info(version());
+  steps.info("Device info:");
+  steps.info(fmt::format("CPU: {}", processor_name()));
+  steps.step(3);
+  take_config(o, threads_given, steps);
+  auto options = o.common.options();
+  complete(o, options, steps);
+  options = with_streams(o, std::move(options));
+  options.log = steps.log(options.log);
   options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
-  if (o.interactive) return interactive(o, options);
-  auto l = load(o, options);
-  const auto s = traffic_of(o, *l.compiled);
-  o.common.note(l.notes);
-  Latencies latencies;
-  Profile profile;
-  auto* const into = profiled ? &profile : nullptr;
-  const Interruptible here;
-  {
-    Progress progress("measuring " + o.common.model, o.common.quiet);
-    latencies = s.requests == 1 ? measure(*l.request, until, into)
-                                : measure_at_once(*l.compiled, l.inputs, static_cast<std::size_t>(s.requests),
-                                                  until, into);
+  options.profile = options.profile || o.pc || !o.runtime_graph.empty() || o.wants_counters();
+  if (!o.dump_config.empty()) write_device_config(o.dump_config, properties(options));
+  return options;
+}
+
+/// Steps 8 and 9, and how to measure. Iterations go up to a multiple of the requests.
+Course course_of(BenchmarkOptions& o, const Subject& l, const Traffic& t, const Steps& steps) {
+  steps.step(8);
+  steps.info("Model:");
+  for (const auto& p : l.compiled->properties()) steps.info(fmt::format("  {}: {}", p.key, p.value));
+  steps.step(9);
+  for (const auto& line : l.notes) steps.note(line);
+  if (o.inference_only.empty()) o.inference_only = l.groups.size() > 1 ? "false" : "true";
+  if (o.counted && !t.sync && o.iterations % t.requests != 0) {
+    const auto aligned = (o.iterations + t.requests - 1) / t.requests * t.requests;
+    steps.warn(fmt::format("-niter: {} iterations become {}, a multiple of {} requests", o.iterations,
+                           aligned, t.requests));
+    o.iterations = aligned;
   }
-  if (interrupted())
-    tell(fmt::format("lamina: interrupted: this is what {} run{} gave", latencies.ms.size(),
-                     latencies.ms.size() == 1 ? "" : "s"));
-  const double fps = latencies.per_second() * static_cast<double>(l.batch);
-  auto j = document_of(o, l, s, latencies, fps);
-  add_settings(j, *l.compiled);
-  print_figures(o.common, l, s, latencies, fps);
-  print_memory(o.common, l, j["memory"]);
-  o.common.say("on          {}, {}, {} thread{}", processor_name(), name_of(effective_isa()), s.threads(),
-               s.threads() == 1 ? "" : "s");
-  o.common.say("precision   {}", to_string(l.precisions()));
-  if (o.pc)
-    report_layers(o.common, profile, measure_limits(l.compiled->threads()), static_cast<std::size_t>(o.top),
-                  j);
+  Course c;
+  c.until = {o.timed ? o.seconds : 0, o.counted ? static_cast<std::size_t>(o.iterations) : 1};
+  c.requests = static_cast<std::size_t>(t.requests);
+  c.sync = t.sync;
+  c.copies = o.inference_only == "false";
+  c.warm = !o.no_warmup;
+  c.most_frames = o.most_frames;
+  return c;
+}
+
+/// What stands in brackets behind step 10.
+std::string limits_of(const BenchmarkOptions& o, const Traffic& t) {
+  std::string text = t.sync
+                         ? "Start inference synchronously"
+                         : fmt::format("Start inference asynchronously, {} inference requests", t.requests);
+  if (!t.sync && !o.streams.empty()) text += fmt::format(" using {} streams for CPU", t.streams);
+  text += ", limits: ";
+  if (o.timed) text += fmt::format("{:.0f} ms duration", 1e3 * o.seconds);
+  if (o.counted) text += fmt::format("{}{} iterations", o.timed ? ", " : "", o.iterations);
+  return text;
+}
+
+/// -niter 0: the model is compiled, and that is all.
+int stop_here(const BenchmarkOptions& o, const Subject& l, const Steps& steps) {
+  for (const auto& line : l.notes) steps.note(line);
+  if (o.pc || !o.runtime_graph.empty() || !o.report_type.empty() || !o.pcsort.empty())
+    steps.warn("-niter 0: nothing is measured, there is nothing to report");
+  if (!o.app) o.common.say("load        {:.1f} ms", l.load_ms);
+  steps.info("The model is compiled; -niter 0 measures nothing");
+  write_json(o.common, {{"model", o.common.model}, {"load_ms", l.load_ms}, {"count", 0}});
+  return 0;
+}
+
+/// Step 11.
+void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) {
+  const auto& o = r.o;
+  steps.step(11);
+  auto document = document_of(r);
+  if (!o.app) print_figures(r, document);
+  if (o.pc && !o.app)
+    report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
+                  document);
   if (!o.runtime_graph.empty())
     write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
-                                              Inside::of(*l.compiled), profile));
-  write_json(o.common, j);
+                                              Inside::of(*r.l.compiled), profile));
+  write_reports(r, steps);
+  if (o.app) say_counters(r);
+  if (o.app) say_closing_block(r, steps);
+  write_json(o.common, document);
+}
+
+int run_benchmark(BenchmarkOptions& o, bool threads_given) {
+  check_words(o);
+  const Steps steps(o.app && !o.interactive, o.common);
+  const auto options = prepare(o, threads_given, steps);
+  if (o.interactive) return interactive(o, options);
+  auto l = load(o, options, steps);
+  if (o.counted && o.iterations == 0) return stop_here(o, l, steps);
+  if (!o.app && !o.no_warmup) warm_up(l);
+  const Interruptible here;
+  const auto traffic = traffic_of(o, *l.compiled);
+  const auto course = course_of(o, l, traffic, steps);
+  steps.step(10, limits_of(o, traffic));
+  steps.info(
+      course.copies
+          ? "Benchmarking in full mode (inputs filling are included in measurement loop)."
+          : "Benchmarking in inference only mode (inputs filling are not included in measurement loop).");
+  if (o.app && !o.no_warmup) {
+    warm_up(l);
+    steps.info(fmt::format("First inference took {:.2f} ms", l.first_ms));
+  }
+  Profile profile;
+  auto* const into = (o.pc && !o.app) || !o.runtime_graph.empty() ? &profile : nullptr;
+  Outcome r{o, l, traffic, {}, {}};
+  {
+    Progress progress("measuring " + o.common.model, o.common.quiet);
+    r.latencies = measure(l, course, into, o.wants_counters() ? &r.counters : nullptr);
+  }
+  if (interrupted())
+    tell(fmt::format("lamina: interrupted: this is what {} run{} gave", r.latencies.ms.size(),
+                     r.latencies.ms.size() == 1 ? "" : "s"));
+  tell_outcome(r, profile, steps);
   return interrupted() ? 128 + interrupted() : 0;
+}
+
+void add_report_options(OptionSet& options, BenchmarkOptions& o) {
+  options.choice("--report-type", o.report_type,
+                 {"no_counters", "average_counters", "detailed_counters", "sort_detailed_counters"}, "TYPE",
+                 "Write benchmark_report.csv, with times of layers: average_counters, detailed_counters");
+  options.text("--report-folder", o.report_folder, "FOLDER", "Where reports go (.)");
+  options.flag("--json-stats", o.json_stats, "Reports as JSON");
+  options.choice(
+      "--pcsort", o.pcsort, {"sort", "no_sort", "simple_sort"}, "ORDER",
+      "Write benchmark_sorted_report.csv: slowest first, in the model's order, or executed ones only");
+  options.flag("--pcseq", o.pcseq, "Latencies of each data shape");
+  options.number("--percentile", o.percentile, 1, 100, "P", "Of latencies, beside or in place of the median");
+  options.text("--runtime-graph", o.runtime_graph, "FILE.xml",
+               "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
+  options.text("--dump-config", o.dump_config, "FILE.json", "Write the settings that were given");
+  options.text("--load-config", o.load_config, "FILE.json",
+               "Settings: {\"CPU\": {\"NUM_STREAMS\": \"3\"}}; the command line wins");
+}
+
+void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
+  options.choice("--api", o.api, {"sync", "async"}, "API", "sync: one request at a time");
+  options.number(
+      "--requests", o.requests, 1, 1024, "N",
+      "Requests in flight; latencies count from when a request is ready to run (default: what streams want)");
+  options.text(
+      "--streams", o.streams, "N",
+      "Requests that run at once, each on its share of the threads: a number, AUTO or NUMA; 0: no threads of "
+      "lamina's own");
+  options.number("--batch", o.inputs.batch, 1, 65536, "N",
+                 "Batch size: of all inputs whose first dimension, or N of --layout, is free");
+  options.list("--data-shape", o.data_shape, "NAME[...][...]",
+               "Shapes of data where the model or --shape leaves sizes open; several run in turn");
+  options.number("--max-rate", o.most_frames, 0.0, 1e9, "FPS", "At most that many frames per second");
+  options.choice("--inference-only", o.inference_only, {"true", "false"}, "BOOL",
+                 "false: inputs are copied in for each inference");
+  options.flag("--no-warmup", o.no_warmup, "Measure the first inference, too");
+  options.flag("--from-file", o.from_file, "Count reading as a part of compiling");
+  options.list("--types", o.types, "ip=T, op=T, iop=NAME:T,...", "Element types of inputs and outputs")
+      .hidden();
+  options.list("--image-info", o.image_info, "NAME", "Filled with the size of the pictures").hidden();
+  options.list("--written", o.written, "OPTION", "").hidden();
+  options.list("--idle", o.idle, "SENTENCE", "").hidden();
+  options.flag("--as-benchmark-app", o.app, "").hidden();
+}
+
+/// lamina's own options beside those that were spelt as benchmark_app's.
+void complete_written(BenchmarkOptions& o, const OptionSet& options) {
+  for (const auto& [name, value] : options.written()) {
+    const auto spelt = std::any_of(o.written.begin(), o.written.end(),
+                                   [&, n = name](const auto& w) { return w.starts_with(n + " "); });
+    if (!spelt && name != "--set")
+      o.written.push_back(fmt::format("{} {}{}{}", name, name, value.empty() ? "" : "=", value));
+  }
 }
 
 }  // namespace
@@ -211,37 +274,31 @@ int run_benchmark(BenchmarkOptions& o, const Until& until) {
 Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
   o->inputs.sizes_wanted = true;
+  o->inputs.layouts_of_any = true;
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   options.choice("--hint", o->hint,
                  {"latency", "throughput", "tput", "cumulative_throughput", "ctput", "none"}, "HINT",
                  "latency: one stream per node; throughput: as many as promise most (default: one stream)");
   const auto seconds = options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure (3)");
-  const auto iterations =
-      options.number("--iterations", o->iterations, 1L, 100000000L, "N",
-                     "How many inferences to measure; with --seconds: until both are reached");
-  options.choice("--api", o->api, {"sync", "async"}, "API", "sync: one request at a time");
-  options.number(
-      "--requests", o->requests, 1, 1024, "N",
-      "Requests in flight; latencies count from when a request is ready to run (default: streams)");
-  options.number(
-      "--streams", o->streams, 0, 1024, "N",
-      "Requests that run at once, each on its share of the threads; 0: no threads of lamina's own");
-  options.number("--batch", o->inputs.batch, 1, 65536, "N",
-                 "Batch size: of all inputs whose first dimension is free");
+  const auto iterations = options.number(
+      "--iterations", o->iterations, 0L, 100000000L, "N",
+      "How many inferences to measure; with --seconds: until both are reached; 0: compile only");
+  add_traffic_options(options, *o);
   options.flag("--pc", o->pc, "Layer by layer (also -pc)");
   options.number("--top", o->top, 1, 1000000, "K", "Only the slowest layers; goes with --pc");
   const auto interactive = options.flag("--interactive", o->interactive, "Obey lines on standard input");
   interactive.excludes(seconds);
   interactive.excludes(iterations);
-  options.text("--runtime-graph", o->runtime_graph, "FILE.xml",
-               "Write what ran, with kernels and times, as an OpenVINO runtime graph that Netron opens");
+  add_report_options(options, *o);
   add_compile_options(options, o->common);
   add_json(options, o->common);
-  return [=] {
-    Until until{seconds.given() || !iterations.given() ? o->seconds : 0, 1};
-    if (iterations.given()) until.runs = static_cast<std::size_t>(o->iterations);
-    return run_benchmark(*o, until);
+  options.remark(benchmark_app_help());
+  return [=]() mutable {
+    o->timed = seconds.given();
+    o->counted = iterations.given();
+    complete_written(*o, options);
+    return run_benchmark(*o, options.given("--threads"));
   };
 }
 

@@ -1,22 +1,38 @@
 #pragma once
 /// What the two forms of `lamina benchmark` share.
+#include <cstdint>
 #include <memory>
 
 #include "api/inside.h"
 #include "tool/inputs.h"
 #include "tool/layers.h"
+#include "tool/steps.h"
 
 namespace lamina::tool {
 
 struct BenchmarkOptions {
   Common common;
   InputOptions inputs;
-  std::string hint, api, runtime_graph;
+  std::string hint, api, runtime_graph, streams;
   double seconds = 3;
   long iterations = 0;
-  int requests = 0, streams = -1;  ///< 0: not said; -1: not said
-  int top = 0;  ///< layers shown by pc; 0: all
+  bool timed = false, counted = false;  ///< seconds, iterations: hold
+  int requests = 0;                     ///< 0: not said
+  int top = 0;                          ///< layers shown by pc; 0: all
   bool pc = false, interactive = false;
+
+  bool app = false;                  ///< benchmark_app's defaults and output
+  std::vector<std::string> written;  ///< options as they were spelt: "--iterations -niter=10"
+  std::vector<std::string> idle;     ///< sentences about options that do nothing here
+  std::vector<std::string> data_shape, types, image_info;
+  std::string report_type, report_folder = ".", pcsort, load_config, dump_config, inference_only;
+  bool json_stats = false, no_warmup = false, pcseq = false, from_file = false;
+  double most_frames = 0;  ///< per second; 0: no limit
+  int percentile = 50;
+
+  bool wants_counters() const {
+    return !pcsort.empty() || (!report_type.empty() && report_type != "no_counters") || (app && pc);
+  }
 };
 
 /// Where the milliseconds of loading and of the first inference went; they add up to both.
@@ -24,28 +40,42 @@ struct LoadPhases {
   double read = 0, optimize = 0, plan = 0, pack = 0, first_inference = 0;
 };
 
+/// Inputs that go together; several take turns.
+struct InputGroup {
+  std::vector<Tensor> inputs;
+  std::int64_t batch = 1;  ///< frames of one inference
+  std::string name;        ///< "x: [1,3,64,64] y: [1]"
+};
+
 /// A model ready to be measured.
 struct Subject {
   std::vector<std::string> notes;
-  std::vector<Tensor> inputs;
+  std::vector<InputGroup> groups;
   std::vector<Port> outputs;
   std::unique_ptr<CompiledModel> compiled;
   std::unique_ptr<Request> request;
-  std::int64_t batch = 1;  ///< frames of one inference
   double before_mb = 0, load_ms = 0, first_ms = 0;
+  double read_ms = 0, compile_ms = 0;
   LoadPhases phases;
   Precisions precisions() const { return precisions_of(Inside::of(*compiled), *request); }
 };
-/// Throws UsageError when sizes of inputs, or what --batch wants, cannot be had.
-Subject load(const BenchmarkOptions& o, Options options);
+/// Reads and compiles: steps 4 to 7. Throws UsageError when sizes of inputs, or what --batch wants, cannot be
+/// had.
+Subject load(const BenchmarkOptions& o, Options options, const Steps& steps);
+/// The first inference of each group, timed for the first.
+void warm_up(Subject& l);
 
 struct Latencies {
-  std::vector<double> ms;  ///< sorted; at least one
-  double seconds = 0;      ///< that they took together
-  double percentile(double p) const;
+  std::vector<double> ms;                   ///< sorted; at least one
+  std::vector<std::vector<double>> groups;  ///< the same apart, sorted
+  double seconds = 0;                       ///< that they took together
+  double percentile(double p) const;        ///< between its neighbours
   double mean() const;
   double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
+/// The value at ceil(n * percent / 100) of the sorted ones.
+double at_percent(const std::vector<double>& sorted, int percent);
+double mean_of(const std::vector<double>& values);
 
 /// How long to measure: until so many runs are done and so many seconds have passed; an interrupt
 /// (tool/interrupt.h) ends it earlier.
@@ -53,12 +83,24 @@ struct Until {
   double seconds = 0;
   std::size_t runs = 1;
 };
-/// One inference unmeasured, then one after another. The profile, when given, gets every run.
-Latencies measure(Request& request, const Until& until, Profile* profile = nullptr);
-/// So many requests in flight, each started again when it has ended; to wait for a stream counts as theirs. The
-/// profile, when given, gets every run.
-Latencies measure_at_once(const CompiledModel& compiled, const std::vector<Tensor>& inputs,
-                          std::size_t requests, const Until& until, Profile* profile = nullptr);
+
+/// How to measure.
+struct Course {
+  Until until;
+  std::size_t requests = 1;
+  bool sync = true;        ///< one request, run() after run()
+  bool copies = false;     ///< inputs are copied in for each inference
+  bool warm = true;        ///< each request runs once before
+  double most_frames = 0;  ///< per second; 0: no limit
+};
+
+using Counters = std::vector<LayerCounter>;
+
+/// One inference after another, or so many requests in flight, each started again when it has ended; to wait
+/// for a stream counts as theirs. The profile, when given, gets every run; `counters` one table per request
+/// that ran.
+Latencies measure(const Subject& l, const Course& course, Profile* profile = nullptr,
+                  std::vector<Counters>* counters = nullptr);
 
 /// The warm protocol: one line of JSON for each line read.
 int interactive(const BenchmarkOptions& o, const Options& options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -13,86 +14,89 @@ namespace {
 
 /// What becomes of an option.
 enum class Meaning {
-  renamed,     ///< to `text`, with its value
-  model,       ///< its value is the model
-  flag,        ///< to `text`, which has no value
-  files,       ///< "name:file,file" to one --input per file
-  bare,        ///< to `text`, its value without brackets: "[1,2,3]"
-  only,        ///< `text` is the only value that means what lamina does; it goes
-  impossible,  ///< refused; `text` says what there is instead
+  renamed,  ///< to `text`, with its value
+  model,    ///< its value is the model
+  flag,     ///< to `text`, which has no value
+  boolean,  ///< to `text`, with true or false
+  files,    ///< "name:file,file" to one --input per file
+  bare,     ///< to `text`, its value without brackets: "[1,2,3]"
+  device,   ///< a name of the CPU; it goes
+  pin,      ///< to --set, and the following ones
+  precision,
+  bf16,
+  cache,
+  types,      ///< to `text`, with the option's own name in front
+  idle,       ///< has a value and no effect; `text` says why
+  idle_flag,  ///< the same without a value
 };
 
 struct Row {
   std::vector<std::string_view> names;  ///< without dashes: short first, as in the help of benchmark_app
   Meaning meaning;
   std::string_view text;
+  std::string_view help;
 };
 
 const std::vector<Row>& rows() {
+  using M = Meaning;
   static const std::vector<Row> table{
-      {{"m", "path_to_model"}, Meaning::model, ""},
-      {{"i", "paths_to_input"}, Meaning::files, "--input"},
-      {{"d", "target_device"}, Meaning::only, "CPU"},
-      {{"hint", "perf_hint"}, Meaning::renamed, "--hint"},
-      {{"api", "api_type"}, Meaning::renamed, "--api"},
-      {{"nireq", "number_infer_requests"}, Meaning::renamed, "--requests"},
-      {{"nstreams", "number_streams"}, Meaning::renamed, "--streams"},
-      {{"nthreads", "number_threads"}, Meaning::renamed, "--threads"},
-      {{"niter", "number_iterations"}, Meaning::renamed, "--iterations"},
-      {{"t", "time"}, Meaning::renamed, "--seconds"},
-      {{"b", "batch_size"}, Meaning::renamed, "--batch"},
-      {{"shape"}, Meaning::renamed, "--shape"},
-      {{"data_shape"}, Meaning::renamed, "--shape"},
-      {{"layout"}, Meaning::renamed, "--layout"},
-      {{"mean_values", "imean"}, Meaning::bare, "--mean"},
-      {{"scale_values", "iscale"}, Meaning::bare, "--scale"},
-      {{"exec_graph_path"}, Meaning::renamed, "--runtime-graph"},
-      {{"pc", "perf_counts"}, Meaning::flag, "--pc"},
-      {{"h", "help"}, Meaning::flag, "--help"},
-      {{"infer_precision"}, Meaning::only, "f32"},
-      {{"pin", "infer_threads_pinning"}, Meaning::only, "NO"},
-      {{"inference_only"}, Meaning::only, "true"},
-      {{"max_irate", "maximum_inference_rate"}, Meaning::impossible, "requests follow each other at once"},
-      {{"ip", "input_precision"}, Meaning::impossible, "inputs have the model's types"},
-      {{"op", "output_precision"}, Meaning::impossible, "outputs have the model's types"},
-      {{"iop", "input_output_precision"}, Meaning::impossible, "inputs and outputs have the model's types"},
-      {{"no_warmup"}, Meaning::impossible, "the first inference is measured apart"},
-      {{"cdir", "cache_dir"}, Meaning::impossible, "compiled models are not kept yet"},
-      {{"lfile", "load_from_file"}, Meaning::impossible, "the model is read, then compiled"},
-      {{"extensions", "l"}, Meaning::renamed, "--extensions"},
-      {{"c", "path_to_cldnn_config"}, Meaning::impossible, "there is no GPU"},
-      {{"use_device_mem"}, Meaning::impossible, "there is no other memory"},
-      {{"latency_percentile"}, Meaning::impossible, "median, p90 and p99 are always there"},
-      {{"report_type"}, Meaning::impossible, "--json FILE writes all figures, with -pc those of layers"},
-      {{"report_folder"}, Meaning::impossible, "--json FILE writes all figures"},
-      {{"json_stats"}, Meaning::impossible, "--json FILE writes all figures"},
-      {{"pcsort"}, Meaning::impossible, "-pc is in the order of execution, --top K sorts by time"},
-      {{"pcseq"}, Meaning::impossible, "one shape is measured at a time"},
-      {{"dump_config"}, Meaning::impossible, "--set KEY=VALUE sets, nothing is kept"},
-      {{"load_config"}, Meaning::impossible, "--set KEY=VALUE sets"},
-      {{"enforcebf16"}, Meaning::impossible, "--precision P"},
-      {{"qb"}, Meaning::impossible, "there is no GPU"},
-      {{"progress"}, Meaning::impossible, "terminals always show it"},
-      {{"stream_output"}, Meaning::impossible, "the output goes by lines"},
+      {{"h", "help"}, M::flag, "--help", ""},
+      {{"m", "path_to_model"}, M::model, "", "The model; benchmark_app's defaults and output"},
+      {{"i", "paths_to_input"},
+       M::files,
+       "--input",
+       "Files, folders, NAME:FILE,FILE,NAME2:..., random, image_info"},
+      {{"d", "target_device"}, M::device, "", "CPU (AUTO, MULTI:CPU and HETERO:CPU mean it)"},
+      {{"hint", "perf_hint"}, M::renamed, "--hint", ""},
+      {{"api", "api_type"}, M::renamed, "--api", ""},
+      {{"nireq", "number_infer_requests"}, M::renamed, "--requests", ""},
+      {{"nstreams", "number_streams"}, M::renamed, "--streams", ""},
+      {{"nthreads", "number_threads"}, M::renamed, "--threads", ""},
+      {{"pin", "infer_threads_pinning"}, M::pin, "", "YES, NO, NUMA or HYBRID_AWARE: sets CPU_BIND_THREAD"},
+      {{"infer_precision"}, M::precision, "", "f32, bf16 or f16: sets INFERENCE_PRECISION_HINT"},
+      {{"enforcebf16", "enforce_bfloat16"}, M::bf16, "", "Sets ENFORCE_BF16"},
+      {{"niter", "number_iterations"}, M::renamed, "--iterations", ""},
+      {{"t", "time"}, M::renamed, "--seconds", ""},
+      {{"max_irate", "maximum_inference_rate"}, M::renamed, "--max-rate", ""},
+      {{"b", "batch_size"}, M::renamed, "--batch", ""},
+      {{"shape"}, M::renamed, "--shape", ""},
+      {{"data_shape"}, M::renamed, "--data-shape", ""},
+      {{"layout"}, M::renamed, "--layout", ""},
+      {{"ip", "input_precision"}, M::types, "--types", "Element type of inputs: that of the model"},
+      {{"op", "output_precision"}, M::types, "--types", "Element type of outputs: that of the model"},
+      {{"iop", "input_output_precision"}, M::types, "--types", "Both by name: those of the model"},
+      {{"mean_values", "imean"}, M::bare, "--mean", ""},
+      {{"scale_values", "iscale"}, M::bare, "--scale", ""},
+      {{"inference_only"}, M::boolean, "--inference-only", ""},
+      {{"no_warmup"}, M::flag, "--no-warmup", ""},
+      {{"latency_percentile"}, M::renamed, "--percentile", ""},
+      {{"cdir", "cache_dir"}, M::cache, "", "Sets CACHE_DIR"},
+      {{"lfile", "load_from_file"}, M::flag, "--from-file", ""},
+      {{"extensions", "l"}, M::renamed, "--extensions", ""},
+      {{"report_type"}, M::renamed, "--report-type", ""},
+      {{"report_folder"}, M::renamed, "--report-folder", ""},
+      {{"json_stats"}, M::flag, "--json-stats", ""},
+      {{"pc", "perf_counts", "report_performance_counters"}, M::flag, "--pc", ""},
+      {{"pcsort", "perf_counts_sort"}, M::renamed, "--pcsort", ""},
+      {{"pcseq", "perf_counts_sequence"}, M::flag, "--pcseq", ""},
+      {{"exec_graph_path"}, M::renamed, "--runtime-graph", ""},
+      {{"dump_config"}, M::renamed, "--dump-config", ""},
+      {{"load_config"}, M::renamed, "--load-config", ""},
+      {{"c", "path_to_cldnn_config"}, M::idle, "it is for GPUs", ""},
+      {{"use_device_mem"}, M::idle_flag, "it is for GPUs", ""},
+      {{"stream_output"}, M::idle_flag, "the output goes by lines", ""},
+      {{"progress"}, M::idle_flag, "terminals show progress anyway", ""},
+      {{"qb", "quantization_bits"}, M::idle, "it is for GNA devices", ""},
   };
   return table;
-}
-
-/// lamina has options of these names itself.
-bool is_ours(std::string_view name) {
-  for (const auto* ours : {"hint", "api", "shape", "layout", "help", "pc"})
-    if (name == ours) return true;
-  return false;
 }
 
 /// A word such as "-niter", "-niter=10" or "--number_iterations".
 const Row* find(std::string_view word) {
   if (!word.starts_with("-")) return nullptr;
   word.remove_prefix(1);
-  const bool twice = word.starts_with("-");
-  if (twice) word.remove_prefix(1);
+  if (word.starts_with("-")) word.remove_prefix(1);
   const auto name = word.substr(0, word.find('='));
-  if (twice && (name.size() == 1 || is_ours(name))) return nullptr;
   for (const auto& row : rows())
     if (std::find(row.names.begin(), row.names.end(), name) != row.names.end()) return &row;
   return nullptr;
@@ -116,36 +120,62 @@ class Translation {
  private:
   void take(const Row& row) {
     typed_ = in_[at_].substr(0, in_[at_].find('='));
+    taken_.reset();
+    translate(row);
+    // "--iterations -niter=10": for what reports say of the command line.
+    const auto ours = row.meaning == Meaning::model ? std::string_view("model")
+                      : row.text.starts_with("--")  ? row.text
+                                                    : std::string_view("-");
+    out_.words.push_back(
+        fmt::format("--written={} {}{}{}", ours, typed_, taken_ ? "=" : "", taken_.value_or("")));
+  }
+
+  void translate(const Row& row) {
     const std::string ours(row.text);
     switch (row.meaning) {
-      case Meaning::impossible:
-        throw UsageError(fmt::format("{}: lamina benchmark has no such option: {}", typed_, row.text));
       case Meaning::flag:
         if (flag()) out_.words.push_back(ours);
         return;
-      case Meaning::only:
-        return only(ours);
+      case Meaning::boolean:
+        return add(ours, flag() ? "true" : "false");
+      case Meaning::device:
+        return device(value());
       case Meaning::model:
         out_.words.push_back(value());
+        out_.words.push_back("--as-benchmark-app");
         return;
       case Meaning::files:
         return files(value());
       case Meaning::renamed:
         return add(ours, of_cpu(value()));
-      case Meaning::bare: {
-        auto v = value();
-        if (v.starts_with('[') && v.ends_with(']')) v = v.substr(1, v.size() - 2);
-        return add(ours, v);
-      }
+      case Meaning::bare:
+        return add(ours, without_brackets(value()));
+      case Meaning::pin:
+        return pin();
+      case Meaning::precision:
+        return precision(of_cpu(value()));
+      case Meaning::bf16:
+        return set("ENFORCE_BF16", flag() ? "YES" : "NO");
+      case Meaning::cache:
+        return cache(value());
+      case Meaning::types:
+        return add(ours, fmt::format("{}={}", row.names[0], value()));
+      case Meaning::idle:
+        value();
+        return idle(row.text);
+      case Meaning::idle_flag:
+        if (flag()) idle(row.text);
+        return;
     }
   }
 
   /// Of the option at hand: behind its '=' or the next word.
   std::string value() {
     const auto equals = in_[at_].find('=');
-    if (equals != std::string::npos) return in_[at_].substr(equals + 1);
-    if (at_ + 1 == in_.size()) throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
-    return in_[++at_];
+    if (equals == std::string::npos && at_ + 1 == in_.size())
+      throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
+    taken_ = equals != std::string::npos ? in_[at_].substr(equals + 1) : in_[++at_];
+    return *taken_;
   }
 
   /// The option stands alone, or with true or false behind '=' or as the next word.
@@ -163,19 +193,49 @@ class Translation {
     out_.typed[ours] = typed_;
   }
 
-  void only(const std::string& wanted) {
-    const bool boolean = wanted == "true";
-    const bool bare =
+  void set(const std::string& key, const std::string& value) {
+    out_.words.push_back("--set");
+    out_.words.push_back(key + "=" + value);
+  }
+
+  void idle(std::string_view why) {
+    out_.words.push_back(fmt::format("--idle={} has no effect: {}", typed_, why));
+  }
+
+  void device(const std::string& name) const {
+    for (const auto* cpu : {"CPU", "AUTO", "AUTO:CPU", "MULTI:CPU", "HETERO:CPU"})
+      if (in_case(name, true) == cpu) return;
+    throw UsageError(fmt::format("{} {}: lamina benchmark knows CPU only", typed_, name));
+  }
+
+  void pin() {
+    const bool alone =
         in_[at_].find('=') == std::string::npos && (at_ + 1 == in_.size() || in_[at_ + 1].starts_with("-"));
-    if (boolean && bare) return;
-    const auto given = of_cpu(value());
-    if (given != wanted && !(boolean && truth(given) == true))
-      throw UsageError(fmt::format("{} {}: lamina benchmark knows {} only", typed_, given, wanted));
+    const auto word = alone ? "YES" : in_case(value(), true);
+    if (word == "NUMA" || word == "HYBRID_AWARE")
+      return set("CPU_BIND_THREAD", word == "NUMA" ? word : "YES");
+    const auto said = truth(word);
+    if (!said) throw UsageError(fmt::format("{} {}: wanted YES, NO, NUMA or HYBRID_AWARE", typed_, *taken_));
+    set("CPU_BIND_THREAD", *said ? "YES" : "NO");
+  }
+
+  void precision(const std::string& text) {
+    auto word = in_case(text, false);
+    if (word.starts_with("fp")) word.erase(1, 1);
+    if (word != "f32" && word != "bf16" && word != "f16")
+      throw UsageError(fmt::format("{} {}: wanted f32, bf16 or f16", typed_, text));
+    set("INFERENCE_PRECISION_HINT", word);
+  }
+
+  void cache(const std::string& folder) {
+    const auto known = option_list();
+    if (std::any_of(known.begin(), known.end(), [](const auto& o) { return o.key == "CACHE_DIR"; }))
+      return set("CACHE_DIR", folder);
+    idle("compiled models are not kept yet");
   }
 
   /// "a.png", "x:a.png,b.png,y:c.npy": files go to the input that was named last.
   void files(const std::string& text) {
-    if (text == "random") return;
     std::string name;
     for (std::size_t at = 0; at <= text.size();) {
       const auto end = std::min(text.find(',', at), text.size());
@@ -185,12 +245,44 @@ class Translation {
         name = file.substr(0, colon) + "=";
         file.erase(0, colon + 1);
       }
-      add("--input", name + file);
+      if (file == "random") continue;
+      if (file == "image_info")
+        add("--image-info", name.empty() ? "*" : name.substr(0, name.size() - 1));
+      else
+        for (const auto& one : files_in(file)) add("--input", name + one);
     }
   }
 
+  /// A folder's files that can be inputs, by name; else the file itself.
+  static std::vector<std::string> files_in(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (!fs::is_directory(path, error)) return {path};
+    std::vector<std::string> out;
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+      const auto kind = in_case(entry.path().extension().string(), false);
+      for (const auto* known : {".npy", ".npz", ".bin", ".png", ".jpg", ".jpeg", ".ppm", ".pgm"})
+        if (kind == known) out.push_back(entry.path().string());
+    }
+    std::sort(out.begin(), out.end());
+    if (out.empty()) throw UsageError(fmt::format("-i {}: no files for inputs are in that folder", path));
+    return out;
+  }
+
+  static std::string without_brackets(std::string v) {
+    return v.starts_with('[') && v.ends_with(']') ? v.substr(1, v.size() - 2) : v;
+  }
+
+  static std::string in_case(std::string text, bool upper) {
+    for (auto& c : text) {
+      if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+      if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return text;
+  }
+
   static std::optional<bool> truth(std::string text) {
-    for (auto& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    text = in_case(std::move(text), false);
     if (text == "true" || text == "yes" || text == "1") return true;
     if (text == "false" || text == "no" || text == "0") return false;
     return {};
@@ -203,6 +295,7 @@ class Translation {
   const std::vector<std::string>& in_;
   std::size_t at_ = 0;
   std::string typed_;
+  std::optional<std::string> taken_;  ///< the value of the option at hand
   BenchmarkAppWords out_;
 };
 
@@ -215,7 +308,21 @@ BenchmarkAppWords translate_benchmark_app(const std::vector<std::string>& words)
 std::vector<std::string> benchmark_app_names() {
   std::vector<std::string> out;
   for (const auto& row : rows())
-    if (row.meaning != Meaning::impossible) out.push_back(fmt::format("-{}", row.names[0]));
+    for (const auto name : row.names) out.push_back(fmt::format("-{}", name));
+  return out;
+}
+
+std::string benchmark_app_help() {
+  std::string out = "Options of benchmark_app, with one dash or two, values after a space or '=':\n";
+  for (const auto& row : rows()) {
+    std::string names;
+    for (const auto name : row.names) names += fmt::format("{}-{}", names.empty() ? "" : ", ", name);
+    const auto idle = row.meaning == Meaning::idle || row.meaning == Meaning::idle_flag;
+    out += fmt::format("  {:<38} {}\n", names,
+                       idle               ? fmt::format("No effect: {}", row.text)
+                       : row.help.empty() ? fmt::format("As {}", row.text)
+                                          : std::string(row.help));
+  }
   return out;
 }
 

@@ -11,11 +11,14 @@ struct BenchmarkAppWords {
   std::map<std::string, std::string> typed;  ///< lamina's option: as it was spelt
 };
 
-/// The words after `benchmark`. Options that lamina cannot honour throw UsageError: measured without them,
-/// the figures would be of something else. What is no option of benchmark_app stays.
+/// The words after `benchmark`. What has no effect here becomes --idle with a sentence, every option
+/// --written as it was spelt. What is no option of benchmark_app stays. Throws UsageError.
 BenchmarkAppWords translate_benchmark_app(const std::vector<std::string>& words);
 
-/// "-niter", "-nireq", ...: those that lamina honours, for suggestions.
+/// "-niter", "-nireq", ...: for suggestions.
 std::vector<std::string> benchmark_app_names();
+
+/// A line for each, for --help.
+std::string benchmark_app_help();
 
 }  // namespace lamina::tool

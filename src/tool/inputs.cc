@@ -279,7 +279,7 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
   if (o.batch > 0) set_batch(shapes, ports, o.batch, notes);
   if (!o.inputs.empty()) take_arrays(o, ports, tensors);
   const auto files = files_of(o, ports);
-  check_layouts(o.picture, ports, files);
+  if (!o.layouts_of_any) check_layouts(o.picture, ports, files);
   bool pictures = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const bool sized = o.batch > 0 && leaves_batch_open(ports[i]);
@@ -295,7 +295,9 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
     }
     if (sized && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, ports[i], notes);
   }
-  if (o.picture.any() && !pictures)
+  auto asked = o.picture;
+  if (o.layouts_of_any) asked.layout.clear();
+  if (asked.any() && !pictures)
     throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no --input is one");
   NamedSizes sizes(ports, o.batch);
   for (std::size_t i = 0; i < ports.size(); ++i)

@@ -13,12 +13,15 @@ namespace {
 void answer(const nlohmann::json& j) { std::cout << j.dump() << "\n" << std::flush; }
 
 void measure_line(const Subject& l, double seconds) {
+  Course course{.until = {seconds}};
   if (l.compiled->streams() > 1) {
-    const auto m = measure_at_once(*l.compiled, l.inputs, l.compiled->optimal_requests(), {seconds});
+    course.sync = false;
+    course.requests = l.compiled->optimal_requests();
+    const auto m = measure(l, course);
     answer({{"n", m.ms.size()}, {"throughput_fps", m.per_second()}});
     return;
   }
-  const auto m = measure(*l.request, {seconds});
+  const auto m = measure(l, course);
   answer({{"n", m.ms.size()},
           {"latency_ms", {{"median", m.percentile(0.5)}, {"min", m.ms.front()}, {"p90", m.percentile(0.9)}}},
           {"throughput_fps", m.per_second()}});
@@ -36,7 +39,8 @@ void save(const Subject& l, const std::string& path) {
 }  // namespace
 
 int interactive(const BenchmarkOptions& o, const Options& options) {
-  const auto l = load(o, options);
+  auto l = load(o, options, Steps(false, o.common));
+  warm_up(l);
   o.common.note(l.notes);
   answer({{"ready", true},
           {"name", version()},

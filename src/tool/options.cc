@@ -1,6 +1,7 @@
 #include "tool/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 namespace lamina::tool {
 namespace {
@@ -20,6 +21,11 @@ OptionHandle OptionHandle::required() {
 
 OptionHandle OptionHandle::excludes(OptionHandle other) const {
   option_->excludes(other.option_);
+  return *this;
+}
+
+OptionHandle OptionHandle::hidden() {
+  option_->group("");
   return *this;
 }
 
@@ -75,6 +81,21 @@ OptionHandle OptionSet::words(const std::string& names, std::vector<std::string>
                               const std::string& type, const std::string& doc) {
   return OptionHandle(wanting_words(verb_.add_option(names, values, doc))->expected(count)->type_name(type));
 }
+
+std::vector<std::pair<std::string, std::string>> OptionSet::written() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto* option : verb_.parse_order()) {
+    const auto name = option->get_name();
+    const bool there =
+        std::any_of(out.begin(), out.end(), [&](const auto& entry) { return entry.first == name; });
+    if (there || option->get_group().empty()) continue;
+    const bool flag = option->get_items_expected() == 0;
+    out.emplace_back(name, flag ? "" : CLI::detail::join(option->results(), ","));
+  }
+  return out;
+}
+
+void OptionSet::remark(const std::string& text) { verb_.footer(text + "\n" + verb_.get_footer()); }
 
 bool OptionSet::given(const std::string& name) const { return verb_.get_option(name)->count() > 0; }
 

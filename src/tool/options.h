@@ -1,6 +1,7 @@
 #pragma once
 /// The options of a verb. CLI11 does the work; its templates are compiled in options.cc only.
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -18,7 +19,8 @@ class OptionHandle {
   OptionHandle required();
   /// A command line that has both is wrong.
   OptionHandle excludes(OptionHandle other) const;
-  bool given() const;  ///< once the command line has been read
+  OptionHandle hidden();  ///< --help does not list it
+  bool given() const;     ///< once the command line has been read
 
  private:
   CLI::Option* option_;
@@ -50,6 +52,10 @@ class OptionSet {
 
   /// Whether the command line has it, once that has been read: "--output".
   bool given(const std::string& name) const;
+  /// Options of the command line that --help lists, in its order, with their values ("" for flags).
+  std::vector<std::pair<std::string, std::string>> written() const;
+  /// Lines behind the options in --help.
+  void remark(const std::string& text);
 
  private:
   CLI::App& verb_;

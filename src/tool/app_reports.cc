@@ -1,0 +1,182 @@
+/// The report files of benchmark_app.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "tool/counter_report.h"
+#include "tool/outcome.h"
+
+namespace lamina::tool {
+namespace {
+
+/// A line of the report: its name there, its key in the JSON, its value in both.
+struct Entry {
+  std::string name, key, text;
+  nlohmann::ordered_json value;
+};
+
+Entry text_entry(std::string name, std::string key, const std::string& value) {
+  return {std::move(name), std::move(key), value, value};
+}
+Entry whole_entry(std::string name, std::string key, std::size_t value) {
+  return {std::move(name), std::move(key), std::to_string(value), value};
+}
+Entry number_entry(std::string name, std::string key, double value) {
+  return {std::move(name), std::move(key), fmt::format("{:.2f}", value), value};
+}
+
+/// "--iterations -niter=10" is the option -niter with the value 10; without '=' it has none.
+std::vector<Entry> command_line(const BenchmarkOptions& o) {
+  std::vector<Entry> out;
+  for (const auto& text : o.written) {
+    const auto word = text.substr(text.find(' ') + 1);
+    const auto equals = std::min(word.find('='), word.size());
+    const auto name = word.substr(0, equals);
+    out.push_back(text_entry(name, name, equals < word.size() ? word.substr(equals + 1) : ""));
+  }
+  return out;
+}
+
+/// The precision that computes, in one word.
+std::string precision_of(const CompiledModel& compiled) {
+  auto word = compiled.property("INFERENCE_PRECISION_HINT");
+  for (auto& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return word == "bf16" ? word : "f32";
+}
+
+std::vector<Entry> setup(const Outcome& r) {
+  const auto& o = r.o;
+  return {
+      text_entry("topology", "topology", std::filesystem::path(o.common.model).stem().string()),
+      text_entry("target device", "target_device", "CPU"),
+      text_entry("API", "api", r.traffic.sync ? "sync" : "async"),
+      text_entry("inference_only", "inference_only", o.inference_only),
+      text_entry("precision", "precision", precision_of(*r.l.compiled)),
+      whole_entry("batch size", "batch_size", static_cast<std::size_t>(r.l.groups[0].batch)),
+      whole_entry("number of iterations", "iterations_num",
+                  o.counted ? static_cast<std::size_t>(o.iterations) : 0),
+      whole_entry("number of parallel infer requests", "nireq", static_cast<std::size_t>(r.traffic.requests)),
+      number_entry("duration (ms)", "duration", o.timed ? 1e3 * o.seconds : 0),
+      whole_entry("number of CPU streams", "cpu_streams_num", static_cast<std::size_t>(r.traffic.streams))};
+}
+
+void add_latencies(std::vector<Entry>& out, const std::vector<double>& ms, int percent) {
+  if (percent == 50)
+    out.push_back(number_entry("latency (ms)", "latency_median", at_percent(ms, 50)));
+  else
+    out.push_back(number_entry(fmt::format("latency ({} percentile) (ms)", percent),
+                               fmt::format("latency_{}_percentile", percent), at_percent(ms, percent)));
+  out.push_back(number_entry("avg latency", "latency_avg", mean_of(ms)));
+  out.push_back(number_entry("min latency", "latency_min", ms.empty() ? 0 : ms.front()));
+  out.push_back(number_entry("max latency", "latency_max", ms.empty() ? 0 : ms.back()));
+}
+
+std::vector<Entry> results(const Outcome& r) {
+  std::vector<Entry> out;
+  if (!r.o.from_file) out.push_back(number_entry("read model time (ms)", "read_model_time", r.l.read_ms));
+  out.push_back(number_entry("compile model time (ms)", "compile_model_time", r.l.compile_ms));
+  if (!r.o.no_warmup)
+    out.push_back(number_entry("first inference time (ms)", "first_inference_time", r.l.first_ms));
+  out.push_back(number_entry("total execution time (ms)", "execution_time", 1e3 * r.latencies.seconds));
+  out.push_back(whole_entry("total number of iterations", "iterations_num", r.latencies.ms.size()));
+  add_latencies(out, r.latencies.ms, r.o.percentile);
+  for (std::size_t g = 0; g < r.l.groups.size() && r.o.pcseq; ++g) {
+    out.push_back(text_entry("group", "group", r.l.groups[g].name));
+    const auto& ms = r.latencies.groups[g];
+    out.push_back(number_entry("avg latency", "latency_avg", mean_of(ms)));
+    out.push_back(number_entry("min latency", "latency_min", ms.empty() ? 0 : ms.front()));
+    out.push_back(number_entry("max latency", "latency_max", ms.empty() ? 0 : ms.back()));
+  }
+  out.push_back(number_entry("throughput", "throughput", r.fps()));
+  return out;
+}
+
+struct Section {
+  const char *name, *key;
+  std::vector<Entry> entries;
+};
+
+std::string csv_of(const std::vector<Section>& sections) {
+  std::string out;
+  for (const auto& s : sections) {
+    out += std::string(s.name) + "\n";
+    for (const auto& e : s.entries) {
+      auto text = printable(e.text);
+      std::replace(text.begin(), text.end(), ';', ',');
+      out += printable(e.name) + ";" + text + "\n";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+/// A key that is there again belongs to a group: "groups" has one object for each.
+std::string json_of(const std::vector<Section>& sections) {
+  nlohmann::ordered_json document;
+  for (const auto& s : sections) {
+    auto& object = document[s.key] = nlohmann::ordered_json::object();
+    auto groups = nlohmann::ordered_json::array();
+    for (const auto& e : s.entries) {
+      if (e.key == "group") groups.push_back(nlohmann::ordered_json::object());
+      const bool of_group = !groups.empty() && e.key != "throughput";
+      (of_group ? groups.back() : object)[e.key] = e.value;
+    }
+    if (!groups.empty()) object["groups"] = std::move(groups);
+  }
+  return document.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+class Reports {
+ public:
+  Reports(const Outcome& r, const Steps& steps) : r_(r), steps_(steps) {
+    std::error_code error;
+    std::filesystem::create_directories(r.o.report_folder, error);
+    if (error || !std::filesystem::is_directory(r.o.report_folder, error))
+      fail(ErrorCode::bad_file, "{}: the folder for reports cannot be made{}{}", r.o.report_folder,
+           error ? ": " : "", error ? error.message() : "");
+  }
+
+  void general() const {
+    const std::vector<Section> sections{{"Command line parameters", "cmd_options", command_line(r_.o)},
+                                        {"Configuration setup", "configuration_setup", setup(r_)},
+                                        {"Execution results", "execution_results", results(r_)}};
+    write("benchmark_report", r_.o.json_stats ? json_of(sections) : csv_of(sections));
+  }
+
+  void counters(const std::string& type) const {
+    auto tables = r_.counters;
+    if (type == "average") tables = {mean_counters(r_.counters)};
+    if (type == "sorted")
+      for (auto& rows : tables) rows = sorted_as(std::move(rows), r_.o.pcsort.empty() ? "sort" : r_.o.pcsort);
+    const auto name = type == "sorted" ? std::string("benchmark_sorted_report")
+                                       : fmt::format("benchmark_{}_counters_report", type);
+    write(name, r_.o.json_stats ? counter_json(type, tables) : counter_csv(type, tables));
+  }
+
+ private:
+  void write(const std::string& name, const std::string& text) const {
+    const auto path =
+        std::filesystem::path(r_.o.report_folder) / (name + (r_.o.json_stats ? ".json" : ".csv"));
+    write_file(path.string(), text);
+    steps_.info(fmt::format("Statistics report is stored to {}", path.string()));
+  }
+
+  const Outcome& r_;
+  const Steps& steps_;
+};
+
+}  // namespace
+
+void write_reports(const Outcome& r, const Steps& steps) {
+  const auto& type = r.o.report_type;
+  if (type.empty() && r.o.pcsort.empty()) return;
+  const Reports reports(r, steps);
+  if (!type.empty()) reports.general();
+  if (type == "average_counters") reports.counters("average");
+  if (type == "detailed_counters") reports.counters("detailed");
+  if (!r.o.pcsort.empty() || type == "sort_detailed_counters") reports.counters("sorted");
+}
+
+}  // namespace lamina::tool

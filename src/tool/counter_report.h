@@ -1,0 +1,23 @@
+#pragma once
+/// Counters of layers as benchmark_app shows and writes them.
+#include <string>
+#include <vector>
+
+#include "tool/benchmark.h"
+
+namespace lamina::tool {
+
+/// The rows in the order of -pcsort: "sort": slowest first; "simple_sort": the same, executed rows only; else
+/// that of the model.
+Counters sorted_as(Counters rows, const std::string& order);
+/// Row by row the mean over the requests.
+Counters mean_counters(const std::vector<Counters>& requests);
+
+/// The table of -pc, lines without their ends.
+std::vector<std::string> counter_lines(const Counters& rows);
+
+/// The text of a report. `type`: "average" (one table), "detailed" (one per request), "sorted".
+std::string counter_csv(const std::string& type, const std::vector<Counters>& tables);
+std::string counter_json(const std::string& type, const std::vector<Counters>& tables);
+
+}  // namespace lamina::tool

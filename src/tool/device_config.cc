@@ -1,0 +1,54 @@
+#include "tool/device_config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace lamina::tool {
+
+std::vector<std::pair<std::string, std::string>> read_device_config(const std::string& path,
+                                                                    std::vector<std::string>& others) {
+  using Json = nlohmann::ordered_json;
+  const auto file = MappedFile::open(path);
+  constexpr std::size_t kMost = 1 << 20;  // a megabyte of settings is none
+  if (file->size() > kMost)
+    fail(ErrorCode::bad_file, "{}: wanted settings as JSON, it has {} bytes", path, file->size());
+  const auto* text = reinterpret_cast<const char*>(file->data());
+  // The parser recurses into nothing deeper than the text says; settings have two levels.
+  int depth = 0;
+  for (std::size_t i = 0; i < file->size(); ++i) {
+    depth += text[i] == '{' || text[i] == '[' ? 1 : text[i] == '}' || text[i] == ']' ? -1 : 0;
+    if (depth > 8) fail(ErrorCode::bad_file, "{}: wanted {{\"CPU\": {{\"KEY\": \"VALUE\"}}}}", path);
+  }
+  const auto document = Json::parse(text, text + file->size(), nullptr, false);
+  if (!document.is_object())
+    fail(ErrorCode::bad_file, "{}: wanted {{\"CPU\": {{\"KEY\": \"VALUE\"}}}}", path);
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [device, settings] : document.items()) {
+    if (device != "CPU") {
+      others.push_back(device);
+      continue;
+    }
+    if (!settings.is_object()) fail(ErrorCode::bad_file, "{}: CPU: wanted keys and values", path);
+    for (const auto& [key, value] : settings.items()) {
+      if (value.is_structured() || value.is_null())
+        fail(ErrorCode::bad_file, "{}: CPU: {}: wanted a value", path, key);
+      out.emplace_back(key, value.is_string()    ? value.get<std::string>()
+                            : value.is_boolean() ? (value.get<bool>() ? "YES" : "NO")
+                                                 : value.dump());
+    }
+  }
+  return out;
+}
+
+void write_device_config(const std::string& path, const std::vector<Property>& properties) {
+  auto settings = nlohmann::ordered_json::object();
+  for (const auto& p : properties)
+    if (!p.read_only && !p.asked.empty()) settings[p.key] = p.asked;
+  const nlohmann::ordered_json document{{"CPU", settings}};
+  write_file(path, document.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace lamina::tool

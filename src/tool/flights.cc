@@ -1,0 +1,263 @@
+/// How `lamina benchmark` measures: one request after another, or several in flight.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "tool/benchmark.h"
+#include "tool/interrupt.h"
+
+namespace lamina::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
+
+/// One of the requests.
+struct Flight {
+  Request request;
+  std::vector<Tensor> own = {};              ///< inputs, where they are copied
+  std::vector<std::vector<double>> ms = {};  ///< by group
+  std::size_t group = 0;
+  bool filled = false;
+  Profile profile = {};
+  std::exception_ptr error = {};
+  Clock::time_point began = {};
+
+  void fill(const Subject& l, std::size_t n, bool copies) {
+    const auto next = n % l.groups.size();
+    if (filled && next == group && !copies) return;
+    group = next;
+    filled = true;
+    const auto& inputs = l.groups[group].inputs;
+    own.resize(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (copies && own[i].valid() && own[i].shape() == inputs[i].shape()) {
+        if (inputs[i].bytes()) std::memcpy(own[i].raw(), inputs[i].raw(), inputs[i].bytes());
+        continue;
+      }
+      own[i] = copies ? inputs[i].clone() : inputs[i];
+      request.set_input(i, own[i]);
+    }
+  }
+};
+
+/// When inferences may begin and whether another one shall.
+class Pace {
+ public:
+  Pace(const Subject& l, const Course& course) : until_(course.until) {
+    double frames = 0;
+    for (const auto& g : l.groups) frames += static_cast<double>(g.batch);
+    if (course.most_frames > 0) between_ = frames / static_cast<double>(l.groups.size()) / course.most_frames;
+  }
+  void begin() { began_ = Clock::now(); }
+  bool limited() const { return between_ > 0; }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+  void fail() { failed_ = true; }
+  bool failed() const { return failed_; }
+  /// The number of the next inference, counted from 0; nothing when it is over. From any thread.
+  std::optional<std::size_t> next() {
+    if (interrupted() || failed_) return {};
+    const auto n = started_.fetch_add(1);
+    if (n < until_.runs || seconds() < until_.seconds) return n;
+    return {};
+  }
+  /// Sleeps until the next one may begin, or all is over.
+  void sleep() const {
+    if (!limited()) return;
+    const auto n = started_.load();
+    auto due = static_cast<double>(n) * between_;
+    if (n >= until_.runs) due = std::min(due, until_.seconds);
+    constexpr double kSlice = 0.05;  // seconds; an interrupt is seen between
+    for (auto left = due - seconds(); left > 0 && !interrupted() && !failed_; left = due - seconds())
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, kSlice)));
+  }
+
+ private:
+  const Until until_;
+  double between_ = 0;
+  Clock::time_point began_;
+  std::atomic<std::size_t> started_{0};
+  std::atomic<bool> failed_{false};
+};
+
+/// All requests of a measurement.
+class Traffic {
+ public:
+  Traffic(const Subject& l, const Course& course, bool profiled)
+      : l_(l), course_(course), profiled_(profiled), pace_(l, course) {
+    for (std::size_t i = 0; i < course.requests; ++i) {
+      flights_.push_back(std::make_unique<Flight>(Flight{l.compiled->create_request()}));
+      flights_.back()->ms.resize(l.groups.size());
+      flights_.back()->fill(l, i, false);
+      if (course.warm) flights_.back()->request.run();
+      flights_.back()->filled = !course.copies;
+      if (course.copies) flights_.back()->own.clear();
+    }
+  }
+
+  double one_by_one() {
+    auto& f = *flights_[0];
+    pace_.begin();
+    for (;;) {
+      pace_.sleep();
+      const auto n = pace_.next();
+      if (!n) break;
+      f.fill(l_, *n, course_.copies);
+      f.began = Clock::now();
+      f.request.run();
+      took(f, Clock::now());
+    }
+    return pace_.seconds();
+  }
+
+  /// Each start() has a callback, in which the next one follows; with a limit this thread starts them.
+  double at_once() {
+    pace_.begin();
+    for (auto& f : flights_)
+      f->request.set_callback([this, &f = *f](std::exception_ptr error) { land(f, error); });
+    if (pace_.limited())
+      fly_limited();
+    else
+      for (auto& f : flights_)
+        if (!start(*f)) break;
+    for (auto& f : flights_) f->request.wait_for(std::chrono::nanoseconds::max());
+    return pace_.seconds();
+  }
+
+  void collect(Latencies& out, Profile* profile, std::vector<Counters>* counters) {
+    out.groups.resize(l_.groups.size());
+    for (auto& f : flights_) {
+      if (f->error) std::rethrow_exception(f->error);
+      std::size_t runs = 0;
+      for (std::size_t g = 0; g < f->ms.size(); ++g) {
+        out.groups[g].insert(out.groups[g].end(), f->ms[g].begin(), f->ms[g].end());
+        out.ms.insert(out.ms.end(), f->ms[g].begin(), f->ms[g].end());
+        runs += f->ms[g].size();
+      }
+      if (profile) profile->add(f->profile);
+      if (counters && (runs > 0 || course_.warm)) counters->push_back(f->request.counters());
+    }
+    std::sort(out.ms.begin(), out.ms.end());
+    for (auto& g : out.groups) std::sort(g.begin(), g.end());
+  }
+
+  /// Interrupted before the first: one is better than nothing.
+  double only_one() {
+    auto& f = *flights_[0];
+    f.request.set_callback({});
+    f.fill(l_, 0, false);
+    f.began = Clock::now();
+    f.request.run();
+    took(f, Clock::now());
+    return 1e-3 * f.ms[0].back();
+  }
+
+ private:
+  bool start(Flight& f) {
+    const auto n = pace_.next();
+    if (!n) return false;
+    f.fill(l_, *n, course_.copies);
+    f.began = Clock::now();
+    f.request.start();
+    return true;
+  }
+
+  void took(Flight& f, Clock::time_point now) {
+    f.ms[f.group].push_back(milliseconds(f.began, now));
+    if (profiled_) f.profile.add(f.request, 1e3 * f.ms[f.group].back());
+  }
+
+  void land(Flight& f, std::exception_ptr error) {
+    const auto now = Clock::now();
+    if (error) {
+      f.error = error;
+      pace_.fail();
+    } else {
+      took(f, now);
+    }
+    if (pace_.limited()) {
+      const std::lock_guard lock(mutex_);
+      landed_.push_back(&f);
+      arrived_.notify_one();
+    } else if (!error) {
+      start(f);
+    }
+  }
+
+  void fly_limited() {
+    for (auto& f : flights_) landed_.push_back(f.get());
+    for (;;) {
+      pace_.sleep();
+      std::unique_lock lock(mutex_);
+      arrived_.wait(lock, [&] { return !landed_.empty(); });
+      auto& f = *landed_.front();
+      landed_.pop_front();
+      lock.unlock();
+      // Its callback may not have returned yet.
+      if (!pace_.failed()) f.request.wait_for(std::chrono::nanoseconds::max());
+      if (!start(f)) return;
+    }
+  }
+
+  const Subject& l_;
+  const Course& course_;
+  const bool profiled_;
+  Pace pace_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Flight*> landed_;
+  std::vector<std::unique_ptr<Flight>> flights_;  // go first: their callbacks use the rest
+};
+
+}  // namespace
+
+Latencies measure(const Subject& l, const Course& course, Profile* profile, std::vector<Counters>* counters) {
+  Traffic traffic(l, course, profile != nullptr);
+  Latencies out;
+  out.seconds = course.sync ? traffic.one_by_one() : traffic.at_once();
+  Latencies probe;
+  traffic.collect(probe, nullptr, nullptr);
+  if (probe.ms.empty()) out.seconds = traffic.only_one();
+  traffic.collect(out, profile, counters);
+  // Taking the profile costs time between the runs that is not theirs.
+  if (profile && course.sync && course.most_frames == 0 && !course.copies)
+    out.seconds = 1e-3 * std::accumulate(out.ms.begin(), out.ms.end(), 0.0);
+  return out;
+}
+
+double Latencies::percentile(double p) const {
+  if (ms.empty()) return 0;
+  const auto at = p * static_cast<double>(ms.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const auto high = std::min(low + 1, ms.size() - 1);
+  return ms[low] + (ms[high] - ms[low]) * (at - static_cast<double>(low));
+}
+
+double Latencies::mean() const { return mean_of(ms); }
+
+double mean_of(const std::vector<double>& values) {
+  return values.empty()
+             ? 0
+             : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double at_percent(const std::vector<double>& sorted, int percent) {
+  if (sorted.empty()) return 0;
+  const auto n = sorted.size(), at = (n * static_cast<std::size_t>(percent) + 99) / 100;
+  return sorted[std::clamp<std::size_t>(at, 1, n) - 1];
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,314 @@
+#include "tool/input_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "tool/named_lists.h"
+
+namespace lamina::tool {
+namespace {
+
+/// A size of -shape: a number, or what it may be.
+struct Size {
+  std::int64_t least = 0, most = 0;
+  bool open() const { return least != most; }
+};
+using Sizes = std::vector<Size>;
+
+constexpr std::int64_t kAny = std::int64_t{1} << 40;
+
+/// "224", "?", "-1", "1..10", "2.."
+Size size_of(const std::string& option, const std::string& word) {
+  if (word == "?" || word == "-1") return {0, kAny};
+  const auto dots = word.find("..");
+  const auto number = [&](const std::string& digits, std::int64_t otherwise) {
+    if (digits.empty()) return otherwise;
+    const auto n = parse_integer<std::int64_t>(digits);
+    if (!n || *n < 0) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
+    return *n;
+  };
+  if (dots == std::string::npos) {
+    const auto n = number(word.empty() ? "empty" : word, 0);
+    return {n, n};
+  }
+  const Size s{number(word.substr(0, dots), 0), number(word.substr(dots + 2), kAny)};
+  if (s.least > s.most) throw UsageError(fmt::format("{}: \"{}\" is not a range", option, word));
+  return s;
+}
+
+Sizes sizes_of(const std::string& option, const std::string& list) {
+  Sizes out;
+  if (list.empty()) return out;
+  for (std::size_t at = 0; at <= list.size();) {
+    const auto end = std::min(list.find(',', at), list.size());
+    auto word = list.substr(at, end - at);
+    std::erase(word, ' ');
+    out.push_back(size_of(option, word));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool any_open(const Sizes& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
+}
+
+/// The only input where the name is empty.
+std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports) {
+  std::string names;
+  for (const auto& p : ports) names += (names.empty() ? "\"" : ", \"") + p.name + "\"";
+  if (name.empty() && ports.size() != 1)
+    throw UsageError(fmt::format("{}: wanted NAME[...]; the inputs are {}", option, names));
+  if (name.empty()) return ports[0].name;
+  if (std::none_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; }))
+    fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", option, name, names);
+  return name;
+}
+
+/// "x[1,3][2,3],y[4]" or "[1,3][2,3]": each input's shapes.
+std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
+                                                     const std::vector<Port>& ports) {
+  std::map<std::string, std::vector<Dims>> out;
+  for (const auto& text : o.data_shape) {
+    const auto option = "--data-shape " + text;
+    std::string name;
+    bool named = false;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto open = text.find('[', at), close = text.find(']', at);
+      if (open == std::string::npos || close == std::string::npos || close < open)
+        throw UsageError(fmt::format("{}: wanted NAME[...][...],NAME[...]", option));
+      auto before = text.substr(at, open - at);
+      if (before.starts_with(',')) before.erase(0, 1);
+      if (!before.empty() || !named) name = input_named(option, before, ports), named = true;
+      Dims dims;
+      for (const auto& s : sizes_of(option, text.substr(open + 1, close - open - 1))) {
+        if (s.open()) throw UsageError(fmt::format("{}: data has sizes that are known", option));
+        dims.push_back(s.least);
+      }
+      out[name].push_back(std::move(dims));
+      at = close + 1;
+    }
+  }
+  return out;
+}
+
+class Grouping {
+ public:
+  Grouping(const BenchmarkOptions& o, const std::vector<Port>& ports, const Steps& steps)
+      : o_(o), ports_(ports), steps_(steps), data_(data_shapes(o, ports)) {
+    read_shapes();
+    read_layouts();
+    drop_idle_data();
+  }
+
+  std::vector<InputGroup> made(std::vector<std::string>& notes) {
+    std::size_t count = 1;
+    for (const auto& [name, shapes] : data_) count = std::max(count, shapes.size());
+    std::vector<InputGroup> out;
+    for (std::size_t n = 0; n < count; ++n) {
+      auto common = o_.common;
+      auto inputs = o_.inputs;
+      common.shape = texts_of(n, inputs);
+      std::vector<std::string> said;
+      InputGroup g;
+      g.inputs = gather_inputs(ports_, inputs, common, said);
+      for (auto& line : said)
+        if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
+      fill_image_info(g.inputs);
+      for (std::size_t i = 0; i < ports_.size(); ++i)
+        g.name +=
+            fmt::format("{}{}: [{}]", i ? " " : "", ports_[i].name, fmt::join(g.inputs[i].shape(), ","));
+      g.batch = batch_of(g.inputs, notes);
+      out.push_back(std::move(g));
+    }
+    return out;
+  }
+
+ private:
+  void read_shapes() {
+    for (const auto& text : o_.common.shape)
+      for (const auto& [name, list] : named_lists("--shape", text)) {
+        const auto sizes = sizes_of("--shape " + text, list);
+        const auto input = input_named("--shape " + text, name, ports_);
+        if (!shapes_.emplace(input, sizes).second)
+          throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", input));
+      }
+  }
+
+  void read_layouts() {
+    for (const auto& text : o_.inputs.picture.layout)
+      for (const auto& [name, letters] : named_lists("--layout", text)) {
+        const auto at = std::min(letters.find('N'), letters.find('n'));
+        for (const auto& p : ports_)
+          if (name.empty() || name == p.name) layouts_[p.name] = at;
+      }
+  }
+
+  /// Where the shape is fixed there is nothing that data could say.
+  void drop_idle_data() {
+    for (const auto& p : ports_) {
+      const auto data = data_.find(p.name);
+      if (data == data_.end()) continue;
+      const auto shape = shapes_.find(p.name);
+      const bool fixed = shape != shapes_.end() ? !any_open(shape->second)
+                                                : p.ranked && std::none_of(p.shape.begin(), p.shape.end(),
+                                                                           [](auto d) { return d < 0; });
+      if (!fixed) continue;
+      steps_.warn(
+          fmt::format("-data_shape has no effect on input \"{}\": its shape is fixed already", p.name));
+      data_.erase(data);
+    }
+  }
+
+  bool has_file(const Port& p) const {
+    if (!o_.inputs.inputs.empty()) return true;
+    return std::any_of(o_.inputs.input.begin(), o_.inputs.input.end(), [&](const std::string& text) {
+      return ports_.size() == 1 || text.starts_with(p.name + "=");
+    });
+  }
+
+  /// What --shape would say for the group, without open sizes.
+  std::vector<std::string> texts_of(std::size_t n, InputOptions& inputs) {
+    std::vector<std::string> out;
+    bool placed = false;
+    for (const auto& p : ports_) {
+      auto dims = dims_of(p, n);
+      if (dims && inputs.batch > 0 && layouts_.count(p.name)) placed |= place_batch(*dims, p, inputs.batch);
+      check_known(p, dims);
+      if (dims && std::none_of(dims->begin(), dims->end(), [](auto d) { return d < 0; }) &&
+          (*dims != p.shape || shapes_.count(p.name)))
+        out.push_back(fmt::format("{}={}", p.name, fmt::join(*dims, ",")));
+    }
+    if (placed) inputs.batch = 0;
+    return out;
+  }
+
+  /// Nothing: not even the number of dimensions is known.
+  std::optional<Dims> dims_of(const Port& p, std::size_t n) {
+    std::optional<Dims> dims;
+    if (p.ranked) dims = p.shape;
+    const auto shape = shapes_.find(p.name);
+    if (shape != shapes_.end()) {
+      dims.emplace();
+      for (const auto& s : shape->second) dims->push_back(s.open() ? -1 : s.least);
+    }
+    const auto data = data_.find(p.name);
+    if (data == data_.end()) return dims;
+    const auto& given = data->second[n % data->second.size()];
+    if (shape != shapes_.end()) check_fits(p, shape->second, given);
+    return given;
+  }
+
+  static void check_fits(const Port& p, const Sizes& sizes, const Dims& dims) {
+    bool fits = sizes.size() == dims.size();
+    for (std::size_t i = 0; fits && i < dims.size(); ++i)
+      fits = dims[i] >= sizes[i].least && dims[i] <= sizes[i].most;
+    if (!fits)
+      fail(ErrorCode::bad_input, "input \"{}\": -data_shape [{}] is none that --shape allows", p.name,
+           fmt::join(dims, ","));
+  }
+
+  /// The batch stands where the layout says; false: in front, where it is set anyway.
+  bool place_batch(Dims& dims, const Port& p, int batch) const {
+    const auto at = layouts_.at(p.name);
+    if (at == std::string::npos || at == 0 || at >= dims.size()) return false;
+    if (p.ranked && at < p.shape.size() && p.shape[at] >= 0 && p.shape[at] != batch)
+      throw UsageError(fmt::format("--batch {}: the batch of input \"{}\" is fixed in the model ({})", batch,
+                                   p.name, to_string(p)));
+    dims[at] = batch;
+    return true;
+  }
+
+  /// lamina's own form finds more by itself: batches of 1, sizes of the same name.
+  void check_known(const Port& p, const std::optional<Dims>& dims) const {
+    const auto shape = shapes_.find(p.name);
+    const bool asked = shape != shapes_.end() && any_open(shape->second);
+    if ((!o_.app && !asked) || has_file(p) || p.value.valid()) return;
+    auto open = !dims.has_value();
+    for (std::size_t i = 0; dims && i < dims->size(); ++i)
+      open |= (*dims)[i] < 0 && !(i == 0 && o_.inputs.batch > 0);
+    if (open) fail(ErrorCode::bad_input, "input \"{}\" is dynamic: give -data_shape", p.name);
+  }
+
+  std::int64_t batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
+  void fill_image_info(std::vector<Tensor>& inputs) const;
+
+  const BenchmarkOptions& o_;
+  const std::vector<Port>& ports_;
+  const Steps& steps_;
+  std::map<std::string, std::vector<Dims>> data_;
+  std::map<std::string, Sizes> shapes_;
+  std::map<std::string, std::size_t> layouts_;  ///< where N stands
+};
+
+/// As benchmark_app takes it: 4 dimensions with few channels before or behind the others.
+bool looks_like_pictures(const Dims& d) {
+  constexpr std::int64_t kMostChannels = 4;
+  return d.size() == 4 && (d[1] <= kMostChannels) != (d[3] <= kMostChannels);
+}
+
+/// Height and width are open, too: one picture without a batch.
+bool looks_like_one_picture(const Port& port) {
+  return port.shape.size() == 3 && port.shape[1] < 0 && (port.shape[2] == 3 || port.shape[2] == 1);
+}
+
+/// Frames of one inference: where a layout says N, else the first dimension of the inputs that leave it open,
+/// else of those that look like pictures; 1 when there is none, or when they differ, which is said.
+std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
+  std::set<std::int64_t> said, open, guessed;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    const auto& dims = inputs[i].shape();
+    const auto layout = layouts_.find(ports_[i].name);
+    if (layout != layouts_.end()) {
+      if (layout->second < dims.size()) said.insert(dims[layout->second]);
+    } else if (leaves_batch_open(ports_[i]) && !looks_like_one_picture(ports_[i])) {
+      open.insert(dims[0]);
+    } else if (looks_like_pictures(dims)) {
+      guessed.insert(dims[0]);
+    }
+  }
+  const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;
+  if (sizes.size() == 1 && *sizes.begin() > 0) return *sizes.begin();
+  if (!sizes.empty())
+    notes.emplace_back("the batch is not clear, inputs have different ones: throughput counts inferences");
+  return 1;
+}
+
+/// Height and width of the pictures in each row, then ones: what detectors want to know.
+void Grouping::fill_image_info(std::vector<Tensor>& inputs) const {
+  Dims picture;
+  for (const auto& t : inputs)
+    if (looks_like_pictures(t.shape())) picture = t.shape();
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    if (std::none_of(o_.image_info.begin(), o_.image_info.end(), [&](const auto& name) {
+          return name == ports_[i].name || (name == "*" && ports_[i].shape.size() == 2);
+        }))
+      continue;
+    const auto& dims = inputs[i].shape();
+    if (picture.empty() || ports_[i].type != ElementType::f32 || dims.size() != 2 || dims[1] < 2)
+      fail(ErrorCode::bad_input,
+           "input \"{}\": image_info wants f32[N,2 or more] beside an input of pictures", ports_[i].name);
+    Tensor filled(ElementType::f32, dims);
+    const bool last = picture[3] < picture[1];  // where the channels are
+    for (std::int64_t k = 0; k < dims[0] * dims[1]; ++k) {
+      const auto column = k % dims[1];
+      filled.data<float>()[k] = column == 0   ? static_cast<float>(picture[last ? 1 : 2])
+                                : column == 1 ? static_cast<float>(picture[last ? 2 : 3])
+                                              : 1.0F;
+    }
+    inputs[i] = filled;
+  }
+}
+
+}  // namespace
+
+std::vector<InputGroup> gather_groups(const BenchmarkOptions& o, const std::vector<Port>& ports,
+                                      const Steps& steps, std::vector<std::string>& notes) {
+  return Grouping(o, ports, steps).made(notes);
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,124 @@
+/// What `lamina benchmark` measures: a model read, compiled and warm.
+#include <chrono>
+
+#include "api/inside.h"
+#include "base/error.h"
+#include "tool/benchmark.h"
+#include "tool/border_types.h"
+#include "tool/input_groups.h"
+#include "tool/tune.h"
+
+namespace lamina::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double, std::milli>(b - a).count();
+}
+
+/// Milliseconds of making plans so far.
+LoadPhases plan_phases(const CompiledModel& compiled) {
+  const auto& program = *Inside::of(compiled).program();
+  LoadPhases p;
+  p.optimize = 1e3 * program.rewriting_seconds();
+  p.plan = 1e3 * program.planning_seconds();
+  p.pack = 1e3 * program.packing_seconds();
+  return p;
+}
+
+/// Of pictures, as benchmark_app guesses it; else it is not known.
+const char* layout_of(const Dims& d) {
+  if (d.size() != 4) return "...";
+  if (d[1] == 3 || d[1] == 1) return "N,C,H,W";
+  return d[3] == 3 || d[3] == 1 ? "N,H,W,C" : "...";
+}
+
+/// "    x (node: x) : f32 / [N,C,H,W] / [1,3,64,64]"
+void say_ports(const Steps& steps, const char* title, const std::vector<Port>& ports,
+               const InputGroup* group = nullptr) {
+  steps.info(title);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto& p = ports[i];
+    std::string shape;
+    const auto& dims = group ? group->inputs[i].shape() : p.shape;
+    for (const auto d : dims) shape += (shape.empty() ? "" : ",") + (d < 0 ? "?" : std::to_string(d));
+    steps.info(fmt::format("    {} (node: {}) : {} / [{}] / [{}]", p.name, p.name, name_of(p.type),
+                           layout_of(dims), p.ranked || group ? shape : "..."));
+  }
+}
+
+/// Steps 4 to 6: the first look at the file, which maps it only, says what inputs there are. Inputs are read
+/// before the model, so that their memory counts to what was there before.
+Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Subject& l) {
+  steps.step(4);
+  steps.info("Loading model files");
+  const auto begin = Clock::now();
+  const Model model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  for (const auto& warning : model.warnings()) options.log(LogLevel::warning, warning);
+  if (o.from_file)
+    steps.info("Skipping the step for loading model from file");
+  else
+    steps.info(fmt::format("Read model took {:.2f} ms", milliseconds(begin, Clock::now())));
+  steps.info("Original model I/O parameters:");
+  say_ports(steps, "Model inputs:", model.inputs());
+  say_ports(steps, "Model outputs:", model.outputs());
+  check_border_types(o.types, model);
+  steps.step(5);
+  l.groups = gather_groups(o, model.inputs(), steps, l.notes);
+  steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
+  steps.step(6);
+  say_ports(steps, "Model inputs:", model.inputs(), l.groups.data());
+  say_ports(steps, "Model outputs:", model.outputs());
+  if (o.common.tune) options = tuned(o.common, model, std::move(options), l.groups[0].inputs);
+  l.outputs = model.outputs();
+  return options;
+}
+
+}  // namespace
+
+Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
+  Subject l;
+  options = look(o, std::move(options), steps, l);
+  steps.step(7);
+  l.before_mb = resident_mb();
+  const auto begin = Clock::now();
+  Progress progress("loading " + o.common.model, o.common.quiet);
+  const Model model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  const auto read = Clock::now();
+  options.progress = progress.callback();
+  l.compiled = std::make_unique<CompiledModel>(model, options);
+  l.request = std::make_unique<Request>(l.compiled->create_request());
+  const auto& inputs = l.groups[0].inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) l.request->set_input(i, inputs[i]);
+  const auto ready = Clock::now();
+  l.load_ms = milliseconds(begin, ready);
+  l.phases = plan_phases(*l.compiled);
+  l.phases.read = milliseconds(begin, read);
+  l.phases.optimize = milliseconds(read, ready) - l.phases.plan - l.phases.pack;
+  l.read_ms = o.from_file ? 0 : l.phases.read;
+  l.compile_ms = o.from_file ? l.load_ms : milliseconds(read, ready);
+  steps.info(fmt::format("Compile model took {:.2f} ms", l.compile_ms));
+  return l;
+}
+
+void warm_up(Subject& l) {
+  const auto before = plan_phases(*l.compiled);
+  const auto begin = Clock::now();
+  l.request->run();
+  l.first_ms = milliseconds(begin, Clock::now());
+  const auto after = plan_phases(*l.compiled);
+  // What was planned in the first run is not the run's.
+  const auto optimize = after.optimize - before.optimize;
+  l.phases.optimize += optimize;
+  l.phases.plan = after.plan;
+  l.phases.pack = after.pack;
+  l.phases.first_inference = l.first_ms - optimize - (after.plan - before.plan) - (after.pack - before.pack);
+  for (std::size_t g = 1; g < l.groups.size(); ++g) {
+    for (std::size_t i = 0; i < l.groups[g].inputs.size(); ++i)
+      l.request->set_input(i, l.groups[g].inputs[i]);
+    l.request->run();
+  }
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,225 @@
+"""lamina benchmark with the command lines of benchmark_app: its output, its options, its reports."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+import unittest
+
+from sample_models import DYNAMIC, SMALL
+
+TOOL = os.environ["LAMINA_TOOL"]
+STEPS = [
+    "Parsing and validating input arguments",
+    "Loading OpenVINO Runtime",
+    "Setting device configuration",
+    "Reading model files",
+    "Resizing model to match image sizes and given batch",
+    "Configuring input of the model",
+    "Loading the model to the device",
+    "Querying optimal runtime parameters",
+    "Creating infer requests and preparing input tensors",
+    "Measuring performance",
+    "Dumping statistics report",
+]
+COLUMNS = "layerName;execStatus;layerType;execType;realTime (ms);cpuTime (ms)"
+
+
+class Base(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def benchmark(self, *arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([TOOL, "benchmark", *map(str, arguments)], check=False, capture_output=True, text=True, timeout=50)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stderr}")
+        return done
+
+    def lines(self, *arguments: object) -> list[str]:
+        return self.benchmark("-m", SMALL, *arguments).stdout.splitlines()
+
+    def count(self, *arguments: object) -> int:
+        counts = [re.fullmatch(r"\[ INFO \] Count:            (\d+) iterations", line) for line in self.lines(*arguments)]
+        return next(int(m[1]) for m in counts if m)
+
+    def warnings(self, *arguments: object) -> str:
+        return "\n".join(line for line in self.lines(*arguments) if line.startswith("[ WARNING ]"))
+
+
+class Output(Base):
+    def test_steps_and_closing_block(self) -> None:
+        lines = self.lines("-t", "0.05", "-nireq", "2")
+        steps = [line for line in lines if line.startswith("[Step")]
+        self.assertEqual([line.split(" (")[0] for line in steps], [f"[Step {i}/11] {name}" for i, name in enumerate(STEPS, 1)])
+        self.assertTrue(steps[9].endswith("(Start inference asynchronously, 2 inference requests, limits: 50 ms duration)"), steps[9])
+        for line in lines:
+            self.assertRegex(line, r"^\[(Step \d+/11| INFO | WARNING )\] ")
+        form = [r"Execution Devices:\['CPU'\]", r"Count:            \d+ iterations", r"Duration:         \d+\.\d\d ms", "Latency:", r"   Median:        \d+\.\d\d ms",
+                r"   Average:       \d+\.\d\d ms", r"   Min:           \d+\.\d\d ms", r"   Max:           \d+\.\d\d ms", r"Throughput:   \d+\.\d\d FPS"]
+        for line, wanted in zip(lines[-len(form):], form, strict=True):
+            self.assertRegex(line, rf"^\[ INFO \] {wanted}$")
+        for part in ("Read model took", "Compile model took", "First inference took", "Input3 (node: Input3) : f32 / [N,C,H,W] / [1,1,28,28]"):
+            self.assertTrue(any(part in line for line in lines), part)
+
+    def test_defaults(self) -> None:
+        self.assertIn("hint will be set to THROUGHPUT", self.warnings("-niter", "2"))
+        self.assertIn("hint will be set to LATENCY", self.warnings("-niter", "2", "-api", "sync"))
+        self.assertEqual(self.warnings("-niter", "2", "-hint", "none"), "")
+        self.assertTrue(any("Start inference synchronously" in line for line in self.lines("-niter", "2", "-hint", "latency")))
+        self.assertTrue(any("limits: 60000 ms duration" in line for line in self.interrupted()))
+
+    def interrupted(self) -> list[str]:
+        with subprocess.Popen([TOOL, "benchmark", "-m", SMALL], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("[Step 10"):
+                    process.terminate()
+            return lines
+
+    def test_iterations(self) -> None:
+        self.assertEqual(self.count("-niter", "10", "-nireq", "4"), 12)
+        self.assertIn("10 iterations become 12", self.warnings("-niter", "10", "-nireq", "4"))
+        self.assertEqual(self.count("-niter", "7", "-api", "sync"), 7)
+        self.assertGreater(self.count("-niter", "4", "-t", "0.2"), 4)
+        lines = self.lines("-niter", "0")
+        self.assertFalse(any(line.startswith("[Step 10") for line in lines))
+        self.assertTrue(any("Compile model took" in line for line in lines))
+        begin = time.monotonic()
+        self.assertLessEqual(self.count("-t", "0.5", "-max_irate", "20"), 11)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertIn("-nireq 4", self.warnings("-niter", "2", "-api", "sync", "-nireq", "4"))
+
+    def test_percentile(self) -> None:
+        lines = self.lines("-niter", "20", "-latency_percentile", "100")
+        figures = {line.split(":")[0].removeprefix("[ INFO ]").strip(): line.split(":")[1].strip() for line in lines[-6:-1]}
+        self.assertEqual(figures["100 percentile"], figures["Max"])
+
+    def test_shapes(self) -> None:
+        done = self.benchmark("-m", DYNAMIC, "-niter", "2", status=1)
+        self.assertIn('input "picture" is dynamic: give -data_shape', done.stderr)
+        self.benchmark("-m", DYNAMIC, "-niter", "2", "-shape", "[?,1,40,30..60]", status=1)
+        self.benchmark("-m", DYNAMIC, "-niter", "2", "-shape", "[?,1,40,30..60]", "-data_shape", "[1,1,40,64]", status=1)
+        lines = self.benchmark("-m", DYNAMIC, "-niter", "4", "-shape", "[?,1,40,30..60]", "-data_shape", "picture[1,1,40,56][3,1,40,48]", "-pcseq").stdout.splitlines()
+        self.assertIn("[ INFO ] 1. picture: [1,1,40,56]", lines)
+        self.assertIn("[ INFO ] 2. picture: [3,1,40,48]", lines)
+        self.assertTrue(any("full mode" in line for line in lines))
+        self.assertIn("-data_shape has no effect", self.warnings("-niter", "2", "-data_shape", "[1,1,28,28]"))
+
+    def test_what_has_no_effect_is_said(self) -> None:
+        for words in (["-c", "x.xml"], ["-use_device_mem"], ["-stream_output"], ["-progress"], ["-qb", "8"], ["-extensions", "x.so"], ["--l=x.so"]):
+            self.assertIn(f"{words[0].split('=')[0]} has no effect", self.warnings("-niter", "2", *words))
+        self.assertIn("-json_stats", self.warnings("-niter", "2", "-json_stats"))
+        self.assertIn("-report_folder", self.warnings("-niter", "2", "-report_folder", self.folder))
+        done = self.benchmark(SMALL, "-niter", "2", "-progress")
+        self.assertIn("-progress has no effect", done.stderr)
+
+    def test_every_option_is_taken(self) -> None:
+        for words in ("--niter=2", "--number_iterations 2", "-pin YES -niter 2", "-pin=HYBRID_AWARE -niter 2", "-pin NUMA -niter 2", "-infer_precision CPU:bf16 -niter 2",
+                      "-infer_precision f16 -niter 2", "-enforcebf16=false -niter 2", "-enforcebf16 -niter 2", "-nstreams AUTO -niter 2", "-nstreams NUMA -niter 2",
+                      "-nstreams CPU:2 -nthreads 2 -niter 2", "-ip FP32 -op f32 -niter 2", "-iop Input3:f32 -niter 2", "-layout [NCHW] -niter 2", "-layout Input3[NCHW] -niter 2",
+                      "-no_warmup -niter 2", "-lfile -niter 2", "-inference_only=false -niter 2", "-inference_only no -niter 2", "-i random -niter 2", "-d AUTO -niter 2",
+                      "-target_device MULTI:CPU -niter 2", "-t 0.01", "-cdir x -niter 2", "--pc true -niter 2"):
+            with self.subTest(words):
+                self.lines(*words.split())
+
+
+class Reports(Base):
+    def sections(self, *arguments: object) -> dict[str, dict[str, str]]:
+        self.lines(*arguments, "-report_folder", self.folder / "deep" / "r")
+        out: dict[str, dict[str, str]] = {}
+        for block in (self.folder / "deep" / "r" / "benchmark_report.csv").read_text().split("\n\n"):
+            name, *rows = block.splitlines() or [""]
+            if name:
+                out[name] = dict(row.split(";", 1) for row in rows)
+        return out
+
+    def test_general(self) -> None:
+        s = self.sections("-niter", "4", "-nireq=2", "-report_type", "no_counters", "-no_warmup")
+        self.assertEqual(list(s), ["Command line parameters", "Configuration setup", "Execution results"])
+        c = s["Command line parameters"]
+        self.assertEqual((c["-m"], c["-niter"], c["-nireq"], c["-no_warmup"]), (str(SMALL), "4", "2", ""))
+        self.assertEqual(list(s["Configuration setup"]), ["topology", "target device", "API", "inference_only", "precision", "batch size", "number of iterations",
+                                                          "number of parallel infer requests", "duration (ms)", "number of CPU streams"])
+        self.assertEqual(list(self.sections("-niter", "4", "-report_type", "no_counters")["Execution results"]),
+                         ["read model time (ms)", "compile model time (ms)", "first inference time (ms)", "total execution time (ms)", "total number of iterations", "latency (ms)",
+                          "avg latency", "min latency", "max latency", "throughput"])
+        self.assertIn("latency (99 percentile) (ms)", self.sections("-niter", "4", "-report_type", "no_counters", "-latency_percentile", "99")["Execution results"])
+        self.assertEqual(sorted(p.name for p in (self.folder / "deep" / "r").iterdir()), ["benchmark_report.csv"])
+
+    def test_counters(self) -> None:
+        for kind, tables in (("average", 1), ("detailed", 2)):
+            self.lines("-niter", "40", "-nireq", "2", "-report_type", f"{kind}_counters", "-report_folder", self.folder)
+            blocks = (self.folder / f"benchmark_{kind}_counters_report.csv").read_text().split("\n\n")
+            self.assertEqual((len(blocks), blocks[-1]), (tables + 1, ""))
+            for block in blocks[:-1]:
+                header, *rows = block.splitlines()
+                self.assertEqual(header, COLUMNS)
+                cells = [row.split(";") for row in rows]
+                self.assertEqual({len(c) for c in cells}, {6})
+                self.assertLessEqual({c[1] for c in cells[:-1]}, {"EXECUTED", "OPTIMIZED_OUT", "NOT_RUN"})
+                self.assertEqual(cells[-1][:4], ["Total", "", "", ""])
+                self.assertAlmostEqual(sum(float(c[4]) for c in cells[:-1]), float(cells[-1][4]), delta=0.001 * len(cells))
+
+    def test_sorted(self) -> None:
+        for order in ("sort", "no_sort", "simple_sort"):
+            self.lines("-niter", "40", "-pcsort", order, "-nireq", "1", "-report_folder", self.folder)
+            with (self.folder / "benchmark_sorted_report.csv").open() as file:
+                rows = [row for row in csv.reader(file) if row]
+            self.assertEqual(rows[0], ["layerName", "execStatus", "layerType", "execType", "realTime (ms)", "cpuTime (ms)", "proportion (%)"])
+            times = [float(row[4]) for row in rows[1:-1]]
+            if order != "no_sort":
+                self.assertEqual(times, sorted(times, reverse=True))
+            if order == "simple_sort":
+                self.assertEqual({row[1] for row in rows[1:-1]}, {"EXECUTED"})
+            self.assertAlmostEqual(sum(float(row[6]) for row in rows[1:-1]), 100, delta=0.5)
+
+    def test_json(self) -> None:
+        self.lines("-niter", "4", "-nireq", "2", "-report_type", "detailed_counters", "-json_stats", "-report_folder", self.folder)
+        report = json.loads((self.folder / "benchmark_report.json").read_text())
+        self.assertEqual(set(report), {"cmd_options", "configuration_setup", "execution_results"})
+        self.assertIsInstance(report["execution_results"]["throughput"], float)
+        counters = json.loads((self.folder / "benchmark_detailed_counters_report.json").read_text())
+        self.assertEqual((counters["report_type"], len(counters["detailed_performance"])), ("detailed", 2))
+        table = counters["detailed_performance"][0]
+        self.assertEqual(set(table["nodes"][0]), {"name", "node_type", "status", "real_time", "cpu_time", "exec_type"})
+        self.assertAlmostEqual(table["total_real_time"], sum(n["real_time"] for n in table["nodes"]))
+
+    def test_a_folder_that_cannot_be(self) -> None:
+        (self.folder / "file").write_text("")
+        done = self.benchmark("-m", SMALL, "-niter", "2", "-report_type", "no_counters", "-report_folder", self.folder / "file", status=1)
+        self.assertIn("file", done.stderr)
+
+
+class Configuration(Base):
+    def test_the_command_line_wins(self) -> None:
+        file = self.folder / "c.json"
+        file.write_text('{"CPU": {"NUM_STREAMS": "2", "INFERENCE_NUM_THREADS": 2}, "GPU": {"X": "1"}}')
+        self.assertIn("[ INFO ]   NUM_STREAMS: 2", self.lines("-niter", "2", "-load_config", file))
+        self.assertIn("[ INFO ]   NUM_STREAMS: 1", self.lines("-niter", "2", "-load_config", file, "-nstreams", "1"))
+        self.assertIn("[ INFO ]   CPU_THREADS_NUM: 1", self.lines("-niter", "2", "-load_config", file, "-nthreads", "1"))
+        self.assertIn('"GPU" is not the CPU', self.warnings("-niter", "2", "-load_config", file))
+
+    def test_dumped_settings_load(self) -> None:
+        file = self.folder / "c.json"
+        self.lines("-niter", "2", "-nstreams", "2", "-nthreads", "2", "-dump_config", file)
+        self.assertEqual(json.loads(file.read_text())["CPU"]["NUM_STREAMS"], "2")
+        self.assertIn("[ INFO ]   NUM_STREAMS: 2", self.lines("-niter", "2", "-load_config", file))
+
+    def test_damaged_files(self) -> None:
+        file = self.folder / "c.json"
+        for text in ("", "[]", "{", '{"CPU": 1}', '{"CPU": {"NUM_STREAMS": []}}', "[" * 100000, '{"CPU": {"NUM_STREAM": "2"}}'):
+            file.write_text(text)
+            done = subprocess.run([TOOL, "benchmark", "-m", SMALL, "-niter", "1", "-load_config", file], check=False, capture_output=True, text=True, timeout=50)
+            self.assertIn(done.returncode, (1, 2), text[:50])
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
