@@ -187,14 +187,15 @@ void Compiled::take_from_cache(ProgramOptions& options) {
 
 /// What libraries have prepared is not written yet.
 bool Compiled::may_be_kept() const {
-  if (model_->loaded().extensions->empty()) return true;
-  log_.info("CACHE_DIR: models with custom layers are not kept");
-  return false;
+  const bool custom = !model_->described().extensions->empty();
+  if (custom) log_.info("CACHE_DIR: models with custom layers are not kept");
+  return !custom && !model_->derived();
 }
 
 void Compiled::save(const std::string& path) const {
-  if (!model_->loaded().extensions->empty())
-    fail(ErrorCode::unsupported, "{}: models with custom layers cannot be saved", model_->path());
+  if (!model_->described().extensions->empty() || model_->derived())
+    fail(ErrorCode::unsupported, "{}: models with {} cannot be saved", model_->path(),
+         model_->derived() ? "a graph other than the file's" : "custom layers");
   if (elsewhere_) fail(ErrorCode::bad_call, "planned for another machine: it is compiled and saved there");
   const auto key = key_of(*model_, options_, HashMemo({}));
   if (!key) fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());

@@ -11,6 +11,8 @@ namespace lamina {
 struct Inside {
   static const LoadedModel& of(const Model& model);
   static std::shared_ptr<const LoadedModel> shared(const Model& model);
+  /// The model with another graph.
+  static Model changed(const Model& model, Graph graph);
   /// For another machine, to look at its plans.
   static CompiledModel compile_for(const Machine& machine, const Model& model, const Options& options);
   static const Compiled& of(const CompiledModel& compiled);

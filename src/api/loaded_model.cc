@@ -90,6 +90,20 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
     loaded_ = read(NotingSource(source, parts_), settings_of(options));
   rules_ = extension_rules(loaded_.extensions);
   check_layers(loaded_);
+  describe();
+}
+
+LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
+    : path_(base.path_),
+      settable_(base.settable_),
+      derived_(true),
+      loaded_(base.loaded()),
+      rules_(base.rules_) {
+  loaded_.graph = std::move(graph);
+  describe();
+}
+
+void LoadedModel::describe() {
   const auto& g = loaded_.graph;
   for (const auto v : g.inputs()) {
     inputs_.push_back(port_of(g.value(v).name, g.type(v)));

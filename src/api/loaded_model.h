@@ -13,6 +13,8 @@ namespace lamina {
 class LoadedModel {
  public:
   LoadedModel(const ModelSource& source, const ReadOptions& options);
+  /// The same with another graph, whose inputs and results may have other types.
+  LoadedModel(const LoadedModel& base, Graph graph);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
   /// Checks the weights of a compiled model's file first. Throws Error(bad_file) when they are damaged, or
   /// not there.
@@ -34,6 +36,8 @@ class LoadedModel {
   const std::vector<std::string>& warnings() const { return warnings_; }
   const std::vector<Port>& variables() const { return variables_; }
   const std::vector<std::string>& unsupported() const { return unsupported_; }
+  /// It is another graph than the files'.
+  bool derived() const { return derived_; }
   /// Those of its libraries; null where there are none.
   const std::shared_ptr<const Rules>& rules() const { return rules_; }
   /// Throws Error(unsupported) that names all types that it has room for.
@@ -41,12 +45,14 @@ class LoadedModel {
 
  private:
   void read_compiled(const ModelSource& source);
+  /// Ports, warnings and variables of what was read.
+  void describe();
 
   std::string path_;
   Strings settable_;
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;
-  bool has_weights_ = true;
+  bool has_weights_ = true, derived_ = false;
   mutable std::once_flag checked_;
   Loaded loaded_;
   std::vector<Port> inputs_, outputs_, variables_;

@@ -39,6 +39,10 @@ class Parts {
 
 }  // namespace
 
+Model Inside::changed(const Model& model, Graph graph) {
+  return Model(std::make_shared<const LoadedModel>(of(model), std::move(graph)));
+}
+
 const LoadedModel& Inside::of(const Model& model) {
   if (!model.impl_) fail(ErrorCode::bad_call, "the model was moved from");
   return *model.impl_;

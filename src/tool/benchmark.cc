@@ -7,7 +7,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "tool/benchmark_app.h"
-#include "tool/border_types.h"
 #include "tool/device_config.h"
 #include "tool/interrupt.h"
 #include "tool/layer_table.h"
@@ -251,6 +250,9 @@ void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
                  "false: inputs are copied in for each inference");
   options.flag("--no-warmup", o.no_warmup, "Measure the first inference, too");
   options.flag("--from-file", o.from_file, "Count reading as a part of compiling");
+  options.list("--mean-values", o.mean_values, "[V,V,V]",
+               "Subtracted from inputs by channel, in the model: also NAME[V,V,V],...");
+  options.list("--scale-values", o.scale_values, "[V,V,V]", "What is left is divided by it, likewise");
   options.list("--types", o.types, "ip=T, op=T, iop=NAME:T,...", "Element types of inputs and outputs")
       .hidden();
   options.list("--image-info", o.image_info, "NAME", "Filled with the size of the pictures").hidden();

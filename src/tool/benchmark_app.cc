@@ -19,7 +19,6 @@ enum class Meaning {
   flag,     ///< to `text`, which has no value
   boolean,  ///< to `text`, with true or false
   files,    ///< "name:file,file" to one --input per file
-  bare,     ///< to `text`, its value without brackets: "[1,2,3]"
   device,   ///< a name of the CPU; it goes
   pin,      ///< to --set, and the following ones
   precision,
@@ -62,11 +61,14 @@ const std::vector<Row>& rows() {
       {{"shape"}, M::renamed, "--shape", ""},
       {{"data_shape"}, M::renamed, "--data-shape", ""},
       {{"layout"}, M::renamed, "--layout", ""},
-      {{"ip", "input_precision"}, M::types, "--types", "Element type of inputs: that of the model"},
-      {{"op", "output_precision"}, M::types, "--types", "Element type of outputs: that of the model"},
-      {{"iop", "input_output_precision"}, M::types, "--types", "Both by name: those of the model"},
-      {{"mean_values", "imean"}, M::bare, "--mean", ""},
-      {{"scale_values", "iscale"}, M::bare, "--scale", ""},
+      {{"ip", "input_precision"},
+       M::types,
+       "--types",
+       "Element type of inputs, where it is not to be the model's"},
+      {{"op", "output_precision"}, M::types, "--types", "Element type of outputs, likewise"},
+      {{"iop", "input_output_precision"}, M::types, "--types", "Both by name: \"x:f16, y:f32\""},
+      {{"mean_values", "imean"}, M::renamed, "--mean-values", ""},
+      {{"scale_values", "iscale"}, M::renamed, "--scale-values", ""},
       {{"inference_only"}, M::boolean, "--inference-only", ""},
       {{"no_warmup"}, M::flag, "--no-warmup", ""},
       {{"latency_percentile"}, M::renamed, "--percentile", ""},
@@ -148,8 +150,6 @@ class Translation {
         return files(value());
       case Meaning::renamed:
         return add(ours, of_cpu(value()));
-      case Meaning::bare:
-        return add(ours, without_brackets(value()));
       case Meaning::pin:
         return pin();
       case Meaning::precision:
@@ -267,10 +267,6 @@ class Translation {
     std::sort(out.begin(), out.end());
     if (out.empty()) throw UsageError(fmt::format("-i {}: no files for inputs are in that folder", path));
     return out;
-  }
-
-  static std::string without_brackets(std::string v) {
-    return v.starts_with('[') && v.ends_with(']') ? v.substr(1, v.size() - 2) : v;
   }
 
   static std::string in_case(std::string text, bool upper) {

@@ -4,7 +4,7 @@
 #include "api/inside.h"
 #include "base/error.h"
 #include "tool/benchmark.h"
-#include "tool/border_types.h"
+#include "tool/border.h"
 #include "tool/input_groups.h"
 #include "tool/tune.h"
 
@@ -54,16 +54,16 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   steps.step(4);
   steps.info("Loading model files");
   const auto begin = Clock::now();
-  const Model model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  const Model file(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  const auto model = with_border(file, o);
   for (const auto& warning : model.warnings()) options.log(LogLevel::warning, warning);
   if (o.from_file)
     steps.info("Skipping the step for loading model from file");
   else
     steps.info(fmt::format("Read model took {:.2f} ms", milliseconds(begin, Clock::now())));
   steps.info("Original model I/O parameters:");
-  say_ports(steps, "Model inputs:", model.inputs());
-  say_ports(steps, "Model outputs:", model.outputs());
-  check_border_types(o.types, model);
+  say_ports(steps, "Model inputs:", file.inputs());
+  say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   l.groups = gather_groups(o, model.inputs(), steps, l.notes);
   steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
@@ -84,7 +84,8 @@ Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
   l.before_mb = resident_mb();
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common.quiet);
-  const Model model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  const auto model = with_border(
+      Model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions}), o);
   const auto read = Clock::now();
   options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);

@@ -60,7 +60,7 @@ class BenchmarkApp(Base):
         self.refused("benchmark", SMALL, "-b", "4", says="-b 4: the first dimension of every input is fixed")
         self.refused("benchmark", SMALL, "-shape", "[x,1,28,28]", says='"x" is not a size')
         self.refused("benchmark", SMALL, "-data_shape", "Input3[1,1,28,28", says="-data_shape")
-        self.refused("benchmark", SMALL, "-ip", "u8", says='-ip u8: "Input3" is f32 in the model')
+        self.refused("benchmark", SMALL, "-ip", "u9", says="-ip u9: wanted an element type")
         self.refused("benchmark", SMALL, "-mean_values", "[1,2,3]", says="-mean_values")
         self.refused("benchmark", SMALL, "-latency_percentile", "101", says="-latency_percentile")
         self.refused("benchmark", SMALL, "-report_type", "all", says="-report_type")
