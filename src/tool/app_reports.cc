@@ -11,20 +11,18 @@
 namespace lamina::tool {
 namespace {
 
-/// A line of the report: its name there, its key in the JSON, its value in both.
+/// A line of the report, and a member of the JSON.
 struct Entry {
-  std::string name, key, text;
+  std::string name, text;
   nlohmann::ordered_json value;
 };
 
-Entry text_entry(std::string name, std::string key, const std::string& value) {
-  return {std::move(name), std::move(key), value, value};
+Entry text_entry(std::string name, const std::string& value) { return {std::move(name), value, value}; }
+Entry whole_entry(std::string name, std::size_t value) {
+  return {std::move(name), std::to_string(value), value};
 }
-Entry whole_entry(std::string name, std::string key, std::size_t value) {
-  return {std::move(name), std::move(key), std::to_string(value), value};
-}
-Entry number_entry(std::string name, std::string key, double value) {
-  return {std::move(name), std::move(key), fmt::format("{:.2f}", value), value};
+Entry number_entry(std::string name, double value) {
+  return {std::move(name), fmt::format("{:.2f}", value), value};
 }
 
 /// "--iterations -niter=10" is the option -niter with the value 10; without '=' it has none.
@@ -34,7 +32,7 @@ std::vector<Entry> command_line(const BenchmarkOptions& o) {
     const auto word = text.substr(text.find(' ') + 1);
     const auto equals = std::min(word.find('='), word.size());
     const auto name = word.substr(0, equals);
-    out.push_back(text_entry(name, name, equals < word.size() ? word.substr(equals + 1) : ""));
+    out.push_back(text_entry(name, equals < word.size() ? word.substr(equals + 1) : ""));
   }
   return out;
 }
@@ -48,48 +46,45 @@ std::string precision_of(const CompiledModel& compiled) {
 
 std::vector<Entry> setup(const Outcome& r) {
   const auto& o = r.o;
-  return {
-      text_entry("topology", "topology", std::filesystem::path(o.common.model).stem().string()),
-      text_entry("target device", "target_device", "CPU"),
-      text_entry("API", "api", r.traffic.sync ? "sync" : "async"),
-      text_entry("inference_only", "inference_only", o.inference_only),
-      text_entry("precision", "precision", precision_of(*r.l.compiled)),
-      whole_entry("batch size", "batch_size", static_cast<std::size_t>(r.l.groups[0].batch)),
-      whole_entry("number of iterations", "iterations_num",
-                  o.counted ? static_cast<std::size_t>(o.iterations) : 0),
-      whole_entry("number of parallel infer requests", "nireq", static_cast<std::size_t>(r.traffic.requests)),
-      number_entry("duration (ms)", "duration", o.timed ? 1e3 * o.seconds : 0),
-      whole_entry("number of CPU streams", "cpu_streams_num", static_cast<std::size_t>(r.traffic.streams))};
+  return {text_entry("topology", std::filesystem::path(o.common.model).stem().string()),
+          text_entry("target device", "CPU"),
+          text_entry("API", r.traffic.sync ? "sync" : "async"),
+          Entry{"inference_only", o.inference_only, o.inference_only == "true"},
+          text_entry("precision", precision_of(*r.l.compiled)),
+          whole_entry("batch size", static_cast<std::size_t>(r.l.groups[0].batch)),
+          whole_entry("number of iterations", o.counted ? static_cast<std::size_t>(o.iterations) : 0),
+          whole_entry("number of parallel infer requests", static_cast<std::size_t>(r.traffic.requests)),
+          number_entry("duration (ms)", o.timed ? 1e3 * o.seconds : 0),
+          whole_entry("number of CPU streams", static_cast<std::size_t>(r.traffic.streams))};
 }
 
 void add_latencies(std::vector<Entry>& out, const std::vector<double>& ms, int percent) {
   if (percent == 50)
-    out.push_back(number_entry("latency (ms)", "latency_median", at_percent(ms, 50)));
+    out.push_back(number_entry("latency (ms)", at_percent(ms, 50)));
   else
-    out.push_back(number_entry(fmt::format("latency ({} percentile) (ms)", percent),
-                               fmt::format("latency_{}_percentile", percent), at_percent(ms, percent)));
-  out.push_back(number_entry("avg latency", "latency_avg", mean_of(ms)));
-  out.push_back(number_entry("min latency", "latency_min", ms.empty() ? 0 : ms.front()));
-  out.push_back(number_entry("max latency", "latency_max", ms.empty() ? 0 : ms.back()));
+    out.push_back(
+        number_entry(fmt::format("latency ({} percentile) (ms)", percent), at_percent(ms, percent)));
+  out.push_back(number_entry("avg latency", mean_of(ms)));
+  out.push_back(number_entry("min latency", ms.empty() ? 0 : ms.front()));
+  out.push_back(number_entry("max latency", ms.empty() ? 0 : ms.back()));
 }
 
 std::vector<Entry> results(const Outcome& r) {
   std::vector<Entry> out;
-  if (!r.o.from_file) out.push_back(number_entry("read model time (ms)", "read_model_time", r.l.read_ms));
-  out.push_back(number_entry("compile model time (ms)", "compile_model_time", r.l.compile_ms));
-  if (!r.o.no_warmup)
-    out.push_back(number_entry("first inference time (ms)", "first_inference_time", r.l.first_ms));
-  out.push_back(number_entry("total execution time (ms)", "execution_time", 1e3 * r.latencies.seconds));
-  out.push_back(whole_entry("total number of iterations", "iterations_num", r.latencies.ms.size()));
+  if (!r.o.from_file) out.push_back(number_entry("read model time (ms)", r.l.read_ms));
+  out.push_back(number_entry("compile model time (ms)", r.l.compile_ms));
+  if (!r.o.no_warmup) out.push_back(number_entry("first inference time (ms)", r.l.first_ms));
+  out.push_back(number_entry("total execution time (ms)", 1e3 * r.latencies.seconds));
+  out.push_back(whole_entry("total number of iterations", r.latencies.ms.size()));
   add_latencies(out, r.latencies.ms, r.o.percentile);
   for (std::size_t g = 0; g < r.l.groups.size() && r.o.pcseq; ++g) {
-    out.push_back(text_entry("group", "group", r.l.groups[g].name));
+    out.push_back(text_entry("group", r.l.groups[g].name));
     const auto& ms = r.latencies.groups[g];
-    out.push_back(number_entry("avg latency", "latency_avg", mean_of(ms)));
-    out.push_back(number_entry("min latency", "latency_min", ms.empty() ? 0 : ms.front()));
-    out.push_back(number_entry("max latency", "latency_max", ms.empty() ? 0 : ms.back()));
+    out.push_back(number_entry("avg latency", mean_of(ms)));
+    out.push_back(number_entry("min latency", ms.empty() ? 0 : ms.front()));
+    out.push_back(number_entry("max latency", ms.empty() ? 0 : ms.back()));
   }
-  out.push_back(number_entry("throughput", "throughput", r.fps()));
+  out.push_back(number_entry("throughput", r.fps()));
   return out;
 }
 
@@ -119,9 +114,9 @@ std::string json_of(const std::vector<Section>& sections) {
     auto& object = document[s.key] = nlohmann::ordered_json::object();
     auto groups = nlohmann::ordered_json::array();
     for (const auto& e : s.entries) {
-      if (e.key == "group") groups.push_back(nlohmann::ordered_json::object());
-      const bool of_group = !groups.empty() && e.key != "throughput";
-      (of_group ? groups.back() : object)[e.key] = e.value;
+      if (e.name == "group") groups.push_back(nlohmann::ordered_json::object());
+      const bool of_group = !groups.empty() && e.name != "throughput";
+      (of_group ? groups.back() : object)[e.name] = e.value;
     }
     if (!groups.empty()) object["groups"] = std::move(groups);
   }
@@ -148,6 +143,7 @@ class Reports {
   void counters(const std::string& type) const {
     auto tables = r_.counters;
     if (type == "average") tables = {mean_counters(r_.counters)};
+    if (type == "sorted") tables = {mean_counters(r_.counters)};
     if (type == "sorted")
       for (auto& rows : tables) rows = sorted_as(std::move(rows), r_.o.pcsort.empty() ? "sort" : r_.o.pcsort);
     const auto name = type == "sorted" ? std::string("benchmark_sorted_report")

@@ -140,7 +140,7 @@ std::string counter_csv(const std::string& type, const std::vector<Counters>& ta
 
 std::string counter_json(const std::string& type, const std::vector<Counters>& tables) {
   nlohmann::ordered_json document{{"report_type", type}};
-  if (type == "average") {
+  if (type != "detailed") {
     document["avg_performance"] = json_of(tables.at(0));
   } else {
     auto& list = document["detailed_performance"] = nlohmann::ordered_json::array();

@@ -16,7 +16,7 @@ Counters mean_counters(const std::vector<Counters>& requests);
 /// The table of -pc, lines without their ends.
 std::vector<std::string> counter_lines(const Counters& rows);
 
-/// The text of a report. `type`: "average" (one table), "detailed" (one per request), "sorted".
+/// The text of a report. `type`: "average" and "sorted" (one table), "detailed" (one per request).
 std::string counter_csv(const std::string& type, const std::vector<Counters>& tables);
 std::string counter_json(const std::string& type, const std::vector<Counters>& tables);
 

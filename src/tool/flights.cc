@@ -102,7 +102,7 @@ class Traffic {
       flights_.push_back(std::make_unique<Flight>(Flight{l.compiled->create_request()}));
       flights_.back()->ms.resize(l.groups.size());
       flights_.back()->fill(l, i, false);
-      if (course.warm) flights_.back()->request.run();
+      if (course.warm && !interrupted()) flights_.back()->request.run();
       flights_.back()->filled = !course.copies;
       if (course.copies) flights_.back()->own.clear();
     }

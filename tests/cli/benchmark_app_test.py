@@ -185,6 +185,9 @@ class Reports(Base):
         report = json.loads((self.folder / "benchmark_report.json").read_text())
         self.assertEqual(set(report), {"cmd_options", "configuration_setup", "execution_results"})
         self.assertIsInstance(report["execution_results"]["throughput"], float)
+        self.assertIs(report["configuration_setup"]["inference_only"], True)
+        self.assertEqual(report["configuration_setup"]["number of parallel infer requests"], 2)
+        self.assertIn("first inference time (ms)", report["execution_results"])
         counters = json.loads((self.folder / "benchmark_detailed_counters_report.json").read_text())
         self.assertEqual((counters["report_type"], len(counters["detailed_performance"])), ("detailed", 2))
         table = counters["detailed_performance"][0]
