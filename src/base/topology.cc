@@ -18,6 +18,7 @@ namespace lamina {
 namespace {
 
 constexpr int kMostProcessors = 1 << 16;
+constexpr int kOwnCore = 1 << 24;  // above what core_id is
 
 std::optional<std::string> line_of(const std::string& path) {
   std::ifstream in(path);
@@ -251,8 +252,8 @@ Topology read_topology(const std::string& root_folder) {
     const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);
     const auto package = integer_in(folder + "physical_package_id"), core = integer_in(folder + "core_id");
     const auto node = nodes.find(number);
-    // Without its files a processor is a core of its own, which no core_id is: these are not negative.
-    out.cpus.push_back({number, package.value_or(0), core.value_or(-1 - number),
+    // Without its files a processor is a core of its own, in the order of their numbers.
+    out.cpus.push_back({number, package.value_or(0), core.value_or(kOwnCore + number),
                         node == nodes.end() ? 0 : node->second,
                         std::binary_search(small.begin(), small.end(), number)});
   }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/placement.h"
 #include "tests/base/fake_machine.h"
 
 namespace lamina {
@@ -105,6 +106,14 @@ TEST(Topology, old_quotas) {
         .put("sys/fs/cgroup/" + mount + "/x/y/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(read_topology(machine.root()).limit(), 2) << mount;
   }
+}
+
+/// In a container there may be no topology: processors are taken in the order of their numbers.
+TEST(Topology, processors_without_files_are_cores_in_order) {
+  FakeMachine machine;
+  const auto t = read_topology(machine.processors(4).root());
+  EXPECT_EQ(t.cores(), 4);
+  EXPECT_EQ(place_streams(t, {}).streams.at(0).cpus, (std::vector<int>{0, 1, 2, 3}));
 }
 
 TEST(Topology, hybrid) {
