@@ -78,7 +78,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (!machine && !this_machine().rates_known)
     log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
               this_machine().name);
-  settle_precision(options, machine ? *machine : host());
+  std::tie(precision_, precision_reason_) = used_precision(options, machine ? *machine : host());
+  if (precision_ == asked_precision(options).first) precision_reason_.clear();
+  options_.precision = precision_;
   const auto& file = model_->compiled();
   if (file) require_isa(*file);
   const bool as_in_file = file && take_options(options_of(*file));
@@ -104,17 +106,6 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (const auto found = denormals()) log_.info("{}", to_string(found));
   const auto& s = settings();
   scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log_);
-}
-
-void Compiled::settle_precision(const Options& asked, const Machine& machine) {
-  precision_ = asked_precision(asked).first;
-  if (precision_ == Precision::bf16) {
-    const auto verdict = multiplies_bf16(machine);
-    precision_reason_ = verdict.reason();
-    if (!verdict) precision_ = Precision::f32;
-  }
-  if (precision_ == Precision::f16) precision_ = Precision::f32, precision_reason_ = "f16 is computed in f32";
-  options_.precision = precision_;
 }
 
 std::vector<Property> Compiled::properties() const {

@@ -51,7 +51,6 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   Denormals denormals() const;
-  void settle_precision(const Options& asked, const Machine& machine);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
   void take_from_cache(ProgramOptions& options);

@@ -21,8 +21,6 @@ const std::vector<std::string> kDevice{"SUPPORTED_PROPERTIES",  "SUPPORTED_METRI
 const std::vector<std::string> kModel{"OPTIMAL_NUMBER_OF_INFER_REQUESTS", "NETWORK_NAME", "EXECUTION_DEVICES",
                                       "LOADED_FROM_CACHE"};
 
-bool has_bf16() { return cpu_features().has(Feature::avx512_bf16) || cpu_features().has(Feature::amx_bf16); }
-
 bool is_read_only(std::string_view key) {
   return std::find(kDevice.begin(), kDevice.end(), key) != kDevice.end() ||
          std::find(kModel.begin(), kModel.end(), key) != kModel.end();
@@ -51,7 +49,7 @@ std::string fact(const std::string& key, const Settings& s, const Topology& topo
   if (key == "DEVICE_ARCHITECTURE") return "intel64";
   if (key == "DEVICE_TYPE") return "INTEGRATED";
   if (key == "OPTIMIZATION_CAPABILITIES")
-    return has_bf16() ? "FP32 BF16 BIN EXPORT_IMPORT" : "FP32 BIN EXPORT_IMPORT";
+    return multiplies_bf16(read_machine()) ? "FP32 BF16 BIN EXPORT_IMPORT" : "FP32 BIN EXPORT_IMPORT";
   if (key == "RANGE_FOR_STREAMS") return fmt::format("1 {}", topology.cpus.size());
   if (key == "RANGE_FOR_ASYNC_INFER_REQUESTS") return "1 1 1";
   if (key == "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
@@ -73,24 +71,10 @@ Property property_of(const OptionRow& row, const Settings& s) {
   return p;
 }
 
-/// `isa`: the highest that kernels may use. Emulated, it would be slower than f32.
-void settle_precision(Settings& s, Isa isa) {
-  const auto [asked, key] = asked_precision(s.options);
-  s.precision = asked;
-  if (asked == Precision::bf16 && (isa < Isa::avx512 || !has_bf16())) {
-    s.precision = Precision::f32;
-    s.precision_reason = fmt::format("{} has no bf16 instructions", name_of(isa));
-  } else if (asked == Precision::f16) {
-    s.precision = Precision::f32;
-    s.precision_reason = "f16 is computed in f32";
-  } else if (!key.empty() && key != "INFERENCE_PRECISION_HINT") {
-    s.precision_reason = fmt::format("{} decides", key);
-  }
-}
-
-Isa highest_isa_of(const Options& o) {
+/// This processor as options let it be used; reading it fixes nothing for the process.
+Machine machine_for(const Options& o) {
   const auto most = o.max_isa == "sse41" ? Isa::sse41 : o.max_isa == "avx2" ? Isa::avx2 : Isa::avx512;
-  return std::min(most, native_isa());
+  return limited(read_machine(), most);
 }
 
 /// What oneTBB gives an arena here may be less.
@@ -117,7 +101,7 @@ void tell(const Settings& s, const Logger& log) {
     const bool differs = !p.asked.empty() && p.value != p.asked && !p.reason.empty();
     if (differs) log.info("{}: {} instead of {}: {}", p.key, p.value, p.asked, p.reason);
   }
-  if (asked_precision(s.options).second.empty() && effective_isa() == Isa::avx512 && has_bf16())
+  if (asked_precision(s.options).second.empty() && multiplies_bf16(this_machine()))
     log.info("this processor computes in bf16, faster and less exact, when asked to (ENFORCE_BF16)");
 }
 
@@ -130,10 +114,21 @@ void refuse_key(std::string_view key) {
   fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key, did_you_mean(bare, config_keys()));
 }
 
+/// Emulated bf16 would be slower than f32.
+std::pair<Precision, std::string> used_precision(const Options& options, const Machine& machine) {
+  const auto [asked, key] = asked_precision(options);
+  if (asked == Precision::f16) return {Precision::f32, "f16 is computed in f32"};
+  if (asked == Precision::bf16)
+    if (const auto verdict = multiplies_bf16(machine); !verdict)
+      return {Precision::f32, std::string(verdict.reason())};
+  const bool by_other_key = !key.empty() && key != "INFERENCE_PRECISION_HINT";
+  return {asked, by_other_key ? fmt::format("{} decides", key) : ""};
+}
+
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken) {
   check_options(options);
   Settings s{options, place_streams(topology, options, 0, {}, taken), Precision::model, ""};
-  settle_precision(s, highest_isa_of(options));
+  std::tie(s.precision, s.precision_reason) = used_precision(options, machine_for(options));
   return s;
 }
 
@@ -158,7 +153,7 @@ Settled settle(const Options& options, const InferenceTime& time, const Logger& 
     out.held = HeldProcessors();
   }
   obey_library(s.placement, options.threads, log);
-  settle_precision(s, effective_isa());
+  std::tie(s.precision, s.precision_reason) = used_precision(options, this_machine());
   tell(s, log);
   return out;
 }

@@ -22,6 +22,9 @@ Settled settle(const Options& options, const InferenceTime& time, const Logger& 
 /// The same without taking anything, for any machine. `taken`: processors of others.
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {});
 
+/// The precision that runs there, and why it is not what was asked for, or which key decided; else empty.
+std::pair<Precision, std::string> used_precision(const Options& options, const Machine& machine);
+
 /// What only a compiled model knows.
 struct ModelFacts {
   std::string name;

@@ -5,9 +5,13 @@
 #include <mutex>
 
 #include "base/threads.h"
+#include "exec/free_streams.h"
 #include "exec/scheduler.h"
 
 namespace lamina {
+
+/// What a canceled inference throws; one for the process.
+const std::exception_ptr& canceled_error();
 
 /// A stream with its thread. Guarded by the mutex of all queues, but for what the stream's user does with it.
 struct Lane {
@@ -23,31 +27,6 @@ struct Lane {
   const Job* lent_to = nullptr;  ///< who runs on the stream while its thread waits in a callback
   int helping = 0;               ///< its thread waits in a callback, and may run inferences
   bool quit = false;             ///< the thread ends
-};
-
-/// Which streams are free: a word that run() changes without the mutex, as long as nobody waits.
-class FreeStreams {
- public:
-  explicit FreeStreams(int count);
-  /// The lowest free one, or -1; also -1 where somebody waits.
-  int take() noexcept;
-  /// False where somebody waits, who is to be looked after under the mutex.
-  bool give_back(int stream) noexcept;
-
-  // Under the mutex:
-  int take_locked() noexcept;
-  void give_back_locked(int stream) noexcept;
-  void somebody_waits(bool yes) noexcept;
-  bool all_free() const noexcept;
-  /// Only those that the predicate says are taken.
-  void reset(const std::function<bool(int)>& taken);
-
- private:
-  static constexpr int kFast = 62;  // more streams than that are counted under the mutex only
-  static constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;
-  int count_;
-  std::atomic<std::uint64_t> taken_{0};
-  std::vector<bool> many_;
 };
 
 class Scheduler::Core : public std::enable_shared_from_this<Core> {
@@ -71,7 +50,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void give_back(int stream) noexcept;
   void enqueue(Job& job);
   void advance();
-  void tell_of_fork();
+  void tell_of_fork(Lock& lock);
   void make_threads();
   void hand_to(Lane& lane, Job& job);
   void infer_started(Lock& lock, Job& job, Stream& stream);

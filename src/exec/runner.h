@@ -32,8 +32,8 @@ class Runner {
   void set_output(std::size_t index, Tensor tensor);
   /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
   const std::vector<Tensor>& inputs() const;
-  /// On that stream; the run ends before its next step when the job is to stop, with Error(canceled). Null: nobody can
-  /// stop it.
+  /// On that stream; the run ends before its next step when the job is to stop, with Error(canceled). Null:
+  /// nobody can stop it.
   void run(Stream& stream, const Job* job = nullptr);
   /// In the calling thread, with helpers of its own.
   void run() { run(own_stream()); }

@@ -1,7 +1,6 @@
 #include "exec/scheduler.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -9,49 +8,10 @@
 
 namespace lamina {
 
-// The fork handler and shut_down() know jobs by their list; see exec/processes.cc.
-Job::Job() : place_{this}, element_(place_.begin()) {
-  auto& d = Dispatch::here();
-  const std::lock_guard lock(d.mutex);
-  d.jobs.push_back(this);
-}
-
-Job::~Job() {
-  auto& d = Dispatch::here();
-  const std::lock_guard lock(d.mutex);
-  std::erase(d.jobs, this);
-}
-
-void Job::join(List& list) noexcept {
-  list.splice(list.end(), in_ != nullptr ? *in_ : place_, element_);
-  in_ = &list;
-}
-
-void Job::leave() noexcept {
-  if (in_ != nullptr) place_.splice(place_.end(), *in_, element_);
-  in_ = nullptr;
-}
-
-bool Job::in_own_callback() const noexcept {
-  return caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-}
-
-void Job::set_callback(Callback callback) {
-  auto fresh = callback ? std::make_shared<const Callback>(std::move(callback)) : nullptr;
-  const std::lock_guard lock(Dispatch::here().mutex);
-  callback_.swap(fresh);
-}
-
 namespace {
 
 [[noreturn]] void fail_busy() {
   fail(ErrorCode::busy, "an inference of the request is under way: wait() for it first");
-}
-
-const std::exception_ptr& canceled_error() {
-  static const auto* const error = new std::exception_ptr(
-      std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
-  return *error;
 }
 
 JobState outcome_of(const std::exception_ptr& error) noexcept {
@@ -66,81 +26,6 @@ JobState outcome_of(const std::exception_ptr& error) noexcept {
 }
 
 }  // namespace
-
-/// After fork(), in the child: the thread that it was under way in is not here.
-void Job::end_in_child() noexcept {
-  caller_ = std::thread::id();
-  again_ = again_canceled_ = false;
-  error_ = canceled_error();
-  forget_result();
-  state_ = JobState::canceled;
-  if (self_.use_count() > 1) self_.reset();  // else its owner has gone: nothing is destroyed in here
-}
-
-FreeStreams::FreeStreams(int count) : count_(count) {
-  if (count > kFast) many_.resize(static_cast<std::size_t>(count));
-}
-
-int FreeStreams::take() noexcept {
-  if (!many_.empty()) return -1;
-  auto word = taken_.load(std::memory_order_relaxed);
-  for (;;) {
-    const int first = std::countr_one(word);
-    if ((word & kWaiting) != 0 || first >= count_) return -1;
-    if (taken_.compare_exchange_weak(word, word | std::uint64_t{1} << first, std::memory_order_seq_cst))
-      return first;
-  }
-}
-
-bool FreeStreams::give_back(int stream) noexcept {
-  if (!many_.empty()) return false;
-  auto word = taken_.load(std::memory_order_relaxed);
-  while ((word & kWaiting) == 0)
-    if (taken_.compare_exchange_weak(word, word & ~(std::uint64_t{1} << stream), std::memory_order_seq_cst))
-      return true;
-  return false;
-}
-
-int FreeStreams::take_locked() noexcept {
-  for (std::size_t i = 0; i < many_.size(); ++i)
-    if (!many_[i]) {
-      many_[i] = true;
-      return static_cast<int>(i);
-    }
-  if (!many_.empty()) return -1;
-  auto word = taken_.load(std::memory_order_seq_cst);
-  for (;;) {
-    const int first = std::countr_one(word);
-    if (first >= count_) return -1;
-    if (taken_.compare_exchange_weak(word, word | std::uint64_t{1} << first)) return first;
-  }
-}
-
-void FreeStreams::give_back_locked(int stream) noexcept {
-  if (many_.empty())
-    taken_.fetch_and(~(std::uint64_t{1} << stream));
-  else
-    many_[static_cast<std::size_t>(stream)] = false;
-}
-
-void FreeStreams::somebody_waits(bool yes) noexcept {
-  if (yes)
-    taken_.fetch_or(kWaiting);
-  else
-    taken_.fetch_and(~kWaiting);
-}
-
-bool FreeStreams::all_free() const noexcept {
-  return (taken_ & ~kWaiting) == 0 && std::find(many_.begin(), many_.end(), true) == many_.end();
-}
-
-void FreeStreams::reset(const std::function<bool(int)>& taken) {
-  taken_ = 0;
-  for (int i = 0; i < count_; ++i) {
-    if (!many_.empty()) many_[static_cast<std::size_t>(i)] = taken(i);
-    if (many_.empty() && taken(i)) taken_.fetch_or(std::uint64_t{1} << i);
-  }
-}
 
 Scheduler::Core::Core(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
     : exclusive_(exclusive),
@@ -207,13 +92,13 @@ void Scheduler::Core::run(Job& job) {
 /// First come, first served, with those that were started.
 int Scheduler::Core::await_stream(Job& job) {
   Lock lock(Dispatch::here().mutex);
+  tell_of_fork(lock);
   auto running = JobState::running;
   if (job.state_.compare_exchange_strong(running, JobState::queued)) {
     std::condition_variable own;
     auto& waker = Dispatch::waker(own);
     job.thread_ = &waker;
     job.granted_ = -1;
-    tell_of_fork();
     job.join(queue_);
     advance();
     Dispatch::block(lock, waker, &job, [&] { return job.granted_ >= 0 || job.stopping(); });
@@ -280,16 +165,18 @@ void Scheduler::Core::hand_to(Lane& lane, Job& job) {
   lane.wake->notify_all();
 }
 
-void Scheduler::Core::tell_of_fork() {
+/// Not under the mutex: the log is the user's.
+void Scheduler::Core::tell_of_fork(Lock& lock) {
   if (!std::exchange(forked_, false)) return;
+  lock.unlock();
   log_.info(
       "after fork() streams work without helpers that the parent has: {} threads of their own are made anew",
       lanes_.size());
+  lock.lock();
 }
 
 /// With the first request that is started.
 void Scheduler::Core::make_threads() {
-  tell_of_fork();
   for (auto& lane : lanes_) {
     if (lane->thread.running()) continue;
     lane->quit = false;
@@ -386,6 +273,7 @@ void Scheduler::Core::rest(Job& job) noexcept {
 void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   auto& job = *shared;
   Lock lock(Dispatch::here().mutex);
+  tell_of_fork(lock);
   if (job.abandoned_ || Dispatch::here().closing)
     fail(ErrorCode::canceled, "{}",
          job.abandoned_ ? "the request is being destroyed" : "lamina is shutting down");

@@ -8,7 +8,7 @@ void add_view_kernels(std::vector<Kernel>& list);  // reshapes that move nothing
 void add_onednn_kernels(std::vector<Kernel>& list);
 void add_native_kernels(std::vector<Kernel>& list);
 void add_extension_kernels(std::vector<Kernel>& list);  // of libraries of custom layers
-void add_reference_kernel(std::vector<Kernel>& list);  // takes everything
+void add_reference_kernel(std::vector<Kernel>& list);   // takes everything
 
 /// Makes offers that take only the first stages of the node's epilogue take all of them: the later ones pass
 /// over the output once more, in place, as soon as it is written. Offers where that is not possible stay as

@@ -106,7 +106,8 @@ void add_shape(OptionSet& options, Common& c) {
 
 void add_compile_options(OptionSet& options, Common& c) {
   options.list("--set", c.set, "KEY=VALUE", "Configuration KEY=VALUE");
-  options.number("--threads", c.threads, 0, 1024, "N", "Threads of one request; 0: what the machine allows");
+  options.number("--threads", c.threads, 0, 1024, "N",
+                 "Threads of all streams together; 0: what the machine allows");
   options.choice("--precision", c.precision, {"model", "f32", "bf16", "int8"}, "P",
                  "model, f32 or bf16 (int8: as model)");
   options.list("--disable", c.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');

@@ -1,6 +1,6 @@
 /// The pieces of code in docs/api.md, compiled and run. tests/api/pieces_test.py compares them with the page.
-#include <atomic>
 #include <lamina/lamina.h>
+#include <atomic>
 
 #include <gtest/gtest.h>
 #include <tbb/task_arena.h>

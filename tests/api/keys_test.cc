@@ -17,21 +17,9 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-IrText products(int count) {
-  IrText ir;
-  const int x = ir.parameter("x", "512,512");
-  int last = x;
-  for (int i = 0; i < count; ++i) {
-    last = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{last}, {x}});
-    last = ir.layer("Tanh", "opset1", "", {{last}});
-  }
-  ir.result({last});
-  return ir;
-}
-
 Request ready(const CompiledModel& compiled) {
   auto request = compiled.create_request();
-  request.set_input(0, Tensor(ElementType::f32, {512, 512}));
+  request.set_input(0, square(512, 0));
   return request;
 }
 
@@ -78,7 +66,7 @@ TEST(Keys, threads_are_bound_while_they_work_and_the_callers_never_is) {
   if (processors() < 2) GTEST_SKIP() << "one processor";
   const auto before = affinity_here();
   shutdown();  // helpers of other tests
-  const CompiledModel compiled(model_of(products(30)), {.binding = Binding::processors});
+  const CompiledModel compiled(model_of(products(30, 512)), {.binding = Binding::processors});
   ASSERT_EQ(compiled.property("CPU_BIND_THREAD"), "YES");
   auto request = ready(compiled);
   request.run();
@@ -96,11 +84,12 @@ TEST(Keys, threads_are_bound_while_they_work_and_the_callers_never_is) {
 
 TEST(Keys, threads_are_not_bound_when_asked_not_to) {
   shutdown();
-  const CompiledModel compiled(model_of(products(20)), {.binding = Binding::none});
+  const CompiledModel compiled(model_of(products(20, 512)), {.binding = Binding::none});
   auto request = ready(compiled);
   request.start();
   request.wait();
-  for (const auto& [id, mask] : masks_while_running(request)) EXPECT_EQ(cpu_list(mask), affinity_here()) << id;
+  for (const auto& [id, mask] : masks_while_running(request))
+    EXPECT_EQ(cpu_list(mask), affinity_here()) << id;
 }
 
 TEST(Keys, streams_have_threads_of_their_own) {
@@ -131,7 +120,7 @@ TEST(Keys, one_thread_and_no_streams_make_no_thread) {
   options.set("CPU_THROUGHPUT_STREAMS", "0");
   options.set("CPU_THREADS_NUM", "1");
   options.set("CPU_BIND_THREAD", "NO");
-  const CompiledModel compiled(model_of(products(3)), options);
+  const CompiledModel compiled(model_of(products(3, 512)), options);
   auto request = ready(compiled);
   request.run();
   request.start();
@@ -145,7 +134,7 @@ TEST(Keys, one_thread_and_no_streams_make_no_thread) {
 TEST(Keys, exclusive_requests_of_several_models) {
   for (const bool exclusive : {true, false}) {
     Options options{.threads = 1, .exclusive = exclusive};
-    const CompiledModel one(model_of(products(20)), options), two(model_of(products(20)), options);
+    const CompiledModel one(model_of(products(20, 512)), options), two(model_of(products(20, 512)), options);
     std::mutex mutex;
     std::vector<int> order;
     std::vector<Request> requests;

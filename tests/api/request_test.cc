@@ -14,30 +14,12 @@ namespace {
 using namespace testing;
 using namespace std::chrono_literals;
 
-/// So many matrix products, one after the other: about 2 ms each on one core.
-IrText slow(int products) {
-  IrText ir;
-  const int x = ir.parameter("x", "384,384");
-  int last = x;
-  for (int i = 0; i < products; ++i)
-    last = ir.layer(
-        "Tanh", "opset1", "",
-        {{ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{last}, {x}})}});
-  ir.result({last});
-  return ir;
-}
-
-Tensor square(float value) {
-  Tensor t(ElementType::f32, {384, 384});
-  for (auto& v : t.data<float>()) v = value;
-  return t;
-}
-
 /// A compiled model of sums with so many streams.
 class Requests : public ::testing::TestWithParam<int> {
  protected:
   CompiledModel sums_ = CompiledModel(model_of(sums()), {.streams = GetParam()});
-  CompiledModel slow_ = CompiledModel(model_of(slow(40)), {.threads = 1, .streams = std::min(GetParam(), 1)});
+  CompiledModel slow_ =
+      CompiledModel(model_of(products(40, 384)), {.threads = 1, .streams = std::min(GetParam(), 1)});
 
   Request ready(float a = 1, float b = 2) const {
     auto request = sums_.create_request();
@@ -47,7 +29,7 @@ class Requests : public ::testing::TestWithParam<int> {
   }
   Request slow_one() const {
     auto request = slow_.create_request();
-    request.set_input(0, square(0.001F));
+    request.set_input(0, square(384, 0.001F));
     return request;
   }
   bool streams() const { return GetParam() > 0; }
@@ -85,7 +67,7 @@ TEST_P(Requests, what_is_refused_while_under_way) {
   request.start();
   expect_error([&] { request.start(); }, ErrorCode::busy, "under way");
   expect_error([&] { request.run(); }, ErrorCode::busy, "under way");
-  expect_error([&] { request.set_input(0, square(1)); }, ErrorCode::busy, "under way");
+  expect_error([&] { request.set_input(0, square(384, 1)); }, ErrorCode::busy, "under way");
   expect_error([&] { request.set_output(0, {}); }, ErrorCode::busy, "under way");
   expect_error([&] { request.set_callback({}); }, ErrorCode::busy, "under way");
   expect_error([&] { request.set_profile(true); }, ErrorCode::busy, "under way");

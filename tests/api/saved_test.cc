@@ -6,6 +6,7 @@
 #include "api/inside.h"
 #include "base/random.h"
 #include "tests/api/small_models.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/support/onnx_model.h"
 
 namespace lamina {
@@ -38,12 +39,6 @@ std::string network(const std::string& batch, std::uint64_t seed = 1) {
 
 class Saved : public ::testing::Test {
  protected:
-  Saved() {
-    std::string name = (fs::temp_directory_path() / "lamina_saved_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Saved() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string put(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
@@ -70,7 +65,8 @@ class Saved : public ::testing::Test {
   }
   static bool loaded(const CompiledModel& c) { return Inside::of(c).loaded_from_cache(); }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
   std::vector<std::string> lines_;
 };
 

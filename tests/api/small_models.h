@@ -38,6 +38,27 @@ inline IrText non_zeros() {
   return ir;
 }
 
+/// So many matrix products of a square with itself, one after the other, each behind a Tanh: work of some
+/// length.
+inline IrText products(int count, int size) {
+  IrText ir;
+  const auto shape = std::to_string(size) + "," + std::to_string(size);
+  const int x = ir.parameter("x", shape);
+  int last = x;
+  for (int i = 0; i < count; ++i) {
+    last = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{last}, {x}});
+    last = ir.layer("Tanh", "opset1", "", {{last}});
+  }
+  ir.result({last});
+  return ir;
+}
+
+inline Tensor square(int size, float value) {
+  Tensor t(ElementType::f32, {size, size});
+  for (auto& v : t.data<float>()) v = value;
+  return t;
+}
+
 inline Tensor rows(std::int64_t batch, float value) {
   Tensor t(ElementType::f32, {batch, 4});
   for (auto& v : t.data<float>()) v = value;

@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "saved/engine.h"
+#include "tests/base/temporary_folder.h"
 
 namespace lamina {
 namespace {
@@ -17,12 +18,6 @@ namespace fs = std::filesystem;
 
 class Container : public ::testing::Test {
  protected:
-  Container() {
-    std::string name = (fs::temp_directory_path() / "lamina_container_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Container() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   static std::vector<std::byte> some(std::size_t count, int seed) {
@@ -58,7 +53,8 @@ class Container : public ::testing::Test {
     }
   }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(Container, holds_sections_at_multiples_of_64) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "saved/engine.h"
+#include "tests/base/temporary_folder.h"
 
 namespace lamina {
 namespace {
@@ -17,12 +18,6 @@ using namespace std::chrono_literals;
 
 class Folder : public ::testing::Test {
  protected:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "lamina_folder_XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Folder() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   static std::string name_of(std::uint64_t key) { return to_string(Hash128{0, key}) + ".lamina"; }
   /// An entry of about so many bytes that was used so long ago.
@@ -47,7 +42,8 @@ class Folder : public ::testing::Test {
   }
   bool there(const std::string& name) const { return fs::exists(path(name)); }
 
-  fs::path folder_;
+  test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(Folder, what_was_used_longest_ago_goes_first) {

@@ -1,0 +1,57 @@
+#include "exec/job.h"
+
+#include "base/error.h"
+#include "exec/dispatch.h"
+
+namespace lamina {
+
+const std::exception_ptr& canceled_error() {
+  static const auto* const error = new std::exception_ptr(
+      std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
+  return *error;
+}
+
+// The fork handler and shut_down() know jobs by their list; see exec/processes.cc.
+Job::Job() : place_{this}, element_(place_.begin()) {
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  d.jobs.push_back(this);
+}
+
+Job::~Job() {
+  auto& d = Dispatch::here();
+  const std::lock_guard lock(d.mutex);
+  std::erase(d.jobs, this);
+}
+
+void Job::join(List& list) noexcept {
+  list.splice(list.end(), in_ != nullptr ? *in_ : place_, element_);
+  in_ = &list;
+}
+
+void Job::leave() noexcept {
+  if (in_ != nullptr) place_.splice(place_.end(), *in_, element_);
+  in_ = nullptr;
+}
+
+bool Job::in_own_callback() const noexcept {
+  return caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
+
+void Job::set_callback(Callback callback) {
+  auto fresh = callback ? std::make_shared<const Callback>(std::move(callback)) : nullptr;
+  const std::lock_guard lock(Dispatch::here().mutex);
+  callback_.swap(fresh);
+}
+
+/// After fork(), in the child: the thread that it was under way in is not here.
+void Job::end_in_child() noexcept {
+  caller_ = std::thread::id();
+  again_ = again_canceled_ = false;
+  error_ = canceled_error();
+  forget_result();
+  state_ = JobState::canceled;
+  if (self_.use_count() > 1) self_.reset();  // else its owner has gone: nothing is destroyed in here
+}
+
+}  // namespace lamina
