@@ -87,7 +87,7 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
   if (CompiledFile::is_one(source.model()->bytes()))
     read_compiled(source);
   else
-    loaded_ = read(NotingSource(source, parts_), settings_of(options));
+    read_file(source, options);
   rules_ = extension_rules(loaded_.extensions);
   check_layers(loaded_);
   describe();
@@ -101,6 +101,12 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
       rules_(base.rules_) {
   loaded_.graph = std::move(graph);
   describe();
+}
+
+void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options) {
+  loaded_ = read(NotingSource(source, parts_), settings_of(options));
+  // A page that is touched brings those around it, weights that nobody may ever read: a cache has them packed.
+  for (const auto& part : parts_) drop_mapped_pages(part.file->data(), part.file->size());
 }
 
 void LoadedModel::describe() {

@@ -44,6 +44,7 @@ class LoadedModel {
   void require_supported() const;
 
  private:
+  void read_file(const ModelSource& source, const ReadOptions& options);
   void read_compiled(const ModelSource& source);
   /// Ports, warnings and variables of what was read.
   void describe();
