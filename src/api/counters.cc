@@ -30,10 +30,16 @@ void add_steps(LayerCounter& row, const Fate& fate, const Counts& counts) {
   }
 }
 
+/// A layer in a branch that no run has taken.
+bool passed_over(const Fate& fate, const Counts& counts) {
+  const auto it = counts.find(fate.branching);
+  return it != counts.end() && it->second.branches.at(fate.branch) == 0;
+}
+
 LayerCounter row_of(const Fate& fate, const std::vector<Fate>& all, const Counts& counts, bool ran) {
   LayerCounter row{.name = fate.name, .type = fate.type, .kernel = "undef"};
   using Kind = Fate::Kind;
-  if (!ran || fate.kind == Kind::waiting) return row;
+  if (!ran || fate.kind == Kind::waiting || passed_over(fate, counts)) return row;
   row.status = LayerStatus::optimized_out;
   if (fate.kind == Kind::runs) {
     add_steps(row, fate, counts);

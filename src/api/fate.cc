@@ -75,7 +75,7 @@ class Finder {
     mark_read(compiled.original(), "");
     mark_variables(compiled.model().loaded().graph);
     for (const auto& plan : plans) add_plan(*plan);
-    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, Fate::Kind::waiting, "");
+    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, {Fate::Kind::waiting, ""});
     for (auto& f : fates_) finish(f);
   }
   std::vector<Fate> take() { return std::move(fates_); }
@@ -97,7 +97,9 @@ class Finder {
                                          steps.count(id) ? steps[id] : nullptr, s == chief, chief});
       }
       if (n.op.has(Trait::control_flow))
-        for (const auto& body : n.bodies) mark(body, Fate::Kind::body, plan.graph.label(id));
+        for (std::size_t b = 0; b < n.bodies.size(); ++b)
+          mark(n.bodies[b], {Fate::Kind::body, plan.graph.label(id),
+                             n.op.is<If>() && steps.count(id) ? steps[id] : nullptr, b});
     }
   }
 
@@ -120,17 +122,25 @@ class Finder {
         for (const auto s : g.node(id).sources) fates_.at(s.index).kind = Fate::Kind::variable;
   }
 
-  /// Layers of a graph that is not planned itself.
-  void mark(const Graph& g, Fate::Kind kind, const std::string& inside) {
+  /// What a graph is that is not planned itself.
+  struct Unplanned {
+    Fate::Kind kind;
+    std::string inside;
+    const PlanStep* branching = nullptr;
+    std::size_t branch = 0;
+  };
+
+  void mark(const Graph& g, const Unplanned& as) {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
-      for (const auto s : n.sources)
-        if (s.index < fates_.size() && fates_[s.index].nodes.empty()) {
-          fates_[s.index].kind = kind;
-          fates_[s.index].inside = inside;
-        }
+      for (const auto s : n.sources) {
+        if (s.index >= fates_.size() || !fates_[s.index].nodes.empty()) continue;
+        auto& fate = fates_[s.index];
+        std::tie(fate.kind, fate.inside, fate.branching, fate.branch) =
+            std::tie(as.kind, as.inside, as.branching, as.branch);
+      }
       if (n.op.has(Trait::control_flow))
-        for (const auto& body : n.bodies) mark(body, kind, inside);
+        for (const auto& body : n.bodies) mark(body, as);
     }
   }
 

@@ -31,9 +31,11 @@ struct Fate {
   Kind kind = Kind::removed;
   SourceId id;
   std::string name, type;
-  std::string rule;    ///< that fused or removed it
-  std::string reason;  ///< of a removal
-  std::string inside;  ///< the node that owns the body in which it is, or was
+  std::string rule;                     ///< that fused or removed it
+  std::string reason;                   ///< of a removal
+  std::string inside;                   ///< the node that owns the body in which it is, or was
+  const PlanStep* branching = nullptr;  ///< the step of the If in whose branch it is, if it is in one
+  std::size_t branch = 0;               ///< which one
   std::vector<FateNode> nodes;
   std::vector<LedgerEntry> history;  ///< in order; the layers of each entry are left out
 };

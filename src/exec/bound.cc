@@ -5,6 +5,8 @@
 
 #include "base/threads.h"
 #include "interpreter/interpreter.h"
+#include "ops/bodies.h"
+#include "ops/control.h"
 
 namespace lamina {
 namespace {
@@ -140,9 +142,11 @@ void Bound::run(std::vector<StepTime>* times, const Checkpoint& checkpoint) {
   auto before = Clock::now();
   for (std::size_t s = 0; s < steps_.size(); ++s) {
     checkpoint();
+    const auto& step = plan_->steps[s];
+    const int branch = branch_of(step);  // the condition's memory may be another's afterwards
     run_step(s);
     const auto now = Clock::now();
-    times->push_back({&plan_->steps[s], std::chrono::duration<double, std::micro>(now - before).count()});
+    times->push_back({&step, std::chrono::duration<double, std::micro>(now - before).count(), 0, branch});
     before = now;
     processor.add(now);
   }
@@ -158,6 +162,11 @@ Tensor Bound::tensor(std::uint32_t t) const {
 const Tensor& Bound::result(std::size_t r) const {
   const auto t = plan_->results[r];
   return plan_->tensors[t].place == Place::dynamic ? dynamic_[t] : results_[r];
+}
+
+int Bound::branch_of(const PlanStep& step) const {
+  const bool chooses = step.node.valid() && plan_->graph.node(step.node).op.is<If>();
+  return chooses && step.in[0] != kNoTensor && !control::is_true(tensor(step.in[0])) ? 1 : 0;
 }
 
 void Bound::run_dynamic(const PlanStep& step) {

@@ -11,6 +11,7 @@ struct StepTime {
   const PlanStep* step;
   double microseconds;
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
+  int branch = 0;               ///< of an If: the body that was taken
 };
 
 /// Called before each step; what it throws ends the run.
@@ -55,6 +56,7 @@ class Bound {
   void point_steps();
   void run_step(std::size_t s);
   void run_dynamic(const PlanStep& step);
+  int branch_of(const PlanStep& step) const;
 
   std::shared_ptr<const Plan> plan_;
   const std::byte* arena_ = nullptr;

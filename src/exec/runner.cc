@@ -171,6 +171,7 @@ class Runner::State {
       c.least = c.runs == 0 ? us : std::min(c.least, us);
       c.cpu += times[s].cpu_microseconds;
       ++c.runs;
+      ++c.branches[static_cast<std::size_t>(times[s].branch)];
     }
   }
 

@@ -1,5 +1,7 @@
 #pragma once
 /// Runs a program: what stands behind a request.
+#include <array>
+
 #include "exec/bound.h"
 #include "exec/job.h"
 #include "exec/program.h"
@@ -12,6 +14,7 @@ struct StepCount {
   const PlanStep* step;
   std::uint64_t runs = 0;
   double last = 0, sum = 0, least = 0, cpu = 0;  ///< cpu: of all runs
+  std::array<std::uint64_t, 2> branches{};       ///< of an If: how often each body was taken
 };
 
 /// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several

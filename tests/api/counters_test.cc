@@ -76,6 +76,43 @@ TEST(Counters, layers_that_others_do) {
   EXPECT_TRUE(told);
 }
 
+/// x + y or -x: what was not chosen has not run.
+TEST(Counters, branches_that_were_not_taken) {
+  IrText ir, sum, negative;
+  const auto port_map = [](const std::string& name, const std::string& inside) {
+    return "<" + name + ">" + inside + "</" + name + ">";
+  };
+  const auto input = [](int outside, int inside) {
+    return R"(<input external_port_id=")" + std::to_string(outside) + R"(" internal_layer_id=")" +
+           std::to_string(inside) + R"("/>)";
+  };
+  const auto output = [](int inside) {
+    return R"(<output external_port_id="3" internal_layer_id=")" + std::to_string(inside) + R"("/>)";
+  };
+  const int c = ir.parameter("c", "", "boolean"), x = ir.parameter("x", "2"), y = ir.parameter("y", "2");
+  const int a = sum.parameter("a", "2"), b = sum.parameter("b", "2");
+  const int added = sum.result({sum.layer("Add", "opset1", "", {{a}, {b}})});
+  const int p = negative.parameter("p", "2");
+  const int turned = negative.result({negative.layer("Negative", "opset1", "", {{p}})});
+  ir.result({ir.layer("If", "opset8", "", {{c}, {x}, {y}}, 1,
+                      port_map("then_port_map", input(1, a) + input(2, b) + output(added)) +
+                          port_map("else_port_map", input(1, p) + output(turned)) +
+                          port_map("then_body", sum.body()) + port_map("else_body", negative.body()))});
+  const CompiledModel compiled(model_of(ir), {.profile = true});
+  auto request = compiled.create_request();
+  request.set_input(1, Tensor(ElementType::f32, {2}));
+  request.set_input(2, Tensor(ElementType::f32, {2}));
+  const auto status = [&](const char* type) { return find(request.counters(), type)->status; };
+  request.set_input(0, Tensor::scalar(true));
+  request.run();
+  EXPECT_EQ(status("If"), LayerStatus::executed);
+  EXPECT_EQ(status("Add"), LayerStatus::optimized_out);  // it is in the time of the If
+  EXPECT_EQ(status("Negative"), LayerStatus::not_run);
+  request.set_input(0, Tensor::scalar(false));
+  request.run();
+  EXPECT_EQ(status("Negative"), LayerStatus::optimized_out);
+}
+
 /// Rows add up to what the runs took; what is between them is little.
 TEST(Counters, times_add_up) {
   IrText ir;
