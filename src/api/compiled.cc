@@ -43,24 +43,15 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   return o;
 }
 
-/// What streams promise, by the estimates of a plan that is not made for running; nothing where shapes are
-/// not known.
-InferenceTime time_of(const Graph& graph, const Options& options) {
+/// By the estimates of a plan that is not made for running; none where shapes are not known.
+std::vector<StepTimeAlone> estimated_times(const Graph& graph, const Options& options) {
   auto here = std::make_shared<Machine>(host());
   here->here = false;
   ProgramOptions o;
   o.machine = here;
   o.force = options.force;
   const auto plan = Program(graph, std::move(o), std::make_shared<ModelWeights>()).plan_for_looking();
-  if (!plan) return {};
-  return [plan, here](int threads, int streams) { return predicted_time(*plan, threads, streams); };
-}
-
-bool by_throughput(const Options& o) {
-  if (o.exclusive) return false;
-  return o.streams
-             ? *o.streams == Streams::automatic()
-             : o.hint == PerformanceHint::throughput || o.hint == PerformanceHint::cumulative_throughput;
+  return plan ? times_alone(*plan) : std::vector<StepTimeAlone>();
 }
 
 }  // namespace
@@ -68,6 +59,7 @@ bool by_throughput(const Options& o) {
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
                    std::shared_ptr<const Machine> machine)
     : model_(std::move(model)),
+      asked_(options),
       options_(options),
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
@@ -88,15 +80,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   auto asked = options_;
   if (precision_ != Precision::bf16 && !as_in_file) asked.precision = asked_precision(options).first;
   rewriting_ = std::make_shared<Rewriting>(model_, asked, machine, log_);
-  int threads = options.threads > 0 ? options.threads
-                : machine           ? std::min(machine->core_count(), kMostThreads)
-                                    : 1;
-  if (!machine) {
-    settled_ = settle(
-        options, by_throughput(options) ? time_of(rewriting_->get().model.graph, options) : InferenceTime(),
-        log_);
-    threads = settings().placement.threads_each;
-  }
+  const int threads = options.threads > 0 ? options.threads
+                      : machine           ? std::min(machine->core_count(), kMostThreads)
+                                          : 1;
   auto program = program_options(options_, threads, std::move(machine), model_->rules());
   if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
     if (as_in_file) take_from(file, program);
@@ -111,6 +97,21 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
 std::vector<Property> Compiled::properties() const {
   const ModelFacts facts{model_->loaded().graph.name, loaded_from_cache()};
   return list_properties(settings(), read_topology(), &facts);
+}
+
+/// Decides about streams and threads, once. `times`: asked where the numbers depend on the model.
+void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
+  if (placed_ || elsewhere_) return;
+  InferenceTime time;
+  if (by_throughput(options_))
+    if (auto steps = times(); !steps.empty()) {
+      if (keeper_) keeper_->streams_chosen_by(steps);
+      time = [steps = std::move(steps)](int threads, int streams) {
+        return predicted_time(steps, threads, streams);
+      };
+    }
+  settled_ = settle(asked_, time, log_);
+  placed_ = true;
 }
 
 /// What a file was compiled with counts where nothing else was asked for. False when something was.
@@ -130,6 +131,8 @@ bool Compiled::take_options(const Options& of_file) {
 void Compiled::compile(ProgramOptions options) {
   rewriting_->get();
   check_wishes(options_.force, original());
+  place([&] { return estimated_times(rewriting_->get().model.graph, options_); });
+  if (!elsewhere_) options.threads = settings().placement.threads_each;
   const auto program =
       std::make_shared<Program>(rewriting_->take(), std::move(options), std::make_shared<ModelWeights>());
   program->plan_ahead();
@@ -145,11 +148,13 @@ void Compiled::compile(ProgramOptions options) {
 void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options) {
   const auto rewriting = rewriting_;
   std::shared_ptr<const SavedCompiled> saved;
-  tbb::task_arena arena(options.threads);
+  tbb::task_arena arena(settings_for(options_, read_topology()).placement.threads);
   arena.execute([&] {
     saved = std::make_shared<const SavedCompiled>(
         file, [rewriting](const Hash128& content) { return rewriting->constant(content); });
   });
+  place([&] { return saved->times(); });
+  options.threads = settings().placement.threads_each;
   options.kept = saved;
   options.kept_fails = [log = log_](const Error& e) { log.info("planned anew: {}", e.what()); };
   options.whole = [rewriting] { return rewriting->get().model.graph; };

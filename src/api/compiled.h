@@ -51,6 +51,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   Denormals denormals() const;
+  void place(const std::function<std::vector<StepTimeAlone>()>& times);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
   void take_from_cache(ProgramOptions& options);
@@ -60,6 +61,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
 
   std::shared_ptr<const LoadedModel> model_;
+  const Options asked_;  // as given
   Options options_;
   Precision precision_ = Precision::model;
   std::string precision_reason_;
@@ -69,6 +71,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<const SavedCompiled> saved_;  // where it came from, if not from rewriting
   std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
   bool elsewhere_ = false;                      // planned for another machine
+  bool placed_ = false;                         // settled_ is decided
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Scheduler> scheduler_;
 };

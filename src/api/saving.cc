@@ -118,6 +118,10 @@ CompiledFileWriter file_of(const Saving& saving, const Program& program, bool wh
     made.precision_notes = rewritten.precision_notes;
     made.denormals = rewritten.denormals;
   }
+  made.times = saving.before           ? saving.before->times()
+               : !saving.times.empty() ? saving.times
+               : !all.empty()          ? times_alone(*all.begin()->second->plan)
+                                       : std::vector<StepTimeAlone>();
   made.graph = &program.graph();
   made.variables = &program.variables();
   if (program.initial_values()) made.initial = &program.initial_values()->graph();

@@ -16,6 +16,7 @@ struct Saving {
   Options options;
   std::shared_ptr<const Rewriting> rewriting;
   std::shared_ptr<const SavedCompiled> before;  ///< the file that it came from, or null
+  std::vector<StepTimeAlone> times = {};        ///< by which its streams were chosen, if they were
 };
 
 /// The program with the plans that it has made. Its weights must not be forgotten yet. `whole`: with the
@@ -37,6 +38,7 @@ class EntryKeeper {
         most_(saving_.options.cached_plans) {}
   // Before it is shared.
   void came_from(std::shared_ptr<const SavedCompiled> before) { saving_.before = std::move(before); }
+  void streams_chosen_by(std::vector<StepTimeAlone> times) { saving_.times = std::move(times); }
   void keep(const std::shared_ptr<const Program>& program);
   /// Thread-safe.
   void store();

@@ -131,6 +131,20 @@ class Dealer {
   std::map<int, Cpus> nodes_;
 };
 
+Streams wanted_streams(const Options& o) {
+  if (o.streams) return *o.streams;
+  switch (o.hint) {
+    case PerformanceHint::latency:
+      return Streams::numa();
+    case PerformanceHint::throughput:
+    case PerformanceHint::cumulative_throughput:
+      return Streams::automatic();
+    case PerformanceHint::none:
+      break;
+  }
+  return 1;
+}
+
 /// The steps of the decision, in their order; each says why where it departs from what was asked.
 class Decision {
  public:
@@ -148,21 +162,8 @@ class Decision {
 
  private:
   std::string quota() const { return fmt::format("a quota of {} processors", *machine_.quota); }
-  static Streams wanted_streams(const Options& o) {
-    if (o.streams) return *o.streams;
-    switch (o.hint) {
-      case PerformanceHint::latency:
-        return Streams::numa();
-      case PerformanceHint::throughput:
-      case PerformanceHint::cumulative_throughput:
-        return Streams::automatic();
-      case PerformanceHint::none:
-        break;
-    }
-    return 1;
-  }
   bool is(Streams::Kind kind) const { return streams_.kind() == kind && !wishes_.exclusive; }
-  bool automatic() const { return is(Streams::Kind::automatic); }
+  bool automatic() const { return by_throughput(wishes_); }
   bool numa() const { return is(Streams::Kind::numa); }
   /// Streams wanted, where that is a number.
   int wanted() const {
@@ -330,6 +331,8 @@ class Decision {
 };
 
 }  // namespace
+
+bool by_throughput(const Options& o) { return !o.exclusive && wanted_streams(o) == Streams::automatic(); }
 
 Placement place_streams(const Topology& machine, const Options& options, int arena, const InferenceTime& time,
                         const std::set<int>& taken) {

@@ -43,6 +43,9 @@ struct Placement {
 /// Microseconds of one inference by so many threads, while so many streams run one each.
 using InferenceTime = std::function<double(int threads, int streams)>;
 
+/// The number of streams is left to what they promise.
+bool by_throughput(const Options& options);
+
 /// Decides by the fields of `options` that are about threads and streams. A pure function: the same machine
 /// and options give the same placement. `arena`: threads of the oneTBB arena that compiles; 0: none. `taken`:
 /// processors that other processes have bound themselves to. Without `time`, that of convolutions bound by

@@ -35,22 +35,30 @@ double memory_part(const Cost& cost) {
 
 }  // namespace
 
-double predicted_time(const Plan& plan, int threads, int streams) {
+std::vector<StepTimeAlone> times_alone(const Plan& plan) {
   std::map<NodeId, double> memory;
   for (const auto& choice : plan.choices) memory[choice.node] = memory_part(choice.cost);
-  double sum = 0;
+  std::vector<StepTimeAlone> out;
   for (const auto& step : plan.steps) {
     const auto of_node = step.kind == PlanStep::Kind::kernel ? memory.find(step.node) : memory.end();
     // Copies between layouts are half arithmetic of addresses, half memory.
-    const double shared = of_node != memory.end()                ? std::min(of_node->second, step.cost)
-                          : step.kind == PlanStep::Kind::kernel  ? 0
-                          : step.kind == PlanStep::Kind::dynamic ? 0
-                                                                 : step.cost / 2;
-    const double parts = std::clamp(std::floor(step.cost / kWorthAThread), 1.0, static_cast<double>(threads));
+    const bool copies = step.kind == PlanStep::Kind::reorder || step.kind == PlanStep::Kind::copy;
+    const double shared = of_node != memory.end() ? std::min(of_node->second, step.cost)
+                          : copies                ? step.cost / 2
+                                                  : 0;
+    out.push_back({step.cost, shared});
+  }
+  return out;
+}
+
+double predicted_time(const std::vector<StepTimeAlone>& steps, int threads, int streams) {
+  double sum = 0;
+  for (const auto& step : steps) {
+    const double parts = std::clamp(std::floor(step.all / kWorthAThread), 1.0, static_cast<double>(threads));
     // Parts are never equal, and the last one is waited for.
     const double uneven = parts > 1 ? 1.05 : 1;
-    const double own = (step.cost - shared) / parts * uneven;
-    const double waiting = shared * std::max(1 / parts, streams / kThreadsOfMemory);
+    const double own = (step.all - step.memory) / parts * uneven;
+    const double waiting = step.memory * std::max(1 / parts, streams / kThreadsOfMemory);
     sum += own + waiting + (parts > 1 ? kWaking * std::log2(parts) : 0);
   }
   return sum;

@@ -4,9 +4,16 @@
 
 namespace lamina {
 
-/// Microseconds of one inference by `threads` threads while `streams` streams run one each, from the
-/// estimates for one thread: steps are cut as base/divide.h cuts them, waking threads takes time, and memory
-/// is shared by all. The plan may have been made for other threads.
-double predicted_time(const Plan& plan, int threads, int streams);
+/// What one step takes on one thread, in microseconds.
+struct StepTimeAlone {
+  double all = 0;
+  double memory = 0;  ///< of it: waiting for memory, which streams share
+};
+/// By the estimates of a plan, which may have been made for any number of threads.
+std::vector<StepTimeAlone> times_alone(const Plan& plan);
+
+/// Microseconds of one inference by `threads` threads while `streams` streams run one each: steps are cut as
+/// base/divide.h cuts them, waking threads takes time, and memory is shared by all.
+double predicted_time(const std::vector<StepTimeAlone>& steps, int threads, int streams);
 
 }  // namespace lamina

@@ -149,6 +149,10 @@ void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
   to.put(program.widened);
   write_texts(to, program.precision_notes);
   write_denormals(to, program.denormals);
+  to.list(program.times, [&](const StepTimeAlone& t) {
+    to.put(t.all);
+    to.put(t.memory);
+  });
   to.put(!packings.empty());
   write_packings(to, packings, tensors);
   to.list(plans, [&](const PlanToSave& plan) {
@@ -185,6 +189,10 @@ SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant 
   widened_ = from.flag();
   notes_ = read_texts(from);
   denormals_ = read_denormals(from);
+  times_ = from.list([&] {
+    const auto all = from.get<double>();
+    return StepTimeAlone{all, from.get<double>()};
+  });
   packed_ = from.flag();
   read_packings(from);
   keys_ = from.list([&] {

@@ -4,6 +4,7 @@
 
 #include "exec/program.h"
 #include "lamina/options.h"
+#include "plan/forecast.h"
 #include "saved/tensors.h"
 
 namespace lamina {
@@ -32,6 +33,7 @@ struct ProgramToSave {
   bool widened = false;                      ///< half-precision tensors are computed in f32
   std::vector<std::string> precision_notes;  ///< what happened to the model's precision
   Denormals denormals;                       ///< of operands
+  std::vector<StepTimeAlone> times;          ///< that streams are forecast by; empty: not known
   const Graph* graph = nullptr;
   const std::vector<Variable>* variables = nullptr;
   const Graph* initial = nullptr;  ///< of variables; null when there is none
@@ -58,6 +60,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   bool widened() const { return widened_; }
   const std::vector<std::string>& precision_notes() const { return notes_; }
   const Denormals& denormals() const { return denormals_; }
+  const std::vector<StepTimeAlone>& times() const { return times_; }
   /// Without the data of large constants.
   Stateless program() const;
   struct PlanKey {
@@ -86,6 +89,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   std::vector<std::string> notes_;
   std::vector<PlanKey> keys_;
   Denormals denormals_;
+  std::vector<StepTimeAlone> times_;
   std::map<std::pair<std::string, Hash128>, Packing> packings_;  // without sources
   std::size_t program_at_ = 0;
   mutable std::mutex mutex_;

@@ -115,7 +115,7 @@ void add_compile_options(OptionSet& options, Common& c) {
                "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
   options.list("--force", c.force, "NODE=LABEL[,OPERATOR=LABEL]",
                "Kernels that are wanted, whatever is estimated: labels as explain shows them", ',');
-  options.flag("--tune", c.tune, "Choose among near kernels by measuring them, and remember that");
+  options.flag("--tune", c.tune, "Choose among near kernels, and streams (AUTO), by measuring; remembered");
   add_shape(options, c);
   options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
                  "sse41, avx2, avx512 or native");

@@ -228,6 +228,26 @@ void print_machine(const Common& c, const Machine& m, int threads) {
           name_of(onednn_isa()));
 }
 
+/// What numbers of streams promise, where they were chosen by it.
+void print_forecast(const Common& c, const Placement& p) {
+  if (p.forecast.empty()) return;
+  c.say("{:>7} {:>7} {:>12}", "streams", "threads", "forecast/s");
+  for (const auto& f : p.forecast) {
+    const bool used = f.streams == static_cast<int>(p.streams.size());
+    c.say("{:>7} {:>7} {:>12}{}", f.streams, f.threads_each,
+          f.per_second > 0 ? fmt::format("{:.1f}", f.per_second) : "not known", used ? "  used" : "");
+  }
+}
+
+nlohmann::json json_of(const std::vector<StreamForecast>& forecast) {
+  auto out = nlohmann::json::array();
+  for (const auto& f : forecast)
+    out.push_back({{"streams", f.streams},
+                   {"threads_per_stream", f.threads_each},
+                   {"per_second", f.per_second > 0 ? nlohmann::json(f.per_second) : nlohmann::json()}});
+  return out;
+}
+
 /// One after the other: that of what waited for shapes behind that which made them.
 void print_plans(const Common& c, const Findings& all) {
   for (const auto& plan : all.plans) {
@@ -245,6 +265,7 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   print_totals(c, all);
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     if (count.hits) c.say("{:<36} {} times", rule, count.hits);
+  print_forecast(c, s.impl().settings().placement);
 }
 
 /// Without what --max-isa leaves out. The level of that machine for oneDNN, too, where that can be had: it
@@ -290,6 +311,8 @@ int run(ExplainOptions o) {
   }
   if (o.common.json.empty()) return 0;
   auto j = to_json(o.common, s, all);
+  if (const auto& forecast = s.impl().settings().placement.forecast; !forecast.empty())
+    j["streams"] = json_of(forecast);
   if (o.plan)
     for (const auto& plan : all.plans) j["plans"].push_back(to_text(*plan));
   j["layers"] = to_json(all, shown);

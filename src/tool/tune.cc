@@ -15,6 +15,7 @@
 #include "base/machine.h"
 #include "base/mapped_file.h"
 #include "kernels/onednn_isa.h"
+#include "tool/tune_streams.h"
 
 namespace lamina::tool {
 namespace {
@@ -205,6 +206,16 @@ class Tuner {
   const std::vector<Tensor>& inputs_;
 };
 
+/// What was measured.
+struct Measured {
+  std::vector<std::string> wishes;
+  std::optional<int> streams;  ///< where their number was left to throughput
+
+  std::string text() const {
+    return streams ? fmt::format(", {} stream{}", *streams, *streams == 1 ? "" : "s") : "";
+  }
+};
+
 /// What the measurements depend on, in words.
 std::string key_of(const Model& model, const Options& o, const std::vector<Tensor>& inputs) {
   const auto& g = Inside::of(model).loaded().graph;
@@ -213,6 +224,7 @@ std::string key_of(const Model& model, const Options& o, const std::vector<Tenso
   std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), threads,
                                 o.max_isa, static_cast<int>(o.precision.value_or(Precision::model)),
                                 fmt::join(o.disable, ","), fmt::join(o.exempt, ","), fmt::join(o.force, ","));
+  if (by_throughput(o)) key += fmt::format(" throughput {} {}", o.hint_requests, o.threads);
   for (const auto& t : inputs) key += " " + to_string(t.shape());
   for (const auto id : g.order()) {
     key += fmt::format("\n{} {}", g.label(id), g.node(id).op.name());
@@ -235,26 +247,27 @@ std::filesystem::path file_of(const std::string& key) {
 }
 
 /// Nothing when there is none for that key; throws Error(bad_file) for a file that says something else.
-std::optional<std::vector<std::string>> remembered(const std::filesystem::path& path,
-                                                   const std::string& key) {
+std::optional<Measured> remembered(const std::filesystem::path& path, const std::string& key) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;  // or cannot be found out
   const auto file = MappedFile::open(path.string());
   try {
     const auto j = nlohmann::json::parse(file->text());
     if (j.at("key").get<std::string>() != key) return std::nullopt;
-    return j.at("force").get<std::vector<std::string>>();
+    Measured out{j.at("force").get<std::vector<std::string>>(), {}};
+    if (j.contains("streams")) out.streams = std::clamp(j.at("streams").get<int>(), 1, Streams::kMost);
+    return out;
   } catch (const nlohmann::json::exception&) {
     fail(ErrorCode::bad_file, "{}: is no file of --tune", path.string());
   }
 }
 
-void remember(const std::filesystem::path& file, const std::string& key,
-              const std::vector<std::string>& wishes) {
+void remember(const std::filesystem::path& file, const std::string& key, const Measured& measured) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (std::filesystem::is_fifo(file, error)) fail(ErrorCode::bad_file, "{}: is a pipe", file.string());
-  const nlohmann::json j{{"key", key}, {"force", wishes}};
+  nlohmann::json j{{"key", key}, {"force", measured.wishes}};
+  if (measured.streams) j["streams"] = *measured.streams;
   write_file(file.string(), j.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
@@ -270,31 +283,41 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     limit_isa(options.max_isa, limit_onednn);  // before the machine is looked at
   const auto key = key_of(model, options, inputs);
   const auto file = file_of(key);
-  std::optional<std::vector<std::string>> wishes;
+  std::optional<Measured> measured;
   try {
-    if (!file.empty()) wishes = remembered(file, key);
+    if (!file.empty()) measured = remembered(file, key);
     // Another build of this version may offer other kernels.
-    if (wishes && !Tuner(model, options, inputs).takes(*wishes)) {
-      wishes.reset();
+    if (measured && !Tuner(model, options, inputs).takes(measured->wishes)) {
+      measured.reset();
       fail(ErrorCode::bad_file, "{}: its kernels are not offered any more", file.string());
     }
   } catch (const Error& e) {
     common.note({fmt::format("--tune: {}", e.what())});
   }
-  if (wishes) {
-    common.note(
-        {fmt::format("--tune: {} kernels as they were measured ({})", wishes->size(), file.string())});
-  } else {
-    Progress progress("measuring kernels of " + common.model, common.quiet);
-    wishes = measured_wishes(model, options, inputs);
-    common.note({fmt::format("--tune: {} kernels other than estimated", wishes->size())});
-    try {
-      if (!file.empty()) remember(file, key, *wishes);
-    } catch (const Error& e) {
-      common.note({fmt::format("--tune: not remembered: {}", e.what())});
-    }
+  const auto apply = [&](const Measured& m) {
+    options.force.insert(options.force.begin(), m.wishes.begin(), m.wishes.end());
+    if (m.streams) options.streams = *m.streams;
+  };
+  if (measured) {
+    common.note({fmt::format("--tune: {} kernels{} as they were measured ({})", measured->wishes.size(),
+                             measured->text(), file.string())});
+    apply(*measured);
+    return options;
   }
-  options.force.insert(options.force.begin(), wishes->begin(), wishes->end());
+  Progress progress("measuring kernels of " + common.model, common.quiet);
+  measured = Measured{measured_wishes(model, options, inputs), {}};
+  auto wished = options;
+  wished.log = {};
+  wished.force.insert(wished.force.begin(), measured->wishes.begin(), measured->wishes.end());
+  measured->streams = measured_streams(model, wished, inputs);
+  common.note(
+      {fmt::format("--tune: {} kernels other than estimated{}", measured->wishes.size(), measured->text())});
+  try {
+    if (!file.empty()) remember(file, key, *measured);
+  } catch (const Error& e) {
+    common.note({fmt::format("--tune: not remembered: {}", e.what())});
+  }
+  apply(*measured);
   return options;
 }
 

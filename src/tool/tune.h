@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels chosen by measuring (--tune).
+/// Kernels, and the number of streams, chosen by measuring (--tune).
 #include <string>
 #include <vector>
 
@@ -14,9 +14,10 @@ namespace lamina::tool {
 std::vector<std::string> measured_wishes(const Model& model, const Options& options,
                                          const std::vector<Tensor>& inputs);
 
-/// The options with such wishes before those that are there: remembered ones, else measured and remembered
-/// for this model, machine and options, in $XDG_CACHE_HOME/lamina/tuned (~/.cache/lamina/tuned). What cannot
-/// be read or written there is a note on standard error, and nothing else.
+/// The options with such wishes before those that are there, and with a number of streams where that was left
+/// to throughput (tool/tune_streams.h): remembered ones, else measured and remembered for this model, machine
+/// and options, in $XDG_CACHE_HOME/lamina/tuned (~/.cache/lamina/tuned). What cannot be read or written there
+/// is a note on standard error, and nothing else.
 Options tuned(const Common& common, const Model& model, Options options, const std::vector<Tensor>& inputs);
 
 }  // namespace lamina::tool

@@ -342,6 +342,20 @@ TEST_F(Saved, plans_are_kept_by_threads) {
   EXPECT_TRUE(lines_.empty()) << lines_[0];
 }
 
+TEST_F(Saved, streams_are_chosen_as_when_it_was_compiled) {
+  const Model model(put("m.onnx", network("2")));
+  auto options = cached();
+  options.streams = Streams::automatic();
+  const CompiledModel fresh(model, options), again(model, options);
+  EXPECT_TRUE(loaded(again));
+  const auto &one = Inside::of(fresh).settings().placement.forecast,
+             &other = Inside::of(again).settings().placement.forecast;
+  ASSERT_EQ(one.size(), other.size());
+  ASSERT_FALSE(one.empty());
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].per_second, other[i].per_second);
+  EXPECT_EQ(fresh.streams(), again.streams());
+}
+
 TEST_F(Saved, an_entry_without_weights_takes_them_from_the_model) {
   const Model model(put("m.onnx", network("2")));
   auto options = cached();
@@ -389,7 +403,7 @@ TEST_F(Saved, trouble_with_the_folder_is_a_warning) {
 
 TEST_F(Saved, many_at_once) {
   const Model model(put("m.onnx", network("2")));
-  const CompiledModel fresh(model);
+  const CompiledModel fresh(model, {.threads = 1});  // other threads, other orders of sums
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&] {

@@ -324,6 +324,28 @@ class WrongUse(Base):
         machine = pathlib.Path(__file__).parents[2] / "machines" / "zen2-server.json"
         self.refused(2, "explain", MODEL, "--tune", "--machine", machine, says=("--machine excludes --tune",))
 
+    def test_streams_of_auto_are_forecast_or_measured(self) -> None:
+        def call(verb: str, *more: str) -> "subprocess.CompletedProcess[str]":
+            done = subprocess.run(
+                [TOOL, verb, MODEL, "--shape", "x=1,3,48,48", "--set", "NUM_STREAMS=AUTO", "--threads", "2", *more],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                env={**os.environ, "XDG_CACHE_HOME": str(self.path)},
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done
+
+        report = self.path / "explained.json"
+        shown = call("explain", "--no-run", "--json", str(report)).stdout
+        self.assertRegex(shown, r"streams threads +forecast/s\n +1 +2 +[\d.]+.*\n +2 +1 +[\d.]+")
+        self.assertEqual(sum(line.endswith("  used") for line in shown.splitlines()), 1)
+        self.assertEqual([s["streams"] for s in json.loads(report.read_text())["streams"]], [1, 2])
+        said = [call("run", "--tune").stderr for _ in range(2)]
+        self.assertRegex(said[0], r"kernels other than estimated, [12] streams?\n")
+        self.assertRegex(said[1], r"kernels, [12] streams? as they were measured")
+
     def test_tuning_where_names_or_places_are_odd(self) -> None:
         weights = onnx.numpy_helper.from_array(np.ones((8, 8), np.float32), "w")
         nodes = [
