@@ -1,6 +1,7 @@
 #include "api/rewriting.h"
 
 #include "base/mapped_file.h"
+#include "graph/constants.h"
 #include "plan/plan.h"
 #include "saved/tensors.h"
 

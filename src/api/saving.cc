@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/constants.h"
 #include "kernels/onednn_isa.h"
 #include "saved/engine.h"
 #include "saved/model.h"
