@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "base/words.h"
 
 namespace lamina {
 namespace {
@@ -16,18 +17,8 @@ constexpr int kMostThreads = 1024, kMostRequests = 1024, kMostPlans = 1000, kMos
 
 std::vector<std::string> list(std::string_view text) {
   std::vector<std::string> out;
-  while (!text.empty()) {
-    const auto comma = text.find(',');
-    if (comma != 0) out.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
-  }
-  return out;
-}
-
-/// ASCII only.
-std::string capitals(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  for (const auto word : pieces_of(text))
+    if (!word.empty()) out.emplace_back(word);
   return out;
 }
 
@@ -294,7 +285,7 @@ void add_own(std::vector<OptionRow>& t) {
   t.push_back({{"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},
                [](Options& o, std::string_view v) {
                  for (const std::string word : {"sse41", "avx2", "avx512", "native"})
-                   if (v == capitals(word)) {
+                   if (v == upper_case(word)) {
                      o.max_isa = word;
                      return true;
                    }
@@ -383,7 +374,7 @@ void Options::set(std::string_view key, std::string_view value) {
     auto word = value;
     std::string upper;
     if (row->words) {
-      upper = capitals(value);
+      upper = upper_case(value);
       word = upper;
       for (const std::string_view prefix : {"KEY_", "CPU_THROUGHPUT_"})
         if (word.starts_with(prefix)) word.remove_prefix(prefix.size());

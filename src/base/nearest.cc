@@ -1,8 +1,9 @@
 #include "base/nearest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
+
+#include "base/words.h"
 
 namespace lamina {
 namespace {
@@ -11,10 +12,7 @@ std::size_t hyphens(std::string_view name) { return std::min(name.find_first_not
 
 std::string letters(std::string_view name) {
   name.remove_prefix(hyphens(name));
-  std::string out(name);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
+  return lower_case(name);
 }
 
 /// Edits from one to the other, a swap of neighbours being one.

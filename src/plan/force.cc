@@ -1,27 +1,21 @@
 #include "plan/force.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "base/words.h"
 #include "ops/operators.h"
 #include "plan/decompose.h"
 
 namespace lamina {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 /// "conv" is short for Convolution.
 bool is_kind(std::string_view what, std::string_view op) {
-  const auto name = lower(what);
-  return lower(op) == (name == "conv" ? "convolution" : name);
+  const auto name = lower_case(what);
+  return lower_case(op) == (name == "conv" ? "convolution" : name);
 }
 
 bool has_layer(const Graph& graph, const Node& node, NodeId id, const std::string& name) {

@@ -39,9 +39,7 @@ std::vector<Entry> command_line(const BenchmarkOptions& o) {
 
 /// The precision that computes, in one word.
 std::string precision_of(const CompiledModel& compiled) {
-  auto word = compiled.property("INFERENCE_PRECISION_HINT");
-  for (auto& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return word == "bf16" ? word : "f32";
+  return compiled.property("INFERENCE_PRECISION_HINT") == "bf16" ? "bf16" : "f32";
 }
 
 std::vector<Entry> setup(const Outcome& r) {

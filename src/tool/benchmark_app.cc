@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/words.h"
 #include "tool/common.h"
 
 namespace lamina::tool {
@@ -157,7 +158,7 @@ class Translation {
       case Meaning::bf16:
         return set("ENFORCE_BF16", flag() ? "YES" : "NO");
       case Meaning::cache:
-        return cache(value());
+        return set("CACHE_DIR", value());
       case Meaning::types:
         return add(ours, fmt::format("{}={}", row.names[0], value()));
       case Meaning::idle:
@@ -204,14 +205,14 @@ class Translation {
 
   void device(const std::string& name) const {
     for (const auto* cpu : {"CPU", "AUTO", "AUTO:CPU", "MULTI:CPU", "HETERO:CPU"})
-      if (in_case(name, true) == cpu) return;
+      if (upper_case(name) == cpu) return;
     throw UsageError(fmt::format("{} {}: lamina benchmark knows CPU only", typed_, name));
   }
 
   void pin() {
     const bool alone =
         in_[at_].find('=') == std::string::npos && (at_ + 1 == in_.size() || in_[at_ + 1].starts_with("-"));
-    const auto word = alone ? "YES" : in_case(value(), true);
+    const auto word = alone ? "YES" : upper_case(value());
     if (word == "NUMA" || word == "HYBRID_AWARE")
       return set("CPU_BIND_THREAD", word == "NUMA" ? word : "YES");
     const auto said = truth(word);
@@ -220,27 +221,18 @@ class Translation {
   }
 
   void precision(const std::string& text) {
-    auto word = in_case(text, false);
+    auto word = lower_case(text);
     if (word.starts_with("fp")) word.erase(1, 1);
     if (word != "f32" && word != "bf16" && word != "f16")
       throw UsageError(fmt::format("{} {}: wanted f32, bf16 or f16", typed_, text));
     set("INFERENCE_PRECISION_HINT", word);
   }
 
-  void cache(const std::string& folder) {
-    const auto known = option_list();
-    if (std::any_of(known.begin(), known.end(), [](const auto& o) { return o.key == "CACHE_DIR"; }))
-      return set("CACHE_DIR", folder);
-    idle("compiled models are not kept yet");
-  }
-
   /// "a.png", "x:a.png,b.png,y:c.npy": files go to the input that was named last.
   void files(const std::string& text) {
     std::string name;
-    for (std::size_t at = 0; at <= text.size();) {
-      const auto end = std::min(text.find(',', at), text.size());
-      auto file = text.substr(at, end - at);
-      at = end + 1;
+    for (const auto piece : pieces_of(text)) {
+      std::string file(piece);
       if (const auto colon = file.find(':'); colon != std::string::npos) {
         name = file.substr(0, colon) + "=";
         file.erase(0, colon + 1);
@@ -260,7 +252,7 @@ class Translation {
     if (!fs::is_directory(path, error)) return {path};
     std::vector<std::string> out;
     for (const auto& entry : fs::directory_iterator(path, error)) {
-      const auto kind = in_case(entry.path().extension().string(), false);
+      const auto kind = lower_case(entry.path().extension().string());
       for (const auto* known : {".npy", ".npz", ".bin", ".png", ".jpg", ".jpeg", ".ppm", ".pgm"})
         if (kind == known) out.push_back(entry.path().string());
     }
@@ -269,16 +261,8 @@ class Translation {
     return out;
   }
 
-  static std::string in_case(std::string text, bool upper) {
-    for (auto& c : text) {
-      if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-      if (!upper && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    return text;
-  }
-
-  static std::optional<bool> truth(std::string text) {
-    text = in_case(std::move(text), false);
+  static std::optional<bool> truth(const std::string& word) {
+    const auto text = lower_case(word);
     if (text == "true" || text == "yes" || text == "1") return true;
     if (text == "false" || text == "no" || text == "0") return false;
     return {};

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
 #include "api/inside.h"
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/words.h"
 #include "ops/elementwise.h"
 #include "tool/named_lists.h"
 
@@ -17,8 +17,7 @@ namespace {
 
 /// "FP32", "F32", "U8", "bool", "BOOLEAN": in lamina's words.
 ElementType type_of(const std::string& option, const std::string& text) {
-  auto word = text;
-  for (auto& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  auto word = lower_case(text);
   if (word.starts_with("fp")) word.erase(1, 1);
   if (word == "bool") word = "boolean";
   auto type = element_type_named(word);
@@ -30,16 +29,12 @@ ElementType type_of(const std::string& option, const std::string& text) {
 
 std::vector<double> numbers_of(const std::string& option, const std::string& list) {
   std::vector<double> out;
-  for (std::size_t at = 0; at <= list.size();) {
-    const auto end = std::min(list.find(',', at), list.size());
-    auto word = list.substr(at, end - at);
+  for (const auto piece : pieces_of(list)) {
+    std::string word(piece);
     std::erase(word, ' ');
-    char* rest = nullptr;
-    const double v = std::strtod(word.c_str(), &rest);
-    if (word.empty() || *rest != '\0' || !std::isfinite(v))
-      throw UsageError(fmt::format("{}: \"{}\" is not a number", option, word));
-    out.push_back(v);
-    at = end + 1;
+    const auto v = parse_real<double>(word);
+    if (!v || !std::isfinite(*v)) throw UsageError(fmt::format("{}: \"{}\" is not a number", option, word));
+    out.push_back(*v);
   }
   return out;
 }
@@ -72,10 +67,8 @@ class Border {
   }
 
   void take_named(const std::string& text) {
-    for (std::size_t at = 0; at <= text.size();) {
-      const auto end = std::min(text.find(',', at), text.size());
-      auto pair = text.substr(at, end - at);
-      at = end + 1;
+    for (const auto piece : pieces_of(text)) {
+      std::string pair(piece);
       std::erase(pair, ' ');
       const auto colon = pair.rfind(':');
       if (colon == std::string::npos)

@@ -5,6 +5,7 @@
 #include "api/inside.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
+#include "base/words.h"
 #include "tool/graph_draw.h"
 #include "tool/picture_plan.h"
 #include "tool/session.h"
@@ -25,9 +26,7 @@ struct GraphOptions {
 enum class Format { svg, dot, html };
 
 Format format_of(const std::string& path) {
-  auto ending = std::filesystem::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const auto ending = lower_case(std::filesystem::path(path).extension().string());
   if (ending == ".svg") return Format::svg;
   if (ending == ".dot" || ending == ".gv") return Format::dot;
   if (ending == ".html" || ending == ".htm") return Format::html;

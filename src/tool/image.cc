@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/words.h"
 
 namespace lamina::tool {
 
@@ -68,9 +69,7 @@ Image read_pnm(const std::string& path, std::string_view text) {
 bool looks_like_image(const std::string& path) {
   const auto dot = path.rfind('.');
   if (dot == std::string::npos) return false;
-  std::string ending = path.substr(dot + 1);
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto ending = lower_case(path.substr(dot + 1));
   for (const char* e : {"png", "jpg", "jpeg", "ppm", "pgm"})
     if (ending == e) return true;
   return false;

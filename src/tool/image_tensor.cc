@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "ops/eval.h"
 #include "tool/common.h"
 #include "tool/named_lists.h"
@@ -31,8 +31,7 @@ std::string given_layout(const Port& port, const PictureOptions& o) {
   std::optional<std::string> named, of_all;
   for (const auto& text : o.layout)
     for (auto& [name, letters] : named_lists("--layout", text)) {
-      std::transform(letters.begin(), letters.end(), letters.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      letters = upper_case(letters);
       if (letters != "AUTO" && !is_layout(letters))
         throw UsageError(fmt::format(
             "--layout {}: wanted H, W and perhaps N and C in the tensor's order, such as NCHW or NHWC",

@@ -2,11 +2,11 @@
 #include "tool/runtime_graph.h"
 
 #include <algorithm>
-#include <cctype>
 #include <pugixml.hpp>
 #include <sstream>
 
 #include "base/cpu.h"
+#include "base/words.h"
 #include "ops/elementwise.h"
 #include "tool/text.h"
 
@@ -42,9 +42,7 @@ std::string precision_name(ElementType type) {
   if (type == ElementType::f64) return "FP64";
   if (type == ElementType::f16) return "FP16";
   if (type == ElementType::boolean) return "BOOL";
-  std::string out(name_of(type));
-  for (auto& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
+  return upper_case(name_of(type));
 }
 
 /// oneDNN's tag for the order of the axes in memory: "abcd", "acdb".

@@ -1,0 +1,16 @@
+#pragma once
+/// Words of settings and files: their case, and lists of them. ASCII, the same in every locale.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lamina {
+
+std::string lower_case(std::string_view text);
+std::string upper_case(std::string_view text);
+
+/// What stands between separators: "a,,b" gives "a", "", "b", and "" gives one that is empty. Pieces are
+/// parts of `text`.
+std::vector<std::string_view> pieces_of(std::string_view text, char separator = ',');
+
+}  // namespace lamina
