@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/option_values.h"
 #include "base/cpu.h"
 #include "base/cpu_features.h"
 #include "base/error.h"
@@ -55,7 +56,7 @@ std::string fact(const std::string& key, const Settings& s, const Topology& topo
   if (key == "OPTIMAL_NUMBER_OF_INFER_REQUESTS")
     return std::to_string(std::max<std::size_t>(1, s.placement.streams.size()));
   if (key == "NETWORK_NAME") return model->name;
-  return model->from_cache ? "YES" : "NO";  // LOADED_FROM_CACHE
+  return yes_no(model->from_cache);  // LOADED_FROM_CACHE
 }
 
 Property property_of(const OptionRow& row, const Settings& s) {
@@ -108,8 +109,7 @@ void tell(const Settings& s, const Logger& log) {
 }  // namespace
 
 void refuse_key(std::string_view key) {
-  auto bare = key;
-  if (bare.starts_with("KEY_")) bare.remove_prefix(4);
+  const auto bare = bare_key(key);
   if (is_read_only(bare)) fail(ErrorCode::bad_option, "{} is read-only", key);
   fail(ErrorCode::bad_option, "option \"{}\" is not known{}", key, did_you_mean(bare, config_keys()));
 }
@@ -171,8 +171,7 @@ std::vector<Property> list_properties(const Settings& settings, const Topology& 
 }
 
 const Property& find_property(const std::vector<Property>& properties, std::string_view key) {
-  auto bare = key;
-  if (bare.starts_with("KEY_")) bare.remove_prefix(4);
+  const auto bare = bare_key(key);
   for (const auto& p : properties)
     if (p.key == bare) return p;
   std::vector<std::string> keys;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "api/inside.h"
+#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"
@@ -120,10 +121,10 @@ int run(const GraphOptions& o, Format format) {
   return 0;
 }
 
-/// A key of --set, with or without the prefix that it may have.
+/// A key of --set.
 bool is_of_rewriting(std::string_view key) {
-  if (key.starts_with("KEY_")) key.remove_prefix(4);
-  return key == "DISABLE" || key == "EXEMPT" || key == "STOP_AFTER";
+  const auto bare = bare_key(key);
+  return bare == "DISABLE" || bare == "EXEMPT" || bare == "STOP_AFTER";
 }
 
 /// What a stage makes nothing of is refused.
