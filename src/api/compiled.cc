@@ -59,7 +59,6 @@ std::vector<StepTimeAlone> estimated_times(const Graph& graph, const Options& op
 Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& options,
                    std::shared_ptr<const Machine> machine)
     : model_(std::move(model)),
-      asked_(options),
       options_(options),
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
@@ -70,28 +69,42 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   if (!machine && !this_machine().rates_known)
     log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
               this_machine().name);
-  std::tie(precision_, precision_reason_) = used_precision(options, machine ? *machine : host());
-  if (precision_ == asked_precision(options).first) precision_reason_.clear();
-  options_.precision = precision_;
-  const auto& file = model_->compiled();
-  if (file) require_isa(*file);
-  const bool as_in_file = file && take_options(options_of(*file));
-  precision_ = *options_.precision;
-  auto asked = options_;
-  if (precision_ != Precision::bf16 && !as_in_file) asked.precision = asked_precision(options).first;
-  rewriting_ = std::make_shared<Rewriting>(model_, asked, machine, log_);
+  const bool as_in_file = settle_precision(options, machine ? *machine : host());
+  auto rewriting = settings();
+  rewriting.options = options_;
+  if (!as_in_file) rewriting.options.precision = options.precision;  // what was asked for is said
+  rewriting_ = std::make_shared<Rewriting>(model_, std::move(rewriting), machine, log_);
   const int threads = options.threads > 0 ? options.threads
                       : machine           ? std::min(machine->core_count(), kMostThreads)
                                           : 1;
-  auto program = program_options(options_, threads, std::move(machine), model_->rules());
-  if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
-    if (as_in_file) take_from(file, program);
-    if (!file && !options_.cache_dir.empty() && may_be_kept()) take_from_cache(program);
-  }
-  if (!program_) compile(std::move(program));
+  make_program(program_options(options_, threads, std::move(machine), model_->rules()), as_in_file);
   if (const auto found = denormals()) log_.info("{}", to_string(found));
-  const auto& s = settings();
-  scheduler_ = std::make_unique<Scheduler>(s.placement, options.exclusive, std::move(settled_.held), log_);
+  scheduler_ =
+      std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(settled_.held), log_);
+}
+
+/// What a file was compiled with counts where nothing else was asked for. True when it holds that.
+bool Compiled::settle_precision(const Options& options, const Machine& machine) {
+  auto& s = settled_.settings;
+  s.options = options;
+  decide_precision(s, machine);
+  options_.precision = s.precision;
+  const auto& file = model_->compiled();
+  if (!file) return false;
+  require_isa(*file);
+  const bool as_in_file = take_options(options_of(*file));
+  if (*options_.precision != s.precision) s.precision_reason = "the model was compiled so";
+  s.precision = *options_.precision;
+  return as_in_file;
+}
+
+void Compiled::make_program(ProgramOptions options, bool as_in_file) {
+  const auto& file = model_->compiled();
+  if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
+    if (as_in_file) take_from(file, options);
+    if (!file && !options_.cache_dir.empty() && may_be_kept()) take_from_cache(options);
+  }
+  if (!program_) compile(std::move(options));
 }
 
 std::vector<Property> Compiled::properties() const {
@@ -110,11 +123,11 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
         return predicted_time(steps, threads, streams);
       };
     }
-  settled_ = settle(asked_, time, log_);
+  settle(settled_, time, log_);
   placed_ = true;
 }
 
-/// What a file was compiled with counts where nothing else was asked for. False when something was.
+/// False when other options were given than those.
 bool Compiled::take_options(const Options& of_file) {
   if (decide_alike(options_, Options())) {
     options_.precision = of_file.precision;
@@ -235,6 +248,11 @@ void Compiled::plan_for(const std::vector<Dims>& shapes) const {
 Denormals Compiled::denormals() const {
   auto sum = saved_ ? saved_->denormals() : rewriting_->get().denormals;
   return sum += program_->denormals();
+}
+
+std::string Compiled::precision_reason() const {
+  const auto [asked, key] = asked_precision(settings().options);
+  return key.empty() || asked == precision() ? "" : settings().precision_reason;
 }
 
 std::vector<std::string> Compiled::precision_notes() const {

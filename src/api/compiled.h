@@ -34,8 +34,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes() const;
   /// The precision that is used, and why it is another one than was asked for; or empty.
-  Precision precision() const { return precision_; }
-  const std::string& precision_reason() const { return precision_reason_; }
+  Precision precision() const { return settings().precision; }
+  std::string precision_reason() const;
   /// Half-precision tensors of the model are computed in f32.
   bool widened() const { return saved_ ? saved_->widened() : rewriting_->get().widened; }
   /// It was ready in a file: not rewritten and planned anew.
@@ -51,7 +51,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
  private:
   Denormals denormals() const;
+  bool settle_precision(const Options& options, const Machine& machine);
   void place(const std::function<std::vector<StepTimeAlone>()>& times);
+  void make_program(ProgramOptions options, bool as_in_file);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
   void take_from_cache(ProgramOptions& options);
@@ -61,10 +63,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
 
   std::shared_ptr<const LoadedModel> model_;
-  const Options asked_;  // as given
   Options options_;
-  Precision precision_ = Precision::model;
-  std::string precision_reason_;
   Settled settled_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;

@@ -148,9 +148,10 @@ void add_precision(std::vector<OptionRow>& t) {
   t.push_back(words_row("ENFORCE_BF16", "YES, NO", "bf16 where the processor has it", &Options::enforce_bf16,
                         "enforce_bf16", kTruth, [](const Settings& s) -> std::pair<std::string, std::string> {
                           const bool on = s.precision == Precision::bf16;
-                          return {yes_no(on), s.options.enforce_bf16 ? s.precision_reason
-                                                                     : "documented default YES; bf16 changes "
-                                                                       "results: ask for it"};
+                          return {yes_no(on), s.options.enforce_bf16 || on
+                                                  ? s.precision_reason
+                                                  : "documented default YES; bf16 changes "
+                                                    "results: ask for it"};
                         }));
   t.push_back(words_row("INFERENCE_PRECISION_HINT", "model (dynamic, undefined), f32, bf16, f16",
                         "precision of computing", &Options::precision, "precision", kPrecisions,

@@ -9,10 +9,10 @@ namespace lamina {
 
 /// What has become of options: they are used like that.
 struct Settings {
-  Options options;      ///< as given
-  Placement placement;  ///< of streams and threads
+  Options options = {};      ///< as given
+  Placement placement = {};  ///< of streams and threads
   Precision precision = Precision::model;
-  std::string precision_reason;
+  std::string precision_reason = {};  ///< why it is not what was asked for, or which key decided; else empty
 };
 
 struct OptionRow {

@@ -115,31 +115,31 @@ void refuse_key(std::string_view key) {
 }
 
 /// Emulated bf16 would be slower than f32.
-std::pair<Precision, std::string> used_precision(const Options& options, const Machine& machine) {
-  const auto [asked, key] = asked_precision(options);
-  if (asked == Precision::f16) return {Precision::f32, "f16 is computed in f32"};
-  if (asked == Precision::bf16)
-    if (const auto verdict = multiplies_bf16(machine); !verdict)
-      return {Precision::f32, std::string(verdict.reason())};
-  const bool by_other_key = !key.empty() && key != "INFERENCE_PRECISION_HINT";
-  return {asked, by_other_key ? fmt::format("{} decides", key) : ""};
+void decide_precision(Settings& s, const Machine& machine) {
+  const auto [asked, key] = asked_precision(s.options);
+  const auto verdict = asked == Precision::f16    ? Verdict::no("f16 is computed in f32")
+                       : asked == Precision::bf16 ? multiplies_bf16(machine)
+                                                  : Verdict::yes();
+  s.precision = verdict ? asked : Precision::f32;
+  s.precision_reason = verdict.reason();
+  if (verdict && !key.empty() && key != "INFERENCE_PRECISION_HINT")
+    s.precision_reason = fmt::format("{} decides", key);
 }
 
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken) {
   check_options(options);
-  Settings s{options, place_streams(topology, options, 0, {}, taken), Precision::model, ""};
-  std::tie(s.precision, s.precision_reason) = used_precision(options, machine_for(options));
+  Settings s{.options = options, .placement = place_streams(topology, options, 0, {}, taken)};
+  decide_precision(s, machine_for(options));
   return s;
 }
 
-Settled settle(const Options& options, const InferenceTime& time, const Logger& log) {
+void settle(Settled& to, const InferenceTime& time, const Logger& log) {
+  auto& s = to.settings;
+  const auto& options = s.options;
   check_options(options);
   const auto topology = read_topology();
   const int arena =
       options.threads == 0 && threads_here() < static_cast<int>(topology.cpus.size()) ? threads_here() : 0;
-  Settled out;
-  auto& s = out.settings;
-  s.options = options;
   // Another process may bind itself between the look and the taking.
   for (int tries = 0; tries < 3; ++tries) {
     const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
@@ -148,14 +148,12 @@ Settled settle(const Options& options, const InferenceTime& time, const Logger& 
     std::vector<int> cpus;
     for (const auto& place : s.placement.streams)
       cpus.insert(cpus.end(), place.cpus.begin(), place.cpus.end());
-    out.held = HeldProcessors(std::move(cpus));
-    if (out.held.alone() || options.binding) break;
-    out.held = HeldProcessors();
+    to.held = HeldProcessors(std::move(cpus));
+    if (to.held.alone() || options.binding) break;
+    to.held = HeldProcessors();
   }
   obey_library(s.placement, options.threads, log);
-  std::tie(s.precision, s.precision_reason) = used_precision(options, this_machine());
   tell(s, log);
-  return out;
 }
 
 std::vector<Property> list_properties(const Settings& settings, const Topology& topology,

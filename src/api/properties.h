@@ -16,14 +16,13 @@ struct Settled {
   Settings settings;
   HeldProcessors held;
 };
-/// Decides, takes the processors, and logs each difference between what was asked and what is used. Throws
-/// Error(bad_option).
-Settled settle(const Options& options, const InferenceTime& time, const Logger& log);
-/// The same without taking anything, for any machine. `taken`: processors of others.
+/// The precision that its options get on that machine.
+void decide_precision(Settings& settings, const Machine& machine);
+/// Decides where, by the options of `s.settings`, whose precision is decided; takes the processors, and logs
+/// each difference between what was asked and what is used. Throws Error(bad_option).
+void settle(Settled& s, const InferenceTime& time, const Logger& log);
+/// Both without taking anything, for any machine. `taken`: processors of others.
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {});
-
-/// The precision that runs there, and why it is not what was asked for, or which key decided; else empty.
-std::pair<Precision, std::string> used_precision(const Options& options, const Machine& machine);
 
 /// What only a compiled model knows.
 struct ModelFacts {

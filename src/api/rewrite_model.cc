@@ -10,8 +10,7 @@ namespace lamina {
 namespace {
 
 /// What the model's types and the option do to its precision.
-void settle_precision(RewrittenModel& m, Graph& graph, Precision asked, const Machine& machine,
-                      const Logger& log) {
+void apply_precision(RewrittenModel& m, Graph& graph, const Settings& s, const Logger& log) {
   m.precision_notes = widen_half(graph);
   m.widened = !m.precision_notes.empty();
   for (const auto& note : m.precision_notes) log.warning("{}", note);
@@ -19,14 +18,11 @@ void settle_precision(RewrittenModel& m, Graph& graph, Precision asked, const Ma
     m.precision_notes.push_back(text);
     log.log(level, "{}", text);
   };
-  m.precision = asked;
-  if (asked == Precision::bf16) {
-    const auto verdict = multiplies_bf16(machine);
-    m.precision_reason = verdict.reason();
-    if (!verdict) m.precision = Precision::f32;
-    note(LogLevel::info, verdict ? "bf16 for convolutions, matrix products and what lies between them"
-                                 : fmt::format("f32 in place of bf16: {}", verdict.reason()));
-  }
+  const auto asked = asked_precision(s.options).first;
+  if (s.precision == Precision::bf16)
+    note(LogLevel::info, "bf16 for convolutions, matrix products and what lies between them");
+  else if (asked == Precision::bf16)
+    note(LogLevel::info, fmt::format("f32 in place of bf16: {}", s.precision_reason));
   if (asked == Precision::f32)
     note(LogLevel::info,
          "f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
@@ -70,13 +66,14 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
   return o;
 }
 
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log,
+RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
                              std::shared_ptr<const Rules> more) {
   RewrittenModel m;
-  settle_precision(m, graph, options.precision.value_or(Precision::model), machine, log);
+  apply_precision(m, graph, settings, log);
   m.model = without_variables(std::move(graph));
   m.original = m.model.graph;
-  auto rewriting = of_precision(optimize_options(options, std::move(more)), m.precision, machine);
+  auto rewriting =
+      of_precision(optimize_options(settings.options, std::move(more)), settings.precision, machine);
   rewriting.last = RuleSet::chains;  // types are a matter of plans
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
     log.warning("exempt \"{}\": fits the name of no node", pattern);

@@ -1,5 +1,6 @@
 #pragma once
 /// From a model as it was read to the graph that is planned.
+#include "api/options_table.h"
 #include "base/denormals.h"
 #include "base/log.h"
 #include "exec/variables.h"
@@ -11,8 +12,8 @@ namespace lamina {
 /// The part of the options that says how the graph is rewritten.
 /// `more`: the rules of the model's libraries (LoadedModel::rules), here and below.
 OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more = {});
-/// The same once the sizes of a compiled model's inputs are known, for plans of that machine; `used`: what
-/// rewrite_model() has found.
+/// The same once the sizes of a compiled model's inputs are known, for plans of that machine in that
+/// precision.
 OptimizeOptions late_optimize_options(const Options& options, Precision used, const Machine& machine,
                                       std::shared_ptr<const Rules> more = {});
 
@@ -23,14 +24,12 @@ struct RewrittenModel {
   bool widened = false;  ///< half-precision tensors are computed in f32
   /// What happened to the model's precision, a sentence each; empty when nothing did.
   std::vector<std::string> precision_notes;
-  Precision precision = Precision::model;  ///< that is used: bf16 only where the machine has it
-  std::string precision_reason;            ///< why it is not what was asked for, or empty
-  Denormals denormals;                     ///< of operands; those of weights are known when they are packed
+  Denormals denormals;  ///< of operands; those of weights are known when they are packed
 };
 
-/// Throws Error(bad_option) for a rule that does not exist or a broken expression, Error(unsupported) for
-/// variables that cannot be kept.
-RewrittenModel rewrite_model(Graph graph, const Options& options, const Machine& machine, const Logger& log,
+/// `settings`: options, and the precision that they get. Throws Error(bad_option) for a rule that does not
+/// exist or a broken expression, Error(unsupported) for variables that cannot be kept.
+RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
                              std::shared_ptr<const Rules> more = {});
 
 }  // namespace lamina

@@ -9,8 +9,8 @@ namespace lamina {
 
 const RewrittenModel& Rewriting::get() const {
   std::call_once(done_, [&] {
-    result_ =
-        rewrite_model(model_->loaded().graph, options_, machine_ ? *machine_ : host(), log_, model_->rules());
+    result_ = rewrite_model(model_->loaded().graph, settings_, machine_ ? *machine_ : host(), log_,
+                            model_->rules());
     // What folding has read.
     for (std::uint32_t v = 0; v < result_.original.value_slots(); ++v)
       if (const auto* constant = result_.original.constant({v}))

@@ -11,10 +11,10 @@ namespace lamina {
 class Rewriting {
  public:
   /// `machine`: null: this one.
-  Rewriting(std::shared_ptr<const LoadedModel> model, Options options, std::shared_ptr<const Machine> machine,
-            Logger log)
+  Rewriting(std::shared_ptr<const LoadedModel> model, Settings settings,
+            std::shared_ptr<const Machine> machine, Logger log)
       : model_(std::move(model)),
-        options_(std::move(options)),
+        settings_(std::move(settings)),
         machine_(std::move(machine)),
         log_(std::move(log)) {}
 
@@ -28,7 +28,7 @@ class Rewriting {
 
  private:
   std::shared_ptr<const LoadedModel> model_;
-  Options options_;
+  Settings settings_;
   std::shared_ptr<const Machine> machine_;
   Logger log_;
   mutable std::once_flag done_, indexed_;

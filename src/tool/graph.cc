@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/inside.h"
-#include "api/options_table.h"
+#include "api/properties.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"
@@ -56,10 +56,11 @@ std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
 }
 
 std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
-  const auto options = o.common.options();
+  Settings settings{.options = o.common.options()};
+  decide_precision(settings, host());
   const auto original = with_shapes(model.loaded().graph, o.common);
   const auto rewritten =
-      rewrite_model(original, options, host(), Logger(options.log, LogLevel::debug), model.rules());
+      rewrite_model(original, settings, host(), Logger(settings.options.log, LogLevel::debug), model.rules());
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;

@@ -401,6 +401,16 @@ TEST_F(Saved, trouble_with_the_folder_is_a_warning) {
   EXPECT_NE(lines_[0].find("is no folder"), std::string::npos);
 }
 
+TEST_F(Saved, properties_say_in_which_precision_a_file_runs) {
+  const CompiledModel made(Model(put("m.onnx", network("2"))), {.precision = Precision::f32});
+  EXPECT_EQ(made.property("INFERENCE_PRECISION_HINT"), "f32");
+  made.save(path("m.lamina"));
+  const CompiledModel compiled(Model(path("m.lamina")));
+  ASSERT_TRUE(loaded(compiled));
+  EXPECT_EQ(compiled.property("INFERENCE_PRECISION_HINT"), "f32");
+  EXPECT_EQ(Inside::of(compiled).precision_reason(), "");  // nothing was asked for
+}
+
 TEST_F(Saved, many_at_once) {
   const Model model(put("m.onnx", network("2")));
   const CompiledModel fresh(model, {.threads = 1});  // other threads, other orders of sums
