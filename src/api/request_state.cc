@@ -9,6 +9,10 @@ void check_index(std::size_t index, const std::vector<Port>& ports, std::string_
   if (index >= ports.size()) fail(ErrorCode::bad_input, "{} {}: the model has {}", what, index, ports.size());
 }
 
+[[noreturn]] void fail_busy() {
+  fail(ErrorCode::busy, "the request is in use: an inference is under way, or another thread changes it");
+}
+
 }  // namespace
 
 Request::State::State(std::shared_ptr<const Compiled> of)
@@ -21,12 +25,6 @@ Request::State::State(std::shared_ptr<const Compiled> of)
   runner.profile(profiled);
   for (std::size_t i = 0; i < inputs.size(); ++i) set_input(i, {});
 }
-
-namespace {
-[[noreturn]] void fail_busy() {
-  fail(ErrorCode::busy, "the request is in use: an inference is under way, or another thread changes it");
-}
-}  // namespace
 
 void Request::State::require_settable() const {
   if (!settable() || changing_.load(std::memory_order_acquire)) fail_busy();
@@ -76,7 +74,7 @@ const Tensor& Request::State::output(std::size_t index) const {
     fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet", outputs[index].name);
   if (!output.valid())
     fail(ErrorCode::bad_input, "output \"{}\": the last run {}", outputs[index].name,
-         state() == JobState::canceled ? "was cancelled" : "failed");
+         state() == JobState::canceled ? "was canceled" : "failed");
   return output;
 }
 

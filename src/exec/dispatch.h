@@ -10,9 +10,6 @@
 
 namespace lamina {
 
-/// What a canceled inference throws; one for the process.
-const std::exception_ptr& canceled_error();
-
 /// A stream with its thread. Guarded by the mutex of all queues, but for what the stream's user does with it.
 struct Lane {
   Lane(Scheduler::Core& core, int number, const StreamPlace& place, int threads, Binding binding)

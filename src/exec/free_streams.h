@@ -1,5 +1,5 @@
 #pragma once
-/// Which streams of a model are free.
+/// Counts the streams of a model that are free.
 #include <atomic>
 #include <cstdint>
 #include <functional>

@@ -18,6 +18,9 @@ class Scheduler;
 enum class JobState : std::uint8_t { idle, done, failed, canceled, queued, running, stopping, calling };
 constexpr bool at_rest(JobState state) { return state < JobState::queued; }
 
+/// What a canceled inference throws; one for the process.
+const std::exception_ptr& canceled_error();
+
 /// Thread-safe where a Scheduler uses it; the hooks are called by one thread at a time.
 class Job : public std::enable_shared_from_this<Job> {
  public:

@@ -284,7 +284,7 @@ void Runner::run(Stream& stream, const Job* job) {
   if (job == nullptr) return state_->run(stream, [&] { stream.checkpoint(); });
   state_->run(stream, [&stream, job] {
     stream.checkpoint();
-    if (job->stopping()) fail(ErrorCode::canceled, "the inference was canceled");
+    if (job->stopping()) std::rethrow_exception(canceled_error());
   });
 }
 

@@ -50,7 +50,6 @@ class Stream : public Activity {
   void dismiss() noexcept override;
   void forget_helpers() noexcept override;
   tbb::task_arena& arena();
-  const std::vector<int>& cpus_of(int thread) const;
 
   StreamPlace place_;
   int threads_;
