@@ -69,11 +69,11 @@ struct Latencies {
   std::vector<double> ms;                   ///< sorted; at least one
   std::vector<std::vector<double>> groups;  ///< the same apart, sorted
   double seconds = 0;                       ///< that they took together
-  double percentile(double p) const;        ///< between its neighbours
-  double mean() const;
   double per_second() const { return static_cast<double>(ms.size()) / seconds; }
 };
-/// The value at ceil(n * percent / 100) of the sorted ones.
+/// Of sorted values, between the two that are next; `p`: 0 to 1.
+double percentile_of(const std::vector<double>& sorted, double p);
+/// The same as benchmark_app has it: the value at ceil(n * percent / 100).
 double at_percent(const std::vector<double>& sorted, int percent);
 double mean_of(const std::vector<double>& values);
 

@@ -94,9 +94,9 @@ class Pace {
 };
 
 /// All requests of a measurement.
-class Traffic {
+class Flights {
  public:
-  Traffic(const Subject& l, const Course& course, bool profiled)
+  Flights(const Subject& l, const Course& course, bool profiled)
       : l_(l), course_(course), profiled_(profiled), pace_(l, course) {
     for (std::size_t i = 0; i < course.requests; ++i) {
       flights_.push_back(std::make_unique<Flight>(Flight{l.compiled->create_request()}));
@@ -225,28 +225,26 @@ class Traffic {
 }  // namespace
 
 Latencies measure(const Subject& l, const Course& course, Profile* profile, std::vector<Counters>* counters) {
-  Traffic traffic(l, course, profile != nullptr);
+  Flights flights(l, course, profile != nullptr);
   Latencies out;
-  out.seconds = course.sync ? traffic.one_by_one() : traffic.at_once();
+  out.seconds = course.sync ? flights.one_by_one() : flights.at_once();
   Latencies probe;
-  traffic.collect(probe, nullptr, nullptr);
-  if (probe.ms.empty()) out.seconds = traffic.only_one();
-  traffic.collect(out, profile, counters);
+  flights.collect(probe, nullptr, nullptr);
+  if (probe.ms.empty()) out.seconds = flights.only_one();
+  flights.collect(out, profile, counters);
   // Taking the profile costs time between the runs that is not theirs.
   if (profile && course.sync && course.most_frames == 0 && !course.copies)
     out.seconds = 1e-3 * std::accumulate(out.ms.begin(), out.ms.end(), 0.0);
   return out;
 }
 
-double Latencies::percentile(double p) const {
-  if (ms.empty()) return 0;
-  const auto at = p * static_cast<double>(ms.size() - 1);
+double percentile_of(const std::vector<double>& sorted, double p) {
+  if (sorted.empty()) return 0;
+  const auto at = p * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(at);
-  const auto high = std::min(low + 1, ms.size() - 1);
-  return ms[low] + (ms[high] - ms[low]) * (at - static_cast<double>(low));
+  const auto high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (sorted[high] - sorted[low]) * (at - static_cast<double>(low));
 }
-
-double Latencies::mean() const { return mean_of(ms); }
 
 double mean_of(const std::vector<double>& values) {
   return values.empty()

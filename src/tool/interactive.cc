@@ -23,7 +23,8 @@ void measure_line(const Subject& l, double seconds) {
   }
   const auto m = measure(l, course);
   answer({{"n", m.ms.size()},
-          {"latency_ms", {{"median", m.percentile(0.5)}, {"min", m.ms.front()}, {"p90", m.percentile(0.9)}}},
+          {"latency_ms",
+           {{"median", percentile_of(m.ms, 0.5)}, {"min", m.ms.front()}, {"p90", percentile_of(m.ms, 0.9)}}},
           {"throughput_fps", m.per_second()}});
 }
 

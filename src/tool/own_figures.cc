@@ -67,7 +67,7 @@ void add_settings(nlohmann::json& j, const CompiledModel& compiled) {
 nlohmann::json latency_of(const std::vector<double>& sorted) {
   if (sorted.empty()) return nullptr;
   return {{"min", sorted.front()},
-          {"median", at_percent(sorted, 50)},
+          {"median", percentile_of(sorted, 0.5)},
           {"mean", mean_of(sorted)},
           {"max", sorted.back()}};
 }
@@ -78,7 +78,7 @@ void print_groups(const Outcome& r) {
     const auto& ms = r.latencies.groups[g];
     if (ms.empty()) continue;
     r.o.common.say("  {}. {}: median {:.3f} ms  (min {:.3f}, mean {:.3f}, max {:.3f}; {} runs)", g + 1,
-                   r.l.groups[g].name, at_percent(ms, 50), ms.front(), mean_of(ms), ms.back(), ms.size());
+                   r.l.groups[g].name, percentile_of(ms, 0.5), ms.front(), mean_of(ms), ms.back(), ms.size());
   }
 }
 
@@ -106,10 +106,10 @@ nlohmann::json document_of(const Outcome& r) {
                      {"processor", processor_name()},
                      {"latency_ms",
                       {{"min", latencies.ms.front()},
-                       {"median", latencies.percentile(0.5)},
-                       {"mean", latencies.mean()},
-                       {"p90", latencies.percentile(0.9)},
-                       {"p99", latencies.percentile(0.99)},
+                       {"median", percentile_of(latencies.ms, 0.5)},
+                       {"mean", mean_of(latencies.ms)},
+                       {"p90", percentile_of(latencies.ms, 0.9)},
+                       {"p99", percentile_of(latencies.ms, 0.99)},
                        {"max", latencies.ms.back()}}},
                      {"throughput_fps", r.fps()},
                      {"batch", l.groups[0].batch},
@@ -136,7 +136,8 @@ nlohmann::json document_of(const Outcome& r) {
                              {"count", latencies.groups[g].size()},
                              {"latency_ms", latency_of(latencies.groups[g])}});
   if (o.percentile != 50)
-    out["latency_ms"][fmt::format("percentile_{}", o.percentile)] = at_percent(latencies.ms, o.percentile);
+    out["latency_ms"][fmt::format("percentile_{}", o.percentile)] =
+        percentile_of(latencies.ms, 0.01 * o.percentile);
   return out;
 }
 
@@ -145,10 +146,12 @@ void print_figures(const Outcome& r, const nlohmann::json& document) {
   const auto& c = o.common;
   c.say(
       "latency     median {:.3f} ms  (min {:.3f}, mean {:.3f}, p90 {:.3f}, p99 {:.3f}, max {:.3f}; {} runs)",
-      latencies.percentile(0.5), latencies.ms.front(), latencies.mean(), latencies.percentile(0.9),
-      latencies.percentile(0.99), latencies.ms.back(), latencies.ms.size());
+      percentile_of(latencies.ms, 0.5), latencies.ms.front(), mean_of(latencies.ms),
+      percentile_of(latencies.ms, 0.9), percentile_of(latencies.ms, 0.99), latencies.ms.back(),
+      latencies.ms.size());
   if (o.percentile != 50)
-    c.say("            {} percentile {:.3f} ms", o.percentile, at_percent(latencies.ms, o.percentile));
+    c.say("            {} percentile {:.3f} ms", o.percentile,
+          percentile_of(latencies.ms, 0.01 * o.percentile));
   print_groups(r);
   c.say("throughput  {:.1f} {} with {} request{} in flight on {} stream{}", r.fps(),
         l.groups.size() > 1      ? "frames/s"
