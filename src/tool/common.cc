@@ -89,7 +89,7 @@ std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::
 }
 
 void add_model(OptionSet& options, Common& c) {
-  options.text("model", c.model, "MODEL", "ONNX model or OpenVINO IR (.xml)").required();
+  options.text("model", c.model, "MODEL", "ONNX model, OpenVINO IR (.xml) or compiled model (.lamina)").required();
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
       "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');
