@@ -1,6 +1,6 @@
 #pragma once
-/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc and
-/// exec/processes.cc.
+/// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, lanes.cc and
+/// processes.cc.
 #include <functional>
 #include <mutex>
 

@@ -11,6 +11,17 @@ const std::exception_ptr& canceled_error() {
   return *error;
 }
 
+JobState outcome_of(const std::exception_ptr& error) noexcept {
+  if (!error) return JobState::done;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::canceled ? JobState::canceled : JobState::failed;
+  } catch (...) {
+    return JobState::failed;
+  }
+}
+
 // The fork handler and shut_down() know jobs by their list; see exec/processes.cc.
 Job::Job() : place_{this}, element_(place_.begin()) {
   auto& d = Dispatch::here();

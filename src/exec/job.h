@@ -20,6 +20,8 @@ constexpr bool at_rest(JobState state) { return state < JobState::queued; }
 
 /// What a canceled inference throws; one for the process.
 const std::exception_ptr& canceled_error();
+/// The state in which a job rests whose inference threw that; null: nothing.
+JobState outcome_of(const std::exception_ptr& error) noexcept;
 
 /// Thread-safe where a Scheduler uses it; the hooks are called by one thread at a time.
 class Job : public std::enable_shared_from_this<Job> {

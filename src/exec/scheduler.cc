@@ -1,3 +1,4 @@
+/// The queue before the streams of a model, and who gives what waits there to them.
 #include "exec/scheduler.h"
 
 #include <algorithm>
@@ -12,17 +13,6 @@ namespace {
 
 [[noreturn]] void fail_busy() {
   fail(ErrorCode::busy, "an inference of the request is under way: wait() for it first");
-}
-
-JobState outcome_of(const std::exception_ptr& error) noexcept {
-  if (!error) return JobState::done;
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == ErrorCode::canceled ? JobState::canceled : JobState::failed;
-  } catch (...) {
-    return JobState::failed;
-  }
 }
 
 }  // namespace
@@ -44,19 +34,6 @@ Scheduler::Core::~Core() {
   auto& d = Dispatch::here();
   const std::lock_guard lock(d.mutex);
   std::erase(d.cores, this);
-}
-
-/// The thread of the last handle may be one of these itself: it ends when its callback has returned.
-void Scheduler::Core::quit() noexcept {
-  {
-    const std::lock_guard lock(Dispatch::here().mutex);
-    for (auto& lane : lanes_) {
-      lane->quit = true;
-      lane->wake->notify_all();
-    }
-  }
-  for (auto& lane : lanes_) Standstill::is_for_good() ? lane->thread.forget() : lane->thread.join();
-  OwnThread::join_leftovers();
 }
 
 /// In the calling thread. What a callback calls may come here from a stream's thread, too.
@@ -175,101 +152,6 @@ void Scheduler::Core::tell_of_fork(Lock& lock) {
   lock.lock();
 }
 
-/// With the first request that is started.
-void Scheduler::Core::make_threads() {
-  for (auto& lane : lanes_) {
-    if (lane->thread.running()) continue;
-    lane->quit = false;
-    lane->thread = OwnThread("lamina-s" + std::to_string(lane->index),
-                             [core = shared_from_this(), &it = *lane] { core->work(it); });
-  }
-}
-
-/// What the thread of a stream does.
-void Scheduler::Core::work(Lane& lane) {
-  Dispatch::lane() = &lane;
-  lane.stream.bind_own_thread();
-  Lock lock(Dispatch::here().mutex);
-  for (;;) {
-    lane.wake->wait(lock, [&] { return lane.job != nullptr || lane.quit; });
-    if (lane.job == nullptr) return;
-    auto job = std::move(lane.job);
-    if (job->state() == JobState::calling) {
-      call(lock, *job);
-    } else {
-      infer_started(lock, *job, lane.stream);
-      after_inference(lock, *job, true);
-    }
-    free_.give_back_locked(lane.index);
-    advance();
-    lock.unlock();
-    job.reset();  // its last owner may be here, and what that owns may call us
-    lock.lock();
-  }
-}
-
-void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
-  lock.unlock();
-  std::exception_ptr error;
-  try {
-    job.infer(stream);
-  } catch (...) {
-    error = std::current_exception();
-  }
-  lock.lock();
-  job.error_ = std::move(error);
-  Dispatch::here().end_turn(job);
-}
-
-void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
-  if (!job.callback_) return rest(job);
-  job.state_ = JobState::calling;
-  if (call_now) return call(lock, job);
-  job.join(callbacks_);
-  advance();
-}
-
-void Scheduler::Core::call(Lock& lock, Job& job) {
-  const auto callback = job.callback_;
-  const auto error = job.error_;
-  job.caller_ = std::this_thread::get_id();
-  lock.unlock();
-  std::exception_ptr thrown;
-  ++Dispatch::callbacks_here();
-  try {
-    (*callback)(error);
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  --Dispatch::callbacks_here();
-  if (thrown) job.callback_failed(thrown);
-  lock.lock();
-  job.caller_ = std::thread::id();
-  if (!job.again_) {
-    if (thrown && !job.error_) job.error_ = thrown;
-    return rest(job);
-  }
-  job.again_ = false;
-  job.error_ = nullptr;
-  if (!job.again_canceled_) {
-    job.state_ = JobState::queued;
-    if (!lanes_.empty()) enqueue(job);
-    return;
-  }
-  job.again_canceled_ = false;
-  job.error_ = canceled_error();
-  job.forget_result();
-  after_inference(lock, job, lanes_.empty());
-}
-
-void Scheduler::Core::rest(Job& job) noexcept {
-  job.state_ = outcome_of(job.error_);
-  for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
-  if (job.self_ == nullptr) return;
-  // The caller has another reference, or goes without the lock: not here.
-  if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
-}
-
 void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   auto& job = *shared;
   Lock lock(Dispatch::here().mutex);
@@ -332,45 +214,6 @@ void Scheduler::Core::cancel(Job& job) noexcept {
   job.state_ = JobState::calling;
   job.join(callbacks_);
   advance();
-}
-
-/// In a callback, where the thread of the stream waits: its inferences come first, callbacks of others have
-/// to wait, since they might wait for this one.
-void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
-                           const std::chrono::steady_clock::time_point* until) {
-  const auto over = [&] { return until != nullptr && std::chrono::steady_clock::now() >= *until; };
-  ++lane.helping;
-  while (!done() && (lane.lent_to != nullptr || !over())) {
-    if (target != nullptr && target->in_ == &callbacks_) {
-      const auto job = target->self_;
-      job->leave();
-      call(lock, *job);
-    } else if (lane.lent_to == nullptr && !queue_.empty()) {
-      auto& job = *queue_.front();
-      job.leave();
-      job.state_ = JobState::running;
-      if (job.thread_ != nullptr) {
-        lane.lent_to = &job;
-        free_.somebody_waits(true);
-        job.granted_ = lane.index;
-        job.thread_->notify_all();
-      } else {
-        auto self = job.self_;
-        infer_started(lock, job, lane.stream);
-        after_inference(lock, job, false);
-        lock.unlock();
-        self.reset();
-        lock.lock();
-      }
-    } else if (until != nullptr && lane.lent_to == nullptr) {
-      lane.wake->wait_until(lock, *until);
-    } else {
-      lane.wake->wait(lock);
-    }
-  }
-  // The stream is this callback's again, unless it was lent to what this very callback runs.
-  lane.wake->wait(lock, [&] { return lane.lent_to == nullptr || lane.lent_to == target; });
-  --lane.helping;
 }
 
 Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
