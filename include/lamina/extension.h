@@ -247,6 +247,18 @@ typedef struct lamina_operation {
   /* How far results may be from the reference: |a - b| <= absolute + relative * |b|. Both 0: 1e-4 and 1e-4.
    */
   double absolute, relative;
+  /* What create() has made, as bytes, where making it takes long (tables, measurements): compiled models keep
+   * them, and load() makes an instance of them in the place of create(), for the same node in the same
+   * configuration. saved_bytes() and save() find it in node->instance; scratch_bytes() then finds none. All
+   * three or none; not for element-wise operations. */
+  lamina_status (*saved_bytes)(const lamina_node* node, size_t* bytes);
+  lamina_status (*save)(const lamina_node* node, void* block);
+  lamina_status (*load)(const lamina_node* node, const void* block, size_t bytes, void** instance);
+  /* Nodes that "lamina check" tries without a model, a text each, null behind the last: inputs by their ports
+   * and attributes, "x=f32[2,6,3,5] weights=f32[6] axes=i64[2](2,3) scale=0.5". Values in parentheses make a
+   * constant; an optional input that is not named is absent; a variadic one may be named several times. None:
+   * some usual shapes are tried. */
+  const char* const* samples;
 } lamina_operation;
 
 /* Rules: a pattern of nodes and what takes their place, in text, statements separated by ";" or line ends:

@@ -81,6 +81,9 @@ class Attributes {
     if (engine()->get_strings(context_, name, &first, &count) != LAMINA_OK) refuse(name);
     return {first, first + count};
   }
+  const lamina_tensor& tensor(const char* name) const {
+    return *value<const lamina_tensor*>(engine()->get_tensor, name);
+  }
   lamina_context* context() const { return context_; }
 
  private:
@@ -229,13 +232,17 @@ class Operation {
     return attribute(std::move(name), LAMINA_INT, std::to_string(value));
   }
   Operation& configuration(Configuration c) { return configurations_.push_back(std::move(c)), *this; }
+  /// What "lamina check" tries without a model: lamina_operation::samples.
+  Operation& sample(std::string text) { return samples_.push_back(std::move(text)), *this; }
   Operation& tolerance(double absolute, double relative) {
     return op_.absolute = absolute, op_.relative = relative, *this;
   }
 
   /// K is made of a Node, once for each plan, and has `void run(const Call&) const`. It may have, each
   /// static: `void infer(const Node&)`, `void reference(const Call&)`, `std::size_t scratch_bytes(const
-  /// Node&)`, `std::size_t prepared_bytes(const Node&)` with `void prepare(const Node&, void* block)`.
+  /// Node&)`, `std::size_t prepared_bytes(const Node&)` with `void prepare(const Node&, void* block)`; and,
+  /// to be kept in compiled models, `std::size_t saved_bytes() const` and `void save(void* block) const` with
+  /// a static `std::unique_ptr<K> load(const Node&, const void* block, std::size_t bytes)`.
   template <class K>
   Operation& kernel() {
     instances<K>();
@@ -262,6 +269,7 @@ class Operation {
         return guarded(node->context, [&] { K::prepare(Node(node), block); });
       };
     }
+    if constexpr (requires(const Node& n, const void* block) { K::load(n, block, std::size_t{}); }) kept<K>();
     return *this;
   }
 
@@ -301,6 +309,10 @@ class Operation {
                                    list(c.in_place), c.in_place.size() / 2, c.nanoseconds, nullptr, nullptr});
     op_.configuration = c_configurations_.data();
     op_.configurations = c_configurations_.size();
+    c_samples_.clear();
+    for (const auto& s : samples_) c_samples_.push_back(s.c_str());
+    c_samples_.push_back(nullptr);
+    op_.samples = c_samples_.data();
     return &op_;
   }
 
@@ -323,6 +335,18 @@ class Operation {
     };
     op_.destroy = [](void* instance) { delete static_cast<K*>(instance); };
   }
+  template <class K>
+  void kept() {
+    op_.saved_bytes = [](const lamina_node* node, std::size_t* bytes) {
+      return guarded(node->context, [&] { *bytes = static_cast<const K*>(node->instance)->saved_bytes(); });
+    };
+    op_.save = [](const lamina_node* node, void* block) {
+      return guarded(node->context, [&] { static_cast<const K*>(node->instance)->save(block); });
+    };
+    op_.load = [](const lamina_node* node, const void* block, std::size_t bytes, void** instance) {
+      return guarded(node->context, [&] { *instance = K::load(Node(node), block, bytes).release(); });
+    };
+  }
   static const std::int32_t* list(const std::vector<std::int32_t>& from) {
     return from.empty() ? nullptr : from.data();
   }
@@ -338,6 +362,8 @@ class Operation {
   std::vector<PortText> in_, out_;
   std::vector<AttributeText> attributes_;
   std::deque<Configuration> configurations_;
+  std::vector<std::string> samples_;
+  std::vector<const char*> c_samples_;
   std::vector<lamina_port> c_in_, c_out_;
   std::vector<lamina_attribute> c_attributes_;
   std::vector<lamina_configuration> c_configurations_;

@@ -102,7 +102,7 @@ void Compiled::make_program(ProgramOptions options, bool as_in_file) {
   const auto& file = model_->compiled();
   if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
     if (as_in_file) take_from(file, options);
-    if (!file && !options_.cache_dir.empty() && may_be_kept()) take_from_cache(options);
+    if (!file && !options_.cache_dir.empty() && !model_->derived()) take_from_cache(options);
   }
   if (!program_) compile(std::move(options));
 }
@@ -164,7 +164,8 @@ void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, Progra
   tbb::task_arena arena(settings_for(options_, read_topology()).placement.threads);
   arena.execute([&] {
     saved = std::make_shared<const SavedCompiled>(
-        file, [rewriting](const Hash128& content) { return rewriting->constant(content); });
+        file, [rewriting](const Hash128& content) { return rewriting->constant(content); },
+        model_->described().extensions);
   });
   place([&] { return saved->times(); });
   options.threads = settings().placement.threads_each;
@@ -194,17 +195,10 @@ void Compiled::take_from_cache(ProgramOptions& options) {
   if (!folder->open(*key, [&](const auto& file) { take_from(file, options); })) keeper_->came_from(nullptr);
 }
 
-/// What libraries have prepared is not written yet.
-bool Compiled::may_be_kept() const {
-  const bool custom = !model_->described().extensions->empty();
-  if (custom) log_.info("CACHE_DIR: models with custom layers are not kept");
-  return !custom && !model_->derived();
-}
-
 void Compiled::save(const std::string& path) const {
-  if (!model_->described().extensions->empty() || model_->derived())
-    fail(ErrorCode::unsupported, "{}: models with {} cannot be saved", model_->path(),
-         model_->derived() ? "a graph other than the file's" : "custom layers");
+  if (model_->derived())
+    fail(ErrorCode::unsupported, "{}: models with a graph other than the file's cannot be saved",
+         model_->path());
   if (elsewhere_) fail(ErrorCode::bad_call, "planned for another machine: it is compiled and saved there");
   const auto key = key_of(*model_, options_, HashMemo({}));
   if (!key) fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());

@@ -85,7 +85,7 @@ std::string to_string(const Unsupported& u) {
 LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
     : path_(source.model()->path()), settable_(options.settable) {
   if (CompiledFile::is_one(source.model()->bytes()))
-    read_compiled(source);
+    read_compiled(source, options);
   else
     read_file(source, options);
   rules_ = extension_rules(loaded_.extensions);
@@ -127,11 +127,17 @@ void LoadedModel::describe() {
   }
 }
 
-void LoadedModel::read_compiled(const ModelSource& source) {
+void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& options) {
   compiled_ = std::make_shared<const CompiledFile>(well_placed(source.model()));
   compiled_->require_this_engine();
   has_weights_ = has_weights(*compiled_);
-  loaded_ = read_model(*compiled_);
+  const auto given = settings_of(options).extensions;
+  loaded_ = read_model(*compiled_, *given);
+  for (const auto& library : given->all())
+    if (const auto& used = loaded_.extensions->all();
+        std::find(used.begin(), used.end(), library) == used.end())
+      loaded_.warnings.push_back(
+          fmt::format("{}: has no effect: the model was compiled without it", library->origin.path));
   for (const auto& name : settable_)
     if (!loaded_.defaults.contains(name))
       fail(ErrorCode::bad_option, "{}: settable \"{}\": it was not when the model was compiled", path_, name);

@@ -45,7 +45,7 @@ class LoadedModel {
 
  private:
   void read_file(const ModelSource& source, const ReadOptions& options);
-  void read_compiled(const ModelSource& source);
+  void read_compiled(const ModelSource& source, const ReadOptions& options);
   /// Ports, warnings and variables of what was read.
   void describe();
 

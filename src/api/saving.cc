@@ -5,6 +5,7 @@
 #include "graph/constants.h"
 #include "kernels/onednn_isa.h"
 #include "saved/engine.h"
+#include "saved/libraries.h"
 #include "saved/model.h"
 
 namespace lamina {
@@ -82,6 +83,7 @@ std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, 
     hasher.number(content->low);
   }
   for (const auto& name : model.settable()) hasher.text(name);
+  add_libraries(hasher, *model.described().extensions);
   ByteWriter deciding;
   write_options(deciding, options);
   hasher.bytes(deciding.take());

@@ -3,6 +3,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -136,6 +137,11 @@ std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds 
 }
 
 }  // namespace
+
+std::size_t heap_in_use() {
+  const auto info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
 
 bool is_apart() { return apart; }
 

@@ -28,6 +28,9 @@ class GuardedMemory {
   std::byte *begin_ = nullptr, *data_ = nullptr;
 };
 
+/// Bytes that malloc() has given out; 0 where that is not known.
+std::size_t heap_in_use();
+
 struct Apart {
   std::string text;              ///< what the body gave; what happened where it gave nothing
   bool ended = false;            ///< it gave its text

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -68,8 +69,8 @@ class ElfFile {
   std::string_view bytes_;
 };
 
-void check_file(const std::string& path) {
-  const auto file = MappedFile::open(path);
+std::shared_ptr<const MappedFile> checked_file(const std::string& path) {
+  auto file = MappedFile::open(path);
   const ElfFile elf(file->text());
   const auto h = elf.header();
   if (!h) fail(ErrorCode::bad_file, "{}: is no shared library", path);
@@ -79,6 +80,7 @@ void check_file(const std::string& path) {
     fail(ErrorCode::bad_file, "{}: is no shared library but a program or object", path);
   if (h->e_phentsize != sizeof(Elf64_Phdr) || !elf.complete(*h))
     fail(ErrorCode::bad_file, "{}: is damaged or cut off", path);
+  return file;
 }
 
 bool exists(const std::string& path) {
@@ -114,10 +116,19 @@ std::string loader_says(const std::string& path) {
 
 }  // namespace
 
+std::shared_ptr<const MappedFile> file_with(void (*function)()) {
+  Dl_info info{};
+  void* map = nullptr;
+  const bool known = ::dladdr1(reinterpret_cast<void*>(function), &info, &map, RTLD_DL_LINKMAP) != 0 && map &&
+                     info.dli_fname;
+  const bool program = !known || static_cast<const link_map*>(map)->l_name[0] == 0;  // it has no name there
+  return MappedFile::open(program ? "/proc/self/exe" : info.dli_fname);
+}
+
 std::shared_ptr<SharedLibrary> SharedLibrary::open(const std::string& given) {
   const auto path = found(given);
-  check_file(path);
   std::shared_ptr<SharedLibrary> library(new SharedLibrary);
+  library->file_ = checked_file(path);
   library->path_ = path;
   library->handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library->handle_) fail(ErrorCode::bad_file, "{}: cannot be loaded: {}", path, loader_says(path));
@@ -140,9 +151,7 @@ void* SharedLibrary::symbol(const char* name) const {
   return own == handle_ ? address : nullptr;
 }
 
-std::vector<std::string> SharedLibrary::functions() const {
-  return ElfFile(MappedFile::open(path_)->text()).functions();
-}
+std::vector<std::string> SharedLibrary::functions() const { return ElfFile(file_->text()).functions(); }
 
 void SharedLibrary::never_unload() {
   ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_NOLOAD);

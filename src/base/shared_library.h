@@ -7,6 +7,11 @@
 
 namespace lamina {
 
+class MappedFile;
+
+/// The file that holds the code of a function: a library's, or the program's.
+std::shared_ptr<const MappedFile> file_with(void (*function)());
+
 /// A library in the process. It may go when the last owner does. Thread-safe.
 class SharedLibrary {
  public:
@@ -21,6 +26,8 @@ class SharedLibrary {
 
   const std::string& path() const { return path_; }  ///< of the file that was opened
   std::string name() const;                          ///< without folders
+  /// As it was when it was opened.
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }
   /// The address of what it exports itself under that name, or null.
   void* symbol(const char* name) const;
   /// Names of the functions that it exports, at most some thousands.
@@ -31,6 +38,7 @@ class SharedLibrary {
  private:
   SharedLibrary() = default;
   std::string path_;
+  std::shared_ptr<const MappedFile> file_;
   void* handle_ = nullptr;
 };
 

@@ -18,26 +18,11 @@ namespace lamina {
 namespace {
 
 constexpr unsigned kRoundingFlags = 0x3f;  // what happened, not what is wanted
-thread_local bool rounding_changed = false;
-
-class KeepsRounding {
- public:
-  KeepsRounding() : before_(_mm_getcsr()) { rounding_changed = false; }
-  ~KeepsRounding() {
-    rounding_changed = ((_mm_getcsr() ^ before_) & ~kRoundingFlags) != 0;
-    if (rounding_changed) _mm_setcsr(before_);
-  }
-  KeepsRounding(const KeepsRounding&) = delete;
-  KeepsRounding& operator=(const KeepsRounding&) = delete;
-
- private:
-  unsigned before_;
-};
 
 /// The status, whatever the function throws.
 template <class F>
 lamina_status status_of(lamina_context& context, const F& function) {
-  const KeepsRounding keeps;
+  const KeepsRounding keeps(context.rounding_changed);
   try {
     return function();
   } catch (const std::exception& e) {
@@ -59,7 +44,13 @@ lamina_status status_of(lamina_context& context, const F& function) {
 
 }  // namespace
 
-bool changed_rounding() { return rounding_changed; }
+KeepsRounding::KeepsRounding(std::atomic<bool>& changed) : changed_(changed), before_(_mm_getcsr()) {}
+
+KeepsRounding::~KeepsRounding() {
+  if (((_mm_getcsr() ^ before_) & ~kRoundingFlags) == 0) return;
+  changed_ = true;
+  _mm_setcsr(before_);
+}
 
 void call_library(lamina_context& context, const std::string& where, std::string_view what,
                   const std::function<lamina_status()>& function) {

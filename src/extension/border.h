@@ -1,5 +1,6 @@
 #pragma once
 /// Structs of the border made of ours, and what their pointers point to; calls of a library's functions.
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -21,6 +22,7 @@ struct lamina_context {
   bool infers = false, runs = false;
   std::vector<std::optional<lamina::TensorType>> outputs;  ///< by set_output
   std::function<void*(std::size_t, const lamina::Dims&)> allocate;
+  std::atomic<bool> rounding_changed = false;  ///< by a function of the library; it is as it was again
 
   void fail(std::string text) noexcept;
 };
@@ -37,8 +39,20 @@ void call_library(lamina_context& context, const std::string& where, std::string
 /// The same without an allocation; text is made only where something is wrong.
 void call_kernel(lamina_context& context, const std::string& where, lamina_status (*run)(const lamina_call*),
                  const lamina_call& call);
-/// Whether the last call on this thread changed the rounding mode.
-bool changed_rounding();
+
+/// The mode of floating-point arithmetic is at the end what it was at the beginning. Says in `changed` that
+/// it was not.
+class KeepsRounding {
+ public:
+  explicit KeepsRounding(std::atomic<bool>& changed);
+  ~KeepsRounding();
+  KeepsRounding(const KeepsRounding&) = delete;
+  KeepsRounding& operator=(const KeepsRounding&) = delete;
+
+ private:
+  std::atomic<bool>& changed_;
+  unsigned before_;
+};
 
 class BorderTensor {
  public:

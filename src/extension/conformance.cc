@@ -8,28 +8,49 @@
 #include "base/apart.h"
 #include "base/error.h"
 #include "extension/guarded_run.h"
+#include "extension/samples.h"
 #include "ops/eval.h"
 
 namespace lamina {
+
+std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
+  const auto& n = g.node(id);
+  KernelNode node;
+  node.op = n.op;
+  for (std::size_t i = 0; i < base_inputs(n); ++i) {
+    if (!n.inputs[i].valid()) {
+      node.in.push_back({false, {}, {}});
+      continue;
+    }
+    const auto& type = g.type(n.inputs[i]);
+    if (type.element == ElementType::undefined || !type.shape.known()) return std::nullopt;
+    const auto* constant = g.constant(n.inputs[i]);
+    node.in.push_back({true, type, constant ? constant->to_aligned() : Tensor()});
+  }
+  for (const auto v : n.outputs) node.out.push_back({true, g.type(v), {}});
+  if (const Graph* body = epilogue(n)) node.out[0].type = body->type(body->inputs()[0]);
+  node.label = g.label(id);
+  return node;
+}
+
+std::string tried_apart(const std::string& where, const std::function<std::string()>& body) {
+  constexpr std::chrono::seconds kMostTime{20};
+  const auto done = run_apart(body, kMostTime);
+  if (done.started_threads) return "starts threads of its own";
+  auto text = done.text;
+  if (text.starts_with(where + ": ")) text.erase(0, where.size() + 2);
+  return done.ended || !text.empty() ? text : "ended the process";
+}
+
 namespace {
 
-constexpr std::chrono::seconds kMostTime{20};
 constexpr double kTolerance = 1e-4;
 
-/// Values of a seeded input: constants stay as they are; integers are small, lest they be indices beyond
-/// anything.
+/// Constants stay as they are.
 Tensor seeded(const KnownTensor& known, std::uint64_t seed) {
   if (!known.present) return {};
   if (known.constant.valid()) return known.constant.to_aligned();
-  const auto dims = known.type.shape.sizes();
-  std::vector<double> values(element_count(dims));
-  std::uint64_t state = seed * 2654435761u + 1;
-  for (auto& v : values) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto unit = static_cast<double>(state >> 11) * 0x1p-53;
-    v = is_float(known.type.element) ? 4 * unit - 2 : std::floor(3 * unit);
-  }
-  return from_doubles(known.type.element, dims, values);
+  return seeded_tensor(known.type.element, known.type.shape.sizes(), seed);
 }
 
 bool all_finite(const std::vector<Tensor>& tensors) {
@@ -71,6 +92,44 @@ std::string nan_of(const std::vector<Tensor>& got, const std::vector<Tensor>* wa
   return {};
 }
 
+/// A kernel that is loaded from the state of this one must do the same.
+std::string state_problem(const CustomKernel& kernel, const std::vector<Tensor>& in,
+                          const std::vector<Tensor>& wanted) {
+  const auto state = kernel.state();
+  const CustomKernel loaded(kernel.node(), kernel.form(), &state);
+  const auto trial = GuardedRun(loaded, in).run(std::byte{0xff});
+  if (!trial.problem.empty()) return "loaded: " + trial.problem;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!wanted[i].same_as(trial.outputs[i])) return fmt::format("loaded: output {} is not the same", i);
+  return {};
+}
+
+/// Of being made, run and given back: bytes that are lost each time.
+std::size_t lost_bytes(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in) {
+  constexpr int kTimes = 40;
+  std::size_t least = SIZE_MAX;
+  for (int i = 0; i < kTimes && least != 0; ++i) {  // what is kept for the next time fills up
+    const auto before = heap_in_use();
+    {
+      const CustomKernel kernel(node, form);
+      GuardedRun(kernel, in).run(std::byte{0});
+    }
+    const auto after = heap_in_use();
+    least = std::min(least, after > before ? after - before : 0);
+  }
+  return least;
+}
+
+constexpr std::string_view kRefused = "create refuses";
+
+bool can_be_made(const KernelNode& node, const KernelForm& form) {
+  try {
+    return (void)CustomKernel(node, form), true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// Everything that is tried with one form; the first problem.
 std::string problem_of(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in,
                        const std::vector<Tensor>* wanted) {
@@ -89,6 +148,10 @@ std::string problem_of(const KernelNode& node, const KernelForm& form, const std
     if (auto problem = difference_of(op, i, first.outputs[i], (*wanted)[i], "the reference");
         !problem.empty())
       return problem;
+  if (const auto lost = lost_bytes(node, form, in); lost != 0)
+    return fmt::format("loses {} bytes of memory each time", lost);
+  if (op.calls.load)
+    if (auto problem = state_problem(kernel, in, first.outputs); !problem.empty()) return problem;
   if (form.configuration == SIZE_MAX || op.has(LAMINA_IMPURE)) return {};
   for (const auto& pair : kernel.configuration().in_place) {
     if (pair.first >= in.size() || !in[pair.first].valid() || pair.second >= first.outputs.size()) continue;
@@ -125,6 +188,8 @@ std::string problem_of_elements(const KernelNode& node, const std::vector<Tensor
     kernel(reinterpret_cast<const float*>(from.data()), reinterpret_cast<float*>(from.data()), n);
     if (problem.empty() && std::memcmp(from.data(), to.data(), to.bytes()) != 0)
       problem = "gives something else in place";
+    if (problem.empty() && kernel.rounding_changed())
+      problem = "changes the rounding mode of floating-point numbers";
     if (!problem.empty()) return "elementwise: " + problem;
     if (n == x.size() && wanted)
       problem = difference_of(custom_op(node.op)->declared(), 0, result.reshaped(x.shape()),
@@ -195,6 +260,10 @@ std::string inference_problem(const KernelNode& node) {
   return {};
 }
 
+std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
+  return tried_apart(custom_op(node.op)->where(), body);
+}
+
 class Trials {
  public:
   explicit Trials(std::vector<ConformanceRow>& rows) : rows_(rows) {}
@@ -209,26 +278,6 @@ class Trials {
   }
 
  private:
-  static std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
-    const auto& n = g.node(id);
-    KernelNode node;
-    node.op = n.op;
-    for (std::size_t i = 0; i < base_inputs(n); ++i) {
-      if (!n.inputs[i].valid()) {
-        node.in.push_back({false, {}, {}});
-        continue;
-      }
-      const auto& type = g.type(n.inputs[i]);
-      if (type.element == ElementType::undefined || !type.shape.known()) return std::nullopt;
-      const auto* constant = g.constant(n.inputs[i]);
-      node.in.push_back({true, type, constant ? constant->to_aligned() : Tensor()});
-    }
-    for (const auto v : n.outputs) node.out.push_back({true, g.type(v), {}});
-    if (const Graph* body = epilogue(n)) node.out[0].type = body->type(body->inputs()[0]);
-    node.label = g.label(id);
-    return node;
-  }
-
   static std::string key_of(const KernelNode& node) {
     auto key = custom_op(node.op)->where();
     for (const auto& a : node.op->attributes()) key += " " + a.name + "=" + to_string(a.value);
@@ -252,10 +301,11 @@ class Trials {
       if (!rows_[i].ok()) return;  // smaller and larger ones would say the same
     if (infer.empty() && !node.op.has(Trait::data_dependent))
       for (const std::int64_t first : {0, 1, 3})
-        if (const auto other = with_first_size(node, first)) of_shape(*other);
+        if (const auto other = with_first_size(node, first)) of_shape(*other, true);
   }
 
-  void of_shape(const KernelNode& labelled) {
+  /// `may_refuse`: create() may, as these are not the sizes that the node has.
+  void of_shape(const KernelNode& labelled, bool may_refuse = false) {
     KernelNode node = labelled;
     node.label.clear();  // rows say it
     const auto& op = custom_op(node.op)->declared();
@@ -263,8 +313,11 @@ class Trials {
     for (std::size_t i = 0; i < node.in.size(); ++i) in.push_back(seeded(node.in[i], i + 1));
     std::optional<std::vector<Tensor>> wanted;
     const auto try_form = [&](const KernelForm& form, const std::string& name) {
-      const auto problem =
-          apart(node, [&] { return problem_of(node, form, in, wanted ? &*wanted : nullptr); });
+      const auto problem = apart(node, [&] {
+        if (may_refuse && !can_be_made(node, form)) return std::string(kRefused);
+        return problem_of(node, form, in, wanted ? &*wanted : nullptr);
+      });
+      if (problem == kRefused) return;
       rows_.push_back({labelled.label, custom_op(node.op)->where(),
                        fmt::format("{} ({}), {}", name, layouts_of(form), types_of(node)), problem});
       if (!problem.empty() || wanted) return;
@@ -281,15 +334,6 @@ class Trials {
     const auto problem =
         apart(node, [&] { return problem_of_elements(node, wanted ? &*wanted : nullptr, in[0]); });
     rows_.push_back({labelled.label, custom_op(node.op)->where(), "elementwise, " + types_of(node), problem});
-  }
-
-  static std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
-    const auto done = run_apart(body, kMostTime);
-    if (done.started_threads) return "starts threads of its own";
-    auto text = done.text;
-    const auto where = custom_op(node.op)->where() + ": ";  // rows say it
-    if (text.starts_with(where)) text.erase(0, where.size());
-    return done.ended || !text.empty() ? text : "ended the process";
   }
 
   std::vector<ConformanceRow>& rows_;

@@ -4,20 +4,31 @@
 #include <string>
 #include <vector>
 
+#include "extension/extensions.h"
+#include "extension/kernel.h"
 #include "graph/graph.h"
 
 namespace lamina {
 
 struct ConformanceRow {
-  std::string node;     ///< its label
-  std::string op;       ///< "libgate.so: com.example:Gate"
-  std::string tried;    ///< "channels_last (channels_last -> channels_last), f32[2,3,8,8]"
-  std::string problem;  ///< a sentence; empty: none
+  std::string node;      ///< its label
+  std::string op;        ///< "libgate.so: com.example:Gate"
+  std::string tried;     ///< "channels_last (channels_last -> channels_last), f32[2,3,8,8]"
+  std::string problem;   ///< a sentence; empty: none
+  bool skipped = false;  ///< nothing was tried
   bool ok() const { return problem.empty(); }
 };
+
+/// The node as a kernel sees it, where the types of its inputs are known.
+std::optional<KernelNode> known_node(const Graph& graph, NodeId id);
+/// What the body says in a process of its own, or what it did there; `where` is left out of it: rows say it.
+std::string tried_apart(const std::string& where, const std::function<std::string()>& body);
 
 /// All nodes of libraries' operations in the graph, whose shapes are known as far as they can be, those in
 /// bodies included; each operation with the same types and attributes once.
 std::vector<ConformanceRow> check_extensions(const Graph& graph);
+
+/// All operations of the library without a model: on the samples that they have, else on some usual inputs.
+std::vector<ConformanceRow> check_operations(const Extension& extension);
 
 }  // namespace lamina

@@ -2,10 +2,11 @@
 /// The operator of a library: one class for all of them, whose name, attributes, inference and evaluation are
 /// the library's.
 #include "extension/declaration.h"
+#include "graph/saved_name.h"
 
 namespace lamina {
 
-class CustomOp final : public AnyOp {
+class CustomOp final : public AnyOp, public HasSavedName {
  public:
   explicit CustomOp(std::shared_ptr<const DeclaredOperation> declared);
   const DeclaredOperation& declared() const { return *declared_; }
@@ -33,6 +34,8 @@ class CustomOp final : public AnyOp {
   void infer(InferContext& c) const override;
   void evaluate(EvalContext& c) const override;
   std::string display_name() const override { return declared_->type; }
+  /// "com.example:Gate@1"
+  std::string saved_name() const override { return declared_->saved_name(); }
   Verdict permute(PermuteContext& c) const override;
   std::optional<std::vector<Dim>> shape_value(ShapeValueContext&) const override { return std::nullopt; }
   NodeWork work(const WorkContext& c) const override;

@@ -194,6 +194,10 @@ void check_sense(const DeclaredOperation& op) {
     fail(ErrorCode::bad_file, "has prepare but not prepared_bytes");
   if (op.calls.prepared_bytes && !op.calls.prepare)
     fail(ErrorCode::bad_file, "has prepared_bytes but not prepare");
+  const int keeping =
+      (op.calls.saved_bytes != nullptr) + (op.calls.save != nullptr) + (op.calls.load != nullptr);
+  if (keeping != 0 && keeping != 3) fail(ErrorCode::bad_file, "has not all of saved_bytes, save and load");
+  if (keeping != 0 && op.calls.elementwise) fail(ErrorCode::bad_file, "is element-wise and has load");
   if (op.has(LAMINA_SHAPE_AFTER_RUN) && (op.calls.elementwise || op.has(LAMINA_TAKES_STAGES)))
     fail(ErrorCode::bad_file, "has a shape that is known after the run, and is element-wise or takes stages");
   const bool one_to_one =
@@ -287,6 +291,9 @@ DeclaredOperation operation_of(const lamina_operation* given, Strings& ignored) 
     op.calls.in = op.calls.out = nullptr;
     op.calls.attribute = nullptr;
     op.calls.configuration = nullptr;
+    op.calls.samples = nullptr;
+    for (const auto* const* s = from.samples; s && *s && op.samples.size() < kMostEntries; ++s)
+      op.samples.emplace_back(*s);
     op.in = ports_of(from.in, from.inputs, "input", ignored);
     op.out = ports_of(from.out, from.outputs, "output", ignored);
     op.attributes = attributes_of(from, ignored);

@@ -50,6 +50,7 @@ struct DeclaredOperation {
   ElementType accumulates = ElementType::undefined;
   std::vector<DeclaredPort> in, out;
   std::vector<DeclaredAttribute> attributes;
+  Strings samples;
   std::vector<DeclaredConfiguration> configurations;  ///< one at least where there is a kernel
   lamina_operation calls = {};                        ///< functions and numbers; pointers to data are null
   OpInfo info;
@@ -57,6 +58,7 @@ struct DeclaredOperation {
 
   bool has(std::uint32_t flag) const { return (flags & flag) != 0; }
   std::string name() const { return domain + ":" + type; }
+  std::string saved_name() const { return name() + "@" + std::to_string(since); }
   /// The port of tensor i; variadic ones have many. Null: there is none.
   const DeclaredPort* port(const std::vector<DeclaredPort>& ports, std::size_t i) const;
   static std::size_t port_index(const std::vector<DeclaredPort>& ports, std::size_t i);

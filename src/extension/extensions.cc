@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/nearest.h"
 #include "extension/border.h"
 #include "extension/custom_op.h"
@@ -87,6 +88,15 @@ std::string version_text(const DeclaredOperation& op) { return fmt::format("{} {
 
 }  // namespace
 
+const Hash128& Extension::content() const {
+  std::call_once(hashed_, [&] {
+    const auto file =
+        origin.library ? origin.library->file() : file_with(reinterpret_cast<void (*)()>(entry));
+    content_ = hash_of(file->bytes());
+  });
+  return content_;
+}
+
 std::shared_ptr<const Extension> load_extension(const std::string& path) {
   auto out = std::make_shared<Extension>();
   auto entry = find_linked_in(path);
@@ -97,6 +107,7 @@ std::shared_ptr<const Extension> load_extension(const std::string& path) {
     out->origin = {library->name(), library->path(), library};
     entry = entry_of(*library);
   }
+  out->entry = entry;
   auto registrar = declared_by(entry, out->origin.path);
   if (registrar.operations.empty() && registrar.rules.empty())
     fail(ErrorCode::bad_file, "{}: declares no operation and no rule", out->origin.path);
@@ -124,6 +135,18 @@ void add_linked_extension(const std::string& name, ExtensionEntry entry) {
 
 ExtensionSet::ExtensionSet(const std::vector<std::string>& paths) {
   for (const auto& path : paths) add(load_extension(path));
+  sort();
+}
+
+ExtensionSet::ExtensionSet(const std::vector<std::shared_ptr<const Extension>>& all) {
+  for (const auto& extension : all) add(extension);
+  sort();
+}
+
+void ExtensionSet::sort() {
+  std::sort(all_.begin(), all_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->name(), a->origin.path) < std::tie(b->name(), b->origin.path);
+  });
 }
 
 void ExtensionSet::add(const std::shared_ptr<const Extension>& extension) {
@@ -137,6 +160,7 @@ void ExtensionSet::add(const std::shared_ptr<const Extension>& extension) {
     for (const auto& [key, other] : operations_)
       if (other->word == op->word && other->origin.path != op->origin.path) refuse(op->name(), other->origin);
     operations_.emplace(Key{op->domain, op->type, op->since}, op);
+    saved_.emplace(op->saved_name(), std::make_shared<CustomOp>(op));
   }
   for (const auto& rule : extension->rules)
     if (const auto [it, added] = rules_.emplace(rule->name, rule); !added)
@@ -180,6 +204,11 @@ Registry ExtensionSet::registry() const {
       out.add(std::make_shared<CustomOp>(find_word(op->word)));
     }
   return out;
+}
+
+const AnyOp* ExtensionSet::find_saved(std::string_view name) const {
+  const auto it = saved_.find(name);
+  return it != saved_.end() ? it->second.get() : operators().find(name);
 }
 
 std::string ExtensionSet::summary() const {

@@ -2,14 +2,18 @@
 /// Libraries of custom layers: loading, and what is found in them.
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/hash.h"
 #include "extension/declaration.h"
 
 namespace lamina {
+
+using ExtensionEntry = int (*)(const lamina_host*, lamina_registrar*);
 
 /// A loaded library. Immutable.
 struct Extension {
@@ -18,13 +22,22 @@ struct Extension {
   std::vector<std::shared_ptr<const DeclaredOperation>> operations;
   std::vector<std::shared_ptr<const DeclaredRule>> rules;
   Strings ignored;  ///< what it sets and this engine does not know
+  ExtensionEntry entry = nullptr;
+
+  /// What it calls itself, else its file's name.
+  const std::string& name() const { return about.name.empty() ? origin.name : about.name; }
+  /// Of its file, or of the program's that it is linked into; computed once. Thread-safe.
+  const Hash128& content() const;
+
+ private:
+  mutable std::once_flag hashed_;
+  mutable Hash128 content_;
 };
 
 /// Loads the library, or takes what add_linked_extension() knows under that name. Throws Error(bad_file) that
 /// says what is wrong with it.
 std::shared_ptr<const Extension> load_extension(const std::string& path);
 
-using ExtensionEntry = int (*)(const lamina_host*, lamina_registrar*);
 /// For what is linked in: load_extension(name) finds it without a file. Thread-safe. Throws Error(bad_call)
 /// for a name that is taken by another function.
 void add_linked_extension(const std::string& name, ExtensionEntry entry);
@@ -35,7 +48,9 @@ class ExtensionSet {
   ExtensionSet() = default;
   /// Throws as load_extension(); Error(bad_option) for an operation or a rule that two of them give.
   explicit ExtensionSet(const std::vector<std::string>& paths);
+  explicit ExtensionSet(const std::vector<std::shared_ptr<const Extension>>& all);
 
+  /// By their names: in which order they were given changes nothing.
   const std::vector<std::shared_ptr<const Extension>>& all() const { return all_; }
   bool empty() const { return all_.empty(); }
   /// The newest operation that is not newer than `version` (0: any version); null: there is none.
@@ -45,6 +60,9 @@ class ExtensionSet {
   std::shared_ptr<const DeclaredOperation> find_type(std::string_view type) const;
   /// lamina's operators and these: for the text form of graphs.
   Registry registry() const;
+  /// For files of compiled models: an operator of lamina's or of these, by its saved name; null: there is
+  /// none.
+  const AnyOp* find_saved(std::string_view name) const;
   /// By their words in graphs ("com.example.Gate"): the newest; null: there is none.
   std::shared_ptr<const DeclaredOperation> find_word(std::string_view word) const;
   /// "libgate.so: com.example:Gate 1, ..."
@@ -52,9 +70,11 @@ class ExtensionSet {
 
  private:
   void add(const std::shared_ptr<const Extension>& extension);
+  void sort();
   using Key = std::tuple<std::string, std::string, std::int64_t>;
   std::vector<std::shared_ptr<const Extension>> all_;
   std::map<Key, std::shared_ptr<const DeclaredOperation>, std::less<>> operations_;
+  std::map<std::string, std::shared_ptr<const AnyOp>, std::less<>> saved_;  // by saved name
   std::map<std::string, std::shared_ptr<const DeclaredRule>> rules_;
 };
 

@@ -21,7 +21,7 @@ Trial GuardedRun::run(std::byte fill, const Pair* pair) {
   if (allocates()) let_allocate(call, fill);
   call.bind(in_pointers_.data(), out_pointers_.data(), scratch.data(), scratch.bytes());
   call.run();
-  if (changed_rounding()) trial.problem = "changes the rounding mode of floating-point numbers";
+  if (call.context().rounding_changed) trial.problem = "changes the rounding mode of floating-point numbers";
   note_writes(trial, scratch, pair);
   for (std::size_t i = 0; i < kernel_.node().out.size(); ++i) trial.outputs.push_back(output(i));
   return trial;

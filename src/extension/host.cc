@@ -132,6 +132,7 @@ lamina_status run_parallel(lamina_context* context, std::int64_t count, std::int
     std::atomic<bool> stop = false;
     parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       if (stop.load(std::memory_order_relaxed)) return;
+      const KeepsRounding keeps(context->rounding_changed);
       try {
         body(data, begin, end, static_cast<std::int32_t>(slot));
       } catch (const std::exception& e) {
@@ -148,7 +149,7 @@ lamina_status run_parallel(lamina_context* context, std::int64_t count, std::int
 
 std::int32_t thread_count(lamina_context*) { return threads_here(); }
 
-/// Members of other structs that this engine knows, by struct; all of its first version.
+/// Members of other structs that this engine knows, by struct.
 bool knows_struct_member(std::string_view name) {
   constexpr std::string_view kKnown[] = {"lamina_operation.infer",
                                          "lamina_operation.create",
@@ -158,6 +159,9 @@ bool knows_struct_member(std::string_view name) {
                                          "lamina_operation.reference",
                                          "lamina_operation.elementwise",
                                          "lamina_operation.accumulates",
+                                         "lamina_operation.save",
+                                         "lamina_operation.load",
+                                         "lamina_operation.samples",
                                          "lamina_configuration.accepts",
                                          "lamina_configuration.in_place",
                                          "lamina_call.scratch",

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "extension/arrange.h"
+#include "graph/binary.h"
 
 namespace lamina {
 namespace {
@@ -130,17 +132,28 @@ Verdict accepted(const KernelNode& node, std::size_t configuration) {
   return Verdict::yes();
 }
 
-CustomKernel::CustomKernel(KernelNode node, KernelForm form)
+CustomKernel::CustomKernel(KernelNode node, KernelForm form, const Tensor* state)
+    : CustomKernel(Bare{}, std::move(node), std::move(form)) {
+  make(state);
+}
+
+CustomKernel::CustomKernel(Bare, KernelNode node, KernelForm form)
     : node_(std::move(node)),
       form_(std::move(form)),
       op_(&custom_of(node_.op)),
       where_(where_of(*op_, node_.label)),
-      prepared_(inputs_to_prepare()) {
+      prepared_(inputs_to_prepare()) {}
+
+void CustomKernel::make(const Tensor* state) {
   const auto& calls = op_->declared().calls;
-  if (!calls.create) return;
+  if (!state && !calls.create) return;
   lamina_context context(op_);
   const BorderNode border(context, node_.in, &node_.out, static_cast<std::int32_t>(form_.configuration));
-  call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
+  if (state)
+    call_library(context, where_, "load",
+                 [&] { return calls.load(border.get(), state->raw(), state->bytes(), &instance_); });
+  else
+    call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
 }
 
 CustomKernel::~CustomKernel() {
@@ -158,14 +171,39 @@ const DeclaredConfiguration& CustomKernel::configuration() const {
 
 std::size_t CustomKernel::scratch() const {
   const auto& calls = op_->declared().calls;
-  if (!calls.scratch_bytes) return 0;
+  // Before plans are made nothing is loaded yet.
+  return calls.scratch_bytes
+             ? bytes_by(calls.scratch_bytes, "scratch_bytes", calls.load ? nullptr : instance_)
+             : 0;
+}
+
+/// What a function of the library says.
+std::size_t CustomKernel::bytes_by(lamina_status (*function)(const lamina_node*, std::size_t*),
+                                   std::string_view name, void* instance) const {
   lamina_context context(op_);
-  const BorderNode border(context, node_.in, &node_.out, static_cast<std::int32_t>(form_.configuration),
-                          instance_);
+  const BorderNode border(context, aligned_inputs(), &node_.out,
+                          static_cast<std::int32_t>(form_.configuration), instance);
   std::size_t bytes = 0;
-  call_library(context, where_, "scratch_bytes", [&] { return calls.scratch_bytes(border.get(), &bytes); });
-  if (bytes > kMostMemory) fail(ErrorCode::extension, "{}: scratch_bytes: {} bytes", where_, bytes);
+  call_library(context, where_, name, [&] { return function(border.get(), &bytes); });
+  if (bytes > kMostMemory) fail(ErrorCode::extension, "{}: {}: {} bytes", where_, name, bytes);
   return bytes;
+}
+
+/// Lets a function of the library write a block.
+void CustomKernel::write_by(lamina_status (*function)(const lamina_node*, void*), std::string_view name,
+                            void* block) const {
+  lamina_context context(op_);
+  const BorderNode border(context, aligned_inputs(), &node_.out,
+                          static_cast<std::int32_t>(form_.configuration), instance_);
+  call_library(context, where_, name, [&] { return function(border.get(), block); });
+}
+
+Tensor CustomKernel::state() const {
+  const auto& calls = op_->declared().calls;
+  Tensor block(ElementType::u8,
+               {static_cast<std::int64_t>(bytes_by(calls.saved_bytes, "saved_bytes", instance_))});
+  write_by(calls.save, "save", block.raw());
+  return block;
 }
 
 std::vector<std::size_t> CustomKernel::inputs_to_prepare() const {
@@ -192,22 +230,11 @@ std::vector<KnownTensor> CustomKernel::aligned_inputs() const {
 }
 
 std::size_t CustomKernel::prepared_bytes() const {
-  const auto& calls = op_->declared().calls;
-  lamina_context context(op_);
-  const BorderNode border(context, aligned_inputs(), &node_.out,
-                          static_cast<std::int32_t>(form_.configuration), instance_);
-  std::size_t bytes = 0;
-  call_library(context, where_, "prepared_bytes", [&] { return calls.prepared_bytes(border.get(), &bytes); });
-  if (bytes > kMostMemory) fail(ErrorCode::extension, "{}: prepared_bytes: {} bytes", where_, bytes);
-  return bytes;
+  return bytes_by(op_->declared().calls.prepared_bytes, "prepared_bytes", instance_);
 }
 
 void CustomKernel::prepare_into(void* block) const {
-  const auto& calls = op_->declared().calls;
-  lamina_context context(op_);
-  const BorderNode border(context, aligned_inputs(), &node_.out,
-                          static_cast<std::int32_t>(form_.configuration), instance_);
-  call_library(context, where_, "prepare", [&] { return calls.prepare(border.get(), block); });
+  write_by(op_->declared().calls.prepare, "prepare", block);
 }
 
 Tensor CustomKernel::prepare() const {
@@ -216,21 +243,38 @@ Tensor CustomKernel::prepare() const {
   return block;
 }
 
-std::string CustomKernel::prepare_key() const {
-  auto key = fmt::format("{} {} {}", op_->where(), op_->declared().since, configuration().name);
-  for (const auto& a : op_->attributes()) key += " " + a.name + "=" + to_string(a.value);
-  for (const auto* list : {&node_.in, &node_.out})
-    for (const auto& known : *list) key += " " + (known.present ? to_string(known.type) : std::string("-"));
-  for (std::size_t i = 0; i < node_.in.size(); ++i) {
-    const auto& constant = node_.in[i].constant;
-    if (!constant.valid()) continue;
-    if (std::find(prepared_.begin(), prepared_.end(), i) != prepared_.end())
-      key += fmt::format(" {}", static_cast<const void*>(constant.raw()));
-    else
-      key += fmt::format(" {}", std::hash<std::string_view>{}(std::string_view(
-                                    reinterpret_cast<const char*>(constant.raw()), constant.bytes())));
+namespace {
+
+/// Of all that a kernel is made from, but for the content of constant `without`.
+std::string key_of(const KernelNode& node, const KernelForm& form, std::size_t without) {
+  ByteWriter to;
+  write_op(to, node.op);
+  for (const auto* list : {&node.in, &node.out})
+    for (const auto& known : *list) {
+      to.put(known.present);
+      if (known.present) write_type(to, known.type);
+    }
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    const auto& constant = node.in[i].constant;
+    to.put(constant.valid() && i != without);
+    if (!constant.valid() || i == without) continue;
+    const auto hash = hash_of({constant.raw(), constant.bytes()});
+    to.put(hash.high);
+    to.put(hash.low);
   }
-  return key;
+  const auto& op = custom_of(node.op);
+  return fmt::format("{} {} {}", op.saved_name(), op.declared().configurations.at(form.configuration).name,
+                     to_string(hash_of(to.take())));
+}
+
+}  // namespace
+
+std::string CustomKernel::prepare_key() const {
+  return key_of(node_, form_, prepared_.empty() ? SIZE_MAX : prepared_[0]);
+}
+
+std::string state_key(const KernelNode& node, const KernelForm& form) {
+  return "state of " + key_of(node, form, SIZE_MAX);
 }
 
 KernelForm reference_form(const KernelNode& node) {
@@ -305,6 +349,7 @@ ElementwiseKernel::~ElementwiseKernel() {
 }
 
 void ElementwiseKernel::operator()(const float* in, float* out, std::size_t count) const {
+  const KeepsRounding keeps(rounding_changed_);
   try {
     custom_->declared().calls.elementwise(instance_, in, out, count);
   } catch (const std::exception& e) {

@@ -35,8 +35,13 @@ KernelForm reference_form(const KernelNode& node);
 /// Immutable, shared by threads.
 class CustomKernel {
  public:
-  /// Calls accepts() and create(). Throws Error(extension) when the library fails.
-  CustomKernel(KernelNode node, KernelForm form);
+  /// Calls create(), or load() of what state() of such a kernel gave. Throws Error(extension) when the
+  /// library fails.
+  CustomKernel(KernelNode node, KernelForm form, const Tensor* state = nullptr);
+  /// Without an instance: to ask for scratch memory.
+  static CustomKernel bare(KernelNode node, KernelForm form) {
+    return {Bare{}, std::move(node), std::move(form)};
+  }
   ~CustomKernel();
   CustomKernel(const CustomKernel&) = delete;
   CustomKernel& operator=(const CustomKernel&) = delete;
@@ -50,6 +55,8 @@ class CustomKernel {
 
   /// Bytes of scratch memory of a run.
   std::size_t scratch() const;
+  /// What load() makes another one of. Only where the operation has that.
+  Tensor state() const;
   /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare() or where
   /// one of the constants is not known.
   const std::vector<std::size_t>& prepared_inputs() const { return prepared_; }
@@ -59,12 +66,19 @@ class CustomKernel {
   Tensor prepare() const;
   /// After prepare(), before runs.
   void forget_constants();
-  /// What a block depends on, besides the first constant.
+  /// What a block depends on, besides the content of the first constant; the same in each process.
   std::string prepare_key() const;
 
  private:
+  struct Bare {};
+  CustomKernel(Bare, KernelNode node, KernelForm form);
   std::vector<std::size_t> inputs_to_prepare() const;
   std::vector<KnownTensor> aligned_inputs() const;
+  void make(const Tensor* state);
+  std::size_t bytes_by(lamina_status (*function)(const lamina_node*, std::size_t*), std::string_view name,
+                       void* instance) const;
+  void write_by(lamina_status (*function)(const lamina_node*, void*), std::string_view name,
+                void* block) const;
   KernelNode node_;
   KernelForm form_;
   const CustomOp* op_;  // of node_.op
@@ -72,6 +86,9 @@ class CustomKernel {
   std::vector<std::size_t> prepared_;
   void* instance_ = nullptr;
 };
+
+/// What a kernel's state depends on, the same in each process.
+std::string state_key(const KernelNode& node, const KernelForm& form);
 
 /// Why accepts() refuses the node, or yes. Throws nothing.
 Verdict accepted(const KernelNode& node, std::size_t configuration);
@@ -106,12 +123,15 @@ class ElementwiseKernel {
   ElementwiseKernel(const ElementwiseKernel&) = delete;
   ElementwiseKernel& operator=(const ElementwiseKernel&) = delete;
   void operator()(const float* in, float* out, std::size_t count) const;
+  /// A call changed the mode of floating-point arithmetic, which is as it was again.
+  bool rounding_changed() const { return rounding_changed_; }
 
  private:
   Op op_;
   const CustomOp* custom_;
   std::string where_;
   void* instance_ = nullptr;
+  mutable std::atomic<bool> rounding_changed_ = false;
 };
 
 /// The node's outputs on plain tensors (not valid: absent): by the reference, unless `kernel` is wanted and

@@ -1,6 +1,10 @@
 #include "graph/binary.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
+#include "base/shape_only.h"
+#include "graph/saved_name.h"
 #include "graph/verify.h"
 
 namespace lamina {
@@ -31,7 +35,29 @@ Shape read_shape(ByteReader& from) {
   return Shape(dims);
 }
 
-void write_attribute(ByteWriter& to, const Attribute& value, const WriteTensor& tensor) {
+/// Tensors of attributes stay with the graph, however its constants are kept: inference may look at them.
+void write_tensor(ByteWriter& to, const Tensor& tensor) {
+  to.put(tensor.valid());
+  if (!tensor.valid()) return;
+  to.put(tensor.element_type());
+  to.list(tensor.shape(), [&](std::int64_t d) { to.put(d); });
+  to.append(tensor.raw(), tensor.bytes());
+}
+
+Tensor read_tensor(ByteReader& from) {
+  if (!from.flag()) return {};
+  const auto type = from.choice(ElementType::undefined);
+  const auto dims = from.list([&] { return from.get<std::int64_t>(); }, sizeof(std::int64_t));
+  const bool fits = dims.size() <= Limits::kRank && type != ElementType::undefined &&
+                    std::all_of(dims.begin(), dims.end(), [](auto d) { return d >= 0; }) && extent_of(dims);
+  if (!fits) from.wrong("a tensor's type and shape");
+  const auto bytes = from.take(shape_only(type, dims).bytes());
+  Tensor out(type, dims);
+  if (!bytes.empty()) std::memcpy(out.raw(), bytes.data(), bytes.size());
+  return out;
+}
+
+void write_attribute(ByteWriter& to, const Attribute& value) {
   to.put(static_cast<std::uint8_t>(value.index()));
   std::visit(
       [&](const auto& v) {
@@ -45,14 +71,14 @@ void write_attribute(ByteWriter& to, const Attribute& value, const WriteTensor& 
         else if constexpr (std::is_same_v<T, Shape>)
           write_shape(to, v);
         else if constexpr (std::is_same_v<T, Tensor>)
-          tensor(to, v);
+          write_tensor(to, v);
         else
           to.put(v);
       },
       value);
 }
 
-Attribute read_attribute(ByteReader& from, const ReadTensor& tensor) {
+Attribute read_attribute(ByteReader& from) {
   switch (from.get<std::uint8_t>()) {
     case 0:
       return from.flag();
@@ -73,28 +99,20 @@ Attribute read_attribute(ByteReader& from, const ReadTensor& tensor) {
     case 8:
       return read_shape(from);
     case 9:
-      return tensor(from);
+      return read_tensor(from);
     default:
       from.wrong("a kind of attribute");
   }
 }
 
-void write_op(ByteWriter& to, const Op& op, const WriteTensor& tensor) {
-  to.text(op.info().name);
-  to.list(op->changed_attributes(), [&](const NamedAttribute& a) {
-    to.text(a.name);
-    write_attribute(to, a.value, tensor);
-  });
-}
-
-Op read_op(ByteReader& from, const Registry& registry, const ReadTensor& tensor) {
+Op read_op(ByteReader& from, const FindOp& find) {
   const auto name = from.text();
-  const auto* prototype = registry.find(name);
+  const auto* prototype = find(name);
   if (!prototype) from.wrong("an operator that exists");
   std::shared_ptr<AnyOp> op = prototype->copy();
   for (auto left = from.count(); left > 0; --left) {
     const auto attribute = from.text();
-    op->set(attribute, read_attribute(from, tensor));
+    op->set(attribute, read_attribute(from));
   }
   return Op(std::move(op));
 }
@@ -110,6 +128,15 @@ std::vector<Id<Tag>> read_ids(ByteReader& from) {
 }
 
 }  // namespace
+
+void write_op(ByteWriter& to, const Op& op) {
+  const auto* named = dynamic_cast<const HasSavedName*>(&*op);
+  to.text(named ? named->saved_name() : std::string(op.info().name));
+  to.list(op->changed_attributes(), [&](const NamedAttribute& a) {
+    to.text(a.name);
+    write_attribute(to, a.value);
+  });
+}
 
 void write_type(ByteWriter& to, const TensorType& type) {
   to.put(type.element);
@@ -142,7 +169,7 @@ struct GraphParts {
     to.list(taken, [&](std::string_view name) { to.text(name); });
   }
 
-  static Graph read(ByteReader& from, const Registry& registry, const ReadTensor& tensor, int depth) {
+  static Graph read(ByteReader& from, const FindOp& find, const ReadTensor& tensor, int depth) {
     if (depth > kDepth) from.wrong("fewer bodies in bodies");
     Graph g;
     g.name = from.text();
@@ -151,7 +178,7 @@ struct GraphParts {
       return Source{std::move(name), from.text()};
     });
     g.values_ = from.list([&] { return read_value(from, tensor); });
-    g.nodes_ = from.list([&] { return read_node(from, registry, tensor, depth); });
+    g.nodes_ = from.list([&] { return read_node(from, find, tensor, depth); });
     g.inputs_ = read_ids<ValueTag>(from);
     g.results_ = from.list([&] {
       auto name = from.text();
@@ -199,7 +226,7 @@ struct GraphParts {
   static void write_node(ByteWriter& to, const Node& n, const WriteTensor& tensor) {
     to.put(!n.erased());
     if (n.erased()) return;
-    write_op(to, n.op, tensor);
+    write_op(to, n.op);
     to.text(n.name);
     write_ids(to, n.inputs);
     write_ids(to, n.outputs);
@@ -207,15 +234,15 @@ struct GraphParts {
     to.list(n.bodies, [&](const Graph& body) { write(to, body, tensor); });
   }
 
-  static Node read_node(ByteReader& from, const Registry& registry, const ReadTensor& tensor, int depth) {
+  static Node read_node(ByteReader& from, const FindOp& find, const ReadTensor& tensor, int depth) {
     Node n;
     if (!from.flag()) return n;
-    n.op = read_op(from, registry, tensor);
+    n.op = read_op(from, find);
     n.name = from.text();
     n.inputs = read_ids<ValueTag>(from);
     n.outputs = read_ids<ValueTag>(from);
     n.sources = read_ids<SourceTag>(from);
-    n.bodies = from.list([&] { return read(from, registry, tensor, depth + 1); });
+    n.bodies = from.list([&] { return read(from, find, tensor, depth + 1); });
     return n;
   }
 };
@@ -224,8 +251,8 @@ void write_graph(ByteWriter& to, const Graph& graph, const WriteTensor& tensor) 
   GraphParts::write(to, graph, tensor);
 }
 
-Graph read_graph(ByteReader& from, const Registry& registry, const ReadTensor& tensor) {
-  Graph g = GraphParts::read(from, registry, tensor, 0);
+Graph read_graph(ByteReader& from, const FindOp& find, const ReadTensor& tensor) {
+  Graph g = GraphParts::read(from, find, tensor, 0);
   if (const auto wrong = verify(g, Types::may_lag); !wrong.empty()) from.wrong("a sound graph: " + wrong[0]);
   return g;
 }

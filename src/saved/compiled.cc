@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "ops/operators.h"
 
 namespace lamina {
 namespace {
@@ -179,10 +178,14 @@ void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
   }
 }
 
-SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant)
+SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant,
+                             std::shared_ptr<const ExtensionSet> extensions)
     : file_(std::move(file)),
       constant_(std::move(constant)),
-      tensors_(*file_, SectionKind::weights, true, [this](auto... a) { return by_content(a...); }) {
+      tensors_(*file_, SectionKind::weights, true, [this](auto... a) { return by_content(a...); }),
+      find_op_([extensions = std::move(extensions)](std::string_view name) {
+        return extensions->find_saved(name);
+      }) {
   for (const auto kind : {SectionKind::compiled, SectionKind::plan, SectionKind::weights}) file_->check(kind);
   auto from = reader_of(*file_, SectionKind::compiled);
   options_ = read_options(from);
@@ -221,9 +224,9 @@ Stateless SavedCompiled::program() const {
   from.take(program_at_);
   const ReadTensor tensor = [&](ByteReader& r) { return tensors_(r); };
   Stateless out;
-  out.graph = read_graph(from, operators(), tensor);
+  out.graph = read_graph(from, find_op_, tensor);
   out.variables = read_variables(from, tensor);
-  if (from.flag()) out.initial = read_graph(from, operators(), tensor);
+  if (from.flag()) out.initial = read_graph(from, find_op_, tensor);
   from.end();
   check_program(from, out);
   return out;
@@ -267,7 +270,7 @@ KeptPlan SavedCompiled::plan(const PlanKey& key) const {
   const auto at = std::find(keys_.begin(), keys_.end(), key) - keys_.begin();
   auto from = reader_of(*file_, SectionKind::plan, static_cast<std::uint32_t>(at));
   KeptPlan out;
-  out.graph = read_graph(from, operators(), [&](ByteReader& r) { return tensors_(r); });
+  out.graph = read_graph(from, find_op_, [&](ByteReader& r) { return tensors_(r); });
   out.recipes = from.list([&] {
     const NodeId node{from.get<std::uint32_t>()};
     return std::pair(node, recipe_of(from.text()));

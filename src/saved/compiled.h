@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "exec/program.h"
+#include "extension/extensions.h"
 #include "lamina/options.h"
 #include "plan/forecast.h"
 #include "saved/tensors.h"
@@ -52,8 +53,10 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
  public:
   /// Checks all sections that it needs. Throws Error(bad_file). `constant`: gives the constant of the
   /// rewritten graph with that content, or an invalid tensor; asked where the file has no packings.
+  /// `extensions`: the model's libraries.
   using Constant = std::function<Tensor(const Hash128&)>;
-  SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant);
+  SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant constant,
+                std::shared_ptr<const ExtensionSet> extensions);
 
   const CompiledFile& file() const { return *file_; }
   const Options& options() const { return options_; }
@@ -84,6 +87,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   std::shared_ptr<const CompiledFile> file_;
   Constant constant_;
   TensorReader tensors_;
+  FindOp find_op_;
   Options options_;
   bool widened_ = false, packed_ = false;
   std::vector<std::string> notes_;

@@ -1,6 +1,6 @@
 #include "saved/model.h"
 
-#include "ops/operators.h"
+#include "saved/libraries.h"
 
 namespace lamina {
 namespace {
@@ -45,6 +45,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
   const auto large = with_weights ? TensorData::stored : TensorData::none;
   const WriteTensor tensor = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, large); };
   to.put(with_weights);
+  write_libraries(to, *loaded.extensions, loaded.graph);
   to.text(loaded.format);
   to.text(loaded.version);
   to.text(loaded.producer);
@@ -64,12 +65,13 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
 
 bool has_weights(const CompiledFile& file) { return reader_of(file).flag(); }
 
-Loaded read_model(const CompiledFile& file) {
+Loaded read_model(const CompiledFile& file, const ExtensionSet& given) {
   auto from = reader_of(file);
   const TensorReader tensors(file, SectionKind::constant, false);
   const ReadTensor tensor = [&](ByteReader& r) { return tensors(r); };
   Loaded loaded;
   from.flag();
+  loaded.extensions = read_libraries(from, given, file.path());
   loaded.format = from.text();
   loaded.version = from.text();
   loaded.producer = from.text();
@@ -83,7 +85,8 @@ Loaded read_model(const CompiledFile& file) {
     const auto name = from.text();
     loaded.defaults[name] = tensor(from);
   }
-  loaded.graph = read_graph(from, operators(), tensor);
+  loaded.graph = read_graph(
+      from, [&](std::string_view name) { return loaded.extensions->find_saved(name); }, tensor);
   from.end();
   return loaded;
 }

@@ -8,9 +8,10 @@ namespace lamina {
 /// `with_weights`: false leaves out the data of large constants.
 void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights);
 
-/// Large constants lie in sections that nobody has checked: CompiledFile::check(SectionKind::constant) before
-/// they are looked at. Throws Error(bad_file).
-Loaded read_model(const CompiledFile& file);
+/// `given`: libraries of custom layers, of which it takes those that the model was compiled with: throws
+/// Error(unsupported) where one is missing or another. Large constants lie in sections that nobody has
+/// checked: CompiledFile::check(SectionKind::constant) before they are looked at. Throws Error(bad_file).
+Loaded read_model(const CompiledFile& file, const ExtensionSet& given);
 /// The file has the model's weights.
 bool has_weights(const CompiledFile& file);
 

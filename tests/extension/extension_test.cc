@@ -1,5 +1,7 @@
 // Custom layers in models: reading, running, attributes, layouts, fusion.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "api/inside.h"
 #include "tests/api/small_models.h"
@@ -36,6 +38,52 @@ TEST(Extension, LibrariesOfOtherCompilersDoTheSame) {
   ir.result({ir.layer("Affine", "test.ops", R"(shift="1")", {{ir.parameter("x", "2")}})});
   EXPECT_EQ(values(CompiledModel(model_with(ir, {"operations_by_clang.so"}))(floats({2}, {1, 2}))),
             (Values{3, 5}));
+}
+
+TEST(Extension, LibrariesOfAnotherAgeDoTheSame) {
+  IrText ir;
+  int y = ir.parameter("x", "1,8,3,3");
+  y = ir.layer("Weigh", "test.ops", "", {{y}, {ir.constant("8", Values{1, 2, 3, 4, 5, 6, 7, 8})}});
+  y = ir.layer("Leak", "test.ops", "", {{y}});
+  ir.result({ir.layer("Affine", "test.ops", R"(shift="1")", {{y}})});
+  Values in(72);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 7) - 3;
+  const auto x = floats({1, 8, 3, 3}, in);
+  EXPECT_TRUE(CompiledModel(model_with(ir, {"operations_at_first.so"}))(x).same_as(
+      CompiledModel(model_with(ir, {"operations.so"}))(x)));
+  IrText old;
+  old.result({old.layer("Minus", "test.old", "", {{old.parameter("x", "2")}})});
+  EXPECT_EQ(values(CompiledModel(model_with(old, {"old_flags.so"}))(floats({2}, {1, -2}))), (Values{-1, 2}));
+}
+
+TEST(Extension, WorksInAForkedChild) {
+  IrText ir;
+  const int x = ir.parameter("x", "1,4,3,3");
+  const int w = ir.constant("4", Values{1, 2, 3, 4});
+  ir.result({ir.layer("Weigh", "test.ops", "", {{x}, {w}})});
+  const auto model = model_with(ir, {"operations.so"});
+  const CompiledModel compiled(model, {.streams = 2});
+  auto request = compiled.create_request();
+  request.set_input(0, floats({1, 4, 3, 3}, Values(36, 1)));
+  request.run();
+  const auto wanted = request.output(0).clone();
+  const auto child = ::fork();
+  if (child == 0) {
+    bool good = false;
+    try {
+      request.start();
+      request.wait();
+      good = request.output(0).same_as(wanted) &&
+             CompiledModel(model)(floats({1, 4, 3, 3}, Values(36, 1))).same_as(wanted);
+    } catch (...) {
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  request.run();
+  EXPECT_TRUE(request.output(0).same_as(wanted));
 }
 
 TEST(Extension, WithoutTheLibraryTheOperatorIsNamed) {

@@ -66,6 +66,17 @@ lamina_status rounding(const lamina_call* c) {
   _mm_setcsr(_mm_getcsr() | 0x6000);
   return copy(c);
 }
+lamina_status rounding_in_loop(const lamina_call* c) {
+  host->parallel_for(
+      c->context, 1, 1, [](void*, int64_t, int64_t, int32_t) { _mm_setcsr(_mm_getcsr() | 0x8000); }, nullptr);
+  return copy(c);
+}
+lamina_status leaks(const lamina_call* c) {
+  return std::malloc(100) ? copy(c) : LAMINA_FAILED;  // NOLINT
+}
+lamina_status aborts(const lamina_call*) { std::abort(); }
+lamina_status exits(const lamina_call*) { std::_Exit(0); }
+lamina_status create_throws(const lamina_node*, void**) { throw std::runtime_error("no clay"); }
 /// Right out of place only: y[i] = x[i] + x[0].
 lamina_status adds_first(const lamina_call* c) {
   for (uint64_t i = 0; i < c->in[0]->elements; ++i) out(c)[i] = in(c)[i] + in(c)[0];
@@ -98,6 +109,7 @@ struct Row {
   bool in_place = false;
   lamina_status (*reference)(const lamina_call*) = nullptr;
   bool channels_last = false;
+  lamina_status (*create)(const lamina_node*, void**) = nullptr;
 };
 constexpr Row kRows[] = {{"Fails", fails},
                          {"StatusOnly", status_only},
@@ -112,6 +124,11 @@ constexpr Row kRows[] = {{"Fails", fails},
                          {"WritesInput", writes_input},
                          {"Thread", thread},
                          {"Rounding", rounding},
+                         {"RoundingInLoop", rounding_in_loop},
+                         {"Leaks", leaks},
+                         {"Aborts", aborts},
+                         {"Exits", exits},
+                         {"CreateThrows", copy, nullptr, false, nullptr, false, create_throws},
                          {"AddsFirst", adds_first, nullptr, true},
                          {"ThinksPlain", thinks_plain, nullptr, false, thinks_plain, true},
                          {"Hangs", hangs},
@@ -147,6 +164,7 @@ extern "C" LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* given
     op.run = row.run;
     op.infer = row.infer;
     op.reference = row.reference;
+    op.create = row.create;
     failed |= host->add_operation(registrar, &op);
   }
   return failed;

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef TEST_VERSION
+#define TEST_VERSION "1.2"
+#endif
+
 static const lamina_host* host;
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -334,6 +338,12 @@ static lamina_status add_weigh(lamina_registrar* registrar, const char* type, co
   op.scratch_bytes = weigh_scratch;
   op.run = weigh_run;
   op.reference = weigh_reference;
+#ifndef FIRST_HEADER
+  {
+    static const char* const samples[] = {"x=[2,6,3,5] weights=[6]", "x=f32[1,19,4] weights=f32[19]", 0};
+    op.samples = samples;
+  }
+#endif
   return host->add_operation(registrar, &op);
 }
 
@@ -346,7 +356,7 @@ LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* given, lamina_re
   memset(&about, 0, sizeof(about));
   about.struct_size = sizeof(about);
   about.name = "operations of the tests";
-  about.version = "1.2";
+  about.version = TEST_VERSION;
   about.licence = "none";
   failed |= host->describe(registrar, &about);
 

@@ -9,6 +9,7 @@
 #include "kernels/extension/layouts.h"
 #include "kernels/list.h"
 #include "kernels/native/stages/program.h"
+#include "ops/eval.h"
 
 namespace lamina {
 namespace {
@@ -42,25 +43,48 @@ KernelNode kernel_node(const NodeView& v) {
   return node;
 }
 
+/// What states are kept by: they are of nodes, not of a constant.
+const Tensor& source_of_states() {
+  static const Tensor source = from_ints(ElementType::u8, {1}, {0});
+  return source;
+}
+
+struct Made {
+  std::shared_ptr<CustomKernel> kernel;
+  Tensor state;  ///< kept while the kernel is used, so that it is saved; not valid: it has none
+};
+
+Made made_with(KernelNode node, KernelForm form, WeightStore& weights) {
+  if (!custom_op(node.op)->declared().calls.load)
+    return {std::make_shared<CustomKernel>(std::move(node), std::move(form)), {}};
+  Made out;
+  out.state = weights.moved(source_of_states(), state_key(node, form), [&](const Tensor&) {
+    out.kernel = std::make_shared<CustomKernel>(node, form);
+    return out.kernel->state();
+  });
+  if (!out.kernel) out.kernel = std::make_shared<CustomKernel>(std::move(node), std::move(form), &out.state);
+  return out;
+}
+
 /// A kernel is made when it is needed: create() may take time, and few offers are taken.
 class LazyKernel {
  public:
   LazyKernel(KernelNode node, KernelForm form) : node_(std::move(node)), form_(std::move(form)) {}
   std::size_t scratch() {
-    made_ = make();
+    if (custom_op(node_.op)->declared().calls.load) return CustomKernel::bare(node_, form_).scratch();
+    made_ = std::make_shared<CustomKernel>(node_, form_);
     return made_->scratch();
   }
   /// For one plan. Thread-safe.
-  std::shared_ptr<CustomKernel> take() {
+  Made take(WeightStore& weights) {
     {
       const std::lock_guard lock(mutex_);
-      if (made_) return std::move(made_);
+      if (made_) return {std::move(made_), {}};
     }
-    return make();
+    return made_with(node_, form_, weights);
   }
 
  private:
-  std::shared_ptr<CustomKernel> make() const { return std::make_shared<CustomKernel>(node_, form_); }
   KernelNode node_;
   KernelForm form_;
   std::mutex mutex_;
@@ -112,18 +136,18 @@ class CustomStep final : public Step {
 
 class CustomExecutable final : public Executable {
  public:
-  CustomExecutable(std::shared_ptr<const CustomKernel> kernel, Tensor prepared, std::size_t scratch,
+  CustomExecutable(Made made, Tensor prepared, std::size_t scratch,
                    std::shared_ptr<const StageProgram> program)
-      : kernel_(std::move(kernel)),
+      : made_(std::move(made)),
         prepared_(std::move(prepared)),
         scratch_(scratch),
         program_(std::move(program)) {}
   std::unique_ptr<Step> step() const override {
-    return std::make_unique<CustomStep>(*kernel_, prepared_, scratch_, program_.get());
+    return std::make_unique<CustomStep>(*made_.kernel, prepared_, scratch_, program_.get());
   }
 
  private:
-  std::shared_ptr<const CustomKernel> kernel_;
+  Made made_;
   Tensor prepared_;
   std::size_t scratch_;
   std::shared_ptr<const StageProgram> program_;
@@ -172,8 +196,8 @@ class Offering {
     o.cost += own_cost(c);
     if (op_.calls.scratch_bytes) o.scratch = kernel->scratch();
     o.make = [kernel, program, scratch = o.scratch](MakeContext& context) -> std::unique_ptr<Executable> {
-      const auto made = kernel->take();
-      auto prepared = prepared_by(*made, context.weights);
+      const auto made = kernel->take(context.weights);
+      auto prepared = prepared_by(*made.kernel, context.weights);
       return std::make_unique<CustomExecutable>(made, std::move(prepared), scratch,
                                                 program ? program->made(context) : nullptr);
     };
@@ -249,17 +273,16 @@ bool is_custom(const Op& op) {
 
 class CustomDynamic final : public DynamicKernel {
  public:
-  CustomDynamic(std::shared_ptr<const CustomKernel> kernel, Tensor prepared)
-      : kernel_(std::move(kernel)), prepared_(std::move(prepared)) {}
+  CustomDynamic(Made made, Tensor prepared) : made_(std::move(made)), prepared_(std::move(prepared)) {}
   std::string label() const override {
-    return kernel_->op().declared().origin.name + ":" + kernel_->configuration().name;
+    return made_.kernel->op().declared().origin.name + ":" + made_.kernel->configuration().name;
   }
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const override {
-    return run_form(*kernel_, prepared_, inputs);
+    return run_form(*made_.kernel, prepared_, inputs);
   }
 
  private:
-  std::shared_ptr<const CustomKernel> kernel_;
+  Made made_;
   Tensor prepared_;
 };
 
@@ -273,9 +296,9 @@ std::shared_ptr<const DynamicKernel> dynamic_kernel(const NodeView& v, WeightSto
   for (std::size_t c = 0; c < configurations.size(); ++c) {
     const auto found = forms_of(node, c);
     if (found.forms.empty() || !accepted(node, c)) continue;
-    auto kernel = std::make_shared<CustomKernel>(node, found.forms[0]);
-    auto prepared = prepared_by(*kernel, weights);
-    return std::make_shared<CustomDynamic>(std::move(kernel), std::move(prepared));
+    auto made = made_with(node, found.forms[0], weights);
+    auto prepared = prepared_by(*made.kernel, weights);
+    return std::make_shared<CustomDynamic>(std::move(made), std::move(prepared));
   }
   if (op->declared().calls.reference) return nullptr;
   fail(ErrorCode::unsupported, "node \"{}\" ({}): {}: no configuration takes it: {}", node.label,
