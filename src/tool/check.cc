@@ -1,6 +1,7 @@
 /// lamina check: rewriting, kernels and whole outputs against the reference interpreter.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -126,6 +127,48 @@ bool is_half(const Session& s) {
          });
 }
 
+/// A line for a trial that went wrong (all of them where that is wanted), a document for each.
+nlohmann::json report_trials(const CheckOptions& o, const std::vector<ConformanceRow>& rows,
+                             std::size_t& faults) {
+  auto list = nlohmann::json::array();
+  for (const auto& r : rows) {
+    const auto said = r.skipped ? std::string("none") : word(r.ok());
+    if (o.per_layer || !r.ok() || r.skipped)
+      o.common.say("{}  {:<40} {}: {}{}{}", said, r.node, r.op, r.tried, r.ok() ? "" : ": ", r.problem);
+    list.push_back({{"node", r.node},
+                    {"op", r.op},
+                    {"tried", r.tried},
+                    {"within", r.ok()},
+                    {"skipped", r.skipped},
+                    {"problem", r.problem}});
+    if (!r.ok()) ++faults;
+  }
+  return list;
+}
+
+/// Libraries without a model: all of their operations.
+int check_libraries(const CheckOptions& o) {
+  if (o.common.extensions.empty()) throw UsageError("wanted MODEL, or --extensions alone");
+  nlohmann::json j{{"model", nullptr}};
+  std::vector<ConformanceRow> rows;
+  std::set<std::string> tried;
+  const ExtensionSet libraries(o.common.extensions);
+  Progress progress("trying custom layers", o.common.quiet);
+  for (const auto& library : libraries.all())
+    for (auto& row : check_operations(*library)) {
+      if (!row.skipped) tried.insert(row.op);
+      rows.push_back(std::move(row));
+    }
+  std::size_t faults = 0, operations = 0;
+  j["extensions"] = report_trials(o, rows, faults);
+  for (const auto& library : libraries.all()) operations += library->operations.size();
+  o.common.say("{}: {} of {} operations tried, {} trials, {} wrong", faults == 0 ? "clean" : "NOT clean",
+               tried.size(), operations, rows.size(), faults);
+  j["clean"] = faults == 0;
+  write_json(o.common, j);
+  return faults == 0 ? 0 : 1;
+}
+
 /// The model's custom layers, each in a process of its own, before any of them runs in this one.
 nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
   auto list = nlohmann::json::array();
@@ -134,14 +177,7 @@ nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
   std::vector<std::string> notes;
   const auto inputs = gather_inputs(model.inputs(), o.inputs, o.common, notes);
   Progress progress("trying custom layers of " + o.common.model, o.common.quiet);
-  for (const auto& r : check_extensions(specialise(Inside::of(model).loaded().graph, inputs, {}))) {
-    if (o.per_layer || !r.ok())
-      o.common.say("{}  {:<40} {}: {}{}{}", word(r.ok()), r.node, r.op, r.tried, r.ok() ? "" : ": ",
-                   r.problem);
-    list.push_back(
-        {{"node", r.node}, {"op", r.op}, {"tried", r.tried}, {"within", r.ok()}, {"problem", r.problem}});
-    if (!r.ok()) ++faults;
-  }
+  list = report_trials(o, check_extensions(specialise(Inside::of(model).loaded().graph, inputs, {})), faults);
   o.common.say("{}: {} trials of custom layers, {} wrong", faults == 0 ? "clean" : "NOT clean", list.size(),
                faults);
   return list;
@@ -176,6 +212,7 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
 }
 
 int run(const CheckOptions& o) {
+  if (o.common.model.empty()) return check_libraries(o);
   nlohmann::json j{{"model", o.common.model}};
   std::size_t faulty_trials = 0;
   j["extensions"] = report_extensions(o, faulty_trials);
@@ -198,7 +235,8 @@ int run(const CheckOptions& o) {
 
 Verb setup_check(OptionSet& options) {
   auto o = std::make_shared<CheckOptions>();
-  add_model(options, o->common);
+  add_model(options, o->common, false);
+  options.remark("Without MODEL: all operations of the libraries of --extensions, on samples.");
   add_input_options(options, o->inputs);
   options.text("--expect", o->expect, "FILE.npz", "Stored outputs, by name or as out0, out1, ...");
   options.number(

@@ -88,8 +88,10 @@ std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::
   return out;
 }
 
-void add_model(OptionSet& options, Common& c) {
-  options.text("model", c.model, "MODEL", "ONNX model, OpenVINO IR (.xml) or compiled model (.lamina)").required();
+void add_model(OptionSet& options, Common& c, bool required) {
+  const auto model =
+      options.text("model", c.model, "MODEL", "ONNX model, OpenVINO IR (.xml) or compiled model (.lamina)");
+  if (required) OptionHandle(model).required();
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
       "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');

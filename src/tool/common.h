@@ -38,7 +38,7 @@ struct Common {
   /// A line on standard error for each, unless --quiet.
   void note(const std::vector<std::string>& notes) const;
 };
-void add_model(OptionSet& options, Common& common);
+void add_model(OptionSet& options, Common& common, bool required = true);
 void add_extensions(OptionSet& options, Common& common);  ///< beside a model; add_model() does it, too
 void add_shape(OptionSet& options, Common& common);
 void add_compile_options(OptionSet& options, Common& common);

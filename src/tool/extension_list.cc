@@ -48,6 +48,7 @@ std::vector<std::string> abilities(const DeclaredOperation& op) {
   if (op.calls.reference) out.emplace_back("reference");
   if (op.calls.infer) out.emplace_back("own inference");
   if (op.calls.prepare) out.emplace_back("prepared constants");
+  if (op.calls.load) out.emplace_back("state that is kept");
   if (op.calls.scratch_bytes) out.emplace_back("scratch memory");
   if (op.has(LAMINA_TAKES_STAGES)) out.emplace_back("takes stages");
   if (op.has(LAMINA_SHAPE_AFTER_RUN)) out.emplace_back("shape after the run");

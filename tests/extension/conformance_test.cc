@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "api/inside.h"
+#include "base/error.h"
 #include "extension/conformance.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
@@ -15,20 +16,28 @@ std::vector<ConformanceRow> rows_of(const IrText& ir, const std::string& name) {
 
 TEST(Conformance, FaultsAreFoundAndNamed) {
   const std::pair<const char*, const char*> all[] = {
-      {"Fails", "the moon is full"},
-      {"Throws", "no more paper"},
-      {"ThrowsInt", "no std::exception"},
-      {"ThrowsInLoop", "out of ink"},
-      {"NaN", "writes NaN to output 0, element 16"},
-      {"Overruns", "right behind the end of output 0"},
-      {"Underruns", "before the beginning of output 0"},
-      {"FarOff", "touches memory"},
-      {"ForgetsLast", "leaves elements of output 0 as they were"},
-      {"WritesInput", "writes to input 0"},
-      {"Thread", "starts threads of its own"},
-      {"Rounding", "changes the rounding mode"},
-      {"AddsFirst", "in place of input 0"},
-      {"ThinksPlain", "the reference gives"}};
+    {"Fails", "the moon is full"},
+    {"Throws", "no more paper"},
+    {"ThrowsInt", "no std::exception"},
+    {"ThrowsInLoop", "out of ink"},
+    {"NaN", "writes NaN to output 0, element 16"},
+    {"Overruns", "right behind the end of output 0"},
+    {"Underruns", "before the beginning of output 0"},
+    {"FarOff", "touches memory"},
+    {"ForgetsLast", "leaves elements of output 0 as they were"},
+    {"WritesInput", "writes to input 0"},
+    {"Thread", "starts threads of its own"},
+    {"Rounding", "changes the rounding mode"},
+    {"RoundingInLoop", "changes the rounding mode"},
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    {"Leaks", "bytes of memory each time"},
+#endif
+    {"Aborts", "ended by signal 6"},
+    {"Exits", "ended the process"},
+    {"CreateThrows", "create: threw an exception: no clay"},
+    {"AddsFirst", "in place of input 0"},
+    {"ThinksPlain", "the reference gives"}
+  };
   for (const auto& [type, text] : all) {
     IrText ir;
     ir.result({ir.layer(type, "test.faults", "", {{ir.parameter("x", "1,2,4,4")}})});
@@ -63,6 +72,89 @@ TEST(Conformance, SoundLayersAreClean) {
   for (const auto* text : {"inference", "reference", "channels_last", "blocked_8", "blocked_16",
                            "elementwise", "f32[0,6,3,5]", "f32[3,6,3,5]"})
     EXPECT_TRUE(tried(text)) << text;
+}
+
+/// The rows of one operation.
+std::vector<ConformanceRow> rows_of(const std::vector<ConformanceRow>& all, const std::string& type) {
+  std::vector<ConformanceRow> out;
+  for (const auto& row : all)
+    if (row.node == type) out.push_back(row);
+  return out;
+}
+
+TEST(Conformance, LibrariesAreTriedWithoutAModel) {
+  const auto rows = check_operations(*load_extension(library("operations.so")));
+  for (const auto& row : rows) EXPECT_TRUE(row.ok()) << row.op << " " << row.tried << ": " << row.problem;
+  for (const auto* type : {"Affine", "Leak", "Signs", "Positives", "Sum", "Halve", "HalveLater", "Attributes",
+                           "Twice", "Weigh", "WeighLast", "WeighBlocks", "Even"}) {
+    const auto own = rows_of(rows, type);
+    EXPECT_GE(own.size(), 2U) << type;
+    for (const auto& row : own) EXPECT_FALSE(row.skipped) << type;
+  }
+}
+
+TEST(Conformance, SamplesOfALibrarySayWhatIsTried) {
+  const auto rows = check_operations(*load_extension(library("keeps.so")));
+  for (const auto& row : rows) EXPECT_TRUE(row.ok()) << row.op << " " << row.tried << ": " << row.problem;
+  const auto tried = [&](const std::string& type, std::string_view text) {
+    const auto own = rows_of(rows, type);
+    return std::any_of(own.begin(), own.end(),
+                       [&](const auto& row) { return row.tried.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(tried("Table", "f32[1,4,3]"));
+  EXPECT_TRUE(tried("Table", "f32[2,3,2,2]"));
+  EXPECT_TRUE(tried("Both", "f32[8],f32[8],f32[8]"));
+  const auto without = rows_of(rows, "AddTensor");  // no tensor is made up for it
+  ASSERT_EQ(without.size(), 1U);
+  EXPECT_TRUE(without[0].skipped);
+}
+
+TEST(Conformance, FaultsOfALibraryAreFoundWithoutAModel) {
+  setenv("LAMINA_TEST_FAULT", "Overruns", 1);
+  const auto rows = check_operations(*load_extension(library("faults.so")));
+  unsetenv("LAMINA_TEST_FAULT");
+  ASSERT_TRUE(std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return row.problem.find("behind the end of output 0") != std::string::npos;
+  }));
+}
+
+TEST(Conformance, SamplesThatAreWrongAreNamed) {
+  static const char* text;
+  add_linked_extension("test-samples", [](const lamina_host* host, lamina_registrar* registrar) {
+    static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+    static const lamina_attribute a{sizeof(a), "n", "", LAMINA_INT, 0, "1"};
+    static const char* samples[2];
+    samples[0] = text;
+    lamina_operation op{};
+    op.struct_size = sizeof(op);
+    op.domain = "d";
+    op.type = "T";
+    op.in = op.out = &port;
+    op.inputs = op.outputs = 1;
+    op.attribute = &a;
+    op.attributes = 1;
+    op.elementwise = [](const void*, const float* in, float* out, std::size_t count) {
+      std::copy_n(in, count, out);
+    };
+    op.samples = samples;
+    return host->add_operation(registrar, &op);
+  });
+  const auto says = [&](const char* sample, std::string_view wanted) {
+    text = sample;
+    const auto rows = check_operations(*load_extension("test-samples"));
+    ASSERT_FALSE(rows.empty()) << sample;
+    EXPECT_NE(rows[0].problem.find(wanted), std::string::npos) << sample << ": " << rows[0].problem;
+  };
+  says("x", "wanted NAME=VALUE");
+  says("x=f33[2]", "wanted TYPE[SIZES](VALUES)");
+  says("x=[2", "wanted TYPE[SIZES](VALUES)");
+  says("x=[2](1,2,3)", "wanted TYPE[SIZES](VALUES)");
+  says("x=[2] x=[2]", "x is given twice");
+  says("x=[2] n=1.5", "n=1.5: wanted an integer");
+  says("x=[2] m=1", "has no attribute \"m\"");
+  says("x=i64[2]", "is i64, wanted f32");
+  says("n=2", "");
+  says("x=[2] n=2", "");
 }
 
 }  // namespace
