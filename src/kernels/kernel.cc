@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "extension/custom_op.h"
 #include "kernels/list.h"
 
 namespace lamina {
@@ -122,6 +123,27 @@ void remove_kernel(std::string_view name) {
   r.list = std::make_shared<const std::vector<Kernel>>(std::move(list));
 }
 
+namespace {
+
+/// "+libgate.so:Gate" for each operator of a library that runs inside kernels of the node.
+std::string customs_of(const Node& n) {
+  std::string out;
+  const auto add = [&](const Op& op) {
+    const auto* custom = custom_op(op);
+    if (!custom) return;
+    const auto name = fmt::format("+{}:{}", custom->declared().origin.name, custom->declared().type);
+    if (out.find(name) == std::string::npos) out += name;
+  };
+  if (const auto* custom = custom_op(n.op); custom && custom->declared().calls.elementwise) add(n.op);
+  if (!n.op.has(Trait::control_flow))
+    for (const auto& body : n.bodies)
+      for (std::uint32_t i = 0; i < body.node_slots(); ++i)
+        if (const auto& inner = body.node({i}); !inner.erased()) add(inner.op);
+  return out;
+}
+
+}  // namespace
+
 Answers ask_kernels(const NodeView& view, std::string_view only) {
   Answers answers;
   const auto all = kernels();
@@ -132,6 +154,8 @@ Answers ask_kernels(const NodeView& view, std::string_view only) {
     for (auto i = before; i < answers.offers.size(); ++i) answers.offers[i].kernel = kernel.name;
   }
   add_later_stages(view, answers);
+  if (const auto customs = customs_of(view.node()); !customs.empty())
+    for (auto& offer : answers.offers) offer.label += customs;
   return answers;
 }
 
