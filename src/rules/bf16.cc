@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "extension/custom_op.h"
 #include "graph/work.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -38,6 +39,33 @@ bool has_levels(const Node& n) {
                      [&](NodeId id) { return body->node(id).op.has(Trait::levels); });
 }
 
+bool is_f32_only(const Op& op) {
+  const auto* custom = custom_op(op);
+  return custom && !custom->declared().has(LAMINA_ALLOWS_BF16);
+}
+
+/// It has an operator of a library that does not allow bf16: what that reads and gives stays f32.
+bool keeps_f32(const Node& n) {
+  if (is_f32_only(n.op)) return true;
+  const Graph* body = epilogue(n);
+  for (std::uint32_t i = 0; body && i < body->node_slots(); ++i)
+    if (const auto& inner = body->node({i}); !inner.erased() && is_f32_only(inner.op)) return true;
+  return false;
+}
+
+/// A library's kernel that takes bf16 and gives it.
+bool takes_bf16(const CustomOp& op) {
+  const auto& d = op.declared();
+  const auto takes = [](const DeclaredPort& port) { return port.takes(ElementType::bf16) && !port.variadic; };
+  const auto fits = [](std::int32_t type) {
+    return type == LAMINA_ANY_TYPE || type == LAMINA_BF16 || type == LAMINA_TYPE_OF_INPUT(0);
+  };
+  if (!d.has(LAMINA_ALLOWS_BF16) || d.calls.elementwise || d.in.empty() || d.out.size() != 1) return false;
+  if (!takes(d.in[0]) || !takes(d.out[0]) || d.in[0].constant) return false;
+  return std::any_of(d.configurations.begin(), d.configurations.end(),
+                     [&](const auto& c) { return fits(c.in_types[0]) && fits(c.out_types[0]); });
+}
+
 bool is_elementwise(const Node& n) {
   return (n.op.has(Trait::elementwise) || (n.op.is<Elementwise>() && epilogue(n))) && n.outputs.size() == 1;
 }
@@ -47,7 +75,9 @@ bool is_f32(const Graph& g, ValueId v) {
 }
 
 /// Values of f32, and nothing rounded to levels: those are quantised, or decide something.
-bool computes_floats(const Graph& g, const Node& n) { return is_f32(g, n.outputs[0]) && !has_levels(n); }
+bool computes_floats(const Graph& g, const Node& n) {
+  return is_f32(g, n.outputs[0]) && !has_levels(n) && !keeps_f32(n);
+}
 
 /// What the value is before it was moved.
 NodeId maker_of(const Graph& g, ValueId v) {
@@ -115,6 +145,8 @@ class Between {
     if (narrows(g_, n)) return wanted_ = true, Verdict::yes();
     if (c_.exempt(use.node)) return Verdict::no("'{}' is exempt", g_.label(use.node));
     if (passes_on(g_, n) && use.input < data_inputs(n)) return moved(use.node), Verdict::yes();
+    if (keeps_f32(n) && !(is_product(n) && use.input == 0))
+      return Verdict::no("'{}' does not allow bf16", g_.label(use.node));
     const bool stored = g_.type(n.outputs[0]).element == ElementType::bf16;
     if (is_elementwise(n) && !has_levels(n) && (stored || is_f32(g_, n.outputs[0]))) return Verdict::yes();
     if (epilogue(n) && use.input >= base_inputs(n) && !has_levels(n)) return Verdict::yes();
@@ -164,6 +196,8 @@ bool is_product(const Node& n) { return n.op.is<Convolution>() || n.op.is<MatMul
 std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
 
 bool passes_on(const Graph&, const Node& n) {
+  if (const auto* custom = custom_op(n.op))
+    return n.bodies.empty() && n.outputs.size() == 1 && takes_bf16(*custom);
   if (n.op.is<MaxPool>() || n.op.is<AvgPool>()) return n.bodies.empty() && n.outputs.size() == 1;
   return n.op.has(Trait::keeps_values) || n.op.is<Concat>() || n.op.is<Transpose>() ||
          n.op.is<ShuffleChannels>() || n.op.is<Split>() || n.op.is<VariadicSplit>() ||
