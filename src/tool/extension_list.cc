@@ -85,6 +85,8 @@ nlohmann::json list_operation(const Common& c, const DeclaredOperation& op) {
                                    {"outputs", text_of(k.out_layouts)},
                                    {"in_place", k.in_place.size()}});
   }
+  for (const auto& text : op.samples) c.say("    sample      {}", text);
+  j["samples"] = op.samples;
   const auto also = abilities(op);
   if (!also.empty()) c.say("    besides     {}", fmt::format("{}", fmt::join(also, ", ")));
   j["abilities"] = also;

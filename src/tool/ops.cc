@@ -87,11 +87,11 @@ int run(const OpsOptions& o) {
         newest_ir_opset()));
     for (const auto& [opset, types] : ir_by_opset())
       o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
-  } else {
+  } else if (o.common.extensions.empty()) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
   }
-  j["extensions"] = list_extensions(o.common);
+  j["extensions"] = list_extensions(o.common);  // in the place of ours where text is wanted
   write_json(o.common, j);
   return 0;
 }

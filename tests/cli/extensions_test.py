@@ -19,8 +19,10 @@ MODEL = """<net name="n" version="11"><layers>
 <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>"""
 
 
-def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120)
+def lamina(*arguments: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120, env={**os.environ, **(environment or {})}
+    )
 
 
 class Extensions(unittest.TestCase):
@@ -73,9 +75,68 @@ class Extensions(unittest.TestCase):
         self.assertEqual(library["version"], "1.2")
         self.assertIn("Weigh", [op["type"] for op in library["operations"]])
 
+        self.assertNotIn("Convolution", done.stdout)  # ours are not what was asked for
+
+    def test_ops_says_what_of_a_newer_library_is_not_known(self) -> None:
+        done = lamina("ops", "--extensions", LIBRARIES / "versions.so", environment={"LAMINA_TEST_VERSION": "later"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('ignored     operation "test.versions:Copy": operation: members behind the first', done.stdout)
+
     def test_failures_name_node_operation_and_library(self) -> None:
-        self.refused("run", self.model("Throws", "test.faults", ""), "--extensions", FAULTS,
-                     says=('node "mine"', "faults.so: test.faults:Throws", "no more paper"))
+        for kind, text in (
+            ("Fails", "run: the moon is full"),
+            ("StatusOnly", "run: gave the status 42"),
+            ("Throws", "run: threw an exception: no more paper"),
+            ("ThrowsInt", "run: threw an exception that is no std::exception"),
+            ("ThrowsInLoop", "run: threw an exception: out of ink"),
+            ("CreateThrows", "create: threw an exception: no clay"),
+        ):
+            self.refused("run", self.model(kind, "test.faults", ""), "--extensions", FAULTS, says=('node "mine"', f"faults.so: test.faults:{kind}", text))
+
+    def test_a_compiled_model_wants_its_library(self) -> None:
+        file = pathlib.Path(self.folder.name) / "m.lamina"
+        done = lamina("compile", self.model("Leak", data='slope="0.25"'), "--extensions", OPERATIONS, "-o", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for verb, *more in (("run",), ("check",), ("inspect",), ("explain",), ("benchmark", "--iterations", "1")):
+            done = lamina(verb, file, "--extensions", OPERATIONS, *more)
+            self.assertEqual(done.returncode, 0, f"{verb}: {done.stdout}{done.stderr}")
+        library = f"{file}: needs the library operations of the tests 1.2 (operations.so) for test.ops:Leak 1"
+        self.refused("run", file, says=(f"{library}: it is not among the extensions",))
+        self.refused("inspect", file, "--extensions", LIBRARIES / "operations_later.so", says=(library, "is version 1.3"))
+        self.refused("run", file, "--extensions", LIBRARIES / "operations_anew.so", says=(library, "has another content"))
+
+    def test_cached_by_the_content_of_the_library(self) -> None:
+        def cached(library: pathlib.Path) -> bool:
+            folder = pathlib.Path(self.folder.name) / "cache"
+            done = lamina("benchmark", self.model(), "--extensions", library, "--iterations", "1", "--json", "-", "--set", f"CACHE_DIR={folder}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            loaded: bool = json.loads(done.stdout)["loaded_from_cache"]
+            return loaded
+
+        self.assertEqual([cached(OPERATIONS), cached(OPERATIONS), cached(LIBRARIES / "operations_anew.so")], [False, True, False])
+
+    def test_a_fused_layer_shows_its_library(self) -> None:
+        model = self.model("Leak", data="")
+        for words in ("explain", "benchmark --iterations 1 -pc"):
+            done = lamina(*words.split(), model, "--extensions", OPERATIONS, "--json", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("+operations.so:Leak", done.stdout, words)
+        graph = pathlib.Path(self.folder.name) / "runtime.xml"
+        done = lamina("benchmark", "-m", model, "-extensions", OPERATIONS, "-niter", "1", "-exec_graph_path", graph)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("+operations.so:Leak", graph.read_text())
+
+    def test_check_of_a_library_without_a_model(self) -> None:
+        done = lamina("check", "--extensions", f"{OPERATIONS},{LIBRARIES / 'keeps.so'}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("clean: 16 of 17 operations tried", done.stdout)
+        self.assertIn("test.keeps:AddTensor: no inputs are known that it takes", done.stdout)
+        self.refused("check", says=("wanted MODEL, or --extensions alone",), status=2)
+        for kind, text in (("Overruns", "behind the end of output 0"), ("Thread", "starts threads of its own"), ("Aborts", "ended by signal 6")):
+            done = lamina("check", "--extensions", FAULTS, "--json", "-", environment={"LAMINA_TEST_FAULT": kind})
+            self.assertEqual(done.returncode, 1, done.stderr)
+            problems = [row["problem"] for row in json.loads(done.stdout)["extensions"] if not row["within"]]
+            self.assertIn(text, problems[0])
 
     def test_check_names_what_is_wrong_and_lives(self) -> None:
         for kind, text in (("FarOff", "touches memory"), ("NaN", "writes NaN"), ("Thread", "starts threads"), ("Overruns", "behind the end of output 0")):
