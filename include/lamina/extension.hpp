@@ -26,10 +26,17 @@
 
 #include "lamina/extension.h"
 
+/// Not shared with other libraries, whatever symbols they show.
+#if defined(__GNUC__)
+#define LAMINA_EXTENSION_OWN __attribute__((visibility("hidden")))
+#else
+#define LAMINA_EXTENSION_OWN
+#endif
+
 namespace lamina::extension {
 
 /// The engine; there from the beginning of LAMINA_EXTENSION on.
-inline const lamina_host*& engine() {
+LAMINA_EXTENSION_OWN inline const lamina_host*& engine() {
   static const lamina_host* host = nullptr;
   return host;
 }
@@ -392,7 +399,7 @@ class Library {
   int status() const { return status_; }
 
  private:
-  static std::deque<Operation>& operations() {
+  LAMINA_EXTENSION_OWN static std::deque<Operation>& operations() {
     static std::deque<Operation> all;
     return all;
   }

@@ -3,10 +3,15 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -125,18 +130,71 @@ std::shared_ptr<const MappedFile> file_with(void (*function)()) {
   return MappedFile::open(program ? "/proc/self/exe" : info.dli_fname);
 }
 
+namespace {
+
+/// What this engine has opened. Never destroyed: models may outlive static objects.
+struct Opened {
+  std::recursive_mutex mutex;  // a library may go, or open another one, while one is opened
+  std::vector<std::weak_ptr<SharedLibrary>> libraries;
+  std::multiset<void*> handles;
+};
+Opened& opened() {
+  static auto* const all = new Opened;
+  return *all;
+}
+
+}  // namespace
+
 std::shared_ptr<SharedLibrary> SharedLibrary::open(const std::string& given) {
   const auto path = found(given);
+  auto file = checked_file(path);
+  auto& all = opened();
+  const std::lock_guard lock(all.mutex);
+  std::erase_if(all.libraries, [](const auto& known) { return known.expired(); });
+  for (const auto& known : all.libraries)
+    if (auto library = known.lock();
+        library && library->path_ == path && library->file_->identity() == file->identity())
+      return library;
   std::shared_ptr<SharedLibrary> library(new SharedLibrary);
-  library->file_ = checked_file(path);
   library->path_ = path;
-  library->handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library->handle_) fail(ErrorCode::bad_file, "{}: cannot be loaded: {}", path, loader_says(path));
+  library->file_ = std::move(file);
+  library->load();
+  all.handles.insert(library->handle_);
+  all.libraries.push_back(library);
   return library;
 }
 
+void SharedLibrary::load() {
+  if (void* const there = ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
+    ::dlclose(there);
+    if (!opened().handles.contains(there)) load_copy();
+  }
+  if (!handle_) handle_ = ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) fail(ErrorCode::bad_file, "{}: cannot be loaded: {}", path_, loader_says(path_));
+}
+
+/// The loader knows files by device and inode. Where that fails the library is shared.
+void SharedLibrary::load_copy() {
+  copy_ = ::memfd_create(name().c_str(), MFD_CLOEXEC);
+  if (copy_ < 0) return;
+  auto rest = file_->bytes();
+  while (!rest.empty()) {
+    const auto written = ::write(copy_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    rest = rest.subspan(static_cast<std::size_t>(written));
+  }
+  handle_ = ::dlopen(fmt::format("/proc/self/fd/{}", copy_).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 SharedLibrary::~SharedLibrary() {
-  if (handle_) ::dlclose(handle_);
+  if (handle_) {
+    auto& all = opened();
+    const std::lock_guard lock(all.mutex);
+    if (const auto it = all.handles.find(handle_); it != all.handles.end()) all.handles.erase(it);
+    ::dlclose(handle_);
+  }
+  if (copy_ >= 0) ::close(copy_);
 }
 
 std::string SharedLibrary::name() const { return path_.substr(path_.rfind('/') + 1); }
@@ -154,7 +212,8 @@ void* SharedLibrary::symbol(const char* name) const {
 std::vector<std::string> SharedLibrary::functions() const { return ElfFile(file_->text()).functions(); }
 
 void SharedLibrary::never_unload() {
-  ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_NOLOAD);
+  const auto file = copy_ < 0 ? path_ : fmt::format("/proc/self/fd/{}", copy_);
+  ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | RTLD_NOLOAD);
 }
 
 }  // namespace lamina

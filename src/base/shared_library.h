@@ -17,8 +17,9 @@ class SharedLibrary {
  public:
   /// A name without a slash is looked for in the folders that the environment variable LAMINA_EXTENSION_PATH
   /// lists (with colons between), then in the current folder. Its symbols are not seen by others
-  /// (RTLD_LOCAL). Throws Error(bad_file) for what is no shared library of this processor, or cannot be
-  /// loaded.
+  /// (RTLD_LOCAL). A library that others have loaded (another engine in the process, whose functions its
+  /// variables hold) is loaded once more, for this one. Throws Error(bad_file) for what is no shared library
+  /// of this processor, or cannot be loaded.
   static std::shared_ptr<SharedLibrary> open(const std::string& path);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
@@ -37,9 +38,12 @@ class SharedLibrary {
 
  private:
   SharedLibrary() = default;
+  void load();
+  void load_copy();
   std::string path_;
   std::shared_ptr<const MappedFile> file_;
   void* handle_ = nullptr;
+  int copy_ = -1;  // a file of its own; open while the library is, so that nothing else has its name
 };
 
 }  // namespace lamina
