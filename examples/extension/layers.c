@@ -85,6 +85,9 @@ static const lamina_configuration layouts[] = {
     {sizeof(lamina_configuration), "plain", NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL},
     {sizeof(lamina_configuration), "channels_last", NULL, last, NULL, NULL, NULL, 0, 0, NULL, NULL}};
 
+/* What "lamina check --extensions" tries without a model. */
+static const char* const shuffle_samples[] = {"x=f32[2,6,3,5] groups=2", "x=f32[1,12,4,4] groups=3", NULL};
+
 static const lamina_rule squared_relu = {sizeof(lamina_rule),
                                          "com.example.c.squared-relu",
                                          "relu(x)^2 is a gate without a slope",
@@ -123,6 +126,7 @@ int lamina_extension(const lamina_host* given, lamina_registrar* registrar) {
   op.create = shuffle_create;
   op.destroy = free;
   op.run = shuffle_run;
+  op.samples = shuffle_samples;
   failed |= host->add_operation(registrar, &op);
 
   memset(&op, 0, sizeof(op));

@@ -48,6 +48,8 @@ LAMINA_EXTENSION(library) {
                   .input("x")
                   .output("y")
                   .attribute("groups", LAMINA_INT)
+                  .sample("x=f32[2,6,3,5] groups=2")
+                  .sample("x=f32[1,12,4,4] groups=3")
                   .configuration({.name = "plain"})
                   .configuration({.name = "channels_last", .in_layouts = {LAMINA_CHANNELS_LAST}})
                   .kernel<ChannelShuffle>());

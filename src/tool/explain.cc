@@ -256,6 +256,25 @@ void print_plans(const Common& c, const Findings& all) {
   }
 }
 
+/// Rules of libraries, those that did nothing as well: "matched 3, refused 1: ...".
+void print_library_rules(const Common& c, const Session& s, const Findings& all) {
+  for (const auto& library : s.impl().model().described().extensions->all())
+    for (const auto& rule : library->rules) {
+      auto entries = s.impl().ledger().of_rule(rule->name);
+      for (const auto& plan : all.plans)
+        for (auto& e : plan->ledger.of_rule(rule->name)) entries.push_back(std::move(e));
+      std::size_t refused = 0, fired = 0;
+      std::string why;
+      for (const auto& e : entries) {
+        if (e.kind == LedgerEntry::Kind::fired) ++fired;
+        if (e.kind == LedgerEntry::Kind::refused && refused++ == 0)
+          why = fmt::format(": at '{}': {}", e.node, e.text);
+      }
+      c.say("{:<36} matched {}, refused {}{}", rule->name, fired + refused, refused,
+            clipped(printable(why), 300));
+    }
+}
+
 void print_table(const Common& c, const Session& s, const Findings& all) {
   c.say("{} {} {} {} {} {}", padded("layer", 36), padded("type", 20),
         all.timed() ? fmt::format("{:>9} {:>6}", "us", "share") : fmt::format("{:>9} {:>6}", "estim. us", ""),
@@ -265,6 +284,7 @@ void print_table(const Common& c, const Session& s, const Findings& all) {
   print_totals(c, all);
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     if (count.hits) c.say("{:<36} {} times", rule, count.hits);
+  print_library_rules(c, s, all);
   print_forecast(c, s.impl().settings().placement);
 }
 

@@ -126,6 +126,13 @@ class Extensions(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("+operations.so:Leak", graph.read_text())
 
+    def test_explain_says_what_rules_of_libraries_did(self) -> None:
+        examples = LIBRARIES / "without_exceptions.so"
+        done = lamina("explain", self.model(), "--extensions", f"{OPERATIONS},{examples}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"com\.example\.cpp\.squared-relu +matched 0, refused 0\n")
+        self.assertEqual(lamina("check", "--extensions", examples).returncode, 0)
+
     def test_check_of_a_library_without_a_model(self) -> None:
         done = lamina("check", "--extensions", f"{OPERATIONS},{LIBRARIES / 'keeps.so'}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

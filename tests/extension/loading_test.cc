@@ -1,4 +1,5 @@
 // Libraries of custom layers: what can be loaded, and what is said of what cannot.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -92,6 +93,32 @@ TEST(Loading, OlderAndNewerLibraries) {
   ir.result({ir.layer("Copy", "test.versions", "", {{ir.parameter("x", "1")}})});
   EXPECT_EQ(values(CompiledModel(model_with(ir, {"versions.so"}))(floats({1}, {5}))),
             (std::vector<float>{5}));
+}
+
+TEST(Loading, LibrariesGoWithTheLastModelUnlessTheyStay) {
+  const auto is_there = [](const std::string& path) {
+    void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+    if (handle) ::dlclose(handle);
+    return handle != nullptr;
+  };
+  IrText ir;
+  ir.result({ir.layer("Copy", "test.versions", "", {{ir.parameter("x", "1")}})});
+  const auto use = [&] {
+    const Aged aged("old");
+    auto compiled = std::optional(CompiledModel(model_with(ir, {"versions.so"})));
+    EXPECT_TRUE(is_there(aged.path));
+    auto request = std::optional(compiled->create_request());
+    compiled.reset();
+    EXPECT_TRUE(is_there(aged.path));  // a request has its kernel
+    request.reset();
+    return is_there(aged.path);
+  };
+  EXPECT_FALSE(use());
+  {
+    const Aged aged("stays");
+    (void)load_extension(aged.path);
+  }
+  EXPECT_TRUE(use());
 }
 
 TEST(Loading, DeclarationsThatDoNotHold) {

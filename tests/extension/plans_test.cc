@@ -1,6 +1,11 @@
 // What plans make of custom layers: layouts, reorders, prepared weights, fusion, threads, memory.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include "api/inside.h"
 #include "check/check.h"
 #include "extension/extensions.h"
@@ -198,6 +203,56 @@ TEST(Plans, ALayerOfHalvesGetsHalves) {
   EXPECT_EQ(out[0].element_type(), ElementType::f16);
   EXPECT_EQ(values(convert(out[0], ElementType::f32)), (Values{-1, -2}));
   EXPECT_EQ(values(convert(out[1], ElementType::f32)), (Values{-2, -4}));
+}
+
+/// How many threads a loop is told that it has, and which ones its bodies have seen.
+std::atomic<int> told{0};
+std::mutex seen_mutex;
+std::set<std::thread::id> seen;
+
+int threads(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  host = given;
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.threads";
+  op.type = "Count";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.run = [](const lamina_call* call) {
+    told = host->thread_count(call->context);
+    std::copy_n(static_cast<const float*>(call->in[0]->data), call->in[0]->elements,
+                static_cast<float*>(call->out[0]->data));
+    return host->parallel_for(
+        call->context, 1000, 1,
+        [](void*, std::int64_t, std::int64_t, std::int32_t slot) {
+          const std::lock_guard lock(seen_mutex);
+          seen.insert(std::this_thread::get_id());
+          if (slot < 0 || slot >= told) told = -1;
+        },
+        nullptr);
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(Plans, LoopsRunOnTheThreadsOfTheStream) {
+  register_extension("test-threads", threads);
+  IrText ir;
+  ir.result({ir.layer("Count", "test.threads", "", {{ir.parameter("x", "4")}})});
+  const TemporaryFolder folder;
+  const Model model(ir.write(folder), {"test-threads"});
+  for (const int each : {1, 2}) {
+    const CompiledModel compiled(model, {.threads = each, .streams = 1});
+    auto request = compiled.create_request();
+    request.set_input(0, floats({4}, {1, 2, 3, 4}));
+    seen.clear();
+    request.start();
+    request.wait();
+    EXPECT_EQ(told, compiled.threads());
+    EXPECT_LE(seen.size(), static_cast<std::size_t>(compiled.threads()));
+    EXPECT_FALSE(seen.contains(std::this_thread::get_id()));  // the stream has threads of its own
+  }
 }
 
 TEST(Plans, LayersAreTriedWhileReadingWhereThatIsWanted) {

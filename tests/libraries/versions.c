@@ -47,6 +47,12 @@ int lamina_extension(const lamina_host* host, lamina_registrar* registrar) {
     about.needs = needs;
     host->describe(registrar, &about);
   }
+  if (age && strcmp(age, "stays") == 0) {
+    memset(&about, 0, sizeof(about));
+    about.struct_size = sizeof(about);
+    about.flags = LAMINA_NEVER_UNLOAD;
+    host->describe(registrar, &about);
+  }
   if (!host->query("parallel_for") || host->query("telepathy") || !host->query("lamina_operation.elementwise"))
     return 9;
   return host->add_operation(registrar, &op.now);
