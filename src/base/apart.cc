@@ -26,7 +26,6 @@ namespace lamina {
 namespace {
 
 constexpr std::size_t kPage = 4096, kGuardPages = 16;
-constexpr std::byte kCanary{0xA5};
 constexpr std::size_t kText = 1 << 16;
 
 /// What the child and its signal handlers leave for the parent.
@@ -145,7 +144,24 @@ std::size_t heap_in_use() {
 
 bool is_apart() { return apart; }
 
-GuardedMemory::GuardedMemory(std::string name, std::size_t bytes) : name_(std::move(name)), bytes_(bytes) {
+namespace {
+
+std::byte next_canary() {
+  static thread_local unsigned count = 0;
+  return static_cast<std::byte>(0xA5 + 0x35 * count++);
+}
+
+bool has_memory(std::size_t bytes) {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  return pages <= 0 || bytes / kPage < static_cast<std::size_t>(pages);
+}
+
+}  // namespace
+
+GuardedMemory::GuardedMemory(std::string name, std::size_t bytes)
+    : name_(std::move(name)), canary_(next_canary()), bytes_(bytes) {
+  if (!has_memory(bytes))
+    fail(ErrorCode::out_of_memory, "{} of {} bytes is more than this machine's memory", name_, bytes);
   const auto inner = round_up(bytes, kPage) + kPage;  // a page of canaries before, and what is left behind
   mapped_ = inner + 2 * kGuardPages * kPage;
   void* const memory =
@@ -153,9 +169,13 @@ GuardedMemory::GuardedMemory(std::string name, std::size_t bytes) : name_(std::m
   if (memory == MAP_FAILED) throw std::bad_alloc();
   begin_ = static_cast<std::byte*>(memory);
   auto* const first = begin_ + kGuardPages * kPage;
-  ::mprotect(first, inner, PROT_READ | PROT_WRITE);
-  std::fill_n(first, inner, kCanary);
+  if (::mprotect(first, inner, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(memory, mapped_);
+    throw std::bad_alloc();
+  }
   data_ = first + inner - round_up(bytes, std::size_t{64});
+  std::fill(first, data_, canary_);
+  std::fill(data_ + bytes_, first + inner, canary_);
   guarded().push_back(this);
 }
 
@@ -167,7 +187,7 @@ GuardedMemory::~GuardedMemory() {
 std::string GuardedMemory::fault() const {
   const auto* const first = begin_ + kGuardPages * kPage;
   const auto* const end = begin_ + mapped_ - kGuardPages * kPage;
-  const auto spoiled = [](std::byte b) { return b != kCanary; };
+  const auto spoiled = [this](std::byte b) { return b != canary_; };
   if (std::any_of(static_cast<const std::byte*>(data_ + bytes_), end, spoiled))
     return "writes behind the end of " + name_;
   if (std::any_of(first, static_cast<const std::byte*>(data_), spoiled))

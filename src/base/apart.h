@@ -11,6 +11,7 @@ namespace lamina {
 /// lies between them and the memory is looked at by faults(). Bytes hold anything at first.
 class GuardedMemory {
  public:
+  /// Throws Error(out_of_memory) for more than the machine has.
   GuardedMemory(std::string name, std::size_t bytes);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
@@ -24,6 +25,7 @@ class GuardedMemory {
  private:
   friend std::string place_of(const void* address);
   std::string name_;
+  std::byte canary_;  ///< another one than its neighbours': copies from beside one to beside another show
   std::size_t bytes_, mapped_ = 0;
   std::byte *begin_ = nullptr, *data_ = nullptr;
 };

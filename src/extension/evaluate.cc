@@ -51,6 +51,24 @@ Tensor by_elements(const KernelNode& node, const Tensor& in) {
 
 }  // namespace
 
+Dims known_sizes(const CustomKernel& kernel, std::size_t output) {
+  const auto& type = kernel.node().out[output].type;
+  if (!type.shape.known())
+    fail(ErrorCode::extension, "{}: infer: output {} is {} though all inputs are known", kernel.where(),
+         output, to_string(type));
+  return type.shape.sizes();
+}
+
+void check_allocation(const CustomKernel& kernel, std::size_t output, const Dims& dims, bool again) {
+  const auto& out = kernel.node().out;
+  if (output >= out.size()) fail(ErrorCode::extension, "allocate_output: there is no output {}", output);
+  if (again) fail(ErrorCode::extension, "allocate_output: output {} has its memory already", output);
+  const auto& inferred = out[output].type.shape;
+  if (!inferred.fits(Shape::of(dims)))
+    fail(ErrorCode::extension, "allocate_output: output {} is {}, infer says {}", output, to_string(dims),
+         to_string(inferred));
+}
+
 std::vector<Tensor> run_form(const CustomKernel& kernel, const Tensor& prepared,
                              const std::vector<Tensor>& in) {
   const auto& node = kernel.node();
@@ -67,15 +85,13 @@ std::vector<Tensor> run_form(const CustomKernel& kernel, const Tensor& prepared,
   }
   CustomCall call(kernel, prepared);
   for (std::size_t i = 0; i < results.size() && !allocates; ++i) {
-    if (!node.out[i].type.shape.known())
-      fail(ErrorCode::extension, "{}: infer: output {} is {} though all inputs are known", kernel.where(), i,
-           to_string(node.out[i].type));
+    known_sizes(kernel, i);
     results[i] = memory_of(node.out[i], form.out[i]);
     out_pointers[i] = results[i].raw();
   }
   if (allocates)
     call.context().allocate = [&](std::size_t i, const Dims& dims) -> void* {
-      if (i >= results.size()) fail(ErrorCode::extension, "allocate_output: there is no output {}", i);
+      check_allocation(kernel, i, dims, i < results.size() && results[i].valid());
       results[i] = Tensor(node.out[i].type.element, dims);
       call.out(i).resize(dims);
       call.out(i).point(results[i].raw());

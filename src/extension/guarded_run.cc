@@ -62,7 +62,7 @@ void GuardedRun::place_outputs(std::byte fill, const Pair* pair) {
       out_pointers_[i] = in_memory_[pair->first]->data();
       continue;
     }
-    place_output(i, out[i].type.shape.sizes(), kernel_.form().out[i], fill);
+    place_output(i, known_sizes(kernel_, i), kernel_.form().out[i], fill);
   }
 }
 
@@ -76,7 +76,7 @@ void* GuardedRun::place_output(std::size_t i, const Dims& dims, std::int32_t lay
 
 void GuardedRun::let_allocate(CustomCall& call, std::byte fill) {
   call.context().allocate = [this, &call, fill](std::size_t i, const Dims& dims) -> void* {
-    if (i >= out_memory_.size()) fail(ErrorCode::extension, "allocate_output: there is no output {}", i);
+    check_allocation(kernel_, i, dims, i < out_memory_.size() && out_memory_[i]);
     call.out(i).resize(dims);
     void* const memory = place_output(i, dims, LAMINA_PLAIN, fill);
     call.out(i).point(memory);

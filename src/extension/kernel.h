@@ -134,6 +134,12 @@ class ElementwiseKernel {
   mutable std::atomic<bool> rounding_changed_ = false;
 };
 
+/// The sizes of an output that is not made by allocate_output(); Error(extension) where inference left them
+/// open.
+Dims known_sizes(const CustomKernel& kernel, std::size_t output);
+/// Throws Error(extension) where a kernel may not allocate an output so; `again`: it has done it before.
+void check_allocation(const CustomKernel& kernel, std::size_t output, const Dims& dims, bool again);
+
 /// The node's outputs on plain tensors (not valid: absent): by the reference, unless `kernel` is wanted and
 /// there is one. Throws Error(unsupported) where no configuration takes the node, Error(extension) when the
 /// library fails. Of `node` op and label count.

@@ -29,6 +29,12 @@ TEST(Conformance, FaultsAreFoundAndNamed) {
     {"Thread", "starts threads of its own"},
     {"Rounding", "changes the rounding mode"},
     {"RoundingInLoop", "changes the rounding mode"},
+    {"RoundingElements", "changes the rounding mode"},
+    {"OverrunsElements", "writes behind the end of the output"},
+    {"InfersAny", "infer: output 0 is f32[?] though all inputs are known"},
+    {"AllocatesTwice", "output 0 has its memory already"},
+    {"AllocatesAxes", "output 0 is [1,1], infer says [?]"},
+    {"WantsTheWorld", "more than this machine's memory"},
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     {"Leaks", "bytes of memory each time"},
 #endif

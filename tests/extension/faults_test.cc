@@ -20,6 +20,8 @@ TEST(Faults, OfRunsAreNamedAndTheRequestCanBeUsedOn) {
       {"Fails", "run: the moon is full"},
       {"StatusOnly", "run: gave the status 42"},
       {"Throws", "run: threw an exception: no more paper"},
+      {"AllocatesTwice", "run: allocate_output: output 0 has its memory already"},
+      {"AllocatesAxes", "run: allocate_output: output 0 is [1,1], infer says [?]"},
       {"ThrowsInt", "run: threw an exception that is no std::exception"},
       {"ThrowsInLoop", "run: threw an exception: out of ink"}};
   for (const auto& [type, text] : all) {
@@ -43,12 +45,14 @@ TEST(Faults, OfInferenceAreNamed) {
 }
 
 TEST(Faults, RoundingIsWhatItWasBefore) {
-  const CompiledModel compiled(model_with(one("Rounding"), {"faults.so"}));
-  auto request = compiled.create_request();
-  request.set_input(0, picture());
-  request.run();
-  volatile float one = 1, three = 3;
-  EXPECT_EQ(one / three, 1.0F / 3);
+  for (const auto* type : {"Rounding", "RoundingInLoop", "RoundingElements"}) {
+    const CompiledModel compiled(model_with(one(type), {"faults.so"}), {.threads = 1});
+    auto request = compiled.create_request();
+    request.set_input(0, picture());
+    request.run();
+    volatile float one = 1, three = 3;
+    EXPECT_EQ(one / three, 1.0F / 3) << type;
+  }
 }
 
 }  // namespace

@@ -77,6 +77,14 @@ lamina_status leaks(const lamina_call* c) {
 lamina_status aborts(const lamina_call*) { std::abort(); }
 lamina_status exits(const lamina_call*) { std::_Exit(0); }
 lamina_status create_throws(const lamina_node*, void**) { throw std::runtime_error("no clay"); }
+void rounding_elements(const void*, const float* x, float* y, size_t count) {
+  _mm_setcsr(_mm_getcsr() | 0x6000);
+  std::memmove(y, x, count * sizeof(float));
+}
+/// Whole vectors, and what lies behind the last element in the bargain.
+void overruns_elements(const void*, const float* x, float* y, size_t count) {
+  for (size_t i = 0; i < (count + 7) / 8 * 8; ++i) y[i] = x[i];
+}
 /// Right out of place only: y[i] = x[i] + x[0].
 lamina_status adds_first(const lamina_call* c) {
   for (uint64_t i = 0; i < c->in[0]->elements; ++i) out(c)[i] = in(c)[i] + in(c)[0];
@@ -99,6 +107,32 @@ lamina_status infers_one(const lamina_node* n) {
   const lamina_value y{sizeof(y), LAMINA_F32, 1, &one, &one, nullptr, nullptr};
   return host->set_output(n->context, 0, &y);
 }
+/// Says that there are any number of elements in one axis.
+lamina_status infers_any(const lamina_node* n) {
+  const int64_t low = 0, high = LAMINA_UNBOUNDED;
+  const lamina_value y{sizeof(y), LAMINA_F32, 1, &low, &high, nullptr, nullptr};
+  return host->set_output(n->context, 0, &y);
+}
+lamina_status allocates_twice(const lamina_call* c) {
+  const int64_t one = 1;
+  for (int i = 0; i < 2; ++i)
+    if (auto* y = static_cast<float*>(host->allocate_output(c->context, 0, 1, &one)))
+      *y = 1;
+    else
+      return LAMINA_FAILED;
+  return LAMINA_OK;
+}
+lamina_status allocates_axes(const lamina_call* c) {
+  const int64_t dims[] = {1, 1};
+  auto* const y = static_cast<float*>(host->allocate_output(c->context, 0, 2, dims));
+  if (!y) return LAMINA_FAILED;
+  *y = 1;
+  return LAMINA_OK;
+}
+lamina_status wants_the_world(const lamina_node*, size_t* bytes) {
+  *bytes = size_t{1} << 39;
+  return LAMINA_OK;
+}
 lamina_status infers_nothing(const lamina_node*) { return LAMINA_OK; }
 lamina_status infer_throws(const lamina_node*) { throw std::runtime_error("shapeless"); }
 
@@ -109,32 +143,43 @@ struct Row {
   bool in_place = false;
   lamina_status (*reference)(const lamina_call*) = nullptr;
   bool channels_last = false;
+  void (*elementwise)(const void*, const float*, float*, size_t) = nullptr;
+  uint32_t flags = 0;
+  lamina_status (*scratch)(const lamina_node*, size_t*) = nullptr;
   lamina_status (*create)(const lamina_node*, void**) = nullptr;
 };
-constexpr Row kRows[] = {{"Fails", fails},
-                         {"StatusOnly", status_only},
-                         {"Throws", throws},
-                         {"ThrowsInt", throws_int},
-                         {"ThrowsInLoop", throws_in_loop},
-                         {"NaN", nan},
-                         {"Overruns", overruns},
-                         {"Underruns", underruns},
-                         {"FarOff", far_off},
-                         {"ForgetsLast", forgets_last},
-                         {"WritesInput", writes_input},
-                         {"Thread", thread},
-                         {"Rounding", rounding},
-                         {"RoundingInLoop", rounding_in_loop},
-                         {"Leaks", leaks},
-                         {"Aborts", aborts},
-                         {"Exits", exits},
-                         {"CreateThrows", copy, nullptr, false, nullptr, false, create_throws},
-                         {"AddsFirst", adds_first, nullptr, true},
-                         {"ThinksPlain", thinks_plain, nullptr, false, thinks_plain, true},
-                         {"Hangs", hangs},
-                         {"InfersNothing", copy, infers_nothing},
-                         {"InferThrows", copy, infer_throws},
-                         {"InfersOne", copy, infers_one}};
+constexpr uint32_t kLater = LAMINA_SHAPE_AFTER_RUN;
+constexpr Row kRows[] = {
+    {"Fails", fails},
+    {"StatusOnly", status_only},
+    {"Throws", throws},
+    {"ThrowsInt", throws_int},
+    {"ThrowsInLoop", throws_in_loop},
+    {"NaN", nan},
+    {"Overruns", overruns},
+    {"Underruns", underruns},
+    {"FarOff", far_off},
+    {"ForgetsLast", forgets_last},
+    {"WritesInput", writes_input},
+    {"Thread", thread},
+    {"Rounding", rounding},
+    {"RoundingInLoop", rounding_in_loop},
+    {"RoundingElements", nullptr, nullptr, false, nullptr, false, rounding_elements},
+    {"OverrunsElements", nullptr, nullptr, false, nullptr, false, overruns_elements},
+    {"InfersAny", copy, infers_any},
+    {"AllocatesTwice", allocates_twice, infers_any, false, nullptr, false, nullptr, kLater},
+    {"AllocatesAxes", allocates_axes, infers_any, false, nullptr, false, nullptr, kLater},
+    {"WantsTheWorld", copy, nullptr, false, nullptr, false, nullptr, 0, wants_the_world},
+    {"Leaks", leaks},
+    {"Aborts", aborts},
+    {"Exits", exits},
+    {"CreateThrows", copy, nullptr, false, nullptr, false, nullptr, 0, nullptr, create_throws},
+    {"AddsFirst", adds_first, nullptr, true},
+    {"ThinksPlain", thinks_plain, nullptr, false, thinks_plain, true},
+    {"Hangs", hangs},
+    {"InfersNothing", copy, infers_nothing},
+    {"InferThrows", copy, infer_throws},
+    {"InfersOne", copy, infers_one}};
 
 }  // namespace
 
@@ -160,11 +205,14 @@ extern "C" LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* given
     op.in = op.out = &port;
     op.inputs = op.outputs = 1;
     op.configuration = &c;
-    op.configurations = 1;
+    op.configurations = row.run ? 1 : 0;
+    op.elementwise = row.elementwise;
     op.run = row.run;
     op.infer = row.infer;
     op.reference = row.reference;
     op.create = row.create;
+    op.flags = row.flags;
+    op.scratch_bytes = row.scratch;
     failed |= host->add_operation(registrar, &op);
   }
   return failed;
