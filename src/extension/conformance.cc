@@ -15,6 +15,7 @@ namespace lamina {
 
 std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
   const auto& n = g.node(id);
+  const auto& op = custom_op(n.op)->declared();
   KernelNode node;
   node.op = n.op;
   for (std::size_t i = 0; i < base_inputs(n); ++i) {
@@ -22,12 +23,17 @@ std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
       node.in.push_back({false, {}, {}});
       continue;
     }
-    const auto& type = g.type(n.inputs[i]);
+    auto type = g.type(n.inputs[i]);
     if (type.element == ElementType::undefined || !type.shape.known()) return std::nullopt;
+    if (const auto* port = op.port(op.in, i)) type.element = port->as_taken(type.element);
     const auto* constant = g.constant(n.inputs[i]);
-    node.in.push_back({true, type, constant ? constant->to_aligned() : Tensor()});
+    node.in.push_back({true, type, constant ? convert(constant->to_aligned(), type.element) : Tensor()});
   }
-  for (const auto v : n.outputs) node.out.push_back({true, g.type(v), {}});
+  for (const auto v : n.outputs) {
+    node.out.push_back({true, g.type(v), {}});
+    auto& element = node.out.back().type.element;
+    if (const auto* port = op.port(op.out, node.out.size() - 1)) element = port->as_taken(element);
+  }
   if (const Graph* body = epilogue(n)) node.out[0].type = body->type(body->inputs()[0]);
   node.label = g.label(id);
   return node;

@@ -61,6 +61,10 @@ Tensor known_value(InferContext& c, std::size_t i) {
   return from_ints(type.element, type.shape.sizes(), *ints);
 }
 
+Tensor as_type(const Tensor& t, ElementType type) {
+  return t.valid() && t.element_type() != type ? convert(t.to_aligned(), type) : t;
+}
+
 /// The inputs as inference knows them; checks them against the ports. False: the type of one is not known.
 bool known_inputs(InferContext& c, const DeclaredOperation& op, std::vector<KnownTensor>& in) {
   const auto count = c.inputs();
@@ -68,21 +72,39 @@ bool known_inputs(InferContext& c, const DeclaredOperation& op, std::vector<Know
     const auto* port = op.port(op.in, i);
     c.require(port || !c.has(i), "has {} inputs, wanted at most {}", count, op.in.size());
     if (!c.has(i)) {
-      c.require(!port || port->optional || port->variadic, "input {} \"{}\" is missing", i, port->name);
+      if (port) c.require(port->optional || port->variadic, "input {} \"{}\" is missing", i, port->name);
       if (i < count) in.push_back({false, {}, {}});
       continue;
     }
-    const auto& type = c.type(i);
+    auto type = c.type(i);
     if (type.element == ElementType::undefined) return false;
+    type.element = port->as_taken(type.element);
     c.require(port->takes(type.element), "input {} \"{}\" is {}, wanted {}", i, port->name,
               name_of(type.element), [&] {
                 std::string all;
                 for (const auto t : port->types) all += (all.empty() ? "" : ", ") + std::string(name_of(t));
                 return all;
               }());
-    in.push_back({true, type, known_value(c, i)});
+    in.push_back({true, type, as_type(known_value(c, i), type.element)});
   }
   return true;
+}
+
+/// The type of halves that an input is, and the library sees as f32; undefined: none.
+ElementType widened_halves(InferContext& c, const DeclaredOperation& op) {
+  for (std::size_t i = 0; i < c.inputs(); ++i) {
+    const auto* port = op.port(op.in, i);
+    if (port && c.has(i) && port->as_taken(c.element(i)) != c.element(i)) return c.element(i);
+  }
+  return ElementType::undefined;
+}
+
+/// Where inputs are such halves, outputs that the library makes in f32 are such, too, until the whole model
+/// is widened.
+TensorType as_in_model(TensorType made, const DeclaredPort* port, ElementType halves) {
+  if (halves != ElementType::undefined && made.element == ElementType::f32 && port && !port->takes(halves))
+    made.element = halves;
+  return made;
 }
 
 /// Without infer(): outputs are like input 0.
@@ -90,7 +112,9 @@ TensorType usual_type(InferContext& c, const DeclaredOperation& op, std::size_t 
   const auto* port = op.port(op.out, output);
   const bool like = c.has(0);
   c.require(like || op.has(LAMINA_SHAPE_AFTER_RUN), "has no infer(), and input 0 is missing");
-  const auto element = !port || (like && port->takes(c.element(0))) ? c.element(0) : port->types[0];
+  const auto* of = op.port(op.in, 0);
+  const auto first = like ? (of ? of->as_taken(c.element(0)) : c.element(0)) : ElementType::undefined;
+  const auto element = !port || (like && port->takes(first)) ? first : port->types[0];
   return {element, op.has(LAMINA_SHAPE_AFTER_RUN) || !like ? Shape() : c.shape(0)};
 }
 
@@ -186,8 +210,10 @@ void CustomOp::infer(InferContext& c) const {
   if (!known_inputs(c, op, in)) return;
   c.require(c.outputs() <= op.out.size() || op.out.back().variadic, "has {} outputs, wanted at most {}",
             c.outputs(), op.out.size());
+  const auto halves = widened_halves(c, op);
   if (!op.calls.infer) {
-    for (std::size_t i = 0; i < c.outputs(); ++i) c.set(i, usual_type(c, op, i));
+    for (std::size_t i = 0; i < c.outputs(); ++i)
+      c.set(i, as_in_model(usual_type(c, op, i), op.port(op.out, i), halves));
     return;
   }
   lamina_context context(this);
@@ -204,23 +230,31 @@ void CustomOp::infer(InferContext& c) const {
     const auto* port = op.port(op.out, i);
     c.require(port->takes(context.outputs[i]->element), "{}: infer: output {} \"{}\" is {}", where(), i,
               port->name, name_of(context.outputs[i]->element));
-    c.set(i, *context.outputs[i]);
+    c.set(i, as_in_model(*context.outputs[i], port, halves));
   }
 }
 
 void CustomOp::evaluate(EvalContext& c) const {
   std::vector<Tensor> in;
   const auto inputs = std::min(c.inputs(), base_inputs(c.node()));
-  for (std::size_t i = 0; i < inputs; ++i) in.push_back(c.has(i) ? c.in(i) : Tensor());
+  const auto& op = *declared_;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const auto* port = op.port(op.in, i);
+    in.push_back(!c.has(i) ? Tensor()
+                 : port    ? as_type(c.in(i), port->as_taken(c.in(i).element_type()))
+                           : c.in(i));
+  }
   std::vector<TensorType> out;
   for (std::size_t i = 0; i < c.outputs(); ++i) {
     const bool ready = c.results()[i].valid();
-    out.push_back({c.out_element(i), ready ? Shape::of(c.results()[i].shape()) : Shape()});
+    const auto* port = op.port(op.out, i);
+    out.push_back({port ? port->as_taken(c.out_element(i)) : c.out_element(i),
+                   ready ? Shape::of(c.results()[i].shape()) : Shape()});
   }
   KernelNode node;
   node.op = c.node().op;
   auto results = run_custom(std::move(node), in, out, false);
-  for (std::size_t i = 0; i < c.outputs(); ++i) c.set(i, std::move(results[i]));
+  for (std::size_t i = 0; i < c.outputs(); ++i) c.set(i, as_type(results[i], c.out_element(i)));
 }
 
 Verdict CustomOp::permute(PermuteContext& c) const {

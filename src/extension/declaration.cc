@@ -263,6 +263,11 @@ bool DeclaredPort::takes(ElementType type) const {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+ElementType DeclaredPort::as_taken(ElementType type) const {
+  const bool half = type == ElementType::f16 || type == ElementType::bf16;
+  return half && !takes(type) && takes(ElementType::f32) ? ElementType::f32 : type;
+}
+
 std::size_t DeclaredOperation::port_index(const std::vector<DeclaredPort>& ports, std::size_t i) {
   return i >= ports.size() && !ports.empty() && ports.back().variadic ? ports.size() - 1 : i;
 }

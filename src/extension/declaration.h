@@ -18,6 +18,9 @@ struct DeclaredPort {
   bool optional = false, variadic = false, constant = false;
   std::vector<ElementType> types;
   bool takes(ElementType type) const;
+  /// What a tensor of that type is to the port: models in halves are computed in f32, unless the port knows
+  /// them.
+  ElementType as_taken(ElementType type) const;
 };
 
 struct DeclaredAttribute {

@@ -8,6 +8,7 @@
 
 #include "api/inside.h"
 #include "check/check.h"
+#include "extension/conformance.h"
 #include "extension/extensions.h"
 #include "ops/eval.h"
 #include "tests/api/small_models.h"
@@ -167,6 +168,22 @@ TEST(Plans, HalvesAreWidenedWhereTheLayerTakesFloats) {
   const CompiledModel compiled(model_with(ir, {"operations.so"}));
   const Tensor half = Tensor::of<f16_t>({2}, std::vector<f16_t>{{0x3c00}, {0x4000}});
   EXPECT_EQ(values(compiled(half)), (Values{3, 5}));
+}
+
+TEST(Plans, AModelOfHalvesIsComputedInFloats) {
+  OnnxGraph g;
+  g.input("x", ElementType::f16, {"2"});
+  g.node("Affine", {"x"}, {"m"}, {attribute("shift", 1.0f)}, "affine", "test.ops").output("m");
+  g.node("Relu", {"m"}, {"r"}).node("Leak", {"r"}, {"y"}, {}, "leak", "test.ops").output("y");
+  const auto model = model_with(g, {"operations.so"});
+  EXPECT_EQ(model.outputs()[0].type, ElementType::f16);
+  for (const auto& row : check_extensions(Inside::of(model).loaded().graph))
+    EXPECT_TRUE(row.ok()) << row.tried << ": " << row.problem;
+  const Tensor x = Tensor::of<f16_t>({2}, std::vector<f16_t>{{0x3c00}, {0xc000}});
+  const auto y = CompiledModel(model)(std::vector{x});
+  for (const auto& t : y) EXPECT_EQ(t.element_type(), ElementType::f16);
+  EXPECT_EQ(values(convert(y[0], ElementType::f32)), (Values{3, -3}));
+  EXPECT_EQ(values(convert(y[1], ElementType::f32)), (Values{3, 0}));
 }
 
 /// A library whose operation has no idea of f32: it turns the sign bit of halves.
