@@ -117,6 +117,9 @@ std::shared_ptr<const Extension> load_extension(const std::string& path) {
     for (const auto& other : out->operations)
       if (other->name() == op.name() && other->since == op.since)
         fail(ErrorCode::bad_file, "{}: declares {} twice", out->origin.path, version_text(op));
+      else if (other->name() != op.name() && other->word == op.word)
+        fail(ErrorCode::bad_file, "{}: {} and {} are one name in texts, \"{}\"", out->origin.path,
+             other->name(), op.name(), op.word);
     out->operations.push_back(kept(std::move(op), out->origin));
   }
   for (auto& rule : registrar.rules) out->rules.push_back(kept(std::move(rule), out->origin));

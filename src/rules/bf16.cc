@@ -66,6 +66,20 @@ bool takes_bf16(const CustomOp& op) {
                      [&](const auto& c) { return fits(c.in_types[0]) && fits(c.out_types[0]); });
 }
 
+/// Integers that somebody reads come out of it, or are made on the way.
+bool makes_integers(const Graph& g, const Node& n) {
+  const auto of = [](const Graph& graph, const Node& node) {
+    return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
+      return is_integer(graph.type(v).element) && (graph.readers(v) > 0 || graph.is_result(v));
+    });
+  };
+  if (of(g, n)) return true;
+  const Graph* body = epilogue(n);
+  if (!body) return false;
+  const auto order = body->order();
+  return std::any_of(order.begin(), order.end(), [&](NodeId id) { return of(*body, body->node(id)); });
+}
+
 bool is_elementwise(const Node& n) {
   return (n.op.has(Trait::elementwise) || (n.op.is<Elementwise>() && epilogue(n))) && n.outputs.size() == 1;
 }
@@ -89,6 +103,24 @@ NodeId maker_of(const Graph& g, ValueId v) {
 bool quantised_operand(const Graph& g, ValueId v) {
   const auto p = maker_of(g, v);
   return p.valid() && has_levels(g.node(p));
+}
+
+/// Integers are made of the value, wherever it is moved before.
+bool feeds_integers(const Graph& g, ValueId from) {
+  std::unordered_set<std::uint32_t> seen{from.index};
+  std::vector<ValueId> work{from};
+  while (!work.empty() && seen.size() <= kMostValues) {
+    const auto v = work.back();
+    work.pop_back();
+    for (const auto& use : g.value(v).uses) {
+      const Node& n = g.node(use.node);
+      if (makes_integers(g, n)) return true;
+      if (!passes_on(g, n) || use.input >= data_inputs(n)) continue;
+      for (const auto out : n.outputs)
+        if (seen.insert(out.index).second) work.push_back(out);
+    }
+  }
+  return false;
 }
 
 /// The walk over all values that are the same elements.
@@ -145,6 +177,8 @@ class Between {
     if (narrows(g_, n)) return wanted_ = true, Verdict::yes();
     if (c_.exempt(use.node)) return Verdict::no("'{}' is exempt", g_.label(use.node));
     if (passes_on(g_, n) && use.input < data_inputs(n)) return moved(use.node), Verdict::yes();
+    if (makes_integers(g_, n))
+      return Verdict::no("'{}' ({}) makes integers", g_.label(use.node), n.op.name());
     if (keeps_f32(n) && !(is_product(n) && use.input == 0))
       return Verdict::no("'{}' does not allow bf16", g_.label(use.node));
     const bool stored = g_.type(n.outputs[0]).element == ElementType::bf16;
@@ -222,6 +256,8 @@ Verdict may_multiply(const Context& c, NodeId id) {
   if (n.op.is<MatMul>() && (g.type(n.inputs[0]).shape.rank() < 2 || w->rank() != 2))
     return Verdict::no("weights of rank {}", w->rank());
   if (has_levels(n) || quantised_operand(g, n.inputs[0])) return Verdict::no("it is quantised");
+  if (makes_integers(g, n) || feeds_integers(g, n.outputs[0]))
+    return Verdict::no("integers are made of its result");
   const auto work = work_of(g, n).multiply_adds;
   if (work < kCall * kProducts * c.machine.rates.products && !is_depthwise(g, n))
     return Verdict::no("it takes {:.0f} multiply-adds only", work);

@@ -26,9 +26,17 @@ std::optional<Rules> rules_of(const OptimizeOptions& options) {
   return all;
 }
 
+/// Without bf16 products nothing lies between any: values would be rounded for nothing.
+OptimizeOptions settled(OptimizeOptions options) {
+  const auto& off = options.disable;
+  if (std::find(off.begin(), off.end(), "bf16-product") != off.end()) options.bf16 = false;
+  return options;
+}
+
 }  // namespace
 
-void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger) {
+void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
+  const auto options = settled(asked);
   const auto rules = rules_of(options);
   Driver driver(rules ? *rules : all_rules(), options, ledger);
   for (const auto set : {RuleSet::as_read, RuleSet::normalize, RuleSet::portable, RuleSet::integers,

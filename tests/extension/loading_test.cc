@@ -70,6 +70,28 @@ TEST(Loading, TwoLibrariesWithOneOperationAreNamed) {
   EXPECT_EQ(ExtensionSet(libraries({"operations.so", "operations.so"})).all().size(), 1U);
 }
 
+/// Two operations whose names differ by what names in texts cannot have.
+int alike(const lamina_host* host, lamina_registrar* registrar) {
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  int failed = 0;
+  for (const auto* type : {"A-b", "A_b"}) {
+    lamina_operation op{};
+    op.struct_size = sizeof(op);
+    op.domain = "alike";
+    op.type = type;
+    op.in = op.out = &port;
+    op.inputs = op.outputs = 1;
+    op.run = [](const lamina_call*) { return lamina_status{LAMINA_OK}; };
+    failed |= host->add_operation(registrar, &op);
+  }
+  return failed;
+}
+
+TEST(Loading, NamesThatAreOneInTextsAreRefused) {
+  add_linked_extension("alike", alike);
+  refuses("alike", "alike:A-b and alike:A_b are one name in texts, \"alike.A_b\"");
+}
+
 /// Loads versions.so as it is at that age.
 class Aged {
  public:

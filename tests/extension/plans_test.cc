@@ -9,8 +9,11 @@
 #include "api/inside.h"
 #include "check/check.h"
 #include "extension/conformance.h"
+#include "extension/custom_op.h"
 #include "extension/extensions.h"
+#include "ops/convolution.h"
 #include "ops/eval.h"
+#include "rules/optimize.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
 
@@ -168,6 +171,33 @@ TEST(Plans, HalvesAreWidenedWhereTheLayerTakesFloats) {
   const CompiledModel compiled(model_with(ir, {"operations.so"}));
   const Tensor half = Tensor::of<f16_t>({2}, std::vector<f16_t>{{0x3c00}, {0x4000}});
   EXPECT_EQ(values(compiled(half)), (Values{3, 5}));
+}
+
+TEST(Plans, ALayerThatSaysNothingOfBf16ReadsFloats) {
+  const auto model = model_with(between_convolutions([](IrText& ir, int x) {
+                                  const int leak = ir.layer("Leak", "test.ops", "", {{x}});
+                                  return ir.layer("Add", "opset1", "", {{leak}, {x}});
+                                }),
+                                {"operations.so"});
+  auto graph = Inside::of(model).loaded().graph;
+  OptimizeOptions options;
+  options.bf16 = true;
+  Ledger ledger;
+  optimize(graph, options, ledger);
+  bool narrow = false;
+  std::string read;  // by the layer, in a group or by itself
+  for (const auto id : graph.order()) {
+    const auto& n = graph.node(id);
+    const auto type = std::string(name_of(graph.type(n.inputs[0]).element));
+    narrow |= type == "bf16";
+    const auto* body = n.op.is<Convolution>() ? nullptr : epilogue(n);
+    const auto inner = body ? body->order() : std::vector<NodeId>{};
+    if (custom_op(n.op) ||
+        std::any_of(inner.begin(), inner.end(), [&](NodeId i) { return custom_op(body->node(i).op); }))
+      read += type;
+  }
+  EXPECT_TRUE(narrow);
+  EXPECT_EQ(read, "f32");
 }
 
 TEST(Plans, AModelOfHalvesIsComputedInFloats) {

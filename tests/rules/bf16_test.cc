@@ -132,6 +132,31 @@ TEST(Bf16, quantised_layers_stay_as_they_are) {
   EXPECT_EQ(optimized(text, with_bf16()), optimized(text, {}));
 }
 
+TEST(Bf16, what_integers_are_made_of_is_f32) {
+  const std::string head =
+      "graph (x: f32[1,32,16,16]) -> (y) {\n w = const f32[32,32,3,3] seed(1)\n k = const f32[] {3}\n"
+      " a = Convolution(x, w)\n";
+  for (const auto* made : {"i = Convert(a) destination_type=i32\n f = Convert(i) destination_type=f32\n",
+                           "m = Multiply(a, k)\n i = Convert(m) destination_type=i32\n"
+                           " f = Convert(i) destination_type=f32\n",
+                           "p = MaxPool(a) kernel=[2,2] strides=[2,2]\n i = Convert(p) destination_type=i64\n"
+                           " f = Convert(i) destination_type=f32\n"}) {
+    auto g = parse(head + made + " y = Convolution(f, w)\n}\n");
+    Ledger ledger;
+    optimize(g, with_bf16(), ledger);
+    auto nodes = nodes_of(g);
+    EXPECT_EQ(nodes.back(), "Convolution bf16");
+    nodes.pop_back();
+    for (const auto& node : nodes) EXPECT_TRUE(node.ends_with(" f32")) << node;
+  }
+}
+
+TEST(Bf16, without_products_nothing_is_rounded) {
+  auto options = with_bf16();
+  options.disable = {"bf16-product"};
+  EXPECT_EQ(optimized(kResidual, options), optimized(kResidual, {}));
+}
+
 TEST(Bf16, the_order_of_rules_does_not_matter) {
   std::mt19937 random(3);
   const auto usual = optimized(kResidual, with_bf16());
