@@ -11,6 +11,8 @@ namespace lamina {
 struct Inside {
   static const LoadedModel& of(const Model& model);
   static std::shared_ptr<const LoadedModel> shared(const Model& model);
+  /// The model of a file, with other shapes of inputs than the file says.
+  static Model read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes);
   /// The model with another graph.
   static Model changed(const Model& model, Graph graph);
   /// For another machine, to look at its plans.

@@ -82,12 +82,15 @@ std::string to_string(const Unsupported& u) {
   return one_line(u.reason.empty() ? out : out + ": " + u.reason);
 }
 
-LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options)
-    : path_(source.model()->path()), settable_(options.settable) {
-  if (CompiledFile::is_one(source.model()->bytes()))
+LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes)
+    : path_(source.model()->path()), settable_(options.settable), derived_(!shapes.empty()) {
+  if (!CompiledFile::is_one(source.model()->bytes())) {
+    read_file(source, options, shapes);
+  } else {
+    if (!shapes.empty())
+      fail(ErrorCode::bad_input, "{}: a compiled model has the shapes that it was compiled with", path_);
     read_compiled(source, options);
-  else
-    read_file(source, options);
+  }
   rules_ = extension_rules(loaded_.extensions);
   check_layers(loaded_);
   describe();
@@ -103,8 +106,10 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
   describe();
 }
 
-void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options) {
-  loaded_ = read(NotingSource(source, parts_), settings_of(options));
+void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
+  auto settings = settings_of(options);
+  settings.shapes = shapes;
+  loaded_ = read(NotingSource(source, parts_), settings);
   // A page that is touched brings those around it, weights that nobody may ever read: a cache has them packed.
   for (const auto& part : parts_) drop_mapped_pages(part.file->data(), part.file->size());
 }

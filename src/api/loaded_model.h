@@ -12,7 +12,9 @@ namespace lamina {
 
 class LoadedModel {
  public:
-  LoadedModel(const ModelSource& source, const ReadOptions& options);
+  using Shapes = std::map<std::string, Shape, std::less<>>;
+  /// `shapes`: of inputs, in place of the file's; a compiled model has its own.
+  LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes = {});
   /// The same with another graph, whose inputs and results may have other types.
   LoadedModel(const LoadedModel& base, Graph graph);
   const std::string& path() const { return path_; }  ///< or what the user calls a model in memory
@@ -44,7 +46,7 @@ class LoadedModel {
   void require_supported() const;
 
  private:
-  void read_file(const ModelSource& source, const ReadOptions& options);
+  void read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read_compiled(const ModelSource& source, const ReadOptions& options);
   /// Ports, warnings and variables of what was read.
   void describe();

@@ -39,6 +39,10 @@ class Parts {
 
 }  // namespace
 
+Model Inside::read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes) {
+  return Model(std::make_shared<const LoadedModel>(FileSource(path), options, shapes));
+}
+
 Model Inside::changed(const Model& model, Graph graph) {
   return Model(std::make_shared<const LoadedModel>(of(model), std::move(graph)));
 }

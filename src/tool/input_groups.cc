@@ -6,67 +6,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/words.h"
+#include "tool/asked_sizes.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
 namespace {
-
-/// A size of -shape: a number, or what it may be.
-struct Size {
-  std::int64_t least = 0, most = 0;
-  bool open() const { return least != most; }
-};
-using Sizes = std::vector<Size>;
-
-constexpr std::int64_t kAny = std::int64_t{1} << 40;
-
-/// "224", "?", "-1", "1..10", "2.."
-Size size_of(const std::string& option, const std::string& word) {
-  if (word == "?" || word == "-1") return {0, kAny};
-  const auto dots = word.find("..");
-  const auto number = [&](const std::string& digits, std::int64_t otherwise) {
-    if (digits.empty()) return otherwise;
-    const auto n = parse_integer<std::int64_t>(digits);
-    if (!n || *n < 0) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
-    return *n;
-  };
-  if (dots == std::string::npos) {
-    const auto n = number(word.empty() ? "empty" : word, 0);
-    return {n, n};
-  }
-  const Size s{number(word.substr(0, dots), 0), number(word.substr(dots + 2), kAny)};
-  if (s.least > s.most) throw UsageError(fmt::format("{}: \"{}\" is not a range", option, word));
-  return s;
-}
-
-Sizes sizes_of(const std::string& option, const std::string& list) {
-  Sizes out;
-  if (list.empty()) return out;
-  for (const auto piece : pieces_of(list)) {
-    std::string word(piece);
-    std::erase(word, ' ');
-    out.push_back(size_of(option, word));
-  }
-  return out;
-}
-
-bool any_open(const Sizes& sizes) {
-  return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
-}
-
-/// The only input where the name is empty.
-std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports) {
-  std::string names;
-  for (const auto& p : ports) names += (names.empty() ? "\"" : ", \"") + p.name + "\"";
-  if (name.empty() && ports.size() != 1)
-    throw UsageError(fmt::format("{}: wanted NAME[...]; the inputs are {}", option, names));
-  if (name.empty()) return ports[0].name;
-  if (std::none_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; }))
-    fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", option, name, names);
-  return name;
-}
 
 /// "x[1,3][2,3],y[4]" or "[1,3][2,3]": each input's shapes.
 std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
@@ -98,9 +43,12 @@ std::map<std::string, std::vector<Dims>> data_shapes(const BenchmarkOptions& o,
 class Grouping {
  public:
   Grouping(const BenchmarkOptions& o, const std::vector<Port>& ports, const Steps& steps)
-      : o_(o), ports_(ports), steps_(steps), data_(data_shapes(o, ports)) {
-    read_shapes();
-    read_layouts();
+      : o_(o),
+        ports_(ports),
+        steps_(steps),
+        data_(data_shapes(o, ports)),
+        shapes_(asked_sizes(o, ports)),
+        layouts_(batch_axes(o, ports)) {
     drop_idle_data();
   }
 
@@ -128,25 +76,6 @@ class Grouping {
   }
 
  private:
-  void read_shapes() {
-    for (const auto& text : o_.common.shape)
-      for (const auto& [name, list] : named_lists("--shape", text)) {
-        const auto sizes = sizes_of("--shape " + text, list);
-        const auto input = input_named("--shape " + text, name, ports_);
-        if (!shapes_.emplace(input, sizes).second)
-          throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", input));
-      }
-  }
-
-  void read_layouts() {
-    for (const auto& text : o_.inputs.picture.layout)
-      for (const auto& [name, letters] : named_lists("--layout", text)) {
-        const auto at = std::min(letters.find('N'), letters.find('n'));
-        for (const auto& p : ports_)
-          if (name.empty() || name == p.name) layouts_[p.name] = at;
-      }
-  }
-
   /// Where the shape is fixed there is nothing that data could say.
   void drop_idle_data() {
     for (const auto& p : ports_) {

@@ -215,15 +215,22 @@ Tensor made_up(const Port& port, const Shapes& shapes, const NamedSizes& sizes, 
   return seeded_tensor(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
+/// The first dimension is that batch, or may be.
+bool takes_batch(const Port& p, int batch) {
+  return leaves_batch_open(p) || (p.ranked && !p.shape.empty() && p.shape[0] == batch);
+}
+
 /// The batch goes before what --shape says, which is told.
 void set_batch(Shapes& shapes, const std::vector<Port>& ports, int batch, std::vector<std::string>& notes) {
-  if (std::none_of(ports.begin(), ports.end(), leaves_batch_open))
+  const auto takes = [&](const Port& p) { return takes_batch(p, batch); };
+  if (ports.empty()) throw UsageError(fmt::format("--batch {}: the model has no inputs", batch));
+  if (std::none_of(ports.begin(), ports.end(), takes))
     throw UsageError(
         fmt::format("--batch {}: the first dimension of every input is fixed in the model ({} is {})", batch,
-                    ports.empty() ? "" : ports[0].name, ports.empty() ? "" : to_string(ports[0])));
+                    ports[0].name, to_string(ports[0])));
   for (const auto& p : ports)
     for (auto& [name, dims] : shapes)
-      if (name == p.name && leaves_batch_open(p) && !dims.empty() && dims[0] != batch) {
+      if (name == p.name && takes(p) && !dims.empty() && dims[0] != batch) {
         notes.push_back(
             fmt::format("input \"{}\": --batch makes the {} of --shape {}", name, dims[0], batch));
         dims[0] = batch;
@@ -282,7 +289,7 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
   if (!o.layouts_of_any) check_layouts(o.picture, ports, files);
   bool pictures = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const bool sized = o.batch > 0 && leaves_batch_open(ports[i]);
+    const bool sized = o.batch > 0 && takes_batch(ports[i], o.batch);
     if (!files[i].empty()) {
       if (tensors[i].valid())
         throw UsageError(

@@ -6,6 +6,7 @@
 #include "tool/benchmark.h"
 #include "tool/border.h"
 #include "tool/input_groups.h"
+#include "tool/reshape.h"
 #include "tool/tune.h"
 
 namespace lamina::tool {
@@ -48,6 +49,17 @@ void say_ports(const Steps& steps, const char* title, const std::vector<Port>& p
   }
 }
 
+/// Says what is done to the shapes of inputs.
+Model resized(const Model& file, const BenchmarkOptions& o, const Steps& steps) {
+  const auto begin = Clock::now();
+  std::vector<std::string> said;
+  auto model = reshaped(file, o, &said);
+  for (const auto& line : said) steps.note(line);
+  if (!said.empty())
+    steps.info(fmt::format("Reshape model took {:.2f} ms", milliseconds(begin, Clock::now())));
+  return model;
+}
+
 /// Steps 4 to 6: the first look at the file, which maps it only, says what inputs there are. Inputs are read
 /// before the model, so that their memory counts to what was there before.
 Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Subject& l) {
@@ -55,8 +67,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   steps.info("Loading model files");
   const auto begin = Clock::now();
   const Model file(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
-  const auto model = with_border(file, o);
-  for (const auto& warning : model.warnings()) options.log(LogLevel::warning, warning);
+  for (const auto& warning : file.warnings()) options.log(LogLevel::warning, warning);
   if (o.from_file)
     steps.info("Skipping the step for loading model from file");
   else
@@ -65,6 +76,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model inputs:", file.inputs());
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
+  const auto model = with_border(resized(file, o, steps), o);
   l.groups = gather_groups(o, model.inputs(), steps, l.notes);
   steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
   steps.step(6);
@@ -85,7 +97,8 @@ Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common.quiet);
   const auto model = with_border(
-      Model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions}), o);
+      reshaped(Model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions}), o),
+      o);
   const auto read = Clock::now();
   options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from sample_models import DYNAMIC, SMALL
+from sample_models import DYNAMIC, LARGE, SMALL
 
 TOOL = os.environ["LAMINA_TOOL"]
 STEPS = [
@@ -111,6 +111,16 @@ class Output(Base):
         self.assertIn("[ INFO ] 2. picture: [3,1,40,48]", lines)
         self.assertTrue(any("full mode" in line for line in lines))
         self.assertIn("-data_shape has no effect", self.warnings("-niter", "2", "-data_shape", "[1,1,28,28]"))
+
+    def test_fixed_models_are_reshaped(self) -> None:
+        lines = self.benchmark("-m", LARGE, "-niter", "2", "-b", "2", "-nireq", "1").stdout.splitlines()
+        self.assertTrue(any(re.fullmatch(r"\[ INFO \] Reshaping model: '\w+': \[2,3,\d+,\d+\]", line) for line in lines), lines)
+        self.assertIn("[ INFO ] Model batch size: 2", lines)
+        self.assertTrue(any(line.startswith("[ INFO ] Reshape model took") for line in lines))
+        lines = self.benchmark("-m", LARGE, "-niter", "2", "-shape", "[1..2,3,64,64]", "-data_shape", "[1,3,64,64][2,3,64,64]").stdout.splitlines()
+        self.assertEqual(sum("[2,3,64,64]" in line for line in lines if re.match(r"\[ INFO \] \d\. ", line)), 1)
+        self.assertIn("Reshape", self.benchmark("-m", SMALL, "-niter", "2", "-b", "2", status=1).stderr)
+        self.benchmark("-m", SMALL, "-niter", "2", "-b", "1")
 
     def test_what_has_no_effect_is_said(self) -> None:
         for words in (["-c", "x.xml"], ["-use_device_mem"], ["-stream_output"], ["-progress"], ["-qb", "8"]):

@@ -57,7 +57,6 @@ class BenchmarkApp(Base):
         self.refused("benchmark", "-m", SMALL, "-inference_only=maybe", says="wanted true or false")
         self.refused("benchmark", "-m", SMALL, "-niter", "-1", says="-niter")
         self.refused("benchmark", SMALL, "-nstreams", "MANY", says="-nstreams MANY: wanted a number from 0 to 1024, AUTO or NUMA")
-        self.refused("benchmark", SMALL, "-b", "4", says="-b 4: the first dimension of every input is fixed")
         self.refused("benchmark", SMALL, "-shape", "[x,1,28,28]", says='"x" is not a size')
         self.refused("benchmark", SMALL, "-data_shape", "Input3[1,1,28,28", says="-data_shape")
         self.refused("benchmark", SMALL, "-ip", "u9", says="-ip u9: wanted an element type")

@@ -81,6 +81,9 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   if (results.empty()) xml.fail(xml.root(), "the network has no Result layer");
   GraphBuilder builder(reading, loaded.graph, net);
   for (const auto index : parameters) builder.add_parameter(index);
+  for (const auto v : loaded.graph.inputs())
+    if (const auto it = settings.shapes.find(loaded.graph.value(v).name); it != settings.shapes.end())
+      loaded.graph.set_type(v, {loaded.graph.type(v).element, it->second});
   add_pre_process(reading, builder, parameters);
   builder.build(results);
   reading.check_variables();

@@ -79,7 +79,10 @@ std::string version_text(const ModelProto& model) {
 }  // namespace
 
 Importer::Importer(const ModelProto& model, const ModelSource& source, const ReadSettings& settings)
-    : model_(model), tensors_(source), settable_(settings.settable.begin(), settings.settable.end()) {
+    : model_(model),
+      tensors_(source),
+      settable_(settings.settable.begin(), settings.settable.end()),
+      shapes_(settings.shapes) {
   loaded_.extensions = settings.extensions;
   for (const auto& f : model.functions) functions_[{normal_domain(f.domain), f.name, f.overload}] = &f;
   for (const auto& o : model.opsets) opsets_[normal_domain(o.domain)] = o.version;
@@ -136,7 +139,9 @@ void Importer::import_inputs(Scope& scope) {
     }
     if (v.name.empty()) fail(ErrorCode::bad_file, "an input has no name");
     const auto element = element_type_of_onnx(v.data_type);
-    const auto id = scope.graph.add_input(std::string(v.name), {element, v.shape});
+    const auto asked = shapes_.find(v.name);
+    const auto id = scope.graph.add_input(std::string(v.name),
+                                          {element, asked == shapes_.end() ? v.shape : asked->second});
     if (!scope.values.emplace(v.name, id).second)
       fail(ErrorCode::bad_file, "two inputs have the name \"{}\"", v.name);
     if (v.kind != "tensor" && !v.kind.empty())

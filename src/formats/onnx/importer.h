@@ -98,6 +98,7 @@ class Importer {
   const ModelProto& model_;
   TensorReader tensors_;
   std::set<std::string, std::less<>> settable_;  // not met yet
+  std::map<std::string, Shape, std::less<>> shapes_;
   Loaded loaded_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
   std::map<std::string_view, std::int64_t> opsets_;

@@ -1,0 +1,84 @@
+#include "tool/asked_sizes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "tool/named_lists.h"
+
+namespace lamina::tool {
+namespace {
+
+/// "224", "?", "-1", "1..10", "2.."
+Size size_of(const std::string& option, const std::string& word) {
+  if (word == "?" || word == "-1") return {0, kAnySize};
+  const auto dots = word.find("..");
+  const auto number = [&](const std::string& digits, std::int64_t otherwise) {
+    if (digits.empty()) return otherwise;
+    const auto n = parse_integer<std::int64_t>(digits);
+    if (!n || *n < 0) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
+    return *n;
+  };
+  if (dots == std::string::npos) {
+    const auto n = number(word.empty() ? "empty" : word, 0);
+    return {n, n};
+  }
+  const Size s{number(word.substr(0, dots), 0), number(word.substr(dots + 2), kAnySize)};
+  if (s.least > s.most) throw UsageError(fmt::format("{}: \"{}\" is not a range", option, word));
+  return s;
+}
+
+}  // namespace
+
+Sizes sizes_of(const std::string& option, const std::string& list) {
+  Sizes out;
+  if (list.empty()) return out;
+  for (std::size_t at = 0; at <= list.size();) {
+    const auto end = std::min(list.find(',', at), list.size());
+    auto word = list.substr(at, end - at);
+    std::erase(word, ' ');
+    out.push_back(size_of(option, word));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool any_open(const Sizes& sizes) {
+  return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
+}
+
+std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports) {
+  std::string names;
+  for (const auto& p : ports) names += (names.empty() ? "\"" : ", \"") + p.name + "\"";
+  if (name.empty() && ports.size() != 1)
+    throw UsageError(fmt::format("{}: wanted NAME[...]; the inputs are {}", option, names));
+  if (name.empty()) return ports[0].name;
+  if (std::none_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; }))
+    fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", option, name, names);
+  return name;
+}
+
+std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
+  std::map<std::string, Sizes> out;
+  for (const auto& text : o.common.shape)
+    for (const auto& [name, list] : named_lists("--shape", text)) {
+      const auto sizes = sizes_of("--shape " + text, list);
+      const auto input = input_named("--shape " + text, name, ports);
+      if (!out.emplace(input, sizes).second)
+        throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", input));
+    }
+  return out;
+}
+
+std::map<std::string, std::size_t> batch_axes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
+  std::map<std::string, std::size_t> out;
+  for (const auto& text : o.inputs.picture.layout)
+    for (const auto& [name, letters] : named_lists("--layout", text)) {
+      const auto at = std::min(letters.find('N'), letters.find('n'));
+      for (const auto& p : ports)
+        if (name.empty() || name == p.name) out[p.name] = at;
+    }
+  return out;
+}
+
+}  // namespace lamina::tool

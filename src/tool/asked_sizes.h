@@ -1,0 +1,32 @@
+#pragma once
+/// What -shape, -b and -layout say of inputs' sizes.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tool/benchmark.h"
+
+namespace lamina::tool {
+
+/// A size of -shape: a number, or what it may be.
+struct Size {
+  std::int64_t least = 0, most = 0;
+  bool open() const { return least != most; }
+};
+using Sizes = std::vector<Size>;
+bool any_open(const Sizes& sizes);
+
+inline constexpr std::int64_t kAnySize = std::int64_t{1} << 40;
+
+/// "1,3,224,224", "?,3,-1,1..10". Throws UsageError, which begins with the option.
+Sizes sizes_of(const std::string& option, const std::string& list);
+/// The only input where the name is empty. Throws UsageError, Error(bad_input).
+std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports);
+
+/// Of -shape, by input.
+std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports);
+/// Where -layout has N (npos: nowhere), by input.
+std::map<std::string, std::size_t> batch_axes(const BenchmarkOptions& o, const std::vector<Port>& ports);
+
+}  // namespace lamina::tool

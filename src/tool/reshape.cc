@@ -1,0 +1,99 @@
+#include "tool/reshape.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api/inside.h"
+#include "base/error.h"
+#include "tool/asked_sizes.h"
+
+namespace lamina::tool {
+namespace {
+
+/// The sizes of each input, by its index, where others than the model's are wanted.
+class Wanted {
+ public:
+  Wanted(const std::vector<Port>& ports, const BenchmarkOptions& o) : ports_(ports) {
+    const auto asked = asked_sizes(o, ports);
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      if (const auto it = asked.find(ports[i].name); it != asked.end() && !admits(ports[i], it->second))
+        shapes_[i] = it->second;
+    if (o.inputs.batch > 0) place(o.inputs.batch, batch_axes(o, ports));
+  }
+  const std::map<std::size_t, Sizes>& shapes() const { return shapes_; }
+
+ private:
+  /// The model takes data of these sizes as it is.
+  static bool admits(const Port& p, const Sizes& sizes) {
+    if (!p.ranked) return true;
+    bool fits = p.shape.size() == sizes.size();
+    for (std::size_t i = 0; fits && i < sizes.size(); ++i)
+      fits = p.shape[i] < 0 || (p.shape[i] == sizes[i].least && !sizes[i].open());
+    return fits;
+  }
+
+  Sizes sizes(std::size_t i) const {
+    if (const auto it = shapes_.find(i); it != shapes_.end()) return it->second;
+    Sizes out;
+    for (const auto d : ports_[i].shape) out.push_back(d < 0 ? Size{0, kAnySize} : Size{d, d});
+    return out;
+  }
+
+  void put(std::size_t i, std::size_t axis, std::int64_t batch) {
+    auto all = sizes(i);
+    if (axis >= all.size() || all[axis].open() || all[axis].least == batch) return;
+    all[axis] = {batch, batch};
+    shapes_[i] = all;
+  }
+
+  /// Where a layout says so; else in front of all inputs, when these agree.
+  void place(std::int64_t batch, const std::map<std::string, std::size_t>& axes) {
+    std::vector<std::int64_t> first;
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      if (const auto it = axes.find(ports_[i].name); it != axes.end()) put(i, it->second, batch);
+      const auto all = sizes(i);
+      if (ports_[i].ranked && !all.empty() && !ports_[i].value.valid())
+        first.push_back(all[0].open() ? -1 : all[0].least);
+    }
+    const bool open = std::find(first.begin(), first.end(), -1) != first.end();
+    if (!axes.empty() || first.empty() || open) return;
+    if (std::adjacent_find(first.begin(), first.end(), std::not_equal_to<>()) != first.end())
+      throw UsageError(
+          fmt::format("--batch {}: the first dimensions of inputs differ, which are batches? "
+                      "--layout says it by N ({} is {})",
+                      batch, ports_[0].name, to_string(ports_[0])));
+    for (std::size_t i = 0; i < ports_.size(); ++i)
+      if (ports_[i].ranked && !ports_[i].value.valid()) put(i, 0, batch);
+  }
+
+  const std::vector<Port>& ports_;
+  std::map<std::size_t, Sizes> shapes_;
+};
+
+Shape shape_of(const Sizes& sizes) {
+  std::vector<Dim> dims;
+  for (const auto& s : sizes)
+    dims.push_back(s.most == kAnySize ? (s.least == 0 ? Dim() : Dim(s.least, Dim().high()))
+                                      : Dim(s.least, s.most));
+  return Shape(std::move(dims));
+}
+
+}  // namespace
+
+Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::string>* said) {
+  if ((o.common.shape.empty() && o.inputs.batch == 0) || !model.unsupported().empty()) return model;
+  const auto& ports = model.inputs();
+  const Wanted wanted(ports, o);
+  if (wanted.shapes().empty()) return model;
+  LoadedModel::Shapes shapes;
+  for (const auto& [i, sizes] : wanted.shapes()) {
+    shapes[ports[i].name] = shape_of(sizes);
+    if (said)
+      said->push_back(fmt::format("Reshaping model: '{}': {}", ports[i].name, to_string(shape_of(sizes))));
+  }
+  // Anew: readers make constants of sizes that the file says.
+  return Inside::read(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions},
+                      shapes);
+}
+
+}  // namespace lamina::tool
