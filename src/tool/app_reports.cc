@@ -123,13 +123,7 @@ std::string json_of(const std::vector<Section>& sections) {
 
 class Reports {
  public:
-  Reports(const Outcome& r, const Steps& steps) : r_(r), steps_(steps) {
-    std::error_code error;
-    std::filesystem::create_directories(r.o.report_folder, error);
-    if (error || !std::filesystem::is_directory(r.o.report_folder, error))
-      fail(ErrorCode::bad_file, "{}: the folder for reports cannot be made{}{}", r.o.report_folder,
-           error ? ": " : "", error ? error.message() : "");
-  }
+  Reports(const Outcome& r, const Steps& steps) : r_(r), steps_(steps) { make_report_folder(r.o); }
 
   void general() const {
     const std::vector<Section> sections{{"Command line parameters", "cmd_options", command_line(r_.o)},
@@ -162,6 +156,14 @@ class Reports {
 };
 
 }  // namespace
+
+void make_report_folder(const BenchmarkOptions& o) {
+  std::error_code error;
+  std::filesystem::create_directories(o.report_folder, error);
+  if (error || !std::filesystem::is_directory(o.report_folder, error))
+    fail(ErrorCode::bad_file, "{}: the folder for reports cannot be made{}{}", o.report_folder,
+         error ? ": " : "", error ? error.message() : "");
+}
 
 void write_reports(const Outcome& r, const Steps& steps) {
   const auto& type = r.o.report_type;

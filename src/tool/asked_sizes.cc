@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/words.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
@@ -33,12 +34,10 @@ Size size_of(const std::string& option, const std::string& word) {
 Sizes sizes_of(const std::string& option, const std::string& list) {
   Sizes out;
   if (list.empty()) return out;
-  for (std::size_t at = 0; at <= list.size();) {
-    const auto end = std::min(list.find(',', at), list.size());
-    auto word = list.substr(at, end - at);
+  for (const auto piece : pieces_of(list)) {
+    std::string word(piece);
     std::erase(word, ' ');
     out.push_back(size_of(option, word));
-    at = end + 1;
   }
   return out;
 }

@@ -1,6 +1,9 @@
 /// lamina benchmark: latency, throughput, load time, memory, layer by layer.
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "api/inside.h"
 #include "base/atomic_file.h"
@@ -17,16 +20,34 @@
 namespace lamina::tool {
 namespace {
 
-/// What --load-config says goes before --set, and --threads behind both: the command line wins.
-void take_config(BenchmarkOptions& o, bool threads_given, const Steps& steps) {
+/// Whether the command line has the option of that name.
+using Given = std::function<bool(const std::string&)>;
+
+/// What lamina's own options say of settings, as --set would.
+std::vector<std::string> fields_as_pairs(const Common& c, const Given& given) {
+  const std::vector<std::tuple<const char*, const char*, std::string>> all{
+      {"--threads", "CPU_THREADS_NUM", std::to_string(c.threads)},
+      {"--precision", "INFERENCE_PRECISION_HINT", c.precision == "int8" ? "model" : c.precision},
+      {"--max-isa", "MAX_ISA", c.max_isa},
+      {"--disable", "DISABLE", fmt::format("{}", fmt::join(c.disable, ","))},
+      {"--exempt", "EXEMPT", fmt::format("{}", fmt::join(c.exempt, ","))},
+      {"--force", "FORCE", fmt::format("{}", fmt::join(c.force, ","))}};
+  std::vector<std::string> out;
+  for (const auto& [option, key, value] : all)
+    if (given(option)) out.push_back(fmt::format("{}={}", key, value));
+  return out;
+}
+
+/// What --load-config says goes before all else: the command line wins.
+void take_config(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   if (o.load_config.empty()) return;
   std::vector<std::string> others, pairs;
   for (const auto& [key, value] : read_device_config(o.load_config, others))
     pairs.push_back(key + "=" + value);
   for (const auto& device : others)
     steps.warn(fmt::format("-load_config: \"{}\" is not the CPU: its settings have no effect", device));
+  for (const auto& pair : fields_as_pairs(o.common, given)) pairs.push_back(pair);
   o.common.set.insert(o.common.set.begin(), pairs.begin(), pairs.end());
-  if (threads_given) o.common.set.push_back(fmt::format("CPU_THREADS_NUM={}", o.common.threads));
 }
 
 PerformanceHint hint_of(const std::string& word) {
@@ -53,7 +74,7 @@ void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
     steps.warn(fmt::format("-nireq {}: -api sync runs one request at a time, 1 is used", o.requests));
     o.requests = 1;
   }
-  const bool reports = !o.report_type.empty() || !o.pcsort.empty();
+  const bool reports = o.wants_reports();
   if (o.json_stats && !reports) steps.warn("-json_stats has no effect without -report_type or -pcsort");
   if (o.report_folder != "." && !reports)
     steps.warn("-report_folder has no effect without -report_type or -pcsort");
@@ -95,16 +116,17 @@ void check_words(const BenchmarkOptions& o) {
 }
 
 /// Steps 1 to 3.
-Options prepare(BenchmarkOptions& o, bool threads_given, const Steps& steps) {
+Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   steps.step(1);
   steps.info("Parsing input parameters");
   for (const auto& line : o.idle) steps.warn(line);
+  if (o.wants_reports() && !o.only_compiles()) make_report_folder(o);
   steps.step(2);
   steps.info(version());
   steps.info("Device info:");
   steps.info(fmt::format("CPU: {}", processor_name()));
   steps.step(3);
-  take_config(o, threads_given, steps);
+  take_config(o, given, steps);
   auto options = o.common.options();
   complete(o, options, steps);
   options = with_streams(o, std::move(options));
@@ -171,22 +193,29 @@ void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) 
   if (o.pc && !o.app)
     report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
                   document);
-  if (!o.runtime_graph.empty())
-    write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
-                                              Inside::of(*r.l.compiled), profile));
-  write_reports(r, steps);
+  // A full disk is no reason to keep the figures back.
+  std::exception_ptr failed;
+  try {
+    if (!o.runtime_graph.empty())
+      write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
+                                                Inside::of(*r.l.compiled), profile));
+    write_reports(r, steps);
+  } catch (const Error&) {
+    failed = std::current_exception();
+  }
   if (o.app) say_counters(r);
   if (o.app) say_closing_block(r, steps);
   write_json(o.common, document);
+  if (failed) std::rethrow_exception(failed);
 }
 
-int run_benchmark(BenchmarkOptions& o, bool threads_given) {
+int run_benchmark(BenchmarkOptions& o, const Given& given) {
   check_words(o);
   const Steps steps(o.app && !o.interactive, o.common);
-  const auto options = prepare(o, threads_given, steps);
+  const auto options = prepare(o, given, steps);
   if (o.interactive) return interactive(o, options);
   auto l = load(o, options, steps);
-  if (o.counted && o.iterations == 0) return stop_here(o, l, steps);
+  if (o.only_compiles()) return stop_here(o, l, steps);
   if (!o.app && !o.no_warmup) warm_up(l);
   const Interruptible here;
   const auto traffic = traffic_of(o, *l.compiled);
@@ -256,6 +285,7 @@ void add_traffic_options(OptionSet& options, BenchmarkOptions& o) {
   options.list("--types", o.types, "ip=T, op=T, iop=NAME:T,...", "Element types of inputs and outputs")
       .hidden();
   options.list("--image-info", o.image_info, "NAME", "Filled with the size of the pictures").hidden();
+  options.list("--made-up", o.made_up, "NAME", "Input with made up values").hidden();
   options.list("--written", o.written, "OPTION", "").hidden();
   options.list("--idle", o.idle, "SENTENCE", "").hidden();
   options.flag("--as-benchmark-app", o.app, "").hidden();
@@ -298,9 +328,10 @@ Verb setup_benchmark(OptionSet& options) {
   options.remark(benchmark_app_help());
   return [=]() mutable {
     o->timed = seconds.given();
+    o->inputs.spare_files = o->app;
     o->counted = iterations.given();
     complete_written(*o, options);
-    return run_benchmark(*o, options.given("--threads"));
+    return run_benchmark(*o, [&](const std::string& name) { return options.given(name); });
   };
 }
 

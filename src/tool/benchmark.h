@@ -24,12 +24,14 @@ struct BenchmarkOptions {
   bool app = false;                  ///< benchmark_app's defaults and output
   std::vector<std::string> written;  ///< options as they were spelt: "--iterations -niter=10"
   std::vector<std::string> idle;     ///< sentences about options that do nothing here
-  std::vector<std::string> data_shape, types, image_info, mean_values, scale_values;
+  std::vector<std::string> data_shape, types, image_info, made_up, mean_values, scale_values;
   std::string report_type, report_folder = ".", pcsort, load_config, dump_config, inference_only;
   bool json_stats = false, no_warmup = false, pcseq = false, from_file = false;
   double most_frames = 0;  ///< per second; 0: no limit
   int percentile = 50;
 
+  bool only_compiles() const { return counted && iterations == 0; }
+  bool wants_reports() const { return !report_type.empty() || !pcsort.empty(); }
   bool wants_counters() const {
     return !pcsort.empty() || (!report_type.empty() && report_type != "no_counters") || (app && pc);
   }

@@ -16,6 +16,7 @@ namespace {
 /// What becomes of an option.
 enum class Meaning {
   renamed,  ///< to `text`, with its value
+  of_cpu,   ///< the same, where values may be said by device: "CPU:4,GPU:2"
   model,    ///< its value is the model
   flag,     ///< to `text`, which has no value
   boolean,  ///< to `text`, with true or false
@@ -50,8 +51,8 @@ const std::vector<Row>& rows() {
       {{"hint", "perf_hint"}, M::renamed, "--hint", ""},
       {{"api", "api_type"}, M::renamed, "--api", ""},
       {{"nireq", "number_infer_requests"}, M::renamed, "--requests", ""},
-      {{"nstreams", "number_streams"}, M::renamed, "--streams", ""},
-      {{"nthreads", "number_threads"}, M::renamed, "--threads", ""},
+      {{"nstreams", "number_streams"}, M::of_cpu, "--streams", ""},
+      {{"nthreads", "number_threads"}, M::of_cpu, "--threads", ""},
       {{"pin", "infer_threads_pinning"}, M::pin, "", "YES, NO, NUMA or HYBRID_AWARE: sets CPU_BIND_THREAD"},
       {{"infer_precision"}, M::precision, "", "f32, bf16 or f16: sets INFERENCE_PRECISION_HINT"},
       {{"enforcebf16", "enforce_bfloat16"}, M::bf16, "", "Sets ENFORCE_BF16"},
@@ -107,7 +108,11 @@ const Row* find(std::string_view word) {
 
 class Translation {
  public:
-  explicit Translation(const std::vector<std::string>& in) : in_(in) {}
+  explicit Translation(const std::vector<std::string>& in)
+      : in_(in), has_model_(std::any_of(in.begin(), in.end(), [](const std::string& word) {
+          const auto* row = find(word);
+          return row && row->meaning == Meaning::model;
+        })) {}
 
   BenchmarkAppWords made() {
     for (at_ = 0; at_ < in_.size(); ++at_) {
@@ -148,8 +153,10 @@ class Translation {
         out_.words.push_back("--as-benchmark-app");
         return;
       case Meaning::files:
-        return files(value());
+        return all_files();
       case Meaning::renamed:
+        return add(ours, value());
+      case Meaning::of_cpu:
         return add(ours, of_cpu(value()));
       case Meaning::pin:
         return pin();
@@ -228,6 +235,17 @@ class Translation {
     set("INFERENCE_PRECISION_HINT", word);
   }
 
+  /// Several words, as benchmark_app takes them: with -m none of them is the model.
+  void all_files() {
+    auto written = value();
+    files(written);
+    while (has_model_ && at_ + 1 < in_.size() && !in_[at_ + 1].starts_with("-")) {
+      files(in_[++at_]);
+      written += " " + in_[at_];
+    }
+    taken_ = written;
+  }
+
   /// "a.png", "x:a.png,b.png,y:c.npy": files go to the input that was named last.
   void files(const std::string& text) {
     std::string name;
@@ -237,7 +255,10 @@ class Translation {
         name = file.substr(0, colon) + "=";
         file.erase(0, colon + 1);
       }
-      if (file == "random") continue;
+      if (file == "random") {
+        if (!name.empty()) add("--made-up", name.substr(0, name.size() - 1));
+        continue;
+      }
       if (file == "image_info")
         add("--image-info", name.empty() ? "*" : name.substr(0, name.size() - 1));
       else
@@ -267,12 +288,26 @@ class Translation {
     if (text == "false" || text == "no" || text == "0") return false;
     return {};
   }
-  /// Values may be said for one device: "CPU:4".
-  static std::string of_cpu(const std::string& text) {
-    return text.starts_with("CPU:") ? text.substr(4) : text;
+  /// Values may be said by device: "CPU:4", "CPU:bf16,GPU:f32".
+  std::string of_cpu(const std::string& text) {
+    if (text.find(':') == std::string::npos) return text;
+    std::string own;
+    for (std::size_t at = 0; at <= text.size();) {
+      const auto end = std::min(text.find(',', at), text.size());
+      const auto part = text.substr(at, end - at);
+      at = end + 1;
+      if (part.starts_with("CPU:"))
+        own = part.substr(4);
+      else
+        out_.words.push_back(
+            fmt::format("--idle={}: \"{}\" has no effect: it is not for the CPU", typed_, part));
+    }
+    if (own.empty()) throw UsageError(fmt::format("{} {}: says nothing of the CPU", typed_, text));
+    return own;
   }
 
   const std::vector<std::string>& in_;
+  const bool has_model_;
   std::size_t at_ = 0;
   std::string typed_;
   std::optional<std::string> taken_;  ///< the value of the option at hand

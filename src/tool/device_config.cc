@@ -1,6 +1,7 @@
 #include "tool/device_config.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
@@ -22,7 +23,17 @@ std::vector<std::pair<std::string, std::string>> read_device_config(const std::s
     depth += text[i] == '{' || text[i] == '[' ? 1 : text[i] == '}' || text[i] == ']' ? -1 : 0;
     if (depth > 8) fail(ErrorCode::bad_file, "{}: wanted {{\"CPU\": {{\"KEY\": \"VALUE\"}}}}", path);
   }
-  const auto document = Json::parse(text, text + file->size(), nullptr, false);
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto look = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  const auto document = Json::parse(text, text + file->size(), look, false);
+  if (!twice.empty()) fail(ErrorCode::bad_file, "{}: \"{}\" is there twice", path, twice);
   if (!document.is_object())
     fail(ErrorCode::bad_file, "{}: wanted {{\"CPU\": {{\"KEY\": \"VALUE\"}}}}", path);
   std::vector<std::pair<std::string, std::string>> out;

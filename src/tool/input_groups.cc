@@ -50,6 +50,9 @@ class Grouping {
         shapes_(asked_sizes(o, ports)),
         layouts_(batch_axes(o, ports)) {
     drop_idle_data();
+    for (const auto* names : {&o.image_info, &o.made_up})
+      for (const auto& name : *names)
+        if (name != "*") input_named("-i " + name, name, ports);
   }
 
   std::vector<InputGroup> made(std::vector<std::string>& notes) {
@@ -63,9 +66,9 @@ class Grouping {
       std::vector<std::string> said;
       InputGroup g;
       g.inputs = gather_inputs(ports_, inputs, common, said);
+      fill_image_info(g.inputs, said);
       for (auto& line : said)
         if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
-      fill_image_info(g.inputs);
       for (std::size_t i = 0; i < ports_.size(); ++i)
         g.name +=
             fmt::format("{}{}: [{}]", i ? " " : "", ports_[i].name, fmt::join(g.inputs[i].shape(), ","));
@@ -163,7 +166,7 @@ class Grouping {
   }
 
   std::int64_t batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
-  void fill_image_info(std::vector<Tensor>& inputs) const;
+  void fill_image_info(std::vector<Tensor>& inputs, std::vector<std::string>& notes) const;
 
   const BenchmarkOptions& o_;
   const std::vector<Port>& ports_;
@@ -200,15 +203,16 @@ std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<s
     }
   }
   const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;
-  if (sizes.size() == 1 && *sizes.begin() > 0) return *sizes.begin();
+  if (sizes.size() == 1) return std::max<std::int64_t>(*sizes.begin(), 1);
   if (!sizes.empty())
     notes.emplace_back("the batch is not clear, inputs have different ones: throughput counts inferences");
   return 1;
 }
 
 /// Height and width of the pictures in each row, then ones: what detectors want to know.
-void Grouping::fill_image_info(std::vector<Tensor>& inputs) const {
+void Grouping::fill_image_info(std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
   Dims picture;
+  bool found = false;
   for (const auto& t : inputs)
     if (looks_like_pictures(t.shape())) picture = t.shape();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
@@ -229,7 +233,13 @@ void Grouping::fill_image_info(std::vector<Tensor>& inputs) const {
                                               : 1.0F;
     }
     inputs[i] = filled;
+    found = true;
+    const auto made_up = fmt::format("input \"{}\": seeded", ports_[i].name);
+    std::erase_if(notes, [&](const auto& note) { return note.starts_with(made_up); });
+    notes.push_back(fmt::format("input \"{}\": the size of the pictures", ports_[i].name));
   }
+  if (!o_.image_info.empty() && !found)
+    fail(ErrorCode::bad_input, "image_info: no input takes it, wanted f32[N,2 or more]");
 }
 
 }  // namespace

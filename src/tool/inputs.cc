@@ -152,8 +152,20 @@ std::vector<std::vector<std::string>> files_of(const InputOptions& o, const std:
   return out;
 }
 
-Tensor from_files(const std::vector<std::string>& paths, const Port& port, const InputOptions& o,
+/// Those that the input takes: a batch of pictures, or one array.
+std::vector<std::string> without_spare(const std::vector<std::string>& paths, const Port& port,
+                                       const Dims& dims, std::vector<std::string>& notes) {
+  const bool pictures = looks_like_image(paths[0]);
+  if (pictures && (dims.empty() || dims[0] < 1)) return paths;
+  const auto room = pictures ? static_cast<std::size_t>(dims[0]) : 1;
+  if (paths.size() <= room) return paths;
+  notes.push_back(fmt::format("input \"{}\": the first {} of {} files", port.name, room, paths.size()));
+  return {paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(room)};
+}
+
+Tensor from_files(const std::vector<std::string>& given, const Port& port, const InputOptions& o,
                   const Dims& dims, std::vector<std::string>& notes) {
+  const auto paths = o.spare_files ? without_spare(given, port, dims, notes) : given;
   if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims);
   std::vector<Image> pictures;
   for (const auto& path : paths) {

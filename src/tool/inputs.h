@@ -16,6 +16,7 @@ struct InputOptions {
   int batch = 0;                ///< first dimension of the inputs that leave it open; 0: not said
   bool only_shapes = false;     ///< inputs that were not given have no memory: for plans that do not run
   bool layouts_of_any = false;  ///< --layout may name inputs that are given no picture
+  bool spare_files = false;     ///< more files than an input takes are left out, which is said
   bool sizes_wanted = false;    ///< unknown sizes of inputs that are made up are errors, batches are 1
 };
 void add_input_options(OptionSet& options, InputOptions& o);

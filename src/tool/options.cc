@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <type_traits>
 
 namespace lamina::tool {
 namespace {
@@ -47,11 +50,22 @@ OptionHandle OptionSet::choice(const std::string& names, std::string& value,
       wanting_words(verb_.add_option(names, value, doc))->check(CLI::IsMember(words))->type_name(type));
 }
 
+namespace {
+
+/// No range takes it, and no comparison with one fails.
+std::string no_nan(const std::string& word) {
+  const bool is_nan = std::isnan(std::strtod(word.c_str(), nullptr));
+  return is_nan ? word + " is not a number" : "";
+}
+
+}  // namespace
+
 template <class T>
 OptionHandle OptionSet::number(const std::string& names, T& value, T least, T most, const std::string& type,
                                const std::string& doc) {
-  return OptionHandle(
-      wanting_words(verb_.add_option(names, value, doc))->check(CLI::Range(least, most))->type_name(type));
+  auto* const option = wanting_words(verb_.add_option(names, value, doc));
+  if (std::is_floating_point_v<T>) option->check(no_nan);
+  return OptionHandle(option->check(CLI::Range(least, most))->type_name(type));
 }
 template OptionHandle OptionSet::number(const std::string&, int&, int, int, const std::string&,
                                         const std::string&);

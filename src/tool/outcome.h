@@ -32,6 +32,8 @@ void say_closing_block(const Outcome& r, const Steps& steps);
 /// The tables of -pc there.
 void say_counters(const Outcome& r);
 
+/// Throws Error(bad_file) where -report_folder is none and cannot be made.
+void make_report_folder(const BenchmarkOptions& o);
 /// The files of -report_type and -pcsort.
 void write_reports(const Outcome& r, const Steps& steps);
 

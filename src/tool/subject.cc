@@ -6,6 +6,7 @@
 #include "tool/benchmark.h"
 #include "tool/border.h"
 #include "tool/input_groups.h"
+#include "tool/named_lists.h"
 #include "tool/reshape.h"
 #include "tool/tune.h"
 
@@ -28,6 +29,15 @@ LoadPhases plan_phases(const CompiledModel& compiled) {
   return p;
 }
 
+/// What --layout says of an input.
+std::string said_layout(const BenchmarkOptions& o, const std::string& input) {
+  std::string out;
+  for (const auto& text : o.inputs.picture.layout)
+    for (const auto& [name, letters] : named_lists("--layout", text))
+      if (name.empty() || name == input) out = fmt::format("{}", fmt::join(letters, ","));
+  return out;
+}
+
 /// Of pictures, as benchmark_app guesses it; else it is not known.
 const char* layout_of(const Dims& d) {
   if (d.size() != 4) return "...";
@@ -35,17 +45,20 @@ const char* layout_of(const Dims& d) {
   return d[3] == 3 || d[3] == 1 ? "N,H,W,C" : "...";
 }
 
-/// "    x (node: x) : f32 / [N,C,H,W] / [1,3,64,64]"
+/// "    x (node: x) : f32 / [N,C,H,W] / [1,3,64,64]"; `o`: of inputs, whose layouts are said or guessed.
 void say_ports(const Steps& steps, const char* title, const std::vector<Port>& ports,
-               const InputGroup* group = nullptr) {
+               const BenchmarkOptions* o = nullptr, const InputGroup* group = nullptr) {
   steps.info(title);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto& p = ports[i];
     std::string shape;
-    const auto& dims = group ? group->inputs[i].shape() : p.shape;
+    const bool known = group && i < group->inputs.size();
+    const auto& dims = known ? group->inputs[i].shape() : p.shape;
     for (const auto d : dims) shape += (shape.empty() ? "" : ",") + (d < 0 ? "?" : std::to_string(d));
-    steps.info(fmt::format("    {} (node: {}) : {} / [{}] / [{}]", p.name, p.name, name_of(p.type),
-                           layout_of(dims), p.ranked || group ? shape : "..."));
+    auto layout = o ? said_layout(*o, p.name) : "...";
+    if (layout.empty()) layout = layout_of(dims);
+    steps.info(fmt::format("    {} (node: {}) : {} / [{}] / [{}]", p.name, p.name, name_of(p.type), layout,
+                           p.ranked || known ? shape : "..."));
   }
 }
 
@@ -73,16 +86,19 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   else
     steps.info(fmt::format("Read model took {:.2f} ms", milliseconds(begin, Clock::now())));
   steps.info("Original model I/O parameters:");
-  say_ports(steps, "Model inputs:", file.inputs());
+  say_ports(steps, "Model inputs:", file.inputs(), &o);
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   const auto model = with_border(resized(file, o, steps), o);
-  l.groups = gather_groups(o, model.inputs(), steps, l.notes);
+  // What is not measured needs no data: sizes may stay open.
+  l.groups =
+      o.only_compiles() ? std::vector<InputGroup>(1) : gather_groups(o, model.inputs(), steps, l.notes);
   steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
   steps.step(6);
-  say_ports(steps, "Model inputs:", model.inputs(), l.groups.data());
+  say_ports(steps, "Model inputs:", model.inputs(), &o, l.groups.data());
   say_ports(steps, "Model outputs:", model.outputs());
-  if (o.common.tune) options = tuned(o.common, model, std::move(options), l.groups[0].inputs);
+  if (o.common.tune && !o.only_compiles())
+    options = tuned(o.common, model, std::move(options), l.groups[0].inputs);
   l.outputs = model.outputs();
   return options;
 }

@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import numpy as np
 from sample_models import DYNAMIC, LARGE, SMALL
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -122,11 +123,25 @@ class Output(Base):
         self.assertIn("Reshape", self.benchmark("-m", SMALL, "-niter", "2", "-b", "2", status=1).stderr)
         self.benchmark("-m", SMALL, "-niter", "2", "-b", "1")
 
+    def test_nothing_is_wanted_of_data_that_is_not_used(self) -> None:
+        self.assertIn("Compile model took", self.benchmark("-m", DYNAMIC, "-niter", "0").stdout)
+
+    def test_files(self) -> None:
+        for name in ("a", "b"):
+            np.save(self.folder / f"{name}.npy", np.zeros((1, 1, 28, 28), np.float32))
+        a, b = self.folder / "a.npy", self.folder / "b.npy"
+        for words in ([f"{a},{b}"], [a, b], [self.folder], [f"Input3:{a}", b]):
+            lines = self.lines("-i", *words, "-niter", "2")
+            self.assertIn('[ INFO ] input "Input3": the first 1 of 2 files', lines)
+        for words in ("x:random", "x:image_info", "image_info"):
+            self.benchmark("-m", SMALL, "-niter", "2", "-i", words, status=1)
+
     def test_what_has_no_effect_is_said(self) -> None:
         for words in (["-c", "x.xml"], ["-use_device_mem"], ["-stream_output"], ["-progress"], ["-qb", "8"]):
             self.assertIn(f"{words[0].split('=')[0]} has no effect", self.warnings("-niter", "2", *words))
         self.assertIn("-json_stats", self.warnings("-niter", "2", "-json_stats"))
         self.assertIn("-report_folder", self.warnings("-niter", "2", "-report_folder", self.folder))
+        self.assertIn('"GPU:2" has no effect', self.warnings("-niter", "2", "-nstreams", "CPU:1,GPU:2"))
         done = self.benchmark(SMALL, "-niter", "2", "-progress")
         self.assertIn("-progress has no effect", done.stderr)
 
@@ -208,6 +223,12 @@ class Reports(Base):
         (self.folder / "file").write_text("")
         done = self.benchmark("-m", SMALL, "-niter", "2", "-report_type", "no_counters", "-report_folder", self.folder / "file", status=1)
         self.assertIn("file", done.stderr)
+        self.assertNotIn("[Step 4", done.stdout)
+
+    def test_a_report_that_cannot_be_written_keeps_no_figures_back(self) -> None:
+        done = self.benchmark("-m", SMALL, "-niter", "2", "-exec_graph_path", "/dev/full", status=1)
+        self.assertIn("/dev/full", done.stderr)
+        self.assertIn("FPS", done.stdout.splitlines()[-1])
 
 
 class Configuration(Base):
@@ -219,6 +240,14 @@ class Configuration(Base):
         self.assertIn("[ INFO ]   CPU_THREADS_NUM: 1", self.lines("-niter", "2", "-load_config", file, "-nthreads", "1"))
         self.assertIn('"GPU" is not the CPU', self.warnings("-niter", "2", "-load_config", file))
 
+    def test_own_options_win_too(self) -> None:
+        file = self.folder / "c.json"
+        file.write_text('{"CPU": {"INFERENCE_PRECISION_HINT": "f32", "MAX_ISA": "avx2", "DISABLE": "all"}}')
+        lines = self.lines("-niter", "2", "-load_config", file)
+        self.assertTrue({"[ INFO ]   INFERENCE_PRECISION_HINT: f32", "[ INFO ]   MAX_ISA: avx2", "[ INFO ]   DISABLE: all"} <= set(lines))
+        lines = self.lines("-niter", "2", "-load_config", file, "--precision", "model", "--max-isa", "sse41", "--disable", "fold-constants")
+        self.assertTrue({"[ INFO ]   INFERENCE_PRECISION_HINT: model", "[ INFO ]   MAX_ISA: sse41", "[ INFO ]   DISABLE: fold-constants"} <= set(lines))
+
     def test_dumped_settings_load(self) -> None:
         file = self.folder / "c.json"
         self.lines("-niter", "2", "-nstreams", "2", "-nthreads", "2", "-dump_config", file)
@@ -227,7 +256,8 @@ class Configuration(Base):
 
     def test_damaged_files(self) -> None:
         file = self.folder / "c.json"
-        for text in ("", "[]", "{", '{"CPU": 1}', '{"CPU": {"NUM_STREAMS": []}}', "[" * 100000, '{"CPU": {"NUM_STREAM": "2"}}'):
+        for text in ("", "[]", "{", '{"CPU": 1}', '{"CPU": {"NUM_STREAMS": []}}', "[" * 100000, '{"CPU": {"NUM_STREAM": "2"}}',
+                     '{"CPU": {"NUM_STREAMS": "1", "NUM_STREAMS": "2"}}', '{"CPU": {}, "CPU": {"NUM_STREAMS": "2"}}'):
             file.write_text(text)
             done = subprocess.run([TOOL, "benchmark", "-m", SMALL, "-niter", "1", "-load_config", file], check=False, capture_output=True, text=True, timeout=50)
             self.assertIn(done.returncode, (1, 2), text[:50])

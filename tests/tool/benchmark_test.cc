@@ -48,6 +48,7 @@ TEST(BenchmarkApp, settings) {
   EXPECT_EQ(translated({"-infer_precision", "CPU:bf16"}), (Words{"--set", "INFERENCE_PRECISION_HINT=bf16"}));
   EXPECT_EQ(translated({"-enforcebf16=false"}), (Words{"--set", "ENFORCE_BF16=NO"}));
   EXPECT_EQ(translated({"-nstreams", "CPU:4"}), (Words{"--streams", "4"}));
+  EXPECT_EQ(translated({"-report_folder", "CPU:1"}), (Words{"--report-folder", "CPU:1"}));
   EXPECT_EQ(translated({"-d", "hetero:cpu"}), Words{});
   EXPECT_THROW(translated({"-d", "MULTI:GPU,CPU"}), UsageError);
 }
@@ -55,7 +56,10 @@ TEST(BenchmarkApp, settings) {
 TEST(BenchmarkApp, files_go_to_the_input_that_was_named_last) {
   EXPECT_EQ(translated({"-i", "x:a.png,b.png,y:c.npy"}),
             (Words{"--input", "x=a.png", "--input", "x=b.png", "--input", "y=c.npy"}));
-  EXPECT_EQ(translated({"-i", "x:random,y:image_info"}), (Words{"--image-info", "y"}));
+  EXPECT_EQ(translated({"-i", "x:random,y:image_info"}), (Words{"--made-up", "x", "--image-info", "y"}));
+  EXPECT_EQ(translated({"-i", "a.png", "b.png"}), (Words{"--input", "a.png", "b.png"}));
+  EXPECT_EQ(translated({"-i", "a.png", "b.png", "-m", "m"}),
+            (Words{"--input", "a.png", "--input", "b.png", "m", "--as-benchmark-app"}));
 }
 
 TEST(BenchmarkApp, what_has_no_effect_stays_as_a_sentence) {
