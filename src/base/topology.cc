@@ -1,16 +1,22 @@
 #include "base/topology.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "base/error.h"
 
@@ -20,18 +26,48 @@ namespace {
 constexpr int kMostProcessors = 1 << 16;
 constexpr int kOwnCore = 1 << 24;  // above what core_id is
 
+/// Of a file; what is no file (to open a pipe would wait), or is longer than any that Linux has, is not
+/// known.
+std::optional<std::string> text_of(const std::string& path) {
+  constexpr std::size_t kMost = 1 << 16;
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return std::nullopt;
+  struct stat status {};
+  std::string text(kMost + 1, 0);
+  std::size_t size = 0;
+  ssize_t some = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? 1 : -1;
+  while (some > 0 && size < text.size()) {
+    some = read(file, text.data() + size, text.size() - size);
+    if (some < 0 && errno == EINTR)
+      some = 1;
+    else if (some > 0)
+      size += static_cast<std::size_t>(some);
+  }
+  close(file);
+  if (some < 0 || size > kMost) return std::nullopt;
+  text.resize(size);
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::istringstream in(text_of(path).value_or(""));
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) out.push_back(std::move(line));
+  return out;
+}
+
+/// The first.
 std::optional<std::string> line_of(const std::string& path) {
-  std::ifstream in(path);
-  std::string line;
-  if (!in || !std::getline(in, line)) return std::nullopt;
-  return line;
+  auto text = text_of(path);
+  if (!text || text->empty()) return std::nullopt;
+  return text->substr(0, text->find('\n'));
 }
 
 std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at == text.data()) return std::nullopt;
+  if (error != std::errc() || at == text.data() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
@@ -49,11 +85,9 @@ std::optional<int> integer_in(const std::string& path) {
 class Groups {
  public:
   explicit Groups(const std::string& root) : root_(root + "sys/fs/cgroup") {
-    std::ifstream in(root + "proc/self/cgroup");
-    std::string line;
-    while (std::getline(in, line)) {
+    for (const auto& line : lines_of(root + "proc/self/cgroup")) {
       const auto first = line.find(':'), second = line.find(':', first + 1);
-      if (first == std::string::npos || second == std::string::npos) continue;
+      if (first == std::string::npos || second == std::string::npos || line.size() > PATH_MAX) continue;
       groups_.emplace_back("," + line.substr(first + 1, second - first - 1) + ",", line.substr(second + 1));
     }
   }
@@ -106,62 +140,75 @@ std::optional<double> quota_of(const Groups& groups) {
   return least;
 }
 
-void keep_only(std::set<int>& cpus, const std::optional<std::string>& list) {
-  if (!list) return;
-  const auto these = cpu_list(*list);
-  if (these.empty()) return;  // an empty cpuset file: that of the group above holds
-  std::erase_if(cpus, [&](int cpu) { return !std::binary_search(these.begin(), these.end(), cpu); });
-}
+/// The processors that all lists have; not known before the first list.
+class Common {
+ public:
+  void keep_only(const std::vector<int>& these) {
+    if (these.empty()) return;  // an empty cpuset file: that of the group above holds
+    if (!std::exchange(known_, true)) cpus_.insert(these.begin(), these.end());
+    std::erase_if(cpus_, [&](int cpu) { return !std::binary_search(these.begin(), these.end(), cpu); });
+  }
+  void keep_only(const std::optional<std::string>& list) {
+    if (list) keep_only(cpu_list(*list));
+  }
+  bool known() const { return known_; }
+  std::set<int> take() { return std::move(cpus_); }
+
+ private:
+  bool known_ = false;
+  std::set<int> cpus_;
+};
 
 /// The list behind "Cpus_allowed_list:" in the status of a process.
 std::optional<std::string> status_mask(const std::string& root) {
-  std::ifstream in(root + "proc/self/status");
-  std::string line;
   const std::string key = "Cpus_allowed_list:";
-  while (std::getline(in, line))
+  for (const auto& line : lines_of(root + "proc/self/status"))
     if (line.starts_with(key))
       return line.substr(std::min(line.find_first_not_of(" \t", key.size()), line.size()));
   return std::nullopt;
 }
 
+/// The N of all entries BEGINNINGn of a folder, ascending.
+std::vector<int> numbered(const std::string& path, std::string_view beginning) {
+  std::vector<int> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
+  while (const auto* entry = folder ? readdir(folder.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(beginning)) continue;
+    const auto digits = name.substr(beginning.size());
+    int number = 0;
+    const auto [at, bad] = std::from_chars(digits.begin(), digits.end(), number);
+    if (bad == std::errc() && at == digits.end() && number >= 0) out.push_back(number);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::set<int> allowed_cpus(const std::string& root, const Groups& groups) {
-  std::set<int> cpus;
-  if (const auto online = line_of(root + "sys/devices/system/cpu/online")) {
-    const auto list = cpu_list(*online);
-    cpus.insert(list.begin(), list.end());
-  }
-  if (root == "/") {
-    const auto mask = affinity_here();
-    if (cpus.empty()) cpus.insert(mask.begin(), mask.end());
-    if (!mask.empty()) keep_only(cpus, cpu_list(mask));
-  } else if (const auto mask = status_mask(root)) {
-    const auto list = cpu_list(*mask);
-    if (cpus.empty()) cpus.insert(list.begin(), list.end());
-    keep_only(cpus, mask);
-  }
+  Common cpus;
+  cpus.keep_only(line_of(root + "sys/devices/system/cpu/online"));
+  if (root == "/")
+    cpus.keep_only(affinity_here());
+  else
+    cpus.keep_only(status_mask(root));
   groups.unified(
-      [&](const std::string& folder) { keep_only(cpus, line_of(folder + "/cpuset.cpus.effective")); });
+      [&](const std::string& folder) { cpus.keep_only(line_of(folder + "/cpuset.cpus.effective")); });
   groups.controller("cpuset", {"cpuset"}, [&](const std::string& folder) {
-    keep_only(cpus, line_of(folder + "/cpuset.effective_cpus"));
+    cpus.keep_only(line_of(folder + "/cpuset.effective_cpus"));
   });
-  if (cpus.empty()) cpus.insert(0);
-  return cpus;
+  if (!cpus.known()) cpus.keep_only(numbered(root + "sys/devices/system/cpu", "cpu"));
+  auto out = cpus.take();
+  if (out.empty()) out.insert(0);
+  return out;
 }
 
 /// Of each processor; where no node says that it has it, 0.
 std::map<int, int> nodes_of(const std::string& root) {
   std::map<int, int> out;
   const auto path = root + "sys/devices/system/node";
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), closedir);
-  while (const auto* entry = folder ? readdir(folder.get()) : nullptr) {
-    const std::string name = entry->d_name;
-    int node = 0;
-    if (!name.starts_with("node")) continue;
-    const auto [at, bad] = std::from_chars(name.data() + 4, name.data() + name.size(), node);
-    if (bad != std::errc() || at != name.data() + name.size()) continue;
-    if (const auto list = line_of(path + "/" + name + "/cpulist"))
-      for (const int cpu : cpu_list(*list)) out[cpu] = node;
-  }
+  for (const int node : numbered(path, "node"))
+    if (const auto list = line_of(fmt::format("{}/node{}/cpulist", path, node)))
+      for (const int cpu : cpu_list(*list)) out.try_emplace(cpu, node);
   return out;
 }
 
@@ -192,7 +239,7 @@ std::vector<int> affinity_here() {
 }
 
 std::vector<int> cpu_list(const std::string& text) {
-  std::vector<int> out;
+  std::vector<bool> there;
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at != end) {
@@ -204,12 +251,15 @@ std::vector<int> cpu_list(const std::string& text) {
       read = std::from_chars(read.ptr + 1, end, last);
       if (read.ec != std::errc()) break;
     }
-    for (int cpu = first; cpu <= last && cpu < kMostProcessors; ++cpu) out.push_back(cpu);
+    last = std::min(last, kMostProcessors - 1);
+    if (last >= static_cast<int>(there.size())) there.resize(static_cast<std::size_t>(last) + 1);
+    if (first <= last) std::fill(there.begin() + first, there.begin() + last + 1, true);
     if (read.ptr == end || *read.ptr != ',') break;
     at = read.ptr + 1;
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  std::vector<int> out;
+  for (std::size_t cpu = 0; cpu < there.size(); ++cpu)
+    if (there[cpu]) out.push_back(static_cast<int>(cpu));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include "base/topology.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -36,6 +37,42 @@ TEST(Topology, nothing_is_known) {
   EXPECT_EQ(numbers(t), std::vector<int>{0});
   EXPECT_FALSE(t.quota);
   EXPECT_EQ(t.limit(), 1);
+}
+
+/// What is known of the processors serves where it is not said which are online.
+TEST(Topology, without_a_list_of_those_online) {
+  const auto allowed = [](const FakeMachine& machine) {
+    return cpu_list(numbers(read_topology(machine.root())));
+  };
+  FakeMachine cores;
+  cores.put("sys/devices/system/cpu/cpu2/topology/core_id", "0").put("sys/devices/system/cpu/cpuidle/x", "");
+  cores.put("sys/devices/system/cpu/cpu10/topology/core_id", "0");
+  EXPECT_EQ(allowed(cores), "2,10");
+  EXPECT_EQ(allowed(cores.put("sys/fs/cgroup/cpuset.cpus.effective", "4-7\n")), "4-7");
+  EXPECT_EQ(allowed(cores.put("proc/self/status", "Cpus_allowed_list:\t6-9\n")), "6-7");
+}
+
+/// Files that are none of Linux's: what they say is not known, and nothing waits or grows.
+TEST(Topology, hostile_files) {
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "0-65535,";
+  EXPECT_EQ(cpu_list(many).size(), 65536u);
+  FakeMachine machine;
+  machine.processors(8).put("sys/fs/cgroup/cpu.max", "nan 100000\n");
+  machine.put("proc/self/cgroup", "0::/a\n").put("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+  EXPECT_EQ(read_topology(machine.root()).limit(), 2);
+  machine.put("sys/fs/cgroup/cpu.max", "inf 100000\n").put("sys/fs/cgroup/a/cpu.max", "100000 nan\n");
+  EXPECT_FALSE(read_topology(machine.root()).quota);
+
+  std::string deep = "0::";
+  for (int i = 0; i < 20000; ++i) deep += "/a";
+  machine.put("proc/self/cgroup", deep + "\n").put("sys/fs/cgroup/cpuset.cpus.effective", "0-3\n");
+  EXPECT_EQ(numbers(read_topology(machine.root())).size(), 4u);
+
+  std::filesystem::remove(machine.root() + "sys/fs/cgroup/cpu.max");
+  ASSERT_EQ(::mkfifo((machine.root() + "sys/fs/cgroup/cpu.max").c_str(), 0600), 0);
+  std::filesystem::resize_file(machine.root() + "sys/devices/system/cpu/online", std::size_t{1} << 40);
+  EXPECT_FALSE(read_topology(machine.root()).quota);
 }
 
 TEST(Topology, two_sockets_with_two_threads_a_core) {
