@@ -105,6 +105,7 @@ void Standstill::after_fork_in_child() noexcept {
   auto& a = all();
   new (&a.resumed) std::condition_variable;  // those who waited are not here
   const auto me = std::this_thread::get_id();
+  std::erase_if(a.activities, [&](const Activity* x) { return x->is_of_another(me); });
   for (auto* activity : a.activities) {
     if (activity->worker_.load() != me) activity->worker_ = std::thread::id();
     *activity->helpers_ = 0;

@@ -36,6 +36,8 @@ class Activity {
   virtual void dismiss() noexcept {}
   /// In a child of fork(): they are not there.
   virtual void forget_helpers() noexcept {}
+  /// It lies in the stack of a thread other than this one, and is gone where that is not.
+  virtual bool is_of_another(std::thread::id) const noexcept { return false; }
 
  private:
   friend class Standstill;
@@ -54,6 +56,10 @@ class Uninterrupted : public Activity {
     enter();
   }
   ~Uninterrupted() override { delist(); }
+
+ private:
+  bool is_of_another(std::thread::id here) const noexcept override { return thread_ != here; }
+  const std::thread::id thread_ = std::this_thread::get_id();
 };
 
 class Standstill {

@@ -88,6 +88,7 @@ void Dispatch::after_fork_in_child() noexcept {
 void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
   turn = nullptr;
+  closing = false;
   for (auto* job : jobs) {
     job->waiters_ = nullptr;
     job->waiting_ = 0;
@@ -147,7 +148,8 @@ void Dispatch::join_threads(Core::Lock& lock) {
       threads.push_back(std::move(lane->thread));
     }
   lock.unlock();
-  threads.clear();  // joins
+  const Uninterrupted here;  // the library must not be found in between by fork()
+  threads.clear();           // joins
   OwnThread::join_leftovers();
   Standstill::dismiss_helpers();
   tbb::task_scheduler_handle handle{tbb::attach{}};

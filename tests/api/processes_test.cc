@@ -147,6 +147,66 @@ TEST_P(Processes, fork_in_a_callback) {
   EXPECT_EQ(status, 0);
 }
 
+/// The thread that shuts down is not in the child.
+TEST_P(Processes, fork_while_another_thread_shuts_down) {
+  if (GetParam() == 0) return;
+  auto request = ready();
+  std::atomic<bool> called = false, go_on = false;
+  request.set_callback([&](const std::exception_ptr&) {
+    called = true;
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  });
+  request.start();
+  while (!called) std::this_thread::yield();
+  std::thread closing([] { shutdown(); });
+  auto other = ready();
+  try {
+    for (;;) {  // until it has begun
+      other.start();
+      other.cancel();
+      other.wait_for(0ns);
+      std::this_thread::sleep_for(1ms);
+    }
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::canceled);
+  }
+  EXPECT_EQ(in_child([&] {
+              other.start();
+              other.wait();
+              return true;
+            }),
+            0);
+  go_on = true;
+  closing.join();
+  request.wait();
+}
+
+/// What a thread that begins to compile meanwhile leaves on its stack is nothing in the child.
+TEST_P(Processes, fork_while_another_thread_begins_to_compile) {
+  std::atomic<bool> begun = false, go_on = false;
+  const auto slowly = [&](std::string_view, double) {
+    begun = true;
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  std::thread first([&] { const CompiledModel compiled(model_of(sums()), {.progress = slowly}); });
+  while (!begun) std::this_thread::yield();
+  std::thread second([&] {
+    std::this_thread::sleep_for(20ms);  // fork() waits for the first by now
+    go_on = true;
+    for (int i = 0; i < 20; ++i) const CompiledModel compiled(model_of(sums()), {.streams = 1});
+  });
+  EXPECT_EQ(in_child([&] {
+              for (int i = 0; i < 4; ++i) std::thread([] { std::vector<char>(4096, 1); }).join();
+              auto request = ready();
+              request.start();
+              request.wait();
+              return in_child([] { return true; }) == 0;
+            }),
+            0);
+  first.join();
+  second.join();
+}
+
 TEST_P(Processes, shutdown_joins_every_thread) {
   auto request = ready();
   for (int i = 0; i < 3; ++i) {
