@@ -54,7 +54,10 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void after_inference(Lock& lock, Job& job, bool call_now);
   void call(Lock& lock, Job& job);
   void start_here(Lock& lock, Job& job);
+  void await_call(Job& job);
   void rest(Job& job) noexcept;
+  static void wake_waiters(const Job& job) noexcept;
+  static void set_error(Job& job, const std::exception_ptr& error);
   void help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
             const std::chrono::steady_clock::time_point* until);
 

@@ -56,8 +56,14 @@ void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
   if (!job.callback_) return rest(job);
   job.state_ = JobState::calling;
   if (call_now) return call(lock, job);
+  await_call(job);
+}
+
+/// The next free stream calls it, or the stream of a callback that waits for this very job.
+void Scheduler::Core::await_call(Job& job) {
   job.join(callbacks_);
   advance();
+  wake_waiters(job);
 }
 
 void Scheduler::Core::call(Lock& lock, Job& job) {
@@ -93,9 +99,13 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   after_inference(lock, job, lanes_.empty());
 }
 
+void Scheduler::Core::wake_waiters(const Job& job) noexcept {
+  for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+}
+
 void Scheduler::Core::rest(Job& job) noexcept {
   job.state_ = outcome_of(job.error_);
-  for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+  wake_waiters(job);
   if (job.self_ == nullptr) return;
   // The caller has another reference, or goes without the lock: not here.
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
@@ -108,10 +118,13 @@ void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std:
   const auto over = [&] { return until != nullptr && std::chrono::steady_clock::now() >= *until; };
   ++lane.helping;
   while (!done() && (lane.lent_to != nullptr || !over())) {
-    if (target != nullptr && target->in_ == &callbacks_) {
-      const auto job = target->self_;
+    if (target != nullptr && target->in_ != nullptr && target->state() == JobState::calling) {
+      auto job = target->self_;
       job->leave();
-      call(lock, *job);
+      job->scheduler().core_->call(lock, *job);
+      lock.unlock();
+      job.reset();
+      lock.lock();
     } else if (lane.lent_to == nullptr && !queue_.empty()) {
       auto& job = *queue_.front();
       job.leave();

@@ -44,7 +44,7 @@ void Scheduler::Core::run(Job& job) {
   } while (!job.state_.compare_exchange_weak(state, JobState::running, std::memory_order_acquire));
   std::exception_ptr error;
   int stream = -1;
-  job.error_ = nullptr;
+  set_error(job, nullptr);
   job.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   try {
     if (!lanes_.empty()) {
@@ -57,13 +57,20 @@ void Scheduler::Core::run(Job& job) {
   }
   if (stream >= 0) give_back(stream);
   job.runner_.store({}, std::memory_order_relaxed);
-  job.error_ = error;
+  set_error(job, error);
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
   if (job.waiting_.load(std::memory_order_seq_cst) > 0) {
     const std::lock_guard lock(Dispatch::here().mutex);
-    for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+    wake_waiters(job);
   }
   if (error) std::rethrow_exception(error);
+}
+
+/// Others that wait() for the job may look at the last one's.
+void Scheduler::Core::set_error(Job& job, const std::exception_ptr& error) {
+  if (!job.error_ && !error) return;
+  const std::lock_guard lock(Dispatch::here().mutex);
+  job.error_ = error;
 }
 
 /// First come, first served, with those that were started.
@@ -212,8 +219,7 @@ void Scheduler::Core::cancel(Job& job) noexcept {
   job.forget_result();
   if (!job.callback_) return rest(job);
   job.state_ = JobState::calling;
-  job.join(callbacks_);
-  advance();
+  await_call(job);
 }
 
 Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)

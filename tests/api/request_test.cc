@@ -156,6 +156,48 @@ TEST_P(Requests, a_chain_of_callbacks_that_wait) {
   EXPECT_EQ(calls, 6);
 }
 
+/// The stream of the first is its callback's until the third has called back, on the thread that waits for
+/// it.
+TEST_P(Requests, callbacks_of_two_models_wait_for_each_other) {
+  const CompiledModel others(model_of(sums()), {.streams = std::min(GetParam(), 1)});
+  auto first = ready(), third = ready(), second = others.create_request();
+  for (int i = 0; i < 2; ++i) second.set_input(i, rows(2, 1));
+  std::atomic<int> calls = 0;
+  third.set_callback([&](const std::exception_ptr&) { ++calls; });
+  second.set_callback([&](const std::exception_ptr&) {
+    third.start();
+    third.wait();
+    EXPECT_EQ(++calls, 2);
+  });
+  first.set_callback([&](const std::exception_ptr&) {
+    second.start();
+    second.wait();
+    EXPECT_EQ(++calls, 3);
+  });
+  first.start();
+  first.wait();
+  EXPECT_EQ(calls, 3);
+}
+
+/// Who waits looks at an error that the next run has already forgotten.
+TEST_P(Requests, wait_beside_runs_that_fail) {
+  auto request = ready();
+  request.set_input(1, rows(3, 1));  // does not broadcast
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> waiting;
+  for (int i = 0; i < 2; ++i)
+    waiting.emplace_back([&] {
+      while (!stop) try {
+          request.wait();
+        } catch (const Error& e) {
+          EXPECT_EQ(e.code(), ErrorCode::bad_input) << e.what();
+        }
+    });
+  for (int i = 0; i < 2000; ++i) EXPECT_THROW(request.run(), Error);
+  stop = true;
+  for (auto& thread : waiting) thread.join();
+}
+
 TEST_P(Requests, a_callback_that_throws) {
   std::mutex mutex;
   std::vector<std::string> lines;
