@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace lamina::tool {
 namespace {
 
@@ -36,13 +38,22 @@ Totals totals_of(const Counters& rows) {
 std::string cell(const std::string& text, char separator) {
   auto out = printable(text);
   std::replace(out.begin(), out.end(), separator, separator == ';' ? ',' : ';');
+  std::replace(out.begin(), out.end(), '"', '\'');  // readers of such files take it for a bracket
   return out;
 }
 
-/// Padded to the width; what is longer is cut, as benchmark_app does.
+/// Padded to so many characters; what is longer is cut, as benchmark_app does.
 std::string padded(const std::string& text, std::size_t width) {
-  const auto shown = printable(text);
-  return fmt::format("{:<{}}", shown.size() >= width ? shown.substr(0, width - 5) + "..." : shown, width);
+  auto shown = printable(text);
+  auto length = text_length(shown);
+  if (length >= width) {
+    std::size_t bytes = 0;
+    for (length = 0; length < width - 5; ++length)
+      bytes += character_bytes(std::string_view(shown).substr(bytes));
+    shown = shown.substr(0, bytes) + "...";
+    length += 3;
+  }
+  return shown + std::string(width - length, ' ');
 }
 
 std::string sorted_csv(const Counters& rows) {

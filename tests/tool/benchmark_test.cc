@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "tests/api/small_models.h"
 #include "tool/benchmark_app.h"
 #include "tool/border.h"
@@ -111,6 +112,18 @@ TEST(CounterReport, columns) {
   EXPECT_EQ(document["report_type"], "average");
   EXPECT_EQ(document["avg_performance"]["nodes"][0]["name"], "a;b");
   EXPECT_EQ(document["avg_performance"]["total_real_time"], 1.5);
+}
+
+TEST(CounterReport, names_of_any_language_keep_the_columns) {
+  const std::string cut = "\u7573\u307f\u8fbc\u307f";
+  const auto lines = counter_lines({row("short", 1), row(cut + cut + cut + cut + cut, 1)});
+  const auto column = [](const std::string& line) {
+    return text_length(std::string_view(line).substr(0, line.find("EXECUTED")));
+  };
+  EXPECT_EQ(column(lines[0]), 20u);
+  EXPECT_EQ(column(lines[1]), 20u);
+  EXPECT_TRUE(lines[1].starts_with(cut + cut + cut + "\u7573\u307f\u8fbc...  ")) << lines[1];
+  EXPECT_NE(counter_csv("sorted", {{row("\"a", 1)}}).find("\n'a,EXECUTED"), std::string::npos);
 }
 
 TEST(CounterReport, means_are_of_the_requests_that_ran) {
