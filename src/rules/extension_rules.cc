@@ -88,6 +88,7 @@ class TextRule {
     }
     Patterns inputs;
     for (const auto& a : s.arguments) inputs.push_back(argument_word(a));
+    if (words_.contains(s.name)) fail(ErrorCode::bad_file, "\"{}\" is read before it is made", s.name);
     const auto fits = [word = s.op, wanted](const Graph&, const Node& n) {
       if (n.op.info().name != word || !n.bodies.empty()) return false;
       const auto has = n.op->attributes();

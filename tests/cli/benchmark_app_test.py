@@ -130,11 +130,12 @@ class Output(Base):
         for name in ("a", "b"):
             np.save(self.folder / f"{name}.npy", np.zeros((1, 1, 28, 28), np.float32))
         a, b = self.folder / "a.npy", self.folder / "b.npy"
-        for words in ([f"{a},{b}"], [a, b], [self.folder], [f"Input3:{a}", b]):
+        choices: list[list[object]] = [[f"{a},{b}"], [a, b], [self.folder], [f"Input3:{a}", b]]
+        for words in choices:
             lines = self.lines("-i", *words, "-niter", "2")
             self.assertIn('[ INFO ] input "Input3": the first 1 of 2 files', lines)
-        for words in ("x:random", "x:image_info", "image_info"):
-            self.benchmark("-m", SMALL, "-niter", "2", "-i", words, status=1)
+        for word in ("x:random", "x:image_info", "image_info"):
+            self.benchmark("-m", SMALL, "-niter", "2", "-i", word, status=1)
 
     def test_what_has_no_effect_is_said(self) -> None:
         for words in (["-c", "x.xml"], ["-use_device_mem"], ["-stream_output"], ["-progress"], ["-qb", "8"]):

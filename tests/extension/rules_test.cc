@@ -193,6 +193,8 @@ TEST(Rules, TextsThatAreNoneAreRefusedWithTheirPlace) {
   says("", "y = Relu(x)", "has no pattern");
   says("y = Abs(_)", "y = Relu(x)", "is for replacements");
   says("y = Abs(x); y = Relu(x)", "y = Relu(x)", "\"y\" is made twice");
+  says("y = Abs(y)", "y = Relu(y)", "\"y\" is read before it is made");
+  says("a = Abs(y); y = Relu(a)", "y = Relu(a)", "\"y\" is read before it is made");
 }
 
 TEST(Rules, TextsOfEveryForm) {
