@@ -90,6 +90,10 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   const auto model = with_border(resized(file, o, steps), o);
+  if (!options.cache_dir.empty() && Inside::of(model).derived())
+    steps.warn(
+        "CACHE_DIR has no effect: a model that other shapes, element types, means or scales change is not "
+        "kept");
   // What is not measured needs no data: sizes may stay open.
   l.groups =
       o.only_compiles() ? std::vector<InputGroup>(1) : gather_groups(o, model.inputs(), steps, l.notes);

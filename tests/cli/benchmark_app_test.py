@@ -142,6 +142,7 @@ class Output(Base):
             self.assertIn(f"{words[0].split('=')[0]} has no effect", self.warnings("-niter", "2", *words))
         self.assertIn("-json_stats", self.warnings("-niter", "2", "-json_stats"))
         self.assertIn("-report_folder", self.warnings("-niter", "2", "-report_folder", self.folder))
+        self.assertIn("CACHE_DIR has no effect", self.warnings("-niter", "2", "-cdir", self.folder, "-ip", "u8"))
         self.assertIn('"GPU:2" has no effect', self.warnings("-niter", "2", "-nstreams", "CPU:1,GPU:2"))
         done = self.benchmark(SMALL, "-niter", "2", "-progress")
         self.assertIn("-progress has no effect", done.stderr)
