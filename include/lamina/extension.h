@@ -104,7 +104,7 @@ typedef struct lamina_value {
   /* Unknown sizes with the same number, other than 0, are equal; the numbers are those of one call. May be
    * null. */
   const uint64_t* symbols;
-  const lamina_tensor* constant; /* plain; null: not known, or too large to be looked at here */
+  const lamina_tensor* constant; /* plain; null: not known; infer(): or of 4096 bytes and more */
 } lamina_value;
 
 /* A node of the model, for what is decided before it runs. */

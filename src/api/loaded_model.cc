@@ -62,9 +62,11 @@ ReadSettings settings_of(const ReadOptions& options) {
 }
 
 /// With LAMINA_CHECK=1 in the environment: the layers of libraries are tried before they are used.
-void check_layers(const Loaded& loaded) {
+bool wants_check(const Loaded& loaded) {
   const char* const wanted = std::getenv("LAMINA_CHECK");
-  if (loaded.extensions->empty() || !wanted || std::string_view(wanted) != "1") return;
+  return !loaded.extensions->empty() && wanted && std::string_view(wanted) == "1";
+}
+void check_layers(const Loaded& loaded) {
   for (const auto& row : check_extensions(loaded.graph))
     if (!row.ok())
       fail(ErrorCode::extension, "node \"{}\": {}: {}: {}", row.node, row.op, row.problem, row.tried);
@@ -92,7 +94,7 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, 
     read_compiled(source, options);
   }
   rules_ = extension_rules(loaded_.extensions);
-  check_layers(loaded_);
+  if (wants_check(loaded_) && has_weights_) check_layers(this->loaded());
   describe();
 }
 

@@ -13,7 +13,9 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kLookedAt = 1 << 16;  // bytes of a constant that inference may look at
+/// Bytes of a constant that inference does not look at any more: such are forgotten once they are packed, and
+/// what is inferred must not depend on that.
+constexpr std::size_t kNotLookedAt = 4096;
 
 Attribute zero_of(std::int32_t kind) {
   switch (kind) {
@@ -53,11 +55,12 @@ std::optional<Attribute> as_kind(std::int32_t kind, const Attribute& value) {
 
 /// Small integers that follow from shapes count as known.
 Tensor known_value(InferContext& c, std::size_t i) {
-  if (const auto constant = c.constant(i); constant && constant->bytes() <= kLookedAt) return *constant;
+  if (const auto constant = c.constant(i); constant && constant->bytes() < kNotLookedAt) return *constant;
   const auto& type = c.type(i);
   if (!is_integer(type.element) || bits_of(type.element) < 8 || !type.shape.known()) return {};
   const auto ints = c.ints(i);
-  if (!ints || ints->size() * 8 > kLookedAt || ints->size() != element_count(type.shape.sizes())) return {};
+  if (!ints || ints->size() * 8 >= kNotLookedAt || ints->size() != element_count(type.shape.sizes()))
+    return {};
   return from_ints(type.element, type.shape.sizes(), *ints);
 }
 

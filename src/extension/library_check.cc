@@ -65,7 +65,12 @@ void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::ve
       rows.push_back({op->type, where, text, problem});
       continue;
     }
-    for (auto& row : check_extensions(sample_graph(op, text))) rows.push_back(std::move(row));
+    bool good = true;
+    for (auto& row : check_extensions(sample_graph(op, text))) {
+      good = good && row.ok();
+      rows.push_back(std::move(row));
+    }
+    if (!good) return;  // others would say the same, and may take as long to do so
   }
 }
 

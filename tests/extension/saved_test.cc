@@ -187,6 +187,60 @@ TEST_F(SavedExtension, ShapesThatDependOnValues) {
   EXPECT_EQ(values(compiled(floats({6}, {1, -1, 2, 0, 3, -3}))), (Values{-1, -2, -3}));
 }
 
+/// As many elements as the largest value of its constant says.
+int picks(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  static const std::int32_t integers[] = {LAMINA_I64, LAMINA_NO_TYPE};
+  static const lamina_port in[] = {{sizeof(lamina_port), "x", "", 0, 0, nullptr},
+                                   {sizeof(lamina_port), "sizes", "", 0, 0, integers}};
+  host = given;
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.picks";
+  op.type = "Pick";
+  op.in = in;
+  op.inputs = 2;
+  op.out = in;
+  op.outputs = 1;
+  op.infer = [](const lamina_node* node) {
+    std::int64_t low = 0, high = LAMINA_UNBOUNDED;
+    if (const auto* c = node->in[1]->constant) {
+      for (std::uint64_t i = 0; i < c->elements; ++i)
+        low = std::max(low, static_cast<const std::int64_t*>(c->data)[i]);
+      high = low;
+    }
+    const lamina_value y{sizeof(y), LAMINA_F32, 1, &low, &high, nullptr, nullptr};
+    return host->set_output(node->context, 0, &y);
+  };
+  op.run = [](const lamina_call* call) {
+    std::fill_n(static_cast<float*>(call->out[0]->data), call->out[0]->elements, 1.0F);
+    return lamina_status{LAMINA_OK};
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST_F(SavedExtension, InferenceNeverLooksAtConstantsThatAreGone) {
+  register_extension("test-picks", picks);
+  for (const std::int64_t count : {500, 1000}) {  // the larger one is not looked at, and its data goes
+    OnnxGraph g;
+    g.input("x", ElementType::f32, {"4"});
+    g.initializer("sizes", Tensor::of<std::int64_t>({count}, std::vector<std::int64_t>(count, 3)));
+    g.node("Pick", {"x", "sizes"}, {"y"}, {}, "pick", "test.picks").output("y");
+    write_file(path("m.onnx"), onnx_model(g));
+    const Model model(path("m.onnx"), {"test-picks"});
+    if (count == 1000) {
+      EXPECT_EQ(model.outputs()[0].shape, (Dims{-1}));
+      continue;
+    }
+    const CompiledModel fresh(model);
+    EXPECT_EQ(fresh.output_ports({{4}})[0].shape, (Dims{3}));
+    fresh.save(path("m.lamina"));
+    const CompiledModel compiled(Model(path("m.lamina"), {"test-picks"}));
+    EXPECT_EQ(compiled.output_ports({{4}})[0].shape, (Dims{3}));
+    EXPECT_EQ(values(compiled(floats({4}, {0, 0, 0, 0}))), (Values{1, 1, 1}));
+  }
+}
+
 /// Two versions of one operation: y = x * version.
 int two_versions(const lamina_host* host, lamina_registrar* registrar) {
   static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
