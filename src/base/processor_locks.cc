@@ -33,6 +33,13 @@ struct ProcessorLocks::State {
     return false;
   }
 
+  /// Unless it has locks: nothing of ours stays open, who only looked may be gone next.
+  void close_file() noexcept {
+    if (!held.empty() || file < 0) return;
+    close(file);
+    file = -1;
+  }
+
   bool lock(int cpu, short how) const {
     struct flock range {};
     range.l_type = how;
@@ -70,6 +77,7 @@ std::set<int> ProcessorLocks::taken(int count) {
   if (!state_->open_file()) return out;
   for (int cpu = 0; cpu < count; ++cpu)
     if (state_->is_taken(cpu)) out.insert(cpu);
+  state_->close_file();
   return out;
 }
 
@@ -101,9 +109,7 @@ void ProcessorLocks::release(const std::vector<int>& cpus) noexcept {
     state_->held.erase(it);
     if (state_->file >= 0) state_->lock(cpu, F_UNLCK);
   }
-  if (!state_->held.empty() || state_->file < 0) return;
-  close(state_->file);  // nothing of ours stays open
-  state_->file = -1;
+  state_->close_file();
 }
 
 void ProcessorLocks::after_fork() noexcept {
