@@ -1,12 +1,11 @@
 #include "api/compiled.h"
 
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 
 #include "api/errors.h"
 #include "api/inside.h"
 #include "api/request_state.h"
+#include "base/arena.h"
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "base/shape_only.h"
@@ -161,8 +160,7 @@ void Compiled::compile(ProgramOptions options) {
 void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options) {
   const auto rewriting = rewriting_;
   std::shared_ptr<const SavedCompiled> saved;
-  tbb::task_arena arena(settings_for(options_, read_topology()).placement.threads);
-  arena.execute([&] {
+  on_threads(settings_for(options_, read_topology()).placement.threads, [&] {
     saved = std::make_shared<const SavedCompiled>(
         file, [rewriting](const Hash128& content) { return rewriting->constant(content); },
         model_->described().extensions);
@@ -223,8 +221,7 @@ void Compiled::plan_as(const Program& other, const std::string& key, const Plan&
     inputs.push_back(shape_only(type.element, type.shape.sizes()));
   }
   if (inputs.size() != program_->graph().inputs().size() || other.key_of(inputs) != key) return;
-  tbb::task_arena arena(threads());
-  arena.execute([&] { program_->plan(inputs); });
+  on_threads(threads(), [&] { program_->plan(inputs); });
 }
 
 void Compiled::plan_for(const std::vector<Dims>& shapes) const {
@@ -233,8 +230,7 @@ void Compiled::plan_for(const std::vector<Dims>& shapes) const {
     auto all = inputs;
     for (const auto& v : program_->variables())
       all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
-    tbb::task_arena arena(threads());
-    arena.execute([&] { program_->plan(all); });
+    on_threads(threads(), [&] { program_->plan(all); });
     return true;
   });
 }

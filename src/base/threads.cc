@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <system_error>
@@ -28,7 +30,7 @@ sigset_t asynchronous_signals() {
 /// Never destroyed: threads may end after static objects have.
 struct Leftovers {
   std::mutex mutex;
-  std::list<std::thread> threads;
+  std::list<OwnThread> threads;
 };
 Leftovers& leftovers() {
   static auto* const all = new Leftovers;
@@ -58,27 +60,38 @@ class CpuSet {
 
 }  // namespace
 
-OwnThread::OwnThread(const std::string& name, std::function<void()> body) {
-  // The mask is inherited: no signal can come to the new thread before it blocks them.
-  sigset_t before;
+SignalsBlocked::SignalsBlocked() noexcept {
   const auto blocked = asynchronous_signals();
-  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+OwnThread::OwnThread(const std::string& name, std::function<void()> body)
+    : ended_(std::make_shared<std::atomic<bool>>(false)) {
+  // The mask is inherited: no signal can come to the new thread before it blocks them.
+  const SignalsBlocked here;
   try {
-    thread_ = std::thread(std::move(body));
+    thread_ = std::thread([body = std::move(body), ended = ended_]() mutable {
+      body();
+      body = nullptr;  // what it had may end other threads
+      *ended = true;
+    });
   } catch (const std::system_error&) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     fail(ErrorCode::out_of_memory, "no thread \"{}\": the system allows no more", name);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
 void OwnThread::join() noexcept {
   if (!thread_.joinable()) return;
-  if (!is_this_thread()) return thread_.join();
+  is_this_thread() ? leave_over() : thread_.join();
+}
+
+void OwnThread::leave_over() noexcept {
   auto& left = leftovers();
   std::lock_guard lock(left.mutex);
-  left.threads.push_back(std::move(thread_));
+  left.threads.push_back(std::move(*this));
 }
 
 /// Its handle is never looked at again: to detach what is not there would write to memory that is given to
@@ -87,23 +100,26 @@ void OwnThread::forget() noexcept {
   if (thread_.joinable()) new (std::nothrow) std::thread(std::move(thread_));
 }
 
-void OwnThread::join_leftovers() noexcept {
-  std::list<std::thread> all;
+void OwnThread::join_ended() noexcept { join_some(true); }
+void OwnThread::join_leftovers() noexcept { join_some(false); }
+
+void OwnThread::join_some(bool ended_only) noexcept {
+  std::list<OwnThread> all;
   {
     auto& left = leftovers();
     std::lock_guard lock(left.mutex);
     for (auto it = left.threads.begin(); it != left.threads.end();) {
       const auto thread = it++;
-      if (thread->get_id() != std::this_thread::get_id()) all.splice(all.end(), left.threads, thread);
+      if (thread->is_this_thread() || (ended_only && !*thread->ended_)) continue;
+      all.splice(all.end(), left.threads, thread);
     }
   }
-  for (auto& thread : all) thread.join();
 }
 
 void OwnThread::forget_leftovers() noexcept {
   auto& left = leftovers();
   new (&left.mutex) std::mutex;  // another thread may have held it at the fork
-  new (&left.threads) std::list<std::thread>;
+  new (&left.threads) std::list<OwnThread>;
 }
 
 double thread_microseconds() {
@@ -111,6 +127,14 @@ double thread_microseconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
 }
+
+namespace {
+std::atomic<int> helpers{0};
+}  // namespace
+
+int helpers_made() { return helpers.load(std::memory_order_acquire); }
+void helpers_ended() { helpers = 0; }
+void helpers_lost() { helpers = std::numeric_limits<int>::max() / 2; }
 
 void become_helper() {
   thread_local bool done = false;
@@ -122,6 +146,7 @@ void become_helper() {
   if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
       std::string_view(name).starts_with("lamina-s"))
     pthread_setname_np(pthread_self(), "lamina-helper");
+  ++helpers;
 }
 
 namespace {

@@ -1,5 +1,8 @@
 #pragma once
 /// Threads of lamina's own, and where threads may run.
+#include <signal.h>
+
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,17 +25,35 @@ class OwnThread {
 
   bool running() const { return thread_.joinable(); }
   bool is_this_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
-  /// Waits until the body has returned. From the body itself: it is left alone, and join_leftovers() waits.
+  /// Waits until the body has returned. From the body itself: it is left over.
   void join() noexcept;
+  /// Its owner goes: it ends by itself, and is joined by one of the next two.
+  void leave_over() noexcept;
   /// In a child of fork(), where the thread is not: there is nothing to wait for.
   void forget() noexcept;
-  /// Waits for threads whose owners died on them, but for the calling one.
+  /// Of threads that were left over, those that have ended: waits for nothing.
+  static void join_ended() noexcept;
+  /// All of them but the calling one. They may wait for what callbacks do, and for each other.
   static void join_leftovers() noexcept;
   /// In a child of fork().
   static void forget_leftovers() noexcept;
 
  private:
+  static void join_some(bool ended_only) noexcept;
   std::thread thread_;
+  std::shared_ptr<std::atomic<bool>> ended_;  // nothing of ours runs in it any more
+};
+
+/// Blocks asynchronous signals in the calling thread, and in threads that it makes.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept;
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 /// Processor time of the calling thread so far.
@@ -41,6 +62,12 @@ double thread_microseconds();
 /// The calling thread, which a library made for us, blocks asynchronous signals for good, and has not the
 /// name of the stream that woke it first. Cheap from the second call on.
 void become_helper();
+/// How many have.
+int helpers_made();
+/// The library has ended them all.
+void helpers_ended();
+/// In a child of fork(), where they are not, and the library does not know it.
+void helpers_lost();
 
 /// Binds the calling thread to these processors. False where the system refuses all of them; it stays where
 /// it was then.

@@ -67,7 +67,8 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   Job::List queue_, callbacks_;
   HeldProcessors held_;
   Logger log_;
-  bool forked_ = false;  // nobody has been told yet
+  bool forked_ = false;    // nobody has been told yet
+  bool quitting_ = false;  // quit() ends the threads
 };
 
 /// The process' part.

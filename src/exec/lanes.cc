@@ -153,17 +153,21 @@ void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std:
   --lane.helping;
 }
 
-/// The thread of the last handle may be one of these itself: it ends when its callback has returned.
+/// The thread of the last handle may be one of these itself: it ends when its callback has returned, and is
+/// left over before anybody can think that the model has no threads. Others that were left over are joined
+/// only if they have ended: they may wait for this very thread.
 void Scheduler::Core::quit() noexcept {
   {
     const std::lock_guard lock(Dispatch::here().mutex);
+    quitting_ = true;
     for (auto& lane : lanes_) {
       lane->quit = true;
       lane->wake->notify_all();
+      if (lane->thread.is_this_thread() && !Standstill::is_for_good()) lane->thread.leave_over();
     }
   }
   for (auto& lane : lanes_) Standstill::is_for_good() ? lane->thread.forget() : lane->thread.join();
-  OwnThread::join_leftovers();
+  OwnThread::join_ended();
 }
 
 }  // namespace lamina

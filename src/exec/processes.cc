@@ -77,6 +77,7 @@ void Dispatch::after_fork_in_parent() noexcept {
 
 void Dispatch::after_fork_in_child() noexcept {
   OwnThread::forget_leftovers();
+  helpers_lost();
   ProcessorLocks::here().after_fork();
   auto& d = here();
   d.child_begins();
@@ -143,6 +144,7 @@ void Dispatch::join_threads(Core::Lock& lock) {
   std::vector<OwnThread> threads;
   for (auto* core : cores)
     for (auto& lane : core->lanes_) {
+      if (core->quitting_) continue;
       lane->quit = true;
       lane->wake->notify_all();
       threads.push_back(std::move(lane->thread));
@@ -153,7 +155,7 @@ void Dispatch::join_threads(Core::Lock& lock) {
   OwnThread::join_leftovers();
   Standstill::dismiss_helpers();
   tbb::task_scheduler_handle handle{tbb::attach{}};
-  tbb::finalize(handle, std::nothrow);
+  if (tbb::finalize(handle, std::nothrow)) helpers_ended();
   lock.lock();
 }
 

@@ -1,10 +1,9 @@
 #include "exec/program.h"
 
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <chrono>
 
+#include "base/arena.h"
 #include "base/shape_only.h"
 
 namespace lamina {
@@ -193,8 +192,7 @@ std::shared_ptr<const Plan> Program::plan_for_looking() const {
   const auto inputs = known_inputs();
   if (!inputs) return nullptr;
   std::shared_ptr<const Planned> planned;
-  tbb::task_arena arena(threads());
-  arena.execute([&] { planned = make(*inputs, key_of(*inputs)); });
+  on_threads(threads(), [&] { planned = make(*inputs, key_of(*inputs)); });
   return planned->plan;
 }
 
@@ -203,8 +201,7 @@ void Program::plan_ahead() {
   if (!known) return;
   const auto& inputs = *known;
   const auto key = key_of(inputs);
-  tbb::task_arena arena(threads());
-  arena.execute([&] { ahead_ = own_cache_->get(key, {}, [&] { return make(inputs, key); }); });
+  on_threads(threads(), [&] { ahead_ = own_cache_->get(key, {}, [&] { return make(inputs, key); }); });
 }
 
 bool Program::forget_weights_read() {

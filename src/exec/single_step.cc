@@ -1,9 +1,8 @@
 #include "exec/single_step.h"
 
-#include <tbb/task_arena.h>
-
 #include <cstring>
 
+#include "base/arena.h"
 #include "ops/movement.h"
 
 namespace lamina {
@@ -100,8 +99,7 @@ std::vector<Tensor> run_single_step(const Plan& plan, const PlanStep& step, cons
                                     std::size_t shift) {
   if (!step.code) return {};
   std::vector<Tensor> in, out, results;
-  tbb::task_arena arena(plan.threads);
-  arena.execute([&] {
+  on_threads(plan.threads, [&] {
     std::vector<const void*> in_pointers;
     std::vector<void*> out_pointers;
     for (std::size_t i = 0; i < step.in.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/arena.h"
 #include "base/parallel.h"
 #include "base/threads.h"
 
@@ -57,6 +58,7 @@ tbb::task_arena& Stream::arena() {
   if (!arena_) {
     arena_ = std::make_unique<tbb::task_arena>(allowed_threads(threads_));
     arena_->initialize();
+    bring_helpers(*arena_, threads_);
     if (threads_ > 1) observer_ = std::make_unique<Observer>(*arena_, *this);
   }
   return *arena_;
