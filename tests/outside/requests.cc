@@ -1,0 +1,662 @@
+// The ten rules of requests, as a program sees them that has nothing but the installed package: with 1, 2 and
+// 0 streams.
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "common.h"
+
+namespace {
+
+using lamina::CompiledModel;
+using lamina::Request;
+
+std::mutex log_mutex;
+std::vector<std::string> errors_logged;
+
+int streams = 0;
+std::optional<CompiledModel> small_model, long_model;
+
+Request small(float a, float b) {
+  auto r = small_model->create_request();
+  r.set_input(0, filled({3, 8}, a));
+  r.set_input(1, filled({3, 8}, b));
+  return r;
+}
+bool small_is(const Request& r, float value) { return all_are(r.output(0), value); }
+
+Request slow(float value = 1) {
+  auto r = long_model->create_request();
+  r.set_input(0, filled({64, 512}, value));
+  return r;
+}
+
+bool under_way(const Request& r) {
+  return r.status() == RequestStatus::queued || r.status() == RequestStatus::running;
+}
+
+/// Something that several threads wait for.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++here_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void wait_for(int threads) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return here_ >= threads; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int here_ = 0;
+};
+
+/// Holds every stream of the small model in a callback until it is released.
+class AllStreams {
+ public:
+  AllStreams() {
+    for (int i = 0; i < streams; ++i) {
+      held_.push_back(small(0, 0));
+      held_.back().set_callback([this](std::exception_ptr) { gate_.pass(); });
+      held_.back().start();
+    }
+    gate_.wait_for(streams);
+  }
+  ~AllStreams() { release(); }
+  void release() {
+    gate_.open();
+    for (auto& r : held_) r.wait();
+  }
+
+ private:
+  Gate gate_;
+  std::vector<Request> held_;
+};
+
+void refused_by(Request& r) {
+  EXPECT(thrown([&] { r.start(); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { r.run(); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { r.set_input(0, filled({3, 8}, 100)); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { r.set_input("nobody", {}); }).has_value());
+  EXPECT(thrown([&] { r.set_output(0, filled({3, 8}, 100)); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { r.set_callback({}); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { r.set_profile(true); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { (void)r.output(0); }) == ErrorCode::busy);  // rule 9
+}
+
+/// 1, 9, 10: under way is queued, running, and the callback.
+void what_is_under_way_is_left_alone() {
+  std::atomic<int> calls = 0;
+  if (streams > 0) {
+    auto r = small(1, 1);
+    r.set_callback([&](std::exception_ptr) { ++calls; });
+    {
+      AllStreams held;
+      r.start();
+      EXPECT(r.status() == RequestStatus::queued);
+      refused_by(r);
+      EXPECT(!r.wait_for(0ns));
+      EXPECT(!r.wait_for(2ms));
+    }
+    r.wait();
+    EXPECT(calls == 1);
+    EXPECT(small_is(r, 3));
+  }
+  Gate gate;
+  auto r = small(1, 2);
+  calls = 0;
+  r.set_callback([&](std::exception_ptr) {
+    ++calls;
+    gate.pass();
+  });
+  std::thread starter([&] { r.start(); });  // without streams it stays in there
+  gate.wait_for(1);
+  if (streams > 0) starter.join();
+  EXPECT(r.status() == RequestStatus::running);
+  refused_by(r);
+  EXPECT(!r.wait_for(0ns));
+  EXPECT(!r.wait_for(-1ms));
+  gate.open();
+  if (streams == 0) starter.join();
+  r.wait();
+  EXPECT(r.status() == RequestStatus::done);
+  EXPECT(calls == 1);
+  EXPECT(small_is(r, 4));
+
+  auto other = slow();
+  std::thread runner([&] { other.run(); });
+  EXPECT(soon([&] { return other.status() == RequestStatus::running; }));
+  EXPECT(thrown([&] { other.start(); }) == ErrorCode::busy);
+  EXPECT(thrown([&] { other.set_input(0, filled({64, 512}, 5)); }) == ErrorCode::busy);
+  other.wait();
+  runner.join();
+  EXPECT(all_are(other.output(0), 1));
+}
+
+/// 1: in its own callback.
+void callbacks_set_and_start_their_own() {
+  std::atomic<int> calls = 0, overlapped = 0;
+  std::atomic<bool> inside = false;
+  auto r = small(0, 0);
+  const auto memory = filled({3, 8}, -1);
+  r.set_callback([&](std::exception_ptr error) {
+    overlapped += inside.exchange(true);
+    EXPECT(error == nullptr);
+    EXPECT(small_is(r, 2 * static_cast<float>(calls)));
+    EXPECT(r.status() == RequestStatus::running);
+    EXPECT(thrown([&] { r.wait(); }) == ErrorCode::busy);
+    EXPECT(thrown([&] { r.wait_for(1s); }) == ErrorCode::busy);
+    EXPECT(thrown([&] { r.run(); }) == ErrorCode::busy);
+    if (++calls < 20) {
+      r.set_input(0, filled({3, 8}, static_cast<float>(calls)));
+      r.set_profile(calls % 2 == 0);
+      r.start();
+      if (calls == 3) std::this_thread::sleep_for(20ms);  // the next one begins when this has returned
+      EXPECT(thrown([&] { r.start(); }) == ErrorCode::busy);
+    } else {
+      r.set_output(0, memory);
+    }
+    inside = false;
+  });
+  r.start();
+  r.wait();  // until the last one: each start prolongs it
+  EXPECT(calls == 20);
+  EXPECT(overlapped == 0);
+  r.set_callback({});
+  r.run();
+  EXPECT(small_is(r, 38));
+  EXPECT(all_are(memory, 38));
+
+  // Another one may take its place from within.
+  auto s = small(1, 0);
+  calls = 0;
+  s.set_callback([&](std::exception_ptr) {
+    ++calls;
+    s.set_callback([&](std::exception_ptr) { calls += 10; });
+    s.start();
+  });
+  s.start();
+  s.wait();
+  EXPECT(calls == 11);
+}
+
+/// 2, 3, 4
+void start_that_throws_has_started_nothing() {
+  std::atomic<int> calls = 0;
+  auto r = small_model->create_request();
+  r.set_callback([&](std::exception_ptr) { ++calls; });
+  r.wait();
+  EXPECT(r.wait_for(0ns));
+  r.set_input(0, filled({3, 8}, 1));
+  EXPECT(thrown([&] { r.start(); }) == ErrorCode::bad_input);
+  EXPECT(r.status() == RequestStatus::idle);
+  r.wait();
+  r.set_input(1, filled({2, 8}, 1));  // 3 rows and 2: seen when it runs
+  r.start();
+  std::string text;
+  for (int i = 0; i < 3; ++i) EXPECT(thrown([&] { r.wait(); }, &text) == ErrorCode::bad_input);
+  EXPECT(thrown([&] { r.wait_for(0ns); }) == ErrorCode::bad_input);
+  EXPECT(r.status() == RequestStatus::failed);
+  EXPECT(thrown([&] { (void)r.output(0); }) == ErrorCode::bad_input);
+  EXPECT(calls == 1);
+  r.set_input(1, {});
+  EXPECT(thrown([&] { r.start(); }) == ErrorCode::bad_input);
+  EXPECT(r.status() == RequestStatus::failed);
+  EXPECT(thrown([&] { r.wait(); }, &text) == ErrorCode::bad_input);
+  EXPECT(calls == 1);
+  r.set_input(1, filled({3, 8}, 1));
+  r.run();
+  r.wait();
+  EXPECT(calls == 1);  // 3: run() calls none
+  EXPECT(r.status() == RequestStatus::done);
+  r.set_input(0, filled({9, 8}, 1));
+  EXPECT(thrown([&] { r.run(); }) == ErrorCode::bad_input);
+  EXPECT(thrown([&] { r.wait(); }) == ErrorCode::bad_input);
+  EXPECT(r.status() == RequestStatus::failed);
+}
+
+/// 3: where callbacks come.
+void callbacks_come_on_lamina_s_threads() {
+  const auto me = std::this_thread::get_id();
+  std::atomic<int> elsewhere = 0, here = 0;
+  std::vector<Request> all;
+  for (int i = 0; i < 8; ++i) {
+    all.push_back(small(1, static_cast<float>(i)));
+    all.back().set_callback(
+        [&](std::exception_ptr) { std::this_thread::get_id() == me ? ++here : ++elsewhere; });
+  }
+  for (int round = 0; round < 10; ++round) {
+    for (auto& r : all) r.start();
+    for (auto& r : all) r.wait();
+  }
+  EXPECT((streams == 0 ? here : elsewhere) == 80);
+  EXPECT((streams == 0 ? elsewhere : here) == 0);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT(small_is(all[i], 2 + static_cast<float>(i)));
+}
+
+/// 4: any thread, several at once, any time.
+void many_wait() {
+  auto r = slow(3);
+  std::atomic<int> back = 0;
+  std::vector<std::thread> threads;
+  std::thread starter([&] { r.start(); });
+  if (streams > 0) starter.join();
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      if (i == 0)
+        EXPECT(r.wait_for(std::chrono::nanoseconds::max()));
+      else if (i == 1)
+        while (!r.wait_for(100us)) continue;
+      else
+        r.wait();
+      ++back;
+    });
+  if (streams == 0) starter.join();
+  for (auto& t : threads) t.join();
+  r.wait();
+  EXPECT(back == 4);
+  EXPECT(all_are(r.output(0), 3));
+}
+
+/// 5
+void callbacks_use_others() {
+  std::atomic<int> calls = 0;
+  auto outer = small(1, 0), inner = small(2, 0), third = small(3, 0), fourth = small(4, 0);
+  inner.set_callback([&](std::exception_ptr) {
+    third.run();
+    fourth.start();
+    fourth.wait();
+    ++calls;
+  });
+  outer.set_callback([&](std::exception_ptr) {
+    std::vector<Request> queue;
+    for (int i = 0; i < 5; ++i) {
+      queue.push_back(small(static_cast<float>(i), 1));
+      queue.back().set_callback([&](std::exception_ptr) { ++calls; });
+      queue.back().start();
+    }
+    inner.start();
+    EXPECT(inner.wait_for(60s));
+    EXPECT(small_is(inner, 4) && small_is(third, 6) && small_is(fourth, 8));
+    for (auto& r : queue) r.wait();
+    for (int i = 0; i < 5; ++i)
+      EXPECT(small_is(queue[static_cast<std::size_t>(i)], 2 * static_cast<float>(i) + 1));
+    {
+      auto busy = slow(), dropped = slow();  // of another model
+      busy.start();
+      dropped.start();
+      dropped.cancel();
+      busy.wait();
+      EXPECT(all_are(busy.output(0), 1));
+    }
+    const CompiledModel fresh(small_network().model(), {.streams = 1});
+    auto own = fresh.create_request();
+    own.set_input(0, filled({1, 8}, 5));
+    own.set_input(1, filled({1, 8}, 5));
+    own.start();
+    own.wait();
+    EXPECT(all_are(own.output(0), 15));
+    ++calls;
+  });
+  outer.start();
+  outer.wait();
+  EXPECT(calls == 7);
+
+  // More callbacks that wait for the next one than there are streams, and one that runs in each.
+  std::vector<Request> chain, beside;
+  for (int i = 0; i < 10; ++i) {
+    chain.push_back(small(1, static_cast<float>(i)));
+    beside.push_back(small(2, static_cast<float>(i)));
+  }
+  calls = 0;
+  for (std::size_t i = 0; i < chain.size(); ++i)
+    chain[i].set_callback([&, i](std::exception_ptr) {
+      if (i + 1 < chain.size()) {
+        if (!under_way(chain[i + 1]) && chain[i + 1].status() == RequestStatus::idle) chain[i + 1].start();
+        chain[i + 1].wait();
+      }
+      beside[i].run();
+      ++calls;
+    });
+  chain[0].start();
+  for (auto& r : chain) r.wait();
+  EXPECT(calls == 10);
+}
+
+/// 6: queued.
+void cancel_in_the_queue() {
+  if (streams == 0) return;
+  std::mutex mutex;
+  std::string order;
+  const auto note = [&](char what) {
+    const std::lock_guard lock(mutex);
+    order += what;
+  };
+  auto a = small(1, 0), b = small(2, 0), c = small(3, 0), silent = small(4, 0), running = small(5, 0);
+  std::optional<ErrorCode> of_b;
+  a.set_callback([&](std::exception_ptr) { note('a'); });
+  b.set_callback([&](std::exception_ptr error) {
+    note('b');
+    if (error) of_b = thrown([&] { std::rethrow_exception(error); });
+  });
+  c.set_callback([&](std::exception_ptr) { note('c'); });
+  {
+    AllStreams held;
+    a.start();
+    c.start();
+    b.start();
+    silent.start();
+    std::optional<ErrorCode> of_run;
+    std::thread runner([&] { of_run = thrown([&] { running.run(); }); });
+    EXPECT(soon([&] { return running.status() == RequestStatus::queued; }));
+    running.cancel();
+    runner.join();  // at once, though no stream is free
+    EXPECT(of_run == ErrorCode::canceled);
+    EXPECT(running.status() == RequestStatus::canceled);
+    silent.cancel();
+    EXPECT(silent.status() == RequestStatus::canceled);
+    EXPECT(thrown([&] { silent.wait(); }) == ErrorCode::canceled);
+    b.cancel();
+    b.cancel();
+    EXPECT(order.empty());
+    EXPECT(under_way(b));
+    EXPECT(thrown([&] { b.start(); }) == ErrorCode::busy);
+  }
+  EXPECT(thrown([&] { b.wait(); }) == ErrorCode::canceled);
+  a.wait();
+  c.wait();
+  EXPECT(of_b == ErrorCode::canceled);
+  if (streams == 1) EXPECT(order == "bac");
+  EXPECT(order.size() == 3);
+  std::string text;
+  EXPECT(thrown([&] { (void)b.output(0); }, &text) == ErrorCode::bad_input);
+  EXPECT(text.find("the last run was cancelled") != std::string::npos);
+  for (auto* r : {&b, &silent, &running}) {
+    r->start();
+    r->wait();
+  }
+  EXPECT(small_is(b, 4) && small_is(silent, 8) && small_is(running, 10));
+}
+
+/// 6: running.
+void cancel_while_it_runs() {
+  auto r = slow(2);
+  std::atomic<int> calls = 0;
+  std::optional<ErrorCode> seen;
+  r.set_callback([&](std::exception_ptr error) {
+    ++calls;
+    if (error) seen = thrown([&] { std::rethrow_exception(error); });
+  });
+  for (const bool by_run : {false, true}) {
+    std::optional<ErrorCode> of_run;
+    std::thread other([&] {
+      if (by_run)
+        of_run = thrown([&] { r.run(); });
+      else
+        r.start();
+    });
+    EXPECT(soon([&] { return r.status() == RequestStatus::running; }));
+    r.cancel();
+    other.join();
+    const auto of_wait = thrown([&] { r.wait(); });
+    EXPECT(of_wait == ErrorCode::canceled);
+    if (by_run) EXPECT(of_run == ErrorCode::canceled);
+    if (!by_run) EXPECT(seen == ErrorCode::canceled);
+    EXPECT(r.status() == RequestStatus::canceled);
+    EXPECT(calls == 1);
+    EXPECT(thrown([&] { (void)r.output(0); }) == ErrorCode::bad_input);
+  }
+  r.cancel();  // at rest: no effect, on the next start neither
+  r.cancel();
+  r.start();
+  r.wait();
+  EXPECT(calls == 2);
+  EXPECT(all_are(r.output(0), 2));
+  r.cancel();
+  EXPECT(r.status() == RequestStatus::done);
+  EXPECT(all_are(r.output(0), 2));
+}
+
+/// 7
+void what_callbacks_throw() {
+  auto r = small(1, 1);
+  for (const bool unknown : {false, true}) {
+    errors_logged.clear();
+    r.set_callback([&](std::exception_ptr) {
+      if (unknown) throw 42;
+      throw std::runtime_error("from the callback");
+    });
+    r.start();
+    for (int i = 0; i < 2; ++i) {
+      bool came = false;
+      try {
+        r.wait();
+      } catch (const std::exception& e) {
+        came = unknown || std::string(e.what()).find("from the callback") != std::string::npos;
+      } catch (...) {
+        came = unknown;
+      }
+      EXPECT(came);
+    }
+    EXPECT(r.status() == RequestStatus::failed);
+    EXPECT(small_is(r, 3));
+    EXPECT(errors_logged.size() == 1);
+  }
+  // The inference's own error comes first.
+  r.set_input(1, filled({2, 8}, 1));
+  r.set_callback([&](std::exception_ptr) { throw std::runtime_error("later"); });
+  r.start();
+  EXPECT(thrown([&] { r.wait(); }) == ErrorCode::bad_input);
+  r.set_input(1, filled({3, 8}, 5));
+  r.set_callback({});
+  r.start();
+  r.wait();
+  EXPECT(small_is(r, 7));
+}
+
+/// 8
+void requests_go_under_way() {
+  std::atomic<int> calls = 0;
+  const auto count = [&](std::exception_ptr) {
+    std::this_thread::sleep_for(1ms);
+    ++calls;
+  };
+  int started = 0;
+  const auto begin = [&](Request& r) {
+    r.set_callback(count);
+    r.start();
+    ++started;
+  };
+  for (int i = 0; i < 10; ++i) {
+    auto first = slow(), second = slow(), third = slow();
+    begin(first);
+    begin(second);
+    begin(third);
+    if (i % 2 == 0) second = slow(4);  // gone: canceled and waited for
+    if (i % 2 == 0) EXPECT(second.status() == RequestStatus::idle);
+  }
+  EXPECT(calls == started);
+
+  // Moved, and both run on.
+  auto moved = slow(7);
+  begin(moved);
+  std::vector<Request> place;
+  place.push_back(std::move(moved));
+  auto again = std::move(place[0]);
+  again.wait();
+  EXPECT(all_are(again.output(0), 7));
+  EXPECT(calls == started);
+
+  // In its own callback, with the last handle of the model.
+  std::promise<void> returned;
+  {
+    auto model = std::make_shared<std::optional<CompiledModel>>(std::in_place, small_network().model(),
+                                                                lamina::Options{.streams = streams});
+    auto mine = std::make_shared<std::optional<Request>>((*model)->create_request());
+    (*mine)->set_input(0, filled({1, 8}, 1));
+    (*mine)->set_input(1, filled({1, 8}, 1));
+    (*mine)->set_callback([model, mine, &returned](std::exception_ptr) {
+      model->reset();
+      mine->reset();
+      returned.set_value();
+    });
+    (*mine)->start();
+  }
+  returned.get_future().wait();
+}
+
+/// 8: another request's last handle may die on a stream's thread.
+void last_handles_die_anywhere() {
+  for (int i = 0; i < 20; ++i) {
+    auto other = std::make_shared<std::optional<Request>>();
+    auto model = std::make_shared<std::optional<CompiledModel>>(std::in_place, small_network().model(),
+                                                                lamina::Options{.streams = streams});
+    *other = (*model)->create_request();
+    (*other)->set_input(0, filled({1, 8}, 1));
+    (*other)->set_input(1, filled({1, 8}, 1));
+    if (i % 2 == 0) (*other)->start();
+    model.reset();
+    auto r = small(1, 1);
+    r.set_callback([&](std::exception_ptr) { other.reset(); });
+    r.start();
+    r.wait();
+  }
+}
+
+/// 8: a model that goes does not wait for what the callback of another one, that went on its own thread, had.
+void models_go_by_themselves() {
+  if (streams == 0) return;
+  struct AtTheEnd {
+    explicit AtTheEnd(Gate& g) : gate(g) {}
+    ~AtTheEnd() { gate.pass(); }
+    Gate& gate;
+  };
+  Gate gate, started;  // start() has a hand on the request, too
+  {
+    auto mine = std::make_shared<std::optional<Request>>(
+        CompiledModel(small_network().model(), {.streams = streams}).create_request());
+    (*mine)->set_input(0, filled({1, 8}, 1));
+    (*mine)->set_input(1, filled({1, 8}, 1));
+    (*mine)->set_callback([mine, &started, end = std::make_shared<AtTheEnd>(gate)](std::exception_ptr) {
+      started.pass();
+      mine->reset();
+    });
+    (*mine)->start();
+    started.open();
+  }
+  gate.wait_for(1);
+  {
+    const CompiledModel other(small_network().model(), {.streams = streams});
+    auto r = other.create_request();
+    r.set_input(0, filled({1, 8}, 1));
+    r.set_input(1, filled({1, 8}, 1));
+    r.start();
+    r.wait();
+  }
+  gate.open();
+  lamina::shutdown();  // the thread is joined all the same: nothing of `gate` is used any more
+}
+
+/// First come, first served, run() among them.
+void the_queue_is_fair() {
+  if (streams != 1) return;
+  std::mutex mutex;
+  std::string order;
+  const auto note = [&](char what) {
+    const std::lock_guard lock(mutex);
+    order += what;
+  };
+  std::vector<Request> started;
+  std::vector<std::thread> runners;
+  auto run_one = small(1, 1), run_two = small(1, 1);
+  AllStreams held;
+  for (char name : {'a', 'b', 'c'}) {
+    started.push_back(small(1, 1));
+    started.back().set_callback([&note, name](std::exception_ptr) { note(name); });
+    started.back().start();
+    if (name == 'c') break;
+    auto& running = name == 'a' ? run_one : run_two;
+    runners.emplace_back([&, name] {
+      running.run();
+      note(name == 'a' ? '1' : '2');
+    });
+    EXPECT(soon([&] { return running.status() == RequestStatus::queued; }));
+  }
+  held.release();
+  for (auto& r : started) r.wait();
+  for (auto& t : runners) t.join();
+  EXPECT(order.find('a') < order.find('b') && order.find('b') < order.find('c'));
+  EXPECT(order.size() == 5);
+}
+
+/// The caller's threads do the work, as many as there are.
+void callers_at_once() {
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 6; ++t)
+    threads.emplace_back([&, t] {
+      auto r = small(static_cast<float>(t), 1);
+      std::atomic<int> calls = 0;
+      r.set_callback([&](std::exception_ptr) { ++calls; });
+      for (int i = 0; i < 100; ++i) {
+        if (i % 3 == 0) {
+          r.run();
+        } else {
+          r.start();
+          r.wait();
+        }
+        right += small_is(r, 2 * static_cast<float>(t) + 1);
+      }
+      EXPECT(calls == 66);
+    });
+  for (auto& t : threads) t.join();
+  EXPECT(right == 600);
+}
+
+}  // namespace
+
+int main() {
+  for (const int n : {1, 2, 0}) {
+    streams = n;
+    lamina::Options options{.streams = n};
+    options.log = [](lamina::LogLevel level, std::string_view line) {
+      const std::lock_guard lock(log_mutex);
+      if (level == lamina::LogLevel::error) errors_logged.emplace_back(line);
+    };
+    small_model.emplace(small_network().model(), options);
+    long_model.emplace(long_network(40, 512).model(), options);
+    EXPECT(small_model->streams() == n);
+    const auto with = [&](const std::string& name) { return name + ", " + std::to_string(n) + " streams"; };
+    attempt(with("what is under way is left alone"), what_is_under_way_is_left_alone);
+    attempt(with("callbacks set and start their own"), callbacks_set_and_start_their_own);
+    attempt(with("a start that throws has started nothing"), start_that_throws_has_started_nothing);
+    attempt(with("callbacks come on lamina's threads"), callbacks_come_on_lamina_s_threads);
+    attempt(with("many wait"), many_wait);
+    attempt(with("callbacks use others"), callbacks_use_others);
+    attempt(with("cancel in the queue"), cancel_in_the_queue);
+    attempt(with("cancel while it runs"), cancel_while_it_runs);
+    attempt(with("what callbacks throw"), what_callbacks_throw);
+    attempt(with("requests go under way"), requests_go_under_way);
+    attempt(with("last handles die anywhere"), last_handles_die_anywhere);
+    attempt(with("models go by themselves"), models_go_by_themselves);
+    attempt(with("the queue is fair"), the_queue_is_fair);
+    attempt(with("callers at once"), callers_at_once);
+    small_model.reset();
+    long_model.reset();
+  }
+  return ends("requests");
+}
