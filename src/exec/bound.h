@@ -55,6 +55,8 @@ class Bound {
   bool point(std::uint32_t tensor, const void* to);
   void point_steps();
   void run_step(std::size_t s);
+  template <class F>
+  void run_timed(std::vector<StepTime>& times, const Checkpoint& checkpoint, const F& after);
   void run_dynamic(const PlanStep& step);
   int branch_of(const PlanStep& step) const;
 
@@ -66,6 +68,8 @@ class Bound {
   std::vector<Tensor> dynamic_;
   std::vector<Tensor> inputs_;  // aligned copies of inputs that were not
   std::vector<Tensor> results_, own_results_;
+  double busy_ = 1;  // processor time of a run's wall time, when it was read last
+  int unread_ = 0;   // timed runs until it is read again
 };
 
 }  // namespace lamina
