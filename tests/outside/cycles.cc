@@ -59,14 +59,14 @@ void repeat(const std::string& what, const Open& open, int times) {
   doing = what;
   const int settled = 50;
   long first = 0, most = 0;
-  std::size_t threads = 0, open_files = 0;
+  std::size_t threads = 0;
+  const auto open_files = files();
   for (int i = 0; i < settled + times; ++i) {
     cycle(open, 1 + i % 2);
     if (i + 1 == settled) {
       malloc_trim(0);
       first = resident();
       threads = threads_here().size();
-      open_files = files();
     }
     EXPECT(soon([] { return streams_threads() == 0; }));  // a joined one may be listed for a moment
   }
