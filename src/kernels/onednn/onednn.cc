@@ -91,15 +91,16 @@ struct Bound {
   dnnl::primitive primitive;
   std::vector<Arg> args;
   Desc scratchpad;
+  std::vector<dnnl::memory> constants;  // by argument, for all steps: a memory takes a kilobyte
 };
 
 class PrimitiveStep final : public Step {
  public:
   explicit PrimitiveStep(const Bound& bound) : bound_(bound), stream_(engine()) {
-    for (const auto& arg : bound.args) {
-      void* data = arg.from == Arg::From::constant ? const_cast<std::byte*>(arg.constant.raw()) : nullptr;
-      memories_.emplace_back(arg.desc, engine(), data);
-      raw_.push_back({arg.id, memories_.back().get()});
+    for (std::size_t i = 0; i < bound.args.size(); ++i) {
+      const auto& constant = bound.constants[i];
+      memories_.push_back(constant ? constant : dnnl::memory(bound.args[i].desc, engine(), nullptr));
+      raw_.push_back({bound.args[i].id, memories_.back().get()});
     }
     if (bound.scratchpad.get_size() != 0) {
       memories_.emplace_back(bound.scratchpad, engine(), nullptr);
@@ -131,7 +132,13 @@ class PrimitiveStep final : public Step {
 
 class PrimitiveExecutable final : public Executable {
  public:
-  explicit PrimitiveExecutable(Bound bound) : bound_(std::move(bound)) {}
+  explicit PrimitiveExecutable(Bound bound) : bound_(std::move(bound)) {
+    for (const auto& arg : bound_.args)
+      bound_.constants.push_back(
+          arg.from == Arg::From::constant
+              ? dnnl::memory(arg.desc, engine(), const_cast<std::byte*>(arg.constant.raw()))
+              : dnnl::memory());
+  }
   std::unique_ptr<Step> step() const override { return std::make_unique<PrimitiveStep>(bound_); }
 
  private:
@@ -149,7 +156,7 @@ dnnl::primitive_attr user_scratch() {
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
                                            Desc scratchpad) {
   return std::make_unique<PrimitiveExecutable>(
-      Bound{std::move(primitive), std::move(args), std::move(scratchpad)});
+      Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}});
 }
 
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
