@@ -74,7 +74,7 @@ const Tensor& Request::State::output(std::size_t index) const {
     fail(ErrorCode::bad_call, "output \"{}\": nothing has run yet", outputs[index].name);
   if (!output.valid())
     fail(ErrorCode::bad_input, "output \"{}\": the last run {}", outputs[index].name,
-         state() == JobState::canceled ? "was canceled" : "failed");
+         state() == JobState::canceled ? "was cancelled" : "failed");
   return output;
 }
 

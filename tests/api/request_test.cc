@@ -238,7 +238,7 @@ TEST_P(Requests, cancel_what_runs) {
   expect_error([&] { request.wait(); }, ErrorCode::canceled, "canceled");
   EXPECT_EQ(request.status(), RequestStatus::canceled);
   EXPECT_EQ(calls, 1);
-  expect_error([&] { (void)request.output(0); }, ErrorCode::bad_input, "the last run was canceled");
+  expect_error([&] { (void)request.output(0); }, ErrorCode::bad_input, "the last run was cancelled");
   request.set_callback({});
   request.start();
   request.wait();
