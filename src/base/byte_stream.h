@@ -1,8 +1,11 @@
 #pragma once
 /// Numbers and texts as bytes, in a row: little-endian, what is read is checked. Errors are Error(bad_file)
 /// and name what is being read.
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
