@@ -2,6 +2,7 @@
 JOBS ?= $(shell nproc)
 PREFIX ?= $(CURDIR)/install
 SOAK_MINUTES ?= 10
+STRESS_MINUTES ?= 10
 # How far a build is: per cent, steps, seconds.
 export NINJA_STATUS ?= [%p %f/%t %es]$(SPACE)
 SPACE = $() $()
@@ -32,11 +33,14 @@ asan: ## the tests under the address and undefined-behaviour sanitizers
 	@$(call cmake,asan)
 	@ctest --preset asan -j $(JOBS)
 
-tsan: ## the tests of requests and threads under the thread sanitizer
+tsan: ## the tests of requests and threads under the thread sanitizer, then STRESS_MINUTES=10 of requests at random
 	@scripts/bootstrap --test-models
 	@scripts/tbb-with-tsan
 	@$(call cmake,tsan,--target exec_tests --target api_tests --target kernels_tests --target base_tests)
 	@ctest --preset tsan -R '^(exec|api|kernels|base)$$'
+	@LAMINA_SEED=$${LAMINA_SEED:-$$(date +%s)} LAMINA_STRESS_MINUTES=$(STRESS_MINUTES) \
+	  TSAN_OPTIONS=suppressions=cmake/tsan.supp:halt_on_error=0:exitcode=66 \
+	  build/tsan/bin/api_tests --gtest_brief=1 --gtest_filter='Stress.*'
 
 clang: ## build with clang 16 and run the tests
 	@scripts/bootstrap --test-models --clang

@@ -48,10 +48,12 @@ void Activity::stop_here() noexcept {
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
   while (wanted_ && a.owner != me) {
+    stopped_ = true;
     worker_.store({}, std::memory_order_release);
     a.resumed.wait(lock, [] { return !wanted_.load(); });
     worker_.store(me, std::memory_order_seq_cst);
   }
+  stopped_ = false;
 }
 
 void Standstill::begin() noexcept {
@@ -109,6 +111,7 @@ void Standstill::after_fork_in_child() noexcept {
   for (auto* activity : a.activities) {
     if (activity->worker_.load() != me) activity->worker_ = std::thread::id();
     *activity->helpers_ = 0;
+    activity->stopped_ = false;
     activity->forget_helpers();
   }
   a.mutex.unlock();
@@ -116,10 +119,14 @@ void Standstill::after_fork_in_child() noexcept {
 }
 
 void Standstill::dismiss_helpers() noexcept {
-  auto& a = all();
-  std::lock_guard lock(a.mutex);
-  for (auto* activity : a.activities)
-    if (activity->worker_.load() == std::thread::id()) activity->dismiss();
+  begin();  // run() may be called meanwhile
+  {
+    auto& a = all();
+    std::lock_guard lock(a.mutex);
+    for (auto* activity : a.activities)
+      if (activity->worker_.load() == std::thread::id() && !activity->stopped_) activity->dismiss();
+  }
+  end();
 }
 
 void Standstill::for_good() noexcept {

@@ -45,6 +45,7 @@ class Activity {
 
   static std::atomic<bool> wanted_;
   std::atomic<std::thread::id> worker_{};  // none: at rest
+  bool stopped_ = false;                   // it stands still in the midst of its work
   std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);
 };
 

@@ -43,6 +43,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   friend class Dispatch;
   void work(Lane& lane);
 
+  static void set_error(Job& job, std::exception_ptr error) noexcept;
   int await_stream(Job& job);
   void give_back(int stream) noexcept;
   void enqueue(Job& job);
@@ -52,12 +53,11 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void hand_to(Lane& lane, Job& job);
   void infer_started(Lock& lock, Job& job, Stream& stream);
   void after_inference(Lock& lock, Job& job, bool call_now);
+  void call_later(Job& job);
+  static std::shared_ptr<Job> due_before(const Job* target);
   void call(Lock& lock, Job& job);
   void start_here(Lock& lock, Job& job);
-  void await_call(Job& job);
   void rest(Job& job) noexcept;
-  static void wake_waiters(const Job& job) noexcept;
-  static void set_error(Job& job, const std::exception_ptr& error);
   void help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
             const std::chrono::steady_clock::time_point* until);
 
@@ -90,8 +90,8 @@ class Dispatch {
 
   /// The stream whose thread this is.
   static Lane*& lane() noexcept;
-  /// The calling thread runs a callback.
-  static int& callbacks_here() noexcept;
+  /// Whose callback the calling thread runs, the innermost; or null.
+  static Job*& callback_here() noexcept;
 
   /// What wakes the calling thread: its stream's, else `own`.
   static std::condition_variable& waker(std::condition_variable& own) noexcept;

@@ -45,6 +45,10 @@ void Job::leave() noexcept {
   in_ = nullptr;
 }
 
+void Job::wake_waiters() noexcept {
+  for (auto* w = waiters_; w != nullptr; w = w->next) w->waker.notify_all();
+}
+
 bool Job::in_own_callback() const noexcept {
   return caller_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }

@@ -74,6 +74,9 @@ class Job : public std::enable_shared_from_this<Job> {
   /// To the end of a list; out of the one that it is in.
   void join(List& list) noexcept;
   void leave() noexcept;
+  /// Its callback is due, and nobody calls it yet.
+  bool callback_waits() const noexcept { return in_ != nullptr && state() == JobState::calling; }
+  void wake_waiters() noexcept;
 
   /// Who waits for the job to rest.
   struct Waiter {
@@ -88,6 +91,7 @@ class Job : public std::enable_shared_from_this<Job> {
   List* in_ = nullptr;                           // the list that it waits in
   std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
   std::condition_variable* thread_ = nullptr;    // of a job that a thread waits for to run itself
+  Job* awaits_ = nullptr;                        // what its callback waits for
   int granted_ = -1;                             // the stream for that thread
   bool again_ = false, again_canceled_ = false;  // started in its own callback
   bool abandoned_ = false;                       // its owner has gone: it is not started any more

@@ -31,11 +31,11 @@ void Scheduler::Core::work(Lane& lane) {
       infer_started(lock, *job, lane.stream);
       after_inference(lock, *job, true);
     }
+    lock.unlock();
+    job.reset();  // its last owner may be here, and what that owns may call us, and wait for the stream
+    lock.lock();
     free_.give_back_locked(lane.index);
     advance();
-    lock.unlock();
-    job.reset();  // its last owner may be here, and what that owns may call us
-    lock.lock();
   }
 }
 
@@ -54,33 +54,38 @@ void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
 
 void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
   if (!job.callback_) return rest(job);
+  if (!call_now) return call_later(job);
   job.state_ = JobState::calling;
-  if (call_now) return call(lock, job);
-  await_call(job);
+  call(lock, job);
 }
 
-/// The next free stream calls it, or the stream of a callback that waits for this very job.
-void Scheduler::Core::await_call(Job& job) {
+/// From the next free stream, or in a callback that waits for it, of whichever model.
+void Scheduler::Core::call_later(Job& job) {
+  job.state_ = JobState::calling;
   job.join(callbacks_);
+  job.wake_waiters();
   advance();
-  wake_waiters(job);
 }
 
 void Scheduler::Core::call(Lock& lock, Job& job) {
-  const auto callback = job.callback_;
+  auto callback = job.callback_;
   const auto error = job.error_;
   job.caller_ = std::this_thread::get_id();
+  auto* const outer = std::exchange(Dispatch::callback_here(), &job);
+  auto* const awaited = outer ? std::exchange(outer->awaits_, &job) : nullptr;
   lock.unlock();
   std::exception_ptr thrown;
-  ++Dispatch::callbacks_here();
   try {
     (*callback)(error);
   } catch (...) {
     thrown = std::current_exception();
   }
-  --Dispatch::callbacks_here();
+  callback.reset();  // it may have set another one, and what it owned may call us
   if (thrown) job.callback_failed(thrown);
+  if (job.again_) thrown = nullptr;
   lock.lock();
+  Dispatch::callback_here() = outer;
+  if (outer) outer->awaits_ = awaited;
   job.caller_ = std::thread::id();
   if (!job.again_) {
     if (thrown && !job.error_) job.error_ = thrown;
@@ -99,16 +104,22 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   after_inference(lock, job, lanes_.empty());
 }
 
-void Scheduler::Core::wake_waiters(const Job& job) noexcept {
-  for (auto* w = job.waiters_; w != nullptr; w = w->next) w->waker.notify_all();
-}
-
 void Scheduler::Core::rest(Job& job) noexcept {
   job.state_ = outcome_of(job.error_);
-  wake_waiters(job);
+  job.wake_waiters();
   if (job.self_ == nullptr) return;
   // The caller has another reference, or goes without the lock: not here.
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
+}
+
+/// A job whose callback nobody calls yet, and without which the target does not come to rest: itself, or what
+/// its callback waits for, in whichever thread.
+std::shared_ptr<Job> Scheduler::Core::due_before(const Job* target) {
+  for (auto most = Dispatch::here().jobs.size(); target != nullptr && most > 0; --most) {
+    if (target->callback_waits()) return target->self_;
+    target = target->awaits_;
+  }
+  return nullptr;
 }
 
 /// In a callback, where the thread of the stream waits: its inferences come first, callbacks of others have
@@ -118,12 +129,11 @@ void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std:
   const auto over = [&] { return until != nullptr && std::chrono::steady_clock::now() >= *until; };
   ++lane.helping;
   while (!done() && (lane.lent_to != nullptr || !over())) {
-    if (target != nullptr && target->in_ != nullptr && target->state() == JobState::calling) {
-      auto job = target->self_;
+    if (auto job = due_before(target)) {
       job->leave();
       job->scheduler().core_->call(lock, *job);
       lock.unlock();
-      job.reset();
+      job.reset();  // its last owner may be here
       lock.lock();
     } else if (lane.lent_to == nullptr && !queue_.empty()) {
       auto& job = *queue_.front();
@@ -166,7 +176,14 @@ void Scheduler::Core::quit() noexcept {
       if (lane->thread.is_this_thread() && !Standstill::is_for_good()) lane->thread.leave_over();
     }
   }
-  for (auto& lane : lanes_) Standstill::is_for_good() ? lane->thread.forget() : lane->thread.join();
+  for (auto& lane : lanes_) {
+    OwnThread thread;
+    {
+      const std::lock_guard lock(Dispatch::here().mutex);  // shut_down() may be about to join it
+      thread = std::move(lane->thread);
+    }
+    Standstill::is_for_good() ? thread.forget() : thread.join();
+  }
   OwnThread::join_ended();
 }
 

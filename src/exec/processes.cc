@@ -12,7 +12,7 @@ namespace lamina {
 namespace {
 
 thread_local Lane* this_lane = nullptr;
-thread_local int callbacks_under_way = 0;
+thread_local Job* this_callback = nullptr;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Dispatch::Dispatch() {
 }
 
 Lane*& Dispatch::lane() noexcept { return this_lane; }
-int& Dispatch::callbacks_here() noexcept { return callbacks_under_way; }
+Job*& Dispatch::callback_here() noexcept { return this_callback; }
 
 std::condition_variable& Dispatch::waker(std::condition_variable& own) noexcept {
   return this_lane != nullptr ? *this_lane->wake : own;
@@ -95,6 +95,7 @@ void Dispatch::child_begins() noexcept {
     job->waiting_ = 0;
     job->leave();
     job->thread_ = nullptr;
+    job->awaits_ = nullptr;
     const bool mine = job->caller_.load() == me || (job->runner_ == me && job->state() == JobState::running);
     if (mine || at_rest(job->state())) continue;
     job->end_in_child();
@@ -120,7 +121,7 @@ void Dispatch::child_begins() noexcept {
 }
 
 void Dispatch::shut_down() {
-  if (callbacks_under_way > 0) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
+  if (this_callback != nullptr) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
   closing = true;
@@ -128,14 +129,14 @@ void Dispatch::shut_down() {
     return std::all_of(jobs.begin(), jobs.end(), [](const Job* job) { return at_rest(job->state()); }) &&
            std::all_of(cores.begin(), cores.end(), [](const Core* core) { return core->free_.all_free(); });
   };
-  while (!at_peace()) {
+  while (!at_peace() && !Standstill::is_for_good()) {
     for (auto* job : jobs)
       if (job->state() == JobState::queued) job->scheduler().core_->cancel(*job);
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     lock.lock();
   }
-  join_threads(lock);
+  if (!Standstill::is_for_good()) join_threads(lock);
   closing = false;
 }
 

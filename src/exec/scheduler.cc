@@ -44,7 +44,7 @@ void Scheduler::Core::run(Job& job) {
   } while (!job.state_.compare_exchange_weak(state, JobState::running, std::memory_order_acquire));
   std::exception_ptr error;
   int stream = -1;
-  set_error(job, nullptr);
+  if (job.error_) set_error(job, nullptr);
   job.runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   try {
     if (!lanes_.empty()) {
@@ -57,20 +57,19 @@ void Scheduler::Core::run(Job& job) {
   }
   if (stream >= 0) give_back(stream);
   job.runner_.store({}, std::memory_order_relaxed);
-  set_error(job, error);
+  if (error) set_error(job, error);
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
   if (job.waiting_.load(std::memory_order_seq_cst) > 0) {
     const std::lock_guard lock(Dispatch::here().mutex);
-    wake_waiters(job);
+    job.wake_waiters();
   }
   if (error) std::rethrow_exception(error);
 }
 
-/// Others that wait() for the job may look at the last one's.
-void Scheduler::Core::set_error(Job& job, const std::exception_ptr& error) {
-  if (!job.error_ && !error) return;
+/// Of a job in run(): wait() may be looking at the last one in another thread.
+void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   const std::lock_guard lock(Dispatch::here().mutex);
-  job.error_ = error;
+  job.error_.swap(error);
 }
 
 /// First come, first served, with those that were started.
@@ -161,6 +160,7 @@ void Scheduler::Core::tell_of_fork(Lock& lock) {
 
 void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   auto& job = *shared;
+  std::exception_ptr last;  // may be the user's: it goes without the lock
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
   if (job.abandoned_ || Dispatch::here().closing)
@@ -172,7 +172,7 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   }
   if (!at_rest(job.state())) fail_busy();
   make_threads();
-  job.error_ = nullptr;
+  job.error_.swap(last);
   job.self_ = shared;
   if (lanes_.empty()) return start_here(lock, job);
   enqueue(job);
@@ -218,8 +218,7 @@ void Scheduler::Core::cancel(Job& job) noexcept {
   job.error_ = canceled_error();
   job.forget_result();
   if (!job.callback_) return rest(job);
-  job.state_ = JobState::calling;
-  await_call(job);
+  call_later(job);
 }
 
 Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
@@ -235,7 +234,7 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
   if (job.in_own_callback())
     fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
   Core::Lock lock(Dispatch::here().mutex);
-  const auto done = [&] { return at_rest(job.state()) || Standstill::is_for_good(); };
+  const auto done = [&] { return at_rest(job.state_.load()) || Standstill::is_for_good(); };
   if (!done() && (!time || time->count() > 0)) {
     using Clock = std::chrono::steady_clock;
     const auto now = Clock::now();
@@ -245,7 +244,10 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
     Job::Waiter waiter{Dispatch::waker(own), job.waiters_};
     job.waiters_ = &waiter;
     ++job.waiting_;
+    auto* const callback = Dispatch::callback_here();
+    if (callback) callback->awaits_ = &job;
     Dispatch::block(lock, waiter.waker, &job, done, forever ? nullptr : &until);
+    if (callback) callback->awaits_ = nullptr;
     auto** link = &job.waiters_;
     while (*link != &waiter) link = &(*link)->next;
     *link = waiter.next;

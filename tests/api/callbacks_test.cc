@@ -1,0 +1,158 @@
+/// What callbacks own and wait for: nothing hangs on it, and nothing is left of it.
+#include <atomic>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "tests/api/small_models.h"
+
+namespace lamina {
+namespace {
+
+using namespace testing;
+
+class Callbacks : public ::testing::TestWithParam<int> {
+ protected:
+  CompiledModel sums_ = CompiledModel(model_of(sums()), {.streams = GetParam()});
+  CompiledModel others_ = CompiledModel(model_of(sums()), {.streams = GetParam()});
+
+  static Request ready(const CompiledModel& compiled) {
+    auto request = compiled.create_request();
+    request.set_input(0, rows(2, 1));
+    request.set_input(1, rows(2, 2));
+    return request;
+  }
+  /// To be held by callbacks, which are copied.
+  static std::shared_ptr<Request> shared(const CompiledModel& compiled) {
+    return std::make_shared<Request>(ready(compiled));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Streams, Callbacks, ::testing::Values(0, 1, 2));
+
+/// The callback that runs is let go of when it has returned, and a request with it.
+TEST_P(Callbacks, replaced_by_themselves) {
+  auto request = ready(sums_);
+  auto own = shared(sums_);
+  const std::weak_ptr<Request> watch = own;
+  request.set_callback([&request, own](const std::exception_ptr&) {
+    own->start();
+    request.set_callback({});
+  });
+  own.reset();
+  request.start();
+  request.wait();
+  request.start();  // the callback that was has gone, on whichever thread
+  request.wait();
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST_P(Callbacks, leave_nothing_behind_that_destroy_their_request) {
+  std::promise<void> gone;
+  // Calls when the callback itself goes, which is the last of the request to go.
+  std::shared_ptr<int> last(new int, [&gone](const int* p) {
+    delete p;
+    gone.set_value();
+  });
+  auto held = std::make_shared<std::optional<Request>>(ready(sums_));
+  (*held)->set_callback([held, last](const std::exception_ptr&) { held->reset(); });
+  auto& request = **held;
+  last.reset();
+  held.reset();
+  request.start();
+  gone.get_future().wait();
+}
+
+/// The stream is given to the request that is queued while its thread destroys that very request.
+TEST_P(Callbacks, have_a_request_that_waits_for_their_stream) {
+  std::promise<void> gone;
+  auto held = std::make_shared<std::optional<Request>>(ready(sums_));
+  std::shared_ptr<Request> queued(new Request(ready(sums_)), [&gone](const Request* r) {
+    delete r;
+    gone.set_value();
+  });
+  (*held)->set_callback([held, queued](const std::exception_ptr&) {
+    queued->start();
+    held->reset();
+  });
+  queued.reset();
+  auto& request = **held;
+  held.reset();
+  request.start();
+  gone.get_future().wait();
+}
+
+/// A callback waits for a request of another model, whose callback waits for one of the first model.
+TEST_P(Callbacks, wait_across_models) {
+  auto first = ready(sums_), second = ready(others_), third = ready(sums_);
+  std::atomic<int> calls = 0;
+  third.set_callback([&](const std::exception_ptr&) { ++calls; });
+  second.set_callback([&](const std::exception_ptr&) {
+    third.start();
+    third.wait();
+    ++calls;
+  });
+  first.set_callback([&](const std::exception_ptr&) {
+    second.start();
+    second.wait();
+    ++calls;
+  });
+  first.start();
+  first.wait();
+  EXPECT_EQ(calls, 3);
+}
+
+/// The same with a callback that is due because its request was canceled.
+TEST_P(Callbacks, wait_across_models_for_what_was_canceled) {
+  auto first = ready(sums_), second = ready(others_), third = ready(sums_);
+  std::atomic<int> calls = 0;
+  third.set_callback([&](const std::exception_ptr&) { ++calls; });
+  second.set_callback([&](const std::exception_ptr&) {
+    third.start();
+    third.cancel();
+    try {
+      third.wait();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::canceled);
+    }
+    ++calls;
+  });
+  first.set_callback([&](const std::exception_ptr&) {
+    second.start();
+    second.wait();
+    ++calls;
+  });
+  first.start();
+  first.wait();
+  EXPECT_EQ(calls, 3);
+}
+
+/// The stream's thread waits for what a thread without streams is at, which waits for a callback that is due.
+TEST_P(Callbacks, wait_for_a_thread_that_waits_for_one_of_theirs) {
+  const CompiledModel here(model_of(sums()), {.streams = 0});
+  auto first = ready(sums_), second = ready(here), third = ready(sums_);
+  std::promise<void> begun, all_started;
+  std::atomic<int> calls = 0;
+  third.set_callback([&](const std::exception_ptr&) { ++calls; });
+  second.set_callback([&](const std::exception_ptr&) {
+    begun.set_value();
+    all_started.get_future().wait();
+    third.wait();
+    ++calls;
+  });
+  first.set_callback([&](const std::exception_ptr&) {
+    third.start();
+    all_started.set_value();
+    second.wait();
+    ++calls;
+  });
+  std::thread other([&] { second.start(); });
+  begun.get_future().wait();
+  first.start();
+  other.join();
+  first.wait();
+  third.wait();
+  EXPECT_EQ(calls, 3);
+}
+
+}  // namespace
+}  // namespace lamina
