@@ -89,14 +89,15 @@ std::vector<CacheEntry> cache_entries(const std::string& folder) {
   return out;
 }
 
-std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most) {
+std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most,
+                                    const std::string& replaced) {
   constexpr std::int64_t kHour = 3600;
   std::error_code error;
   for (const auto& file : files_of(folder))
     if (is_temporary(file.path().filename().string()) && age_seconds(file) > kHour)
       fs::remove(file.path(), error);
   auto entries = cache_entries(folder);
-  std::erase_if(entries, [](const auto& e) { return !e.magic; });
+  std::erase_if(entries, [&](const auto& e) { return !e.magic || e.name == replaced; });
   std::uint64_t left = 0;
   for (const auto& e : entries) left += e.bytes;
   std::vector<CacheEntry> gone;
@@ -113,7 +114,8 @@ CacheFolder::CacheFolder(std::string path, std::uint64_t most, Logger log)
     : path_(std::move(path)), most_(most), log_(std::move(log)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  if (!fs::is_directory(path_)) warn(fmt::format("{}: is no folder and none can be made there", path_));
+  if (!fs::is_directory(path_, error))
+    warn(fmt::format("{}: is no folder and none can be made there", path_));
 }
 
 void CacheFolder::warn(const std::string& text) {
@@ -155,8 +157,7 @@ void CacheFolder::store(const CompiledFileWriter& file, const FileHeader& header
     std::error_code error;
     fs::create_directories(path_, error);
     const auto path = entry_path(header.key);
-    const auto there = fs::file_size(path, error);  // is replaced
-    prune_cache(path_, most_ - file.size() + (error ? 0 : there));
+    prune_cache(path_, most_ - file.size(), fs::path(path).filename().string());
     file.write(path, header);
   } catch (const Error& e) {
     warn(e.what());

@@ -22,8 +22,10 @@ struct CacheEntry {
 /// when it cannot be read.
 std::vector<CacheEntry> cache_entries(const std::string& folder);
 /// Removes temporary files that are older than an hour, and entries (with `magic`), those used longest ago
-/// first, until what is left takes `most` bytes at most. Returns the entries that it removed.
-std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most);
+/// first, until what is left takes `most` bytes at most. `replaced`: the name of an entry that is about to
+/// be, which does not count. Returns the entries that it removed.
+std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most,
+                                    const std::string& replaced = {});
 
 /// What a compile does with the folder. It throws nothing about the folder: the first trouble is a warning,
 /// and the model is compiled as if there were none.

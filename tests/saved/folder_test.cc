@@ -89,6 +89,16 @@ TEST_F(Folder, makes_room_before_it_writes) {
   EXPECT_TRUE(there(name_of(3)));
 }
 
+TEST_F(Folder, one_that_is_replaced_makes_no_room_twice) {
+  const auto size = writer(1000).size();
+  entry(3, 1000, 30s);
+  entry(1, 1000, 20s);
+  entry(2, 1000, 10s);
+  CacheFolder(folder_.string(), 3 * size, Logger())
+      .store(writer(1000 + size), {engine_name(), Isa::sse41, {0, 3}});
+  EXPECT_EQ(names(), (std::vector<std::string>{name_of(2), name_of(3)}));
+}
+
 TEST_F(Folder, an_entry_that_is_used_becomes_the_last_to_go) {
   entry(1, 10, 30s);
   entry(2, 10, 20s);
@@ -107,13 +117,16 @@ TEST_F(Folder, trouble_is_one_warning) {
     lines.emplace_back(line);
   });
   put("file", "x");
-  CacheFolder cache(path("file"), 1 << 20, log);
-  EXPECT_FALSE(cache.open({0, 1}, [](const auto&) {}));
-  cache.store(writer(10), {engine_name(), Isa::sse41, {0, 1}});
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("is no folder"), std::string::npos);
+  fs::create_symlink("loop", path("loop"));
+  for (const auto& name : {std::string("file"), std::string("loop"), std::string(300, 'a')}) {
+    CacheFolder cache(path(name), 1 << 20, log);
+    EXPECT_FALSE(cache.open({0, 1}, [](const auto&) {}));
+    cache.store(writer(10), {engine_name(), Isa::sse41, {0, 1}});
+    ASSERT_EQ(lines.size(), 1u) << name;
+    EXPECT_NE(lines[0].find("is no folder"), std::string::npos);
+    lines.clear();
+  }
 
-  lines.clear();
   entry(1, 10, 1s);
   fs::rename(path(name_of(1)), path(name_of(2)));
   CacheFolder other(folder_.string(), 1 << 20, log);
