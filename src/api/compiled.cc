@@ -210,7 +210,10 @@ void Compiled::save(const std::string& path) const {
     return anew.save(path);
   }
   const Saving saving{model_, options_, rewriting_, nullptr};
-  file_of(saving, *program_, true).write(path, header_of(*key));
+  const auto file = file_of(saving, *program_, true);
+  if (!as_it_was_read(*model_))
+    fail(ErrorCode::bad_file, "{}: was changed since it was read", model_->path());
+  file.write(path, header_of(*key));
 }
 
 /// Unless it is the plan of a waiting part.

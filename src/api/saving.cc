@@ -134,6 +134,11 @@ CompiledFileWriter file_of(const Saving& saving, const Program& program, bool wh
   return file;
 }
 
+bool as_it_was_read(const LoadedModel& model) {
+  return std::all_of(model.parts().begin(), model.parts().end(),
+                     [](const auto& part) { return unchanged(*part.file); });
+}
+
 FileHeader header_of(const Hash128& key) { return {engine_name(), needed_isa(), key}; }
 
 void require_isa(const CompiledFile& file) {
@@ -157,7 +162,10 @@ void EntryKeeper::store() {
   there_ = true;
   try {
     const bool whole = saving_.options.cache_mode == CacheMode::speed;
-    folder_->store(file_of(saving_, *program, whole), header_of(key_));
+    const auto file = file_of(saving_, *program, whole);
+    // It would be found by the content that the model had before.
+    if (!as_it_was_read(*saving_.model)) return log_.warning("cache: not kept: the model's file was changed");
+    folder_->store(file, header_of(key_));
   } catch (const Error& e) {
     log_.warning("cache: {}", e.what());
   }

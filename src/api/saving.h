@@ -23,6 +23,8 @@ struct Saving {
 /// model's own weights. Throws Error(bad_file).
 CompiledFileWriter file_of(const Saving& saving, const Program& program, bool whole);
 FileHeader header_of(const Hash128& key);
+/// Nobody has written into a file of the model since it was opened.
+bool as_it_was_read(const LoadedModel& model);
 
 /// Throws Error(bad_file) when the process may not use what the file needs.
 void require_isa(const CompiledFile& file);

@@ -85,20 +85,23 @@ Hash128 hash_of_file(const MappedFile& file) {
 
 }  // namespace
 
+bool unchanged(const MappedFile& file) {
+  const auto& identity = file.identity();
+  if (!identity) return true;
+  const auto now = identity_of(file.path());
+  return !now || now->inode != identity->inode || now->device != identity->device || *now == *identity;
+}
+
 std::optional<Hash128> HashMemo::content_of(const MappedFile& file) const {
   const auto& identity = file.identity();
   if (!identity) return hash_of(file.bytes());
-  const auto unchanged = [&] {
-    const auto now = identity_of(file.path());
-    return !now || now->inode != identity->inode || now->device != identity->device || *now == *identity;
-  };
-  if (!unchanged()) return std::nullopt;
+  if (!unchanged(file)) return std::nullopt;
   const bool rememberable = !path_.empty() && old_enough(*identity);
   auto records = rememberable ? read(path_) : std::vector<Record>();
   for (const auto& r : records)
     if (r.file == *identity) return r.content;
   const auto content = hash_of_file(file);
-  if (!unchanged()) return std::nullopt;
+  if (!unchanged(file)) return std::nullopt;
   if (rememberable) {
     std::erase_if(records, [&](const Record& r) {
       return r.file.device == identity->device && r.file.inode == identity->inode;

@@ -8,6 +8,10 @@
 
 namespace lamina {
 
+/// Nobody has written into it since it was opened, as far as its file system knows; another file may have its
+/// name now.
+bool unchanged(const MappedFile& file);
+
 /// A small file of records, each under a checksum. What cannot be read or written is forgotten: no errors.
 class HashMemo {
  public:

@@ -439,6 +439,24 @@ TEST_F(Saved, a_model_that_was_replaced_is_another_one) {
                    {2, 16, 8, 8});
 }
 
+/// What was made of one content is not kept under the key of another.
+TEST_F(Saved, a_model_that_changes_while_it_is_compiled_is_not_kept) {
+  put("m.onnx", network("2", 1));
+  const auto overwrite = [&](std::uint64_t seed) {
+    std::fstream(path("m.onnx"), std::ios::in | std::ios::out | std::ios::binary) << network("2", seed);
+  };
+  auto options = cached();
+  bool once = false;
+  options.progress = [&](std::string_view, double) {
+    if (!std::exchange(once, true)) overwrite(2);
+  };
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  (void)CompiledModel(Model(path("m.onnx")), options);
+  overwrite(1);
+  expect_same_bits(CompiledModel(Model(path("m.onnx")), cached()),
+                   CompiledModel(Model::from_memory({.model = bytes_of(network("2", 1))})), {2, 16, 8, 8});
+}
+
 TEST_F(Saved, a_wrong_size_of_the_folder_is_refused) {
   expect_error([] { CompiledModel(model_of(sums()), {.cache_size = 0}); }, ErrorCode::bad_option,
                "cache_size 0");
