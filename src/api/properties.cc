@@ -100,7 +100,10 @@ void tell(const Settings& s, const Logger& log) {
     if (row.setting != row.info.key) continue;
     const auto p = property_of(row, s);
     const bool differs = !p.asked.empty() && p.value != p.asked && !p.reason.empty();
-    if (differs) log.info("{}: {} instead of {}: {}", p.key, p.value, p.asked, p.reason);
+    const auto& said = s.placement.warnings;
+    const bool warned = std::any_of(said.begin(), said.end(),
+                                    [&](const std::string& w) { return w.starts_with(p.key + ": "); });
+    if (differs && !warned) log.info("{}: {} instead of {}: {}", p.key, p.value, p.asked, p.reason);
   }
   if (asked_precision(s.options).second.empty() && multiplies_bf16(this_machine()))
     log.info("this processor computes in bf16, faster and less exact, when asked to (ENFORCE_BF16)");

@@ -242,6 +242,34 @@ TEST(Keys, precision_is_what_the_first_key_says) {
   EXPECT_EQ(used({{"INFERENCE_PRECISION_HINT", "f16"}}), "f32: f16 is computed in f32");
 }
 
+TEST(Keys, enforce_bf16_says_why_it_is_not_as_asked) {
+  const auto used = [](std::initializer_list<std::pair<const char*, const char*>> keys) {
+    Options o;
+    o.max_isa = "avx2";
+    for (const auto& [key, value] : keys) o.set(key, value);
+    for (const auto& p : properties(o))
+      if (p.key == "ENFORCE_BF16") return p.value + ": " + p.reason;
+    return std::string();
+  };
+  EXPECT_EQ(used({}), "NO: documented default YES; bf16 changes results: ask for it");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "NO"}}), "NO: ");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "NO: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}, {"INFERENCE_PRECISION_HINT", "f32"}}),
+            "NO: INFERENCE_PRECISION_HINT decides");
+  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "NO: avx2 has no bf16 instructions");
+}
+
+TEST(Keys, a_difference_is_said_once) {
+  std::vector<std::string> lines;
+  Options o;
+  o.threads = 1024;
+  o.log = [&](LogLevel, std::string_view line) {
+    if (line.starts_with("CPU_THREADS_NUM")) lines.emplace_back(line);
+  };
+  const CompiledModel compiled(model_of(sums()), o);
+  EXPECT_EQ(lines.size(), compiled.property("CPU_THREADS_NUM") == "1024" ? 0u : 1u);
+}
+
 TEST(Keys, properties_of_a_compiled_model) {
   const CompiledModel compiled(model_of(sums()), {.streams = 2});
   EXPECT_EQ(compiled.property("NUM_STREAMS"), "2");
