@@ -85,14 +85,16 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
 /// What a file was compiled with counts where nothing else was asked for. True when it holds that.
 bool Compiled::settle_precision(const Options& options, const Machine& machine) {
   auto& s = settled_.settings;
-  s.options = options;
+  s.options = s.made_with = options;
   decide_precision(s, machine);
   options_.precision = s.precision;
   const auto& file = model_->compiled();
   if (!file) return false;
-  require_isa(*file);
-  const bool as_in_file = take_options(options_of(*file));
-  if (*options_.precision != s.precision) s.precision_reason = "the model was compiled so";
+  require_isa(*file, machine);
+  const bool asked_nothing = asked_precision(options).second.empty() && decide_alike(options_, Options());
+  const bool as_in_file = take_options(options_of(*file), asked_nothing);
+  if (as_in_file) s.made_with = options_;
+  if (*options_.precision != s.precision) s.precision_reason = kOfFile;
   s.precision = *options_.precision;
   return as_in_file;
 }
@@ -127,8 +129,8 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
 }
 
 /// False when other options were given than those.
-bool Compiled::take_options(const Options& of_file) {
-  if (decide_alike(options_, Options())) {
+bool Compiled::take_options(const Options& of_file, bool asked_nothing) {
+  if (asked_nothing) {
     options_.precision = of_file.precision;
     options_.disable = of_file.disable;
     options_.exempt = of_file.exempt;

@@ -57,7 +57,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
   void take_from_cache(ProgramOptions& options);
-  bool take_options(const Options& of_file);
+  bool take_options(const Options& of_file, bool asked_nothing);
   void plan_as(const Program& other, const std::string& key, const Plan& plan) const;
   std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
 

@@ -112,7 +112,8 @@ void LoadedModel::read_file(const ModelSource& source, const ReadOptions& option
   auto settings = settings_of(options);
   settings.shapes = shapes;
   loaded_ = read(NotingSource(source, parts_), settings);
-  // A page that is touched brings those around it, weights that nobody may ever read: a cache has them packed.
+  // A page that is touched brings those around it, weights that nobody may ever read: a cache has them
+  // packed.
   for (const auto& part : parts_) drop_mapped_pages(part.file->data(), part.file->size());
 }
 

@@ -9,6 +9,7 @@
 namespace lamina {
 namespace {
 
+constexpr const char* kDeviation = "documented default YES; bf16 changes results: ask for it";
 constexpr int kMostRequests = 1024, kMostPlans = 1000, kMostCache = 1048576;
 
 using Used = std::function<std::pair<std::string, std::string>(const Settings&)>;
@@ -145,14 +146,15 @@ void add_documented(std::vector<OptionRow>& t) {
 }
 
 void add_precision(std::vector<OptionRow>& t) {
-  t.push_back(words_row("ENFORCE_BF16", "YES, NO", "bf16 where the processor has it", &Options::enforce_bf16,
-                        "enforce_bf16", kTruth, [](const Settings& s) -> std::pair<std::string, std::string> {
-                          const bool on = s.precision == Precision::bf16;
-                          return {yes_no(on), s.options.enforce_bf16 || on
-                                                  ? s.precision_reason
-                                                  : "documented default YES; bf16 changes "
-                                                    "results: ask for it"};
-                        }));
+  t.push_back(words_row(
+      "ENFORCE_BF16", "YES, NO", "bf16 where the processor has it", &Options::enforce_bf16, "enforce_bf16",
+      kTruth, [](const Settings& s) -> std::pair<std::string, std::string> {
+        const bool on = s.precision == Precision::bf16;
+        const auto key = asked_precision(s.options).second;
+        if (s.options.enforce_bf16 == on) return {yes_no(on), ""};
+        if (key.empty() && !on) return {yes_no(on), kDeviation};
+        return {yes_no(on), s.precision_reason.empty() ? fmt::format("{} decides", key) : s.precision_reason};
+      }));
   t.push_back(words_row("INFERENCE_PRECISION_HINT", "model (dynamic, undefined), f32, bf16, f16",
                         "precision of computing", &Options::precision, "precision", kPrecisions,
                         [](const Settings& s) -> std::pair<std::string, std::string> {

@@ -12,8 +12,12 @@ struct Settings {
   Options options = {};      ///< as given
   Placement placement = {};  ///< of streams and threads
   Precision precision = Precision::model;
+  Options made_with = options;        ///< of a model whose file's options count: these
   std::string precision_reason = {};  ///< why it is not what was asked for, or which key decided; else empty
 };
+
+/// The reason of what comes of a compiled model's file.
+constexpr std::string_view kOfFile = "the file was compiled with it";
 
 struct OptionRow {
   OptionInfo info;

@@ -68,7 +68,8 @@ Property property_of(const OptionRow& row, const Settings& s) {
   if (row.used)
     std::tie(p.value, p.reason) = row.used(s);
   else
-    p.value = asked;
+    p.value = row.asked(s.made_with);
+  if (!row.used && p.value != asked) p.reason = kOfFile;
   return p;
 }
 
@@ -105,7 +106,8 @@ void tell(const Settings& s, const Logger& log) {
                                     [&](const std::string& w) { return w.starts_with(p.key + ": "); });
     if (differs && !warned) log.info("{}: {} instead of {}: {}", p.key, p.value, p.asked, p.reason);
   }
-  if (asked_precision(s.options).second.empty() && multiplies_bf16(this_machine()))
+  if (asked_precision(s.options).second.empty() && s.precision != Precision::bf16 &&
+      multiplies_bf16(this_machine()))
     log.info("this processor computes in bf16, faster and less exact, when asked to (ENFORCE_BF16)");
 }
 

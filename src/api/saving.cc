@@ -141,11 +141,14 @@ bool as_it_was_read(const LoadedModel& model) {
 
 FileHeader header_of(const Hash128& key) { return {engine_name(), needed_isa(), key}; }
 
-void require_isa(const CompiledFile& file) {
+void require_isa(const CompiledFile& file, const Machine& machine) {
   const auto needs = file.header().needs;
   if (needs > effective_isa() || needs > onednn_isa())
     fail(ErrorCode::unsupported, "{}: needs {}, this process may use {}", file.path(), name_of(needs),
          name_of(std::min(effective_isa(), onednn_isa())));
+  if (options_of(file).precision == Precision::bf16)
+    if (const auto verdict = multiplies_bf16(machine); !verdict)
+      fail(ErrorCode::unsupported, "{}: needs bf16 instructions: {}", file.path(), verdict.reason());
 }
 
 void EntryKeeper::keep(const std::shared_ptr<const Program>& program) {

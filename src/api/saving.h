@@ -26,8 +26,8 @@ FileHeader header_of(const Hash128& key);
 /// Nobody has written into a file of the model since it was opened.
 bool as_it_was_read(const LoadedModel& model);
 
-/// Throws Error(bad_file) when the process may not use what the file needs.
-void require_isa(const CompiledFile& file);
+/// Throws Error(unsupported) when the process, or that machine, may not use what the file needs.
+void require_isa(const CompiledFile& file, const Machine& machine);
 
 /// Writes an entry again when a program has made more plans than it holds.
 class EntryKeeper {

@@ -93,6 +93,8 @@ class Dispatch {
   /// Whose callback the calling thread runs, the innermost; or null.
   static Job*& callback_here() noexcept;
 
+  /// Threads of streams that wait in callbacks look again at what is due before what they wait for.
+  void wake_helpers() noexcept;
   /// What wakes the calling thread: its stream's, else `own`.
   static std::condition_variable& waker(std::condition_variable& own) noexcept;
   /// Waits until `done`, or the time is over: a stream's thread works off its queue meanwhile. `waker` is

@@ -63,7 +63,7 @@ void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
 void Scheduler::Core::call_later(Job& job) {
   job.state_ = JobState::calling;
   job.join(callbacks_);
-  job.wake_waiters();
+  Dispatch::here().wake_helpers();
   advance();
 }
 

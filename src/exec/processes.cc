@@ -35,6 +35,12 @@ std::condition_variable& Dispatch::waker(std::condition_variable& own) noexcept 
   return this_lane != nullptr ? *this_lane->wake : own;
 }
 
+void Dispatch::wake_helpers() noexcept {
+  for (auto* core : cores)
+    for (auto& lane : core->lanes_)
+      if (lane->helping > 0) lane->wake->notify_all();
+}
+
 void Dispatch::block(Core::Lock& lock, std::condition_variable& waker, const Job* target,
                      const std::function<bool()>& done, const std::chrono::steady_clock::time_point* until) {
   if (this_lane != nullptr) return this_lane->core.help(lock, *this_lane, target, done, until);
@@ -129,14 +135,14 @@ void Dispatch::shut_down() {
     return std::all_of(jobs.begin(), jobs.end(), [](const Job* job) { return at_rest(job->state()); }) &&
            std::all_of(cores.begin(), cores.end(), [](const Core* core) { return core->free_.all_free(); });
   };
-  while (!at_peace() && !Standstill::is_for_good()) {
+  while (!at_peace()) {
     for (auto* job : jobs)
       if (job->state() == JobState::queued) job->scheduler().core_->cancel(*job);
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     lock.lock();
   }
-  if (!Standstill::is_for_good()) join_threads(lock);
+  join_threads(lock);
   closing = false;
 }
 

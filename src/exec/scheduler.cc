@@ -245,7 +245,10 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
     job.waiters_ = &waiter;
     ++job.waiting_;
     auto* const callback = Dispatch::callback_here();
-    if (callback) callback->awaits_ = &job;
+    if (callback) {
+      callback->awaits_ = &job;
+      Dispatch::here().wake_helpers();
+    }
     Dispatch::block(lock, waiter.waker, &job, done, forever ? nullptr : &until);
     if (callback) callback->awaits_ = nullptr;
     auto** link = &job.waiters_;

@@ -24,6 +24,7 @@ Options Common::options() const {
   o.exempt = exempt;
   o.force = force;
   o.max_isa = max_isa;
+  if (precision == "model" || precision == "int8") o.precision = Precision::model;
   if (precision == "f32") o.precision = Precision::f32;
   if (precision == "bf16") o.precision = Precision::bf16;
   for (const auto& pair : set) {

@@ -18,7 +18,7 @@ namespace lamina::tool {
 struct Common {
   std::string model;
   std::vector<std::string> set, disable, exempt, force, shape, settable, extensions;
-  std::string precision = "model", max_isa = "native", log_level = "warning", json;
+  std::string precision, max_isa = "native", log_level = "warning", json;
   int threads = 0;
   bool quiet = false, tune = false;
 

@@ -275,29 +275,6 @@ TEST_P(ProcessesDeathTest, exit_while_requests_run) {
       ::testing::ExitedWithCode(7), "");
 }
 
-/// Destroyed after lamina has let all that runs stand still for good.
-struct AtTheEnd {
-  bool wanted = false;
-  ~AtTheEnd() {
-    if (wanted) shutdown();
-  }
-} at_the_end;
-
-TEST_P(ProcessesDeathTest, shutdown_by_a_static_object) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        at_the_end.wanted = true;
-        std::thread([&] {
-          auto own = ready();
-          for (;;) own.run();
-        }).detach();
-        std::this_thread::sleep_for(5ms);
-        std::exit(7);
-      },
-      ::testing::ExitedWithCode(7), "");
-}
-
 TEST_P(ProcessesDeathTest, exit_in_a_callback) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "api/inside.h"
+#include "api/saving.h"
 #include "base/random.h"
 #include "tests/api/small_models.h"
 #include "tests/base/temporary_folder.h"
@@ -145,6 +146,36 @@ TEST_F(Saved, what_it_was_compiled_with_counts_unless_something_else_is_asked_fo
   EXPECT_FALSE(loaded(anew));
   EXPECT_FALSE(anew.fusions().empty());
   expect_same_bits(anew, CompiledModel(model, {.disable = {"fuse-bias"}}), {2, 16, 8, 8});
+}
+
+/// Of the keys for precision the first that is given decides, whatever the file was compiled with.
+TEST_F(Saved, precision_of_the_file_unless_one_is_asked_for) {
+  const Model model(put("m.onnx", network("2")));
+  const CompiledModel narrow(model, {.precision = Precision::bf16});
+  if (Inside::of(narrow).precision() != Precision::bf16) GTEST_SKIP() << "no bf16 here";
+  narrow.save(path("m.lamina"));
+  const CompiledModel as_it_was(Model(path("m.lamina")));
+  EXPECT_TRUE(loaded(as_it_was));
+  EXPECT_EQ(as_it_was.property("INFERENCE_PRECISION_HINT"), "bf16");
+  EXPECT_EQ(as_it_was.property("ENFORCE_BF16"), "YES");
+  for (const auto& [key, value] : {std::pair("INFERENCE_PRECISION_HINT", "model"),
+                                   {"ENFORCE_BF16", "NO"},
+                                   {"EXECUTION_MODE_HINT", "ACCURACY"}}) {
+    Options o;
+    o.set(key, value);
+    const CompiledModel asked(Model(path("m.lamina")), o);
+    EXPECT_EQ(Inside::of(asked).precision(), Precision::model) << key;
+    expect_same_bits(asked, CompiledModel(model), {2, 16, 8, 8});
+  }
+  // A processor of the same level may lack what the file was made for.
+  auto other = host();
+  other.features = other.features.without({Feature::avx512_bf16, Feature::amx_bf16});
+  const CompiledFile file(MappedFile::open(path("m.lamina")));
+  expect_error([&] { require_isa(file, other); }, ErrorCode::unsupported, "needs bf16 instructions");
+  require_isa(file, host());
+
+  CompiledModel(model, {.disable = {"all"}}).save(path("all.lamina"));
+  EXPECT_EQ(CompiledModel(Model(path("all.lamina"))).property("DISABLE"), "all");
 }
 
 TEST_F(Saved, who_keeps_weights_looks_into_one_that_is_compiled_anew) {
