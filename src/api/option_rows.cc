@@ -3,6 +3,7 @@
 
 #include "api/option_values.h"
 #include "api/options_table.h"
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/words.h"
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads.h"
+
 namespace lamina {
 namespace {
 
@@ -84,7 +86,11 @@ void Standstill::begin() noexcept {
   };
   while (busy()) nap();
   const auto late = Clock::now() + std::chrono::seconds(1);
+  // A helper that has left an arena is in the library's locks for a moment: a child would find them taken.
+  // Others may keep it busy, which is not waited for.
   while (!own && helped() && Clock::now() < late) nap();
+  const auto soon = std::min(late, Clock::now() + std::chrono::milliseconds(50));
+  while (!own && !helpers_sleep() && Clock::now() < soon) nap();
 }
 
 void Standstill::end() noexcept {

@@ -4,13 +4,17 @@
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <limits>
 #include <list>
 #include <mutex>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "base/topology.h"
@@ -130,15 +134,61 @@ double thread_microseconds() {
 
 namespace {
 std::atomic<int> helpers{0};
+
+/// Never destroyed: threads may end after static objects have.
+struct HelperIds {
+  std::mutex mutex;
+  std::vector<pid_t> all;
+};
+HelperIds& helper_ids() {
+  static auto* const ids = new HelperIds;
+  return *ids;
+}
+
+/// In the list while its thread lives.
+struct HelperId {
+  HelperId() {
+    auto& ids = helper_ids();
+    std::lock_guard lock(ids.mutex);
+    ids.all.push_back(id);
+  }
+  ~HelperId() {
+    auto& ids = helper_ids();
+    std::lock_guard lock(ids.mutex);
+    std::erase(ids.all, id);
+  }
+  const pid_t id = ::gettid();
+};
+
+/// As the system says: "4711 (a name) R 4242 ...". A thread that has ended sleeps.
+bool sleeps(pid_t thread) {
+  std::ifstream in(fmt::format("/proc/self/task/{}/stat", thread));
+  std::string line;
+  if (!std::getline(in, line)) return true;
+  const auto behind = line.rfind(')');
+  return behind == std::string::npos || behind + 2 >= line.size() || line[behind + 2] != 'R';
+}
 }  // namespace
+
+bool helpers_sleep() {
+  auto& ids = helper_ids();
+  std::lock_guard lock(ids.mutex);
+  return std::all_of(ids.all.begin(), ids.all.end(), sleeps);
+}
 
 int helpers_made() { return helpers.load(std::memory_order_acquire); }
 void helpers_ended() { helpers = 0; }
-void helpers_lost() { helpers = std::numeric_limits<int>::max() / 2; }
+void helpers_lost() {
+  helpers = std::numeric_limits<int>::max() / 2;
+  auto& ids = helper_ids();
+  new (&ids.mutex) std::mutex;  // another thread may have held it at the fork
+  new (&ids.all) std::vector<pid_t>;
+}
 
 void become_helper() {
   thread_local bool done = false;
   if (done) return;
+  thread_local const HelperId id;
   done = true;
   const auto blocked = asynchronous_signals();
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);

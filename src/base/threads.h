@@ -64,6 +64,8 @@ double thread_microseconds();
 void become_helper();
 /// How many have.
 int helpers_made();
+/// None of them runs, so none is inside the library's own locks.
+bool helpers_sleep();
 /// The library has ended them all.
 void helpers_ended();
 /// In a child of fork(), where they are not, and the library does not know it.
