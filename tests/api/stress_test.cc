@@ -312,7 +312,8 @@ double number_of(const char* variable, double otherwise) {
 }
 
 TEST(Stress, requests_of_several_models_in_several_threads) {
-  if (std::getenv("LAMINA_STRESS_MINUTES") == nullptr) GTEST_SKIP() << "LAMINA_STRESS_MINUTES is not set (make tsan does it)";
+  if (std::getenv("LAMINA_STRESS_MINUTES") == nullptr)
+    GTEST_SKIP() << "LAMINA_STRESS_MINUTES is not set (make tsan does it)";
   using Clock = std::chrono::steady_clock;
   const auto seed = static_cast<std::uint64_t>(number_of("LAMINA_SEED", 1));
   const std::chrono::duration<double> time(60 * number_of("LAMINA_STRESS_MINUTES", 1.0 / 30));

@@ -1,5 +1,5 @@
-/* The header as it was at first, for ever: libraries built with it load in every later engine, and later ones in it
- * (tests/extension/ages_test.cc). */
+/* The header as it was at first, for ever: libraries built with it load in every later engine, and later ones
+ * in it (tests/extension/ages_test.cc). */
 /* Custom layers for lamina: the border between the engine and a library of operations, in plain C (C99).
  *
  * A library needs this header and nothing to link with. It exports one function, lamina_extension(), which
