@@ -160,13 +160,15 @@ struct HelperId {
   const pid_t id = ::gettid();
 };
 
-/// As the system says: "4711 (a name) R 4242 ...". A thread that has ended sleeps.
+/// As the system says: "4711 (a name) R 4242 ...". R runs, D waits for a page in the midst of it; a thread
+/// that has ended sleeps.
 bool sleeps(pid_t thread) {
   std::ifstream in(fmt::format("/proc/self/task/{}/stat", thread));
   std::string line;
   if (!std::getline(in, line)) return true;
   const auto behind = line.rfind(')');
-  return behind == std::string::npos || behind + 2 >= line.size() || line[behind + 2] != 'R';
+  const char state = behind != std::string::npos && behind + 2 < line.size() ? line[behind + 2] : 'S';
+  return state != 'R' && state != 'D';
 }
 }  // namespace
 
