@@ -271,9 +271,10 @@ class CompiledModel {
   std::shared_ptr<RequestPool> pool_;
 };
 
-/// Cancels what is queued in all models, waits for what runs and joins every thread that lamina made or
-/// caused; they come back at the next use. After it a library that links lamina may be unloaded. Throws
-/// Error(busy) in a callback.
+/// Cancels what was started and is queued in all models, waits for what runs and joins every thread that
+/// lamina made or caused; they come back at the next use. run() in other threads waits meanwhile, start()
+/// throws Error(canceled). After it a library that links lamina may be unloaded. Throws Error(busy) in a
+/// callback. Does nothing once exit() has begun to take down what lamina has.
 LAMINA_API void shutdown();
 
 /// "lamina 0.1.0"

@@ -89,7 +89,7 @@ void Standstill::begin() noexcept {
   // A helper that has left an arena is in the library's locks for a moment: a child would find them taken.
   // Others may keep it busy, which is not waited for.
   while (!own && helped() && Clock::now() < late) nap();
-  const auto soon = std::min(late, Clock::now() + std::chrono::milliseconds(50));
+  const auto soon = Clock::now() + std::chrono::seconds(1);
   while (!own && !helpers_sleep() && Clock::now() < soon) nap();
 }
 

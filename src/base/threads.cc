@@ -126,6 +126,10 @@ void OwnThread::forget_leftovers() noexcept {
   new (&left.threads) std::list<OwnThread>;
 }
 
+void name_thread_here(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
 double thread_microseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

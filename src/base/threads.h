@@ -56,6 +56,9 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+/// Up to 15 characters are kept.
+void name_thread_here(const std::string& name);
+
 /// Processor time of the calling thread so far.
 double thread_microseconds();
 

@@ -1,7 +1,8 @@
 #pragma once
 /// What all schedulers of the process share, and the inside of one. For exec/scheduler.cc, lanes.cc and
 /// processes.cc.
-#include <functional>
+#include <atomic>
+#include <condition_variable>
 #include <mutex>
 
 #include "base/threads.h"
@@ -10,20 +11,32 @@
 
 namespace lamina {
 
-/// A stream with its thread. Guarded by the mutex of all queues, but for what the stream's user does with it.
-struct Lane {
-  Lane(Scheduler::Core& core, int number, const StreamPlace& place, int threads, Binding binding)
-      : core(core), index(number), stream(place, threads, binding) {}
+struct Worker;
 
-  Scheduler::Core& core;
+/// A stream, and what is to be done on it. Guarded by the mutex of all queues, but for what the stream's user
+/// does with it.
+struct Lane {
+  Lane(int number, const StreamPlace& place, int threads, Binding binding)
+      : index(number), stream(place, threads, binding) {}
+
   const int index;
   Stream stream;
+  Worker* worker = nullptr;  ///< null before the first request that is started
+  std::shared_ptr<Job> job;  ///< for the worker to run, or whose callback to call
+};
+
+/// A thread that serves a stream. One that begins to wait in a callback passes its stream to another, and
+/// goes on without; it is a spare one when the callback has returned.
+struct Worker {
+  explicit Worker(Scheduler::Core& of) : core(of) {}
+
+  Scheduler::Core& core;
   OwnThread thread;
-  std::unique_ptr<std::condition_variable> wake = std::make_unique<std::condition_variable>();
-  std::shared_ptr<Job> job;      ///< for the thread to run, or whose callback to call
-  const Job* lent_to = nullptr;  ///< who runs on the stream while its thread waits in a callback
-  int helping = 0;               ///< its thread waits in a callback, and may run inferences
-  bool quit = false;             ///< the thread ends
+  std::condition_variable wake;
+  Lane* lane = nullptr;  ///< null: a spare one, or in a callback that waited
+  bool spare = false;    ///< it may be given a stream
+  bool infers = false;   ///< on its stream
+  bool quit = false;     ///< it ends
 };
 
 class Scheduler::Core : public std::enable_shared_from_this<Core> {
@@ -37,11 +50,13 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void start(const std::shared_ptr<Job>& job);
   void cancel(Job& job) noexcept;
   void quit() noexcept;
+  using Clock = std::chrono::steady_clock;
+  static bool await_rest(Lock& lock, Job& job, const Clock::time_point* until);
 
  private:
   friend class Scheduler;
   friend class Dispatch;
-  void work(Lane& lane);
+  void work(Worker& worker);
 
   static void set_error(Job& job, std::exception_ptr error) noexcept;
   int await_stream(Job& job);
@@ -49,26 +64,27 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void enqueue(Job& job);
   void advance();
   void tell_of_fork(Lock& lock);
-  void make_threads();
+  void make_workers();
+  void take_worker(Lane& lane);
+  std::vector<std::shared_ptr<Worker>> dismiss() noexcept;
+  void pass_on(Worker& worker);
   void hand_to(Lane& lane, Job& job);
   void infer_started(Lock& lock, Job& job, Stream& stream);
-  void after_inference(Lock& lock, Job& job, bool call_now);
+  void after_inference(Lock& lock, Job& job);
   void call_later(Job& job);
-  static std::shared_ptr<Job> due_before(const Job* target);
   void call(Lock& lock, Job& job);
   void start_here(Lock& lock, Job& job);
   void rest(Job& job) noexcept;
-  void help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
-            const std::chrono::steady_clock::time_point* until);
+  void child_begins() noexcept;
 
   const bool exclusive_;
   FreeStreams free_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::shared_ptr<Worker>> workers_;  // each thread has a hand on its own
   Job::List queue_, callbacks_;
   HeldProcessors held_;
   Logger log_;
-  bool forked_ = false;    // nobody has been told yet
-  bool quitting_ = false;  // quit() ends the threads
+  bool forked_ = false;  // nobody has been told yet
 };
 
 /// The process' part.
@@ -80,7 +96,9 @@ class Dispatch {
   std::mutex mutex;
   std::vector<Core*> cores;
   std::vector<Job*> jobs;
-  bool closing = false;  ///< shut_down() is under way
+  std::atomic<bool> closing{false};  ///< shut_down() is under way
+  /// run() waits for its end. Not in a callback, nor for one, which shut_down() waits for.
+  void await_opening();
 
   // Of exclusive models.
   Job* turn = nullptr;
@@ -88,21 +106,14 @@ class Dispatch {
   void next_turn();
   void end_turn(Job& job);
 
-  /// The stream whose thread this is.
-  static Lane*& lane() noexcept;
-  /// Whose callback the calling thread runs, the innermost; or null.
-  static Job*& callback_here() noexcept;
+  /// What the calling thread is; null: none of these.
+  static Worker*& worker() noexcept;
+  /// How many callbacks the calling thread is in.
+  static int& callbacks_here() noexcept;
 
-  /// Threads of streams that wait in callbacks look again at what is due before what they wait for.
-  void wake_helpers() noexcept;
-  /// What wakes the calling thread: its stream's, else `own`.
-  static std::condition_variable& waker(std::condition_variable& own) noexcept;
-  /// Waits until `done`, or the time is over: a stream's thread works off its queue meanwhile. `waker` is
-  /// notified when `done` may have changed. `target`: the job that it is about; its callback is called here
-  /// when it is due.
-  static void block(Core::Lock& lock, std::condition_variable& waker, const Job* target,
-                    const std::function<bool()>& done,
-                    const std::chrono::steady_clock::time_point* until = nullptr);
+  /// The calling thread is about to wait for others, who may need the stream that it has and does not use.
+  /// Under the mutex. Throws Error(out_of_memory), and has done nothing then.
+  static void before_waiting();
 
   static void before_fork() noexcept;
   static void after_fork_in_parent() noexcept;
@@ -112,6 +123,7 @@ class Dispatch {
  private:
   Dispatch();
   void join_threads(Core::Lock& lock);
+  std::condition_variable opened_;
   void child_begins() noexcept;
 };
 

@@ -91,7 +91,6 @@ class Job : public std::enable_shared_from_this<Job> {
   List* in_ = nullptr;                           // the list that it waits in
   std::shared_ptr<Job> self_;                    // of a job that was started, until it rests
   std::condition_variable* thread_ = nullptr;    // of a job that a thread waits for to run itself
-  Job* awaits_ = nullptr;                        // what its callback waits for
   int granted_ = -1;                             // the stream for that thread
   bool again_ = false, again_canceled_ = false;  // started in its own callback
   bool abandoned_ = false;                       // its owner has gone: it is not started any more

@@ -1,41 +1,81 @@
 /// What the threads of streams do: inferences that were started, and callbacks.
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
+namespace {
+
+std::string name_of(const Lane& lane) { return "lamina-s" + std::to_string(lane.index); }
+
+}  // namespace
 
 /// With the first request that is started.
-void Scheduler::Core::make_threads() {
-  for (auto& lane : lanes_) {
-    if (lane->thread.running()) continue;
-    lane->quit = false;
-    lane->thread = OwnThread("lamina-s" + std::to_string(lane->index),
-                             [core = shared_from_this(), &it = *lane] { core->work(it); });
-  }
+void Scheduler::Core::make_workers() {
+  for (auto& lane : lanes_)
+    if (lane->worker == nullptr) take_worker(*lane);
 }
 
-/// What the thread of a stream does.
-void Scheduler::Core::work(Lane& lane) {
-  Dispatch::lane() = &lane;
-  lane.stream.bind_own_thread();
+/// A spare one, else a new one.
+void Scheduler::Core::take_worker(Lane& lane) {
+  const auto spare = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) { return w->spare; });
+  auto worker = spare != workers_.end() ? *spare : std::make_shared<Worker>(*this);
+  if (spare == workers_.end()) {
+    workers_.reserve(workers_.size() + 1);
+    worker->thread = OwnThread(name_of(lane), [core = shared_from_this(), worker] { core->work(*worker); });
+    workers_.push_back(worker);
+  }
+  worker->spare = false;
+  worker->lane = &lane;
+  lane.worker = worker.get();
+}
+
+/// Another thread serves the stream from now on.
+void Scheduler::Core::pass_on(Worker& worker) {
+  auto& lane = *worker.lane;
+  take_worker(lane);
+  worker.lane = nullptr;
+  free_.give_back_locked(lane.index);
+  advance();
+}
+
+void Dispatch::before_waiting() {
+  auto* const here = worker();
+  if (here != nullptr && here->lane != nullptr && !here->infers) here->core.pass_on(*here);
+}
+
+void Scheduler::Core::work(Worker& worker) {
+  Dispatch::worker() = &worker;
+  const Lane* bound = nullptr;
   Lock lock(Dispatch::here().mutex);
   for (;;) {
-    lane.wake->wait(lock, [&] { return lane.job != nullptr || lane.quit; });
-    if (lane.job == nullptr) return;
+    worker.wake.wait(lock, [&] { return worker.quit || (worker.lane != nullptr && worker.lane->job); });
+    if (worker.lane == nullptr || !worker.lane->job) return;
+    auto& lane = *worker.lane;
     auto job = std::move(lane.job);
+    if (bound != std::exchange(bound, &lane)) {
+      name_thread_here(name_of(lane));
+      lane.stream.bind_own_thread();
+    }
     if (job->state() == JobState::calling) {
       call(lock, *job);
     } else {
+      worker.infers = true;
       infer_started(lock, *job, lane.stream);
-      after_inference(lock, *job, true);
+      worker.infers = false;
+      after_inference(lock, *job);
     }
     lock.unlock();
     job.reset();  // its last owner may be here, and what that owns may call us, and wait for the stream
     lock.lock();
-    free_.give_back_locked(lane.index);
-    advance();
+    if (worker.lane != nullptr) {
+      free_.give_back_locked(worker.lane->index);
+      advance();
+    }
+    worker.spare = worker.lane == nullptr;
   }
 }
 
@@ -52,18 +92,16 @@ void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
   Dispatch::here().end_turn(job);
 }
 
-void Scheduler::Core::after_inference(Lock& lock, Job& job, bool call_now) {
+void Scheduler::Core::after_inference(Lock& lock, Job& job) {
   if (!job.callback_) return rest(job);
-  if (!call_now) return call_later(job);
   job.state_ = JobState::calling;
   call(lock, job);
 }
 
-/// From the next free stream, or in a callback that waits for it, of whichever model.
+/// From the next free stream.
 void Scheduler::Core::call_later(Job& job) {
   job.state_ = JobState::calling;
   job.join(callbacks_);
-  Dispatch::here().wake_helpers();
   advance();
 }
 
@@ -71,8 +109,7 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   auto callback = job.callback_;
   const auto error = job.error_;
   job.caller_ = std::this_thread::get_id();
-  auto* const outer = std::exchange(Dispatch::callback_here(), &job);
-  auto* const awaited = outer ? std::exchange(outer->awaits_, &job) : nullptr;
+  ++Dispatch::callbacks_here();
   lock.unlock();
   std::exception_ptr thrown;
   try {
@@ -84,9 +121,16 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   if (thrown) job.callback_failed(thrown);
   if (job.again_) thrown = nullptr;
   lock.lock();
-  Dispatch::callback_here() = outer;
-  if (outer) outer->awaits_ = awaited;
+  --Dispatch::callbacks_here();
   job.caller_ = std::thread::id();
+  if (job.again_) {
+    try {
+      make_workers();  // in a child of fork() they are gone
+    } catch (...) {
+      job.again_ = job.again_canceled_ = false;
+      thrown = std::current_exception();
+    }
+  }
   if (!job.again_) {
     if (thrown && !job.error_) job.error_ = thrown;
     return rest(job);
@@ -101,7 +145,7 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   job.again_canceled_ = false;
   job.error_ = canceled_error();
   job.forget_result();
-  after_inference(lock, job, lanes_.empty());
+  lanes_.empty() ? after_inference(lock, job) : call_later(job);
 }
 
 void Scheduler::Core::rest(Job& job) noexcept {
@@ -112,79 +156,32 @@ void Scheduler::Core::rest(Job& job) noexcept {
   if (auto self = std::move(job.self_); self.use_count() == 1) job.self_ = std::move(self);
 }
 
-/// A job whose callback nobody calls yet, and without which the target does not come to rest: itself, or what
-/// its callback waits for, in whichever thread.
-std::shared_ptr<Job> Scheduler::Core::due_before(const Job* target) {
-  for (auto most = Dispatch::here().jobs.size(); target != nullptr && most > 0; --most) {
-    if (target->callback_waits()) return target->self_;
-    target = target->awaits_;
-  }
-  return nullptr;
-}
-
-/// In a callback, where the thread of the stream waits: its inferences come first, callbacks of others have
-/// to wait, since they might wait for this one.
-void Scheduler::Core::help(Lock& lock, Lane& lane, const Job* target, const std::function<bool()>& done,
-                           const std::chrono::steady_clock::time_point* until) {
-  const auto over = [&] { return until != nullptr && std::chrono::steady_clock::now() >= *until; };
-  ++lane.helping;
-  while (!done() && (lane.lent_to != nullptr || !over())) {
-    if (auto job = due_before(target)) {
-      job->leave();
-      job->scheduler().core_->call(lock, *job);
-      lock.unlock();
-      job.reset();  // its last owner may be here
-      lock.lock();
-    } else if (lane.lent_to == nullptr && !queue_.empty()) {
-      auto& job = *queue_.front();
-      job.leave();
-      job.state_ = JobState::running;
-      if (job.thread_ != nullptr) {
-        lane.lent_to = &job;
-        free_.somebody_waits(true);
-        job.granted_ = lane.index;
-        job.thread_->notify_all();
-      } else {
-        auto self = job.self_;
-        infer_started(lock, job, lane.stream);
-        after_inference(lock, job, false);
-        lock.unlock();
-        self.reset();
-        lock.lock();
-      }
-    } else if (until != nullptr && lane.lent_to == nullptr) {
-      lane.wake->wait_until(lock, *until);
-    } else {
-      lane.wake->wait(lock);
-    }
-  }
-  // The stream is this callback's again, unless it was lent to what this very callback runs.
-  lane.wake->wait(lock, [&] { return lane.lent_to == nullptr || lane.lent_to == target; });
-  --lane.helping;
-}
-
-/// The thread of the last handle may be one of these itself: it ends when its callback has returned, and is
-/// left over before anybody can think that the model has no threads. Others that were left over are joined
-/// only if they have ended: they may wait for this very thread.
+/// What dies in a thread of a stream, the own one or another's, waits for none: those may wait for this very
+/// thread. They are left over, before anybody can think that the model has no threads.
 void Scheduler::Core::quit() noexcept {
+  std::vector<std::shared_ptr<Worker>> workers;
   {
     const std::lock_guard lock(Dispatch::here().mutex);
-    quitting_ = true;
-    for (auto& lane : lanes_) {
-      lane->quit = true;
-      lane->wake->notify_all();
-      if (lane->thread.is_this_thread() && !Standstill::is_for_good()) lane->thread.leave_over();
+    workers = dismiss();
+    for (auto& worker : workers) {
+      if (Standstill::is_for_good())
+        worker->thread.forget();
+      else if (Dispatch::worker() != nullptr)
+        worker->thread.leave_over();
     }
   }
-  for (auto& lane : lanes_) {
-    OwnThread thread;
-    {
-      const std::lock_guard lock(Dispatch::here().mutex);  // shut_down() may be about to join it
-      thread = std::move(lane->thread);
-    }
-    Standstill::is_for_good() ? thread.forget() : thread.join();
-  }
+  for (auto& worker : workers) worker->thread.join();
   OwnThread::join_ended();
+}
+
+/// They end when they have done what they are at; to be joined.
+std::vector<std::shared_ptr<Worker>> Scheduler::Core::dismiss() noexcept {
+  for (auto& worker : workers_) {
+    worker->quit = true;
+    worker->wake.notify_all();
+  }
+  for (auto& lane : lanes_) lane->worker = nullptr;
+  return std::exchange(workers_, {});
 }
 
 }  // namespace lamina

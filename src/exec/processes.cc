@@ -2,7 +2,7 @@
 #define TBB_PREVIEW_WAITING_FOR_WORKERS 1
 #include <tbb/global_control.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -11,8 +11,8 @@
 namespace lamina {
 namespace {
 
-thread_local Lane* this_lane = nullptr;
-thread_local Job* this_callback = nullptr;
+thread_local Worker* this_worker = nullptr;
+thread_local int callbacks = 0;
 
 }  // namespace
 
@@ -28,27 +28,8 @@ Dispatch::Dispatch() {
   std::atexit([] { Standstill::for_good(); });
 }
 
-Lane*& Dispatch::lane() noexcept { return this_lane; }
-Job*& Dispatch::callback_here() noexcept { return this_callback; }
-
-std::condition_variable& Dispatch::waker(std::condition_variable& own) noexcept {
-  return this_lane != nullptr ? *this_lane->wake : own;
-}
-
-void Dispatch::wake_helpers() noexcept {
-  for (auto* core : cores)
-    for (auto& lane : core->lanes_)
-      if (lane->helping > 0) lane->wake->notify_all();
-}
-
-void Dispatch::block(Core::Lock& lock, std::condition_variable& waker, const Job* target,
-                     const std::function<bool()>& done, const std::chrono::steady_clock::time_point* until) {
-  if (this_lane != nullptr) return this_lane->core.help(lock, *this_lane, target, done, until);
-  if (until != nullptr)
-    waker.wait_until(lock, *until, done);
-  else
-    waker.wait(lock, done);
-}
+Worker*& Dispatch::worker() noexcept { return this_worker; }
+int& Dispatch::callbacks_here() noexcept { return callbacks; }
 
 void Dispatch::next_turn() {
   if (turn != nullptr || waiting_for_turn.empty()) return;
@@ -96,38 +77,49 @@ void Dispatch::child_begins() noexcept {
   const auto me = std::this_thread::get_id();
   turn = nullptr;
   closing = false;
+  new (&opened_) std::condition_variable;  // those who waited are not here
   for (auto* job : jobs) {
     job->waiters_ = nullptr;
     job->waiting_ = 0;
     job->leave();
     job->thread_ = nullptr;
-    job->awaits_ = nullptr;
     const bool mine = job->caller_.load() == me || (job->runner_ == me && job->state() == JobState::running);
     if (mine || at_rest(job->state())) continue;
     job->end_in_child();
   }
-  for (auto* core : cores) {
-    for (auto& lane : core->lanes_) {
-      const bool mine = lane.get() == this_lane;
-      (void)lane->wake.release();  // threads that are gone wait there
-      lane->wake = std::make_unique<std::condition_variable>();
-      if (lane->job) (void)new std::shared_ptr<Job>(std::move(lane->job));  // nothing is destroyed in here
-      lane->lent_to = nullptr;
-      if (!mine) {
-        lane->helping = 0;
-        lane->thread.forget();
-      }
+  for (auto* core : cores) core->child_begins();
+}
+
+/// Threads that are gone still wait where their workers lie: nothing is destroyed in here.
+void Scheduler::Core::child_begins() noexcept {
+  const auto is_here = [](const Worker* worker) { return worker != nullptr && worker == Dispatch::worker(); };
+  for (auto& worker : workers_)
+    if (!is_here(worker.get())) {
+      worker->thread.forget();
+      (void)new std::shared_ptr<Worker>(worker);
     }
-    core->free_.reset([&](int i) {
-      return this_lane != nullptr && core->lanes_[static_cast<std::size_t>(i)].get() == this_lane;
-    });
-    core->forked_ = true;
-    core->free_.somebody_waits(true);  // the next one comes by and says so
+  std::erase_if(workers_, [&](const auto& worker) { return !is_here(worker.get()); });
+  for (auto& lane : lanes_) {
+    if (!is_here(lane->worker)) lane->worker = nullptr;
+    if (lane->job) (void)new std::shared_ptr<Job>(std::move(lane->job));
   }
+  free_.reset([&](int i) { return is_here(lanes_[static_cast<std::size_t>(i)]->worker); });
+  forked_ = true;
+  free_.somebody_waits(true);  // the next one comes by and says so
+}
+
+void Dispatch::await_opening() {
+  if (callbacks > 0) return;
+  Core::Lock lock(mutex);
+  opened_.wait(lock, [&] {
+    return !closing || std::any_of(jobs.begin(), jobs.end(),
+                                   [](const Job* job) { return job->state() == JobState::calling; });
+  });
 }
 
 void Dispatch::shut_down() {
-  if (this_callback != nullptr) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
+  if (Standstill::is_for_good()) return;  // the process ends: threads stay where they are
+  if (callbacks > 0) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
   closing = true;
@@ -137,28 +129,25 @@ void Dispatch::shut_down() {
   };
   while (!at_peace()) {
     for (auto* job : jobs)
-      if (job->state() == JobState::queued) job->scheduler().core_->cancel(*job);
+      if (job->state() == JobState::queued && job->thread_ == nullptr) job->scheduler().core_->cancel(*job);
+    opened_.notify_all();
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     lock.lock();
   }
   join_threads(lock);
   closing = false;
+  opened_.notify_all();
 }
 
 /// Of streams, then the library's, which end only when no arena is left.
 void Dispatch::join_threads(Core::Lock& lock) {
-  std::vector<OwnThread> threads;
-  for (auto* core : cores)
-    for (auto& lane : core->lanes_) {
-      if (core->quitting_) continue;
-      lane->quit = true;
-      lane->wake->notify_all();
-      threads.push_back(std::move(lane->thread));
-    }
+  std::vector<std::vector<std::shared_ptr<Worker>>> workers(cores.size());
+  std::transform(cores.begin(), cores.end(), workers.begin(), [](Core* core) { return core->dismiss(); });
   lock.unlock();
   const Uninterrupted here;  // the library must not be found in between by fork()
-  threads.clear();           // joins
+  for (const auto& some : workers)
+    for (const auto& worker : some) worker->thread.join();
   OwnThread::join_leftovers();
   Standstill::dismiss_helpers();
   tbb::task_scheduler_handle handle{tbb::attach{}};

@@ -23,8 +23,8 @@ Scheduler::Core::Core(const Placement& placement, bool exclusive, HeldProcessors
       held_(std::move(held)),
       log_(std::move(log)) {
   for (const auto& place : placement.streams)
-    lanes_.push_back(std::make_unique<Lane>(*this, static_cast<int>(lanes_.size()), place,
-                                            placement.threads_each, placement.binding));
+    lanes_.push_back(std::make_unique<Lane>(static_cast<int>(lanes_.size()), place, placement.threads_each,
+                                            placement.binding));
   auto& d = Dispatch::here();
   const std::lock_guard lock(d.mutex);
   d.cores.push_back(this);
@@ -38,6 +38,7 @@ Scheduler::Core::~Core() {
 
 /// In the calling thread. What a callback calls may come here from a stream's thread, too.
 void Scheduler::Core::run(Job& job) {
+  if (Dispatch::here().closing.load(std::memory_order_relaxed)) Dispatch::here().await_opening();
   auto state = job.state();
   do {
     if (!at_rest(state)) fail_busy();
@@ -76,15 +77,15 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
 int Scheduler::Core::await_stream(Job& job) {
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
+  Dispatch::before_waiting();
   auto running = JobState::running;
   if (job.state_.compare_exchange_strong(running, JobState::queued)) {
-    std::condition_variable own;
-    auto& waker = Dispatch::waker(own);
+    std::condition_variable waker;
     job.thread_ = &waker;
     job.granted_ = -1;
     job.join(queue_);
     advance();
-    Dispatch::block(lock, waker, &job, [&] { return job.granted_ >= 0 || job.stopping(); });
+    waker.wait(lock, [&] { return job.granted_ >= 0 || job.stopping(); });
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
   }
@@ -95,13 +96,7 @@ int Scheduler::Core::await_stream(Job& job) {
 void Scheduler::Core::give_back(int stream) noexcept {
   if (free_.give_back(stream)) return;
   const std::lock_guard lock(Dispatch::here().mutex);
-  auto& lane = *lanes_[static_cast<std::size_t>(stream)];
-  if (lane.lent_to != nullptr) {
-    lane.lent_to = nullptr;
-    lane.wake->notify_all();
-  } else {
-    free_.give_back_locked(stream);
-  }
+  free_.give_back_locked(stream);
   advance();
 }
 
@@ -134,18 +129,13 @@ void Scheduler::Core::advance() {
       hand_to(*lanes_[static_cast<std::size_t>(stream)], job);
     }
   }
-  bool lent = false;
-  for (auto& lane : lanes_) {
-    lent = lent || lane->lent_to != nullptr;
-    if (lane->helping > 0 && (!queue_.empty() || !callbacks_.empty())) lane->wake->notify_all();
-  }
-  free_.somebody_waits(lent || !queue_.empty() || !callbacks_.empty());
+  free_.somebody_waits(!queue_.empty() || !callbacks_.empty());
 }
 
 void Scheduler::Core::hand_to(Lane& lane, Job& job) {
   if (job.state_ == JobState::queued) job.state_ = JobState::running;
   lane.job = job.self_;
-  lane.wake->notify_all();
+  lane.worker->wake.notify_all();
 }
 
 /// Not under the mutex: the log is the user's.
@@ -166,12 +156,13 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   if (job.abandoned_ || Dispatch::here().closing)
     fail(ErrorCode::canceled, "{}",
          job.abandoned_ ? "the request is being destroyed" : "lamina is shutting down");
+  make_workers();
   if (job.state() == JobState::calling && job.in_own_callback() && !job.again_) {
     job.again_ = true;
     return;
   }
   if (!at_rest(job.state())) fail_busy();
-  make_threads();
+  if (lanes_.empty() && exclusive_) Dispatch::before_waiting();
   job.error_.swap(last);
   job.self_ = shared;
   if (lanes_.empty()) return start_here(lock, job);
@@ -183,11 +174,10 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
     job.state_ = JobState::queued;
     if (exclusive_) {
-      std::condition_variable own;
-      auto& waker = Dispatch::waker(own);
+      std::condition_variable waker;
       job.thread_ = &waker;
       enqueue(job);
-      Dispatch::block(lock, waker, nullptr, [&] { return Dispatch::here().turn == &job || job.stopping(); });
+      waker.wait(lock, [&] { return Dispatch::here().turn == &job || job.stopping(); });
       job.thread_ = nullptr;
     }
     auto queued = JobState::queued;
@@ -197,7 +187,7 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
       job.error_ = canceled_error();
       job.forget_result();
     }
-    after_inference(lock, job, true);
+    after_inference(lock, job);
   } while (job.state() == JobState::queued);
 }
 
@@ -230,33 +220,36 @@ bool Scheduler::exclusive() const { return core_->exclusive_; }
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
+/// Until it rests, or the time is over; or the process ends. True: it rests.
+bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until) {
+  const auto done = [&] { return at_rest(job.state_.load()) || Standstill::is_for_good(); };
+  std::condition_variable waker;
+  Job::Waiter waiter{waker, job.waiters_};
+  job.waiters_ = &waiter;
+  ++job.waiting_;
+  if (until != nullptr)
+    waker.wait_until(lock, *until, done);
+  else
+    waker.wait(lock, done);
+  auto** link = &job.waiters_;
+  while (*link != &waiter) link = &(*link)->next;
+  *link = waiter.next;
+  --job.waiting_;
+  return done();
+}
+
 bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
   if (job.in_own_callback())
     fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
   Core::Lock lock(Dispatch::here().mutex);
-  const auto done = [&] { return at_rest(job.state_.load()) || Standstill::is_for_good(); };
-  if (!done() && (!time || time->count() > 0)) {
-    using Clock = std::chrono::steady_clock;
-    const auto now = Clock::now();
-    const bool forever = !time || *time > Clock::time_point::max() - now;
-    const auto until = forever ? Clock::time_point::max() : now + *time;
-    std::condition_variable own;
-    Job::Waiter waiter{Dispatch::waker(own), job.waiters_};
-    job.waiters_ = &waiter;
-    ++job.waiting_;
-    auto* const callback = Dispatch::callback_here();
-    if (callback) {
-      callback->awaits_ = &job;
-      Dispatch::here().wake_helpers();
-    }
-    Dispatch::block(lock, waiter.waker, &job, done, forever ? nullptr : &until);
-    if (callback) callback->awaits_ = nullptr;
-    auto** link = &job.waiters_;
-    while (*link != &waiter) link = &(*link)->next;
-    *link = waiter.next;
-    --job.waiting_;
+  if (!at_rest(job.state())) {
+    if (time && time->count() <= 0) return false;
+    const auto now = Core::Clock::now();
+    const bool forever = !time || *time > Core::Clock::time_point::max() - now;
+    const auto until = forever ? Core::Clock::time_point::max() : now + *time;
+    Dispatch::before_waiting();
+    if (!Core::await_rest(lock, job, forever ? nullptr : &until)) return false;
   }
-  if (!done()) return false;
   const auto error = job.error_;
   lock.unlock();
   if (error) std::rethrow_exception(error);
@@ -269,16 +262,15 @@ void Scheduler::cancel(Job& job) noexcept {
 }
 
 void Scheduler::abandon(Job& job) noexcept {
-  {
-    const std::lock_guard lock(Dispatch::here().mutex);
-    job.abandoned_ = true;
-    job.scheduler().core_->cancel(job);
-  }
-  if (job.in_own_callback()) return;
+  Core::Lock lock(Dispatch::here().mutex);
+  job.abandoned_ = true;
+  job.scheduler().core_->cancel(job);
+  if (job.in_own_callback() || at_rest(job.state())) return;
   try {
-    wait(job, std::nullopt);
-  } catch (...) {  // what the inference threw
+    Dispatch::before_waiting();
+  } catch (const Error&) {  // no thread for it: the job may need others only
   }
+  Core::await_rest(lock, job, nullptr);
 }
 
 void Scheduler::shut_down() { Dispatch::here().shut_down(); }

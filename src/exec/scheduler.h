@@ -40,7 +40,7 @@ class Scheduler {
   /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it.
   static void abandon(Job& job) noexcept;
 
-  /// Cancels what is queued in the process, waits for what runs, and joins the threads of all streams; they
+  /// Cancels what was started and is queued in the process, waits for what runs, and joins the threads of all streams; they
   /// come back when they are used. Throws Error(busy) in a callback.
   static void shut_down();
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "tests/api/small_models.h"
@@ -152,6 +153,68 @@ TEST_P(Callbacks, wait_for_a_thread_that_waits_for_one_of_theirs) {
   first.wait();
   third.wait();
   EXPECT_EQ(calls, 3);
+}
+
+/// The other way around: a callback in a thread without streams waits for a request whose stream is held by a
+/// callback that waits for the former.
+TEST_P(Callbacks, wait_for_a_thread_of_theirs_that_waits_for_them) {
+  const CompiledModel here(model_of(sums()), {.streams = 0});
+  auto first = ready(sums_), second = ready(here), third = ready(sums_);
+  std::promise<void> begun, held;
+  std::atomic<int> calls = 0;
+  second.set_callback([&](const std::exception_ptr&) {
+    begun.set_value();
+    held.get_future().wait();
+    third.start();
+    third.wait();
+    ++calls;
+  });
+  first.set_callback([&](const std::exception_ptr&) {
+    held.set_value();
+    second.wait();
+    ++calls;
+  });
+  std::thread other([&] { second.start(); });
+  begun.get_future().wait();
+  first.start();
+  other.join();
+  first.wait();
+  EXPECT_EQ(calls, 2);
+}
+
+/// It has a callback, too: called by another thread than the one that destroys it.
+TEST_P(Callbacks, destroy_another_request) {
+  if (GetParam() == 0) GTEST_SKIP() << "start() returns at rest";
+  auto other = std::make_optional(ready(sums_));
+  std::thread::id inside, called;
+  other->set_callback([&](const std::exception_ptr&) { called = std::this_thread::get_id(); });
+  auto request = ready(sums_);
+  request.set_callback([&](const std::exception_ptr&) {
+    inside = std::this_thread::get_id();
+    other->start();
+    other.reset();
+    EXPECT_NE(called, std::thread::id());
+  });
+  request.start();
+  request.wait();
+  EXPECT_NE(called, inside);
+}
+
+/// Threads that came for callbacks that wait are used again.
+TEST_P(Callbacks, that_wait_take_few_threads) {
+  auto first = ready(sums_), second = ready(sums_);
+  std::set<std::thread::id> threads;
+  second.set_callback([&](const std::exception_ptr&) { threads.insert(std::this_thread::get_id()); });
+  first.set_callback([&](const std::exception_ptr&) {
+    threads.insert(std::this_thread::get_id());
+    second.start();
+    second.wait();
+  });
+  for (int i = 0; i < 100; ++i) {
+    first.start();
+    first.wait();
+  }
+  EXPECT_LE(threads.size(), std::size_t{10});
 }
 
 }  // namespace

@@ -239,6 +239,23 @@ TEST_P(Processes, shutdown_joins_every_thread) {
   EXPECT_TRUE(alone());
 }
 
+/// Those who run one inference after the other wait until it is done.
+TEST_P(Processes, shutdown_while_others_run) {
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> runners;
+  for (int i = 0; i < 3; ++i)
+    runners.emplace_back([&] {
+      auto own = ready();
+      while (!stop) own.run();
+    });
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(2ms);
+    shutdown();
+  }
+  stop = true;
+  for (auto& r : runners) r.join();
+}
+
 TEST_P(Processes, shutdown_in_a_callback_is_refused) {
   auto request = ready();
   std::string found;
@@ -264,6 +281,24 @@ TEST_P(ProcessesDeathTest, exit_while_requests_run) {
         }();
         for (auto& r : all)
           if (GetParam() > 0) r.start();
+        std::thread([&] {
+          auto own = ready();
+          for (;;) own.run();
+        }).detach();
+        std::this_thread::sleep_for(5ms);
+        std::exit(7);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
+TEST_P(ProcessesDeathTest, exit_with_a_static_object_that_shuts_down) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        struct Last {
+          ~Last() { shutdown(); }
+        };
+        static const Last last;
         std::thread([&] {
           auto own = ready();
           for (;;) own.run();
