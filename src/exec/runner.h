@@ -1,25 +1,16 @@
 #pragma once
 /// Runs a program: what stands behind a request.
-#include <array>
-
-#include "exec/bound.h"
 #include "exec/job.h"
 #include "exec/program.h"
 #include "exec/stream.h"
+#include "exec/timing.h"
 
 namespace lamina {
 
-/// Runs of one step that were timed, in microseconds.
-struct StepCount {
-  const PlanStep* step;
-  std::uint64_t runs = 0;
-  double last = 0, sum = 0, least = 0, cpu = 0;  ///< cpu: of all runs
-  std::array<std::uint64_t, 2> branches{};       ///< of an If: how often each body was taken
-};
-
-/// Runs a program on memory of its own: what stands behind a request. One run at a time per runner; several
-/// may run at once. A run that throws leaves inputs, variables and the caller's memory for results set as
-/// they were, and no results; the next one begins anew.
+/// Runs a program: what stands behind a request. It has inputs, results and variables of its own; steps and
+/// the memory between them belong to the stream of a run. One run at a time per runner; several may run at
+/// once on streams of theirs. A run that throws leaves inputs, variables and the caller's memory for results
+/// set as they were, and no results; the next one begins anew.
 class Runner {
  public:
   explicit Runner(std::shared_ptr<const Program> program);
@@ -63,7 +54,7 @@ class Runner {
   /// Times every step while on.
   void profile(bool on);
   std::vector<StepTime> times() const;
-  /// What was counted since the plan at hand was bound, step by step; empty before a run that was timed.
+  /// What was counted since the plan at hand came into use, step by step; empty before a run that was timed.
   std::vector<StepCount> counts() const;
 
  private:

@@ -82,6 +82,11 @@ std::size_t Stream::memory_bytes() const {
   return sum;
 }
 
+BoundPlans& Stream::bound(std::size_t depth) {
+  if (bound_.size() <= depth) bound_.resize(depth + 1);
+  return bound_[depth];
+}
+
 void Stream::bind_own_thread() const {
   if (!cpus_.empty()) bind_here(cpus_[0]);
 }

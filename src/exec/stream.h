@@ -1,5 +1,6 @@
 #pragma once
-/// What one inference at a time has to itself: threads, the processors they are bound to, memory for tensors.
+/// What one inference at a time has to itself: threads, the processors they are bound to, memory for tensors,
+/// and steps of plans that are bound to it.
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/placement.h"
 #include "base/standstill.h"
+#include "exec/bound_plans.h"
 #include "lamina/tensor.h"
 
 namespace lamina {
@@ -33,6 +35,8 @@ class Stream : public Activity {
   /// parts that wait for shapes have memory of their own, by how deep they lie.
   const Tensor& memory(std::size_t depth, std::size_t bytes);
   std::size_t memory_bytes() const;
+  /// The plans that were bound last, whichever requests ran them, by how deep they lie.
+  BoundPlans& bound(std::size_t depth);
 
   /// Binds the calling thread, which is the stream's own, as its first one.
   void bind_own_thread() const;
@@ -58,6 +62,7 @@ class Stream : public Activity {
   std::unique_ptr<tbb::task_arena> arena_;
   std::unique_ptr<Observer> observer_;
   std::vector<Tensor> memory_;
+  std::vector<BoundPlans> bound_;
 };
 
 }  // namespace lamina

@@ -196,6 +196,39 @@ TEST(SteadyState, variables_of_the_same_size) {
   }
 }
 
+/// Steps are bound to the other request's inputs and results each time.
+TEST(SteadyState, requests_in_turn_on_one_stream) {
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
+  for (const std::string text : kNative)
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{} threads\n{}", threads, text));
+      const auto g = parse(text);
+      ProgramOptions options;
+      options.threads = threads;
+      const auto program = std::make_shared<Program>(g, options, std::make_shared<ModelWeights>());
+      Stream stream(StreamPlace{}, threads, Binding::none);
+      Runner runners[] = {Runner(program), Runner(program)};
+      const auto run_both = [&] {
+        for (auto& r : runners) r.run(stream);
+      };
+      for (std::uint64_t r = 0; r < 2; ++r) {
+        const auto inputs = random_inputs(g, r);
+        for (std::size_t i = 0; i < inputs.size(); ++i) runners[r].set_input(i, inputs[i]);
+      }
+      for (int i = 0; i < 200; ++i) run_both();
+      allocations::forget_counted();
+      locks = 0;
+      allocations::count(true);
+      own_thread = counting = true;
+      for (int i = 0; i < 10; ++i) run_both();
+      own_thread = counting = false;
+      allocations::count(false);
+      EXPECT_EQ(allocations::counted(), 0u);
+      EXPECT_EQ(locks, 0u);
+      for (auto& r : runners) expect_close(r.output(0), interpret(g, r.inputs())[0], "y");
+    }
+}
+
 TEST(SteadyState, the_callers_floating_point_state_stays) {
   const auto g = parse(
       "graph (x: f32[1,8,9,9]) -> (y) {\n w = const f32[8,8,3,3] seed(1)\n c = Convolution(x, w)\n y = "

@@ -1,0 +1,31 @@
+#pragma once
+/// The plans that a stream has steps for.
+#include <list>
+
+#include "exec/bound.h"
+#include "exec/plan_cache.h"
+
+namespace lamina {
+
+/// Those used last, of all requests that run on the stream. Not thread-safe.
+class BoundPlans {
+ public:
+  /// As many as a model keeps plans where nothing else is said.
+  static constexpr std::size_t kMost = 8;
+
+  /// The plan's steps, made where there are none. Then those go whose plan is kept neither by the model nor
+  /// by a request, and the least recently used of too many. Valid until the next call.
+  Bound& of(const std::shared_ptr<const Planned>& planned);
+  /// After a run that failed in the midst of it.
+  void drop(const Bound& bound) noexcept;
+
+ private:
+  struct Entry {
+    explicit Entry(const std::shared_ptr<const Planned>& of) : kept(of), bound(of->plan) {}
+    std::weak_ptr<const Planned> kept;
+    Bound bound;
+  };
+  std::list<Entry> entries_;  // most recently used first
+};
+
+}  // namespace lamina

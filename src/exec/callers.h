@@ -1,0 +1,57 @@
+#pragma once
+/// What the caller of a request sets, and whether it fits.
+#include "exec/program.h"
+
+namespace lamina {
+
+/// They have a byte in common.
+bool overlap(const Tensor& a, const Tensor& b);
+
+/// Inputs and memory for results. Not thread-safe.
+class CallersTensors {
+ public:
+  explicit CallersTensors(std::shared_ptr<const Program> program);
+
+  /// Throws Error(bad_input) for a tensor that does not fit; an invalid one: none.
+  void set_input(std::size_t index, Tensor tensor);
+  void set_result(std::size_t index, Tensor tensor);
+  /// Throws Error(bad_input) for what is missing or overlaps, Error(unsupported) on the wrong machine.
+  void check();
+
+  /// A result may have become one of these tensors since: its memory is not the request's own any more.
+  bool overlap(const Tensor& memory) const;
+
+  /// Behind the model's own those of variables, which others put there.
+  std::vector<Tensor>& inputs() { return inputs_; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<Tensor>& results() const { return results_; }
+
+ private:
+  void check_memory(std::size_t r, const Tensor& memory) const;
+  void check_overlaps() const;
+
+  std::shared_ptr<const Program> program_;
+  std::vector<Tensor> inputs_, results_;
+  bool apart_ = false;  // no memory for a result overlaps something else that was set
+};
+
+/// Throws Error(bad_input) unless memory for result `r` is for exactly that.
+void check_result_memory(const Program& program, std::size_t r, const Tensor& memory,
+                         const TensorType& wanted);
+
+/// The inputs of the last run, as far as plans depend on them. Not thread-safe.
+class KnownInputs {
+ public:
+  /// True when nothing that matters has changed; they are known from now on.
+  bool same(const Program& program, const std::vector<Tensor>& inputs);
+
+ private:
+  struct Known {
+    ElementType type = ElementType::undefined;
+    Dims shape;
+    Tensor values;  ///< where shapes depend on them
+  };
+  std::vector<Known> known_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,159 @@
+#include "exec/plan_runs.h"
+
+#include <algorithm>
+
+namespace lamina {
+namespace {
+/// Of a request, so that shapes in turn look nothing up.
+constexpr std::size_t kPlans = 4;
+}  // namespace
+
+/// Runs what waited for shapes; tensors are there while it does.
+struct PlanRuns::Rest {
+  Rest(const std::shared_ptr<const Program>& program, const CallersTensors& callers)
+      : runs(program, callers) {
+    inputs.resize(program->graph().inputs().size());
+    given.resize(program->graph().results().size());
+  }
+  void take(const Plan& plan, const Bound& bound, const std::vector<Tensor>& callers) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = bound.tensor(plan.rest_inputs[i]);
+    for (std::size_t r = 0; r < given.size(); ++r) given[r] = callers[plan.rest_results[r]];
+    runs.given_changed();
+  }
+  void let_go() noexcept {
+    for (auto* list : {&inputs, &given})
+      for (auto& t : *list) t = Tensor();
+  }
+
+  PlanRuns runs;
+  std::vector<Tensor> inputs, given;
+};
+
+PlanRuns::Use::Use(std::string at, std::shared_ptr<const Planned> of, const CallersTensors& callers)
+    : key(std::move(at)), planned(std::move(of)), own_results(planned->plan->results.size()) {
+  if (planned->rest) rest = std::make_unique<Rest>(planned->rest, callers);
+}
+PlanRuns::Use::~Use() = default;
+
+PlanRuns::PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers)
+    : program_(std::move(program)), callers_(callers), results_(program_->graph().results().size()) {}
+
+void PlanRuns::forget() noexcept {
+  current_ = nullptr;
+  uses_.clear();
+  for (auto& r : results_) r = Tensor();
+}
+
+void PlanRuns::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                   const RunContext& context, std::size_t depth) {
+  if (!known_.same(*program_, inputs)) current_ = nullptr;
+  if (!current_) choose_plan(inputs);
+  if (!given_fits_) check_given(given);
+  auto& use = *current_;
+  run_steps_of(use, inputs, given, context, depth);
+  if (use.rest) run_rest(*use.rest, *use.planned->plan, context, depth);
+}
+
+void PlanRuns::choose_plan(const std::vector<Tensor>& inputs) {
+  given_fits_ = false;
+  auto key = program_->key_of(inputs);
+  const auto it = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.key == key; });
+  if (it == uses_.end()) {
+    auto planned = program_->plan(inputs, key);
+    uses_.emplace_front(std::move(key), std::move(planned), callers_);
+    if (uses_.size() > kPlans) uses_.pop_back();
+  } else {
+    uses_.splice(uses_.begin(), uses_, it);
+  }
+  current_ = &uses_.front();
+}
+
+void PlanRuns::check_given(const std::vector<Tensor>& given) {
+  const auto& plan = *current_->planned->plan;
+  for (std::size_t r = 0; r < given.size(); ++r)
+    if (const auto t = plan.results[r]; t != kNoTensor)
+      check_result_memory(*program_, r, given[r], plan.tensors[t].type);
+  given_fits_ = true;
+}
+
+/// What throws here leaves steps that nobody uses again.
+void PlanRuns::run_steps_of(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                            const RunContext& context, std::size_t depth) {
+  auto& stream = context.stream;
+  const auto& plan = *use.planned->plan;
+  auto& bound = stream.bound(depth).of(use.planned);
+  try {
+    point(bound, inputs, given, stream.memory(depth, plan.memory.arena));
+    bound.bind();
+    if (context.timed)
+      use.times.run(bound, context.checkpoint);
+    else
+      run_steps(bound, context.checkpoint);
+    take_results(plan, given);
+    if (use.rest) use.rest->take(plan, bound, given);
+    bound.end_run();
+  } catch (...) {
+    stream.bound(depth).drop(bound);
+    throw;
+  }
+}
+
+/// The request's own memory is never where the caller's tensors lie, so that a result can be an input of the
+/// next run.
+void PlanRuns::point(Bound& bound, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                     const Tensor& arena) {
+  const auto& plan = *bound.plan();
+  bound.point_arena(arena.raw());
+  for (std::size_t i = 0; i < inputs.size(); ++i) bound.point_input(i, inputs[i]);
+  for (std::size_t r = 0; r < given.size(); ++r) {
+    auto& own = current_->own_results[r];
+    if (own.valid() && callers_.overlap(own)) own = Tensor();  // whoever has the tensor keeps it
+    if (plan.results[r] == kNoTensor) continue;
+    if (!given[r].valid() && !own.valid()) {
+      const auto& type = plan.tensors[plan.results[r]].type;
+      own = Tensor(type.element, type.shape.sizes());
+    }
+    bound.point_result(r, given[r].valid() ? given[r] : own);
+  }
+}
+
+void PlanRuns::take_results(const Plan& plan, const std::vector<Tensor>& given) {
+  for (std::size_t r = 0; r < results_.size(); ++r)
+    if (plan.results[r] != kNoTensor)  // where the last one lay, but it may own its memory
+      results_[r] = given[r].valid() ? given[r] : current_->own_results[r];
+}
+
+void PlanRuns::run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth) {
+  rest.runs.run(rest.inputs, rest.given, context, depth + 1);
+  for (std::size_t i = 0; i < plan.rest_results.size(); ++i)
+    results_[plan.rest_results[i]] = rest.runs.results()[i];
+  rest.let_go();
+}
+
+void PlanRuns::add_plans(std::vector<std::shared_ptr<const Plan>>& out) const {
+  if (uses_.empty()) return;
+  out.push_back(uses_.front().planned->plan);
+  if (uses_.front().rest) uses_.front().rest->runs.add_plans(out);
+}
+
+void PlanRuns::add_times(std::vector<StepTime>& out) const {
+  if (uses_.empty()) return;
+  const auto& last = uses_.front().times.last();
+  out.insert(out.end(), last.begin(), last.end());
+  if (uses_.front().rest) uses_.front().rest->runs.add_times(out);
+}
+
+void PlanRuns::add_counts(std::vector<StepCount>& out) const {
+  if (uses_.empty()) return;
+  const auto& counts = uses_.front().times.counts();
+  out.insert(out.end(), counts.begin(), counts.end());
+  if (uses_.front().rest) uses_.front().rest->runs.add_counts(out);
+}
+
+std::size_t PlanRuns::arena_bytes() const {
+  if (uses_.empty()) return 0;
+  const auto& use = uses_.front();
+  return use.planned->plan->memory.arena + (use.rest ? use.rest->runs.arena_bytes() : 0);
+}
+
+}  // namespace lamina

@@ -1,0 +1,74 @@
+#pragma once
+/// One request's runs of a program's plans on streams.
+#include <list>
+
+#include "exec/callers.h"
+#include "exec/stream.h"
+#include "exec/timing.h"
+
+namespace lamina {
+
+/// How one run is done.
+struct RunContext {
+  Stream& stream;
+  const Checkpoint& checkpoint;
+  bool timed;
+};
+
+/// Holds of each of the last plans what is the request's: its own memory for results, times of steps, what
+/// runs the part that waits for shapes. Steps and memory between them are the stream's. The steady state
+/// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
+class PlanRuns {
+ public:
+  /// `callers`: of the request, also where this runs a waiting part. They outlive this.
+  PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers);
+
+  /// `inputs` and `given`, the caller's memory for results, in the order of the program's. `depth`: of how
+  /// many plans this is a waiting part. Inside the stream's arena. When it throws: forget().
+  void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& given, const RunContext& context,
+           std::size_t depth = 0);
+  /// The caller's memory for results is another.
+  void given_changed() noexcept { given_fits_ = false; }
+  /// Of the last run; invalid tensors after forget().
+  const std::vector<Tensor>& results() const { return results_; }
+  void forget() noexcept;
+
+  // Of the last plan, and of its waiting part behind it.
+  void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
+  void add_times(std::vector<StepTime>& out) const;
+  void add_counts(std::vector<StepCount>& out) const;
+  std::size_t arena_bytes() const;
+
+ private:
+  struct Rest;
+  /// What this request has of a plan.
+  struct Use {
+    Use(std::string key, std::shared_ptr<const Planned> planned, const CallersTensors& callers);
+    Use(Use&&) = delete;
+    ~Use();
+    std::string key;
+    std::shared_ptr<const Planned> planned;
+    std::vector<Tensor> own_results;
+    StepTimes times;
+    std::unique_ptr<Rest> rest;
+  };
+
+  void choose_plan(const std::vector<Tensor>& inputs);
+  void check_given(const std::vector<Tensor>& given);
+  void run_steps_of(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                    const RunContext& context, std::size_t depth);
+  void point(Bound& bound, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+             const Tensor& arena);
+  void take_results(const Plan& plan, const std::vector<Tensor>& given);
+  void run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth);
+
+  std::shared_ptr<const Program> program_;
+  const CallersTensors& callers_;
+  std::vector<Tensor> results_;
+  KnownInputs known_;
+  std::list<Use> uses_;      // most recently used first
+  Use* current_ = nullptr;   // what the known inputs want
+  bool given_fits_ = false;  // memory for results is as current_ wants it
+};
+
+}  // namespace lamina
