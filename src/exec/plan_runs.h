@@ -15,7 +15,7 @@ struct RunContext {
   bool timed;
 };
 
-/// Holds of each of the last plans what is the request's: its own memory for results, times of steps, what
+/// Has of each of the last plans what is the request's: its own memory for results, times of steps, what
 /// runs the part that waits for shapes. Steps and memory between them are the stream's. The steady state
 /// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
 class PlanRuns {

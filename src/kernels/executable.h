@@ -14,7 +14,8 @@ struct RunArgs {
   void* scratch;
 };
 
-/// A kernel bound to the pointers of one request. Not thread-safe.
+/// A kernel bound to pointers: those of one run, then of another request's. It keeps nothing else from run to
+/// run. Not thread-safe.
 class Step {
  public:
   virtual ~Step() = default;
@@ -24,7 +25,7 @@ class Step {
   virtual void run() = 0;
 };
 
-/// A kernel made for one node: immutable, shared by requests and threads.
+/// A kernel made for one node: immutable, shared by streams and threads.
 class Executable {
  public:
   virtual ~Executable() = default;

@@ -15,7 +15,7 @@ namespace lamina {
 
 /// Where a tensor of the plan lives.
 enum class Place : std::uint8_t {
-  arena,     ///< at `offset` of the request's arena
+  arena,     ///< at `offset` of the stream's arena
   constant,  ///< in `constant`
   input,     ///< the caller's input `index`
   result,    ///< the memory of result `index`
