@@ -24,7 +24,8 @@ void settle_isa(const std::string& most, const Logger& log) {
 }
 
 ProgramOptions program_options(const Options& options, int threads, std::shared_ptr<const Machine> machine,
-                               std::shared_ptr<const Rules> more) {
+                               std::shared_ptr<const Rules> more,
+                               std::shared_ptr<const Rewriting> rewriting) {
   ProgramOptions o;
   o.threads = threads;
   o.machine = std::move(machine);
@@ -34,9 +35,10 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   o.force = options.force;
   o.rewrite = [late = late_optimize_options(options, options.precision.value_or(Precision::model),
                                             o.machine ? *o.machine : host(), std::move(more)),
-               keep = o.machine](Graph& graph) {
+               keep = o.machine, rewriting = std::move(rewriting)](Graph& graph) {
     Ledger ledger;
     optimize(graph, OptimizeOptions(late), ledger);  // a copy: its callback counts
+    rewriting->warn_of_stopped(ledger);
     return ledger;
   };
   return o;
@@ -76,7 +78,8 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const int threads = options.threads > 0 ? options.threads
                       : machine           ? std::min(machine->core_count(), kMostThreads)
                                           : 1;
-  make_program(program_options(options_, threads, std::move(machine), model_->rules()), as_in_file);
+  make_program(program_options(options_, threads, std::move(machine), model_->rules(), rewriting_),
+               as_in_file);
   if (const auto found = denormals()) log_.info("{}", to_string(found));
   scheduler_ =
       std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(settled_.held), log_);

@@ -11,12 +11,23 @@ const RewrittenModel& Rewriting::get() const {
   std::call_once(done_, [&] {
     result_ = rewrite_model(model_->loaded().graph, settings_, machine_ ? *machine_ : host(), log_,
                             model_->rules());
+    warn_of_stopped(result_.ledger);
     // What folding has read.
     for (std::uint32_t v = 0; v < result_.original.value_slots(); ++v)
       if (const auto* constant = result_.original.constant({v}))
         drop_mapped_pages(constant->raw(), constant->bytes());
   });
   return result_;
+}
+
+void Rewriting::warn_of_stopped(const Ledger& ledger) const {
+  for (const auto& [rule, why] : ledger.stopped()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!warned_.insert(rule).second) continue;
+    }
+    log_.warning("{}; it is left out", why);
+  }
 }
 
 Stateless Rewriting::take() {

@@ -1,6 +1,7 @@
 #pragma once
 /// The rewriting of a model: done when somebody asks for it.
 #include <mutex>
+#include <set>
 
 #include "api/loaded_model.h"
 #include "api/rewrite_model.h"
@@ -19,6 +20,8 @@ class Rewriting {
         log_(std::move(log)) {}
 
   const RewrittenModel& get() const;
+  /// Warns of rules that were left out, of each once.
+  void warn_of_stopped(const Ledger& ledger) const;
   /// What is planned, taken out: a program has it then.
   Stateless take();
   /// Forgets the weights of the graph as it was read.
@@ -33,6 +36,8 @@ class Rewriting {
   Logger log_;
   mutable std::once_flag done_, indexed_;
   mutable RewrittenModel result_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> warned_;  // rules
   mutable std::map<Hash128, Tensor> constants_;
 };
 

@@ -51,8 +51,12 @@ Graph before_bf16(const Compiled& compiled, const RunPart& part) {
 
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
   const auto rewriting_of = [&](const Graph& start) -> Rewritten {
-    return [&start, options = optimize_options(compiled.options(), compiled.model().rules())](
-               std::int64_t count, Ledger& ledger) {
+    auto options = optimize_options(compiled.options(), compiled.model().rules());
+    Ledger all;
+    Graph whole = start;
+    if (options.more) optimize(whole, options, all);
+    for (const auto& [rule, why] : all.stopped()) options.disable.push_back(rule);  // they have no part in it
+    return [&start, options](std::int64_t count, Ledger& ledger) {
       auto limited = options;
       limited.stop_after = count;
       Graph g = start;

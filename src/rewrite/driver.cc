@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostVisited = 512;  // readers looked at again after one rewrite
 constexpr std::size_t kRewritesPerNode = 50;
+constexpr std::size_t kRewritesOfAnEnd = 2;   // of one rule and node: a rule of a library that ends has fewer
 constexpr std::size_t kVerifiedAtOnce = 100;  // nodes of a graph that is verified after each rewrite
 
 void append_unique(std::vector<SourceId>& to, const std::vector<SourceId>& from) {
@@ -119,15 +120,26 @@ std::size_t Driver::run_graph(Graph& graph, RuleSet set) {
   while (!work.queue.empty()) {
     const auto id = work.pop();
     while (!graph.node(id).erased() && try_rules(graph, id, work)) {
-      if (done_ - before <= limit) continue;
-      const auto most = std::max_element(work.hits.begin(), work.hits.end(),
-                                         [](const auto& a, const auto& b) { return a.second < b.second; });
-      fail(ErrorCode::internal, "internal error: rewriting does not end; rule \"{}\" fired {} times",
-           most->first->name, most->second);
+      if (done_ - before > limit) give_up(work, order.size());
     }
   }
   graph.erase_unused_constants();
   return done_ - before;
+}
+
+/// A library's rule is to blame where it goes on firing, though ours that undo it may fire more often.
+void Driver::give_up(const Work& work, std::size_t nodes) {
+  const auto most_of = [&](bool libraries) {
+    std::pair<const Rule*, std::size_t> most{nullptr, 0};
+    for (const auto& [rule, hits] : work.hits)
+      if (rule->library.empty() != libraries && hits > most.second) most = {rule, hits};
+    return most;
+  };
+  if (const auto [rule, hits] = most_of(true); rule && hits > kRewritesOfAnEnd * (nodes + 20))
+    throw EndlessRule(*rule, hits);
+  const auto [rule, hits] = most_of(false);
+  fail(ErrorCode::internal, "internal error: rewriting does not end; rule \"{}\" fired {} times", rule->name,
+       hits);
 }
 
 bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {

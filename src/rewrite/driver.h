@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/machine.h"
 #include "rewrite/exemptions.h"
 #include "rewrite/ledger.h"
@@ -29,17 +30,31 @@ struct RewriteOptions {
 #endif
 };
 
+/// A rule of a library fires again on what it has made. The graph and the ledger are of no use then.
+class EndlessRule : public Error {
+ public:
+  EndlessRule(const Rule& rule, std::size_t times)
+      : Error(ErrorCode::extension, fmt::format("rule \"{}\" of {} does not end: it fired {} times",
+                                                rule.name, rule.library, times)),
+        rule_(rule.name) {}
+  const std::string& rule() const { return rule_; }
+
+ private:
+  std::string rule_;
+};
+
 class Driver {
  public:
   /// The rules must outlive the driver. Throws Error(bad_option) for an unknown rule or a bad expression.
   Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledger& ledger);
 
   /// Applies the rules that run in a set, bodies of control flow first. Returns the number of rewrites. Stops
-  /// at stop_after rewrites, counted over all runs of this driver.
+  /// at stop_after rewrites, counted over all runs of this driver. Throws EndlessRule.
   std::size_t run(Graph& graph, RuleSet set);
 
  private:
   struct Work;
+  [[noreturn]] static void give_up(const Work& work, std::size_t nodes);
   std::size_t run_graph(Graph& graph, RuleSet set);
   bool try_rules(Graph& graph, NodeId id, Work& work);
   Found<Making> bind(const Rule& rule, Match& match) const;

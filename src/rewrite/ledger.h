@@ -55,6 +55,9 @@ class Ledger {
   void forget(const NodePath& path);
   /// A layer of the file that no node stands for any more.
   void removed(RuleId rule, SourceId source, std::string reason);
+  /// A rule of a library that was left out, as rewriting did not end with it.
+  void stopped(const std::string& rule, std::string why) { stopped_[rule] = std::move(why); }
+  const std::map<std::string, std::string>& stopped() const { return stopped_; }
   Count& count(RuleId rule) { return counts_[rule.index]; }
 
   std::vector<LedgerEntry> firings() const { return entries(LedgerEntry::Kind::fired); }
@@ -86,6 +89,7 @@ class Ledger {
   std::unordered_map<SourceId, std::string> sources_;
   std::vector<Record> done_;  // firings and removals
   std::map<std::pair<NodePath, RuleId>, Record> refusals_;
+  std::map<std::string, std::string> stopped_;
   std::size_t rewrites_ = 0, next_ = 0;
 };
 

@@ -56,6 +56,7 @@ struct Rule {
   Pattern pattern = any();
   std::function<Found<Making>(const Match&)> bind;
   bool tidying = false;
+  std::string library = {};  ///< whose it is; empty: lamina's own
 
   /// `condition` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
   template <class Condition>

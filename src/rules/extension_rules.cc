@@ -53,6 +53,7 @@ class TextRule {
   Rule rule(const std::shared_ptr<const TextRule>& self) const {
     Rule out = lamina::rule(declared_->name, declared_->doc, set_of(declared_->stage),
                             words_.at(pattern_.back().name));
+    out.library = declared_->origin.name;
     out.bind = [self](const Match& match) -> Found<Making> {
       const auto verdict = self->holds(match);
       if (!verdict) return verdict;

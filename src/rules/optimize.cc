@@ -33,21 +33,37 @@ OptimizeOptions settled(OptimizeOptions options) {
   return options;
 }
 
-}  // namespace
-
-void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
-  const auto options = settled(asked);
-  const auto rules = rules_of(options);
-  Driver driver(rules ? *rules : all_rules(), options, ledger);
+/// `libraries`: there are rules of theirs.
+void run_sets(Graph& graph, std::span<const Rule> rules, bool libraries, const OptimizeOptions& options,
+              Ledger& ledger) {
+  Driver driver(rules, options, ledger);
   for (const auto set : {RuleSet::as_read, RuleSet::normalize, RuleSet::portable, RuleSet::integers,
                          RuleSet::runtime, RuleSet::chains, RuleSet::precision}) {
-    if (set == RuleSet::as_read && !rules) continue;
+    if (set == RuleSet::as_read && !libraries) continue;
     if (!runs(set, graph, options)) break;
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) require_sound(graph, fmt::format("after the set {}", name_of(set)));
     if (options.after_set) options.after_set(graph, name_of(set));
   }
+}
+
+}  // namespace
+
+void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
+  auto options = settled(asked);
+  const auto rules = rules_of(options);
+  if (!rules) return run_sets(graph, all_rules(), false, options, ledger);
+  const Graph given = graph;
+  Ledger before = ledger;
+  for (;;) try {
+      return run_sets(graph, *rules, true, options, ledger);
+    } catch (const EndlessRule& e) {
+      options.disable.push_back(e.rule());
+      before.stopped(e.rule(), e.what());
+      graph = given;
+      ledger = before;
+    }
 }
 
 }  // namespace lamina

@@ -20,7 +20,8 @@ struct OptimizeOptions : RewriteOptions {
 /// Rewrites the graph until no rule fits. The set `chains` waits until the sizes of all inputs are known:
 /// until then the other sets may still find better places for element-wise operators. Calling it again is
 /// cheap; on a copy whose inputs have got known shapes (after Graph::infer_types()) it goes on where unknown
-/// sizes had stopped it.
+/// sizes had stopped it. A rule of a library with which this does not end is left out from the beginning
+/// (Ledger::stopped).
 void optimize(Graph& graph, const OptimizeOptions& options, Ledger& ledger);
 
 }  // namespace lamina

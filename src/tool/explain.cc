@@ -258,8 +258,11 @@ void print_plans(const Common& c, const Findings& all) {
 
 /// Rules of libraries, those that did nothing as well: "matched 3, refused 1: ...".
 void print_library_rules(const Common& c, const Session& s, const Findings& all) {
+  const auto stopped = stopped_rules(s.impl(), all.plans);
   for (const auto& library : s.impl().model().described().extensions->all())
     for (const auto& rule : library->rules) {
+      if (const auto it = stopped.find(rule->name); it != stopped.end())
+        c.say("{:<36} left out: {}", rule->name, printable(it->second));
       auto entries = s.impl().ledger().of_rule(rule->name);
       for (const auto& plan : all.plans)
         for (auto& e : plan->ledger.of_rule(rule->name)) entries.push_back(std::move(e));

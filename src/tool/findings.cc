@@ -150,6 +150,7 @@ nlohmann::json to_json(const Common& common, const Session& s, const Findings& a
   j["estimate_us"] = all.estimate();
   for (const auto& [rule, count] : rule_counts(s.impl(), all.plans))
     j["rules"][rule] = {{"hits", count.hits}, {"refusals", count.refusals}};
+  for (const auto& [rule, why] : stopped_rules(s.impl(), all.plans)) j["rules"][rule]["left_out"] = why;
   j["fused"] = fused_layers(all.fates);
   j["alone"] = nlohmann::json::array();
   for (const auto& lone : lone_steps(all.plans, all.fates)) j["alone"].push_back(json_of(all, lone));

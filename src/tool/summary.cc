@@ -127,4 +127,11 @@ std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled,
   return out;
 }
 
+std::map<std::string, std::string> stopped_rules(const Compiled& compiled,
+                                                 const std::vector<std::shared_ptr<const Plan>>& plans) {
+  auto out = compiled.ledger().stopped();
+  for (const auto& plan : plans) out.insert(plan->ledger.stopped().begin(), plan->ledger.stopped().end());
+  return out;
+}
+
 }  // namespace lamina::tool

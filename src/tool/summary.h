@@ -26,5 +26,8 @@ std::map<std::string, std::size_t> fused_layers(const std::vector<Fate>& fates);
 /// What each rule did in compiling and in planning.
 std::map<std::string, Ledger::Count> rule_counts(const Compiled& compiled,
                                                  const std::vector<std::shared_ptr<const Plan>>& plans);
+/// Rules of libraries that were left out in compiling or planning, and why.
+std::map<std::string, std::string> stopped_rules(const Compiled& compiled,
+                                                 const std::vector<std::shared_ptr<const Plan>>& plans);
 
 }  // namespace lamina::tool

@@ -111,6 +111,8 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
   if (std::find(off.begin(), off.end(), rule.name) != off.end() ||
       std::find(off.begin(), off.end(), "all") != off.end())
     return "it is switched off (--disable)";
+  if (const auto all = stopped_rules(compiled, plans); all.contains(rule.name))
+    return "it is left out: " + all.at(rule.name);
   std::set<std::string> operators;
   bool fits = false;
   for (const auto* g : graphs_of(compiled, plans))

@@ -179,6 +179,37 @@ TEST(Rules, ThatWouldMakeAnotherTypeDoNotFire) {
   EXPECT_NE(r.entries[0].text.find("it would make i64[1] of f32[4]"), std::string::npos) << r.entries[0].text;
 }
 
+TEST(Rules, ThatDoNotEndAreLeftOutWithAWarning) {
+  const Texts endless[] = {{"y = Abs(x)", "a = Abs(x); y = Abs(a)"},            // what it makes grows
+                           {"y = Multiply(a, const c)", "y = Multiply(c, a)"},  // turns for ever
+                           {"y = Abs(x)", "a = Abs(x); y = Add(a, 0)"}};        // lamina takes it back
+  for (const auto& texts : endless)
+    for (const auto stage : {LAMINA_BEFORE_FOLD, LAMINA_BEFORE_FUSING, LAMINA_AFTER_FUSING}) {
+      auto staged = texts;
+      staged.stage = stage;
+      std::vector<std::string> warnings;
+      Options options;
+      options.disable = {"fuse-elementwise"};
+      options.log = [&](LogLevel level, std::string_view text) {
+        if (level == LogLevel::warning) warnings.emplace_back(text);
+      };
+      if (stage == LAMINA_BEFORE_FOLD && &texts == &endless[2])
+        continue;  // it ends: nobody takes it back yet
+      const TemporaryFolder folder;
+      const auto name = library_with(staged);
+      const CompiledModel compiled(Model(squash().write(folder), {name}), options);
+      expect_values(values(compiled(floats({4}, {-2, -1, 0, 3}))));
+      ASSERT_EQ(warnings.size(), 1U) << texts.pattern << " " << stage;
+      EXPECT_NE(warnings[0].find("rule \"test-rule\" of " + name + " does not end: it fired "),
+                std::string::npos)
+          << warnings[0];
+      const auto& impl = Inside::of(compiled);
+      EXPECT_TRUE(impl.ledger().stopped().contains("test-rule"));
+      EXPECT_TRUE(impl.ledger().of_rule("test-rule").empty());
+      EXPECT_LE(impl.optimized().node_count(), 4U);
+    }
+}
+
 TEST(Rules, TextsThatAreNoneAreRefusedWithTheirPlace) {
   const auto says = [](const char* pattern, const char* replacement, std::string_view text) {
     expect_error([&] { fired(squash(), Texts{pattern, replacement}); }, ErrorCode::bad_file, text);
