@@ -7,6 +7,7 @@
 #include "check/replay.h"
 #include "check/rounding.h"
 #include "exec/single_step.h"
+#include "extension/custom_op.h"
 #include "interpreter/interpreter.h"
 
 namespace lamina::check {
@@ -23,6 +24,36 @@ Difference judged(const Graph& g, NodeId id, const std::vector<Tensor>& in, cons
   return d;
 }
 
+bool is_impure_custom(const Node& n) { return custom_op(n.op) && n.op.has(Trait::impure); }
+
+/// A custom layer that says that it is not pure, or one in its bodies.
+bool has_impure_custom(const Node& n) {
+  const auto any = [](const Graph& body) {
+    const auto order = body.order();
+    return std::any_of(order.begin(), order.end(),
+                       [&](NodeId id) { return has_impure_custom(body.node(id)); });
+  };
+  return is_impure_custom(n) || std::any_of(n.bodies.begin(), n.bodies.end(), any);
+}
+
+/// For each result why it is not compared, or nothing.
+std::vector<std::string> why_not_compared(const Graph& g) {
+  std::vector<std::string> of_value(g.value_slots());
+  for (const auto id : g.order()) {
+    const auto& n = g.node(id);
+    std::string why;
+    if (has_impure_custom(n)) why = fmt::format("not compared: '{}' says that it is not pure", g.label(id));
+    for (const auto v : n.inputs)
+      if (why.empty() && v.valid()) why = of_value[v.index];
+    for (const auto v : n.outputs) of_value[v.index] = why;
+  }
+  std::vector<std::string> out;
+  for (const auto& r : g.results()) out.push_back(of_value[r.value.index]);
+  return out;
+}
+
+constexpr const char* kNotPure = "not compared: the operation says that it is not pure";
+
 /// Every step of the plan on the interpreter's own inputs.
 auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
   std::map<NodeId, const PlanStep*> steps;
@@ -31,7 +62,10 @@ auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
   return [&plan, &rows, steps](NodeId node, const Graph& g, NodeId id, const std::vector<Tensor>& in,
                                const std::vector<Tensor>& out) {
     const auto it = steps.find(node);
-    if (it == steps.end() || g.node(id).op.has(Trait::impure)) return;
+    if (it == steps.end()) return;
+    if (is_impure_custom(g.node(id)))
+      rows.push_back({g.label(id), g.node(id).op.name(), it->second->label, {}, kNotPure});
+    if (g.node(id).op.has(Trait::impure)) return;
     const auto got = run_single_step(plan, *it->second, in);
     for (std::size_t i = 0; i < got.size(); ++i)
       rows.push_back({g.label(id) + (got.size() > 1 ? fmt::format(" [{}]", i) : ""), g.node(id).op.name(),
@@ -79,6 +113,8 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
     const auto& g = plan.graph;
     auto out = interpret_node(g.node(id), in);
     const auto* step = step_of(plan, id);
+    if (step && is_impure_custom(g.node(id)))
+      found.layers.push_back({g.label(id), g.node(id).op.name(), step->label, {}, kNotPure});
     if (!step || g.node(id).op.has(Trait::impure)) return out;
     const auto got = run_single_step(plan, *step, in);
     for (std::size_t i = 0; i < got.size(); ++i)
@@ -125,8 +161,13 @@ std::vector<OutputCheck> check_outputs(const Run& run, const std::vector<Tensor>
   const auto tolerance = run.half || bf16 ? kOfHalf : kOfKernels;
   std::vector<OutputCheck> rows;
   std::vector<Tensor> replayed;
+  const auto why_not = why_not_compared(run.original);
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {
     const auto& output = run.outputs[i];
+    if (!why_not.at(i).empty()) {
+      rows.push_back({output.name, "interpreter", {}, why_not[i]});
+      continue;
+    }
     const auto d = difference(output.got, wanted.at(i), tolerance);
     if (d.within || !d.comparable || !quantised) {
       rows.push_back({output.name, bf16 ? "interpreter with bf16" : "interpreter", d});

@@ -24,19 +24,22 @@ struct Run {
   std::function<Graph(const RunPart&)> before_bf16 = {};
 };
 
-/// A result of a plan's step, on the interpreter's own inputs.
+/// A result of a plan's step, on the interpreter's own inputs. `note`: why it is not compared; or empty.
 struct LayerCheck {
   std::string name, op, kernel;
   Difference difference;
+  std::string note = {};
   bool ok() const { return difference.within; }
 };
 
 /// A whole output. Where a model rounds to levels, one rounding may change all that follows: then the layers,
 /// one by one on what the layers before gave, must make the very same. Stored outputs come from elsewhere and
-/// are judged in the mean, which may be four times as far off as from the interpreter's.
+/// are judged in the mean, which may be four times as far off as from the interpreter's. `note`: why it is
+/// not compared, as it depends on a custom layer that is not pure; or empty.
 struct OutputCheck {
   std::string name, against;
   Difference difference;
+  std::string note = {};
   bool ok() const { return difference.within; }
 };
 

@@ -165,7 +165,7 @@ class Judge {
   void judge_draws() {
     for (const auto id : rewritten_.order()) {
       const Node& now = rewritten_.node(id);
-      if (!now.op.has(Trait::impure) || now.outputs.empty()) continue;
+      if (!now.op.has(Trait::impure) || now.outputs.empty() || epilogue(now)) continue;
       const auto& name = rewritten_.value(now.outputs[0]).name;
       const auto twin = original_.find_value(name);
       const auto maker = twin.valid() ? original_.producer(twin) : NodeId{};

@@ -50,6 +50,8 @@ std::string tried_apart(const std::string& where, const std::function<std::strin
 
 namespace {
 
+using Tensors = std::vector<Tensor>;
+
 constexpr double kTolerance = 1e-4;
 
 /// Constants stay as they are.
@@ -98,7 +100,7 @@ std::string nan_of(const std::vector<Tensor>& got, const std::vector<Tensor>* wa
   return {};
 }
 
-/// A kernel that is loaded from the state of this one must do the same.
+/// A kernel that is loaded from the state of this one must do the same: what is wanted, as far as that is.
 std::string state_problem(const CustomKernel& kernel, const std::vector<Tensor>& in,
                           const std::vector<Tensor>& wanted) {
   const auto state = kernel.state();
@@ -127,6 +129,8 @@ std::size_t lost_bytes(const KernelNode& node, const KernelForm& form, const std
 }
 
 constexpr std::string_view kRefused = "create refuses";
+constexpr std::string_view kNotPure =
+    "gives other results when it is run again, and does not say so (LAMINA_IMPURE)";
 
 bool can_be_made(const KernelNode& node, const KernelForm& form) {
   try {
@@ -145,9 +149,12 @@ std::string problem_of(const KernelNode& node, const KernelForm& form, const std
   const auto first = runner.run(std::byte{0xff});
   if (!first.problem.empty()) return first.problem;
   const auto second = runner.run(std::byte{0x5a});
-  for (std::size_t i = 0; i < first.outputs.size(); ++i)
-    if (!first.outputs[i].same_as(second.outputs[i]) && !op.has(LAMINA_IMPURE))
-      return fmt::format("leaves elements of output {} as they were, or is not the same each time", i);
+  for (std::size_t i = 0; i < first.outputs.size() && !op.has(LAMINA_IMPURE); ++i) {
+    if (first.outputs[i].same_as(second.outputs[i])) continue;
+    const bool left = first.outputs[i].same_as(runner.run(std::byte{0xff}).outputs[i]);
+    return left ? fmt::format("leaves elements of output {} as they were", i)
+                : fmt::format("output {}: {}", i, kNotPure);
+  }
   if (all_finite(in))
     if (auto problem = nan_of(first.outputs, wanted); !problem.empty()) return problem;
   for (std::size_t i = 0; wanted && !op.has(LAMINA_IMPURE) && i < first.outputs.size(); ++i)
@@ -157,7 +164,9 @@ std::string problem_of(const KernelNode& node, const KernelForm& form, const std
   if (const auto lost = lost_bytes(node, form, in); lost != 0)
     return fmt::format("loses {} bytes of memory each time", lost);
   if (op.calls.load)
-    if (auto problem = state_problem(kernel, in, first.outputs); !problem.empty()) return problem;
+    if (auto problem = state_problem(kernel, in, op.has(LAMINA_IMPURE) ? Tensors() : first.outputs);
+        !problem.empty())
+      return problem;
   if (form.configuration == SIZE_MAX || op.has(LAMINA_IMPURE)) return {};
   for (const auto& pair : kernel.configuration().in_place) {
     if (pair.first >= in.size() || !in[pair.first].valid() || pair.second >= first.outputs.size()) continue;
@@ -185,10 +194,14 @@ std::string problem_of_elements(const KernelNode& node, const std::vector<Tensor
     std::memcpy(from.data(), x.raw(), from.bytes());
     std::fill_n(to.data(), to.bytes(), std::byte{0xff});
     kernel(reinterpret_cast<const float*>(from.data()), reinterpret_cast<float*>(to.data()), n);
+    std::vector<float> again(n);
+    kernel(reinterpret_cast<const float*>(from.data()), again.data(), n);
     for (const auto* m : {&from, &to})
       if (problem.empty()) problem = m->fault();
     if (problem.empty() && std::memcmp(from.data(), x.raw(), from.bytes()) != 0)
       problem = "writes to its input";
+    if (problem.empty() && n != 0 && std::memcmp(again.data(), to.data(), to.bytes()) != 0)
+      problem = "gives other results when it is run again";
     const auto result = Tensor::wrap(ElementType::f32, {static_cast<std::int64_t>(n)}, to.data());
     if (problem.empty()) problem = nan_of({result}, nullptr);
     kernel(reinterpret_cast<const float*>(from.data()), reinterpret_cast<float*>(from.data()), n);
@@ -324,8 +337,10 @@ class Trials {
         return problem_of(node, form, in, wanted ? &*wanted : nullptr);
       });
       if (problem == kRefused) return;
-      rows_.push_back({labelled.label, custom_op(node.op)->where(),
-                       fmt::format("{} ({}), {}", name, layouts_of(form), types_of(node)), problem});
+      rows_.push_back(
+          {labelled.label, custom_op(node.op)->where(),
+           fmt::format("{} ({}), {}", name, layouts_of(form), types_of(node)), problem, false,
+           op.has(LAMINA_IMPURE) ? "results not compared: the operation says that it is not pure" : ""});
       if (!problem.empty() || wanted) return;
       const CustomKernel kernel(node, form);  // it is known to do no harm
       wanted = run_form(kernel, kernel.prepared_inputs().empty() ? Tensor() : kernel.prepare(), in);

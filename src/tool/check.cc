@@ -67,9 +67,9 @@ nlohmann::json report_layers(const CheckOptions& o, const std::vector<check::Lay
   for (const auto& r : layers) {
     if (o.per_layer || !r.ok())
       o.common.say("{}  {:<40} {:<24} {:<32} {}", word(r.ok()), r.name, r.op, r.kernel,
-                   to_string(r.difference));
+                   r.note.empty() ? to_string(r.difference) : r.note);
     auto row = to_json(r.difference);
-    row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel;
+    row["name"] = r.name, row["op"] = r.op, row["kernel"] = r.kernel, row["note"] = r.note;
     list.push_back(std::move(row));
   }
   return list;
@@ -78,10 +78,13 @@ nlohmann::json report_layers(const CheckOptions& o, const std::vector<check::Lay
 nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::OutputCheck>& outputs) {
   auto list = nlohmann::json::array();
   for (const auto& r : outputs) {
-    o.common.say("{}  output {} against the {}: {}", word(r.ok()), r.name, r.against,
-                 to_string(r.difference));
+    if (r.note.empty())
+      o.common.say("{}  output {} against the {}: {}", word(r.ok()), r.name, r.against,
+                   to_string(r.difference));
+    else
+      o.common.say("none  output {}: {}", r.name, r.note);
     auto row = to_json(r.difference);
-    row["name"] = r.name, row["against"] = r.against;
+    row["name"] = r.name, row["against"] = r.against, row["note"] = r.note;
     list.push_back(std::move(row));
   }
   return list;
@@ -133,13 +136,15 @@ nlohmann::json report_trials(const CheckOptions& o, const std::vector<Conformanc
   auto list = nlohmann::json::array();
   for (const auto& r : rows) {
     const auto said = r.skipped ? std::string("none") : word(r.ok());
+    const auto& text = r.ok() ? r.note : r.problem;
     if (o.per_layer || !r.ok() || r.skipped)
-      o.common.say("{}  {:<40} {}: {}{}{}", said, r.node, r.op, r.tried, r.ok() ? "" : ": ", r.problem);
+      o.common.say("{}  {:<40} {}: {}{}{}", said, r.node, r.op, r.tried, text.empty() ? "" : ": ", text);
     list.push_back({{"node", r.node},
                     {"op", r.op},
                     {"tried", r.tried},
                     {"within", r.ok()},
                     {"skipped", r.skipped},
+                    {"note", r.note},
                     {"problem", r.problem}});
     if (!r.ok()) ++faults;
   }

@@ -136,7 +136,7 @@ class Extensions(unittest.TestCase):
     def test_check_of_a_library_without_a_model(self) -> None:
         done = lamina("check", "--extensions", f"{OPERATIONS},{LIBRARIES / 'keeps.so'}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("clean: 16 of 17 operations tried", done.stdout)
+        self.assertIn("clean: 17 of 18 operations tried", done.stdout)
         self.assertIn("test.keeps:AddTensor: no inputs are known that it takes", done.stdout)
         self.refused("check", says=("wanted MODEL, or --extensions alone",), status=2)
         for kind, text in (("Overruns", "behind the end of output 0"), ("Thread", "starts threads of its own"), ("Aborts", "ended by signal 6")):
@@ -144,6 +144,22 @@ class Extensions(unittest.TestCase):
             self.assertEqual(done.returncode, 1, done.stderr)
             problems = [row["problem"] for row in json.loads(done.stdout)["extensions"] if not row["within"]]
             self.assertIn(text, problems[0])
+
+    def test_check_does_not_compare_layers_that_are_not_pure(self) -> None:
+        model = self.model("Count", "test.keeps", "")
+        behind = model.replace("Count.xml", "behind.xml")  # its epilogue has what follows it
+        text = pathlib.Path(model).read_text()
+        relu = '<layer id="3" name="relu" type="ReLU" version="opset1"><input><port id="0"/></input><output><port id="1"/></output></layer>'
+        text = text.replace('<layer id="2"', relu + '<layer id="2"').replace('from-layer="1" from-port="1" to-layer="2"', 'from-layer="1" from-port="1" to-layer="3"')
+        pathlib.Path(behind).write_text(text.replace("</edges>", '<edge from-layer="3" from-port="1" to-layer="2" to-port="0"/></edges>'))
+        for path in (model, behind):
+            done = lamina("check", path, "--extensions", LIBRARIES / "keeps.so", "--per-layer")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("not compared: the operation says that it is not pure", done.stdout)
+            self.assertRegex(done.stdout, "none  output .*: not compared: 'mine' says that it is not pure")
+        done = lamina("check", self.model("Counts", "test.faults", ""), "--extensions", FAULTS)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("gives other results when it is run again", done.stdout)
 
     def test_check_names_what_is_wrong_and_lives(self) -> None:
         for kind, text in (("FarOff", "touches memory"), ("NaN", "writes NaN"), ("Thread", "starts threads"), ("Overruns", "behind the end of output 0")):

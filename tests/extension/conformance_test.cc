@@ -25,6 +25,8 @@ TEST(Conformance, FaultsAreFoundAndNamed) {
     {"Underruns", "before the beginning of output 0"},
     {"FarOff", "touches memory"},
     {"ForgetsLast", "leaves elements of output 0 as they were"},
+    {"Counts", "output 0: gives other results when it is run again"},
+    {"CountsElements", "elementwise: gives other results when it is run again"},
     {"WritesInput", "writes to input 0"},
     {"Thread", "starts threads of its own"},
     {"Rounding", "changes the rounding mode"},
@@ -110,6 +112,10 @@ TEST(Conformance, SamplesOfALibrarySayWhatIsTried) {
   EXPECT_TRUE(tried("Table", "f32[1,4,3]"));
   EXPECT_TRUE(tried("Table", "f32[2,3,2,2]"));
   EXPECT_TRUE(tried("Both", "f32[8],f32[8],f32[8]"));
+  const auto counts = rows_of(rows, "Count");  // it says that it is not pure
+  EXPECT_GE(counts.size(), 3U);
+  for (const auto& row : counts)
+    EXPECT_EQ(row.note.starts_with("results not compared"), row.tried != "inference") << row.tried;
   const auto without = rows_of(rows, "AddTensor");  // no tensor is made up for it
   ASSERT_EQ(without.size(), 1U);
   EXPECT_TRUE(without[0].skipped);

@@ -71,6 +71,16 @@ lamina_status rounding_in_loop(const lamina_call* c) {
       c->context, 1, 1, [](void*, int64_t, int64_t, int32_t) { _mm_setcsr(_mm_getcsr() | 0x8000); }, nullptr);
   return copy(c);
 }
+int calls = 0;
+lamina_status counts(const lamina_call* c) {
+  copy(c);
+  out(c)[0] = static_cast<float>(++calls);
+  return LAMINA_OK;
+}
+void counts_elements(const void*, const float* x, float* y, size_t count) {
+  std::memmove(y, x, count * sizeof(float));
+  if (count != 0) y[0] = static_cast<float>(++calls);
+}
 lamina_status leaks(const lamina_call* c) {
   return std::malloc(100) ? copy(c) : LAMINA_FAILED;  // NOLINT
 }
@@ -170,6 +180,8 @@ constexpr Row kRows[] = {
     {"AllocatesTwice", allocates_twice, infers_any, false, nullptr, false, nullptr, kLater},
     {"AllocatesAxes", allocates_axes, infers_any, false, nullptr, false, nullptr, kLater},
     {"WantsTheWorld", copy, nullptr, false, nullptr, false, nullptr, 0, wants_the_world},
+    {"Counts", counts},
+    {"CountsElements", nullptr, nullptr, false, nullptr, false, counts_elements},
     {"Leaks", leaks},
     {"Aborts", aborts},
     {"Exits", exits},

@@ -74,6 +74,28 @@ struct Both {
   static inline std::atomic<int> prepared;
 };
 
+/// y = x + the number of the run: not pure.
+struct Count {
+  explicit Count(const Node&) {}
+  Count() = default;
+  static std::unique_ptr<Count> load(const Node&, const void*, std::size_t) {
+    return std::make_unique<Count>();
+  }
+  static std::size_t saved_bytes() { return 1; }
+  static void save(void* block) { *static_cast<char*>(block) = 0; }
+  static void reference(const Call& call) {
+    for (std::uint64_t i = 0; i < call.in(0).elements; ++i)
+      call.output<float>(0)[i] = call.input<float>(0)[i] + static_cast<float>(runs);
+    ++runs;
+  }
+  void run(const Call& call) const {
+    reference(call);
+    if (const auto* stages = call.raw().stages)
+      stages->apply(stages, call.output<float>(0), 0, static_cast<std::int64_t>(call.in(0).elements));
+  }
+  static inline std::atomic<int> runs;
+};
+
 }  // namespace
 
 extern "C" LAMINA_EXTENSION_EXPORT int created_so_far() { return created; }
@@ -101,4 +123,10 @@ LAMINA_EXTENSION(library) {
                   .output("y")
                   .sample("x=[8] scale=[8] shift=[8](1,2,3,4,5,6,7,8)")
                   .kernel<Both>());
+  library.add(Operation("test.keeps", "Count")
+                  .flags(LAMINA_IMPURE | LAMINA_TAKES_STAGES)
+                  .input("x")
+                  .output("y")
+                  .sample("x=[2,3]")
+                  .kernel<Count>());
 }
