@@ -217,6 +217,7 @@ Apart run_apart(const std::function<std::string()>& body, std::chrono::seconds m
     out.ended = report.ended;
     out.started_threads = status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGSYS;
     out.text = std::string(report.text, ::strnlen(report.text, kText));
+    out.in_time = status.has_value();
     if (!status) out.text = fmt::format("did not end within {} seconds", most.count());
     if (status && !out.ended && out.text.empty()) out.text = "ended the process";
   }

@@ -36,6 +36,7 @@ std::size_t heap_in_use();
 struct Apart {
   std::string text;              ///< what the body gave; what happened where it gave nothing
   bool ended = false;            ///< it gave its text
+  bool in_time = true;           ///< it did not have to be ended
   bool started_threads = false;  ///< it tried to (only where that could be watched)
 };
 /// Whether this process is such a copy: it has one thread, and loops over threads run on that.

@@ -39,13 +39,13 @@ std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
   return node;
 }
 
-std::string tried_apart(const std::string& where, const std::function<std::string()>& body) {
-  constexpr std::chrono::seconds kMostTime{20};
-  const auto done = run_apart(body, kMostTime);
-  if (done.started_threads) return "starts threads of its own";
+TriedApart tried_apart(const std::string& where, const std::function<std::string()>& body,
+                       std::chrono::seconds most) {
+  const auto done = run_apart(body, most);
+  if (done.started_threads) return {"starts threads of its own"};
   auto text = done.text;
   if (text.starts_with(where + ": ")) text.erase(0, where.size() + 2);
-  return done.ended || !text.empty() ? text : "ended the process";
+  return {done.ended || !text.empty() ? text : "ended the process", done.in_time};
 }
 
 namespace {
@@ -279,13 +279,9 @@ std::string inference_problem(const KernelNode& node) {
   return {};
 }
 
-std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
-  return tried_apart(custom_op(node.op)->where(), body);
-}
-
 class Trials {
  public:
-  explicit Trials(std::vector<ConformanceRow>& rows) : rows_(rows) {}
+  Trials(std::vector<ConformanceRow>& rows, std::chrono::seconds most) : rows_(rows), most_(most) {}
 
   void graph(const Graph& g) {
     for (const auto id : g.order()) {
@@ -311,9 +307,16 @@ class Trials {
     return out;
   }
 
+  std::string apart(const KernelNode& node, const std::function<std::string()>& body) {
+    auto tried = tried_apart(custom_op(node.op)->where(), body, most_);
+    in_time_ = tried.in_time;
+    return std::move(tried.problem);
+  }
+
   void all_of(const KernelNode& node) {
     const auto infer = apart(node, [&] { return inference_problem(node); });
     rows_.push_back({node.label, custom_op(node.op)->where(), "inference", infer});
+    if (!in_time_) return;
     const auto before = rows_.size();
     of_shape(node);
     for (std::size_t i = before; i < rows_.size(); ++i)
@@ -332,6 +335,7 @@ class Trials {
     for (std::size_t i = 0; i < node.in.size(); ++i) in.push_back(seeded(node.in[i], i + 1));
     std::optional<std::vector<Tensor>> wanted;
     const auto try_form = [&](const KernelForm& form, const std::string& name) {
+      if (!in_time_) return;
       const auto problem = apart(node, [&] {
         if (may_refuse && !can_be_made(node, form)) return std::string(kRefused);
         return problem_of(node, form, in, wanted ? &*wanted : nullptr);
@@ -351,21 +355,23 @@ class Trials {
       if (found.forms.empty() || !accepted(node, c)) continue;
       for (const auto& form : found.forms) try_form(form, op.configurations[c].name);
     }
-    if (!op.calls.elementwise || in[0].element_type() != ElementType::f32) return;
+    if (!in_time_ || !op.calls.elementwise || in[0].element_type() != ElementType::f32) return;
     const auto problem =
         apart(node, [&] { return problem_of_elements(node, wanted ? &*wanted : nullptr, in[0]); });
     rows_.push_back({labelled.label, custom_op(node.op)->where(), "elementwise, " + types_of(node), problem});
   }
 
   std::vector<ConformanceRow>& rows_;
+  const std::chrono::seconds most_;
+  bool in_time_ = true;  // the last trial was
   std::set<std::string> seen_;
 };
 
 }  // namespace
 
-std::vector<ConformanceRow> check_extensions(const Graph& graph) {
+std::vector<ConformanceRow> check_extensions(const Graph& graph, std::chrono::seconds most) {
   std::vector<ConformanceRow> rows;
-  Trials(rows).graph(graph);
+  Trials(rows, most).graph(graph);
   return rows;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 /// Tries operations of libraries on seeded inputs: shapes, layouts, in place, memory, NaN, threads. Each
 /// trial runs in a process of its own, so that whatever a kernel does the process lives.
+#include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,14 +24,23 @@ struct ConformanceRow {
 
 /// The node as a kernel sees it, where the types of its inputs are known.
 std::optional<KernelNode> known_node(const Graph& graph, NodeId id);
+/// Of each trial, at most.
+constexpr std::chrono::seconds kTrialTime{20};
+struct TriedApart {
+  std::string problem;
+  bool in_time = true;
+};
 /// What the body says in a process of its own, or what it did there; `where` is left out of it: rows say it.
-std::string tried_apart(const std::string& where, const std::function<std::string()>& body);
+TriedApart tried_apart(const std::string& where, const std::function<std::string()>& body,
+                       std::chrono::seconds most);
 
 /// All nodes of libraries' operations in the graph, whose shapes are known as far as they can be, those in
-/// bodies included; each operation with the same types and attributes once.
-std::vector<ConformanceRow> check_extensions(const Graph& graph);
+/// bodies included; each operation with the same types and attributes once. A trial that does not end is its
+/// node's last one.
+std::vector<ConformanceRow> check_extensions(const Graph& graph, std::chrono::seconds most = kTrialTime);
 
 /// All operations of the library without a model: on the samples that they have, else on some usual inputs.
-std::vector<ConformanceRow> check_operations(const Extension& extension);
+std::vector<ConformanceRow> check_operations(const Extension& extension,
+                                             std::chrono::seconds most = kTrialTime);
 
 }  // namespace lamina

@@ -29,16 +29,17 @@ bool is_taken(const std::shared_ptr<const DeclaredOperation>& op, const std::str
 
 /// The first usual samples that are taken: by their numbers, found out in a process of its own.
 Strings taken_samples(const std::shared_ptr<const DeclaredOperation>& op, const std::string& where,
-                      std::string& problem) {
+                      std::chrono::seconds most, std::string& problem) {
   constexpr std::size_t kMostTaken = 4;
   const auto usual = usual_samples(*op);
-  const auto numbers = tried_apart(where, [&] {
+  const auto first_taken = [&] {
     std::string out;
     std::size_t taken = 0;
     for (std::size_t i = 0; i < usual.size() && taken < kMostTaken; ++i)
       if (is_taken(op, usual[i])) out += (taken++ ? "," : "") + std::to_string(i);
     return out;
-  });
+  };
+  const auto numbers = tried_apart(where, first_taken, most).problem;
   Strings out;
   if (numbers.find_first_not_of("0123456789,") != std::string::npos)
     problem = numbers;
@@ -47,26 +48,28 @@ Strings taken_samples(const std::shared_ptr<const DeclaredOperation>& op, const 
   return out;
 }
 
-void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::vector<ConformanceRow>& rows) {
+void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::chrono::seconds most,
+                     std::vector<ConformanceRow>& rows) {
   const auto where = CustomOp(op).where();
   std::string problem;
-  const auto samples = op->samples.empty() ? taken_samples(op, where, problem) : op->samples;
+  const auto samples = op->samples.empty() ? taken_samples(op, where, most, problem) : op->samples;
   if (!problem.empty()) rows.push_back({op->type, where, "usual inputs", problem});
   if (problem.empty() && samples.empty())
     rows.push_back({op->type, where, "no inputs are known that it takes: it has no samples", "", true});
   for (const auto& text : samples) {
-    problem = tried_apart(where, [&] {
+    const auto takes = [&] {
       const auto graph = sample_graph(op, text);
       if (const auto node = known_node(graph, graph.order()[0]))
         return is_taken(*node) ? "" : "no configuration takes it: " + mismatches_of(*node);
       return std::string("the types of its inputs are not known");
-    });
+    };
+    problem = tried_apart(where, takes, most).problem;
     if (!problem.empty()) {
       rows.push_back({op->type, where, text, problem});
       continue;
     }
     bool good = true;
-    for (auto& row : check_extensions(sample_graph(op, text))) {
+    for (auto& row : check_extensions(sample_graph(op, text), most)) {
       good = good && row.ok();
       rows.push_back(std::move(row));
     }
@@ -76,9 +79,9 @@ void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::ve
 
 }  // namespace
 
-std::vector<ConformanceRow> check_operations(const Extension& extension) {
+std::vector<ConformanceRow> check_operations(const Extension& extension, std::chrono::seconds most) {
   std::vector<ConformanceRow> rows;
-  for (const auto& op : extension.operations) check_operation(op, rows);
+  for (const auto& op : extension.operations) check_operation(op, most, rows);
   return rows;
 }
 

@@ -59,6 +59,26 @@ TEST(Conformance, FaultsAreFoundAndNamed) {
   }
 }
 
+TEST(Conformance, WhatDoesNotEndIsEndedAndNamed) {
+  for (const std::string type : {"Hangs", "HangsElements", "CreateHangs"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    IrText ir;
+    ir.result({ir.layer(type, "test.faults", "", {{ir.parameter("x", "1,2,4,4")}})});
+    const auto graph = Inside::of(model_with(ir, {"faults.so"})).loaded().graph;
+    const auto rows = check_extensions(graph, std::chrono::seconds(1));
+    ASSERT_EQ(rows.size(), 2U) << type;
+    EXPECT_TRUE(rows[0].ok()) << rows[0].problem;
+    EXPECT_EQ(rows[1].op, "faults.so: test.faults:" + type);
+    EXPECT_EQ(rows[1].problem, "did not end within 1 seconds");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << type;
+  }
+  setenv("LAMINA_TEST_FAULT", "CreateHangs", 1);  // without a model it is created to see what it takes
+  const auto rows = check_operations(*load_extension(library("faults.so")), std::chrono::seconds(1));
+  unsetenv("LAMINA_TEST_FAULT");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].problem, "did not end within 1 seconds");
+}
+
 TEST(Conformance, SoundLayersAreClean) {
   IrText ir;
   const int x = ir.parameter("x", "2,6,3,5");

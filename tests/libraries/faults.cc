@@ -111,6 +111,8 @@ lamina_status hangs(const lamina_call*) {
   for (volatile bool on = true; on;) std::this_thread::yield();
   return LAMINA_OK;
 }
+void hangs_elements(const void*, const float*, float*, size_t) { hangs(nullptr); }
+lamina_status create_hangs(const lamina_node*, void**) { return hangs(nullptr); }
 /// Says that all outputs have one element.
 lamina_status infers_one(const lamina_node* n) {
   const int64_t one = 1;
@@ -188,7 +190,9 @@ constexpr Row kRows[] = {
     {"CreateThrows", copy, nullptr, false, nullptr, false, nullptr, 0, nullptr, create_throws},
     {"AddsFirst", adds_first, nullptr, true},
     {"ThinksPlain", thinks_plain, nullptr, false, thinks_plain, true},
-    {"Hangs", hangs},
+    {"Hangs", hangs, nullptr, false, nullptr, true},
+    {"HangsElements", nullptr, nullptr, false, nullptr, false, hangs_elements},
+    {"CreateHangs", copy, nullptr, false, nullptr, false, nullptr, 0, nullptr, create_hangs},
     {"InfersNothing", copy, infers_nothing},
     {"InferThrows", copy, infer_throws},
     {"InfersOne", copy, infers_one}};
