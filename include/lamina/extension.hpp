@@ -61,7 +61,8 @@ lamina_status guarded(lamina_context* context, F&& f) noexcept {
 #endif
 }
 
-/// Says why it fails; thrown where there are exceptions.
+/// Says why it fails, by an exception. Compiled without these it ends the process: what fails there calls
+/// engine()->fail(context, why) and returns, which counts as failed whatever is returned.
 [[noreturn]] inline void refuse(const std::string& why) {
 #if defined(__cpp_exceptions)
   throw std::runtime_error(why);

@@ -1,6 +1,7 @@
 // Libraries that fail are named, with the node, and nothing else happens.
 #include <gtest/gtest.h>
 
+#include "extension/conformance.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
 
@@ -34,6 +35,20 @@ TEST(Faults, OfRunsAreNamedAndTheRequestCanBeUsedOn) {
       EXPECT_NE(error.find(std::string("faults.so: test.faults:") + type), std::string::npos) << error;
       EXPECT_NE(error.find("node \""), std::string::npos) << error;
     }
+  }
+}
+
+TEST(Faults, OfLibrariesWithoutExceptionsAreSaidByTheHost) {
+  const auto run = [](const std::string& type) {
+    IrText ir;
+    ir.result({ir.layer(type, "test.quiet", "", {{ir.parameter("x", "1,2,4,4")}})});
+    CompiledModel(model_with(ir, {"no_exceptions.so"}))(picture());
+  };
+  expect_error([&] { run("FailsInRun"); }, ErrorCode::extension, "run: too late in the day");
+  expect_error([&] { run("FailsWhenMade"); }, ErrorCode::extension, "create: no clay");
+  for (const auto& row : check_operations(*load_extension(library("no_exceptions.so")))) {
+    if (row.node != "Refuses" || row.tried == "inference") continue;
+    EXPECT_EQ(row.problem, "ended by signal 6 (Aborted)");
   }
 }
 
