@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/at_work.h"
 #include "api/errors.h"
 #include "api/inside.h"
 #include "api/request_state.h"
@@ -63,7 +64,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
       options_(options),
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
-  const Uninterrupted here;
+  const AtWork here;
   check_options(options);
   model_->require_supported();
   settle_isa(options.max_isa, log_);
@@ -112,6 +113,7 @@ void Compiled::make_program(ProgramOptions options, bool as_in_file) {
 }
 
 std::vector<Property> Compiled::properties() const {
+  const AtWork here;
   const ModelFacts facts{model_->loaded().graph.name, loaded_from_cache()};
   return list_properties(settings(), read_topology(), &facts);
 }
@@ -199,6 +201,7 @@ void Compiled::take_from_cache(ProgramOptions& options) {
 }
 
 void Compiled::save(const std::string& path) const {
+  const AtWork here;
   if (model_->derived())
     fail(ErrorCode::unsupported, "{}: models with a graph other than the file's cannot be saved",
          model_->path());
@@ -233,6 +236,7 @@ void Compiled::plan_as(const Program& other, const std::string& key, const Plan&
 }
 
 void Compiled::plan_for(const std::vector<Dims>& shapes) const {
+  const AtWork here;
   auto inputs = standing_for(shapes);
   on_shapes(model_->inputs(), inputs, [&] {
     auto all = inputs;
@@ -273,9 +277,12 @@ std::vector<Tensor> Compiled::standing_for(const std::vector<Dims>& shapes) cons
 }
 
 std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {
+  const AtWork here;
   const auto& ports = model_->inputs();
   const auto inputs = standing_for(shapes);
-  const auto types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); });
+  std::vector<TensorType> types;
+  on_threads(threads(),
+             [&] { types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); }); });
   auto out = model_->outputs();
   for (std::size_t r = 0; r < out.size(); ++r) out[r] = port_of(out[r].name, {out[r].type, types[r].shape});
   return out;

@@ -1,6 +1,7 @@
 /// The public CompiledModel.
 #include <algorithm>
 
+#include "api/at_work.h"
 #include "api/inside.h"
 #include "base/guard.h"
 
@@ -104,6 +105,7 @@ Tensor CompiledModel::operator()(const Tensor& input) const {
 
 std::vector<Fusion> CompiledModel::fusions() const {
   return guarded("CompiledModel::fusions", [&] {
+    const AtWork here;  // what came from a file is rewritten now
     std::vector<Fusion> out;
     for (const auto& [rule, count] : Inside::of(*this).ledger().counts())
       if (count.hits) out.push_back({rule, count.hits});

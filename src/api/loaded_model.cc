@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "api/at_work.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/variables.h"
@@ -86,6 +87,12 @@ std::string to_string(const Unsupported& u) {
 
 LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes)
     : path_(source.model()->path()), settable_(options.settable), derived_(!shapes.empty()) {
+  read(source, options, shapes);
+  if (wants_check(loaded_) && has_weights_) check_layers(loaded());  // forks
+}
+
+void LoadedModel::read(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
+  const AtWork here;
   if (!CompiledFile::is_one(source.model()->bytes())) {
     read_file(source, options, shapes);
   } else {
@@ -94,7 +101,7 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, 
     read_compiled(source, options);
   }
   rules_ = extension_rules(loaded_.extensions);
-  if (wants_check(loaded_) && has_weights_) check_layers(this->loaded());
+  if (wants_check(loaded_) && has_weights_) loaded();  // while fork() waits
   describe();
 }
 
@@ -111,7 +118,7 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
 void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
   auto settings = settings_of(options);
   settings.shapes = shapes;
-  loaded_ = read(NotingSource(source, parts_), settings);
+  loaded_ = lamina::read(NotingSource(source, parts_), settings);
   // A page that is touched brings those around it, weights that nobody may ever read: a cache has them
   // packed.
   for (const auto& part : parts_) drop_mapped_pages(part.file->data(), part.file->size());

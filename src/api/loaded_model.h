@@ -46,6 +46,7 @@ class LoadedModel {
   void require_supported() const;
 
  private:
+  void read(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes);
   void read_compiled(const ModelSource& source, const ReadOptions& options);
   /// Ports, warnings and variables of what was read.

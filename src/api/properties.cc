@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/at_work.h"
 #include "api/option_values.h"
 #include "base/cpu.h"
 #include "base/cpu_features.h"
@@ -184,6 +185,7 @@ const Property& find_property(const std::vector<Property>& properties, std::stri
 
 std::vector<Property> properties(const Options& options) {
   return guarded("properties", [&] {
+    const AtWork here;
     const auto topology = read_topology();
     const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
     return list_properties(settings_for(options, topology, taken), topology);

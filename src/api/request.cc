@@ -1,5 +1,6 @@
 #include "api/request_state.h"
 
+#include "api/at_work.h"
 #include "api/counters.h"
 #include "api/inside.h"
 #include "base/guard.h"
@@ -161,6 +162,7 @@ std::vector<LayerCounter> Request::counters() const {
     const auto& state = Inside::of(*this);
     state.require_settable();
     if (!state.profiled) fail(ErrorCode::bad_option, "not collected: PERF_COUNT is NO");
+    const AtWork here;  // what came from a file is rewritten now
     return counters_of(*state.compiled, state.runner);
   });
 }
