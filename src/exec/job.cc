@@ -1,5 +1,7 @@
 #include "exec/job.h"
 
+#include <typeinfo>
+
 #include "base/error.h"
 #include "exec/dispatch.h"
 
@@ -9,6 +11,17 @@ const std::exception_ptr& canceled_error() {
   static const auto* const error = new std::exception_ptr(
       std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
   return *error;
+}
+
+std::exception_ptr own_copy(const std::exception_ptr& error) noexcept {
+  if (!error) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return typeid(e) == typeid(Error) ? std::make_exception_ptr(e) : error;
+  } catch (...) {
+    return error;
+  }
 }
 
 JobState outcome_of(const std::exception_ptr& error) noexcept {

@@ -20,6 +20,8 @@ constexpr bool at_rest(JobState state) { return state < JobState::queued; }
 
 /// What a canceled inference throws; one for the process.
 const std::exception_ptr& canceled_error();
+/// One of lamina's own errors is copied: nobody reads what another thread is done with. Others are shared.
+std::exception_ptr own_copy(const std::exception_ptr& error) noexcept;
 /// The state in which a job rests whose inference threw that; null: nothing.
 JobState outcome_of(const std::exception_ptr& error) noexcept;
 

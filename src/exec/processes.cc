@@ -25,7 +25,10 @@ Dispatch& Dispatch::here() {
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
   // What runs stops between two steps and stays there, so that nothing works on what exit() takes down.
-  std::atexit([] { Standstill::for_good(); });
+  std::atexit([] {
+    Standstill::for_good();
+    OwnThread::join_ended();
+  });
 }
 
 Worker*& Dispatch::worker() noexcept { return this_worker; }

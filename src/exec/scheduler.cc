@@ -58,7 +58,7 @@ void Scheduler::Core::run(Job& job) {
   }
   if (stream >= 0) give_back(stream);
   job.runner_.store({}, std::memory_order_relaxed);
-  if (error) set_error(job, error);
+  if (error) set_error(job, own_copy(error));
   job.state_.store(outcome_of(error), std::memory_order_seq_cst);
   if (job.waiting_.load(std::memory_order_seq_cst) > 0) {
     const std::lock_guard lock(Dispatch::here().mutex);
@@ -250,7 +250,7 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
     Dispatch::before_waiting();
     if (!Core::await_rest(lock, job, forever ? nullptr : &until)) return false;
   }
-  const auto error = job.error_;
+  const auto error = own_copy(job.error_);
   lock.unlock();
   if (error) std::rethrow_exception(error);
   return true;

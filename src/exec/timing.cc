@@ -4,19 +4,20 @@
 #include <chrono>
 
 #include "base/threads.h"
+#include "base/ticks.h"
 
 namespace lamina {
 namespace {
 using Clock = std::chrono::steady_clock;
 
-/// Shares the thread's processor time out to steps. Its clock is a call of the system: read now and then
-/// only, and shared out by how long the steps since then took.
+/// Shares the thread's processor time out to steps, whose times may be of any unit. Its clock is a call of
+/// the system: read after so many ticks, and shared out by how long the steps since then took.
 class ProcessorTime {
  public:
-  explicit ProcessorTime(std::vector<StepTime>& times) : times_(times) {}
+  ProcessorTime(std::vector<StepTime>& times, double patience) : times_(times), patience_(patience) {}
 
-  void add(Clock::time_point now) {
-    if (now - read_ >= std::chrono::microseconds(200)) share();
+  void add(std::uint64_t now) {
+    if (static_cast<double>(now - read_) >= patience_) share();
   }
   void share() {
     const double cpu = thread_microseconds();
@@ -25,14 +26,15 @@ class ProcessorTime {
     for (; done_ < times_.size(); ++done_)
       if (wall > 0) times_[done_].cpu_microseconds = (cpu - cpu_) * times_[done_].microseconds / wall;
     cpu_ = cpu;
-    read_ = Clock::now();
+    read_ = ticks();
   }
 
  private:
   std::vector<StepTime>& times_;
+  const double patience_;
   std::size_t done_ = 0;
   double cpu_ = thread_microseconds();
-  Clock::time_point read_ = Clock::now();
+  std::uint64_t read_ = ticks();
 };
 }  // namespace
 
@@ -49,12 +51,12 @@ void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
   times_.reserve(bound.plan()->steps.size());
   if (unread_ > 0) {
     --unread_;
-    run_timed(bound, checkpoint, [](Clock::time_point) {});
+    run_timed(bound, checkpoint, [](std::uint64_t) {});
     for (auto& t : times_) t.cpu_microseconds = busy_ * t.microseconds;
     return count();
   }
-  ProcessorTime processor(times_);
-  run_timed(bound, checkpoint, [&](Clock::time_point now) { processor.add(now); });
+  ProcessorTime processor(times_, 200 / tick_);
+  run_timed(bound, checkpoint, [&](std::uint64_t now) { processor.add(now); });
   processor.share();
   double wall = 0, cpu = 0;
   for (const auto& t : times_) {
@@ -67,19 +69,25 @@ void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
   count();
 }
 
+/// A clock tells how long the whole takes, ticks how it is shared by steps.
 template <class F>
 void StepTimes::run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after) {
   const auto& steps = bound.plan()->steps;
-  auto before = Clock::now();
+  const auto begun = Clock::now();
+  const auto first = ticks();
+  auto before = first;
   for (std::size_t s = 0; s < steps.size(); ++s) {
     checkpoint();
     const int branch = bound.branch_of(steps[s]);  // the condition's memory may be another's afterwards
     bound.run_step(s);
-    const auto now = Clock::now();
-    times_.push_back({&steps[s], std::chrono::duration<double, std::micro>(now - before).count(), 0, branch});
+    const auto now = ticks();
+    times_.push_back({&steps[s], static_cast<double>(now - before), 0, branch});
     before = now;
     after(now);
   }
+  const std::chrono::duration<double, std::micro> whole = Clock::now() - begun;
+  if (before > first) tick_ = whole.count() / static_cast<double>(before - first);
+  for (auto& t : times_) t.microseconds *= tick_;
 }
 
 void StepTimes::count() {

@@ -44,8 +44,9 @@ class StepTimes {
 
   std::vector<StepTime> times_;
   std::vector<StepCount> counts_;
-  double busy_ = 1;  // processor time of a run's wall time, when it was read last
-  int unread_ = 0;   // runs until it is read again
+  double busy_ = 1;     // processor time of a run's wall time, when it was read last
+  int unread_ = 0;      // runs until it is read again
+  double tick_ = 1e-3;  // microseconds, in the last run
 };
 
 }  // namespace lamina
