@@ -1,6 +1,7 @@
 #include "api/saving.h"
 
 #include <algorithm>
+#include <new>
 
 #include "graph/constants.h"
 #include "kernels/onednn_isa.h"
@@ -170,7 +171,17 @@ void EntryKeeper::store() {
     if (!as_it_was_read(*saving_.model)) return log_.warning("cache: not kept: the model's file was changed");
     folder_->store(file, header_of(key_));
   } catch (const Error& e) {
-    log_.warning("cache: {}", e.what());
+    warn(e.what());
+  } catch (const std::bad_alloc&) {
+    warn("not kept: out of memory");
+  }
+}
+
+/// What the run that came here wanted is there: it goes on where there is no memory for a line, either.
+void EntryKeeper::warn(const char* text) const {
+  try {
+    log_.warning("cache: {}", text);
+  } catch (const std::bad_alloc&) {
   }
 }
 

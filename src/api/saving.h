@@ -46,6 +46,7 @@ class EntryKeeper {
   void store();
 
  private:
+  void warn(const char* text) const;
   Saving saving_;
   Hash128 key_;
   std::shared_ptr<CacheFolder> folder_;

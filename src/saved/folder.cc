@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/directory.h"
 #include "base/error.h"
 #include "saved/engine.h"
 
@@ -34,8 +35,11 @@ bool is_temporary(std::string_view name) {
 std::vector<fs::directory_entry> files_of(const std::string& folder) {
   std::error_code error;
   std::vector<fs::directory_entry> out;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (std::error_code e; it->is_regular_file(e)) out.push_back(*it);
+  for (const auto& name : names_in(folder, error)) {
+    std::error_code gone;
+    fs::directory_entry file(fs::path(folder) / name, gone);
+    if (file.is_regular_file(gone)) out.push_back(std::move(file));
+  }
   if (error) fail(ErrorCode::bad_file, "{}: cannot be read as a cache: {}", folder, error.message());
   return out;
 }

@@ -213,10 +213,11 @@ TEST(NoMemory, a_run_after_one_without_memory) {
   expect_close(runner.output(0), interpret(g, {small})[0], "y");
 }
 
-/// A request that cannot be given back to its pool, a pool that cannot grow: the public interface in small.
-TEST(NoMemory, of_a_compiled_model) {
-  const auto path =
-      (std::filesystem::temp_directory_path() / fmt::format("lamina_{}.xml", ::getpid())).string();
+/// y = Relu(x), of any batch. Its file goes at once, unless a path is given.
+Model relu_model(std::string path = {}) {
+  const bool keep = !path.empty();
+  if (!keep)
+    path = (std::filesystem::temp_directory_path() / fmt::format("lamina_{}.xml", ::getpid())).string();
   std::ofstream(path) << R"(<net name="n" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,4" element_type="f32"/>
 <output><port id="0"><dim>-1</dim><dim>4</dim></port></output></layer>
@@ -225,8 +226,14 @@ TEST(NoMemory, of_a_compiled_model) {
 <layer id="2" name="r" type="Result" version="opset1"><input><port id="0"><dim>-1</dim><dim>4</dim></port></input>
 </layer></layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
 <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>)";
-  const Model model(path);
-  std::filesystem::remove(path);
+  Model model(path);
+  if (!keep) std::filesystem::remove(path);
+  return model;
+}
+
+/// A request that cannot be given back to its pool, a pool that cannot grow: the public interface in small.
+TEST(NoMemory, of_a_compiled_model) {
+  const Model model = relu_model();
   const auto x = floats({2, 4}, 1);
   Options options;
   options.threads = 1;
@@ -248,6 +255,44 @@ TEST(NoMemory, of_a_compiled_model) {
       }
     more = allocations::end_failures();
   }
+}
+
+/// An entry of CACHE_DIR that there is no memory for is a line in the log; the run goes on.
+TEST(NoMemory, of_an_entry_of_the_cache) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("lamina_cache_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const Model model = relu_model((folder / "m.xml").string());
+  std::size_t warnings = 0;
+  Options options;
+  options.threads = 1;
+  options.cache_dir = (folder / "cache").string();
+  options.log = [&](LogLevel level, std::string_view line) {
+    warnings += level == LogLevel::warning && line.find("cache: not kept: out of memory") == 0;
+  };
+  const auto x = floats({2, 4}, 1);
+  const Tensor wanted = CompiledModel(model, options)(x);
+  std::size_t runs_with_warning = 0;
+  const auto run_with_failure = [&](std::size_t n) {
+    std::filesystem::remove_all(folder / "cache");
+    const CompiledModel compiled(model, options);
+    warnings = 0;
+    bool thrown = false;
+    allocations::fail_at(n);
+    try {
+      const auto y = compiled(x);
+      const allocations::Pause pause;
+      EXPECT_TRUE(y.same_as(wanted)) << n;
+    } catch (const std::exception&) {
+      thrown = true;
+    }
+    const bool failed = allocations::end_failures();
+    EXPECT_FALSE(thrown && warnings != 0) << n;
+    runs_with_warning += warnings;
+    return failed;
+  };
+  for (std::size_t n = 1; run_with_failure(n);) n += 1 + n / 40;
+  EXPECT_GT(runs_with_warning, 5U);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+#pragma once
+/// What lies in a folder.
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace lamina {
+
+/// Names of all entries but . and .. in any order; `error` says why there are none. (libstdc++'s
+/// directory_iterator ends the process where it has no memory for a name.)
+std::vector<std::string> names_in(const std::string& folder, std::error_code& error);
+
+}  // namespace lamina
