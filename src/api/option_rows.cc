@@ -3,6 +3,7 @@
 
 #include "api/option_values.h"
 #include "api/options_table.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/words.h"
@@ -195,7 +196,7 @@ bool set_force(Options& o, std::string_view v) {
 }
 
 bool set_max_isa(Options& o, std::string_view v) {
-  for (const std::string word : {"sse41", "avx2", "avx512", "native"})
+  for (const auto& word : isa_limits())
     if (v == upper_case(word)) {
       o.max_isa = word;
       return true;
@@ -216,10 +217,10 @@ void add_own(std::vector<OptionRow>& t) {
   t.push_back(list_row("FORCE", "NODE=LABEL[,OPERATOR=LABEL,...]",
                        "kernels that are wanted, whatever is estimated", &Options::force));
   t.back().set = set_force;
-  t.push_back(
-      {.info = {"MAX_ISA", "sse41, avx2, avx512, native", "highest instruction set, for the whole process"},
-       .set = set_max_isa,
-       .asked = [](const Options& o) { return o.max_isa; }});
+  t.push_back({.info = {"MAX_ISA", fmt::format("{}", fmt::join(isa_limits(), ", ")),
+                        "highest instruction set, for the whole process"},
+               .set = set_max_isa,
+               .asked = [](const Options& o) { return o.max_isa; }});
   t.push_back(number_row("STOP_AFTER", "stop after that many rewrites of the graph", &Options::stop_after,
                          "stop_after", -1, std::numeric_limits<long>::max()));
   t.back().info.values = "-1 or more";

@@ -76,8 +76,7 @@ Property property_of(const OptionRow& row, const Settings& s) {
 
 /// This processor as options let it be used; reading it fixes nothing for the process.
 Machine machine_for(const Options& o) {
-  const auto most = o.max_isa == "sse41" ? Isa::sse41 : o.max_isa == "avx2" ? Isa::avx2 : Isa::avx512;
-  return limited(read_machine(), most);
+  return limited(read_machine(), isa_named(o.max_isa).value_or(Isa::avx512));
 }
 
 /// What oneTBB gives an arena here may be less.

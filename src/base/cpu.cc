@@ -3,6 +3,7 @@
 #include <cpuid.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 
@@ -23,13 +24,8 @@ Limit& the_limit() {
   return limit;
 }
 
-std::optional<Isa> isa_named(std::string_view name) {
-  if (name == "sse41") return Isa::sse41;
-  if (name == "avx2") return Isa::avx2;
-  if (name == "avx512") return Isa::avx512;
-  if (name == "native") return native_isa();
-  return std::nullopt;
-}
+/// By their number.
+constexpr std::array<std::string_view, 3> kIsas{"sse41", "avx2", "avx512"};
 
 /// What x86-64-v2 has and this does not: "sse4_2, popcnt".
 std::string lacking(Features features) {
@@ -42,8 +38,20 @@ std::string lacking(Features features) {
 
 }  // namespace
 
-std::string_view name_of(Isa isa) {
-  return isa == Isa::sse41 ? "sse41" : isa == Isa::avx2 ? "avx2" : "avx512";
+std::string_view name_of(Isa isa) { return kIsas.at(static_cast<std::size_t>(isa)); }
+
+std::optional<Isa> isa_named(std::string_view name) {
+  const auto at = std::find(kIsas.begin(), kIsas.end(), name) - kIsas.begin();
+  return at < std::ssize(kIsas) ? std::optional(static_cast<Isa>(at)) : std::nullopt;
+}
+
+const std::vector<std::string>& isa_limits() {
+  static const auto all = [] {
+    std::vector<std::string> words(kIsas.begin(), kIsas.end());
+    words.emplace_back(kNativeIsa);
+    return words;
+  }();
+  return all;
 }
 
 Isa native_isa() {
@@ -61,8 +69,9 @@ Isa effective_isa() {
 }
 
 void limit_isa(std::string_view name, const std::function<void(Isa)>& before) {
-  const auto isa = isa_named(name);
-  if (!isa) fail(ErrorCode::bad_option, "max isa \"{}\": wanted sse41, avx2, avx512 or native", name);
+  const auto isa = name == kNativeIsa ? std::optional(native_isa()) : isa_named(name);
+  if (!isa)
+    fail(ErrorCode::bad_option, "max isa \"{}\": wanted one of {}", name, fmt::join(isa_limits(), ", "));
   auto& l = the_limit();
   std::lock_guard lock(l.mutex);
   const Isa now = l.limit ? std::min(*l.limit, native_isa()) : native_isa();

@@ -1,8 +1,10 @@
 #pragma once
 /// The processor: instruction sets that kernels distinguish.
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lamina {
 
@@ -11,6 +13,10 @@ namespace lamina {
 enum class Isa { sse41, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
+std::optional<Isa> isa_named(std::string_view name);
+/// Words for the highest one that may be used: these, and the one for whatever there is.
+const std::vector<std::string>& isa_limits();
+inline constexpr std::string_view kNativeIsa = "native";
 
 /// The highest that this processor (and its operating system) has in full. Throws Error(unsupported) below
 /// x86-64-v2.
@@ -20,7 +26,7 @@ Isa native_isa();
 /// limit.
 Isa effective_isa();
 
-/// Limits kernels, oneDNN's included, for the whole process. `name`: sse41, avx2, avx512 or native. Throws
+/// Limits kernels, oneDNN's included, for the whole process. `name`: one of isa_limits(). Throws
 /// Error(bad_option) on another name, or when a different limit is already fixed. `before` gets the limit
 /// when it is allowed and not yet in force; what it throws keeps the limit away.
 void limit_isa(std::string_view name, const std::function<void(Isa)>& before = {});

@@ -49,12 +49,6 @@ Hash128 sum_of(std::span<const std::byte> header, std::span<const std::byte> tab
   return hasher.result();
 }
 
-std::optional<Isa> isa_named(std::string_view name) {
-  for (const auto isa : {Isa::sse41, Isa::avx2, Isa::avx512})
-    if (name_of(isa) == name) return isa;
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string to_string(const SectionEntry& s) {

@@ -46,27 +46,48 @@ bool any_open(const Sizes& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
 }
 
-std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports) {
-  std::string names;
-  for (const auto& p : ports) names += (names.empty() ? "\"" : ", \"") + p.name + "\"";
-  if (name.empty() && ports.size() != 1)
-    throw UsageError(fmt::format("{}: wanted NAME[...]; the inputs are {}", option, names));
-  if (name.empty()) return ports[0].name;
-  if (std::none_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; }))
-    fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", option, name, names);
+std::string input_named(const std::string& option, const std::string& name,
+                        const std::vector<std::string>& inputs) {
+  const auto names = [&] { return fmt::format("\"{}\"", fmt::join(inputs, "\", \"")); };
+  if (name.empty() && inputs.size() != 1)
+    throw UsageError(fmt::format("{}: wanted NAME=... or NAME[...]; the inputs are {}", option, names()));
+  if (name.empty()) return inputs[0];
+  if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+    fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", option, name, names());
   return name;
 }
 
-std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
-  std::map<std::string, Sizes> out;
-  for (const auto& text : o.common.shape)
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Port>& ports) {
+  std::vector<std::string> out;
+  for (const auto& p : ports) out.push_back(p.name);
+  return out;
+}
+
+}  // namespace
+
+std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports) {
+  return input_named(option, name, names_of(ports));
+}
+
+std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::string>& values,
+                                                       const std::vector<std::string>& inputs) {
+  std::vector<std::pair<std::string, Sizes>> out;
+  for (const auto& text : values)
     for (const auto& [name, list] : named_lists("--shape", text)) {
-      const auto sizes = sizes_of("--shape " + text, list);
-      const auto input = input_named("--shape " + text, name, ports);
-      if (!out.emplace(input, sizes).second)
+      auto sizes = sizes_of("--shape " + text, list);
+      const auto input = input_named("--shape " + text, name, inputs);
+      if (std::any_of(out.begin(), out.end(), [&](const auto& o) { return o.first == input; }))
         throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", input));
+      out.emplace_back(input, std::move(sizes));
     }
   return out;
+}
+
+std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
+  const auto all = shape_sizes(o.common.shape, names_of(ports));
+  return {all.begin(), all.end()};
 }
 
 std::map<std::string, std::size_t> batch_axes(const BenchmarkOptions& o, const std::vector<Port>& ports) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tool/benchmark.h"
@@ -22,8 +23,13 @@ inline constexpr std::int64_t kAnySize = std::int64_t{1} << 40;
 /// "1,3,224,224", "?,3,-1,1..10". Throws UsageError, which begins with the option.
 Sizes sizes_of(const std::string& option, const std::string& list);
 /// The only input where the name is empty. Throws UsageError, Error(bad_input).
+std::string input_named(const std::string& option, const std::string& name,
+                        const std::vector<std::string>& inputs);
 std::string input_named(const std::string& option, const std::string& name, const std::vector<Port>& ports);
 
+/// The values of --shape, by input in the order given.
+std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::string>& values,
+                                                       const std::vector<std::string>& inputs);
 /// Of -shape, by input.
 std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports);
 /// Where -layout has N (npos: nowhere), by input.

@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "base/atomic_file.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/numbers.h"
 #include "base/terminal.h"
-#include "tool/named_lists.h"
+#include "tool/asked_sizes.h"
 
 namespace lamina::tool {
 
@@ -53,39 +53,17 @@ void tell(std::string_view line) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-namespace {
-
-Dims sizes(const std::string& option, std::string rest) {
-  Dims dims;
-  while (!rest.empty()) {
-    const auto comma = rest.find(',');
-    const auto d = parse_integer<std::int64_t>(rest.substr(0, comma));
-    if (!d || *d < 0)
-      throw UsageError(fmt::format("{}: \"{}\" is not a size", option, rest.substr(0, comma)));
-    dims.push_back(*d);
-    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
-  }
-  return dims;
-}
-
-}  // namespace
-
 std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::string>& inputs) const {
-  const auto names = [&] { return fmt::format("\"{}\"", fmt::join(inputs, "\", \"")); };
   std::vector<std::pair<std::string, Dims>> out;
-  for (const auto& text : shape)
-    for (auto& [name, list] : named_lists("--shape", text)) {
-      auto dims = sizes("--shape " + text, list);
-      if (name.empty() && inputs.size() != 1)
-        throw UsageError(
-            fmt::format("--shape {}: wanted NAME=1,3,224,224; the inputs are {}", text, names()));
-      if (name.empty()) name = inputs[0];
-      if (std::find(inputs.begin(), inputs.end(), name) == inputs.end())
-        fail(ErrorCode::bad_input, "--shape: there is no input \"{}\", there are: {}", name, names());
-      if (std::any_of(out.begin(), out.end(), [&, n = name](const auto& o) { return o.first == n; }))
-        throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", name));
-      out.emplace_back(std::move(name), std::move(dims));
+  for (auto& [name, sizes] : shape_sizes(shape, inputs)) {
+    Dims dims;
+    for (const auto& s : sizes) {
+      if (s.open())
+        throw UsageError(fmt::format("--shape: input \"{}\": wanted sizes that are numbers here", name));
+      dims.push_back(s.least);
     }
+    out.emplace_back(std::move(name), std::move(dims));
+  }
   return out;
 }
 
@@ -120,8 +98,7 @@ void add_compile_options(OptionSet& options, Common& c) {
                "Kernels that are wanted, whatever is estimated: labels as explain shows them", ',');
   options.flag("--tune", c.tune, "Choose among near kernels, and streams (AUTO), by measuring; remembered");
   add_shape(options, c);
-  options.choice("--max-isa", c.max_isa, {"sse41", "avx2", "avx512", "native"}, "ISA",
-                 "sse41, avx2, avx512 or native");
+  options.choice("--max-isa", c.max_isa, isa_limits(), "ISA", "sse41, avx2, avx512 or native");
   options.choice("--log-level", c.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
                  "error, warning, info or debug");
   options.flag("--quiet", c.quiet, "Print results only where they were asked for");

@@ -11,6 +11,7 @@
 
 #include "api/inside.h"
 #include "base/atomic_file.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/mapped_file.h"
@@ -279,7 +280,7 @@ std::vector<std::string> measured_wishes(const Model& model, const Options& opti
 }
 
 Options tuned(const Common& common, const Model& model, Options options, const std::vector<Tensor>& inputs) {
-  if (options.max_isa != "native")
+  if (options.max_isa != kNativeIsa)
     limit_isa(options.max_isa, limit_onednn);  // before the machine is looked at
   const auto key = key_of(model, options, inputs);
   const auto file = file_of(key);
