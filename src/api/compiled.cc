@@ -19,7 +19,7 @@ namespace {
 
 /// Fixes the instruction set for the process.
 void settle_isa(const std::string& most, const Logger& log) {
-  if (most != "native") limit_isa(most, limit_onednn);
+  if (most != kNativeIsa) limit_isa(most, limit_onednn);
   effective_isa();
   if (const auto note = onednn_isa_note(); !note.empty()) log.warning("{}", note);
 }
@@ -135,13 +135,7 @@ void Compiled::place(const std::function<std::vector<StepTimeAlone>()>& times) {
 
 /// False when other options were given than those.
 bool Compiled::take_options(const Options& of_file, bool asked_nothing) {
-  if (asked_nothing) {
-    options_.precision = of_file.precision;
-    options_.disable = of_file.disable;
-    options_.exempt = of_file.exempt;
-    options_.force = of_file.force;
-    options_.stop_after = of_file.stop_after;
-  }
+  if (asked_nothing) take_deciding(options_, of_file);
   const bool alike = decide_alike(options_, of_file);
   if (!alike) log_.info("{}: other options than it was compiled with: compiled anew", model_->path());
   return alike;

@@ -1,6 +1,7 @@
 #include "saved/compiled.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/parallel.h"
 
@@ -15,13 +16,36 @@ std::vector<std::string> read_texts(ByteReader& from) {
   return from.list([&] { return from.text(); });
 }
 
+/// The options that change what is made of a model, in the order in which files have them. This is the list.
+constexpr auto kDeciding = std::tuple(&Options::precision, &Options::disable, &Options::exempt,
+                                      &Options::force, &Options::stop_after);
+
+/// Calls `f` with each of these fields.
+template <class F>
+void for_deciding(const F& f) {
+  std::apply([&](auto... field) { (f(field), ...); }, kDeciding);
+}
+
+/// What a field says: no precision is that of the model.
+template <class T>
+const T& said(const T& value) {
+  return value;
+}
+Precision said(const std::optional<Precision>& precision) { return precision.value_or(Precision::model); }
+
+void write_value(ByteWriter& to, Precision precision) { to.put(precision); }
+void write_value(ByteWriter& to, const std::vector<std::string>& texts) { write_texts(to, texts); }
+void write_value(ByteWriter& to, long number) { to.put(static_cast<std::int64_t>(number)); }
+
+void read_value(ByteReader& from, std::optional<Precision>& precision) {
+  precision = from.choice(Precision::f16);
+}
+void read_value(ByteReader& from, std::vector<std::string>& texts) { texts = read_texts(from); }
+void read_value(ByteReader& from, long& number) { number = static_cast<long>(from.get<std::int64_t>()); }
+
 Options read_options(ByteReader& from) {
   Options o;
-  o.precision = from.choice(Precision::f16);
-  o.disable = read_texts(from);
-  o.exempt = read_texts(from);
-  o.force = read_texts(from);
-  o.stop_after = static_cast<long>(from.get<std::int64_t>());
+  for_deciding([&](auto field) { read_value(from, o.*field); });
   return o;
 }
 
@@ -113,27 +137,24 @@ Options options_of(const CompiledFile& file) {
   return read_options(from);
 }
 
+void take_deciding(Options& to, const Options& from) {
+  for_deciding([&](auto field) { to.*field = said(from.*field); });
+}
+
 Options deciding(const Options& options) {
   Options o;
-  o.precision = options.precision.value_or(Precision::model);
-  o.disable = options.disable;
-  o.exempt = options.exempt;
-  o.force = options.force;
-  o.stop_after = options.stop_after;
+  take_deciding(o, options);
   return o;
 }
 
 bool decide_alike(const Options& a, const Options& b) {
-  return a.precision.value_or(Precision::model) == b.precision.value_or(Precision::model) &&
-         a.disable == b.disable && a.exempt == b.exempt && a.force == b.force && a.stop_after == b.stop_after;
+  bool alike = true;
+  for_deciding([&](auto field) { alike = alike && said(a.*field) == said(b.*field); });
+  return alike;
 }
 
 void write_options(ByteWriter& to, const Options& o) {
-  to.put(o.precision.value_or(Precision::model));
-  write_texts(to, o.disable);
-  write_texts(to, o.exempt);
-  write_texts(to, o.force);
-  to.put(static_cast<std::int64_t>(o.stop_after));
+  for_deciding([&](auto field) { write_value(to, said(o.*field)); });
 }
 
 void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,

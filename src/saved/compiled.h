@@ -10,8 +10,10 @@
 
 namespace lamina {
 
-/// Of the options those that change what is made; others are at their defaults.
+/// Of the options those that change what is made (the list is in compiled.cc); others are at their defaults.
 Options deciding(const Options& options);
+/// Sets them as there.
+void take_deciding(Options& to, const Options& from);
 /// The same things are made with both.
 bool decide_alike(const Options& a, const Options& b);
 void write_options(ByteWriter& to, const Options& options);
