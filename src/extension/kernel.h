@@ -66,7 +66,9 @@ class CustomKernel {
   Tensor prepare() const;
   /// After prepare(), before runs.
   void forget_constants();
-  /// What a block depends on, besides the content of the first constant; the same in each process.
+  /// What a block depends on, besides the content of the first constant; the same in each process. Contents
+  /// of the others are in it by their XXH3 of 128 bits. The first one is the source of the packing: the store
+  /// knows it by its address, which nothing else gets while an entry has it, and files by that hash.
   std::string prepare_key() const;
 
  private:
