@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "extension/arrange.h"
+#include "extension/attribute_text.h"
 #include "extension/kernel.h"
 #include "graph/permute.h"
 #include "graph/work.h"

@@ -90,11 +90,6 @@ DeclaredOperation operation_of(const lamina_operation* from, Strings& ignored);
 DeclaredRule rule_of(const lamina_rule* from, Strings& ignored);
 DeclaredLibrary library_of(const lamina_library* from, Strings& ignored);
 
-/// The text as the value of an attribute of that kind; nothing for what does not fit.
-std::optional<Attribute> attribute_of_text(std::int32_t kind, std::string_view text);
-/// "an integer"
-std::string_view name_of_kind(std::int32_t kind);
-
 /// Numbers of the border.
 ElementType type_of_border(std::int32_t type);  ///< undefined: none of them
 std::int32_t border_type(ElementType type);     ///< LAMINA_NO_TYPE: the border has none

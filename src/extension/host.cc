@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "extension/attribute_text.h"
 #include "extension/border.h"
 #include "extension/registrar.h"
 

@@ -1,5 +1,6 @@
 /// All operations of a library, tried without a model.
 #include "base/error.h"
+#include "extension/attribute_text.h"
 #include "extension/conformance.h"
 #include "extension/samples.h"
 

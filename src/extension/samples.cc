@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "extension/attribute_text.h"
 #include "extension/custom_op.h"
 #include "ops/eval.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "extension/attribute_text.h"
 #include "extension/border.h"
 #include "ops/eval.h"
 #include "rules/rule_text.h"

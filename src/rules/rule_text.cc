@@ -120,50 +120,11 @@ class Scanner {
   std::size_t at_ = 0;
 };
 
-template <class T, class Parse>
-std::optional<Attribute> list_of(std::string_view text, const Parse& parse) {
-  std::vector<T> out;
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    auto one = text.substr(0, comma);
-    while (!one.empty() && one.front() == ' ') one.remove_prefix(1);
-    const std::optional<T> value = parse(one);
-    if (!value) return std::nullopt;
-    out.push_back(*value);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return out;
-}
-
-template <class T>
-std::optional<Attribute> if_any(const std::optional<T>& value) {
-  return value ? std::optional<Attribute>(*value) : std::nullopt;
-}
-
 }  // namespace
 
 std::vector<RuleStatement> parse_rule_text(std::string_view text) {
   if (text.size() > kMostText) fail(ErrorCode::bad_file, "{} characters of text", text.size());
   return Scanner(text).all();
-}
-
-std::optional<Attribute> attribute_like(const Attribute& like, std::string_view text) {
-  const auto integer = [](std::string_view t) { return parse_integer<std::int64_t>(t); };
-  const auto real = [](std::string_view t) { return parse_real<double>(t); };
-  if (std::holds_alternative<bool>(like)) {
-    if (text == "true" || text == "1") return true;
-    if (text == "false" || text == "0") return false;
-    return std::nullopt;
-  }
-  if (std::holds_alternative<std::int64_t>(like)) return if_any(integer(text));
-  if (std::holds_alternative<double>(like)) return if_any(real(text));
-  if (std::holds_alternative<Ints>(like)) return list_of<std::int64_t>(text, integer);
-  if (std::holds_alternative<Floats>(like)) return list_of<double>(text, real);
-  if (std::holds_alternative<Strings>(like))
-    return list_of<std::string>(text, [](std::string_view t) { return std::optional(std::string(t)); });
-  if (std::holds_alternative<ElementType>(like)) return if_any(element_type_named(text));
-  if (std::holds_alternative<std::string>(like)) return std::string(text);
-  return std::nullopt;
 }
 
 }  // namespace lamina

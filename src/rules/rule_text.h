@@ -26,7 +26,4 @@ struct RuleStatement {
 /// Throws Error(bad_file) that says where the text is wrong.
 std::vector<RuleStatement> parse_rule_text(std::string_view text);
 
-/// The text as an attribute of the kind of `like`; nothing where it is none.
-std::optional<Attribute> attribute_like(const Attribute& like, std::string_view text);
-
 }  // namespace lamina

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "extension/attribute_text.h"
 #include "extension/extensions.h"
 #include "rewrite/rule.h"
 #include "rules/extension_rules.h"

@@ -1,4 +1,5 @@
 /// Layers whose operator a library of custom layers has. Attributes are text.
+#include "extension/attribute_text.h"
 #include "extension/custom_op.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/text.h"
