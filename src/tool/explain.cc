@@ -261,8 +261,10 @@ void print_library_rules(const Common& c, const Session& s, const Findings& all)
   const auto stopped = stopped_rules(s.impl(), all.plans);
   for (const auto& library : s.impl().model().described().extensions->all())
     for (const auto& rule : library->rules) {
-      if (const auto it = stopped.find(rule->name); it != stopped.end())
+      if (const auto it = stopped.find(rule->name); it != stopped.end()) {
         c.say("{:<36} left out: {}", rule->name, printable(it->second));
+        continue;
+      }
       auto entries = s.impl().ledger().of_rule(rule->name);
       for (const auto& plan : all.plans)
         for (auto& e : plan->ledger.of_rule(rule->name)) entries.push_back(std::move(e));
