@@ -49,9 +49,7 @@ void PlanRuns::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>&
   if (!known_.same(*program_, inputs)) current_ = nullptr;
   if (!current_) choose_plan(inputs);
   if (!given_fits_) check_given(given);
-  auto& use = *current_;
-  run_steps_of(use, inputs, given, context, depth);
-  if (use.rest) run_rest(*use.rest, *use.planned->plan, context, depth);
+  run_plan(*current_, inputs, given, context, depth);
 }
 
 void PlanRuns::choose_plan(const std::vector<Tensor>& inputs) {
@@ -76,9 +74,9 @@ void PlanRuns::check_given(const std::vector<Tensor>& given) {
   given_fits_ = true;
 }
 
-/// What throws here leaves steps that nobody uses again.
-void PlanRuns::run_steps_of(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
-                            const RunContext& context, std::size_t depth) {
+/// What throws here leaves steps that nobody uses again. The waiting part reads what the steps have made.
+void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                        const RunContext& context, std::size_t depth) {
   auto& stream = context.stream;
   const auto& plan = *use.planned->plan;
   auto& bound = stream.bound(depth).of(use.planned);
@@ -90,7 +88,10 @@ void PlanRuns::run_steps_of(Use& use, const std::vector<Tensor>& inputs, const s
     else
       run_steps(bound, context.checkpoint);
     take_results(plan, given);
-    if (use.rest) use.rest->take(plan, bound, given);
+    if (use.rest) {
+      use.rest->take(plan, bound, given);
+      run_rest(*use.rest, plan, context, depth);
+    }
     bound.end_run();
   } catch (...) {
     stream.bound(depth).drop(bound);

@@ -55,8 +55,8 @@ class PlanRuns {
 
   void choose_plan(const std::vector<Tensor>& inputs);
   void check_given(const std::vector<Tensor>& given);
-  void run_steps_of(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
-                    const RunContext& context, std::size_t depth);
+  void run_plan(Use& use, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
+                const RunContext& context, std::size_t depth);
   void point(Bound& bound, const std::vector<Tensor>& inputs, const std::vector<Tensor>& given,
              const Tensor& arena);
   void take_results(const Plan& plan, const std::vector<Tensor>& given);

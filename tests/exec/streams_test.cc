@@ -2,6 +2,8 @@
 /// not.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/support/allocations.h"
 #include "tests/support/run_graph.h"
 
@@ -71,6 +73,24 @@ TEST(Streams, requests_in_turn_of_different_shapes_and_memory_for_results) {
       a.check("the first after the second");
       b.check("the second");
     }
+  }
+}
+
+/// The copy of an input whose address does not suit its type is there for the waiting part, too.
+TEST(Streams, an_unaligned_input_that_the_waiting_part_reads) {
+  const auto program = program_of(
+      "graph (x: f32[6], late: f32[6]) -> (y) {\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n"
+      " a = const i64[2] {0, 1}\n s = ReduceSum(f, a)\n y = Add(s, late)\n}\n");
+  auto stream = stream_of();
+  Requested request(program);
+  std::vector<std::byte> bytes(6 * sizeof(float) + 1);
+  const auto values = seeded_tensor(ElementType::f32, {6}, 3);
+  std::memcpy(bytes.data() + 1, values.raw(), values.bytes());
+  const auto late = Tensor::wrap(ElementType::f32, {6}, bytes.data() + 1);
+  ASSERT_FALSE(late.aligned());
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
+    request.run(stream, {seeded_tensor(ElementType::f32, {6}, seed), late});
+    request.check("unaligned");
   }
 }
 
