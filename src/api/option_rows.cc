@@ -243,15 +243,15 @@ void add_own(std::vector<OptionRow>& t) {
 }  // namespace
 
 const std::vector<OptionRow>& option_rows() {
-  static const auto* const table = [] {
-    auto* const t = new std::vector<OptionRow>;
-    add_documented(*t);
-    add_precision(*t);
-    add_hints(*t);
-    add_own(*t);
+  static const auto table = [] {
+    std::vector<OptionRow> t;
+    add_documented(t);
+    add_precision(t);
+    add_hints(t);
+    add_own(t);
     return t;
   }();
-  return *table;
+  return table;
 }
 
 }  // namespace lamina

@@ -14,6 +14,7 @@
 
 #include "base/divide.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/parallel.h"
 
 namespace lamina {
@@ -45,7 +46,7 @@ struct Mappings {
   std::map<std::uintptr_t, std::uintptr_t> ranges;
 };
 Mappings& mappings() {
-  static auto* const all = new Mappings;  // never destroyed: files may outlive static objects
+  static Immortal<Mappings> all;
   return *all;
 }
 

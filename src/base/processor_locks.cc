@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "base/immortal.h"
+
 namespace lamina {
 
 struct ProcessorLocks::State {
@@ -67,7 +69,7 @@ ProcessorLocks::~ProcessorLocks() {
 }
 
 ProcessorLocks& ProcessorLocks::here() {
-  static auto* const locks = new ProcessorLocks;  // threads may need it until the very end
+  static Immortal<ProcessorLocks> locks;
   return *locks;
 }
 

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/mapped_file.h"
 
 namespace lamina {
@@ -132,14 +133,14 @@ std::shared_ptr<const MappedFile> file_with(void (*function)()) {
 
 namespace {
 
-/// What this engine has opened. Never destroyed: models may outlive static objects.
+/// What this engine has opened.
 struct Opened {
   std::recursive_mutex mutex;  // a library may go, or open another one, while one is opened
   std::vector<std::weak_ptr<SharedLibrary>> libraries;
   std::multiset<void*> handles;
 };
 Opened& opened() {
-  static auto* const all = new Opened;
+  static Immortal<Opened> all;
   return *all;
 }
 

@@ -10,12 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/immortal.h"
 #include "base/threads.h"
 
 namespace lamina {
 namespace {
 
-/// Never destroyed: threads may wait here until the process is gone.
 struct All {
   std::mutex mutex;
   std::condition_variable resumed;
@@ -25,7 +25,7 @@ struct All {
 std::atomic<bool> the_end{false};
 
 All& all() {
-  static auto* const one = new All;
+  static Immortal<All> one;
   return *one;
 }
 

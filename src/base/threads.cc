@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/topology.h"
 
 namespace lamina {
@@ -31,13 +32,12 @@ sigset_t asynchronous_signals() {
   return set;
 }
 
-/// Never destroyed: threads may end after static objects have.
 struct Leftovers {
   std::mutex mutex;
   std::list<OwnThread> threads;
 };
 Leftovers& leftovers() {
-  static auto* const all = new Leftovers;
+  static Immortal<Leftovers> all;
   return *all;
 }
 
@@ -139,13 +139,12 @@ double thread_microseconds() {
 namespace {
 std::atomic<int> helpers{0};
 
-/// Never destroyed: threads may end after static objects have.
 struct HelperIds {
   std::mutex mutex;
   std::vector<pid_t> all;
 };
 HelperIds& helper_ids() {
-  static auto* const ids = new HelperIds;
+  static Immortal<HelperIds> ids;
   return *ids;
 }
 

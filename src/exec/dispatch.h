@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "base/immortal.h"
 #include "base/threads.h"
 #include "exec/free_streams.h"
 #include "exec/scheduler.h"
@@ -121,6 +122,7 @@ class Dispatch {
   void shut_down();
 
  private:
+  friend class Immortal<Dispatch>;
   Dispatch();
   void join_threads(Core::Lock& lock);
   std::condition_variable opened_;

@@ -3,12 +3,13 @@
 #include <typeinfo>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
 
 const std::exception_ptr& canceled_error() {
-  static const auto* const error = new std::exception_ptr(
+  static Immortal<std::exception_ptr> error(
       std::make_exception_ptr(Error(ErrorCode::canceled, "the inference was canceled")));
   return *error;
 }

@@ -16,9 +16,8 @@ thread_local int callbacks = 0;
 
 }  // namespace
 
-/// Never destroyed: threads may be here until the process is gone.
 Dispatch& Dispatch::here() {
-  static auto* const dispatch = new Dispatch;
+  static Immortal<Dispatch> dispatch;
   return *dispatch;
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/mapped_file.h"
 #include "base/nearest.h"
 #include "extension/border.h"
@@ -21,7 +22,7 @@ struct LinkedIn {
   std::map<std::string, ExtensionEntry> entries;
 };
 LinkedIn& linked_in() {
-  static auto* const all = new LinkedIn;  // never destroyed: models may outlive static objects
+  static Immortal<LinkedIn> all;
   return *all;
 }
 
