@@ -74,6 +74,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const bool as_in_file = settle_precision(options, machine ? *machine : host());
   auto rewriting = settings();
   rewriting.options = options_;
+  rewriting.placement.threads = threads_to_compile(options_);
   if (!as_in_file) rewriting.options.precision = options.precision;  // what was asked for is said
   rewriting_ = std::make_shared<Rewriting>(model_, std::move(rewriting), machine, log_);
   const int threads = options.threads > 0 ? options.threads
@@ -161,7 +162,7 @@ void Compiled::compile(ProgramOptions options) {
 void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options) {
   const auto rewriting = rewriting_;
   std::shared_ptr<const SavedCompiled> saved;
-  on_threads(settings_for(options_, read_topology()).placement.threads, [&] {
+  on_threads(threads_to_compile(options_), [&] {
     saved = std::make_shared<const SavedCompiled>(
         file, [rewriting](const Hash128& content) { return rewriting->constant(content); },
         model_->described().extensions);

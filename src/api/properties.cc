@@ -138,6 +138,10 @@ Settings settings_for(const Options& options, const Topology& topology, const st
   return s;
 }
 
+int threads_to_compile(const Options& options) {
+  return settings_for(options, read_topology()).placement.threads;
+}
+
 void settle(Settled& to, const InferenceTime& time, const Logger& log) {
   auto& s = to.settings;
   const auto& options = s.options;

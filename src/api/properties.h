@@ -23,6 +23,8 @@ void decide_precision(Settings& settings, const Machine& machine);
 void settle(Settled& s, const InferenceTime& time, const Logger& log);
 /// Both without taking anything, for any machine. `taken`: processors of others.
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {});
+/// Of this machine, for what comes before a model's streams are decided.
+int threads_to_compile(const Options& options);
 
 /// What only a compiled model knows.
 struct ModelFacts {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arena.h"
 #include "rules/flush_denormals.h"
 #include "rules/narrowed.h"
 #include "rules/widen_half.h"
@@ -77,10 +78,12 @@ RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machin
   rewriting.last = RuleSet::chains;  // types are a matter of plans
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
     log.warning("exempt \"{}\": fits the name of no node", pattern);
-  optimize(m.model.graph, rewriting, m.ledger);
+  on_threads(settings.placement.threads, [&] {
+    optimize(m.model.graph, rewriting, m.ledger);
+    m.denormals = flush_denormals(m.model.graph);
+  });
   for (const auto& [rule, count] : m.ledger.counts())
     if (count.hits) log.debug("{}: {} times", rule, count.hits);
-  m.denormals = flush_denormals(m.model.graph);
   return m;
 }
 

@@ -233,7 +233,7 @@ int run_benchmark(BenchmarkOptions& o, const Given& given) {
   auto* const into = (o.pc && !o.app) || !o.runtime_graph.empty() ? &profile : nullptr;
   Outcome r{o, l, traffic, {}, {}};
   {
-    Progress progress("measuring " + o.common.model, o.common.quiet);
+    Progress progress("measuring " + o.common.model, o.common);
     r.latencies = measure(l, course, into, o.wants_counters() ? &r.counters : nullptr);
   }
   if (interrupted())

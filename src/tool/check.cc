@@ -158,7 +158,7 @@ int check_libraries(const CheckOptions& o) {
   std::vector<ConformanceRow> rows;
   std::set<std::string> tried;
   const ExtensionSet libraries(o.common.extensions);
-  Progress progress("trying custom layers", o.common.quiet);
+  Progress progress("trying custom layers", o.common);
   for (const auto& library : libraries.all())
     for (auto& row : check_operations(*library)) {
       if (!row.skipped) tried.insert(row.op);
@@ -181,7 +181,7 @@ nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
   const Model model = open_model(o.common);
   std::vector<std::string> notes;
   const auto inputs = gather_inputs(model.inputs(), o.inputs, o.common, notes);
-  Progress progress("trying custom layers of " + o.common.model, o.common.quiet);
+  Progress progress("trying custom layers of " + o.common.model, o.common);
   list = report_trials(o, check_extensions(specialise(Inside::of(model).loaded().graph, inputs, {})), faults);
   o.common.say("{}: {} trials of custom layers, {} wrong", faults == 0 ? "clean" : "NOT clean", list.size(),
                faults);
@@ -191,7 +191,7 @@ nlohmann::json report_extensions(const CheckOptions& o, std::size_t& faults) {
 /// The document has what was found before.
 int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
   const auto found = [&] {
-    Progress progress("checking " + o.common.model, o.common.quiet);
+    Progress progress("checking " + o.common.model, o.common);
     s.advance(o.steps - 1);
     s.request.run();
     check::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),

@@ -123,42 +123,48 @@ void write_json(const Common& c, const nlohmann::json& document) {
 }
 
 struct Progress::State {
+  using Clock = std::chrono::steady_clock;
+
   std::mutex mutex;
   std::condition_variable done;
-  bool ended = false;
+  bool ended = false, shown = false;
   std::string text, stage;
   double fraction = -1;  // not known
+  const Clock::time_point began = Clock::now();
+  Clock::time_point next = began + std::chrono::seconds(1);
 
-  std::string line(int seconds) const {
+  std::string line() const {
     auto out = text + (stage.empty() ? "" : ": " + stage);
-    if (fraction >= 0) out += fmt::format(" ... {:.0f} %, {} s", std::floor(100 * fraction), seconds);
-    return fraction >= 0 ? out : out + fmt::format(" ... {} s", seconds);
+    if (fraction >= 0) out += fmt::format(" ... {:.0f} %", std::floor(100 * fraction));
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began).count();
+    return fmt::format("{}{} {} s", out, fraction >= 0 ? "," : " ...", seconds);
   }
   void set(double to, std::string_view now) {
-    std::lock_guard lock(mutex);
     fraction = to;
     if (stage != now) stage = now;
   }
+  void show() {
+    if (Clock::now() < next) return;
+    std::fputs(fmt::format("\r{}\033[K", printable(line())).c_str(), stderr);
+    shown = true;
+    next = Clock::now() + std::chrono::milliseconds(250);
+  }
+  void clear() const {
+    if (shown) std::fputs("\r\033[K", stderr);
+  }
+  void keep_showing() {
+    std::unique_lock lock(mutex);
+    while (!done.wait_until(lock, next, [&] { return ended; })) show();
+    clear();
+  }
 };
 
-Progress::Progress(std::string text, bool quiet) {
-  if (quiet || !is_terminal(2)) return;
+Progress::Progress(std::string text, const Common& common) {
+  if (common.quiet || !is_terminal(2)) return;
   state_ = std::make_shared<State>();
   state_->text = std::move(text);
-  std::thread([state = state_] {
-    using std::chrono::milliseconds;
-    constexpr milliseconds kSilence{1000}, kBetween{250};
-    std::unique_lock lock(state->mutex);
-    auto waited = kSilence;
-    if (state->done.wait_for(lock, waited, [&] { return state->ended; })) return;
-    for (; !state->ended; waited += kBetween) {
-      std::fputs(
-          fmt::format("\r{}\033[K", printable(state->line(static_cast<int>(waited.count() / 1000)))).c_str(),
-          stderr);
-      state->done.wait_for(lock, kBetween, [&] { return state->ended; });
-    }
-    std::fputs("\r\033[K", stderr);
-  }).detach();
+  ticks_ = common.options().threads != 1;
+  if (ticks_) std::thread([state = state_] { state->keep_showing(); }).detach();
 }
 
 Progress::~Progress() {
@@ -166,15 +172,20 @@ Progress::~Progress() {
   std::lock_guard lock(state_->mutex);
   state_->ended = true;
   state_->done.notify_all();
+  if (!ticks_) state_->clear();
 }
 
 void Progress::at(double fraction, std::string_view stage) {
-  if (state_) state_->set(fraction, stage);
+  if (const auto call = callback()) call(stage, fraction);
 }
 
 ProgressCallback Progress::callback() const {
   if (!state_) return {};
-  return [state = state_](std::string_view stage, double done) { state->set(done, stage); };
+  return [state = state_, shows = !ticks_](std::string_view stage, double done) {
+    std::lock_guard lock(state->mutex);
+    state->set(done, stage);
+    if (shows && !state->ended) state->show();
+  };
 }
 
 namespace {

@@ -52,10 +52,10 @@ void tell(std::string_view line);
 void write_json(const Common& common, const nlohmann::json& document);
 
 /// A message on standard error after a second of silence, on a terminal only: "reading model.onnx ... 43 %, 5
-/// s".
+/// s". A thread of its own keeps it up to date, but where one thread was asked for: at() does.
 class Progress {
  public:
-  Progress(std::string text, bool quiet);
+  Progress(std::string text, const Common& common);
   ~Progress();
   /// What is being done now and how much of it is done, from 0 to 1. From any thread.
   void at(double fraction, std::string_view stage = {});
@@ -65,6 +65,7 @@ class Progress {
  private:
   struct State;
   std::shared_ptr<State> state_;
+  bool ticks_ = false;
 };
 
 /// A wrong command line: exit status 2.

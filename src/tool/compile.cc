@@ -28,7 +28,7 @@ int run(const Common& c, const std::string& output) {
     std::vector<std::string> notes;
     options = tuned(c, model, std::move(options), gather_inputs(model.inputs(), {}, c, notes));
   }
-  Progress progress("compiling " + c.model, c.quiet);
+  Progress progress("compiling " + c.model, c);
   options.progress = progress.callback();
   const CompiledModel compiled(model, options);
   if (!c.shape.empty()) plan_shapes(c, model, Inside::of(compiled));

@@ -33,7 +33,7 @@ struct ExplainOptions {
 
 Findings find(const ExplainOptions& o, Session& s) {
   Findings f;
-  Progress progress("planning " + o.common.model, o.common.quiet);
+  Progress progress("planning " + o.common.model, o.common);
   if (o.no_run) {
     const auto& program = s.impl().program();
     on_threads(s.impl().threads(), [&] { f.plans.push_back(program->plan(s.inputs)->plan); });

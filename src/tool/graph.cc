@@ -58,6 +58,7 @@ std::vector<Picture> original(const GraphOptions& o, const LoadedModel& model) {
 std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) {
   Settings settings{.options = o.common.options()};
   decide_precision(settings, host());
+  settings.placement.threads = threads_to_compile(settings.options);
   const auto original = with_shapes(model.loaded().graph, o.common);
   const auto rewritten =
       rewrite_model(original, settings, host(), Logger(settings.options.log, LogLevel::debug), model.rules());
@@ -82,7 +83,7 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
 std::vector<Picture> still(const GraphOptions& o) {
   const Model model = open_model(o.common);
   const auto& loaded = Inside::of(model);
-  Progress progress("drawing " + o.common.model, o.common.quiet);
+  Progress progress("drawing " + o.common.model, o.common);
   return o.compare || o.stage == "optimized" ? optimized(o, loaded) : original(o, loaded);
 }
 

@@ -109,7 +109,7 @@ int run(const RunOptions& o) {
   o.common.note(session.notes);
   std::vector<Tensor> results;
   {
-    Progress progress("running " + o.common.model, o.common.quiet);
+    Progress progress("running " + o.common.model, o.common);
     results = run_steps(session, o.reference, o.steps);
   }
   if (!labels.empty()) check_labels(o, labels, session.model.outputs(), results);

@@ -10,7 +10,7 @@ namespace lamina::tool {
 
 Model open_model(const Common& common) {
   Model model([&] {
-    Progress progress("reading " + common.model, common.quiet);
+    Progress progress("reading " + common.model, common);
     return Model(common.model, {.settable = common.settable, .extensions = common.extensions});
   }());
   const auto log = common.options().log;
@@ -24,7 +24,7 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
       inputs(gather_inputs(model.inputs(), input_options, common, notes)),
       compiled([&] {
         if (common.tune) options = tuned(common, model, std::move(options), inputs);
-        Progress progress("compiling " + common.model, common.quiet);
+        Progress progress("compiling " + common.model, common);
         options.progress = progress.callback();
         return machine ? Inside::compile_for(*machine, model, options) : CompiledModel(model, options);
       }()),

@@ -115,7 +115,7 @@ Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
   steps.step(7);
   l.before_mb = resident_mb();
   const auto begin = Clock::now();
-  Progress progress("loading " + o.common.model, o.common.quiet);
+  Progress progress("loading " + o.common.model, o.common);
   const auto model = with_border(
       reshaped(Model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions}), o),
       o);

@@ -305,7 +305,7 @@ Options tuned(const Common& common, const Model& model, Options options, const s
     apply(*measured);
     return options;
   }
-  Progress progress("measuring kernels of " + common.model, common.quiet);
+  Progress progress("measuring kernels of " + common.model, common);
   measured = Measured{measured_wishes(model, options, inputs), {}};
   auto wished = options;
   wished.log = {};

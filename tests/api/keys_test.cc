@@ -125,6 +125,7 @@ TEST(Keys, one_thread_and_no_streams_make_no_thread) {
   request.run();
   request.start();
   request.wait();
+  CompiledModel(model_of(scaled_products(1024)), options);
   EXPECT_EQ(threads().size(), before);
   EXPECT_EQ(compiled.streams(), 0);
   EXPECT_EQ(compiled.threads(), 1);

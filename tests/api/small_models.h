@@ -53,6 +53,19 @@ inline IrText products(int count, int size) {
   return ir;
 }
 
+/// Products with weights that a scale behind them is folded into: rewriting has work for several threads.
+inline IrText scaled_products(int size) {
+  IrText ir;
+  const auto count = static_cast<std::size_t>(size);
+  const int x = ir.parameter("x", "4," + std::to_string(size));
+  const int w =
+      ir.constant(std::to_string(size) + "," + std::to_string(size), std::vector<float>(count * count, 0.5F));
+  const int scale = ir.constant("1," + std::to_string(size), std::vector<float>(count, 3));
+  const int y = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{x}, {w}});
+  ir.result({ir.layer("Multiply", "opset1", R"(auto_broadcast="numpy")", {{y}, {scale}})});
+  return ir;
+}
+
 inline Tensor square(int size, float value) {
   Tensor t(ElementType::f32, {size, size});
   for (auto& v : t.data<float>()) v = value;

@@ -1,7 +1,6 @@
 /// com.microsoft MatMulNBits: the weights are made floats when the model is read; then it is a plain product,
 /// whose kernels bring them into their own order.
 #include "base/divide.h"
-#include "base/parallel.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
 #include "formats/onnx/microsoft.h"
@@ -85,19 +84,17 @@ std::vector<double> read_zeros(const Call& c, const Packed& p) {
 Tensor dequantized(const Packed& p) {
   Tensor y(ElementType::f32, {p.n, p.k});
   auto* to = y.data<float>().data();
-  parallel_for(p.n, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (auto row = begin; row < end; ++row)
-      for (std::int64_t b = 0; b < p.blocks; ++b) {
-        const auto at = row * p.blocks + b;
-        const auto* from = p.weights + at * p.bytes_of_block();
-        const auto scale = static_cast<float>(p.scales[static_cast<std::size_t>(at)]),
-                   zero = static_cast<float>(p.zeros[static_cast<std::size_t>(at)]);
-        const auto count = std::min(p.block, p.k - b * p.block);
-        for (std::int64_t i = 0; i < count; ++i)
-          to[row * p.k + b * p.block + i] =
-              (static_cast<float>(Packed::unpacked(from, i, p.bits)) - zero) * scale;
-      }
-  });
+  for (std::int64_t row = 0; row < p.n; ++row)
+    for (std::int64_t b = 0; b < p.blocks; ++b) {
+      const auto at = row * p.blocks + b;
+      const auto* from = p.weights + at * p.bytes_of_block();
+      const auto scale = static_cast<float>(p.scales[static_cast<std::size_t>(at)]),
+                 zero = static_cast<float>(p.zeros[static_cast<std::size_t>(at)]);
+      const auto count = std::min(p.block, p.k - b * p.block);
+      for (std::int64_t i = 0; i < count; ++i)
+        to[row * p.k + b * p.block + i] =
+            (static_cast<float>(Packed::unpacked(from, i, p.bits)) - zero) * scale;
+    }
   return y;
 }
 
