@@ -13,8 +13,8 @@
  * Arrays of structs lie struct_size bytes apart (that of the first one), as C arrays do. Texts are UTF-8 and
  * end with a zero. A declaration and all that it points to must stay while the library is loaded.
  *
- * Threads. Declared functions are called from any thread, several at once, but for lamina_extension() itself.
- * What create() made is shared by all runs of a node: run() must not write to it.
+ * Threads. Declared functions are called from any thread, several at once; lamina_extension() itself by one
+ * at a time. What create() made is shared by all runs of a node: run() must not write to it.
  *
  * Errors. A function gives LAMINA_OK, or anything else after host->fail(context, "why"). No exception may
  * leave it; one that does becomes an error. The engine adds the node's name, the operation and the library.

@@ -18,6 +18,7 @@
 #include <deque>
 #include <exception>
 #include <initializer_list>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -396,7 +397,8 @@ class Library {
   }
   void add(Operation operation) {
     // A library that the system does not let go of is asked again by the next model: it has these already.
-    auto& all = operations();
+    auto& [mutex, all] = operations();
+    const std::lock_guard lock(mutex);
     const auto same = [&](const Operation& kept) { return kept.is_also(operation); };
     const auto kept = std::find_if(all.begin(), all.end(), same);
     const auto* const op = kept != all.end() ? kept->made() : all.emplace_back(std::move(operation)).raw();
@@ -411,9 +413,13 @@ class Library {
   int status() const { return status_; }
 
  private:
-  LAMINA_EXTENSION_OWN static std::deque<Operation>& operations() {
-    static std::deque<Operation> all;
-    return all;
+  struct Operations {
+    std::mutex mutex;  // two engines in one process may ask at once
+    std::deque<Operation> all;
+  };
+  LAMINA_EXTENSION_OWN static Operations& operations() {
+    static Operations kept;
+    return kept;
   }
   void note(lamina_status status) {
     if (status != LAMINA_OK) status_ = LAMINA_FAILED;
@@ -429,7 +435,7 @@ class Library {
   static void lamina_declare_extension(::lamina::extension::Library& library);           \
   extern "C" LAMINA_EXTENSION_EXPORT int lamina_extension(const lamina_host* host,       \
                                                           lamina_registrar* registrar) { \
-    ::lamina::extension::engine() = host;                                                \
+    if (::lamina::extension::engine() != host) ::lamina::extension::engine() = host;     \
     ::lamina::extension::Library declared(registrar);                                    \
     lamina_declare_extension(declared);                                                  \
     return declared.status();                                                            \

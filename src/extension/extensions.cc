@@ -50,12 +50,20 @@ ExtensionEntry entry_of(const SharedLibrary& library) {
        near.empty() ? "" : ", but " + near);
 }
 
+/// Entries run one at a time, in all threads: what they declare is the library's own, and unguarded. One may
+/// load another library.
+int enter(ExtensionEntry entry, lamina_registrar& registrar) {
+  static Immortal<std::recursive_mutex> mutex;
+  const std::lock_guard lock(*mutex);
+  return entry(&extension_host(), &registrar);
+}
+
 /// Runs the entry, whatever it does.
 lamina_registrar declared_by(ExtensionEntry entry, const std::string& path) {
   lamina_registrar registrar;
   int status = 0;
   try {
-    status = entry(&extension_host(), &registrar);
+    status = enter(entry, registrar);
   } catch (const std::exception& e) {
     fail(ErrorCode::bad_file, "{}: {} threw an exception: {}", path, kEntry, e.what());
   } catch (...) {

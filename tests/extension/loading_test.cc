@@ -2,8 +2,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "extension/extensions.h"
 #include "tests/api/small_models.h"
@@ -90,6 +93,26 @@ int alike(const lamina_host* host, lamina_registrar* registrar) {
 TEST(Loading, NamesThatAreOneInTextsAreRefused) {
   add_linked_extension("alike", alike);
   refuses("alike", "alike:A-b and alike:A_b are one name in texts, \"alike.A_b\"");
+}
+
+/// Threads that are in alone(), and the most of them at once.
+std::atomic<int> inside{0}, most_inside{0};
+
+int alone(const lamina_host* host, lamina_registrar* registrar) {
+  most_inside = std::max<int>(most_inside, ++inside);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // others would come in
+  const int failed = alike(host, registrar);
+  --inside;
+  return failed;
+}
+
+TEST(Loading, EntriesRunOneAtATime) {
+  add_linked_extension("alone", alone);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([] { EXPECT_THROW((void)load_extension("alone"), Error); });  // as alike is refused
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(most_inside, 1);
 }
 
 /// Loads versions.so as it is at that age.
