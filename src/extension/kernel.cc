@@ -132,6 +132,16 @@ Verdict accepted(const KernelNode& node, std::size_t configuration) {
   return Verdict::yes();
 }
 
+void require_constants(const KernelNode& node) {
+  const auto& op = custom_of(node.op);
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    const auto* port = op.declared().port(op.declared().in, i);
+    if (port && port->constant && node.in[i].present && !node.in[i].constant.valid())
+      fail(ErrorCode::unsupported, "{}: input {} \"{}\" is computed, wanted a constant",
+           where_of(op, node.label), i, port->name);
+  }
+}
+
 CustomKernel::CustomKernel(KernelNode node, KernelForm form, const Tensor* state)
     : CustomKernel(Bare{}, std::move(node), std::move(form)) {
   make(state);

@@ -32,6 +32,9 @@ std::string mismatches_of(const KernelNode& node);
 /// The reference on plain tensors.
 KernelForm reference_form(const KernelNode& node);
 
+/// Throws Error(unsupported) where a port wants a constant, and gets a value that is computed.
+void require_constants(const KernelNode& node);
+
 /// Immutable, shared by threads.
 class CustomKernel {
  public:
@@ -57,8 +60,7 @@ class CustomKernel {
   std::size_t scratch() const;
   /// What load() makes another one of. Only where the operation has that.
   Tensor state() const;
-  /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare() or where
-  /// one of the constants is not known.
+  /// Constant inputs that prepare() takes, so that run() does not get them; none without prepare().
   const std::vector<std::size_t>& prepared_inputs() const { return prepared_; }
   /// Their block, 64-byte aligned. Only where there are such inputs.
   std::size_t prepared_bytes() const;

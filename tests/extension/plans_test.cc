@@ -108,6 +108,19 @@ TEST(Plans, BlockedLayersPassBlocksOn) {
   EXPECT_EQ(reorders(all), 2U);
 }
 
+TEST(Plans, AComputedValueIsNoConstant) {
+  IrText ir;
+  const int x = ir.parameter("x", "2,6,3,5");
+  ir.result({ir.layer("Weigh", "test.ops", "", {{x}, {ir.parameter("w", "6")}})});
+  expect_error([&] { CompiledModel{model_with(ir, {"operations.so"})}; }, ErrorCode::unsupported,
+               "node \"Weigh_2\" (Weigh): operations.so: test.ops:Weigh: input 1 \"weights\" is computed, "
+               "wanted a constant");
+  IrText folded;
+  const int w = folded.layer("Negative", "opset1", "", {{folded.constant("6", some_values(6))}});
+  folded.result({folded.layer("Weigh", "test.ops", "", {{folded.parameter("x", "2,6,3,5")}, {w}})});
+  checked(folded);
+}
+
 TEST(Plans, EveryLayoutGivesTheSame) {
   for (const auto* wish : {"plain", "channels_last", "blocked_8", "blocked_16"}) {
     IrText ir;

@@ -159,6 +159,7 @@ class Offering {
       : v_(v), op_(op.declared()), answers_(answers), node_(kernel_node(v)) {}
 
   void all() {
+    require_constants(node_);
     const auto before = answers_.offers.size();
     for (std::size_t c = 0; c < op_.configurations.size(); ++c) configuration(c);
     if (answers_.offers.size() != before || op_.calls.reference || op_.calls.elementwise) return;
@@ -216,18 +217,9 @@ class Offering {
 
   /// Constants that are in the prepared block, and inputs that are absent.
   void consume(Offer& o) const {
-    bool all_known = op_.calls.prepare != nullptr;
-    std::vector<std::size_t> constants;
-    for (std::size_t i = 0; i < node_.in.size(); ++i) {
-      if (!node_.in[i].present) {
+    for (std::size_t i = 0; i < node_.in.size(); ++i)
+      if (!node_.in[i].present || (op_.calls.prepare && op_.port(op_.in, i)->constant))
         o.consumed.push_back(i);
-        continue;
-      }
-      if (!op_.port(op_.in, i)->constant) continue;
-      constants.push_back(i);
-      all_known = all_known && node_.in[i].constant.valid();
-    }
-    if (all_known) o.consumed.insert(o.consumed.end(), constants.begin(), constants.end());
   }
 
   void add_pairs(Offer& o, const KernelForm& form, const DeclaredConfiguration& c) const {
@@ -292,6 +284,7 @@ std::shared_ptr<const DynamicKernel> dynamic_kernel(const NodeView& v, WeightSto
   const auto* op = custom_op(v.node().op);
   if (!op || !op->declared().has(LAMINA_SHAPE_AFTER_RUN)) return nullptr;
   auto node = kernel_node(v);
+  require_constants(node);
   const auto& configurations = op->declared().configurations;
   for (std::size_t c = 0; c < configurations.size(); ++c) {
     const auto found = forms_of(node, c);
