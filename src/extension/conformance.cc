@@ -12,6 +12,33 @@
 #include "ops/eval.h"
 
 namespace lamina {
+namespace {
+
+/// The value, where it is a constant or lamina's own operators make it of constants; not valid: neither. What
+/// libraries compute is not known before they are tried.
+Tensor constant_of(const Graph& g, ValueId v) {
+  if (!v.valid()) return {};
+  if (const auto* constant = g.constant(v)) return *constant;
+  const auto id = g.producer(v);
+  if (!id.valid()) return {};
+  const auto& n = g.node(id);
+  if (n.inputs.empty() || !n.bodies.empty() || n.op.has(Trait::impure | Trait::control_flow) ||
+      custom_op(n.op))
+    return {};
+  std::vector<Tensor> in;
+  for (const auto input : n.inputs) {
+    in.push_back(constant_of(g, input));
+    if (input.valid() && !in.back().valid()) return {};
+  }
+  try {
+    const auto at = std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin();
+    return evaluate_node(n, in, {}).at(static_cast<std::size_t>(at));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
 
 std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
   const auto& n = g.node(id);
@@ -26,8 +53,9 @@ std::optional<KernelNode> known_node(const Graph& g, NodeId id) {
     auto type = g.type(n.inputs[i]);
     if (type.element == ElementType::undefined || !type.shape.known()) return std::nullopt;
     if (const auto* port = op.port(op.in, i)) type.element = port->as_taken(type.element);
-    const auto* constant = g.constant(n.inputs[i]);
-    node.in.push_back({true, type, constant ? convert(constant->to_aligned(), type.element) : Tensor()});
+    const auto constant = constant_of(g, n.inputs[i]);
+    node.in.push_back(
+        {true, type, constant.valid() ? convert(constant.to_aligned(), type.element) : Tensor()});
   }
   for (const auto v : n.outputs) {
     node.out.push_back({true, g.type(v), {}});
@@ -128,13 +156,14 @@ std::size_t lost_bytes(const KernelNode& node, const KernelForm& form, const std
   return least;
 }
 
-constexpr std::string_view kRefused = "create refuses";
+constexpr std::string_view kRefused = "is refused";
 constexpr std::string_view kNotPure =
     "gives other results when it is run again, and does not say so (LAMINA_IMPURE)";
 
-bool can_be_made(const KernelNode& node, const KernelForm& form) {
+bool takes(const KernelNode& node, const KernelForm& form, const std::vector<Tensor>& in) {
   try {
-    return (void)CustomKernel(node, form), true;
+    const CustomKernel kernel(node, form);
+    return (void)GuardedRun(kernel, in).run(std::byte{0}), true;
   } catch (const Error&) {
     return false;
   }
@@ -225,17 +254,20 @@ std::string layouts_of(const KernelForm& form) {
   return out;
 }
 
-/// The node with its types, whose outputs are inferred anew: `first` replaces the first size of inputs that
-/// are no constants.
-std::optional<KernelNode> with_first_size(const KernelNode& from, std::int64_t first) {
+/// The node with its types for another batch, whose outputs are inferred anew: `first` replaces the first
+/// size of the first input that is no constant, and of those like it (as many axes, the same first size).
+/// Nothing where the outputs do not follow: it is no batch.
+std::optional<KernelNode> with_batch(const KernelNode& from, std::int64_t first) {
   KernelNode node = from;
   Graph g;
   std::vector<ValueId> in;
+  std::optional<Shape> like;
   for (auto& known : node.in) {
     auto& shape = known.type.shape;
     if (known.present && !known.constant.valid()) {
-      if (shape.rank() == 0) return std::nullopt;
-      shape[0] = first;
+      if (!like) like = shape;
+      if (like->rank() == 0 || (*like)[0].size() == first) return std::nullopt;
+      if (shape.rank() == like->rank() && shape[0] == (*like)[0]) shape[0] = first;
     }
     in.push_back(!known.present           ? ValueId{}
                  : known.constant.valid() ? g.add_constant(known.constant)
@@ -247,6 +279,8 @@ std::optional<KernelNode> with_first_size(const KernelNode& from, std::int64_t f
   } catch (const Error&) {
     return std::nullopt;  // it does not take that shape
   }
+  const auto &was = from.out[0].type.shape, &is = node.out[0].type.shape;
+  if (was.rank() == 0 || is.rank() == 0 || was[0] == is[0]) return std::nullopt;
   return node;
 }
 
@@ -288,7 +322,12 @@ class Trials {
       const auto& n = g.node(id);
       for (const auto& body : n.bodies) graph(body);
       if (!custom_op(n.op)) continue;
-      if (const auto node = known_node(g, id); node && seen_.insert(key_of(*node)).second) all_of(*node);
+      const auto node = known_node(g, id);
+      if (!node || !seen_.insert(key_of(*node)).second) continue;
+      if (const auto verdict = has_constants(*node); !verdict)
+        rows_.push_back({node->label, custom_op(n.op)->where(), verdict.reason(), "", true});
+      else
+        all_of(*node);
     }
   }
 
@@ -323,10 +362,10 @@ class Trials {
       if (!rows_[i].ok()) return;  // smaller and larger ones would say the same
     if (infer.empty() && !node.op.has(Trait::data_dependent))
       for (const std::int64_t first : {0, 1, 3})
-        if (const auto other = with_first_size(node, first)) of_shape(*other, true);
+        if (const auto other = with_batch(node, first)) of_shape(*other, true);
   }
 
-  /// `may_refuse`: create() may, as these are not the sizes that the node has.
+  /// `may_refuse`: the library may, as these are not the sizes that the node has.
   void of_shape(const KernelNode& labelled, bool may_refuse = false) {
     KernelNode node = labelled;
     node.label.clear();  // rows say it
@@ -337,7 +376,7 @@ class Trials {
     const auto try_form = [&](const KernelForm& form, const std::string& name) {
       if (!in_time_) return;
       const auto problem = apart(node, [&] {
-        if (may_refuse && !can_be_made(node, form)) return std::string(kRefused);
+        if (may_refuse && !takes(node, form, in)) return std::string(kRefused);
         return problem_of(node, form, in, wanted ? &*wanted : nullptr);
       });
       if (problem == kRefused) return;

@@ -24,10 +24,16 @@ std::string where_of(const CustomOp& op, const std::string& label) {
   return fmt::format("node \"{}\" ({}): {}", label, op.declared().type, op.where());
 }
 
-/// What a configuration says of one tensor.
-struct Wanted {
-  std::int32_t type, layout;
-};
+void destroy(const CustomOp& op, void* instance) {
+  const auto function = op.declared().calls.destroy;
+  if (!instance || !function) return;
+  std::atomic<bool> changed = false;
+  const KeepsRounding keeps(changed);
+  try {
+    function(instance);
+  } catch (...) {  // nothing is left to be said
+  }
+}
 
 class Forms {
  public:
@@ -132,14 +138,19 @@ Verdict accepted(const KernelNode& node, std::size_t configuration) {
   return Verdict::yes();
 }
 
-void require_constants(const KernelNode& node) {
-  const auto& op = custom_of(node.op);
+Verdict has_constants(const KernelNode& node) {
+  const auto& op = custom_of(node.op).declared();
   for (std::size_t i = 0; i < node.in.size(); ++i) {
-    const auto* port = op.declared().port(op.declared().in, i);
+    const auto* port = op.port(op.in, i);
     if (port && port->constant && node.in[i].present && !node.in[i].constant.valid())
-      fail(ErrorCode::unsupported, "{}: input {} \"{}\" is computed, wanted a constant",
-           where_of(op, node.label), i, port->name);
+      return Verdict::no("input {} \"{}\" is computed, wanted a constant", i, port->name);
   }
+  return Verdict::yes();
+}
+
+void require_constants(const KernelNode& node) {
+  if (const auto verdict = has_constants(node); !verdict)
+    fail(ErrorCode::unsupported, "{}: {}", where_of(custom_of(node.op), node.label), verdict.reason());
 }
 
 CustomKernel::CustomKernel(KernelNode node, KernelForm form, const Tensor* state)
@@ -166,14 +177,7 @@ void CustomKernel::make(const Tensor* state) {
     call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
 }
 
-CustomKernel::~CustomKernel() {
-  const auto destroy = op_->declared().calls.destroy;
-  if (!instance_ || !destroy) return;
-  try {
-    destroy(instance_);
-  } catch (...) {  // nothing is left to be said
-  }
-}
+CustomKernel::~CustomKernel() { destroy(*op_, instance_); }
 
 const DeclaredConfiguration& CustomKernel::configuration() const {
   return op_->declared().configurations.at(form_.configuration);
@@ -221,9 +225,7 @@ std::vector<std::size_t> CustomKernel::inputs_to_prepare() const {
   if (!op_->declared().calls.prepare || form_.configuration == SIZE_MAX) return out;
   for (std::size_t i = 0; i < node_.in.size(); ++i) {
     const auto* port = op_->declared().port(op_->declared().in, i);
-    if (!port || !port->constant || !node_.in[i].present) continue;
-    if (!node_.in[i].constant.valid()) return {};
-    out.push_back(i);
+    if (port && port->constant && node_.in[i].present) out.push_back(i);
   }
   return out;
 }
@@ -349,14 +351,7 @@ ElementwiseKernel::ElementwiseKernel(const Op& op, const std::string& label)
   call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
 }
 
-ElementwiseKernel::~ElementwiseKernel() {
-  const auto destroy = custom_->declared().calls.destroy;
-  if (!instance_ || !destroy) return;
-  try {
-    destroy(instance_);
-  } catch (...) {  // nothing is left to be said
-  }
-}
+ElementwiseKernel::~ElementwiseKernel() { destroy(*custom_, instance_); }
 
 void ElementwiseKernel::operator()(const float* in, float* out, std::size_t count) const {
   const KeepsRounding keeps(rounding_changed_);

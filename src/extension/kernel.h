@@ -32,7 +32,9 @@ std::string mismatches_of(const KernelNode& node);
 /// The reference on plain tensors.
 KernelForm reference_form(const KernelNode& node);
 
-/// Throws Error(unsupported) where a port wants a constant, and gets a value that is computed.
+/// Whether all ports that want a constant have one; kernels are only made of such nodes.
+Verdict has_constants(const KernelNode& node);
+/// Throws Error(unsupported) where one has none.
 void require_constants(const KernelNode& node);
 
 /// Immutable, shared by threads.

@@ -30,6 +30,7 @@ TEST(Conformance, FaultsAreFoundAndNamed) {
     {"WritesInput", "writes to input 0"},
     {"Thread", "starts threads of its own"},
     {"Rounding", "changes the rounding mode"},
+    {"RoundingOfX87", "changes the rounding mode"},
     {"RoundingInLoop", "changes the rounding mode"},
     {"RoundingElements", "changes the rounding mode"},
     {"OverrunsElements", "writes behind the end of the output"},
@@ -100,6 +101,62 @@ TEST(Conformance, SoundLayersAreClean) {
   for (const auto* text : {"inference", "reference", "channels_last", "blocked_8", "blocked_16",
                            "elementwise", "f32[0,6,3,5]", "f32[3,6,3,5]"})
     EXPECT_TRUE(tried(text)) << text;
+}
+
+TEST(Conformance, FoldedWeightsAreConstantsAndComputedOnesAreLeftOut) {
+  IrText ir;
+  const int w =
+      ir.layer("Negative", "opset1", "", {{ir.constant("6", std::vector<float>{1, 2, 3, 4, 5, 6})}});
+  ir.result({ir.layer("Weigh", "test.ops", "", {{ir.parameter("x", "2,6,3,5")}, {w}})});
+  const auto rows = rows_of(ir, "operations.so");
+  EXPECT_GE(rows.size(), 5U);
+  for (const auto& row : rows) EXPECT_TRUE(row.ok() && !row.skipped) << row.tried << ": " << row.problem;
+  IrText open;
+  const int x = open.parameter("x", "2,6,3,5");
+  open.result({open.layer("Weigh", "test.ops", "", {{x}, {open.parameter("w", "6")}})});
+  const auto none = rows_of(open, "operations.so");
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_TRUE(none[0].ok() && none[0].skipped);
+  EXPECT_EQ(none[0].tried, "input 1 \"weights\" is computed, wanted a constant");
+}
+
+/// Multiplies channels by weights that are no constant, and takes no more than two images.
+int channels(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  host = given;
+  static const lamina_port in[] = {{sizeof(in[0]), "x", "", 0, 0, nullptr},
+                                   {sizeof(in[0]), "w", "", 0, 0, nullptr}};
+  static const char* const samples[] = {"x=[2,6] w=[6]", nullptr};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.channels";
+  op.type = "Channels";
+  op.in = in;
+  op.inputs = 2;
+  op.out = in;
+  op.outputs = 1;
+  op.samples = samples;
+  op.run = [](const lamina_call* call) -> lamina_status {
+    const auto &x = *call->in[0], &w = *call->in[1];
+    if (x.dims[0] > 2) return host->fail(call->context, "wanted two images at most");
+    for (std::uint64_t i = 0; i < x.elements; ++i)
+      static_cast<float*>(call->out[0]->data)[i] =
+          static_cast<const float*>(x.data)[i] * static_cast<const float*>(w.data)[i % x.dims[1]];
+    return LAMINA_OK;
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(Conformance, OtherBatchesLeaveOtherInputsAloneAndMayBeRefused) {
+  add_linked_extension("test-channels", channels);
+  std::string tried;
+  for (const auto& row : check_operations(*load_extension("test-channels"))) {
+    EXPECT_TRUE(row.ok()) << row.tried << ": " << row.problem;
+    tried += row.tried + "\n";
+  }
+  for (const auto* types : {"f32[0,6],f32[6]", "f32[1,6],f32[6]", "f32[2,6],f32[6]"})
+    EXPECT_NE(tried.find(types), std::string::npos) << tried;
+  EXPECT_EQ(tried.find("f32[3,6]"), std::string::npos) << tried;
 }
 
 /// The rows of one operation.
