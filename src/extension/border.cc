@@ -1,5 +1,6 @@
 #include "extension/border.h"
 
+#include <fpu_control.h>
 #include <xmmintrin.h>
 
 #include <algorithm>
@@ -44,12 +45,17 @@ lamina_status status_of(lamina_context& context, const F& function) {
 
 }  // namespace
 
-KeepsRounding::KeepsRounding(std::atomic<bool>& changed) : changed_(changed), before_(_mm_getcsr()) {}
+KeepsRounding::KeepsRounding(std::atomic<bool>& changed) : changed_(changed), before_(_mm_getcsr()) {
+  _FPU_GETCW(x87_before_);
+}
 
 KeepsRounding::~KeepsRounding() {
-  if (((_mm_getcsr() ^ before_) & ~kRoundingFlags) == 0) return;
+  std::uint16_t x87 = 0;
+  _FPU_GETCW(x87);
+  if (((_mm_getcsr() ^ before_) & ~kRoundingFlags) == 0 && x87 == x87_before_) return;
   changed_ = true;
   _mm_setcsr(before_);
+  _FPU_SETCW(x87_before_);
 }
 
 void call_library(lamina_context& context, const std::string& where, std::string_view what,

@@ -40,8 +40,8 @@ void call_library(lamina_context& context, const std::string& where, std::string
 void call_kernel(lamina_context& context, const std::string& where, lamina_status (*run)(const lamina_call*),
                  const lamina_call& call);
 
-/// The mode of floating-point arithmetic is at the end what it was at the beginning. Says in `changed` that
-/// it was not.
+/// The mode of floating-point arithmetic, of vectors and of the x87 (long double, fegetround), is at the end
+/// what it was at the beginning. Says in `changed` that it was not.
 class KeepsRounding {
  public:
   explicit KeepsRounding(std::atomic<bool>& changed);
@@ -52,6 +52,7 @@ class KeepsRounding {
  private:
   std::atomic<bool>& changed_;
   unsigned before_;
+  std::uint16_t x87_before_ = 0;
 };
 
 class BorderTensor {

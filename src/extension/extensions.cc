@@ -107,6 +107,8 @@ const Hash128& Extension::content() const {
 }
 
 std::shared_ptr<const Extension> load_extension(const std::string& path) {
+  std::atomic<bool> rounding_changed = false;  // by what runs when the library is loaded
+  const KeepsRounding keeps(rounding_changed);
   auto out = std::make_shared<Extension>();
   auto entry = find_linked_in(path);
   if (entry) {

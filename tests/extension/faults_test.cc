@@ -1,6 +1,8 @@
 // Libraries that fail are named, with the node, and nothing else happens.
 #include <gtest/gtest.h>
 
+#include <cfenv>
+
 #include "extension/conformance.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
@@ -60,14 +62,23 @@ TEST(Faults, OfInferenceAreNamed) {
 }
 
 TEST(Faults, RoundingIsWhatItWasBefore) {
-  for (const auto* type : {"Rounding", "RoundingInLoop", "RoundingElements"}) {
+  for (const auto* type : {"Rounding", "RoundingOfX87", "RoundingInLoop", "RoundingElements"}) {
     const CompiledModel compiled(model_with(one(type), {"faults.so"}), {.threads = 1});
     auto request = compiled.create_request();
     request.set_input(0, picture());
     request.run();
     volatile float one = 1, three = 3;
     EXPECT_EQ(one / three, 1.0F / 3) << type;
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST) << type;
   }
+}
+
+TEST(Faults, RoundingIsWhatItWasBeforeALibraryWasLoaded) {
+  add_linked_extension("test-rounding", [](const lamina_host*, lamina_registrar*) {
+    return std::fesetround(FE_DOWNWARD) + 1;
+  });
+  EXPECT_THROW((void)load_extension("test-rounding"), Error);
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 }  // namespace

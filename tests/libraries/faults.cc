@@ -66,6 +66,11 @@ lamina_status rounding(const lamina_call* c) {
   _mm_setcsr(_mm_getcsr() | 0x6000);
   return copy(c);
 }
+lamina_status rounding_of_x87(const lamina_call* c) {
+  const std::uint16_t down = 0x077f;
+  asm volatile("fldcw %0" : : "m"(down));
+  return copy(c);
+}
 lamina_status rounding_in_loop(const lamina_call* c) {
   host->parallel_for(
       c->context, 1, 1, [](void*, int64_t, int64_t, int32_t) { _mm_setcsr(_mm_getcsr() | 0x8000); }, nullptr);
@@ -175,6 +180,7 @@ constexpr Row kRows[] = {
     {"WritesInput", writes_input},
     {"Thread", thread},
     {"Rounding", rounding},
+    {"RoundingOfX87", rounding_of_x87},
     {"RoundingInLoop", rounding_in_loop},
     {"RoundingElements", nullptr, nullptr, false, nullptr, false, rounding_elements},
     {"OverrunsElements", nullptr, nullptr, false, nullptr, false, overruns_elements},
