@@ -162,6 +162,7 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   const Graph& graph = match.graph();
   match.machine = options_.machine;
   match.bf16 = options_.bf16;
+  match.kept = &kept_;
   match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;
   if (!exempt_.empty())
     match.exempt = [&](NodeId n) { return exempt_.covers(graph.node(n), outermost_->sources); };
@@ -243,7 +244,7 @@ struct Driver::Redirected {
 };
 
 /// Readers of the root's outputs read what replaces them.
-Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrite& r) const {
+Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrite& r) {
   const auto root = r.match().root();
   Redirected out;
   for (const auto& [output, to] : r.replaced_) {
@@ -255,6 +256,7 @@ Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrit
     const bool fresh = maker.valid() ? std::find(r.added_.begin(), r.added_.end(), maker) != r.added_.end()
                                      : graph.constant(to) && graph.value(to).uses.empty();
     if (fresh) out.renamed.emplace_back(to, graph.value(from).name);
+    if (const auto kept = kept_.find(from); kept != kept_.end()) kept_.emplace(to, kept->second);
     graph.replace(from, to);
   }
   return out;

@@ -51,6 +51,9 @@ class Driver {
   /// Applies the rules that run in a set, bodies of control flow first. Returns the number of rewrites. Stops
   /// at stop_after rewrites, counted over all runs of this driver. Throws EndlessRule.
   std::size_t run(Graph& graph, RuleSet set);
+  /// Of the graph that is run next, whose bodies that set leaves alone: what conditions ask
+  /// Match::why_kept(). What takes the place of such a value is kept, too.
+  void keep(KeptValues values) { kept_ = std::move(values); }
 
  private:
   struct Work;
@@ -66,7 +69,7 @@ class Driver {
   Outcome try_rule(Graph& graph, const Active& active, NodeId id, Work& work);
   void apply(Graph& graph, const Active& active, const Match& match, const Making& make, Work& work);
   struct Redirected;
-  Redirected redirect(Graph& graph, const Rule& rule, const Rewrite& r) const;
+  Redirected redirect(Graph& graph, const Rule& rule, const Rewrite& r);
   void take_out_replaced(Graph& graph, const Rewrite& r, std::vector<ValueId>& touched,
                          std::vector<SourceId>& sources);
   void record(const Graph& graph, const Active& active, const std::string& label, const Rewrite& r,
@@ -78,6 +81,7 @@ class Driver {
   RewriteOptions options_;
   Exemptions exempt_;
   Ledger& ledger_;
+  KeptValues kept_;
   std::vector<Active> active_;  // in this run
   int depth_ = 1;               // of the deepest pattern among them
   const Graph* outermost_ = nullptr;

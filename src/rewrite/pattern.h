@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -89,6 +90,9 @@ struct Word {
   bool any_order = false, used_once = false;
 };
 
+/// Values that stay as they are, and why.
+using KeptValues = std::unordered_map<ValueId, std::string>;
+
 /// Where the words of a pattern were found.
 class Match {
  public:
@@ -120,8 +124,15 @@ class Match {
   std::vector<NodeId> nodes() const;
   /// The user wants the node to stay as it is.
   bool is_exempt(NodeId node) const { return exempt && exempt(node); }
+  /// Why rules that round must leave the value alone; null: they need not.
+  const std::string* why_kept(ValueId value) const {
+    if (!kept) return nullptr;
+    const auto it = kept->find(value);
+    return it == kept->end() ? nullptr : &it->second;
+  }
 
   std::function<bool(NodeId)> exempt;
+  const KeptValues* kept = nullptr;
   const Machine* machine = nullptr;                                ///< that the rewriting is for; null: any
   bool bf16 = false;                                               ///< products are going to be bf16
   const std::function<Tensor(const Tensor&)>* narrowed = nullptr;  ///< constants as bf16, or null

@@ -148,6 +148,7 @@ class Between {
     if (seen_.size() > kMostValues) return Verdict::no("'{}' is one of too many values", name);
     if (!is_f32(g_, v)) return Verdict::no("'{}' is {}", name, to_string(g_.type(v)));
     if (g_.is_result(v)) return Verdict::no("'{}' is an output of the model", name);
+    if (const auto* why = c_.why_kept(v)) return Verdict::no("'{}' decides: {}", name, *why);
     const auto p = g_.producer(v);
     if (!p.valid()) return Verdict::no("'{}' is an input of the model or a constant", name);
     if (auto verdict = maker(p); !verdict) return verdict;
@@ -204,7 +205,8 @@ class Between {
 Context::Context(const Match& match)
     : graph(match.graph()),
       machine(match.machine ? *match.machine : any_machine()),
-      exempt([&match](NodeId n) { return match.is_exempt(n); }) {}
+      exempt([&match](NodeId n) { return match.is_exempt(n); }),
+      why_kept([&match](ValueId v) { return match.why_kept(v); }) {}
 
 bool narrows(const Graph& g, const Node& n) {
   const auto* op = n.op.as<Convert>();
@@ -261,6 +263,7 @@ Verdict may_multiply(const Context& c, NodeId id) {
   const auto work = work_of(g, n).multiply_adds;
   if (work < kCall * kProducts * c.machine.rates.products && !is_depthwise(g, n))
     return Verdict::no("it takes {:.0f} multiply-adds only", work);
+  if (const auto* why = c.why_kept(n.outputs[0])) return Verdict::no("its result decides: {}", *why);
   return Verdict::yes();
 }
 

@@ -30,6 +30,7 @@ struct Context {
   const Graph& graph;
   const Machine& machine;
   std::function<bool(NodeId)> exempt;
+  std::function<const std::string*(ValueId)> why_kept;
   explicit Context(const Match& match);
 };
 
@@ -38,6 +39,10 @@ Verdict may_multiply(const Context& context, NodeId product);
 /// Estimated microseconds that this saves, conversions aside; and what it takes to convert a value.
 double gain(const Machine& machine, const Graph& graph, const Node& product);
 double conversion(const Machine& machine, const Graph& graph, ValueId v);
+
+/// Values that decide shapes or the way of control flow, and all that these are made of: nothing of it may be
+/// rounded.
+KeptValues deciding_values(const Graph& graph);
 
 /// Whether a value, with all others that are the same elements, may be bf16: a reason where it may not.
 Verdict lies_between(const Context& context, ValueId v);

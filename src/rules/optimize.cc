@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/verify.h"
+#include "rules/bf16.h"
 
 namespace lamina {
 namespace {
@@ -41,6 +42,7 @@ void run_sets(Graph& graph, std::span<const Rule> rules, bool libraries, const O
                          RuleSet::runtime, RuleSet::chains, RuleSet::precision}) {
     if (set == RuleSet::as_read && !libraries) continue;
     if (!runs(set, graph, options)) break;
+    if (set == RuleSet::precision) driver.keep(bf16::deciding_values(graph));
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) require_sound(graph, fmt::format("after the set {}", name_of(set)));

@@ -151,6 +151,87 @@ TEST(Bf16, what_integers_are_made_of_is_f32) {
   }
 }
 
+/// What the convolutions read of a graph that begins with a = Convolution(x, w).
+std::string read_by_products(const std::string& rest) {
+  auto g = parse(
+      "graph (x: f32[1,32,16,16], q: boolean[]) -> (y) {\n w = const f32[32,32,3,3] seed(1)\n"
+      " k = const f32[] {0.5}\n axes = const i64[4] {0, 1, 2, 3}\n a = Convolution(x, w)\n" +
+      rest + "}\n");
+  Ledger ledger;
+  optimize(g, with_bf16(), ledger);
+  std::string out;
+  for (const auto& node : nodes_of(g))
+    if (node.starts_with("Convolution")) out += node.substr(node.find(' '));
+  return out;
+}
+
+const std::string kBranches =
+    " {\n body graph (p: f32[1,32,14,14]) -> (r) {\n r = Tanh(p)\n }\n"
+    " body graph (p: f32[1,32,14,14]) -> (r) {\n r = Sinh(p)\n }\n }\n";
+
+TEST(Bf16, what_decides_about_control_flow_is_f32) {
+  const std::string decision =
+      " s = Sigmoid(a)\n m = ReduceMax(s, axes)\n g = Greater(m, k)\n c = LogicalAnd(g, q)\n";
+  EXPECT_EQ(read_by_products(decision + " y = If(c, a)" + kBranches), " f32");
+  EXPECT_EQ(read_by_products(decision + " y = If(q, a)" + kBranches), " bf16");
+  EXPECT_EQ(read_by_products(decision + " y = Select(c, a, k)\n"), " bf16");
+  EXPECT_EQ(read_by_products(" b = Convolution(a, w)\n m = ReduceMax(b, axes)\n g = Greater(m, k)\n"
+                             " y = If(g, a)" +
+                             kBranches),
+            " f32 f32");  // all products before it decide
+}
+
+TEST(Bf16, what_decides_in_bodies_is_f32) {
+  const auto loop = [](const std::string& condition, const std::string& more = "") {
+    return " n = const i64[] {4}\n y, z = Loop(n, _, a, k, a) carried=2 {\n"
+           " body graph (i: i64[], c: boolean[], p: f32[1,32,14,14], d: f32[], e: f32[1,32,14,14]) -> (t, r, "
+           "s) "
+           "{\n axes = const i64[4] {0, 1, 2, 3}\n t = " +
+           condition + "\n r = Tanh(p)\n" + more + " }\n }\n";
+  };
+  EXPECT_EQ(read_by_products(loop("Less(i, i)", " s = ReduceMax(e, axes)\n")), " bf16");
+  EXPECT_EQ(read_by_products(loop("Greater(d, d)", " s = ReduceMax(e, axes)\n")),
+            " f32");  // an iteration later
+  EXPECT_EQ(read_by_products(loop("Greater(d, d)", " s = Tanh(d)\n")), " bf16");
+}
+
+TEST(Bf16, what_decides_about_shapes_is_f32) {
+  EXPECT_EQ(
+      read_by_products(" g = Sigmoid(a)\n b = Convolution(g, w)\n n = NonZero(b)\n zero = const i64[] {0}\n"
+                       " y = ReduceSum(n, zero)\n"),
+      " f32 f32");
+  EXPECT_EQ(
+      read_by_products(" m = ReduceMean(a, axes)\n s = Exp(m)\n one = const f32[] {1}\n y = Range(k, s, one) "
+                       "output_type=f32\n"),
+      " f32");
+  EXPECT_EQ(read_by_products(" g = Greater(a, k)\n y = Select(g, a, k)\n"), " bf16");
+}
+
+TEST(Bf16, how_many_boxes_are_chosen_is_no_shape) {
+  EXPECT_EQ(read_by_products(" s = Softmax(a) axis=1\n t = const i64[3] {1, 1568, 4}\n b = Reshape(s, t)\n"
+                             " two = const i64[] {2}\n m = ReduceMax(b, two)\n one = const i64[] {1}\n"
+                             " u = Unsqueeze(m, one)\n n, o, p = NonMaxSuppression(b, u)\n h = ShapeOf(n)\n"
+                             " zero = const i64[] {0}\n l = ReduceMax(h, zero)\n y = Broadcast(k, h)\n"),
+            " bf16");
+}
+
+TEST(Bf16, what_decides_is_not_stored_as_bf16) {
+  const auto nodes = [](bool decides) {
+    auto g = parse(
+        "graph (x: f32[1,32,16,16], q: boolean[]) -> (y, z) {\n w = const f32[32,32,3,3] seed(1)\n"
+        " k = const f32[] {0.5}\n axes = const i64[4] {0, 1, 2, 3}\n a = Convolution(x, w)\n"
+        " v = Tanh(x)\n b = Convolution(v, w)\n z = ReduceMax(b, axes)\n u = Exp(v)\n"
+        " g = Greater(u, k)\n c = ReduceLogicalOr(g, axes)\n y = If(" +
+        std::string(decides ? "c" : "q") + ", a)" + kBranches + "}\n");
+    Ledger ledger;
+    optimize(g, with_bf16(), ledger);
+    return nodes_of(g);
+  };
+  const auto narrow = nodes(false), wide = nodes(true);
+  for (const auto& n : wide) EXPECT_FALSE(n.starts_with("Tanh+Convert")) << n;
+  EXPECT_EQ(std::count_if(wide.begin(), wide.end(), [](auto& n) { return n == "Convolution bf16"; }), 2);
+}
+
 TEST(Bf16, without_products_nothing_is_rounded) {
   auto options = with_bf16();
   options.disable = {"bf16-product"};
