@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,8 +24,8 @@
 namespace lamina {
 namespace {
 
-constexpr int kMostProcessors = 1 << 16;
-constexpr int kOwnCore = 1 << 24;  // above what core_id is
+constexpr int kMostProcessors = 8192;                      // of Linux
+constexpr int kOwnCore = std::numeric_limits<int>::min();  // below what core_id is
 
 /// Of a file; what is no file (to open a pipe would wait), or is longer than any that Linux has, is not
 /// known.
@@ -71,12 +72,13 @@ std::optional<double> number_of(const std::string& text) {
   return value;
 }
 
-std::optional<int> integer_in(const std::string& path) {
+/// Where Linux does not know it says -1.
+std::optional<int> id_in(const std::string& path) {
   const auto line = line_of(path);
   if (!line) return std::nullopt;
   int value = 0;
-  const auto [at, error] = std::from_chars(line->data(), line->data() + line->size(), value);
-  if (error != std::errc() || at == line->data()) return std::nullopt;
+  const auto error = std::from_chars(line->data(), line->data() + line->size(), value).ec;
+  if (error != std::errc() || value < 0) return std::nullopt;
   return value;
 }
 
@@ -196,7 +198,11 @@ std::set<int> allowed_cpus(const std::string& root, const Groups& groups) {
   groups.controller("cpuset", {"cpuset"}, [&](const std::string& folder) {
     cpus.keep_only(line_of(folder + "/cpuset.effective_cpus"));
   });
-  if (!cpus.known()) cpus.keep_only(numbered(root + "sys/devices/system/cpu", "cpu"));
+  if (!cpus.known()) {
+    auto folders = numbered(root + "sys/devices/system/cpu", "cpu");
+    std::erase_if(folders, [](int cpu) { return cpu >= kMostProcessors; });
+    cpus.keep_only(folders);
+  }
   auto out = cpus.take();
   if (out.empty()) out.insert(0);
   return out;
@@ -300,7 +306,7 @@ Topology read_topology(const std::string& root_folder) {
   const auto small = efficient ? cpu_list(*efficient) : std::vector<int>{};
   for (const int number : allowed_cpus(root, groups)) {
     const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);
-    const auto package = integer_in(folder + "physical_package_id"), core = integer_in(folder + "core_id");
+    const auto package = id_in(folder + "physical_package_id"), core = id_in(folder + "core_id");
     const auto node = nodes.find(number);
     // Without its files a processor is a core of its own, in the order of their numbers.
     out.cpus.push_back({number, package.value_or(0), core.value_or(kOwnCore + number),

@@ -34,7 +34,7 @@ Topology read_topology(const std::string& root = "/");
 /// The processors that the calling thread may run on; none: not known.
 std::vector<int> affinity_here();
 
-/// "0-3,8": ascending; what does not read like it ends the list.
+/// "0-3,8": ascending, of processors that Linux can have; what does not read like it ends the list.
 std::vector<int> cpu_list(const std::string& text);
 std::string cpu_list(std::vector<int> cpus);
 

@@ -48,6 +48,8 @@ TEST(Topology, without_a_list_of_those_online) {
   cores.put("sys/devices/system/cpu/cpu2/topology/core_id", "0").put("sys/devices/system/cpu/cpuidle/x", "");
   cores.put("sys/devices/system/cpu/cpu10/topology/core_id", "0");
   EXPECT_EQ(allowed(cores), "2,10");
+  std::filesystem::create_directories(cores.root() + "sys/devices/system/cpu/cpu8192");  // Linux has no such
+  EXPECT_EQ(allowed(cores), "2,10");
   EXPECT_EQ(allowed(cores.put("sys/fs/cgroup/cpuset.cpus.effective", "4-7\n")), "4-7");
   EXPECT_EQ(allowed(cores.put("proc/self/status", "Cpus_allowed_list:\t6-9\n")), "6-7");
 }
@@ -56,7 +58,8 @@ TEST(Topology, without_a_list_of_those_online) {
 TEST(Topology, hostile_files) {
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "0-65535,";
-  EXPECT_EQ(cpu_list(many).size(), 65536u);
+  EXPECT_EQ(cpu_list(many).size(), 8192u);
+  EXPECT_EQ(cpu_list("0-2147483647").size(), 8192u);
   FakeMachine machine;
   machine.processors(8).put("sys/fs/cgroup/cpu.max", "nan 100000\n");
   machine.put("proc/self/cgroup", "0::/a\n").put("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
@@ -151,6 +154,19 @@ TEST(Topology, processors_without_files_are_cores_in_order) {
   const auto t = read_topology(machine.processors(4).root());
   EXPECT_EQ(t.cores(), 4);
   EXPECT_EQ(place_streams(t, {}).streams.at(0).cpus, (std::vector<int>{0, 1, 2, 3}));
+}
+
+/// Linux says -1 where it does not know.
+TEST(Topology, unknown_cores_are_those_without_files) {
+  FakeMachine machine;
+  machine.processors(8).cores([](int cpu) { return std::pair(-1, cpu < 6 ? -1 : 0); });
+  const auto t = read_topology(machine.root());
+  EXPECT_EQ(t.cores(), 7);
+  EXPECT_EQ(t.sockets(), 1);
+  EXPECT_EQ(t.cpus[0].package, 0);
+  FakeMachine far;  // a number of a core is no other processor's own
+  far.processors(4).put("sys/devices/system/cpu/cpu0/topology/core_id", "16777217\n");
+  EXPECT_EQ(read_topology(far.root()).cores(), 4);
 }
 
 TEST(Topology, hybrid) {
