@@ -80,7 +80,7 @@ Machine machine_for(const Options& o) {
 }
 
 /// What oneTBB gives an arena here may be less.
-void obey_library(Placement& p, int asked, const Logger& log) {
+void obey_library(Placement& p, int asked) {
   const int most = allowed_threads(p.threads_each);
   if (most >= p.threads_each) return;
   const auto why = "this process limits oneTBB (tbb::global_control)";
@@ -88,11 +88,15 @@ void obey_library(Placement& p, int asked, const Logger& log) {
   p.threads_each = most;
   p.threads = most * streams;
   p.why.threads = why;
-  for (auto* place : {&p.callers})
-    place->cpus.resize(std::min(place->cpus.size(), static_cast<std::size_t>(most)));
-  for (auto& place : p.streams)
+  const auto shorten = [most](StreamPlace& place) {
     place.cpus.resize(std::min(place.cpus.size(), static_cast<std::size_t>(most)));
-  if (asked > p.threads) log.warning("{} threads, of {} wanted: {}", p.threads, asked, why);
+  };
+  shorten(p.callers);
+  std::for_each(p.streams.begin(), p.streams.end(), shorten);
+  if (asked <= p.threads) return;
+  const std::string key = "CPU_THREADS_NUM: ";
+  std::erase_if(p.warnings, [&](const std::string& said) { return said.starts_with(key); });
+  p.warnings.push_back(fmt::format("{}{} threads, of {} wanted: {}", key, p.threads, asked, why));
 }
 
 void tell(const Settings& s, const Logger& log) {
@@ -131,15 +135,16 @@ void decide_precision(Settings& s, const Machine& machine) {
     s.precision_reason = fmt::format("{} decides", key);
 }
 
-Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken) {
+Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken,
+                      int arena) {
   check_options(options);
-  Settings s{.options = options, .placement = place_streams(topology, options, 0, {}, taken)};
+  Settings s{.options = options, .placement = place_streams(topology, options, arena, {}, taken)};
   decide_precision(s, machine_for(options));
   return s;
 }
 
 int threads_to_compile(const Options& options) {
-  return settings_for(options, read_topology()).placement.threads;
+  return settings_for(options, read_topology(), {}, threads_of_own_arena()).placement.threads;
 }
 
 void settle(Settled& to, const InferenceTime& time, const Logger& log) {
@@ -147,8 +152,7 @@ void settle(Settled& to, const InferenceTime& time, const Logger& log) {
   const auto& options = s.options;
   check_options(options);
   const auto topology = read_topology();
-  const int arena =
-      options.threads == 0 && threads_here() < static_cast<int>(topology.cpus.size()) ? threads_here() : 0;
+  const int arena = threads_of_own_arena();
   // Another process may bind itself between the look and the taking.
   for (int tries = 0; tries < 3; ++tries) {
     const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
@@ -161,7 +165,7 @@ void settle(Settled& to, const InferenceTime& time, const Logger& log) {
     if (to.held.alone() || options.binding) break;
     to.held = HeldProcessors();
   }
-  obey_library(s.placement, options.threads, log);
+  obey_library(s.placement, options.threads);
   tell(s, log);
 }
 
@@ -191,7 +195,7 @@ std::vector<Property> properties(const Options& options) {
     const AtWork here;
     const auto topology = read_topology();
     const auto taken = ProcessorLocks::here().taken(topology.cpus.back().number + 1);
-    return list_properties(settings_for(options, topology, taken), topology);
+    return list_properties(settings_for(options, topology, taken, threads_of_own_arena()), topology);
   });
 }
 

@@ -21,8 +21,10 @@ void decide_precision(Settings& settings, const Machine& machine);
 /// Decides where, by the options of `s.settings`, whose precision is decided; takes the processors, and logs
 /// each difference between what was asked and what is used. Throws Error(bad_option).
 void settle(Settled& s, const InferenceTime& time, const Logger& log);
-/// Both without taking anything, for any machine. `taken`: processors of others.
-Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {});
+/// Both without taking anything, for any machine. `taken`: processors of others; `arena`:
+/// threads_of_own_arena().
+Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {},
+                      int arena = 0);
 /// Of this machine, for what comes before a model's streams are decided.
 int threads_to_compile(const Options& options);
 

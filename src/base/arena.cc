@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/apart.h"
+#include "base/parallel.h"
 #include "base/threads.h"
 
 namespace lamina {
@@ -32,7 +33,7 @@ void bring_helpers(tbb::task_arena& arena, int threads) {
 }
 
 void on_threads(int threads, const std::function<void()>& body) {
-  tbb::task_arena arena(threads);
+  tbb::task_arena arena(allowed_threads(threads));
   bring_helpers(arena, threads);
   arena.execute(body);
 }

@@ -1,6 +1,7 @@
 #include "base/parallel.h"
 
 #include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -70,6 +71,11 @@ void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {
 }
 
 int threads_here() { return is_apart() ? 1 : tbb::this_task_arena::max_concurrency(); }
+
+int threads_of_own_arena() {
+  const int here = threads_here();
+  return here == tbb::info::default_concurrency() ? 0 : here;
+}
 
 int allowed_threads(int wanted) {
   using tbb::global_control;

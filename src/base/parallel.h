@@ -53,6 +53,10 @@ void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 /// Threads that a loop started here may use, the caller's included.
 int threads_here();
 
+/// Threads of the caller's arena, where that is another than oneTBB's own; 0: it is in none. oneTBB's own has
+/// as many as the process might use at its first use, which says nothing about now.
+int threads_of_own_arena();
+
 /// Work of so many microseconds, in units of equal size, for the threads here.
 inline Division divided_here(std::int64_t units, double total) {
   if (units <= 1 || total <= kWorthAThread) return {units, units, 1};  // for small steps this takes time

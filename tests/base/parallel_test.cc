@@ -1,6 +1,7 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <tbb/info.h>
 #include <tbb/task_arena.h>
 
 #include <atomic>
@@ -20,6 +21,17 @@ TEST(Parallel, PiecesCoverTheRangeAndHoldTheGrain) {
     EXPECT_EQ(sum, 999 * 500);
     EXPECT_TRUE(large);
   });
+}
+
+/// The arena that oneTBB makes for whoever has none tells nothing about what its caller wants.
+TEST(Parallel, an_arena_of_ones_own) {
+  EXPECT_EQ(threads_of_own_arena(), 0);
+  const int usual = tbb::info::default_concurrency();
+  for (const int threads : {usual - 1, usual, usual + 1}) {
+    if (threads < 1) continue;
+    tbb::task_arena arena(threads);
+    arena.execute([&] { EXPECT_EQ(threads_of_own_arena(), threads == usual ? 0 : threads); });
+  }
 }
 
 }  // namespace
