@@ -1,10 +1,12 @@
 #include "base/placement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace lamina {
 namespace {
@@ -42,6 +44,8 @@ Cpus first_of_cores(const Cpus& cpus) {
   std::sort(out.begin(), out.end(), [](const Cpu& a, const Cpu& b) { return a.number < b.number; });
   return out;
 }
+
+bool has_siblings(const Cpus& cpus) { return first_of_cores(cpus).size() < cpus.size(); }
 
 std::string count_of(int count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -84,6 +88,7 @@ class Dealer {
     for (const auto s : spanning)
       for (const auto& [node, cpus] : nodes_) {
         const auto wanted = threads - static_cast<int>(out[s].cpus.size());
+        if (wanted == 0) break;
         const auto some = take(node, std::min(wanted, static_cast<int>(cpus.size())));
         out[s].cpus.insert(out[s].cpus.end(), some.begin(), some.end());
       }
@@ -202,43 +207,37 @@ class Decision {
                      (wishes_.hyper_threading == HyperThreading::automatic && off_by_itself);
     out_.hyper_threading = !off;
     if (!off) return;
-    auto firsts = first_of_cores(pool_);
-    if (firsts.size() == pool_.size()) return;  // nothing to leave out
-    pool_ = std::move(firsts);
     if (wishes_.hyper_threading == HyperThreading::automatic)
       out_.why.hyper_threading =
           fmt::format("one inference is faster with a thread per core {}", for_latency ? "(PERFORMANCE_HINT)"
                                                                            : hybrid ? "on hybrid processors"
                                                                                     : "on several sockets");
-    shrunk_ += (shrunk_.empty() ? "" : ", ") + std::string("a thread per core");
+    if (!has_siblings(pool_)) return;  // nothing to leave out
+    pool_ = first_of_cores(pool_);
+    add_to(shrunk_, "a thread per core");
   }
 
   void choose_threads() {
     const int limit = machine_.limit(), asked = wishes_.threads, all = static_cast<int>(usable_.size());
     const int pool = static_cast<int>(pool_.size());
+    std::string& why = out_.why.threads;
     if (asked == 0) {
-      threads_ = std::min(pool, limit);
-      out_.why.threads = threads_ < pool ? quota() : shrunk_;
-      if (arena_ > 0 && arena_ < threads_) {
-        threads_ = arena_;
-        out_.why.threads = "the oneTBB arena that compiles has no more";
-      }
+      threads_ = pool;
+      why = shrunk_;
+      if (limit < threads_) threads_ = limit, why = quota();
+      if (kMostThreads < threads_)
+        threads_ = kMostThreads, why = fmt::format("{} threads are the most", kMostThreads);
+      if (arena_ > 0 && arena_ < threads_)
+        threads_ = arena_, why = "the oneTBB arena that compiles has no more";
       return;
     }
     threads_ = std::min(asked, all);
-    if (threads_ > pool) {
-      pool_ = usable_;
-      if (!out_.hyper_threading)
-        out_.hyper_threading = true,
-        out_.why.hyper_threading = "CPU_THREADS_NUM asks for more threads than that would give";
-    }
-    if (threads_ < asked) {
-      out_.why.threads = fmt::format("the process may use {}", count_of(all, "processor"));
-      warn("CPU_THREADS_NUM", asked, out_.why.threads);
-    }
-    if (threads_ > limit)
-      out_.warnings.push_back(fmt::format(
-          "CPU_THREADS_NUM: {} is more than {}: threads will wait for each other", threads_, quota()));
+    if (threads_ < asked) why = fmt::format("the process may use {}", count_of(all, "processor"));
+    if (threads_ <= pool) return;
+    pool_ = usable_;
+    if (out_.hyper_threading || !has_siblings(pool_)) return;
+    out_.hyper_threading = true;
+    out_.why.hyper_threading = "CPU_THREADS_NUM asks for more threads than that would give";
   }
 
   void choose_streams(const InferenceTime& time) {
@@ -259,10 +258,21 @@ class Decision {
     const int each = streams == 0 ? threads_ : std::max(1, threads_ / streams);
     out_.threads_each = each;
     out_.threads = std::max(streams, 1) * each;
-    if (out_.threads != threads_ && out_.why.threads.empty() &&
-        (wishes_.threads > 0 || out_.threads > threads_))
-      out_.why.threads = fmt::format("{} of {} each", count_of(streams, "stream"), count_of(each, "thread"));
+    if (out_.threads > threads_) out_.why.threads.clear();  // it was about fewer
+    if (out_.threads != threads_)
+      add_to(out_.why.threads,
+             fmt::format("{} of {} each", count_of(streams, "stream"), count_of(each, "thread")));
     out_.streams.resize(static_cast<std::size_t>(streams));
+    if (out_.threads < wishes_.threads) warn("CPU_THREADS_NUM", wishes_.threads, out_.why.threads);
+    warn_beyond_quota();
+  }
+
+  /// Only numbers that were asked for go beyond it.
+  void warn_beyond_quota() {
+    if (!machine_.quota || out_.threads <= std::max(1.0, std::floor(*machine_.quota))) return;
+    out_.warnings.push_back(fmt::format("{}: {} is more than {}: threads will wait for each other",
+                                        wishes_.threads > 0 ? "CPU_THREADS_NUM" : "CPU_THROUGHPUT_STREAMS",
+                                        out_.threads, quota()));
   }
 
   /// The smallest number of streams that is nearly the best.
@@ -296,7 +306,7 @@ class Decision {
       std::string& why = out_.why.binding;
       if (out_.streams.empty())
         why = "without streams the work is done by the callers' threads";
-      else if (machine_.limit() < static_cast<int>(machine_.cpus.size()))
+      else if (machine_.quota && *machine_.quota < static_cast<double>(machine_.cpus.size()))
         why = quota();
       else if (total > pool)
         why = "more threads than processors";
@@ -307,15 +317,27 @@ class Decision {
     const bool around = out_.binding != Binding::none && static_cast<int>(left.size()) >= total;
     Dealer dealer(around ? left : pool_);
     auto places = dealer.deal(std::max<int>(1, static_cast<int>(out_.streams.size())), out_.threads_each);
-    for (auto& place : places)
-      for (const auto& cpu : usable_)
-        if (place.node < 0 || cpu.node == place.node) place.node_cpus.push_back(cpu.number);
+    std::map<int, std::shared_ptr<const std::vector<int>>> of_node;
+    for (auto& place : places) {
+      auto& its = of_node[place.node];
+      if (!its) its = std::make_shared<const std::vector<int>>(usable_of(place.node));
+      place.node_cpus = its;
+    }
     if (out_.streams.empty())
       out_.callers = std::move(places[0]);
     else
       out_.streams = std::move(places);
   }
 
+  /// Numbers of those in a node; -1: in all.
+  std::vector<int> usable_of(int node) const {
+    std::vector<int> out;
+    for (const auto& cpu : usable_)
+      if (node < 0 || cpu.node == node) out.push_back(cpu.number);
+    return out;
+  }
+
+  static void add_to(std::string& why, const std::string& more) { why += (why.empty() ? "" : ", ") + more; }
   void warn(const std::string& key, int asked, const std::string& why) {
     out_.warnings.push_back(fmt::format("{}: {} wanted: {}", key, asked, why));
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// How many streams and threads a compiled model gets, and on which processors.
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,11 +12,10 @@
 namespace lamina {
 
 struct StreamPlace {
-  int node = -1;               ///< -1: several
-  std::vector<int> cpus;       ///< a processor per thread, in the order of the stream's threads
-  std::vector<int> node_cpus;  ///< for Binding::numa_nodes: where each of its threads may be
-
-  friend bool operator==(const StreamPlace&, const StreamPlace&) = default;
+  int node = -1;          ///< -1: several
+  std::vector<int> cpus;  ///< a processor per thread, in the order of the stream's threads
+  /// For Binding::numa_nodes: where each of its threads may be. One list for all streams of a node.
+  std::shared_ptr<const std::vector<int>> node_cpus;
 };
 
 /// What so many streams promise.
@@ -47,7 +47,7 @@ using InferenceTime = std::function<double(int threads, int streams)>;
 bool by_throughput(const Options& options);
 
 /// Decides by the fields of `options` that are about threads and streams. A pure function: the same machine
-/// and options give the same placement. `arena`: threads of the oneTBB arena that compiles; 0: none. `taken`:
+/// and options give the same placement. `arena`: threads_of_own_arena() of who compiles. `taken`:
 /// processors that other processes have bound themselves to. Without `time`, that of convolutions bound by
 /// computing.
 Placement place_streams(const Topology& machine, const Options& options, int arena = 0,

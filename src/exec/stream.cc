@@ -45,7 +45,7 @@ Stream::Stream(StreamPlace place, int threads, Binding binding)
     : place_(std::move(place)), threads_(threads), binding_(binding) {
   if (binding_ != Binding::none)
     for (const int cpu : place_.cpus)
-      cpus_.push_back(binding_ == Binding::processors ? std::vector<int>{cpu} : place_.node_cpus);
+      cpus_.push_back(binding_ == Binding::processors ? std::vector<int>{cpu} : *place_.node_cpus);
   enlist();
 }
 
