@@ -61,7 +61,7 @@ enum {
 
 /* How tensors lie in memory. Axis 1 is the channels. Blocked: the channels in blocks of 8 or 16, the index in
  * a block innermost: [N, ceil(C / 8), spatial..., 8]; what is behind the last channel is zero when a kernel
- * reads it, and must be left or made zero when it writes. All but plain ones have rank 3 and more. */
+ * reads it; one that writes leaves it alone, or makes it zero. All but plain ones have rank 3 and more. */
 enum {
   LAMINA_PLAIN = 0,         /* N, C, H, W */
   LAMINA_CHANNELS_LAST = 1, /* N, H, W, C */

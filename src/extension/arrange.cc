@@ -1,5 +1,6 @@
 #include "extension/arrange.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/divide.h"
@@ -67,6 +68,19 @@ void with_bytes(ElementType type, const F& f) {
   }
 }
 
+/// f(data, bytes) for each point of the last block of each image: what is behind the last channel there.
+template <class F>
+void each_padding(ElementType type, const Dims& shape, std::int32_t layout, std::byte* data, const F& f) {
+  const auto block = block_of(layout);
+  if (block == 0 || element_count(shape) == 0 || shape[1] % block == 0) return;
+  const auto sizes = sizes_of(shape);
+  const std::int64_t element = bits_of(type) / 8, used = sizes.channels % block;
+  const auto point = element * block, image = point * sizes.points * ceil_div(sizes.channels, block);
+  for (std::int64_t n = 1; n <= sizes.images; ++n)
+    for (auto p = sizes.points; p > 0; --p)
+      f(data + n * image - p * point + used * element, static_cast<std::size_t>((block - used) * element));
+}
+
 bool lies_plain(const Dims& shape, std::int32_t layout) { return layout == LAMINA_PLAIN || shape.size() < 3; }
 
 }  // namespace
@@ -111,6 +125,21 @@ void arrange(ElementType type, const Dims& shape, std::int32_t layout, const voi
     pack(sizes, layout == LAMINA_CHANNELS_LAST ? sizes.channels : block_of(layout),
          static_cast<const T*>(plain), static_cast<T*>(to));
   });
+}
+
+void clear_padding(ElementType type, const Dims& shape, std::int32_t layout, void* data) {
+  each_padding(type, shape, layout, static_cast<std::byte*>(data),
+               [](std::byte* at, std::size_t bytes) { std::memset(at, 0, bytes); });
+}
+
+bool padding_is(ElementType type, const Dims& shape, std::int32_t layout, const void* data, std::byte left) {
+  bool good = true;
+  each_padding(type, shape, layout, static_cast<std::byte*>(const_cast<void*>(data)),
+               [&](const std::byte* at, std::size_t bytes) {
+                 good = good && std::all_of(at, at + bytes,
+                                            [&](std::byte b) { return b == std::byte{0} || b == left; });
+               });
+  return good;
 }
 
 void make_plain(ElementType type, const Dims& shape, std::int32_t layout, const void* from, void* plain) {

@@ -16,6 +16,10 @@ Dims strides_in(const Dims& shape, std::int32_t layout);
 /// Copies of dense tensors of whole bytes; what is behind the last channel of a block becomes zero.
 /// Thread-safe.
 void arrange(ElementType type, const Dims& shape, std::int32_t layout, const void* plain, void* to);
+/// What is behind the last channel of blocked tensors becomes zero. Thread-safe.
+void clear_padding(ElementType type, const Dims& shape, std::int32_t layout, void* data);
+/// Whether each byte of it is 0 or `left`. Thread-safe.
+bool padding_is(ElementType type, const Dims& shape, std::int32_t layout, const void* data, std::byte left);
 void make_plain(ElementType type, const Dims& shape, std::int32_t layout, const void* from, void* plain);
 
 }  // namespace lamina

@@ -93,6 +93,8 @@ void BorderTensor::resize(const Dims& shape) {
   describe(LAMINA_PLAIN);
 }
 
+void BorderTensor::clear_padding() { lamina::clear_padding(type_, dims_, tensor_.layout, tensor_.data); }
+
 BorderValue::BorderValue(lamina_context& context, const KnownTensor& known) : constant_(known.constant) {
   const auto& shape = known.type.shape;
   value_.struct_size = sizeof(value_);

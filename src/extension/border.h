@@ -65,6 +65,7 @@ class BorderTensor {
   const lamina_tensor* get() const { return &tensor_; }
 
  private:
+  void clear_padding();            ///< of blocked ones, in memory
   void describe(std::int32_t layout);
   ElementType type_;
   Dims dims_, strides_;

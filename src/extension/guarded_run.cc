@@ -23,6 +23,7 @@ Trial GuardedRun::run(std::byte fill, const Pair* pair) {
   call.run();
   if (call.context().rounding_changed) trial.problem = "changes the rounding mode of floating-point numbers";
   note_writes(trial, scratch, pair);
+  note_padding(trial, fill);
   for (std::size_t i = 0; i < kernel_.node().out.size(); ++i) trial.outputs.push_back(output(i));
   return trial;
 }
@@ -100,6 +101,15 @@ void GuardedRun::note_writes(Trial& trial, const GuardedMemory& scratch, const P
     if (std::memcmp(wanted.data(), in_memory_[i]->data(), wanted.size()) != 0)
       note(fmt::format("writes to input {}", i));
   }
+}
+
+/// What is behind the last channel may be left as it was, or made zero.
+void GuardedRun::note_padding(Trial& trial, std::byte fill) const {
+  for (std::size_t i = 0; i < types_.size(); ++i)
+    if (trial.problem.empty() && out_pointers_[i] &&
+        !padding_is(types_[i].element, types_[i].shape.sizes(), kernel_.form().out[i], out_pointers_[i],
+                    fill))
+      trial.problem = fmt::format("writes behind the last channel of output {} what is not zero", i);
 }
 
 Tensor GuardedRun::output(std::size_t i) const {

@@ -32,6 +32,7 @@ class GuardedRun {
   void* place_output(std::size_t i, const Dims& dims, std::int32_t layout, std::byte fill);
   void let_allocate(CustomCall& call, std::byte fill);
   void note_writes(Trial& trial, const GuardedMemory& scratch, const Pair* pair) const;
+  void note_padding(Trial& trial, std::byte fill) const;
   Tensor output(std::size_t i) const;
 
   const CustomKernel& kernel_;

@@ -340,6 +340,10 @@ void CustomCall::bind(const void* const* in, void* const* out, void* scratch, st
 
 void CustomCall::run() { call_kernel(context_, kernel_.where(), function_, call_); }
 
+void CustomCall::clear_padding() {
+  for (const auto& out : out_) out->clear_padding();
+}
+
 ElementwiseKernel::ElementwiseKernel(const Op& op, const std::string& label)
     : op_(op), custom_(&custom_of(op_)), where_(where_of(*custom_, label)) {
   const auto& calls = custom_->declared().calls;

@@ -108,6 +108,8 @@ class CustomCall {
   void bind(const void* const* in, void* const* out, void* scratch, std::size_t scratch_bytes,
             const lamina_stages* stages = nullptr);
   void run();
+  /// After a run: readers rely on zeros behind the last channel, and kernels may have left what was there.
+  void clear_padding();
   lamina_context& context() { return context_; }
   BorderTensor& out(std::size_t i) { return *out_[i]; }
 

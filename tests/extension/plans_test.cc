@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -119,6 +120,63 @@ TEST(Plans, AComputedValueIsNoConstant) {
   const int w = folded.layer("Negative", "opset1", "", {{folded.constant("6", some_values(6))}});
   folded.result({folded.layer("Weigh", "test.ops", "", {{folded.parameter("x", "2,6,3,5")}, {w}})});
   checked(folded);
+}
+
+/// Adds what is behind the last channel of blocks of 8 to each element: zero, or something is wrong. Writes
+/// 5 there with "dirty".
+int adds_padding(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  host = given;
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  static const lamina_attribute dirty{sizeof(dirty), "dirty", "", LAMINA_BOOL, 0, "false"};
+  static const std::int32_t blocked[] = {LAMINA_BLOCKED_8};
+  static const lamina_configuration c{sizeof(c), "blocked", nullptr, blocked, nullptr, nullptr,
+                                      nullptr,   0,         0,       nullptr, nullptr};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.padding";
+  op.type = "AddPadding";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.attribute = &dirty;
+  op.attributes = 1;
+  op.configuration = &c;
+  op.configurations = 1;
+  op.run = [](const lamina_call* call) -> lamina_status {
+    std::int32_t dirty_too = 0;
+    if (host->get_bool(call->context, "dirty", &dirty_too) != LAMINA_OK) return LAMINA_FAILED;
+    const auto* x = static_cast<const float*>(call->in[0]->data);
+    auto* y = static_cast<float*>(call->out[0]->data);
+    const auto used = static_cast<std::size_t>(call->in[0]->dims[1]);  // fewer than 8
+    for (std::size_t i = 0; i < call->in[0]->bytes / sizeof(float); ++i)
+      if (i % 8 < used)
+        y[i] = x[i] + x[i / 8 * 8 + 7];
+      else if (dirty_too != 0)
+        y[i] = 5;
+    return LAMINA_OK;
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(Plans, BehindTheLastChannelIsZeroWhateverKernelsLeaveThere) {
+  register_extension("test-padding", adds_padding);
+  for (const auto* type : {"ReLU", "Exp"}) {
+    IrText ir;
+    const int x = ir.parameter("x", "2,3,2,2");
+    int y = x;
+    for (int i = 0; i < 3; ++i) y = ir.layer("AddPadding", "test.padding", R"(dirty="true")", {{y}});
+    y = ir.layer(type, "opset1", "", {{y}});
+    ir.result({ir.layer("AddPadding", "test.padding", "", {{y}})});
+    const TemporaryFolder folder;
+    const Model model(ir.write(folder), {"test-padding"});
+    const auto y_of = [&](float v) { return type == std::string("Exp") ? std::exp(v) : std::max(v, 0.0F); };
+    const auto in = some_values(24);
+    const auto out = values(CompiledModel(model)(floats({2, 3, 2, 2}, in)));
+    for (std::size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(out[i], y_of(in[i]), 1e-5) << type << i;
+    std::string found;
+    for (const auto& row : check_extensions(Inside::of(model).loaded().graph)) found += row.problem;
+    EXPECT_EQ(found, "writes behind the last channel of output 0 what is not zero");
+  }
 }
 
 TEST(Plans, EveryLayoutGivesTheSame) {

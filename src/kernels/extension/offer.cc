@@ -126,7 +126,10 @@ class CustomStep final : public Step {
     stages_.in = args.in;
     call_.bind(args.in, args.out, args.scratch, scratch_, stages_.program ? &stages_.border : nullptr);
   }
-  void run() override { call_.run(); }
+  void run() override {
+    call_.run();
+    call_.clear_padding();
+  }
 
  private:
   CustomCall call_;
