@@ -13,6 +13,7 @@
 ///       0.1).elementwise<Gate>());
 ///     }
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -154,8 +155,14 @@ class Call : public Attributes {
   const lamina_call& raw() const { return *call_; }
   std::size_t inputs() const { return call_->inputs; }
   bool has(std::size_t i) const { return i < call_->inputs && call_->in[i]; }
-  const lamina_tensor& in(std::size_t i) const { return *call_->in[i]; }
-  const lamina_tensor& out(std::size_t i) const { return *call_->out[i]; }
+  const lamina_tensor& in(std::size_t i) const {
+    if (!has(i)) refuse("input " + std::to_string(i) + " is missing, or in the prepared block");
+    return *call_->in[i];
+  }
+  const lamina_tensor& out(std::size_t i) const {
+    if (i >= call_->outputs) refuse("output " + std::to_string(i) + " is missing");
+    return *call_->out[i];
+  }
   template <class T>
   const T* input(std::size_t i) const {
     return static_cast<const T*>(in(i).data);
@@ -236,7 +243,9 @@ class Operation {
     return attributes_.push_back({std::move(name), kind, std::move(value)}), *this;
   }
   Operation& real(std::string name, double value) {
-    return attribute(std::move(name), LAMINA_FLOAT, std::to_string(value));
+    char text[64];  // the shortest that is read as the same number, whatever the locale
+    const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+    return attribute(std::move(name), LAMINA_FLOAT, std::string(text, end));
   }
   Operation& integer(std::string name, std::int64_t value) {
     return attribute(std::move(name), LAMINA_INT, std::to_string(value));
