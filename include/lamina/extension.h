@@ -226,7 +226,8 @@ typedef struct lamina_operation {
   /* Types and shapes of the outputs, by host->set_output, with whatever is known of the inputs. Null: each
    * output has the shape of input 0, and its type unless the output's port has one type only. */
   lamina_status (*infer)(const lamina_node* node);
-  /* What run() needs to know of a node, once for each plan: shapes are known. Null: nothing. */
+  /* What run() needs to know of a node, once for each plan: shapes are known (element-wise: wherever the
+   * function runs, and a rank may be -1). Null: nothing. */
   lamina_status (*create)(const lamina_node* node, void** instance);
   void (*destroy)(void* instance);
   /* Bytes of memory that a run may use, 64-byte aligned, of the engine's. Null: none. */

@@ -214,7 +214,7 @@ std::string problem_of(const KernelNode& node, const KernelForm& form, const std
 }
 
 std::string problem_of_elements(const KernelNode& node, const std::vector<Tensor>* wanted, const Tensor& in) {
-  const ElementwiseKernel kernel(node.op, node.label);
+  const ElementwiseKernel kernel(node.op, node.label, node.in[0].type.shape);
   const Tensor x = convert(in, ElementType::f32);
   std::string problem;
   for (const auto count : {std::size_t{0}, std::size_t{1}, std::size_t{7}, x.size()}) {

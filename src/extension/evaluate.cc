@@ -42,7 +42,7 @@ Tensor arranged(const Tensor& plain, std::int32_t layout) {
 }
 
 Tensor by_elements(const KernelNode& node, const Tensor& in) {
-  const ElementwiseKernel kernel(node.op, node.label);
+  const ElementwiseKernel kernel(node.op, node.label, Shape::of(in.shape()));
   const Tensor source = convert(in.to_aligned(), ElementType::f32);
   Tensor out(ElementType::f32, in.shape());
   if (in.size() != 0) kernel(source.data<float>().data(), out.data<float>().data(), in.size());

@@ -344,13 +344,12 @@ void CustomCall::clear_padding() {
   for (const auto& out : out_) out->clear_padding();
 }
 
-ElementwiseKernel::ElementwiseKernel(const Op& op, const std::string& label)
+ElementwiseKernel::ElementwiseKernel(const Op& op, const std::string& label, const Shape& shape)
     : op_(op), custom_(&custom_of(op_)), where_(where_of(*custom_, label)) {
   const auto& calls = custom_->declared().calls;
   if (!calls.create) return;
   lamina_context context(custom_);
-  const KnownTensor unknown{true, {ElementType::f32, {}}, {}};
-  const std::vector<KnownTensor> one{unknown};
+  const std::vector<KnownTensor> one{{true, {ElementType::f32, shape}, {}}};
   const BorderNode border(context, one, &one);
   call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
 }

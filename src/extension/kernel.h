@@ -126,7 +126,8 @@ class CustomCall {
 /// Calls elementwise() of the operator, with what create() makes of it.
 class ElementwiseKernel {
  public:
-  ElementwiseKernel(const Op& op, const std::string& label);
+  /// `shape`: of what it will run on, as far as it is known.
+  ElementwiseKernel(const Op& op, const std::string& label, const Shape& shape);
   ~ElementwiseKernel();
   ElementwiseKernel(const ElementwiseKernel&) = delete;
   ElementwiseKernel& operator=(const ElementwiseKernel&) = delete;

@@ -127,7 +127,9 @@ int Lowering::lower_custom(const Node& n, const CustomOp& op) {
   if (!calls.elementwise) return refuse("no element-wise function of " + op.where());
   const auto x = read(n.inputs[0]);
   if (x == kNone) return kNone;
-  out_.custom.push_back(std::make_shared<const ElementwiseKernel>(n.op, n.name));
+  const auto label = body_.label(body_.producer(n.outputs[0]));
+  out_.custom.push_back(
+      std::make_shared<const ElementwiseKernel>(n.op, label, body_.type(n.inputs[0]).shape));
   const double each = calls.elementwise_nanoseconds > 0 ? calls.elementwise_nanoseconds : kUsual;
   return operation(call_custom, {x}, 4, kCyclesOfANanosecond * each, out_.custom.back().get());
 }
