@@ -151,12 +151,12 @@ std::byte next_canary() {
   return static_cast<std::byte>(0xA5 + 0x35 * count++);
 }
 
+}  // namespace
+
 bool has_memory(std::size_t bytes) {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   return pages <= 0 || bytes / kPage < static_cast<std::size_t>(pages);
 }
-
-}  // namespace
 
 GuardedMemory::GuardedMemory(std::string name, std::size_t bytes)
     : name_(std::move(name)), canary_(next_canary()), bytes_(bytes) {

@@ -7,6 +7,9 @@
 
 namespace lamina {
 
+/// Whether the machine has so many bytes of memory at all.
+bool has_memory(std::size_t bytes);
+
 /// Memory that whoever writes beside it is found out: pages that must not be touched on both sides, and what
 /// lies between them and the memory is looked at by faults(). Bytes hold anything at first.
 class GuardedMemory {

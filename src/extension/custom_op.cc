@@ -262,6 +262,7 @@ void CustomOp::evaluate(EvalContext& c) const {
 }
 
 Verdict CustomOp::permute(PermuteContext& c) const {
+  node.label = c.node().name;
   if (declared_->calls.elementwise) return permute_elementwise(c);
   return Verdict::no("{} is bound to the order of its axes", declared_->type);
 }

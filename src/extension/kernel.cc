@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/apart.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "extension/arrange.h"
@@ -11,7 +12,6 @@ namespace lamina {
 namespace {
 
 constexpr std::int32_t kOfInput = 1024;
-constexpr std::size_t kMostMemory = std::size_t{1} << 40;  // bytes that a library may ask for
 
 const CustomOp& custom_of(const Op& op) {
   const auto* custom = custom_op(op);
@@ -199,7 +199,8 @@ std::size_t CustomKernel::bytes_by(lamina_status (*function)(const lamina_node*,
                           static_cast<std::int32_t>(form_.configuration), instance);
   std::size_t bytes = 0;
   call_library(context, where_, name, [&] { return function(border.get(), &bytes); });
-  if (bytes > kMostMemory) fail(ErrorCode::extension, "{}: {}: {} bytes", where_, name, bytes);
+  if (!has_memory(bytes))
+    fail(ErrorCode::extension, "{}: {}: {} bytes is more than this machine's memory", where_, name, bytes);
   return bytes;
 }
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <cstring>
 
+#include "api/inside.h"
 #include "extension/conformance.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
@@ -38,6 +40,51 @@ TEST(Faults, OfRunsAreNamedAndTheRequestCanBeUsedOn) {
       EXPECT_NE(error.find("node \""), std::string::npos) << error;
     }
   }
+}
+
+TEST(Faults, OfElementwiseFunctionsNameTheirNode) {
+  expect_error([] { CompiledModel(model_with(one("ThrowsElements"), {"faults.so"}))(picture()); },
+               ErrorCode::extension, "node \"ThrowsElements_1\" (ThrowsElements): faults.so: ");
+}
+
+TEST(Faults, OfShapesAndMemoryNameTheirNode) {
+  expect_error(
+      [] { CompiledModel(model_with(one("InfersAny"), {"faults.so"}))(picture()); }, ErrorCode::extension,
+      "node \"InfersAny_1\" (InfersAny): faults.so: test.faults:InfersAny: infer: output 0 is f32[...]");
+  expect_error([] { CompiledModel(model_with(one("WantsTheWorld"), {"faults.so"}))(picture()); },
+               ErrorCode::extension, "node \"WantsTheWorld_1\"");
+}
+
+/// Element-wise, whose create() wants to know the shape.
+int wants_shape(const lamina_host* given, lamina_registrar* registrar) {
+  static const lamina_host* host;
+  host = given;
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "test.shape";
+  op.type = "Copy";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.create = [](const lamina_node* node, void**) -> lamina_status {
+    const auto& x = *node->in[0];
+    return x.rank == 2 && x.low[1] == 3 && x.high[1] == 3 ? LAMINA_OK : host->fail(node->context, "no shape");
+  };
+  op.elementwise = [](const void*, const float* in, float* out, std::size_t count) {
+    std::memmove(out, in, count * sizeof(float));
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(Faults, ElementwiseOperationsAreMadeWithKnownShapes) {
+  register_extension("test-shape", wants_shape);
+  IrText ir;
+  ir.result({ir.layer("Copy", "test.shape", "", {{ir.parameter("x", "2,3")}})});
+  const TemporaryFolder folder;
+  const Model model(ir.write(folder), {"test-shape"});
+  EXPECT_EQ(CompiledModel(model)(floats({2, 3}, std::vector<float>(6, 1))).size(), 6U);
+  for (const auto& row : check_extensions(Inside::of(model).loaded().graph))
+    EXPECT_TRUE(row.ok()) << row.problem;
 }
 
 TEST(Faults, OfLibrariesWithoutExceptionsAreSaidByTheHost) {

@@ -96,6 +96,7 @@ void rounding_elements(const void*, const float* x, float* y, size_t count) {
   _mm_setcsr(_mm_getcsr() | 0x6000);
   std::memmove(y, x, count * sizeof(float));
 }
+void throws_elements(const void*, const float*, float*, size_t) { throw std::runtime_error("too large"); }
 /// Whole vectors, and what lies behind the last element in the bargain.
 void overruns_elements(const void*, const float* x, float* y, size_t count) {
   for (size_t i = 0; i < (count + 7) / 8 * 8; ++i) y[i] = x[i];
@@ -183,6 +184,7 @@ constexpr Row kRows[] = {
     {"RoundingOfX87", rounding_of_x87},
     {"RoundingInLoop", rounding_in_loop},
     {"RoundingElements", nullptr, nullptr, false, nullptr, false, rounding_elements},
+    {"ThrowsElements", nullptr, nullptr, false, nullptr, false, throws_elements},
     {"OverrunsElements", nullptr, nullptr, false, nullptr, false, overruns_elements},
     {"InfersAny", copy, infers_any},
     {"AllocatesTwice", allocates_twice, infers_any, false, nullptr, false, nullptr, kLater},

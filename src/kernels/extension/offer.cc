@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "extension/kernel.h"
+#include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
 #include "kernels/extension/layouts.h"
 #include "kernels/list.h"
@@ -281,11 +282,25 @@ class CustomDynamic final : public DynamicKernel {
   Tensor prepared_;
 };
 
+/// A node that the interpreter runs, by the name that errors call it.
+class InterpretedDynamic final : public DynamicKernel {
+ public:
+  explicit InterpretedDynamic(const NodeView& v) : node_(v.node()) { node_.name = v.graph().label(v.id()); }
+  std::string label() const override { return "reference"; }
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs) const override {
+    return interpret_node(node_, inputs);
+  }
+
+ private:
+  Node node_;
+};
+
 }  // namespace
 
 std::shared_ptr<const DynamicKernel> dynamic_kernel(const NodeView& v, WeightStore& weights) {
   const auto* op = custom_op(v.node().op);
-  if (!op || !op->declared().has(LAMINA_SHAPE_AFTER_RUN)) return nullptr;
+  if (!op) return nullptr;
+  if (!op->declared().has(LAMINA_SHAPE_AFTER_RUN)) return std::make_shared<InterpretedDynamic>(v);
   auto node = kernel_node(v);
   require_constants(node);
   const auto& configurations = op->declared().configurations;
@@ -296,7 +311,7 @@ std::shared_ptr<const DynamicKernel> dynamic_kernel(const NodeView& v, WeightSto
     auto prepared = prepared_by(*made.kernel, weights);
     return std::make_shared<CustomDynamic>(std::move(made), std::move(prepared));
   }
-  if (op->declared().calls.reference) return nullptr;
+  if (op->declared().calls.reference) return std::make_shared<InterpretedDynamic>(v);
   fail(ErrorCode::unsupported, "node \"{}\" ({}): {}: no configuration takes it: {}", node.label,
        op->declared().type, op->declared().origin.name, mismatches_of(node));
 }

@@ -33,6 +33,7 @@ void offer(const NodeView& v, Answers& answers) {
   o.cost = cost_of(v.machine(), Family::reference, work);
   auto kept = std::make_shared<Kept>();
   kept->node = v.node();
+  kept->node.name = v.graph().label(v.id());  // for errors
   for (std::size_t i = 0; i < v.inputs(); ++i)
     kept->types.push_back(v.has(i) ? TensorType{v.element(i), Shape::of(v.dims(i))} : TensorType{});
   o.make = [kept](MakeContext&) { return executable([kept](const RunArgs& args) { run(*kept, args); }); };

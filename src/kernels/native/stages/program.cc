@@ -32,7 +32,8 @@ Graph body_of(const NodeView& v, std::vector<Parameter>& parameters) {
       parameters.push_back({i, nullptr, false});
     }
   }
-  body.add_result("y", body.add(v.node().op, inputs));
+  const auto id = body.add_node(v.node().op, inputs, v.graph().label(v.id()));  // errors name it
+  body.add_result("y", body.node(id).outputs.at(0));
   return body;
 }
 
