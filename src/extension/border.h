@@ -32,6 +32,9 @@ namespace lamina {
 /// The engine's functions, for all libraries.
 const lamina_host& extension_host();
 
+/// Whether the border has that member of a struct other than lamina_host: "lamina_operation.elementwise".
+bool is_member(std::string_view name);
+
 /// Calls a function of the library: whatever goes wrong in it is thrown as Error(extension), named by `where`
 /// and `what` ("run"). The rounding mode of floating-point numbers is what it was before.
 void call_library(lamina_context& context, const std::string& where, std::string_view what,
@@ -62,10 +65,10 @@ class BorderTensor {
   BorderTensor& operator=(const BorderTensor&) = delete;
   void point(const void* data) { tensor_.data = const_cast<void*>(data); }
   void resize(const Dims& shape);  ///< plain
+  void clear_padding();            ///< of blocked ones, in memory
   const lamina_tensor* get() const { return &tensor_; }
 
  private:
-  void clear_padding();            ///< of blocked ones, in memory
   void describe(std::int32_t layout);
   ElementType type_;
   Dims dims_, strides_;

@@ -150,33 +150,6 @@ lamina_status run_parallel(lamina_context* context, std::int64_t count, std::int
 
 std::int32_t thread_count(lamina_context*) { return threads_here(); }
 
-/// Members of other structs that this engine knows, by struct.
-bool knows_struct_member(std::string_view name) {
-  constexpr std::string_view kKnown[] = {"lamina_operation.infer",
-                                         "lamina_operation.create",
-                                         "lamina_operation.scratch_bytes",
-                                         "lamina_operation.prepare",
-                                         "lamina_operation.run",
-                                         "lamina_operation.reference",
-                                         "lamina_operation.elementwise",
-                                         "lamina_operation.accumulates",
-                                         "lamina_operation.save",
-                                         "lamina_operation.load",
-                                         "lamina_operation.samples",
-                                         "lamina_configuration.accepts",
-                                         "lamina_configuration.in_place",
-                                         "lamina_call.scratch",
-                                         "lamina_call.prepared",
-                                         "lamina_call.stages",
-                                         "lamina_value.symbols",
-                                         "lamina_value.constant",
-                                         "lamina_rule.pattern",
-                                         "lamina_rule.accepts",
-                                         "lamina_library.needs",
-                                         "lamina_configuration.out_layouts"};
-  return std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown);
-}
-
 lamina_function query(const char* name);
 
 template <class F>
@@ -207,6 +180,7 @@ const lamina_host kHost{sizeof(lamina_host),
 lamina_function query(const char* name) {
   if (!name) return nullptr;
   const std::pair<std::string_view, lamina_function> all[] = {
+      {"engine", function(query)},  // a text
       {"query", function(query)},
       {"describe", function(registrar_describe)},
       {"add_operation", function(registrar_add_operation)},
@@ -226,7 +200,7 @@ lamina_function query(const char* name) {
       {"thread_count", function(thread_count)}};
   for (const auto& [known, address] : all)
     if (known == name) return address;
-  return knows_struct_member(name) ? function(query) : nullptr;
+  return is_member(name) ? function(query) : nullptr;
 }
 
 }  // namespace

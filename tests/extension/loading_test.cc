@@ -7,8 +7,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
+#include <regex>
+#include <sstream>
 
 #include "extension/extensions.h"
+#include "extension/border.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
 
@@ -182,6 +185,44 @@ std::string spoiled(const std::function<void(lamina_operation&)>& change) {
   static std::function<void(lamina_operation&)> spoil;
   spoil = change;
   static int number = 0;
+/// Names of the members in `body`, the declarations of a struct.
+Strings members_in(const std::string& body) {
+  Strings out;
+  static const std::regex function(R"(\(\*(\w+)\)\()"), last(R"((\w+)\s*$)");
+  std::istringstream declarations(body);
+  for (std::string one; std::getline(declarations, one, ';');) {
+    std::smatch found;
+    if (std::regex_search(one, found, function)) {
+      out.push_back(found[1]);
+      continue;
+    }
+    std::istringstream names(one);
+    for (std::string name; std::getline(names, name, ',');)
+      if (std::regex_search(name, found, last)) out.push_back(found[1]);
+  }
+  return out;
+}
+
+TEST(Loading, QueryKnowsEveryMemberOfTheHeader) {
+  const auto project = std::filesystem::path(LAMINA_TEST_DATA).parent_path().parent_path();
+  std::ifstream file(project / "include/lamina/extension.h");
+  const std::string header((std::istreambuf_iterator<char>(file)), {});
+  const auto text = std::regex_replace(header, std::regex(R"(/\*[^*]*\*+([^/*][^*]*\*+)*/)"), "");
+  static const std::regex structs(R"(typedef struct (\w+) \{([^}]*)\})");
+  std::size_t known = 0;
+  for (std::sregex_iterator s(text.begin(), text.end(), structs), end; s != end; ++s)
+    for (const auto& member : members_in((*s)[2])) {
+      const bool of_host = (*s)[1] == "lamina_host";
+      if (of_host && member == "struct_size") continue;
+      const auto name = of_host ? member : (*s)[1].str() + "." + member;
+      EXPECT_NE(extension_host().query(name.c_str()), nullptr) << name;
+      ++known;
+    }
+  EXPECT_GT(known, 100U);
+  for (const auto* name : {"lamina_operation.", "lamina_operation.telepathy", "telepathy", ""})
+    EXPECT_EQ(extension_host().query(name), nullptr) << name;
+}
+
   const auto name = "spoiled-" + std::to_string(++number);
   add_linked_extension(name, [](const lamina_host* host, lamina_registrar* registrar) {
     static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
