@@ -93,6 +93,13 @@ std::shared_ptr<const DeclaredRule> kept(DeclaredRule from, const Origin& origin
   return std::make_shared<DeclaredRule>(std::move(from));
 }
 
+/// The same file, by whatever names.
+bool same_library(const Extension& a, const Extension& b) {
+  const auto &x = a.origin.library, &y = b.origin.library;
+  if (!x || !y) return false;
+  return x == y || (x->file()->identity() && x->file()->identity() == y->file()->identity());
+}
+
 std::string version_text(const DeclaredOperation& op) { return fmt::format("{} {}", op.name(), op.since); }
 
 }  // namespace
@@ -164,8 +171,8 @@ void ExtensionSet::sort() {
 }
 
 void ExtensionSet::add(const std::shared_ptr<const Extension>& extension) {
-  for (const auto& other : all_)  // the same file twice is one library
-    if (other->origin.library && extension->origin.path == other->origin.path) return;
+  for (const auto& other : all_)
+    if (same_library(*other, *extension)) return;
   const auto refuse = [&](const std::string& what, const Origin& first) {
     fail(ErrorCode::bad_option, "{} is given by two extensions: {} and {}", what, first.path,
          extension->origin.path);

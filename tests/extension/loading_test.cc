@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <regex>
@@ -74,6 +75,10 @@ TEST(Loading, TwoLibrariesWithOneOperationAreNamed) {
   EXPECT_NE(text.find("/operations.so"), std::string::npos) << text;
   EXPECT_NE(text.find("/same_operations.so"), std::string::npos) << text;
   EXPECT_EQ(ExtensionSet(libraries({"operations.so", "operations.so"})).all().size(), 1U);
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink(library("operations.so"), folder.file("other.so"));
+  for (const auto& other : {library("./operations.so"), folder.file("other.so")})
+    EXPECT_EQ(ExtensionSet(std::vector{library("operations.so"), other}).all().size(), 1U) << other;
 }
 
 /// Two operations whose names differ by what names in texts cannot have.
