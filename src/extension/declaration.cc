@@ -204,6 +204,12 @@ void check_sense(const DeclaredOperation& op) {
       op.in.size() == 1 && op.out.size() == 1 && !op.in[0].variadic && !op.out[0].variadic;
   if (op.calls.elementwise && (!one_to_one || op.has(LAMINA_IMPURE)))
     fail(ErrorCode::bad_file, "is element-wise, wanted one input, one output and no impurity");
+  if (op.calls.elementwise && !op.calls.run && !op.calls.reference)
+    for (const auto* port : {&op.in[0], &op.out[0]})
+      for (const auto type : port->types)
+        if (type != ElementType::f32 && type != ElementType::f16 && type != ElementType::bf16)
+          fail(ErrorCode::bad_file, "\"{}\" takes {}, and the element-wise function f32 only", port->name,
+               name_of(type));
   if (op.has(LAMINA_TAKES_STAGES) && (op.out.size() != 1 || op.in.empty() || op.in.back().variadic))
     fail(ErrorCode::bad_file, "takes stages, wanted one output and inputs that are not variadic");
 }

@@ -51,6 +51,12 @@ Tensor by_elements(const KernelNode& node, const Tensor& in) {
 
 }  // namespace
 
+bool computes_in_f32(const KernelNode& node) {
+  const auto type = node.in.empty() ? ElementType::undefined : node.in[0].type.element;
+  return declared(node).calls.elementwise &&
+         (type == ElementType::f32 || type == ElementType::f16 || type == ElementType::bf16);
+}
+
 Dims known_sizes(const CustomKernel& kernel, std::size_t output) {
   const auto& type = kernel.node().out[output].type;
   if (!type.shape.known())
@@ -123,7 +129,7 @@ std::vector<Tensor> run_custom(KernelNode node, const std::vector<Tensor>& in,
   if (!kernel && op.calls.reference) form = reference_form(node);
   if (!form) form = usable_form(node);
   if (!form && op.calls.reference) form = reference_form(node);
-  if (!form && op.calls.elementwise) return {by_elements(node, in.at(0))};
+  if (!form && computes_in_f32(node)) return {by_elements(node, in.at(0))};
   if (!form)
     fail(ErrorCode::unsupported, "{}: no configuration takes the node: {}", op.origin.name,
          mismatches_of(node));

@@ -143,6 +143,8 @@ class ElementwiseKernel {
   mutable std::atomic<bool> rounding_changed_ = false;
 };
 
+/// Whether the element-wise function takes the node.
+bool computes_in_f32(const KernelNode& node);
 /// The sizes of an output that is not made by allocate_output(); Error(extension) where inference left them
 /// open.
 Dims known_sizes(const CustomKernel& kernel, std::size_t output);

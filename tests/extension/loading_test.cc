@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 #include <regex>
 #include <sstream>
+#include <thread>
 
-#include "extension/extensions.h"
 #include "extension/border.h"
+#include "extension/extensions.h"
 #include "tests/api/small_models.h"
 #include "tests/extension/libraries.h"
 
@@ -185,11 +185,6 @@ TEST(Loading, DeclarationsThatDoNotHold) {
   }
 }
 
-/// Declares one operation that `change` has spoiled.
-std::string spoiled(const std::function<void(lamina_operation&)>& change) {
-  static std::function<void(lamina_operation&)> spoil;
-  spoil = change;
-  static int number = 0;
 /// Names of the members in `body`, the declarations of a struct.
 Strings members_in(const std::string& body) {
   Strings out;
@@ -228,6 +223,11 @@ TEST(Loading, QueryKnowsEveryMemberOfTheHeader) {
     EXPECT_EQ(extension_host().query(name), nullptr) << name;
 }
 
+/// Declares one operation that `change` has spoiled.
+std::string spoiled(const std::function<void(lamina_operation&)>& change) {
+  static std::function<void(lamina_operation&)> spoil;
+  spoil = change;
+  static int number = 0;
   const auto name = "spoiled-" + std::to_string(++number);
   add_linked_extension(name, [](const lamina_host* host, lamina_registrar* registrar) {
     static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
@@ -256,6 +256,15 @@ TEST(Loading, OperationsThatMakeNoSense) {
   says([](auto& op) { op.inputs = 1u << 30; }, "entries, at most");
   says([](auto& op) { op.prepare = [](const lamina_node*, void*) { return lamina_status{0}; }; },
        "has prepare but not prepared_bytes");
+  static const std::int32_t wide[] = {LAMINA_F32, LAMINA_I64, LAMINA_NO_TYPE};
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, wide};
+  says(
+      [](auto& op) {
+        op.in = &port;
+        op.run = nullptr;
+        op.elementwise = [](const void*, const float*, float*, std::size_t) {};
+      },
+      "\"x\" takes i64, and the element-wise function f32 only");
   static lamina_attribute a{sizeof(a), "size", "", LAMINA_INT, 0, "1.5"};
   says([](auto& op) { op.attribute = &a, op.attributes = 1; }, "the default \"1.5\" is not an integer");
   static const std::int32_t unknown[] = {77};

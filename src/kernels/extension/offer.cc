@@ -166,7 +166,7 @@ class Offering {
     require_constants(node_);
     const auto before = answers_.offers.size();
     for (std::size_t c = 0; c < op_.configurations.size(); ++c) configuration(c);
-    if (answers_.offers.size() != before || op_.calls.reference || op_.calls.elementwise) return;
+    if (answers_.offers.size() != before || op_.calls.reference || computes_in_f32(node_)) return;
     if (epilogue_size(v_.node()) != 0) return;  // without its stages it may be taken
     fail(ErrorCode::unsupported, "node \"{}\" ({}): {}: no configuration takes it: {}", node_.label, op_.type,
          op_.origin.name, mismatches_of(node_));
