@@ -149,6 +149,8 @@ void CustomOp::describe(std::size_t i) {
   v.tensor.type = border_type(tensor->element_type());
   v.tensor.rank = static_cast<std::int32_t>(tensor->rank());
   v.tensor.dims = tensor->shape().data();
+  v.strides = strides_in(tensor->shape(), LAMINA_PLAIN);
+  v.tensor.strides = v.strides.data();
   v.tensor.elements = tensor->size();
 }
 
@@ -190,6 +192,9 @@ void CustomOp::set(std::string_view name, const Attribute& value) {
     if (a.name != name) continue;
     auto fitting = as_kind(a.kind, value);
     if (!fitting) wrong_attribute(*this, name, value, name_of_kind(a.kind));
+    if (const auto* t = std::get_if<Tensor>(&*fitting); t && border_type(t->element_type()) == LAMINA_NO_TYPE)
+      fail(ErrorCode::bad_file, "attribute \"{}\" is a tensor of {}, which libraries do not know", name,
+           name_of(t->element_type()));
     values_[i].value = std::move(*fitting);
     values_[i].given = true;
     return describe(i);
@@ -257,12 +262,12 @@ void CustomOp::evaluate(EvalContext& c) const {
   }
   KernelNode node;
   node.op = c.node().op;
+  node.label = c.node().name;
   auto results = run_custom(std::move(node), in, out, false);
   for (std::size_t i = 0; i < c.outputs(); ++i) c.set(i, as_type(results[i], c.out_element(i)));
 }
 
 Verdict CustomOp::permute(PermuteContext& c) const {
-  node.label = c.node().name;
   if (declared_->calls.elementwise) return permute_elementwise(c);
   return Verdict::no("{} is bound to the order of its axes", declared_->type);
 }

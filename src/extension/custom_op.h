@@ -19,6 +19,7 @@ class CustomOp final : public AnyOp, public HasSavedName {
     bool given = false;  ///< by the node or by the declaration
     std::vector<const char*> texts;
     lamina_tensor tensor = {};
+    Dims strides = {};  ///< of the tensor
   };
   const Value* find(std::string_view name, std::int32_t kind) const;
   /// Throws Error(bad_file) where an attribute has no value.
