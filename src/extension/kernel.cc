@@ -115,12 +115,20 @@ KernelForms forms_of(const KernelNode& node, std::size_t configuration) {
 
 std::string mismatches_of(const KernelNode& node) {
   const auto& all = custom_of(node.op).declared().configurations;
-  std::string out;
+  std::vector<std::pair<std::string, std::string>> reasons;  // and the configurations that give it
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto found = forms_of(node, i);
     const auto verdict = found.forms.empty() ? Verdict::no("{}", found.mismatch) : accepted(node, i);
-    if (!verdict) out += (out.empty() ? "" : "; ") + all[i].name + ": " + verdict.reason();
+    if (verdict) continue;
+    const auto same = std::find_if(reasons.begin(), reasons.end(),
+                                   [&](const auto& r) { return r.first == verdict.reason(); });
+    if (same != reasons.end())
+      same->second += ", " + all[i].name;
+    else
+      reasons.emplace_back(verdict.reason(), all[i].name);
   }
+  std::string out;
+  for (const auto& [reason, names] : reasons) out += (out.empty() ? "" : "; ") + names + ": " + reason;
   return out.empty() ? "it has no kernel" : out;
 }
 
@@ -131,9 +139,9 @@ Verdict accepted(const KernelNode& node, std::size_t configuration) {
   lamina_context context(&op);
   const BorderNode border(context, node.in, &node.out, static_cast<std::int32_t>(configuration));
   try {
-    call_library(context, c.name, "accepts", [&] { return c.accepts(border.get()); });
+    call_library(context, op.where(), "accepts", [&] { return c.accepts(border.get()); });
   } catch (const Error& e) {
-    return Verdict::no("{}", e.what());
+    return Verdict::no("{}", std::string_view(e.what()).substr(op.where().size() + 2));
   }
   return Verdict::yes();
 }

@@ -27,7 +27,7 @@ struct KernelForms {
   std::string mismatch;
 };
 KernelForms forms_of(const KernelNode& node, std::size_t configuration);
-/// "plain: input 0 is f64, wanted f32; ...": the table of what was tried.
+/// "plain, in_place: input 0 is f64, wanted f32; ...": the table of what was tried.
 std::string mismatches_of(const KernelNode& node);
 /// The reference on plain tensors.
 KernelForm reference_form(const KernelNode& node);

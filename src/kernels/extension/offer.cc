@@ -178,7 +178,7 @@ class Offering {
     const auto found = forms_of(node_, c);
     if (found.forms.empty()) return answers_.refuse(op_.origin.name, "{}: {}", name, found.mismatch);
     if (const auto verdict = accepted(node_, c); !verdict)
-      return answers_.refuse(op_.origin.name, "{}", verdict.reason());
+      return answers_.refuse(op_.origin.name, "{}: {}", name, verdict.reason());
     for (const auto& form : found.forms) offer(form, op_.configurations[c]);
   }
 
