@@ -46,6 +46,17 @@ bool any_open(const Sizes& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](const Size& s) { return s.open(); });
 }
 
+std::string to_string(const Sizes& sizes) {
+  std::string out;
+  for (const auto& s : sizes) {
+    const auto most = s.most == kAnySize ? "" : std::to_string(s.most);
+    out += (out.empty() ? "" : ",") + (!s.open()                      ? most
+                                       : s.least == 0 && most.empty() ? "?"
+                                                                      : fmt::format("{}..{}", s.least, most));
+  }
+  return out;
+}
+
 std::string input_named(const std::string& option, const std::string& name,
                         const std::vector<std::string>& inputs) {
   const auto names = [&] { return fmt::format("\"{}\"", fmt::join(inputs, "\", \"")); };
@@ -88,17 +99,6 @@ std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::st
 std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
   const auto all = shape_sizes(o.common.shape, names_of(ports));
   return {all.begin(), all.end()};
-}
-
-std::map<std::string, std::size_t> batch_axes(const BenchmarkOptions& o, const std::vector<Port>& ports) {
-  std::map<std::string, std::size_t> out;
-  for (const auto& text : o.inputs.picture.layout)
-    for (const auto& [name, letters] : named_lists("--layout", text)) {
-      const auto at = std::min(letters.find('N'), letters.find('n'));
-      for (const auto& p : ports)
-        if (name.empty() || name == p.name) out[p.name] = at;
-    }
-  return out;
 }
 
 }  // namespace lamina::tool

@@ -1,5 +1,5 @@
 #pragma once
-/// What -shape, -b and -layout say of inputs' sizes.
+/// What -shape says of inputs' sizes.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +17,8 @@ struct Size {
 };
 using Sizes = std::vector<Size>;
 bool any_open(const Sizes& sizes);
+/// "1,3,64..128,?"
+std::string to_string(const Sizes& sizes);
 
 inline constexpr std::int64_t kAnySize = std::int64_t{1} << 40;
 
@@ -32,7 +34,5 @@ std::vector<std::pair<std::string, Sizes>> shape_sizes(const std::vector<std::st
                                                        const std::vector<std::string>& inputs);
 /// Of -shape, by input.
 std::map<std::string, Sizes> asked_sizes(const BenchmarkOptions& o, const std::vector<Port>& ports);
-/// Where -layout has N (npos: nowhere), by input.
-std::map<std::string, std::size_t> batch_axes(const BenchmarkOptions& o, const std::vector<Port>& ports);
 
 }  // namespace lamina::tool

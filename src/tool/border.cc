@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/words.h"
 #include "ops/elementwise.h"
+#include "tool/layouts.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
@@ -42,7 +44,10 @@ std::vector<double> numbers_of(const std::string& option, const std::string& lis
 class Border {
  public:
   Border(const Model& model, const BenchmarkOptions& o)
-      : o_(o), model_(model), graph_(Inside::of(model).loaded().graph) {}
+      : o_(o),
+        model_(model),
+        layouts_(o.inputs.picture.layout, model.inputs()),
+        graph_(Inside::of(model).loaded().graph) {}
 
   Graph made() && {
     for (const auto& text : o_.types) take_type(text);
@@ -101,18 +106,16 @@ class Border {
     return out;
   }
 
-  /// The dimension that has so many channels; the layout says which, else the shape.
+  /// The dimension that has so many channels, or any number for one value; the layout says which it is, else
+  /// the shape.
   std::optional<std::size_t> channels_of(std::size_t input, std::size_t count) const {
     const auto& port = model_.inputs()[input];
     const auto n = static_cast<std::int64_t>(count);
     const auto fits = [&](std::size_t at) {
       return at < port.shape.size() && (port.shape[at] == n || (n == 1 && port.shape[at] >= 0));
     };
-    for (const auto& text : o_.inputs.picture.layout)
-      for (const auto& [name, letters] : named_lists("--layout", text)) {
-        const auto at = std::min(letters.find('C'), letters.find('c'));
-        if ((name.empty() || name == port.name) && at < port.shape.size()) return at;
-      }
+    if (const auto at = layouts_.find(port.name, 'C'); at != std::string::npos)
+      return fits(at) || port.shape.at(at) < 0 ? std::optional(at) : std::nullopt;
     if (port.shape.size() != 4) return {};
     if (fits(1)) return 1;
     return fits(3) ? std::optional<std::size_t>(3) : std::nullopt;
@@ -120,7 +123,7 @@ class Border {
 
   /// A node behind the input; `made` gets its value and gives the new one.
   template <class Make>
-  void insert(std::size_t input, const char* what, const char* kind, Make made) {
+  void insert(std::size_t input, const std::string& what, const char* kind, Make made) {
     const auto v = graph_.inputs()[input];
     const auto first = static_cast<std::uint32_t>(graph_.node_slots());
     const auto result = made(v);
@@ -138,22 +141,26 @@ class Border {
     graph_.set_sources(node, {graph_.add_source(name, kind)});
   }
 
-  /// The last that is put stands first: scales come after means.
   void put(std::size_t input, const std::vector<double>& values, bool mean) {
-    if (mean)
-      means_[input] = values;
-    else
-      scales_[input] = values;
+    const auto option = mean ? "--mean-values" : "--scale-values";
     const auto& port = model_.inputs()[input];
-    if (port.type != ElementType::f32)
-      throw UsageError(fmt::format("--{}-values: input \"{}\" is {}, wanted f32", mean ? "mean" : "scale",
-                                   port.name, name_of(port.type)));
-    for (const auto v : values)
-      if (!mean && v == 0) throw UsageError("--scale-values: 0 divides nothing");
+    if (port.type != ElementType::f32 && port.type != ElementType::f16)
+      throw UsageError(
+          fmt::format("{}: input \"{}\" is {}, wanted f32 or f16", option, port.name, name_of(port.type)));
+    for (const auto v : values) check_number(option, v, mean);
     if (values.size() > 1 && !channels_of(input, values.size()))
-      throw UsageError(fmt::format("--{}-values: input \"{}\" has no dimension of {} channels",
-                                   mean ? "mean" : "scale", port.name, values.size()));
+      throw UsageError(
+          fmt::format("{}: input \"{}\" has no dimension of {} channels", option, port.name, values.size()));
+    (mean ? means_ : scales_)[input] = values;
     inputs_.emplace(input, port.type);
+  }
+
+  /// As f32, in which it is used.
+  static void check_number(const char* option, double value, bool mean) {
+    const auto number = static_cast<float>(value);
+    if (!std::isfinite(number)) throw UsageError(fmt::format("{}: {} is more than f32 has", option, value));
+    if (!mean && std::abs(number) < std::numeric_limits<float>::min())
+      throw UsageError(fmt::format("{}: {} divides nothing", option, value));
   }
 
   Tensor by_channel(std::size_t input, const std::vector<double>& values) const {
@@ -163,23 +170,31 @@ class Border {
     return Tensor::of(dims, floats);
   }
 
-  /// Each step is put in front of those that stand already.
+  /// Each step is put in front of those that stand already; means and scales compute in f32.
   void convert_input(std::size_t i, ElementType type) {
     const auto& port = model_.inputs()[i];
-    if (const auto it = scales_.find(i); it != scales_.end()) {
-      const auto c = graph_.add_constant(by_channel(i, it->second), port.name + "/scale_values");
+    const auto mean = means_.find(i), scale = scales_.find(i);
+    if (mean != means_.end() || scale != scales_.end()) convert_from(i, ElementType::f32, "/convert_back");
+    if (scale != scales_.end()) {
+      const auto c = graph_.add_constant(by_channel(i, scale->second), port.name + "/scale_values");
       insert(i, "/scale", "Divide", [&](ValueId v) { return graph_.add(Divide{}, {v, c}); });
     }
-    if (const auto it = means_.find(i); it != means_.end()) {
-      const auto c = graph_.add_constant(by_channel(i, it->second), port.name + "/mean_values");
+    if (mean != means_.end()) {
+      const auto c = graph_.add_constant(by_channel(i, mean->second), port.name + "/mean_values");
       insert(i, "/mean", "Subtract", [&](ValueId v) { return graph_.add(Subtract{}, {v, c}); });
     }
-    if (type == port.type) return;
-    if (port.value.valid())
+    if (type != port.type && port.value.valid())
       throw UsageError(fmt::format("-ip: input \"{}\" has a value in the model: its type stays", port.name));
+    convert_from(i, type, "/convert");
+  }
+
+  /// The input has that type now, and what stands behind it gets the one of before.
+  void convert_from(std::size_t i, ElementType type, const char* what) {
     const auto v = graph_.inputs()[i];
-    insert(i, "/convert", "Convert",
-           [&](ValueId from) { return graph_.add(Convert{.destination_type = port.type}, {from}); });
+    const auto before = graph_.type(v).element;
+    if (before == type) return;
+    insert(i, what, "Convert",
+           [&](ValueId from) { return graph_.add(Convert{.destination_type = before}, {from}); });
     graph_.set_type(v, {type, graph_.type(v).shape});
   }
 
@@ -193,6 +208,7 @@ class Border {
 
   const BenchmarkOptions& o_;
   const Model& model_;
+  const Layouts layouts_;
   Graph graph_;
   std::map<std::size_t, ElementType> inputs_, outputs_;
   std::map<std::size_t, std::vector<double>> means_, scales_;

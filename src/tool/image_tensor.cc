@@ -31,12 +31,12 @@ std::string given_layout(const Port& port, const PictureOptions& o) {
   std::optional<std::string> named, of_all;
   for (const auto& text : o.layout)
     for (auto& [name, letters] : named_lists("--layout", text)) {
+      if (!name.empty() && name != port.name) continue;
       letters = upper_case(letters);
       if (letters != "AUTO" && !is_layout(letters))
         throw UsageError(fmt::format(
             "--layout {}: wanted H, W and perhaps N and C in the tensor's order, such as NCHW or NHWC",
             text));
-      if (!name.empty() && name != port.name) continue;
       auto& found = name.empty() ? of_all : named;
       if (found) throw UsageError(fmt::format("--layout: two layouts for input \"{}\"", port.name));
       found = letters == "AUTO" ? "" : letters;

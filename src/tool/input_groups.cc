@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/words.h"
 #include "tool/asked_sizes.h"
+#include "tool/layouts.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
@@ -48,7 +49,8 @@ class Grouping {
         steps_(steps),
         data_(data_shapes(o, ports)),
         shapes_(asked_sizes(o, ports)),
-        layouts_(batch_axes(o, ports)) {
+        options_(o.inputs) {
+    options_.batch_axes = Layouts(o.inputs.picture.layout, ports).batch_axes();
     drop_idle_data();
     for (const auto* names : {&o.image_info, &o.made_up})
       for (const auto& name : *names)
@@ -60,12 +62,10 @@ class Grouping {
     for (const auto& [name, shapes] : data_) count = std::max(count, shapes.size());
     std::vector<InputGroup> out;
     for (std::size_t n = 0; n < count; ++n) {
-      auto common = o_.common;
-      auto inputs = o_.inputs;
-      common.shape = texts_of(n, inputs);
       std::vector<std::string> said;
       InputGroup g;
-      g.inputs = gather_inputs(ports_, inputs, common, said);
+      g.inputs = gather_inputs(ports_, options_, shapes_of(n), said);
+      check_ranges(g.inputs);
       fill_image_info(g.inputs, said);
       for (auto& line : said)
         if (std::find(notes.begin(), notes.end(), line) == notes.end()) notes.push_back(line);
@@ -98,70 +98,62 @@ class Grouping {
   bool has_file(const Port& p) const {
     if (!o_.inputs.inputs.empty()) return true;
     return std::any_of(o_.inputs.input.begin(), o_.inputs.input.end(), [&](const std::string& text) {
-      return ports_.size() == 1 || text.starts_with(p.name + "=");
+      return text.find('=') == std::string::npos || text.starts_with(p.name + "=");
     });
   }
 
-  /// What --shape would say for the group, without open sizes.
-  std::vector<std::string> texts_of(std::size_t n, InputOptions& inputs) {
-    std::vector<std::string> out;
-    bool placed = false;
+  /// What is asked of the group's inputs.
+  AskedShapes shapes_of(std::size_t n) const {
+    AskedShapes out;
     for (const auto& p : ports_) {
       auto dims = dims_of(p, n);
-      if (dims && inputs.batch > 0 && layouts_.count(p.name)) placed |= place_batch(*dims, p, inputs.batch);
-      check_known(p, dims);
-      if (dims && std::none_of(dims->begin(), dims->end(), [](auto d) { return d < 0; }) &&
-          (*dims != p.shape || shapes_.count(p.name)))
-        out.push_back(fmt::format("{}={}", p.name, fmt::join(*dims, ",")));
+      check_known(p, dims ? &*dims : p.ranked ? &p.shape : nullptr);
+      if (dims) out.emplace_back(p.name, std::move(*dims));
     }
-    if (placed) inputs.batch = 0;
     return out;
   }
 
-  /// Nothing: not even the number of dimensions is known.
-  std::optional<Dims> dims_of(const Port& p, std::size_t n) {
-    std::optional<Dims> dims;
-    if (p.ranked) dims = p.shape;
-    const auto shape = shapes_.find(p.name);
-    if (shape != shapes_.end()) {
-      dims.emplace();
-      for (const auto& s : shape->second) dims->push_back(s.open() ? -1 : s.least);
+  /// -1 for what --shape leaves open; nothing: the model alone says it.
+  std::optional<Dims> dims_of(const Port& p, std::size_t n) const {
+    if (const auto data = data_.find(p.name); data != data_.end()) {
+      const auto& given = data->second[n % data->second.size()];
+      if (p.ranked && given.size() != p.shape.size())
+        throw UsageError(fmt::format("--data-shape [{}]: input \"{}\" is {}", fmt::join(given, ","), p.name,
+                                     to_string(p)));
+      return given;
     }
-    const auto data = data_.find(p.name);
-    if (data == data_.end()) return dims;
-    const auto& given = data->second[n % data->second.size()];
-    if (shape != shapes_.end()) check_fits(p, shape->second, given);
-    return given;
+    const auto shape = shapes_.find(p.name);
+    if (shape == shapes_.end()) return {};
+    Dims dims;
+    for (const auto& s : shape->second) dims.push_back(s.open() ? -1 : s.least);
+    return dims;
   }
 
-  static void check_fits(const Port& p, const Sizes& sizes, const Dims& dims) {
-    bool fits = sizes.size() == dims.size();
-    for (std::size_t i = 0; fits && i < dims.size(); ++i)
-      fits = dims[i] >= sizes[i].least && dims[i] <= sizes[i].most;
-    if (!fits)
-      fail(ErrorCode::bad_input, "input \"{}\": -data_shape [{}] is none that --shape allows", p.name,
-           fmt::join(dims, ","));
-  }
-
-  /// The batch stands where the layout says; false: in front, where it is set anyway.
-  bool place_batch(Dims& dims, const Port& p, int batch) const {
-    const auto at = layouts_.at(p.name);
-    if (at == std::string::npos || at == 0 || at >= dims.size()) return false;
-    if (p.ranked && at < p.shape.size() && p.shape[at] >= 0 && p.shape[at] != batch)
-      throw UsageError(fmt::format("--batch {}: the batch of input \"{}\" is fixed in the model ({})", batch,
-                                   p.name, to_string(p)));
-    dims[at] = batch;
-    return true;
+  /// -shape holds for all data; but --batch goes before a number there.
+  void check_ranges(const std::vector<Tensor>& inputs) const {
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const auto shape = shapes_.find(ports_[i].name);
+      if (shape == shapes_.end()) continue;
+      const auto& sizes = shape->second;
+      const auto& dims = inputs[i].shape();
+      const auto batch = options_.batch > 0 ? batch_axis(options_, ports_[i].name) : std::string::npos;
+      bool fits = sizes.size() == dims.size();
+      for (std::size_t k = 0; fits && k < dims.size(); ++k)
+        fits = (k == batch && !sizes[k].open()) || (dims[k] >= sizes[k].least && dims[k] <= sizes[k].most);
+      if (!fits)
+        fail(ErrorCode::bad_input, "input \"{}\": [{}] is none that --shape allows: [{}]", ports_[i].name,
+             fmt::join(dims, ","), to_string(sizes));
+    }
   }
 
   /// lamina's own form finds more by itself: batches of 1, sizes of the same name.
-  void check_known(const Port& p, const std::optional<Dims>& dims) const {
+  void check_known(const Port& p, const Dims* dims) const {
     const auto shape = shapes_.find(p.name);
     const bool asked = shape != shapes_.end() && any_open(shape->second);
     if ((!o_.app && !asked) || has_file(p) || p.value.valid()) return;
-    auto open = !dims.has_value();
-    for (std::size_t i = 0; dims && i < dims->size(); ++i)
-      open |= (*dims)[i] < 0 && !(i == 0 && o_.inputs.batch > 0);
+    const auto batch = options_.batch > 0 ? batch_axis(options_, p.name) : std::string::npos;
+    bool open = !dims;
+    for (std::size_t i = 0; dims && i < dims->size(); ++i) open |= (*dims)[i] < 0 && i != batch;
     if (open) fail(ErrorCode::bad_input, "input \"{}\" is dynamic: give -data_shape", p.name);
   }
 
@@ -173,7 +165,7 @@ class Grouping {
   const Steps& steps_;
   std::map<std::string, std::vector<Dims>> data_;
   std::map<std::string, Sizes> shapes_;
-  std::map<std::string, std::size_t> layouts_;  ///< where N stands
+  InputOptions options_;  ///< with what layouts say of batches
 };
 
 /// As benchmark_app takes it: 4 dimensions with few channels before or behind the others.
@@ -187,20 +179,22 @@ bool looks_like_one_picture(const Port& port) {
   return port.shape.size() == 3 && port.shape[1] < 0 && (port.shape[2] == 3 || port.shape[2] == 1);
 }
 
-/// Frames of one inference: where a layout says N, else the first dimension of the inputs that leave it open,
-/// else of those that look like pictures; 1 when there is none, or when they differ, which is said.
+/// Frames of one inference: what --batch says; else the size where a layout says N, else the first dimension
+/// of the inputs that leave it open, else of those that look like pictures; 1 when there is none, or when
+/// they differ, which is said.
 std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
+  if (options_.batch > 0) return options_.batch;
   std::set<std::int64_t> said, open, guessed;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const auto& dims = inputs[i].shape();
-    const auto layout = layouts_.find(ports_[i].name);
-    if (layout != layouts_.end()) {
-      if (layout->second < dims.size()) said.insert(dims[layout->second]);
-    } else if (leaves_batch_open(ports_[i]) && !looks_like_one_picture(ports_[i])) {
-      open.insert(dims[0]);
-    } else if (looks_like_pictures(dims)) {
-      guessed.insert(dims[0]);
-    }
+    const auto at = batch_axis(options_, ports_[i].name);
+    if (at >= dims.size()) continue;
+    if (options_.batch_axes.count(ports_[i].name))
+      said.insert(dims[at]);
+    else if (at < ports_[i].shape.size() && ports_[i].shape[at] < 0 && !looks_like_one_picture(ports_[i]))
+      open.insert(dims[at]);
+    else if (looks_like_pictures(dims))
+      guessed.insert(dims[at]);
   }
   const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;
   if (sizes.size() == 1) return std::max<std::int64_t>(*sizes.begin(), 1);

@@ -48,16 +48,14 @@ const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arra
 
 namespace {
 
-using Shapes = std::vector<std::pair<std::string, Dims>>;
-
-const Dims* asked_shape(const Port& port, const Shapes& shapes) {
+const Dims* asked_shape(const Port& port, const AskedShapes& shapes) {
   for (const auto& [name, dims] : shapes)
     if (name == port.name) return &dims;
   return nullptr;
 }
 
 /// What --shape says of the port, else its own dimensions, -1 where unknown.
-Dims shape_of(const Port& port, const Shapes& shapes) {
+Dims shape_of(const Port& port, const AskedShapes& shapes) {
   const auto* asked = asked_shape(port, shapes);
   return asked ? *asked : port.shape;
 }
@@ -112,29 +110,35 @@ bool same(const Tensor& a, const Tensor& b) {
          (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
 }
 
-/// The arrays of --inputs that are inputs.
-void take_arrays(const InputOptions& o, const std::vector<Port>& ports, std::vector<Tensor>& tensors) {
-  const auto arrays = read_npz(o.inputs);
+/// The arrays of a file that are inputs.
+void take_arrays(const std::string& path, const std::vector<Port>& ports, std::vector<Tensor>& tensors) {
+  const auto arrays = read_npz(path);
   for (const auto& [key, tensor] : arrays) {
     const bool named = std::any_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == key; });
     if (!named && !is_position(key, ports.size()))
-      fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", o.inputs, key,
-           port_names(ports));
+      fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", path, key, port_names(ports));
   }
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto positional = "in" + std::to_string(i);
     const auto *named = find_array(arrays, ports[i].name, ports[i].name),
                *placed = find_array(arrays, positional, positional);
     if (named && placed && !same(*named, *placed))
-      fail(ErrorCode::bad_input, "{}: \"{}\" and \"{}\" are the same input and differ", o.inputs,
-           ports[i].name, positional);
+      fail(ErrorCode::bad_input, "{}: \"{}\" and \"{}\" are the same input and differ", path, ports[i].name,
+           positional);
     if (named || placed) tensors[i] = named ? *named : *placed;
   }
 }
 
-/// The files of --input, for each port. Names may hold '=', and so may files.
-std::vector<std::vector<std::string>> files_of(const InputOptions& o, const std::vector<Port>& ports) {
-  std::vector<std::vector<std::string>> out(ports.size());
+/// What --input gives.
+struct GivenFiles {
+  std::vector<std::vector<std::string>> of;  ///< each input
+  std::vector<std::string> arrays = {};      ///< files that hold several
+};
+
+/// Names may hold '=', and so may files.
+GivenFiles files_of(const InputOptions& o, const std::vector<Port>& ports) {
+  GivenFiles out{.of = std::vector<std::vector<std::string>>(ports.size())};
+  std::size_t next = 0;
   for (const auto& text : o.input) {
     std::optional<std::size_t> found;
     std::string path = text;
@@ -143,21 +147,26 @@ std::vector<std::vector<std::string>> files_of(const InputOptions& o, const std:
         if (ports[i].name == text.substr(0, at)) found = i, path = text.substr(at + 1);
     std::error_code error;  // of names that no file can have
     const bool nameless = text.find('=') == std::string::npos || std::filesystem::exists(text, error);
-    if (!found && nameless && ports.size() == 1) found = 0;
+    if (!found && nameless && ports.size() > 1 && o.files_in_order && text.ends_with(".npz")) {
+      out.arrays.push_back(text);
+      continue;
+    }
+    if (!found && nameless && !ports.empty() && (ports.size() == 1 || o.files_in_order))
+      found = next++ % ports.size();
     if (!found)
       fail(ErrorCode::bad_input, "--input: there is no input \"{}\", there are: {}",
            nameless ? "" : text.substr(0, text.find('=')), port_names(ports));
-    out[*found].push_back(path);
+    out.of[*found].push_back(path);
   }
   return out;
 }
 
 /// Those that the input takes: a batch of pictures, or one array.
 std::vector<std::string> without_spare(const std::vector<std::string>& paths, const Port& port,
-                                       const Dims& dims, std::vector<std::string>& notes) {
+                                       const Dims& dims, std::size_t axis, std::vector<std::string>& notes) {
   const bool pictures = looks_like_image(paths[0]);
-  if (pictures && (dims.empty() || dims[0] < 1)) return paths;
-  const auto room = pictures ? static_cast<std::size_t>(dims[0]) : 1;
+  if (pictures && (axis >= dims.size() || dims[axis] < 1)) return paths;
+  const auto room = pictures ? static_cast<std::size_t>(dims[axis]) : 1;
   if (paths.size() <= room) return paths;
   notes.push_back(fmt::format("input \"{}\": the first {} of {} files", port.name, room, paths.size()));
   return {paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(room)};
@@ -165,7 +174,8 @@ std::vector<std::string> without_spare(const std::vector<std::string>& paths, co
 
 Tensor from_files(const std::vector<std::string>& given, const Port& port, const InputOptions& o,
                   const Dims& dims, std::vector<std::string>& notes) {
-  const auto paths = o.spare_files ? without_spare(given, port, dims, notes) : given;
+  const auto paths =
+      o.spare_files ? without_spare(given, port, dims, batch_axis(o, port.name), notes) : given;
   if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims);
   std::vector<Image> pictures;
   for (const auto& path : paths) {
@@ -181,20 +191,22 @@ Tensor from_files(const std::vector<std::string>& given, const Port& port, const
 /// Sizes of dimensions that the model only names, as the inputs that were given have them.
 class NamedSizes {
  public:
-  NamedSizes(const std::vector<Port>& ports, int batch) : batch_(batch > 0 ? batch : 1) {
+  NamedSizes(const std::vector<Port>& ports, const InputOptions& o) : o_(o) {
     for (const auto& p : ports)
-      if (const auto& name = name_of_dimension(p, 0); !name.empty()) batches_.insert(name);
+      if (const auto& name = name_of_dimension(p, batch_axis(o, p.name)); !name.empty())
+        batches_.insert(name);
   }
   void learn(const Port& port, const Dims& dims) {
     for (std::size_t i = 0; i < dims.size(); ++i)
-      if (const auto& name = name_of_dimension(port, i); !name.empty()) known_.emplace(name, dims[i]);
+      if (const auto& name = name_of_dimension(port, i); !name.empty() && dims[i] >= 0)
+        known_.emplace(name, dims[i]);
   }
-  /// For a dimension that nothing else says; -1: it must be said. What is named as a first dimension is a
-  /// batch: 1, or what --batch says.
+  /// For a dimension that nothing else says; -1: it must be said. What is named as a dimension of batches is
+  /// one: 1, or what --batch says.
   std::int64_t of(const Port& port, std::size_t i) const {
     const auto& name = name_of_dimension(port, i);
     if (const auto it = known_.find(name); it != known_.end()) return it->second;
-    return i == 0 || batches_.count(name) ? batch_ : -1;
+    return i == batch_axis(o_, port.name) || batches_.count(name) ? std::max(o_.batch, 1) : -1;
   }
 
  private:
@@ -204,11 +216,11 @@ class NamedSizes {
   }
   std::map<std::string, std::int64_t> known_;
   std::set<std::string> batches_;
-  std::int64_t batch_;
+  const InputOptions& o_;
 };
 
 /// Integers are kept small: most are indices or flags.
-Tensor made_up(const Port& port, const Shapes& shapes, const NamedSizes& sizes, const InputOptions& o,
+Tensor made_up(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes, const InputOptions& o,
                std::size_t index, std::vector<std::string>& notes) {
   if (!port.ranked && !asked_shape(port, shapes))
     fail(ErrorCode::bad_input, "input \"{}\" has no known rank: give it a file, or --shape {}=...", port.name,
@@ -227,41 +239,54 @@ Tensor made_up(const Port& port, const Shapes& shapes, const NamedSizes& sizes, 
   return seeded_tensor(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
-/// The first dimension is that batch, or may be.
-bool takes_batch(const Port& p, int batch) {
-  return leaves_batch_open(p) || (p.ranked && !p.shape.empty() && p.shape[0] == batch);
+/// The dimension that is the wanted batch, or may be; nothing where the model fixes another.
+std::optional<std::size_t> free_batch(const Port& p, const InputOptions& o, const AskedShapes& shapes) {
+  const auto axis = batch_axis(o, p.name);
+  const auto dims = p.ranked ? p.shape : shape_of(p, shapes);
+  if (o.batch == 0 || axis >= dims.size()) return {};
+  return !p.ranked || dims[axis] < 0 || dims[axis] == o.batch ? std::optional(axis) : std::nullopt;
 }
 
 /// The batch goes before what --shape says, which is told.
-void set_batch(Shapes& shapes, const std::vector<Port>& ports, int batch, std::vector<std::string>& notes) {
-  const auto takes = [&](const Port& p) { return takes_batch(p, batch); };
-  if (ports.empty()) throw UsageError(fmt::format("--batch {}: the model has no inputs", batch));
-  if (std::none_of(ports.begin(), ports.end(), takes))
-    throw UsageError(
-        fmt::format("--batch {}: the first dimension of every input is fixed in the model ({} is {})", batch,
-                    ports[0].name, to_string(ports[0])));
-  for (const auto& p : ports)
-    for (auto& [name, dims] : shapes)
-      if (name == p.name && takes(p) && !dims.empty() && dims[0] != batch) {
+void set_batch(AskedShapes& shapes, const std::vector<Port>& ports, const InputOptions& o,
+               std::vector<std::string>& notes) {
+  if (ports.empty()) throw UsageError(fmt::format("--batch {}: the model has no inputs", o.batch));
+  bool any = false;
+  for (const auto& p : ports) {
+    const auto axis = free_batch(p, o, shapes);
+    any |= axis.has_value();
+    if (!axis && batch_axis(o, p.name) < p.shape.size() && o.batch_axes.count(p.name))
+      throw UsageError(fmt::format("--batch {}: the batch of input \"{}\" is fixed in the model ({})",
+                                   o.batch, p.name, to_string(p)));
+    for (auto& [name, dims] : shapes) {
+      if (!axis || name != p.name || *axis >= dims.size() || dims[*axis] == o.batch) continue;
+      if (dims[*axis] >= 0)
         notes.push_back(
-            fmt::format("input \"{}\": --batch makes the {} of --shape {}", name, dims[0], batch));
-        dims[0] = batch;
-      }
+            fmt::format("input \"{}\": --batch makes the {} of --shape {}", name, dims[*axis], o.batch));
+      dims[*axis] = o.batch;
+    }
+  }
+  if (!any)
+    throw UsageError(fmt::format("--batch {}: no input has a batch that is not fixed in the model ({} is {})",
+                                 o.batch, ports[0].name, to_string(ports[0])));
 }
 
 /// Rows from a file, repeated or cut to the batch, which is said.
-Tensor with_batch(const Tensor& t, int batch, const Port& port, std::vector<std::string>& notes) {
+Tensor with_batch(const Tensor& t, int batch, std::size_t axis, const Port& port,
+                  std::vector<std::string>& notes) {
   Dims shape = t.shape();
-  if (shape.empty() || shape[0] == batch) return t;
-  const auto rows = shape[0];
+  if (axis >= shape.size() || shape[axis] == batch) return t;
+  const auto rows = shape[axis];
   if (rows == 0)
     fail(ErrorCode::bad_input, "--batch {}: the file of input \"{}\" has no rows", batch, port.name);
-  shape[0] = batch;
+  shape[axis] = batch;
   Tensor out(t.element_type(), shape);
-  const std::size_t row = t.bytes() / static_cast<std::size_t>(rows);
-  for (int b = 0; b < batch; ++b)
-    std::copy_n(t.raw() + static_cast<std::size_t>(b % rows) * row, row,
-                out.raw() + static_cast<std::size_t>(b) * row);
+  const auto blocks = element_count(Dims(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axis)));
+  const auto row = blocks ? t.bytes() / blocks / static_cast<std::size_t>(rows) : 0;
+  for (std::size_t k = 0; k < blocks; ++k)
+    for (int b = 0; b < batch; ++b)
+      std::copy_n(t.raw() + (k * static_cast<std::size_t>(rows) + static_cast<std::size_t>(b % rows)) * row,
+                  row, out.raw() + (k * static_cast<std::size_t>(batch) + static_cast<std::size_t>(b)) * row);
   const auto of = fmt::format("{} row{}", rows, rows == 1 ? "" : "s");
   notes.push_back(fmt::format("input \"{}\": {}", port.name,
                               rows < batch ? fmt::format("{} repeated to a batch of {}", of, batch)
@@ -285,40 +310,54 @@ void check_layouts(const PictureOptions& o, const std::vector<Port>& ports,
     }
 }
 
-}  // namespace
+/// Each size is the one that is asked for, where one is.
+bool fits(const Dims& dims, const Dims& asked) {
+  return std::equal(dims.begin(), dims.end(), asked.begin(), asked.end(),
+                    [](auto d, auto wanted) { return wanted < 0 || d == wanted; });
+}
 
-bool leaves_batch_open(const Port& port) { return port.ranked && !port.shape.empty() && port.shape[0] < 0; }
-
-std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, const Common& common,
-                                  std::vector<std::string>& notes) {
+/// From --input and --inputs; those that are given nothing stay empty.
+std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOptions& o,
+                                 const AskedShapes& shapes, std::vector<std::string>& notes) {
   std::vector<Tensor> tensors(ports.size());
-  std::vector<std::string> names;
-  for (const auto& p : ports) names.push_back(p.name);
-  auto shapes = common.shapes(names);
-  if (o.batch > 0) set_batch(shapes, ports, o.batch, notes);
-  if (!o.inputs.empty()) take_arrays(o, ports, tensors);
   const auto files = files_of(o, ports);
-  if (!o.layouts_of_any) check_layouts(o.picture, ports, files);
+  if (!o.inputs.empty()) take_arrays(o.inputs, ports, tensors);
+  for (const auto& path : files.arrays) take_arrays(path, ports, tensors);
+  if (!o.layouts_of_any) check_layouts(o.picture, ports, files.of);
   bool pictures = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    const bool sized = o.batch > 0 && takes_batch(ports[i], o.batch);
-    if (!files[i].empty()) {
+    const auto axis = free_batch(ports[i], o, shapes);
+    if (!files.of[i].empty()) {
       if (tensors[i].valid())
         throw UsageError(
             fmt::format("--input and --inputs: both have a value for input \"{}\"", ports[i].name));
-      const bool picture = looks_like_image(files[i][0]);
+      const bool picture = looks_like_image(files.of[i][0]);
       pictures = pictures || picture;
       auto dims = shape_of(ports[i], shapes);
-      if (sized && picture && !dims.empty()) dims[0] = o.batch;
-      tensors[i] = from_files(files[i], ports[i], o, dims, notes);
+      if (axis && picture && *axis < dims.size()) dims[*axis] = o.batch;
+      tensors[i] = from_files(files.of[i], ports[i], o, dims, notes);
     }
-    if (sized && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, ports[i], notes);
+    if (axis && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, *axis, ports[i], notes);
   }
   auto asked = o.picture;
   if (o.layouts_of_any) asked.layout.clear();
   if (asked.any() && !pictures)
     throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no --input is one");
-  NamedSizes sizes(ports, o.batch);
+  return tensors;
+}
+
+}  // namespace
+
+std::size_t batch_axis(const InputOptions& o, const std::string& input) {
+  const auto it = o.batch_axes.find(input);
+  return it == o.batch_axes.end() ? 0 : it->second;
+}
+
+std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, AskedShapes shapes,
+                                  std::vector<std::string>& notes) {
+  if (o.batch > 0) set_batch(shapes, ports, o, notes);
+  auto tensors = given_inputs(ports, o, shapes, notes);
+  NamedSizes sizes(ports, o);
   for (std::size_t i = 0; i < ports.size(); ++i)
     if (tensors[i].valid() || asked_shape(ports[i], shapes))
       sizes.learn(ports[i], tensors[i].valid() ? tensors[i].shape() : *asked_shape(ports[i], shapes));
@@ -326,12 +365,19 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
     if (!tensors[i].valid() && ports[i].value.valid() && !asked_shape(ports[i], shapes))
       tensors[i] = ports[i].value;
     if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
-    if (const auto* asked = asked_shape(ports[i], shapes); asked && *asked != tensors[i].shape())
+    if (const auto* asked = asked_shape(ports[i], shapes); asked && !fits(tensors[i].shape(), *asked))
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,
            fmt::join(tensors[i].shape(), ","), fmt::join(*asked, ","));
   }
   for (auto& note : notes) note = printable(note);
   return tensors;
+}
+
+std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOptions& o, const Common& common,
+                                  std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  for (const auto& p : ports) names.push_back(p.name);
+  return gather_inputs(ports, o, common.shapes(names), notes);
 }
 
 }  // namespace lamina::tool

@@ -1,4 +1,5 @@
 /// What `lamina benchmark` measures: a model read, compiled and warm.
+#include <algorithm>
 #include <chrono>
 
 #include "api/inside.h"
@@ -6,7 +7,7 @@
 #include "tool/benchmark.h"
 #include "tool/border.h"
 #include "tool/input_groups.h"
-#include "tool/named_lists.h"
+#include "tool/layouts.h"
 #include "tool/reshape.h"
 #include "tool/tune.h"
 
@@ -29,25 +30,17 @@ LoadPhases plan_phases(const CompiledModel& compiled) {
   return p;
 }
 
-/// What --layout says of an input.
-std::string said_layout(const BenchmarkOptions& o, const std::string& input) {
-  std::string out;
-  for (const auto& text : o.inputs.picture.layout)
-    for (const auto& [name, letters] : named_lists("--layout", text))
-      if (name.empty() || name == input) out = fmt::format("{}", fmt::join(letters, ","));
-  return out;
-}
-
 /// Of pictures, as benchmark_app guesses it; else it is not known.
-const char* layout_of(const Dims& d) {
+std::string guessed_layout(const Dims& d) {
   if (d.size() != 4) return "...";
   if (d[1] == 3 || d[1] == 1) return "N,C,H,W";
   return d[3] == 3 || d[3] == 1 ? "N,H,W,C" : "...";
 }
 
-/// "    x (node: x) : f32 / [N,C,H,W] / [1,3,64,64]"; `o`: of inputs, whose layouts are said or guessed.
+/// "    x (node: x) : f32 / [N,C,H,W] / [1,3,64,64]"; `layouts`: of inputs, where nothing is said it is
+/// guessed.
 void say_ports(const Steps& steps, const char* title, const std::vector<Port>& ports,
-               const BenchmarkOptions* o = nullptr, const InputGroup* group = nullptr) {
+               const Layouts* layouts = nullptr, const InputGroup* group = nullptr) {
   steps.info(title);
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto& p = ports[i];
@@ -55,8 +48,10 @@ void say_ports(const Steps& steps, const char* title, const std::vector<Port>& p
     const bool known = group && i < group->inputs.size();
     const auto& dims = known ? group->inputs[i].shape() : p.shape;
     for (const auto d : dims) shape += (shape.empty() ? "" : ",") + (d < 0 ? "?" : std::to_string(d));
-    auto layout = o ? said_layout(*o, p.name) : "...";
-    if (layout.empty()) layout = layout_of(dims);
+    const auto letters = layouts ? layouts->of(p.name) : "";
+    const auto layout = !layouts          ? "..."
+                        : letters.empty() ? guessed_layout(dims)
+                                          : fmt::format("{}", fmt::join(letters, ","));
     steps.info(fmt::format("    {} (node: {}) : {} / [{}] / [{}]", p.name, p.name, name_of(p.type), layout,
                            p.ranked || known ? shape : "..."));
   }
@@ -73,6 +68,23 @@ Model resized(const Model& file, const BenchmarkOptions& o, const Steps& steps) 
   return model;
 }
 
+/// Why the folder of compiled models is not asked; empty: it is.
+std::string why_not_kept(const BenchmarkOptions& o, const Options& options, const Model& model) {
+  if (Inside::of(model).derived())
+    return "a model that other shapes, element types, means or scales change is not kept";
+  if (Inside::of(model).compiled()) return "the model is compiled already";
+  if (!o.runtime_graph.empty()) return "--runtime-graph tells what is not kept";
+  return options.keep_weights ? "KEEP_WEIGHTS keeps what is not kept there" : "";
+}
+
+/// So that none of the groups, which take turns, is planned again.
+Options with_plans(Options options, std::size_t groups) {
+  const Options usual;
+  if (!options.given.contains("CACHED_PLANS") && options.cached_plans == usual.cached_plans)
+    options.cached_plans = std::min<std::size_t>(usual.cached_plans * groups, 1000);
+  return options;
+}
+
 /// Steps 4 to 6: the first look at the file, which maps it only, says what inputs there are. Inputs are read
 /// before the model, so that their memory counts to what was there before.
 Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Subject& l) {
@@ -86,21 +98,23 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   else
     steps.info(fmt::format("Read model took {:.2f} ms", milliseconds(begin, Clock::now())));
   steps.info("Original model I/O parameters:");
-  say_ports(steps, "Model inputs:", file.inputs(), &o);
+  const Layouts layouts(o.inputs.picture.layout, file.inputs());
+  say_ports(steps, "Model inputs:", file.inputs(), &layouts);
   say_ports(steps, "Model outputs:", file.outputs());
   steps.step(5);
   const auto model = with_border(resized(file, o, steps), o);
-  if (!options.cache_dir.empty() && Inside::of(model).derived())
-    steps.warn(
-        "CACHE_DIR has no effect: a model that other shapes, element types, means or scales change is not "
-        "kept");
+  if (const auto why = why_not_kept(o, options, model); !options.cache_dir.empty() && !why.empty())
+    steps.warn(fmt::format("CACHE_DIR has no effect: {}", why));
   // What is not measured needs no data: sizes may stay open.
-  l.groups =
-      o.only_compiles() ? std::vector<InputGroup>(1) : gather_groups(o, model.inputs(), steps, l.notes);
+  if (o.only_compiles())
+    l.groups.push_back({{}, std::max(o.inputs.batch, 1), ""});
+  else
+    l.groups = gather_groups(o, model.inputs(), steps, l.notes);
   steps.info(fmt::format("Model batch size: {}", l.groups[0].batch));
   steps.step(6);
-  say_ports(steps, "Model inputs:", model.inputs(), &o, l.groups.data());
+  say_ports(steps, "Model inputs:", model.inputs(), &layouts, l.groups.data());
   say_ports(steps, "Model outputs:", model.outputs());
+  options = with_plans(std::move(options), l.groups.size());
   if (o.common.tune && !o.only_compiles())
     options = tuned(o.common, model, std::move(options), l.groups[0].inputs);
   l.outputs = model.outputs();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "ops/eval.h"
 #include "tests/api/small_models.h"
 #include "tool/benchmark_app.h"
 #include "tool/border.h"
@@ -175,6 +176,26 @@ TEST(Border, types_means_and_scales) {
   EXPECT_EQ(std::vector<std::int32_t>(numbers.begin(), numbers.end()), wanted);
 }
 
+TEST(Border, means_of_f16_are_computed_in_f32) {
+  IrText ir;
+  const int x = ir.parameter("x", "1,3,1,1", "f16");
+  ir.result({ir.layer("Relu", "opset1", "", {{x}})});
+  for (const auto* type : {"", "ip=f16", "ip=f32", "ip=u8"}) {
+    BenchmarkOptions o;
+    if (*type) o.types = {type};
+    o.types.emplace_back("op=f32");
+    o.mean_values = {"[10,20,30]"};
+    o.scale_values = {"[2]"};
+    const auto model = with_border(model_of(ir), o);
+    const auto as = model.inputs()[0].type;
+    EXPECT_EQ(name_of(as), std::string(*type ? type + 3 : "f16"));
+    const auto in = Tensor::of<float>({1, 3, 1, 1}, {12, 24, 31});
+    const auto y = CompiledModel(model)(convert(in, as));
+    const auto numbers = y.data<float>();
+    EXPECT_EQ(std::vector<float>(numbers.begin(), numbers.end()), (std::vector<float>{1, 2, 0.5})) << type;
+  }
+}
+
 TEST(Border, names_win_over_all) {
   BenchmarkOptions o;
   o.types = {"iop=x:f16", "ip=u8"};
@@ -192,6 +213,9 @@ TEST(Border, what_does_not_fit_is_refused) {
   refused([](auto& o) { o.mean_values = {"[1,2,3,4]"}; });
   refused([](auto& o) { o.mean_values = {"[1,2,z]"}; });
   refused([](auto& o) { o.scale_values = {"[0]"}; });
+  refused([](auto& o) { o.scale_values = {"[1e-60]"}; });
+  refused([](auto& o) { o.mean_values = {"[1e300]"}; });
+  refused([](auto& o) { o.mean_values = {"[1,2]"}, o.inputs.picture.layout = {"[NCHW]"}; });
   BenchmarkOptions o;
   o.types = {"iop=z:f32"};
   EXPECT_THROW(with_border(three_channels(), o), Error);
