@@ -123,7 +123,7 @@ std::string json_of(const std::vector<Section>& sections) {
 
 class Reports {
  public:
-  Reports(const Outcome& r, const Steps& steps) : r_(r), steps_(steps) { make_report_folder(r.o); }
+  Reports(const Outcome& r, const Steps& steps) : r_(r), steps_(steps) {}
 
   void general() const {
     const std::vector<Section> sections{{"Command line parameters", "cmd_options", command_line(r_.o)},
@@ -157,6 +157,18 @@ class Reports {
 
 }  // namespace
 
+void Writings::attempt(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& e) {
+    failed_.emplace_back(e.what());
+  }
+}
+
+void Writings::check() const {
+  if (!failed_.empty()) fail(ErrorCode::bad_file, "{}", fmt::join(failed_, "; "));
+}
+
 void make_report_folder(const BenchmarkOptions& o) {
   std::error_code error;
   std::filesystem::create_directories(o.report_folder, error);
@@ -165,14 +177,16 @@ void make_report_folder(const BenchmarkOptions& o) {
          error ? ": " : "", error ? error.message() : "");
 }
 
-void write_reports(const Outcome& r, const Steps& steps) {
+void write_reports(const Outcome& r, const Steps& steps, Writings& writings) {
   const auto& type = r.o.report_type;
-  if (type.empty() && r.o.pcsort.empty()) return;
+  if (!r.o.wants_reports()) return;
+  writings.attempt([&] { make_report_folder(r.o); });
   const Reports reports(r, steps);
-  if (!type.empty()) reports.general();
-  if (type == "average_counters") reports.counters("average");
-  if (type == "detailed_counters") reports.counters("detailed");
-  if (!r.o.pcsort.empty() || type == "sort_detailed_counters") reports.counters("sorted");
+  if (!type.empty()) writings.attempt([&] { reports.general(); });
+  for (const auto* kind : {"average", "detailed"})
+    if (type == fmt::format("{}_counters", kind)) writings.attempt([&] { reports.counters(kind); });
+  if (!r.o.pcsort.empty() || type == "sort_detailed_counters")
+    writings.attempt([&] { reports.counters("sorted"); });
 }
 
 }  // namespace lamina::tool

@@ -1,11 +1,13 @@
 /// lamina benchmark: latency, throughput, load time, memory, layer by layer.
-#include <exception>
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 
 #include "api/inside.h"
+#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
@@ -38,12 +40,25 @@ std::vector<std::string> fields_as_pairs(const Common& c, const Given& given) {
   return out;
 }
 
+/// Settings that the command line decides, though by another key.
+std::set<std::string> decided(const BenchmarkOptions& o, const Given& given) {
+  std::set<std::string> out;
+  const std::vector<std::string> precision{"INFERENCE_PRECISION_HINT", "ENFORCE_BF16", "EXECUTION_MODE_HINT"};
+  const auto set = o.common.options().given;
+  if (given("--precision") ||
+      std::any_of(precision.begin(), precision.end(), [&](const auto& key) { return set.contains(key); }))
+    out.insert(precision.begin(), precision.end());
+  if (o.requests > 0) out.insert("PERFORMANCE_HINT_NUM_REQUESTS");
+  return out;
+}
+
 /// What --load-config says goes before all else: the command line wins.
 void take_config(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   if (o.load_config.empty()) return;
   std::vector<std::string> others, pairs;
+  const auto idle = decided(o, given);
   for (const auto& [key, value] : read_device_config(o.load_config, others))
-    pairs.push_back(key + "=" + value);
+    if (!idle.contains(find_option(key)->setting)) pairs.push_back(key + "=" + value);
   for (const auto& device : others)
     steps.warn(fmt::format("-load_config: \"{}\" is not the CPU: its settings have no effect", device));
   for (const auto& pair : fields_as_pairs(o.common, given)) pairs.push_back(pair);
@@ -115,12 +130,29 @@ void check_words(const BenchmarkOptions& o) {
         "standard input say what to do");
 }
 
+/// What is found now is not found after the measurement. Pipes and devices are not touched.
+void check_targets(const BenchmarkOptions& o) {
+  std::vector<std::string> paths{o.runtime_graph, o.common.json};
+  if (o.wants_reports()) {
+    make_report_folder(o);
+    paths.push_back((std::filesystem::path(o.report_folder) / "benchmark_report").string());
+  }
+  for (const auto& path : paths) {
+    std::error_code error;
+    const auto there = std::filesystem::status(path, error).type();
+    using enum std::filesystem::file_type;
+    if (path.empty() || path == "-") continue;
+    if (there == directory) fail(ErrorCode::bad_file, "{}: it is a folder, wanted a file", path);
+    if (there == not_found || there == regular) AtomicFile probe(path);
+  }
+}
+
 /// Steps 1 to 3.
 Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   steps.step(1);
   steps.info("Parsing input parameters");
   for (const auto& line : o.idle) steps.warn(line);
-  if (o.wants_reports() && !o.only_compiles()) make_report_folder(o);
+  if (!o.only_compiles()) check_targets(o);
   steps.step(2);
   steps.info(version());
   steps.info("Device info:");
@@ -131,9 +163,9 @@ Options prepare(BenchmarkOptions& o, const Given& given, const Steps& steps) {
   complete(o, options, steps);
   options = with_streams(o, std::move(options));
   options.log = steps.log(options.log);
-  options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
   options.profile = options.profile || o.pc || !o.runtime_graph.empty() || o.wants_counters();
-  if (!o.dump_config.empty()) write_device_config(o.dump_config, properties(options));
+  if (!o.dump_config.empty()) write_device_config(o.dump_config, options);
+  options.keep_weights = options.keep_weights || !o.runtime_graph.empty();  // it tells what rules did
   return options;
 }
 
@@ -193,20 +225,17 @@ void tell_outcome(const Outcome& r, const Profile& profile, const Steps& steps) 
   if (o.pc && !o.app)
     report_layers(o.common, profile, measure_limits(r.l.compiled->threads()), static_cast<std::size_t>(o.top),
                   document);
-  // A full disk is no reason to keep the figures back.
-  std::exception_ptr failed;
-  try {
-    if (!o.runtime_graph.empty())
+  Writings writings;
+  if (!o.runtime_graph.empty())
+    writings.attempt([&] {
       write_file(o.runtime_graph, runtime_graph(std::filesystem::path(o.common.model).stem().string(),
                                                 Inside::of(*r.l.compiled), profile));
-    write_reports(r, steps);
-  } catch (const Error&) {
-    failed = std::current_exception();
-  }
+    });
+  write_reports(r, steps, writings);
   if (o.app) say_counters(r);
   if (o.app) say_closing_block(r, steps);
-  write_json(o.common, document);
-  if (failed) std::rethrow_exception(failed);
+  writings.attempt([&] { write_json(o.common, document); });
+  writings.check();
 }
 
 int run_benchmark(BenchmarkOptions& o, const Given& given) {
@@ -307,6 +336,7 @@ Verb setup_benchmark(OptionSet& options) {
   auto o = std::make_shared<BenchmarkOptions>();
   o->inputs.sizes_wanted = true;
   o->inputs.layouts_of_any = true;
+  o->inputs.files_in_order = true;
   add_model(options, o->common);
   add_input_options(options, o->inputs);
   options.choice("--hint", o->hint,

@@ -1,8 +1,10 @@
 #include "tool/device_config.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -49,15 +51,34 @@ std::vector<std::pair<std::string, std::string>> read_device_config(const std::s
       out.emplace_back(key, value.is_string()    ? value.get<std::string>()
                             : value.is_boolean() ? (value.get<bool>() ? "YES" : "NO")
                                                  : value.dump());
+      try {
+        Options().set(key, out.back().second);
+      } catch (const Error& e) {
+        fail(ErrorCode::bad_file, "{}: CPU: {}", path, e.what());
+      }
     }
   }
   return out;
 }
 
-void write_device_config(const std::string& path, const std::vector<Property>& properties) {
+void write_device_config(const std::string& path, const Options& options) {
+  std::map<std::string, std::string> asked;
+  for (const auto& p : properties(options))
+    if (!p.read_only) asked[p.key] = p.asked;
+  // Several keys may set the same; the last one that says all of it is the one of today.
+  std::map<std::string, std::string> keys;
+  for (const auto& row : option_rows()) {
+    const auto& value = asked.at(row.info.key);
+    if (value.empty()) continue;
+    Options back;
+    back.set(row.info.key, value);
+    const auto* const main = find_option(row.setting);
+    if (main->asked(back) == main->asked(options)) keys[row.setting] = row.info.key;
+  }
   auto settings = nlohmann::ordered_json::object();
-  for (const auto& p : properties)
-    if (!p.read_only && !p.asked.empty()) settings[p.key] = p.asked;
+  for (const auto& row : option_rows())
+    if (const auto it = keys.find(row.setting); it != keys.end() && it->second == row.info.key)
+      settings[row.info.key] = asked.at(row.info.key);
   const nlohmann::ordered_json document{{"CPU", settings}};
   write_file(path, document.dump(4, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -1,6 +1,9 @@
 #pragma once
 /// What a measurement gave, and the ways to tell it.
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "tool/benchmark.h"
 
@@ -32,9 +35,20 @@ void say_closing_block(const Outcome& r, const Steps& steps);
 /// The tables of -pc there.
 void say_counters(const Outcome& r);
 
+/// Files of which one that cannot be written keeps none of the others back.
+class Writings {
+ public:
+  void attempt(const std::function<void()>& write);
+  /// Throws Error(bad_file), which says of each what was wrong.
+  void check() const;
+
+ private:
+  std::vector<std::string> failed_;
+};
+
 /// Throws Error(bad_file) where -report_folder is none and cannot be made.
 void make_report_folder(const BenchmarkOptions& o);
 /// The files of -report_type and -pcsort.
-void write_reports(const Outcome& r, const Steps& steps);
+void write_reports(const Outcome& r, const Steps& steps, Writings& writings);
 
 }  // namespace lamina::tool

@@ -11,7 +11,7 @@ import time
 import unittest
 
 import numpy as np
-from sample_models import DYNAMIC, LARGE, SMALL
+from sample_models import DYNAMIC, FLAT, LARGE, SMALL, STATE
 
 TOOL = os.environ["LAMINA_TOOL"]
 STEPS = [
@@ -123,6 +123,83 @@ class Output(Base):
         self.assertIn("Reshape", self.benchmark("-m", SMALL, "-niter", "2", "-b", "2", status=1).stderr)
         self.benchmark("-m", SMALL, "-niter", "2", "-b", "1")
 
+    def refused(self, model: object, *arguments: object, says: str, status: int = 2) -> None:
+        done = self.benchmark("-m", model, "-hint", "none", "-niter", "2", *arguments, status=status)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(says, done.stderr)
+
+    def batch(self, *arguments: object) -> int:
+        """What the report says of the batch."""
+        self.benchmark(*arguments, "-hint", "none", "-report_type", "no_counters", "-json_stats", "-report_folder", self.folder)
+        report = json.loads((self.folder / "benchmark_report.json").read_text())
+        results = report["execution_results"]
+        frames = results["throughput"] * results["total execution time (ms)"] / 1000 / results["total number of iterations"]
+        self.assertAlmostEqual(frames, report["configuration_setup"]["batch size"], delta=0.1)
+        return report["configuration_setup"]["batch size"]
+
+    def test_shapes_without_dimensions(self) -> None:
+        self.refused(DYNAMIC, "-data_shape", "[]", says='input "picture" is')
+        np.save(self.folder / "scalar.npy", np.float32(1))
+        np.savez(self.folder / "scalar.npz", picture=np.float32(1))
+        self.refused(DYNAMIC, "-i", self.folder / "scalar.npy", says="picture", status=1)
+        self.refused(DYNAMIC, "--inputs", self.folder / "scalar.npz", says="picture", status=1)
+
+    def test_the_batch_is_what_b_says(self) -> None:
+        self.assertEqual(self.batch("-m", FLAT, "-b", "4", "-niter", "20"), 4)
+        self.assertEqual(self.batch("-m", DYNAMIC, "-b", "2", "-niter", "2", "-layout", "[?CHW]", "-data_shape", "[1,1,20,20]"), 2)
+        lines = self.benchmark("-m", DYNAMIC, "-b", "4", "-niter", "0").stdout.splitlines()
+        self.assertIn("[ INFO ] Model batch size: 4", lines)
+        for words in (["-m", DYNAMIC, "-shape", "[?,1,40,56]", "-b", "2", "-hint", "none"], [DYNAMIC, "--shape", "?,1,40,56", "--batch", "2"]):
+            done = self.benchmark(*words, "-niter", "2")
+            self.assertIn("f32[2,1,40,56]", done.stdout + done.stderr)
+        self.refused(DYNAMIC, "-shape", "[1..2,1,?,?]", "-data_shape", "[1,1,40,56]", "-b", "3", says="[3,1,40,56] is none that --shape allows: [1..2,1,?,?]", status=1)
+
+    def test_batches_stand_where_layouts_say(self) -> None:
+        words = ["-m", STATE, "-b", "3", "-niter", "2", "-layout", "input[N?],state[?N?]"]
+        lines = self.benchmark(*words, "-shape", "input[1,4],state[2,1,8]", "-hint", "none").stdout.splitlines()
+        self.assertTrue(any("/ [2,3,8]" in line for line in lines), lines)
+        self.assertTrue(any("/ [3,4]" in line for line in lines), lines)
+        self.assertEqual(self.batch(*words, "-data_shape", "input[1,4],state[2,1,8]"), 3)
+        np.savez(self.folder / "in.npz", input=np.zeros((3, 4), np.float32), state=np.zeros((2, 1, 8), np.float32))
+        self.assertIn('input "state": 1 row repeated to a batch of 3', self.benchmark(*words, "--inputs", self.folder / "in.npz").stdout)
+
+    def test_shapes_hold_for_files(self) -> None:
+        np.save(self.folder / "x.npy", np.zeros((1, 1, 40, 56), np.float32))
+        self.benchmark("-m", DYNAMIC, "-niter", "2", "-shape", "[1,1,?,30..60]", "-i", self.folder / "x.npy")
+        self.refused(DYNAMIC, "-shape", "[1,1,64..128,64..]", "-i", self.folder / "x.npy", says="[1,1,40,56] is none that --shape allows: [1,1,64..128,64..]", status=1)
+
+    def test_layouts_are_checked(self) -> None:
+        for layout, says in (("foo", "O is there twice"), ("[NCHWX]", "a letter per dimension"), ("[NCH]", "a letter per dimension"), ("[NNNN]", "N is there twice"),
+                             ("[]", "a letter per dimension"), ("x[NCHW]", "an input's name in front"), ("Input3:NCHW", "wanted letters"), ("[NCHW],Input3[NCHW],Input3[NHWC]", "two layouts")):
+            self.refused(SMALL, "-layout", layout, says=says)
+        for layout in ("[N...]", "[N,C,H,W]", "Input3[n?hw]", "[...C]", "nchw"):
+            self.benchmark("-m", SMALL, "-niter", "2", "-layout", layout)
+        self.refused(SMALL, "-layout", "[NCHW]", "-imean", "[1,2,3]", says="no input has 3 channels")
+
+    def test_files_go_to_inputs_in_turn(self) -> None:
+        state, signal = np.zeros((2, 1, 8), np.float32), np.zeros((1, 4), np.float32)
+        for name, value in (("signal", signal), ("state", state)):
+            np.save(self.folder / f"{name}.npy", value)
+        np.savez(self.folder / "names.npz", input=signal, state=state)
+        np.savez(self.folder / "places.npz", in0=signal, in1=state)
+        np.savez(self.folder / "others.npz", x=signal)
+        for files in ("signal.npy,{}/state.npy", "names.npz", "places.npz"):
+            done = self.benchmark("-m", STATE, "-niter", "2", "-i", f"{self.folder}/{files.format(self.folder)}")
+            self.assertNotIn("seeded", done.stdout)
+        self.refused(STATE, "-i", self.folder / "others.npz", says='there is no input "x"', status=1)
+
+    def test_plans_of_many_shapes_are_kept(self) -> None:
+        shapes = "".join(f"[1,1,{8 + n},8]" for n in range(12))
+        lines = self.benchmark("-m", DYNAMIC, "-niter", "2", "-data_shape", shapes).stdout.splitlines()
+        plans = next(int(line.split()[-1]) for line in lines if "CACHED_PLANS:" in line)
+        self.assertGreaterEqual(plans, 12)
+        self.assertIn("[ INFO ]   CACHED_PLANS: 3", self.lines("-niter", "2", "--set", "CACHED_PLANS=3"))
+
+    def test_the_rate_is_at_most_what_was_said(self) -> None:
+        for words in (["-hint", "latency"], ["-nireq", "2"]):
+            lines = self.lines("-max_irate", "100", "-niter", "4", *words)
+            self.assertLessEqual(float(lines[-1].split()[-2]), 100)
+
     def test_nothing_is_wanted_of_data_that_is_not_used(self) -> None:
         self.assertIn("Compile model took", self.benchmark("-m", DYNAMIC, "-niter", "0").stdout)
 
@@ -142,7 +219,8 @@ class Output(Base):
             self.assertIn(f"{words[0].split('=')[0]} has no effect", self.warnings("-niter", "2", *words))
         self.assertIn("-json_stats", self.warnings("-niter", "2", "-json_stats"))
         self.assertIn("-report_folder", self.warnings("-niter", "2", "-report_folder", self.folder))
-        self.assertIn("CACHE_DIR has no effect", self.warnings("-niter", "2", "-cdir", self.folder, "-ip", "u8"))
+        for words in (["-ip", "u8"], ["-exec_graph_path", self.folder / "g.xml"], ["--set", "KEEP_WEIGHTS=YES"]):
+            self.assertIn("CACHE_DIR has no effect", self.warnings("-niter", "2", "-cdir", self.folder, *words))
         self.assertIn('"GPU:2" has no effect', self.warnings("-niter", "2", "-nstreams", "CPU:1,GPU:2"))
         done = self.benchmark(SMALL, "-niter", "2", "-progress")
         self.assertIn("-progress has no effect", done.stderr)
@@ -233,6 +311,20 @@ class Reports(Base):
         self.assertIn("FPS", done.stdout.splitlines()[-1])
 
 
+    def test_what_cannot_be_written_keeps_no_other_report_back(self) -> None:
+        done = self.benchmark("-m", SMALL, "-niter", "2", "-exec_graph_path", "/dev/full", "-report_type", "no_counters", "-report_folder", self.folder, status=1)
+        self.assertIn("/dev/full", done.stderr)
+        self.assertTrue((self.folder / "benchmark_report.csv").exists())
+
+    def test_paths_are_looked_at_before_the_measurement(self) -> None:
+        (self.folder / "file").write_text("")
+        for words in (["-exec_graph_path", self.folder / "none" / "g.xml"], ["-exec_graph_path", self.folder], ["--json", self.folder / "file" / "x.json"]):
+            done = self.benchmark("-m", SMALL, "-niter", "2", *words, status=1)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertNotIn("[Step 4", done.stdout)
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "file"])
+
+
 class Configuration(Base):
     def test_the_command_line_wins(self) -> None:
         file = self.folder / "c.json"
@@ -255,6 +347,29 @@ class Configuration(Base):
         self.lines("-niter", "2", "-nstreams", "2", "-nthreads", "2", "-dump_config", file)
         self.assertEqual(json.loads(file.read_text())["CPU"]["NUM_STREAMS"], "2")
         self.assertIn("[ INFO ]   NUM_STREAMS: 2", self.lines("-niter", "2", "-load_config", file))
+
+    def test_every_setting_is_dumped_once(self) -> None:
+        file = self.folder / "c.json"
+        self.lines("-niter", "2", "-pin", "NUMA", "-nthreads", "1", "-dump_config", file)
+        settings = json.loads(file.read_text())["CPU"]
+        self.assertEqual(set(settings) & {"CPU_BIND_THREAD", "AFFINITY", "ENABLE_CPU_PINNING"}, {"AFFINITY"})
+        self.assertEqual(set(settings) & {"CPU_THREADS_NUM", "INFERENCE_NUM_THREADS"}, {"INFERENCE_NUM_THREADS"})
+        loaded = json.loads(self.benchmark("-m", SMALL, "-niter", "2", "-load_config", file, "--json", "-").stdout)["properties"]
+        self.assertEqual((loaded["CPU_BIND_THREAD"]["asked"], loaded["AFFINITY"]["asked"], loaded["CPU_THREADS_NUM"]["asked"]), ("NUMA", "NUMA", "1"))
+
+    def test_the_command_line_wins_by_other_keys_too(self) -> None:
+        file = self.folder / "c.json"
+        file.write_text('{"CPU": {"KEY_INFERENCE_PRECISION_HINT": "bf16", "PERFORMANCE_HINT_NUM_REQUESTS": "1"}}')
+        for words in (["-enforcebf16=false"], ["--set", "EXECUTION_MODE_HINT=ACCURACY"], ["--precision", "model"]):
+            properties = json.loads(self.benchmark("-m", SMALL, "-niter", "2", "-load_config", file, *words, "--json", "-").stdout)["properties"]
+            self.assertEqual(properties["INFERENCE_PRECISION_HINT"]["value"], "model", words)
+        properties = json.loads(self.benchmark("-m", SMALL, "-niter", "4", "-load_config", file, "-nireq", "4", "--json", "-").stdout)["properties"]
+        self.assertEqual(properties["PERFORMANCE_HINT_NUM_REQUESTS"]["value"], "4")
+
+    def test_errors_name_the_file(self) -> None:
+        file = self.folder / "c.json"
+        file.write_text('{"CPU": {"NUM_STREAM": "2"}}')
+        self.assertIn(f'{file}: CPU: option "NUM_STREAM" is not known', self.benchmark("-m", SMALL, "-load_config", file, status=1).stderr)
 
     def test_damaged_files(self) -> None:
         file = self.folder / "c.json"

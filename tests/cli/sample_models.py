@@ -101,6 +101,24 @@ def _faded() -> pathlib.Path:
     return n.save("faded.onnx", "x", [1, 3, 16, 16], "conv_out")
 
 
+def _flat() -> pathlib.Path:
+    """One row of numbers, which does not look like a picture."""
+    n = _Network()
+    return n.save("flat.onnx", "x", [1, 6], n.add("Relu", "act", "x"))
+
+
+def _state() -> pathlib.Path:
+    """Two inputs, whose batches stand at different places."""
+    shapes = {"input": ["batch", 4], "state": [2, "batch", 8]}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "next")]
+    nodes = [helper.make_node("Relu", ["input"], ["y"], "act"), helper.make_node("Neg", ["state"], ["next"], "turn")]
+    path = pathlib.Path(_FOLDER.name) / "state.onnx"
+    graph = helper.make_graph(nodes, "sample", inputs, outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
 def long_names(length: int) -> pathlib.Path:
     """A convolution and a rectifier whose names are that long."""
     n = _Network()
@@ -114,6 +132,8 @@ LARGE = _mobile()
 DYNAMIC = _upscaler()
 CONTROL_FLOW = FETCHED / "silero_vad_16k_op15.onnx"
 FADED = _faded()
+FLAT = _flat()
+STATE = _state()
 ALL = [SMALL, LARGE, DYNAMIC, CONTROL_FLOW, *sorted(SHARED.glob("*.onnx"))]
 
 
