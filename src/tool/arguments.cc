@@ -40,8 +40,21 @@ std::vector<std::string> option_names(const CLI::App& verb) {
   return options;
 }
 
+/// The shortest option that begins with what may be half of its name; empty: there is none.
+std::string completed(const std::string& head, const std::vector<std::string>& names) {
+  constexpr std::size_t kLeast = 4;  // with a hyphen in front
+  std::string best;
+  for (const auto& name : names)
+    if (head.size() >= kLeast && name.starts_with(head) && (best.empty() || name.size() < best.size()))
+      best = name;
+  return best;
+}
+
 std::string unknown_option(const CLI::App& verb, const std::string& head) {
-  const auto meant = did_you_mean(head, option_names(verb));
+  const auto names = option_names(verb);
+  auto meant = did_you_mean(head, names);
+  if (const auto whole = completed(head, names); meant.empty() && !whole.empty())
+    meant = fmt::format(", did you mean \"{}\"?", whole);
   return one_line(fmt::format("option \"{}\" is not known{}", head,
                               meant.empty() ? fmt::format(" (lamina {}--help lists them)",
                                                           verb.get_parent() ? verb.get_name() + " " : "")

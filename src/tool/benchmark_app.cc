@@ -189,10 +189,18 @@ class Translation {
   /// The option stands alone, or with true or false behind '=' or as the next word.
   bool flag() {
     const bool equals = in_[at_].find('=') != std::string::npos;
-    if (!equals && (at_ + 1 == in_.size() || !truth(in_[at_ + 1]))) return true;
+    if (!equals && (at_ + 1 == in_.size() || !meant_as_value(in_[at_ + 1]))) return true;
     const auto given = value();
     if (const auto said = truth(given)) return *said;
-    throw UsageError(fmt::format("{}={}: wanted true or false", typed_, given));
+    throw UsageError(fmt::format("{}{}{}: wanted true or false", typed_, equals ? "=" : " ", given));
+  }
+
+  /// Behind a boolean: else it is an option, or the model where -m does not say it.
+  bool meant_as_value(const std::string& word) const {
+    if (word.starts_with("-")) return false;
+    std::error_code error;  // of names that no file can have
+    return has_model_ || truth(word) ||
+           (word.find_first_of("./") == std::string::npos && !std::filesystem::exists(word, error));
   }
 
   void add(const std::string& ours, const std::string& value) {

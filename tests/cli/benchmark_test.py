@@ -100,11 +100,16 @@ class BenchmarkApp(Base):
             done = lamina("benchmark", *words, "-m", SMALL, "-niter", "1")
             self.assertEqual((done.returncode, "Total CPU time:" in done.stdout), (0, table), f"{words}: {done.stderr}")
         self.refused("benchmark", "-m", SMALL, "-pc=maybe", says="-pc=maybe: wanted true or false")
+        for option in ("-inference_only", "-lfile", "-pcseq"):
+            self.refused("benchmark", "-m", SMALL, option, "maybe", says=f"{option} maybe: wanted true or false")
+            self.refused("benchmark", SMALL, option, "maybe", says=f"{option} maybe: wanted true or false")
 
     def test_misspelt_options(self) -> None:
         self.refused("benchmark", "-m", SMALL, "-hnt", "latency", says='"-hnt" is not known, did you mean "-hint"')
         self.refused("benchmark", "-m", SMALL, "-hlep", says='"-hlep" is not known')
         self.refused("run", SMALL, "-hlep", says='"-hlep" is not known')
+        self.refused("benchmark", "-m", SMALL, "-infer_prec", "f32", says='"-infer_prec" is not known, did you mean "-infer_precision"')
+        self.refused("benchmark", "-m", SMALL, "-cache", "x", says='"-cache" is not known, did you mean "-cache_dir"')
         self.refused("graph", SMALL, "-output", "x.svg", says='"-output" is not known')
 
 
