@@ -131,8 +131,8 @@ struct Fusion {
 /// idle: nothing has run yet. running: its callback is part of it.
 enum class RequestStatus : std::uint8_t { idle, queued, running, done, failed, canceled };
 
-/// optimized_out: another layer does its work (LayerCounter::into), or it is not needed. not_run: nothing has
-/// run yet, or a branch was not taken.
+/// optimized_out: another layer does its work (LayerCounter::into), or it is not needed. not_run: nothing was
+/// counted yet, or a branch was not taken.
 enum class LayerStatus : std::uint8_t { executed, optimized_out, not_run };
 
 /// A layer of the model's file, or a reorder that was put between two.
@@ -142,9 +142,11 @@ struct LayerCounter {
   std::string kernel = {};  ///< "undef" unless executed
   std::string into = {};    ///< the layer that does its work; may be empty
   LayerStatus status = LayerStatus::not_run;
-  std::uint64_t runs = 0;                          ///< that were timed
-  double last_us = 0, average_us = 0, min_us = 0;  ///< of these
-  double cpu_us = 0;                               ///< average processor time of the stream's thread
+  /// Inferences that were counted, of all shapes; 0 unless executed. Averages are over these, so that rows
+  /// add up to an inference: one in which nothing ran for the layer counts as 0. The least is of the others.
+  std::uint64_t runs = 0;
+  double last_us = 0, average_us = 0, min_us = 0;
+  double cpu_us = 0;  ///< average processor time of the stream's thread
 };
 
 class CompiledModel;
@@ -198,8 +200,8 @@ class Request {
   LAMINA_API RequestStatus status() const noexcept;
   /// Times every layer from the next inference on, or does so no more.
   LAMINA_API void set_profile(bool on);
-  /// Layer by layer, in the order of the file, then reorders. Throws Error(bad_option) when nothing is
-  /// collected.
+  /// Layer by layer, in the order of the file, then reorders: of all inferences that were timed and went well
+  /// since the last one that was not timed. Throws Error(bad_option) when nothing is collected.
   LAMINA_API std::vector<LayerCounter> counters() const;
   /// Result of the last run; overwritten by the next (clone() keeps it). Throws Error(bad_call) when nothing
   /// has run yet, Error(bad_input) after one that failed or was canceled.
@@ -213,7 +215,8 @@ class Request {
   LAMINA_API void set_variable(std::string_view name, const Tensor& value);
   /// All variables have their initial values again, as in a new request: a new sequence begins.
   LAMINA_API void reset_state();
-  /// Layer by layer of the last run, when Options::profile is set; else empty.
+  /// Layer by layer of the last run, when it was timed (Options::profile, set_profile) and went well; else
+  /// empty.
   LAMINA_API std::vector<LayerTime> layer_times() const;
   /// Bytes of memory between layers that the last run took of its stream.
   LAMINA_API std::size_t memory() const;

@@ -1,103 +1,117 @@
 #include "api/counters.h"
 
-#include <unordered_map>
-
+#include "api/chief.h"
 #include "api/fate.h"
 
 namespace lamina {
 namespace {
 
-using Plans = std::vector<std::shared_ptr<const Plan>>;
-using Counts = std::unordered_map<const PlanStep*, StepCount>;
-
-/// Adds one step to a row; a row may have several.
+/// Adds one step to a row, which may have several. Means are over all runs, so that rows add up to a run.
 void add(LayerCounter& row, const StepCount& count) {
-  row.runs = std::max(row.runs, count.runs);
+  if (row.runs == 0 || (count.latest && row.last_us == 0)) row.kernel = count.kernel;
+  const auto runs = static_cast<double>(count.all_runs);
+  row.status = LayerStatus::executed;
+  row.runs = count.all_runs;
   row.last_us += count.last;
-  row.average_us += count.sum / static_cast<double>(count.runs);
+  row.average_us += count.sum / runs;
   row.min_us += count.least;
-  row.cpu_us += count.cpu / static_cast<double>(count.runs);
+  row.cpu_us += count.cpu / runs;
 }
 
-/// The steps that a layer is named by; what others do for it is theirs.
-void add_steps(LayerCounter& row, const Fate& fate, const Counts& counts) {
-  for (const auto& node : fate.nodes) {
-    if (!node.chief || node.step == nullptr) continue;
-    const auto it = counts.find(node.step);
-    if (it == counts.end() || it->second.runs == 0) continue;
-    if (row.runs == 0) row.kernel = node.step->label;
-    add(row, it->second);
+/// Rows of what was counted; what was not has a fate in the plans of the last run.
+class Table {
+ public:
+  Table(const Compiled& compiled, const Runner& runner)
+      : layers_(compiled.original().sources), chiefs_(compiled.original()), counts_(runner.counts()) {
+    for (const auto& layer : layers_)
+      rows_.push_back({.name = layer.name, .type = layer.type, .kernel = "undef"});
+    if (counts_.empty()) return;
+    for (const auto& count : counts_)
+      if (!count.moves) add_step(count);
+    for (const auto& count : counts_) add_others(count);
+    const auto fates = fates_of(compiled, runner.plans());
+    for (const auto& fate : fates) judge(fate);
+    for (const auto& count : counts_)
+      if (count.moves) add_move(count);
   }
-}
+  std::vector<LayerCounter> take() { return std::move(rows_); }
 
-/// A layer in a branch that no run has taken.
-bool passed_over(const Fate& fate, const Counts& counts) {
-  const auto it = counts.find(fate.branching);
-  return it != counts.end() && it->second.branches.at(fate.branch) == 0;
-}
-
-LayerCounter row_of(const Fate& fate, const std::vector<Fate>& all, const Counts& counts, bool ran) {
-  LayerCounter row{.name = fate.name, .type = fate.type, .kernel = "undef"};
-  using Kind = Fate::Kind;
-  if (!ran || fate.kind == Kind::waiting || passed_over(fate, counts)) return row;
-  row.status = LayerStatus::optimized_out;
-  if (fate.kind == Kind::runs) {
-    add_steps(row, fate, counts);
-    row.status = row.runs > 0 ? LayerStatus::executed : LayerStatus::not_run;
-  } else if (fate.kind == Kind::fused) {
-    const auto by = fate.nodes[0].by;
-    if (by.index < all.size()) row.into = all[by.index].name;
-  } else if (fate.kind == Kind::body) {
-    row.into = fate.inside;
+ private:
+  /// To the row that the step is named by; what it does for other layers is in there.
+  void add_step(const StepCount& count) {
+    const auto chief = chief_of(count.node);
+    if (chief.valid()) return add(rows_[chief.index], count);
+    // No layer stands behind it: a row of its own.
+    add(rows_.emplace_back(LayerCounter{.name = count.node.name, .type = count.node.op}), count);
   }
-  return row;
-}
 
-/// Where a tensor comes from: a layer, or an input.
-std::string maker_of(const Plan& plan, const PlanTensor& t) {
-  const auto node = plan.graph.producer(t.value);
-  return node.valid() ? plan.graph.label(node) : plan.graph.value(t.value).name;
-}
+  /// Layers that the step runs, too: fused into its own, or in its bodies.
+  void add_others(const StepCount& count) {
+    if (count.moves) return;
+    const auto into = name_of(count.node);
+    for (const auto s : count.node.sources)
+      if (s.index < layers_.size() && chiefs_.stands_for(s, count.node.op)) is_in(s, into);
+    for (std::uint32_t i = 0; i < layers_.size() && i < count.inside.size(); ++i)
+      if (count.inside[i]) is_in({i}, into);
+  }
+  void is_in(SourceId s, const std::string& into) {
+    auto& row = rows_[s.index];
+    if (row.status != LayerStatus::not_run) return;
+    row.status = LayerStatus::optimized_out;
+    row.into = into;
+  }
 
-/// Who reads it: a layer, else what it is.
-std::string reader_of(const Plan& plan, std::uint32_t tensor) {
-  for (const auto& step : plan.steps)
-    for (const auto t : step.in)
-      if (t == tensor && step.kind != PlanStep::Kind::reorder) return step.name;
-  for (std::size_t r = 0; r < plan.results.size(); ++r)
-    if (plan.results[r] != kNoTensor && plan.tensors[plan.results[r]].root == plan.tensors[tensor].root)
-      return plan.graph.results()[r].name;
-  return plan.graph.value(plan.tensors[tensor].value).name;
-}
-
-void add_reorders(std::vector<LayerCounter>& out, const Plan& plan, const Counts& counts) {
-  for (const auto& step : plan.steps) {
-    if (step.kind != PlanStep::Kind::reorder && step.kind != PlanStep::Kind::copy) continue;
-    const auto &from = plan.tensors[step.in.at(0)], &to = plan.tensors[step.out.at(0)];
-    LayerCounter row{.name = fmt::format("{}_{}_{}_{}", maker_of(plan, from), name_of(from.layout),
-                                         name_of(to.layout), reader_of(plan, step.out[0])),
-                     .type = "Reorder",
-                     .kernel = "undef"};
-    if (const auto it = counts.find(&step); it != counts.end() && it->second.runs > 0) {
-      row.kernel = step.label;
-      row.status = LayerStatus::executed;
-      add(row, it->second);
+  /// A layer that no counted step stands for.
+  void judge(const Fate& fate) {
+    auto& row = rows_[fate.id.index];
+    if (row.status != LayerStatus::not_run) return;
+    switch (fate.kind) {
+      case Fate::Kind::runs:  // in a run that did not end
+      case Fate::Kind::body:
+      case Fate::Kind::waiting:
+      case Fate::Kind::untaken:
+        return;
+      case Fate::Kind::fused:
+        if (fate.nodes[0].step != nullptr) return;
+        row.into = layers_.at(fate.nodes[0].by.index).name;
+        break;
+      case Fate::Kind::free:
+      case Fate::Kind::removed:
+      case Fate::Kind::constant:
+      case Fate::Kind::variable:
+        break;
     }
-    out.push_back(std::move(row));
+    row.status = LayerStatus::optimized_out;
   }
-}
+
+  void add_move(const StepCount& count) {
+    add(rows_.emplace_back(
+            LayerCounter{.name = fmt::format("{}_{}_{}_{}", name_of(count.node), lamina::name_of(count.from),
+                                             lamina::name_of(count.to), name_of(count.reader)),
+                         .type = "Reorder"}),
+        count);
+  }
+
+  SourceId chief_of(const NodeName& node) const {
+    const auto chief = chiefs_.of(node.name, node.op, node.sources);
+    return chief.index < layers_.size() ? chief : SourceId{};
+  }
+  /// As its row is called.
+  std::string name_of(const NodeName& node) const {
+    const auto chief = chief_of(node);
+    return chief.valid() ? layers_[chief.index].name : node.name;
+  }
+
+  const std::vector<Source>& layers_;
+  const Chiefs chiefs_;
+  const std::vector<StepCount> counts_;
+  std::vector<LayerCounter> rows_;
+};
 
 }  // namespace
 
 std::vector<LayerCounter> counters_of(const Compiled& compiled, const Runner& runner) {
-  const auto plans = runner.plans();
-  Counts counts;
-  for (const auto& count : runner.counts()) counts.emplace(count.step, count);
-  std::vector<LayerCounter> out;
-  const auto fates = fates_of(compiled, plans);
-  for (const auto& fate : fates) out.push_back(row_of(fate, fates, counts, !plans.empty()));
-  for (const auto& plan : plans) add_reorders(out, *plan, counts);
-  return out;
+  return Table(compiled, runner).take();
 }
 
 }  // namespace lamina

@@ -6,8 +6,8 @@
 
 namespace lamina {
 
-/// Of the last run's plans, with what was counted since they were bound. Rows in the order of the file, then
-/// reorders in the order of execution.
+/// Of the runs that the runner has counted, whatever their shapes. Rows in the order of the file, then steps
+/// that no layer stands behind and reorders, as they were met. Until something was counted no layer has run.
 std::vector<LayerCounter> counters_of(const Compiled& compiled, const Runner& runner);
 
 }  // namespace lamina

@@ -3,52 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <set>
 #include <unordered_map>
 
+#include "api/chief.h"
 #include "api/loaded_model.h"
 #include "base/text.h"
 #include "ops/control.h"
 
 namespace lamina {
 namespace {
-
-/// How much each layer of the file computes, and by which operators: it names the nodes that it dominates.
-class Weights {
- public:
-  explicit Weights(const Graph& original) {
-    for (const auto id : original.order()) {
-      const auto& n = original.node(id);
-      const auto work = work_of(original, n);
-      for (const auto s : n.sources) {
-        auto& w = of_[s];
-        w.operators.insert(n.op.name());
-        w.work = std::max(w.work, 1 + work.multiply_adds * 1e3 + work.flops());
-      }
-    }
-  }
-
-  /// Of the sources of a node, the one that a person would name it by.
-  SourceId chief(const Graph& g, const Node& n) const {
-    SourceId best = n.sources[0];
-    double most = -1;
-    for (const auto s : n.sources) {
-      const auto it = of_.find(s);
-      const bool named = s.index < g.sources.size() && g.sources[s.index].name == n.name;
-      const double weight = (it == of_.end() ? 0 : it->second.work) * (1 + 0.5 * named) +
-                            (it != of_.end() && it->second.operators.count(n.op.name()) ? 1e15 : 0);
-      if (weight > most) most = weight, best = s;
-    }
-    return best;
-  }
-
- private:
-  struct Weight {
-    std::set<std::string> operators;
-    double work = 0;
-  };
-  std::map<SourceId, Weight> of_;
-};
 
 /// Of a node with thousands of others in it the text may be as long; it is there for each of them.
 std::string bounded(const std::string& text) {
@@ -59,7 +22,7 @@ std::string bounded(const std::string& text) {
 class Finder {
  public:
   Finder(const Compiled& compiled, const std::vector<std::shared_ptr<const Plan>>& plans)
-      : weights_(compiled.original()) {
+      : chiefs_(compiled.original()) {
     const auto& sources = compiled.original().sources;
     for (std::uint32_t i = 0; i < sources.size(); ++i)
       if (const auto [it, fresh] = named_.try_emplace(sources[i].name, SourceId{i}); !fresh) it->second = {};
@@ -75,7 +38,8 @@ class Finder {
     mark_read(compiled.original(), "");
     mark_variables(compiled.model().loaded().graph);
     for (const auto& plan : plans) add_plan(*plan);
-    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, {Fate::Kind::waiting, ""});
+    if (!plans.empty() && plans.back()->rest) mark(*plans.back()->rest, Fate::Kind::waiting, "");
+    if (!plans.empty()) mark_untaken(compiled.original());
     for (auto& f : fates_) finish(f);
   }
   std::vector<Fate> take() { return std::move(fates_); }
@@ -90,16 +54,14 @@ class Finder {
     for (const auto id : plan.graph.order()) {
       const auto& n = plan.graph.node(id);
       if (n.sources.empty() || choices.count(id) + steps.count(id) == 0) continue;
-      const auto chief = weights_.chief(plan.graph, n);
+      const auto chief = chiefs_.of(n);
       for (const auto s : n.sources) {
-        if (s.index >= fates_.size()) continue;
+        if (s.index >= fates_.size() || !chiefs_.stands_for(s, n.op.name())) continue;
         fates_[s.index].nodes.push_back({&plan, id, choices.count(id) ? choices[id] : nullptr,
                                          steps.count(id) ? steps[id] : nullptr, s == chief, chief});
       }
       if (n.op.has(Trait::control_flow))
-        for (std::size_t b = 0; b < n.bodies.size(); ++b)
-          mark(n.bodies[b], {Fate::Kind::body, plan.graph.label(id),
-                             n.op.is<If>() && steps.count(id) ? steps[id] : nullptr, b});
+        for (const auto& body : n.bodies) mark(body, Fate::Kind::body, plan.graph.label(id));
     }
   }
 
@@ -122,26 +84,45 @@ class Finder {
         for (const auto s : g.node(id).sources) fates_.at(s.index).kind = Fate::Kind::variable;
   }
 
-  /// What a graph is that is not planned itself.
-  struct Unplanned {
-    Fate::Kind kind;
-    std::string inside;
-    const PlanStep* branching = nullptr;
-    std::size_t branch = 0;
-  };
-
-  void mark(const Graph& g, const Unplanned& as) {
+  /// Layers of a graph that is not planned itself.
+  void mark(const Graph& g, Fate::Kind kind, const std::string& inside) {
     for (const auto id : g.order()) {
       const auto& n = g.node(id);
       for (const auto s : n.sources) {
         if (s.index >= fates_.size() || !fates_[s.index].nodes.empty()) continue;
-        auto& fate = fates_[s.index];
-        std::tie(fate.kind, fate.inside, fate.branching, fate.branch) =
-            std::tie(as.kind, as.inside, as.branching, as.branch);
+        if (!chiefs_.stands_for(s, n.op.name())) continue;
+        fates_[s.index].kind = kind;
+        fates_[s.index].inside = inside;
       }
       if (n.op.has(Trait::control_flow))
-        for (const auto& body : n.bodies) mark(body, as);
+        for (const auto& body : n.bodies) mark(body, kind, inside);
     }
+  }
+
+  /// Of an If that became one of its branches, the other one's layers.
+  void mark_untaken(const Graph& g) {
+    for (const auto id : g.order()) {
+      const auto& n = g.node(id);
+      if (n.op.is<If>() &&
+          std::none_of(n.sources.begin(), n.sources.end(), [&](SourceId s) { return lives(s); }))
+        for (std::size_t b = 0; b < 2; ++b)
+          if (any_lives(n.bodies.at(1 - b)) && !any_lives(n.bodies[b]))
+            mark(n.bodies[b], Fate::Kind::untaken, g.label(id));
+      for (const auto& body : n.bodies) mark_untaken(body);
+    }
+  }
+  bool lives(SourceId s) const {
+    return s.index < fates_.size() &&
+           (!fates_[s.index].nodes.empty() || fates_[s.index].kind == Fate::Kind::body);
+  }
+  bool any_lives(const Graph& g) const {
+    const auto order = g.order();
+    return std::any_of(order.begin(), order.end(), [&](NodeId id) {
+      const auto& n = g.node(id);
+      return std::any_of(n.sources.begin(), n.sources.end(), [&](SourceId s) { return lives(s); }) ||
+             std::any_of(n.bodies.begin(), n.bodies.end(),
+                         [&](const Graph& body) { return any_lives(body); });
+    });
   }
 
   /// By layer, which the node may only be called after: the entries of a chain of thousands name thousands.
@@ -200,7 +181,7 @@ class Finder {
     return with.empty() ? any : with;
   }
 
-  Weights weights_;
+  Chiefs chiefs_;
   std::vector<std::unique_ptr<std::vector<LedgerEntry>>> entries_;  // of all ledgers
   std::unordered_map<std::string_view, SourceId> named_;  // invalid where several layers have the name
   std::unordered_map<SourceId, std::vector<const LedgerEntry*>> about_;
@@ -210,8 +191,8 @@ class Finder {
 }  // namespace
 
 std::string_view name_of(Fate::Kind kind) {
-  static constexpr std::array kNames{"runs",     "fused", "free",     "removed",
-                                     "constant", "body",  "variable", "waiting"};
+  static constexpr std::array kNames{"runs", "fused",    "free",    "removed", "constant",
+                                     "body", "variable", "waiting", "untaken"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -27,15 +27,14 @@ struct Fate {
     body,      ///< in a body of control flow
     variable,  ///< reads or writes a variable, which the request keeps: an input or result of the plan
     waiting,   ///< behind a shape that is known at run time only
+    untaken,   ///< in the branch of an If that became the other one
   };
   Kind kind = Kind::removed;
   SourceId id;
   std::string name, type;
-  std::string rule;                     ///< that fused or removed it
-  std::string reason;                   ///< of a removal
-  std::string inside;                   ///< the node that owns the body in which it is, or was
-  const PlanStep* branching = nullptr;  ///< the step of the If in whose branch it is, if it is in one
-  std::size_t branch = 0;               ///< which one
+  std::string rule;    ///< that fused or removed it
+  std::string reason;  ///< of a removal
+  std::string inside;  ///< the node that owns the body in which it is, or was
   std::vector<FateNode> nodes;
   std::vector<LedgerEntry> history;  ///< in order; the layers of each entry are left out
 };

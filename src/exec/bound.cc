@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "interpreter/interpreter.h"
-#include "ops/bodies.h"
-#include "ops/control.h"
 
 namespace lamina {
 
@@ -107,11 +105,6 @@ void Bound::run_dynamic(const PlanStep& step) {
   for (const auto t : step.in) in.push_back(t == kNoTensor ? Tensor() : tensor(t));
   auto out = step.dynamic ? step.dynamic->run(in) : interpret_node(plan_->graph.node(step.node), in);
   for (std::size_t i = 0; i < out.size(); ++i) made_[step.out[i]] = std::move(out[i]);
-}
-
-int Bound::branch_of(const PlanStep& step) const {
-  const bool chooses = step.node.valid() && plan_->graph.node(step.node).op.is<If>();
-  return chooses && step.in[0] != kNoTensor && !control::is_true(tensor(step.in[0])) ? 1 : 0;
 }
 
 Tensor Bound::tensor(std::uint32_t t) const {

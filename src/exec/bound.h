@@ -24,8 +24,6 @@ class Bound {
   void bind();
 
   void run_step(std::size_t s);
-  /// Of an If: the body that the step would take now.
-  int branch_of(const PlanStep& step) const;
 
   /// A tensor of the plan as the caller sees it, until end_run().
   Tensor tensor(std::uint32_t t) const;

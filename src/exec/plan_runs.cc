@@ -10,8 +10,9 @@ constexpr std::size_t kPlans = 4;
 
 /// Runs what waited for shapes; tensors are there while it does.
 struct PlanRuns::Rest {
-  Rest(const std::shared_ptr<const Program>& program, const CallersTensors& callers)
-      : runs(program, callers) {
+  Rest(const std::shared_ptr<const Program>& program, const CallersTensors& callers,
+       const std::shared_ptr<StepCounts>& counts)
+      : runs(program, callers, counts) {
     inputs.resize(program->graph().inputs().size());
     given.resize(program->graph().results().size());
   }
@@ -29,18 +30,31 @@ struct PlanRuns::Rest {
   std::vector<Tensor> inputs, given;
 };
 
-PlanRuns::Use::Use(std::string at, std::shared_ptr<const Planned> of, const CallersTensors& callers)
+PlanRuns::Use::Use(std::string at, std::shared_ptr<const Planned> of, const CallersTensors& callers,
+                   const std::shared_ptr<StepCounts>& counts)
     : key(std::move(at)), planned(std::move(of)), own_results(planned->plan->results.size()) {
-  if (planned->rest) rest = std::make_unique<Rest>(planned->rest, callers);
+  if (planned->rest) rest = std::make_unique<Rest>(planned->rest, callers, counts);
 }
 PlanRuns::Use::~Use() = default;
 
-PlanRuns::PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers)
-    : program_(std::move(program)), callers_(callers), results_(program_->graph().results().size()) {}
+void PlanRuns::Use::forget() noexcept {
+  times.forget();
+  for (auto& r : own_results) r = Tensor();
+  if (!rest) return;
+  rest->let_go();
+  rest->runs.forget();
+}
+
+PlanRuns::PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers,
+                   std::shared_ptr<StepCounts> counts)
+    : program_(std::move(program)),
+      callers_(callers),
+      counts_(std::move(counts)),
+      results_(program_->graph().results().size()) {}
 
 void PlanRuns::forget() noexcept {
   current_ = nullptr;
-  uses_.clear();
+  for (auto& use : uses_) use.forget();
   for (auto& r : results_) r = Tensor();
 }
 
@@ -50,6 +64,18 @@ void PlanRuns::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>&
   if (!current_) choose_plan(inputs);
   if (!given_fits_) check_given(given);
   run_plan(*current_, inputs, given, context, depth);
+  if (depth > 0) return;
+  if (context.timed) {
+    counts_->begin_run();
+    count_run();
+  } else {
+    counts_->forget();
+  }
+}
+
+void PlanRuns::count_run() {
+  counts_->add(current_->slots, current_->times);
+  if (current_->rest) current_->rest->runs.count_run();
 }
 
 void PlanRuns::choose_plan(const std::vector<Tensor>& inputs) {
@@ -58,7 +84,7 @@ void PlanRuns::choose_plan(const std::vector<Tensor>& inputs) {
   const auto it = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.key == key; });
   if (it == uses_.end()) {
     auto planned = program_->plan(inputs, key);
-    uses_.emplace_front(std::move(key), std::move(planned), callers_);
+    uses_.emplace_front(std::move(key), std::move(planned), callers_, counts_);
     if (uses_.size() > kPlans) uses_.pop_back();
   } else {
     uses_.splice(uses_.begin(), uses_, it);
@@ -83,10 +109,12 @@ void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::
   try {
     point(bound, inputs, given, stream.memory(depth, plan.memory.arena));
     bound.bind();
-    if (context.timed)
-      use.times.run(bound, context.checkpoint);
-    else
+    if (context.timed) {
+      run_timed(use, bound, context.checkpoint, depth);
+    } else {
+      use.times.forget();
       run_steps(bound, context.checkpoint);
+    }
     take_results(plan, given);
     if (use.rest) {
       use.rest->take(plan, bound, given);
@@ -97,6 +125,11 @@ void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::
     stream.bound(depth).drop(bound);
     throw;
   }
+}
+
+void PlanRuns::run_timed(Use& use, Bound& bound, const Checkpoint& checkpoint, std::size_t depth) {
+  if (use.slots.empty()) use.slots = counts_->slots_of(*use.planned->plan, depth);
+  use.times.run(bound, checkpoint);
 }
 
 /// The request's own memory is never where the caller's tensors lie, so that a result can be an input of the
@@ -139,17 +172,12 @@ void PlanRuns::add_plans(std::vector<std::shared_ptr<const Plan>>& out) const {
 
 void PlanRuns::add_times(std::vector<StepTime>& out) const {
   if (uses_.empty()) return;
-  const auto& last = uses_.front().times.last();
+  const auto last = uses_.front().times.last();
   out.insert(out.end(), last.begin(), last.end());
   if (uses_.front().rest) uses_.front().rest->runs.add_times(out);
 }
 
-void PlanRuns::add_counts(std::vector<StepCount>& out) const {
-  if (uses_.empty()) return;
-  const auto& counts = uses_.front().times.counts();
-  out.insert(out.end(), counts.begin(), counts.end());
-  if (uses_.front().rest) uses_.front().rest->runs.add_counts(out);
-}
+void PlanRuns::add_counts(std::vector<StepCount>& out) const { out = counts_->all(); }
 
 std::size_t PlanRuns::arena_bytes() const {
   if (uses_.empty()) return 0;

@@ -3,8 +3,8 @@
 #include <list>
 
 #include "exec/callers.h"
+#include "exec/step_counts.h"
 #include "exec/stream.h"
-#include "exec/timing.h"
 
 namespace lamina {
 
@@ -20,8 +20,10 @@ struct RunContext {
 /// (inputs of the same shapes as before) takes no lock and allocates nothing. Not thread-safe.
 class PlanRuns {
  public:
-  /// `callers`: of the request, also where this runs a waiting part. They outlive this.
-  PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers);
+  /// `callers` and `counts`: of the request, also where this runs a waiting part. The callers' tensors
+  /// outlive this.
+  PlanRuns(std::shared_ptr<const Program> program, const CallersTensors& callers,
+           std::shared_ptr<StepCounts> counts = std::make_shared<StepCounts>());
 
   /// `inputs` and `given`, the caller's memory for results, in the order of the program's. `depth`: of how
   /// many plans this is a waiting part. Inside the stream's arena. When it throws: forget().
@@ -31,25 +33,31 @@ class PlanRuns {
   void given_changed() noexcept { given_fits_ = false; }
   /// Of the last run; invalid tensors after forget().
   const std::vector<Tensor>& results() const { return results_; }
+  /// There are no results and no times of the last run. What was counted stays.
   void forget() noexcept;
 
   // Of the last plan, and of its waiting part behind it.
   void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
+  /// Nothing when the last run was not timed.
   void add_times(std::vector<StepTime>& out) const;
-  void add_counts(std::vector<StepCount>& out) const;
   std::size_t arena_bytes() const;
+  /// Of all runs that were timed and went well since the last one that was not timed.
+  void add_counts(std::vector<StepCount>& out) const;
 
  private:
   struct Rest;
   /// What this request has of a plan.
   struct Use {
-    Use(std::string key, std::shared_ptr<const Planned> planned, const CallersTensors& callers);
+    Use(std::string key, std::shared_ptr<const Planned> planned, const CallersTensors& callers,
+        const std::shared_ptr<StepCounts>& counts);
     Use(Use&&) = delete;
     ~Use();
+    void forget() noexcept;
     std::string key;
     std::shared_ptr<const Planned> planned;
     std::vector<Tensor> own_results;
     StepTimes times;
+    StepCounts::Slots slots;  // made when it is timed first
     std::unique_ptr<Rest> rest;
   };
 
@@ -61,9 +69,12 @@ class PlanRuns {
              const Tensor& arena);
   void take_results(const Plan& plan, const std::vector<Tensor>& given);
   void run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth);
+  void run_timed(Use& use, Bound& bound, const Checkpoint& checkpoint, std::size_t depth);
+  void count_run();
 
   std::shared_ptr<const Program> program_;
   const CallersTensors& callers_;
+  std::shared_ptr<StepCounts> counts_;
   std::vector<Tensor> results_;
   KnownInputs known_;
   std::list<Use> uses_;      // most recently used first

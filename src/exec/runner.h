@@ -2,8 +2,8 @@
 /// Runs a program: what stands behind a request.
 #include "exec/job.h"
 #include "exec/program.h"
+#include "exec/step_counts.h"
 #include "exec/stream.h"
-#include "exec/timing.h"
 
 namespace lamina {
 
@@ -54,7 +54,7 @@ class Runner {
   /// Times every step while on.
   void profile(bool on);
   std::vector<StepTime> times() const;
-  /// What was counted since the plan at hand came into use, step by step; empty before a run that was timed.
+  /// Of all runs that were timed and went well since the last one that was not timed, whatever their plans.
   std::vector<StepCount> counts() const;
 
  private:

@@ -16,15 +16,17 @@ class ProcessorTime {
  public:
   ProcessorTime(std::vector<StepTime>& times, double patience) : times_(times), patience_(patience) {}
 
-  void add(std::uint64_t now) {
-    if (static_cast<double>(now - read_) >= patience_) share();
+  /// After step `s`, at the time `now`.
+  void add(std::size_t s, std::uint64_t now) {
+    if (static_cast<double>(now - read_) >= patience_) share(s + 1);
   }
-  void share() {
+  /// Steps before `end` are done.
+  void share(std::size_t end) {
     const double cpu = thread_microseconds();
     double wall = 0;
-    for (auto i = done_; i < times_.size(); ++i) wall += times_[i].microseconds;
-    for (; done_ < times_.size(); ++done_)
-      if (wall > 0) times_[done_].cpu_microseconds = (cpu - cpu_) * times_[done_].microseconds / wall;
+    for (auto i = done_; i < end; ++i) wall += times_[i].microseconds;
+    for (; done_ < end; ++done_)
+      times_[done_].cpu_microseconds = wall > 0 ? (cpu - cpu_) * times_[done_].microseconds / wall : 0;
     cpu_ = cpu;
     read_ = ticks();
   }
@@ -46,63 +48,67 @@ void run_steps(Bound& bound, const Checkpoint& checkpoint) {
   }
 }
 
+void StepTimes::forget() noexcept {
+  done_ = false;
+  for (auto& c : controls_) c.layers.clear();
+}
+
+void StepTimes::prepare(const Plan& plan) {
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const auto& step = plan.steps[s];
+    times_.push_back({&step, 0});
+    if (step.node.valid() && plan.graph.node(step.node).op.has(Trait::control_flow))
+      controls_.push_back({s, {}});
+  }
+}
+
 void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
-  times_.clear();
-  times_.reserve(bound.plan()->steps.size());
+  done_ = false;
+  if (times_.empty()) prepare(*bound.plan());
   if (unread_ > 0) {
     --unread_;
-    run_timed(bound, checkpoint, [](std::uint64_t) {});
+    run_timed(bound, checkpoint, [](std::size_t, std::uint64_t) {});
     for (auto& t : times_) t.cpu_microseconds = busy_ * t.microseconds;
-    return count();
+  } else {
+    ProcessorTime processor(times_, 200 / tick_);
+    run_timed(bound, checkpoint, [&](std::size_t s, std::uint64_t now) { processor.add(s, now); });
+    processor.share(times_.size());
+    double wall = 0, cpu = 0;
+    for (const auto& t : times_) {
+      wall += t.microseconds;
+      cpu += t.cpu_microseconds;
+    }
+    // To read it costs as much as some steps: in short runs it is taken to be as it was the last time.
+    busy_ = wall > 0 ? std::min(cpu / wall, 1.0) : 1;
+    unread_ = wall < 1000 ? 15 : 0;
   }
-  ProcessorTime processor(times_, 200 / tick_);
-  run_timed(bound, checkpoint, [&](std::uint64_t now) { processor.add(now); });
-  processor.share();
-  double wall = 0, cpu = 0;
-  for (const auto& t : times_) {
-    wall += t.microseconds;
-    cpu += t.cpu_microseconds;
-  }
-  // To read it costs as much as some steps: in short runs it is taken to be as it was the last time.
-  busy_ = wall > 0 ? std::min(cpu / wall, 1.0) : 1;
-  unread_ = wall < 100 ? 15 : 0;
-  count();
+  done_ = true;
 }
 
 /// A clock tells how long the whole takes, ticks how it is shared by steps.
 template <class F>
 void StepTimes::run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after) {
-  const auto& steps = bound.plan()->steps;
+  auto control = controls_.begin();
   const auto begun = Clock::now();
   const auto first = ticks();
   auto before = first;
-  for (std::size_t s = 0; s < steps.size(); ++s) {
+  for (std::size_t s = 0; s < times_.size(); ++s) {
     checkpoint();
-    const int branch = bound.branch_of(steps[s]);  // the condition's memory may be another's afterwards
-    bound.run_step(s);
+    if (control != controls_.end() && control->step == s) {
+      const SeenLayers seen(control->layers);
+      bound.run_step(s);
+      ++control;
+    } else {
+      bound.run_step(s);
+    }
     const auto now = ticks();
-    times_.push_back({&steps[s], static_cast<double>(now - before), 0, branch});
+    times_[s].microseconds = static_cast<double>(now - before);
     before = now;
-    after(now);
+    after(s, now);
   }
   const std::chrono::duration<double, std::micro> whole = Clock::now() - begun;
   if (before > first) tick_ = whole.count() / static_cast<double>(before - first);
   for (auto& t : times_) t.microseconds *= tick_;
-}
-
-void StepTimes::count() {
-  if (counts_.empty())
-    for (const auto& t : times_) counts_.push_back({t.step});
-  for (std::size_t s = 0; s < times_.size(); ++s) {
-    auto& c = counts_[s];
-    const double us = times_[s].microseconds;
-    c.last = us;
-    c.sum += us;
-    c.least = c.runs == 0 ? us : std::min(c.least, us);
-    c.cpu += times_[s].cpu_microseconds;
-    ++c.runs;
-    ++c.branches[static_cast<std::size_t>(times_[s].branch)];
-  }
 }
 
 }  // namespace lamina

@@ -1,9 +1,10 @@
 #pragma once
 /// How long steps take.
-#include <array>
 #include <functional>
+#include <span>
 
 #include "exec/bound.h"
+#include "interpreter/seen_layers.h"
 
 namespace lamina {
 
@@ -12,15 +13,6 @@ struct StepTime {
   const PlanStep* step;
   double microseconds;
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
-  int branch = 0;               ///< of an If: the body that was taken
-};
-
-/// Runs of one step that were timed, in microseconds.
-struct StepCount {
-  const PlanStep* step;
-  std::uint64_t runs = 0;
-  double last = 0, sum = 0, least = 0, cpu = 0;  ///< cpu: of all runs
-  std::array<std::uint64_t, 2> branches{};       ///< of an If: how often each body was taken
 };
 
 /// Called before each step; what it throws ends the run.
@@ -32,18 +24,27 @@ void run_steps(Bound& bound, const Checkpoint& checkpoint);
 /// Timed runs of one plan by one request. Points to the plan's steps. Not thread-safe.
 class StepTimes {
  public:
+  /// A step of control flow, and the layers in its bodies that have run.
+  struct Control {
+    std::size_t step;
+    LayerMarks layers;
+  };
+
   void run(Bound& bound, const Checkpoint& checkpoint);
-  /// Of the last timed run; empty before.
-  const std::vector<StepTime>& last() const { return times_; }
-  const std::vector<StepCount>& counts() const { return counts_; }
+  /// Of the last run; empty when it failed, before the first, and after forget().
+  std::span<const StepTime> last() const { return done_ ? times_ : std::span<const StepTime>(); }
+  /// Of all runs since forget().
+  const std::vector<Control>& controls() const { return controls_; }
+  void forget() noexcept;
 
  private:
+  void prepare(const Plan& plan);
   template <class F>
   void run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after);
-  void count();
 
-  std::vector<StepTime> times_;
-  std::vector<StepCount> counts_;
+  std::vector<StepTime> times_;    // of all steps; while they run, in ticks
+  std::vector<Control> controls_;  // in the order of the steps
+  bool done_ = false;
   double busy_ = 1;     // processor time of a run's wall time, when it was read last
   int unread_ = 0;      // runs until it is read again
   double tick_ = 1e-3;  // microseconds, in the last run

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "interpreter/seen_layers.h"
 #include "ops/control.h"
 #include "ops/eval.h"
 
@@ -68,6 +69,7 @@ std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inp
   State state(options.variables);
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
+    SeenLayers::note(node);
     std::vector<Tensor> in;
     for (auto v : node.inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
     std::vector<Tensor> out;

@@ -44,6 +44,8 @@ std::string in_short(const Findings& all, const Fate& f) {
       return std::string(why_nothing_runs(f.nodes[0].plan->graph.node(f.nodes[0].node)));
     case Fate::Kind::body:
       return fmt::format("in a body of \"{}\"", f.inside);
+    case Fate::Kind::untaken:
+      return fmt::format("in the branch of \"{}\" that is not taken", f.inside);
     case Fate::Kind::waiting:
       return "not planned: behind a shape that is known at run time only";
     case Fate::Kind::variable:

@@ -40,11 +40,12 @@ struct Counts {
 };
 
 /// Of one run among many that came before. `any_kernels`: as ProgramOptions have it.
-Counts counts_of(const Graph& g, int threads, std::uint64_t any_kernels = 0) {
+Counts counts_of(const Graph& g, int threads, std::uint64_t any_kernels = 0, bool timed = false) {
   ProgramOptions options;
   options.threads = threads;
   options.any_kernels = any_kernels;
   Runner runner(std::make_shared<Program>(g, options, std::make_shared<ModelWeights>()));
+  runner.profile(timed);
   const auto inputs = random_inputs(g, 1);
   for (std::size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i]);
   for (int i = 0; i < 200; ++i) runner.run();
@@ -72,6 +73,16 @@ const char* const kNative[] = {
     "graph (x: f32[4,128,65]) -> (y) {\n b = const i64[3] {0,1,0}\n e = const i64[3] {4,100,65}\n s = const "
     "i64[3] {1,1,1}\n y = Slice(x, b, e, s)\n}\n",
 };
+
+TEST(SteadyState, timed_runs_allocate_nothing_and_take_no_mutex) {
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
+  for (const std::string text : kNative) {
+    const auto c = counts_of(parse(text), 1, 0, true);
+    ASSERT_TRUE(c.all_native());
+    EXPECT_EQ(c.allocations, 0u);
+    EXPECT_EQ(c.locks, 0u);
+  }
+}
 
 TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
   if (!kCounts) GTEST_SKIP() << "not under sanitizers";

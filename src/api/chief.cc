@@ -1,0 +1,45 @@
+#include "api/chief.h"
+
+#include <algorithm>
+
+#include "graph/work.h"
+
+namespace lamina {
+
+Chiefs::Chiefs(const Graph& original) : layers_(original.sources) { weigh(original); }
+
+void Chiefs::weigh(const Graph& g) {
+  for (const auto id : g.order()) {
+    const auto& n = g.node(id);
+    const auto work = work_of(g, n);
+    for (const auto s : n.sources) {
+      auto& w = of_[s];
+      w.operators.insert(n.op.name());
+      w.work = std::max(w.work, 1 + work.multiply_adds * 1e3 + work.flops());
+      w.control = w.control && n.op.has(Trait::control_flow);
+    }
+    for (const auto& body : n.bodies) weigh(body);
+  }
+}
+
+bool Chiefs::stands_for(SourceId layer, std::string_view op) const {
+  const auto it = of_.find(layer);
+  return it == of_.end() || !it->second.control || it->second.operators.contains(op);
+}
+
+SourceId Chiefs::of(const std::string& node, std::string_view op,
+                    const std::vector<SourceId>& sources) const {
+  SourceId best;
+  double most = -1;
+  for (const auto s : sources) {
+    if (!stands_for(s, op)) continue;
+    const auto it = of_.find(s);
+    const bool named = s.index < layers_.size() && layers_[s.index].name == node;
+    const double weight = (it == of_.end() ? 0 : it->second.work) * (1 + 0.5 * named) +
+                          (it != of_.end() && it->second.operators.contains(op) ? 1e15 : 0);
+    if (weight > most) most = weight, best = s;
+  }
+  return best;
+}
+
+}  // namespace lamina

@@ -1,0 +1,35 @@
+#pragma once
+/// Which layer of the file a node is named by.
+#include <map>
+#include <set>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+/// How much each layer of the file computes, and by which operators: it names the nodes that it dominates.
+class Chiefs {
+ public:
+  explicit Chiefs(const Graph& original);
+
+  /// Of the sources of a node with this name and operator, the one that a person would name it by; an invalid
+  /// id where it has none.
+  SourceId of(const std::string& node, std::string_view op, const std::vector<SourceId>& sources) const;
+  SourceId of(const Node& n) const { return of(n.name, n.op.name(), n.sources); }
+  /// False of an If whose branch stands in its place, or of another layer of control flow: the nodes are
+  /// those of its body.
+  bool stands_for(SourceId layer, std::string_view op) const;
+
+ private:
+  struct Weight {
+    std::set<std::string, std::less<>> operators;
+    double work = 0;
+    bool control = true;  ///< all its operators own bodies that they run
+  };
+  void weigh(const Graph& g);
+
+  const std::vector<Source>& layers_;
+  std::map<SourceId, Weight> of_;
+};
+
+}  // namespace lamina

@@ -1,0 +1,121 @@
+#include "exec/step_counts.h"
+
+#include <algorithm>
+
+namespace lamina {
+namespace {
+
+NodeName name_of_node(const Graph& g, NodeId id) {
+  const auto& n = g.node(id);
+  return {g.label(id), n.op.name(), n.sources};
+}
+
+/// A node, or an input of the graph.
+NodeName maker_of(const Plan& plan, ValueId v) {
+  const auto node = plan.graph.producer(v);
+  return node.valid() ? name_of_node(plan.graph, node) : NodeName{plan.graph.value(v).name, {}, {}};
+}
+
+/// Who reads a tensor: a node, else the model's output or the value that it is.
+NodeName reader_of(const Plan& plan, std::uint32_t tensor) {
+  for (const auto& step : plan.steps)
+    if (step.node.valid() && std::find(step.in.begin(), step.in.end(), tensor) != step.in.end())
+      return name_of_node(plan.graph, step.node);
+  for (std::size_t r = 0; r < plan.results.size(); ++r)
+    if (plan.results[r] != kNoTensor && plan.tensors[plan.results[r]].root == plan.tensors[tensor].root)
+      return {plan.graph.results()[r].name, {}, {}};
+  return {plan.graph.value(plan.tensors[tensor].value).name, {}, {}};
+}
+
+StepCount described(const Plan& plan, const PlanStep& step) {
+  StepCount c;
+  c.moves = step.kind == PlanStep::Kind::reorder || step.kind == PlanStep::Kind::copy;
+  if (!c.moves) {
+    c.node = name_of_node(plan.graph, step.node);
+    return c;
+  }
+  const auto &from = plan.tensors[step.in.at(0)], &to = plan.tensors[step.out.at(0)];
+  c.node = maker_of(plan, from.value);
+  c.reader = reader_of(plan, step.out[0]);
+  c.from = from.layout;
+  c.to = to.layout;
+  return c;
+}
+
+}  // namespace
+
+StepCounts::Slots StepCounts::slots_of(const Plan& plan, std::size_t depth) {
+  Slots out;
+  std::map<Key, std::size_t> met;
+  for (const auto& step : plan.steps) {
+    auto count = described(plan, step);
+    Key key(count.node.name, count.moves ? "to " + count.reader.name : "", count.from, count.to, depth, 0);
+    const auto nth = met[key]++;
+    std::get<5>(key) = nth;
+    out.push_back({entry_of(key, std::move(count)), label_of(step.label)});
+  }
+  return out;
+}
+
+std::uint32_t StepCounts::entry_of(const Key& key, StepCount count) {
+  const auto [it, fresh] = by_key_.try_emplace(key, static_cast<std::uint32_t>(entries_.size()));
+  if (fresh) {
+    entries_.emplace_back().count = std::move(count);
+  } else if (!count.moves) {
+    entries_[it->second].count.node = std::move(count.node);
+  }
+  return it->second;
+}
+
+std::uint32_t StepCounts::label_of(const std::string& label) {
+  const auto at = std::find(labels_.begin(), labels_.end(), label) - labels_.begin();
+  if (static_cast<std::size_t>(at) == labels_.size()) labels_.push_back(label);
+  return static_cast<std::uint32_t>(at);
+}
+
+void StepCounts::add(const Slots& slots, const StepTimes& times) {
+  const auto last = times.last();
+  for (std::size_t s = 0; s < last.size(); ++s) {
+    auto& entry = entries_[slots[s].count];
+    auto& c = entry.count;
+    const double us = last[s].microseconds;
+    entry.label = slots[s].label;
+    entry.last_run = runs_;
+    c.last = us;
+    c.sum += us;
+    c.least = c.runs == 0 ? us : std::min(c.least, us);
+    c.cpu += last[s].cpu_microseconds;
+    ++c.runs;
+  }
+  for (const auto& control : times.controls()) {
+    auto& inside = entries_[slots[control.step].count].count.inside;
+    if (inside.size() < control.layers.size()) inside.resize(control.layers.size());
+    for (std::size_t i = 0; i < control.layers.size(); ++i) inside[i] |= control.layers[i];
+  }
+}
+
+void StepCounts::forget() noexcept {
+  if (runs_ == 0) return;
+  runs_ = 0;
+  for (auto& entry : entries_) {
+    auto& c = entry.count;
+    c.runs = 0;
+    c.last = c.sum = c.least = c.cpu = 0;
+    c.inside.clear();
+  }
+}
+
+std::vector<StepCount> StepCounts::all() const {
+  std::vector<StepCount> out;
+  for (const auto& entry : entries_) {
+    if (entry.count.runs == 0) continue;
+    auto& c = out.emplace_back(entry.count);
+    c.kernel = labels_[entry.label];
+    c.all_runs = runs_;
+    c.latest = entry.last_run == runs_;
+    if (!c.latest) c.last = 0;
+  }
+  return out;
+}
+
+}  // namespace lamina

@@ -1,0 +1,70 @@
+#pragma once
+/// What a request's timed runs took, whatever plans they were of.
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "exec/timing.h"
+
+namespace lamina {
+
+/// A node of a plan in words that hold without it.
+struct NodeName {
+  std::string name;               ///< what a person calls it; of a model's input or output: its name
+  std::string op;                 ///< empty: no node
+  std::vector<SourceId> sources;  ///< layers of the file that it stands for
+};
+
+/// All timed runs of one step. Steps of several plans that do the same are one.
+struct StepCount {
+  NodeName node;       ///< that it runs; of a move: that made what is moved
+  bool moves = false;  ///< copies a tensor between layouts
+  // Of a move: who reads it, and the layouts.
+  NodeName reader;
+  Layout from = Layout::plain, to = Layout::plain;
+  std::string kernel;                            ///< in the last run of it
+  std::uint64_t runs = 0;                        ///< that it was a part of
+  std::uint64_t all_runs = 0;                    ///< that were counted, of it or not
+  bool latest = false;                           ///< it was a part of the last one
+  double last = 0, sum = 0, least = 0, cpu = 0;  ///< microseconds; cpu: of all runs
+  LayerMarks inside;                             ///< of control flow: layers in its bodies that have run
+};
+
+/// Counts of one request. They outlast plans: what is known of a step is copied when its plan is met first.
+/// Not thread-safe.
+class StepCounts {
+ public:
+  /// Where a step of a plan is counted, and its kernel's label.
+  struct Slot {
+    std::uint32_t count, label;
+  };
+  using Slots = std::vector<Slot>;
+
+  /// By step. `depth`: of how many plans this one is a waiting part.
+  Slots slots_of(const Plan& plan, std::size_t depth);
+  /// Counts a run; its plans' times follow.
+  void begin_run() noexcept { ++runs_; }
+  void add(const Slots& slots, const StepTimes& times);
+  void forget() noexcept;
+  /// Of the steps that have run, in the order in which they were met.
+  std::vector<StepCount> all() const;
+
+ private:
+  /// What is one step in all plans: its node, or what it moves; the depth, and which of several it is.
+  using Key = std::tuple<std::string, std::string, Layout, Layout, std::size_t, std::size_t>;
+  struct Entry {
+    StepCount count;
+    std::uint32_t label = 0;
+    std::uint64_t last_run = 0;
+  };
+  std::uint32_t entry_of(const Key& key, StepCount count);
+  std::uint32_t label_of(const std::string& label);
+
+  std::uint64_t runs_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<std::string> labels_;
+  std::map<Key, std::uint32_t> by_key_;
+};
+
+}  // namespace lamina
