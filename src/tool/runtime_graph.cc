@@ -2,6 +2,7 @@
 #include "tool/runtime_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <pugixml.hpp>
 #include <sstream>
 
@@ -103,20 +104,20 @@ class Origins {
   std::map<std::pair<const Plan*, NodeId>, Origin> of_;
 };
 
-/// Layers and edges, one plan after the other; what waits in one is made in the next.
+/// Layers and edges, one plan after the other; what waits in one is made in the next. Each shape of the
+/// inputs that took its turn has layers of its own, so that all add up to a run.
 class Collector {
  public:
   Collector(const Origins& origins, const Profile& profile) : origins_(origins), profile_(profile) {
     std::vector<From> inputs;
-    const auto& first = profile.plans().at(0)->graph;
-    for (const auto v : first.inputs()) inputs.push_back(add_input(first, v));
-    std::vector<std::size_t> results(first.results().size());
-    for (std::size_t r = 0; r < results.size(); ++r) results[r] = r;
-    for (const auto& r : first.results()) names_.push_back(r.name);
+    std::vector<std::size_t> results;
+    bool waited = false;
     for (const auto& plan : profile.plans()) {
+      if (!waited) begin(plan->graph, inputs, results);
       add(*plan, inputs);
       add_results(*plan, results);
-      if (!plan->rest) break;
+      waited = plan->rest.has_value();
+      if (!waited) continue;
       inputs.clear();
       for (const auto t : plan->rest_inputs) inputs.push_back(source(*plan, t));
       std::vector<std::size_t> later;
@@ -129,6 +130,16 @@ class Collector {
   const std::vector<Edge>& edges() const { return edges_; }
 
  private:
+  /// Nothing made what the plan reads, nor waits for what it makes.
+  void begin(const Graph& g, std::vector<From>& inputs, std::vector<std::size_t>& results) {
+    inputs.clear();
+    for (const auto v : g.inputs()) inputs.push_back(add_input(g, v));
+    results.resize(g.results().size());
+    std::iota(results.begin(), results.end(), std::size_t{0});
+    names_.clear();
+    for (const auto& r : g.results()) names_.push_back(r.name);
+  }
+
   From add_input(const Graph& g, ValueId v) {
     auto& layer = idle(g.value(v).name, "Input", {g.type(v)}, Layout::plain, g.value(v).name);
     layer.data.emplace_back("shape", without_brackets(to_string(g.type(v).shape)));
@@ -277,7 +288,7 @@ class Collector {
   const Profile& profile_;
   std::vector<Layer> layers_;
   std::vector<Edge> edges_;
-  std::vector<std::string> names_;      // of the model's outputs
+  std::vector<std::string> names_;      // of the outputs
   std::map<std::uint32_t, From> made_;  // by tensor, of the plan at hand
   std::map<ValueId, From> by_value_;    // likewise
 };
