@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,8 +23,8 @@
 namespace lamina {
 namespace {
 
-constexpr int kMostProcessors = 8192;                      // of Linux
-constexpr int kOwnCore = std::numeric_limits<int>::min();  // below what core_id is
+constexpr int kMostProcessors = 8192;  // of Linux
+constexpr int kOwnCore = 1 << 24;      // above what core_id is
 
 /// Of a file; what is no file (to open a pipe would wait), or is longer than any that Linux has, is not
 /// known.
@@ -78,7 +77,7 @@ std::optional<int> id_in(const std::string& path) {
   if (!line) return std::nullopt;
   int value = 0;
   const auto error = std::from_chars(line->data(), line->data() + line->size(), value).ec;
-  if (error != std::errc() || value < 0) return std::nullopt;
+  if (error != std::errc() || value < 0 || value >= kOwnCore) return std::nullopt;
   return value;
 }
 
