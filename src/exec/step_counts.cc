@@ -58,11 +58,12 @@ StepCounts::Slots StepCounts::slots_of(const Plan& plan, std::size_t depth) {
 }
 
 std::uint32_t StepCounts::entry_of(const Key& key, StepCount count) {
-  const auto [it, fresh] = by_key_.try_emplace(key, static_cast<std::uint32_t>(entries_.size()));
+  const auto [it, fresh] = by_key_.try_emplace(key, static_cast<std::uint32_t>(steps_.size()));
   if (fresh) {
-    entries_.emplace_back().count = std::move(count);
+    figures_.emplace_back();
+    steps_.push_back(std::move(count));
   } else if (!count.moves) {
-    entries_[it->second].count.node = std::move(count.node);
+    steps_[it->second].node = std::move(count.node);
   }
   return it->second;
 }
@@ -76,19 +77,18 @@ std::uint32_t StepCounts::label_of(const std::string& label) {
 void StepCounts::add(const Slots& slots, const StepTimes& times) {
   const auto last = times.last();
   for (std::size_t s = 0; s < last.size(); ++s) {
-    auto& entry = entries_[slots[s].count];
-    auto& c = entry.count;
+    auto& f = figures_[slots[s].count];
     const double us = last[s].microseconds;
-    entry.label = slots[s].label;
-    entry.last_run = runs_;
-    c.last = us;
-    c.sum += us;
-    c.least = c.runs == 0 ? us : std::min(c.least, us);
-    c.cpu += last[s].cpu_microseconds;
-    ++c.runs;
+    f.last = us;
+    f.sum += us;
+    f.least = f.runs == 0 ? us : std::min(f.least, us);
+    f.cpu += last[s].cpu_microseconds;
+    ++f.runs;
+    f.last_run = runs_;
+    f.label = slots[s].label;
   }
   for (const auto& control : times.controls()) {
-    auto& inside = entries_[slots[control.step].count].count.inside;
+    auto& inside = steps_[slots[control.step].count].inside;
     if (inside.size() < control.layers.size()) inside.resize(control.layers.size());
     for (std::size_t i = 0; i < control.layers.size(); ++i) inside[i] |= control.layers[i];
   }
@@ -97,23 +97,24 @@ void StepCounts::add(const Slots& slots, const StepTimes& times) {
 void StepCounts::forget() noexcept {
   if (runs_ == 0) return;
   runs_ = 0;
-  for (auto& entry : entries_) {
-    auto& c = entry.count;
-    c.runs = 0;
-    c.last = c.sum = c.least = c.cpu = 0;
-    c.inside.clear();
-  }
+  std::fill(figures_.begin(), figures_.end(), Figures{});
+  for (auto& step : steps_) step.inside.clear();
 }
 
 std::vector<StepCount> StepCounts::all() const {
   std::vector<StepCount> out;
-  for (const auto& entry : entries_) {
-    if (entry.count.runs == 0) continue;
-    auto& c = out.emplace_back(entry.count);
-    c.kernel = labels_[entry.label];
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const auto& f = figures_[i];
+    if (f.runs == 0) continue;
+    auto& c = out.emplace_back(steps_[i]);
+    c.kernel = labels_[f.label];
+    c.runs = f.runs;
     c.all_runs = runs_;
-    c.latest = entry.last_run == runs_;
-    if (!c.latest) c.last = 0;
+    c.latest = f.last_run == runs_;
+    c.last = c.latest ? f.last : 0;
+    c.sum = f.sum;
+    c.least = f.least;
+    c.cpu = f.cpu;
   }
   return out;
 }

@@ -53,16 +53,18 @@ class StepCounts {
  private:
   /// What is one step in all plans: its node, or what it moves; the depth, and which of several it is.
   using Key = std::tuple<std::string, std::string, Layout, Layout, std::size_t, std::size_t>;
-  struct Entry {
-    StepCount count;
+  /// What each run changes, close together.
+  struct Figures {
+    double last = 0, sum = 0, least = 0, cpu = 0;
+    std::uint64_t runs = 0, last_run = 0;
     std::uint32_t label = 0;
-    std::uint64_t last_run = 0;
   };
   std::uint32_t entry_of(const Key& key, StepCount count);
   std::uint32_t label_of(const std::string& label);
 
   std::uint64_t runs_ = 0;
-  std::vector<Entry> entries_;
+  std::vector<StepCount> steps_;  // without figures
+  std::vector<Figures> figures_;  // of the same
   std::vector<std::string> labels_;
   std::map<Key, std::uint32_t> by_key_;
 };

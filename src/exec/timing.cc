@@ -80,6 +80,8 @@ void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
     }
     // To read it costs as much as some steps: in short runs it is taken to be as it was the last time.
     busy_ = wall > 0 ? std::min(cpu / wall, 1.0) : 1;
+    if (cpu > wall)  // reading it is a part of it
+      for (auto& t : times_) t.cpu_microseconds *= wall / cpu;
     unread_ = wall < 1000 ? 15 : 0;
   }
   done_ = true;
