@@ -13,7 +13,7 @@ from sample_models import ALL, DYNAMIC, FADED, FETCHED, LARGE, SMALL, with_input
 
 TOOL = os.environ["LAMINA_TOOL"]
 MACHINES = pathlib.Path(__file__).resolve().parents[2] / "machines"
-FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting"}
+FATES = {"runs", "fused", "free", "removed", "constant", "body", "waiting", "untaken"}
 
 
 def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 
-from sample_models import ALL, CONTROL_FLOW, LARGE, SMALL, with_inputs
+from sample_models import ALL, CONTROL_FLOW, DYNAMIC, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
 # What OpenVINO writes for every layer.
@@ -113,6 +113,15 @@ class RuntimeGraph(unittest.TestCase):
     def test_shapes_found_while_running(self) -> None:
         # Plans of parts whose shapes are known late follow each other.
         self.assertTrue(self.write(CONTROL_FLOW).findall("edges/edge"))
+
+    def test_shapes_that_take_turns(self) -> None:
+        # Each has layers of its own; with times that are means over all inferences they add up to one.
+        file = self.path / "turns.xml"
+        done = lamina("benchmark", "-m", DYNAMIC, "-niter", "8", "-nireq", "1", "-data_shape", "[1,1,40,56][1,1,40,48]", "-pc", "-exec_graph_path", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        net = ET.parse(file).getroot()
+        self.assertEqual(sorted(data(layer)["shape"] for layer in net.findall("layers/layer") if layer.get("type") == "Input"), ["1,1,40,48", "1,1,40,56"])
+        self.assertEqual(sum(layer.get("type") == "Output" for layer in net.findall("layers/layer")), 2)
 
     def test_wrong_use(self) -> None:
         for status, arguments in ((1, ["--runtime-graph", self.path / "no" / "folder.xml"]), (2, ["--runtime-graph", self.path / "x.xml", "--interactive"])):
