@@ -184,8 +184,8 @@ class Request {
   /// Queues one inference and returns at once. Throws itself for missing inputs: nothing was started then.
   /// Without streams it infers, and calls the callback, before it returns.
   LAMINA_API void start();
-  /// Until the request is at rest. Throws what the last inference threw, or else its callback; Error(busy) in
-  /// the own callback.
+  /// Until the request is at rest. Throws what the last inference threw, or else its callback, any
+  /// exception; Error(busy) in the own callback.
   LAMINA_API void wait();
   /// The same; false: still under way when the time is over. 0 asks.
   LAMINA_API bool wait_for(std::chrono::nanoseconds time);

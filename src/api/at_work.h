@@ -3,15 +3,19 @@
 #include <optional>
 
 #include "base/standstill.h"
+#include "exec/processes.h"
 
 namespace lamina {
 
-/// The calling thread is an activity until this goes. One inside another (a callback of a compilation may
-/// call us) is part of the outer one: fork() waits for that, so the inner one must not wait for fork().
+/// The calling thread is an activity until this goes. One inside another is part of the outer one: fork() waits for
+/// that, so the inner one must not wait for fork(). In code of the user's (Outside) it is one of its own.
 class AtWork {
  public:
   AtWork() {
-    if (depth_ == 0) here_.emplace();
+    if (depth_ == 0) {
+      follow_process();
+      here_.emplace();
+    }
     ++depth_;
   }
   ~AtWork() { --depth_; }
@@ -19,7 +23,7 @@ class AtWork {
   AtWork& operator=(const AtWork&) = delete;
 
  private:
-  static inline thread_local int depth_ = 0;
+  int& depth_ = depth_of_work();
   std::optional<Uninterrupted> here_;
 };
 

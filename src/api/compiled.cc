@@ -65,6 +65,12 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
   const AtWork here;
+  if (options.progress)
+    options_.progress = [tell = options.progress](std::string_view stage, double done) {
+      const Outside outside;
+      const InCallback here;
+      tell(stage, done);
+    };
   check_options(options);
   model_->require_supported();
   settle_isa(options.max_isa, log_);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/at_work.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "exec/variables.h"
@@ -160,11 +161,11 @@ void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& op
 }
 
 const Loaded& LoadedModel::loaded() const {
-  std::call_once(checked_, [&] {
+  checked_([&] {
     if (!has_weights_)
       fail(ErrorCode::bad_file,
            "{}: holds no weights (OPTIMIZE_SIZE): they are in the model that it was made of", path_);
-    if (compiled_) compiled_->check(SectionKind::constant);
+    if (compiled_) on_threads(1, [&] { compiled_->check(SectionKind::constant); });  // nobody said how many
   });
   return loaded_;
 }

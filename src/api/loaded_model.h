@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "api/ports.h"
+#include "base/once.h"
 #include "formats/loaded.h"
 #include "lamina/model.h"
 #include "rules/rules.h"
@@ -57,7 +58,7 @@ class LoadedModel {
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;
   bool has_weights_ = true, derived_ = false;
-  mutable std::once_flag checked_;
+  mutable Once checked_;
   Loaded loaded_;
   std::vector<Port> inputs_, outputs_, variables_;
   std::vector<std::string> warnings_, unsupported_;

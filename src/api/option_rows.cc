@@ -5,6 +5,7 @@
 #include "api/options_table.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/parallel.h"
 #include "base/words.h"
 
@@ -243,15 +244,15 @@ void add_own(std::vector<OptionRow>& t) {
 }  // namespace
 
 const std::vector<OptionRow>& option_rows() {
-  static const auto table = [] {
+  static const Lasting table([] {
     std::vector<OptionRow> t;
     add_documented(t);
     add_precision(t);
     add_hints(t);
     add_own(t);
     return t;
-  }();
-  return table;
+  });
+  return *table;
 }
 
 }  // namespace lamina

@@ -8,6 +8,7 @@
 #include "base/cpu_features.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "base/immortal.h"
 #include "base/nearest.h"
 #include "base/parallel.h"
 
@@ -61,10 +62,10 @@ std::string fact(const std::string& key, const Settings& s, const Topology& topo
 }
 
 Property property_of(const OptionRow& row, const Settings& s) {
-  static const Options defaults;
+  static const Lasting defaults([] { return Options(); });
   Property p;
   p.key = row.info.key;
-  const auto asked = row.asked(s.options), usual = row.asked(defaults);
+  const auto asked = row.asked(s.options), usual = row.asked(*defaults);
   if (s.options.given.contains(row.setting) || asked != usual) p.asked = asked;
   if (row.used)
     std::tie(p.value, p.reason) = row.used(s);

@@ -71,12 +71,19 @@ void Request::start() {
   });
 }
 
+/// What a callback threw is the user's own: it is thrown as it is.
 void Request::wait() {
-  guarded("Request::wait", [&] { Scheduler::wait(Inside::of(*this), std::nullopt); });
+  std::exception_ptr error;
+  guarded("Request::wait", [&] { Scheduler::wait(Inside::of(*this), std::nullopt, error); });
+  if (error) std::rethrow_exception(error);
 }
 
 bool Request::wait_for(std::chrono::nanoseconds time) {
-  return guarded("Request::wait_for", [&] { return Scheduler::wait(Inside::of(*this), time); });
+  std::exception_ptr error;
+  const bool rests =
+      guarded("Request::wait_for", [&] { return Scheduler::wait(Inside::of(*this), time, error); });
+  if (error) std::rethrow_exception(error);
+  return rests;
 }
 
 void Request::cancel() noexcept {

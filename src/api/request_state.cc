@@ -1,6 +1,7 @@
 #include "api/request_state.h"
 
 #include "api/errors.h"
+#include "base/guard.h"
 
 namespace lamina {
 namespace {
@@ -49,7 +50,11 @@ void Request::State::check() {
 }
 
 void Request::State::infer(Stream& stream) {
-  on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); });
+  try {
+    on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); });
+  } catch (...) {
+    rethrow_as_error("an inference");
+  }
 }
 
 void Request::State::callback_failed(const std::exception_ptr& error) noexcept {

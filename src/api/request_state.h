@@ -38,7 +38,6 @@ class Request::State : public Job {
   bool profiled;
 
  private:
-  Stream& callers_stream() override { return runner.own_stream(); }
   void infer(Stream& stream) override;
   void forget_result() noexcept override { runner.forget(); }
   void callback_failed(const std::exception_ptr& error) noexcept override;

@@ -42,8 +42,9 @@ OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const R
     for (const auto& rule : o.more ? *o.more : Rules()) o.disable.push_back(rule.name);
   }
   if (options.progress)  // tells after each set of rules
-    o.after_set = [progress = options.progress, done = 0](const Graph&, std::string_view) mutable {
-      progress("rewriting", std::min(1.0, ++done / static_cast<double>(RuleSet::chains)));  // as_read aside
+    o.after_set = [progress = options.progress, done = 0.0](const Graph&, RuleSet set) mutable {
+      done = std::max(done, std::min(1.0, static_cast<double>(set) / static_cast<double>(RuleSet::chains)));
+      progress("rewriting", done);
     };
   return o;
 }

@@ -8,7 +8,7 @@
 namespace lamina {
 
 const RewrittenModel& Rewriting::get() const {
-  std::call_once(done_, [&] {
+  done_([&] {
     result_ = rewrite_model(model_->loaded().graph, settings_, machine_ ? *machine_ : host(), log_,
                             model_->rules());
     warn_of_stopped(result_.ledger);
@@ -38,7 +38,7 @@ Stateless Rewriting::take() {
 void Rewriting::forget() { forget_weights(result_.original); }
 
 Tensor Rewriting::constant(const Hash128& content) const {
-  std::call_once(indexed_, [&] {
+  indexed_([&] {
     for_constants(get().model.graph, [&](const Tensor& t) {
       if (t.bytes() >= kLargeTensor) constants_[hash_of({t.raw(), t.bytes()})] = t;
     });

@@ -5,6 +5,7 @@
 
 #include "api/loaded_model.h"
 #include "api/rewrite_model.h"
+#include "base/once.h"
 
 namespace lamina {
 
@@ -34,7 +35,7 @@ class Rewriting {
   Settings settings_;
   std::shared_ptr<const Machine> machine_;
   Logger log_;
-  mutable std::once_flag done_, indexed_;
+  mutable Once done_, indexed_;
   mutable RewrittenModel result_;
   mutable std::mutex mutex_;
   mutable std::set<std::string> warned_;  // rules

@@ -9,6 +9,7 @@
 
 #include "base/cpu_features.h"
 #include "base/error.h"
+#include "base/immortal.h"
 
 namespace lamina {
 namespace {
@@ -46,12 +47,12 @@ std::optional<Isa> isa_named(std::string_view name) {
 }
 
 const std::vector<std::string>& isa_limits() {
-  static const auto all = [] {
+  static const Lasting all([] {
     std::vector<std::string> words(kIsas.begin(), kIsas.end());
     words.emplace_back(kNativeIsa);
     return words;
-  }();
-  return all;
+  });
+  return *all;
 }
 
 Isa native_isa() {

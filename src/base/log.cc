@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/standstill.h"
 #include "base/text.h"
 
 namespace lamina {
@@ -26,7 +27,9 @@ Logger::Logger(LogCallback callback, Level most) : most_(most) {
 bool Logger::wants(Level level) const { return callback_ && level <= most_; }
 
 void Logger::write(Level level, std::string_view text) const {
-  if (wants(level)) (*callback_)(level, one_line(text));  // names in it come from files
+  if (!wants(level)) return;
+  const Outside here;
+  (*callback_)(level, one_line(text));  // names in it come from files
 }
 
 }  // namespace lamina

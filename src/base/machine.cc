@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "base/topology.h"
 
 namespace lamina {
@@ -151,8 +152,9 @@ Machine read_machine(const std::string& root) {
 }
 
 const Machine& this_machine() {
-  static const Machine machine = limited(read_processor(std::string("/") + kCpus), effective_isa());
-  return machine;
+  static const Lasting machine(
+      [] { return limited(read_processor(std::string("/") + kCpus), effective_isa()); });
+  return *machine;
 }
 
 Machine whole_machine() { return limited(read_machine(), effective_isa()); }

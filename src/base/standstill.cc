@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/immortal.h"
@@ -16,22 +18,72 @@
 namespace lamina {
 namespace {
 
-struct All {
+std::atomic<bool> the_end{false};
+thread_local int work = 0;
+
+}  // namespace
+
+std::atomic<bool> Activity::wanted_{false};
+
+struct AllActivities {
   std::mutex mutex;
   std::condition_variable resumed;
   std::vector<Activity*> activities;
   std::thread::id owner;  // who brought the standstill about
-};
-std::atomic<bool> the_end{false};
 
-All& all() {
-  static Immortal<All> one;
+  bool is_wanted_by_another() const {
+    return Activity::wanted_.load() && owner != std::this_thread::get_id();
+  }
+  bool works_here(const Activity& x) const { return x.worker_.load() == std::this_thread::get_id(); }
+  /// What the calling thread is at stands still: as a chain.
+  Activity* stand() {
+    Activity* chain = nullptr;
+    for (auto* x : activities)
+      if (works_here(*x)) {
+        x->stopped_ = std::this_thread::get_id();
+        x->worker_ = std::thread::id();
+        x->next_ = std::exchange(chain, x);
+      }
+    return chain;
+  }
+  /// It goes on when no other thread wants a standstill.
+  void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
+    resumed.wait(lock, [&] { return !is_wanted_by_another(); });
+    for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
+      chain->stopped_ = std::thread::id();
+      chain->worker_ = std::this_thread::get_id();
+    }
+  }
+};
+
+namespace {
+
+AllActivities& all() {
+  static Immortal<AllActivities> one;
   return *one;
 }
 
 }  // namespace
 
-std::atomic<bool> Activity::wanted_{false};
+int& depth_of_work() noexcept { return work; }
+
+Outside::Outside() noexcept : depth_(work) {
+  auto& a = all();
+  const std::lock_guard lock(a.mutex);
+  if (depth_ == 0 || std::any_of(a.activities.begin(), a.activities.end(),
+                                 [&](const Activity* x) { return a.works_here(*x) && !x->rests_outside(); }))
+    return;
+  work = 0;
+  chain_ = a.stand();
+}
+
+Outside::~Outside() {
+  if (work == depth_) return;
+  auto& a = all();
+  std::unique_lock lock(a.mutex);
+  a.go_on(chain_, lock);
+  work = depth_;
+}
 
 void Activity::enlist() {
   auto& a = all();
@@ -49,13 +101,13 @@ void Activity::stop_here() noexcept {
   auto& a = all();
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
-  while (wanted_ && a.owner != me) {
-    stopped_ = true;
+  while (a.is_wanted_by_another()) {
+    stopped_ = me;
     worker_.store({}, std::memory_order_release);
     a.resumed.wait(lock, [] { return !wanted_.load(); });
     worker_.store(me, std::memory_order_seq_cst);
   }
-  stopped_ = false;
+  stopped_ = std::thread::id();
 }
 
 void Standstill::begin() noexcept {
@@ -63,15 +115,15 @@ void Standstill::begin() noexcept {
   auto& a = all();
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
-  // One of another thread has to end first; who ends the process may still fork.
-  a.resumed.wait(lock, [&] { return !Activity::wanted_.load() || a.owner == me; });
+  // One of another thread has to end first, which may be waiting for us; who ends the process may still fork.
+  a.go_on(a.stand(), lock);
   a.owner = me;
   Activity::wanted_.store(true, std::memory_order_seq_cst);
   bool own = false;
   const auto busy = [&] {
     return std::any_of(a.activities.begin(), a.activities.end(), [&](const Activity* x) {
       const auto worker = x->worker_.load(std::memory_order_seq_cst);
-      own |= worker == me;
+      own |= worker == me || x->stopped_ == me;
       return worker != std::thread::id() && worker != me;
     });
   };
@@ -117,7 +169,7 @@ void Standstill::after_fork_in_child() noexcept {
   for (auto* activity : a.activities) {
     if (activity->worker_.load() != me) activity->worker_ = std::thread::id();
     *activity->helpers_ = 0;
-    activity->stopped_ = false;
+    if (activity->stopped_ != me) activity->stopped_ = std::thread::id();
     activity->forget_helpers();
   }
   a.mutex.unlock();
@@ -130,14 +182,23 @@ void Standstill::dismiss_helpers() noexcept {
     auto& a = all();
     std::lock_guard lock(a.mutex);
     for (auto* activity : a.activities)
-      if (activity->worker_.load() == std::thread::id() && !activity->stopped_) activity->dismiss();
+      if (activity->worker_.load() == std::thread::id() && activity->stopped_ == std::thread::id())
+        activity->dismiss();
   }
   end();
 }
 
 void Standstill::for_good() noexcept {
+  if (the_end) return;
   begin();
   the_end = true;
+}
+
+void Standstill::stop_at_exit() noexcept {
+  std::atexit([] {
+    for_good();
+    OwnThread::join_ended();
+  });
 }
 
 bool Standstill::is_for_good() noexcept { return the_end.load(std::memory_order_relaxed); }

@@ -38,14 +38,19 @@ class Activity {
   virtual void forget_helpers() noexcept {}
   /// It lies in the stack of a thread other than this one, and is gone where that is not.
   virtual bool is_of_another(std::thread::id) const noexcept { return false; }
+  /// It stands still while the user's code runs in its midst.
+  virtual bool rests_outside() const noexcept { return false; }
 
  private:
   friend class Standstill;
+  friend class Outside;
+  friend struct AllActivities;
   void stop_here() noexcept;
 
   static std::atomic<bool> wanted_;
   std::atomic<std::thread::id> worker_{};  // none: at rest
-  bool stopped_ = false;                   // it stands still in the midst of its work
+  std::thread::id stopped_{};              // of the thread that stands still in the midst of its work
+  Activity* next_ = nullptr;               // that the same thread has stopped with this one
   std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);
 };
 
@@ -60,8 +65,25 @@ class Uninterrupted : public Activity {
 
  private:
   bool is_of_another(std::thread::id here) const noexcept override { return thread_ != here; }
+  bool rests_outside() const noexcept override { return true; }
   const std::thread::id thread_ = std::this_thread::get_id();
 };
+
+/// While it lives the calling thread is in code of the user's, which may wait for a thread that forks: that
+/// does not wait for it. What began in here is a piece of work of its own.
+class Outside {
+ public:
+  Outside() noexcept;
+  ~Outside();
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  int depth_;
+  Activity* chain_ = nullptr;  // what stands
+};
+/// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
+int& depth_of_work() noexcept;
 
 class Standstill {
  public:
@@ -81,6 +103,8 @@ class Standstill {
 
   /// There is one that will not end: the process does.
   static void for_good() noexcept;
+  /// exit() begins with that, before it destroys what has been made so far, by libraries too.
+  static void stop_at_exit() noexcept;
   static bool is_for_good() noexcept;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/immortal.h"
 #include "base/threads.h"
+#include "exec/callers_streams.h"
 #include "exec/free_streams.h"
 #include "exec/scheduler.h"
 
@@ -70,15 +71,17 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   std::vector<std::shared_ptr<Worker>> dismiss() noexcept;
   void pass_on(Worker& worker);
   void hand_to(Lane& lane, Job& job);
-  void infer_started(Lock& lock, Job& job, Stream& stream);
+  void infer_here(Job& job, Lane* lane);
+  void infer_started(Lock& lock, Job& job, Lane* lane);
   void after_inference(Lock& lock, Job& job);
   void call_later(Job& job);
   void call(Lock& lock, Job& job);
   void start_here(Lock& lock, Job& job);
-  void rest(Job& job) noexcept;
+  void rest(Job& job, JobState state) noexcept;
   void child_begins() noexcept;
 
   const bool exclusive_;
+  CallersStreams callers_;
   FreeStreams free_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::shared_ptr<Worker>> workers_;  // each thread has a hand on its own
@@ -109,8 +112,9 @@ class Dispatch {
 
   /// What the calling thread is; null: none of these.
   static Worker*& worker() noexcept;
-  /// How many callbacks the calling thread is in.
+  /// How many callbacks and inferences the calling thread is in.
   static int& callbacks_here() noexcept;
+  static int& inferences_here() noexcept;
 
   /// The calling thread is about to wait for others, who may need the stream that it has and does not use.
   /// Under the mutex. Throws Error(out_of_memory), and has done nothing then.

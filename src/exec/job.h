@@ -56,8 +56,6 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// Its model's, which outlives it.
   virtual Scheduler& scheduler() noexcept = 0;
-  /// For a model without streams.
-  virtual Stream& callers_stream() = 0;
   /// One inference; calls stream.checkpoint() and looks at stopping() between its steps.
   virtual void infer(Stream& stream) = 0;
   /// It was canceled before it began, or while it ran: there is no result.

@@ -64,7 +64,7 @@ void Scheduler::Core::work(Worker& worker) {
       call(lock, *job);
     } else {
       worker.infers = true;
-      infer_started(lock, *job, lane.stream);
+      infer_started(lock, *job, &lane);
       worker.infers = false;
       after_inference(lock, *job);
     }
@@ -79,11 +79,11 @@ void Scheduler::Core::work(Worker& worker) {
   }
 }
 
-void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
+void Scheduler::Core::infer_started(Lock& lock, Job& job, Lane* lane) {
   lock.unlock();
   std::exception_ptr error;
   try {
-    job.infer(stream);
+    infer_here(job, lane);
   } catch (...) {
     error = std::current_exception();
   }
@@ -93,7 +93,7 @@ void Scheduler::Core::infer_started(Lock& lock, Job& job, Stream& stream) {
 }
 
 void Scheduler::Core::after_inference(Lock& lock, Job& job) {
-  if (!job.callback_) return rest(job);
+  if (!job.callback_) return rest(job, outcome_of(job.error_));
   job.state_ = JobState::calling;
   call(lock, job);
 }
@@ -132,8 +132,9 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
     }
   }
   if (!job.again_) {
-    if (thrown && !job.error_) job.error_ = thrown;
-    return rest(job);
+    if (!thrown || job.error_) return rest(job, outcome_of(job.error_));
+    job.error_ = thrown;
+    return rest(job, JobState::failed);
   }
   job.again_ = false;
   job.error_ = nullptr;
@@ -143,13 +144,17 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
     return;
   }
   job.again_canceled_ = false;
+  if (lanes_.empty()) {  // start_here() goes on
+    job.state_ = JobState::stopping;
+    return;
+  }
   job.error_ = canceled_error();
   job.forget_result();
-  lanes_.empty() ? after_inference(lock, job) : call_later(job);
+  call_later(job);
 }
 
-void Scheduler::Core::rest(Job& job) noexcept {
-  job.state_ = outcome_of(job.error_);
+void Scheduler::Core::rest(Job& job, JobState state) noexcept {
+  job.state_ = state;
   job.wake_waiters();
   if (job.self_ == nullptr) return;
   // The caller has another reference, or goes without the lock: not here.

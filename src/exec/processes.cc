@@ -7,12 +7,13 @@
 
 #include "base/error.h"
 #include "exec/dispatch.h"
+#include "exec/processes.h"
 
 namespace lamina {
 namespace {
 
 thread_local Worker* this_worker = nullptr;
-thread_local int callbacks = 0;
+thread_local int callbacks = 0, inferences = 0;
 
 }  // namespace
 
@@ -23,15 +24,17 @@ Dispatch& Dispatch::here() {
 
 Dispatch::Dispatch() {
   at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
-  // What runs stops between two steps and stays there, so that nothing works on what exit() takes down.
-  std::atexit([] {
-    Standstill::for_good();
-    OwnThread::join_ended();
-  });
+  Standstill::stop_at_exit();
 }
+
+void follow_process() { Dispatch::here(); }
+
+InCallback::InCallback() noexcept { ++callbacks; }
+InCallback::~InCallback() { --callbacks; }
 
 Worker*& Dispatch::worker() noexcept { return this_worker; }
 int& Dispatch::callbacks_here() noexcept { return callbacks; }
+int& Dispatch::inferences_here() noexcept { return inferences; }
 
 void Dispatch::next_turn() {
   if (turn != nullptr || waiting_for_turn.empty()) return;
@@ -105,6 +108,7 @@ void Scheduler::Core::child_begins() noexcept {
     if (!is_here(lane->worker)) lane->worker = nullptr;
     if (lane->job) (void)new std::shared_ptr<Job>(std::move(lane->job));
   }
+  callers_.child_begins();
   free_.reset([&](int i) { return is_here(lanes_[static_cast<std::size_t>(i)]->worker); });
   forked_ = true;
   free_.somebody_waits(true);  // the next one comes by and says so
@@ -121,7 +125,7 @@ void Dispatch::await_opening() {
 
 void Dispatch::shut_down() {
   if (Standstill::is_for_good()) return;  // the process ends: threads stay where they are
-  if (callbacks > 0) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
+  if (callbacks + inferences > 0) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
   closing = true;

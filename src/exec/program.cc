@@ -95,7 +95,7 @@ std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
 
 const Graph& Program::whole() const {
   if (!above_.empty() || !shared_->options.whole) return graph_;
-  std::call_once(shared_->whole_made, [&] {
+  shared_->whole_made([&] {
     shared_->whole = shared_->options.whole();
     shared_->whole_constants = constants_of(shared_->whole);
   });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/once.h"
 #include "exec/kept_plans.h"
 #include "exec/plan_cache.h"
 #include "exec/plan_size.h"
@@ -121,7 +122,7 @@ class Program {
     std::shared_ptr<const Addresses> constants;           ///< of the outermost graph
     std::atomic<std::int64_t> rewriting{0}, planning{0};  ///< nanoseconds; packing is a part of planning
     std::atomic<std::size_t> kept{0}, made{0};            ///< plans made of kept ones, and others
-    std::once_flag whole_made = {};
+    Once whole_made = {};
     Graph whole = {};  ///< of options.whole
     Addresses whole_constants = {};
   };

@@ -19,6 +19,7 @@ namespace {
 
 Scheduler::Core::Core(const Placement& placement, bool exclusive, HeldProcessors held, Logger log)
     : exclusive_(exclusive),
+      callers_(placement.callers, placement.threads_each, placement.binding),
       free_(static_cast<int>(placement.streams.size())),
       held_(std::move(held)),
       log_(std::move(log)) {
@@ -52,7 +53,7 @@ void Scheduler::Core::run(Job& job) {
       stream = free_.take();
       if (stream < 0) stream = await_stream(job);
     }
-    job.infer(stream < 0 ? job.callers_stream() : lanes_[static_cast<std::size_t>(stream)]->stream);
+    infer_here(job, stream < 0 ? nullptr : lanes_[static_cast<std::size_t>(stream)].get());
   } catch (...) {
     error = std::current_exception();
   }
@@ -65,6 +66,21 @@ void Scheduler::Core::run(Job& job) {
     job.wake_waiters();
   }
   if (error) std::rethrow_exception(error);
+}
+
+/// On a lane's stream, or, without lanes, on the calling thread's.
+void Scheduler::Core::infer_here(Job& job, Lane* lane) {
+  ++Dispatch::inferences_here();
+  try {
+    if (lane != nullptr)
+      job.infer(lane->stream);
+    else
+      job.infer(*CallersStreams::Lent(callers_));
+  } catch (...) {
+    --Dispatch::inferences_here();
+    throw;
+  }
+  --Dispatch::inferences_here();
 }
 
 /// Of a job in run(): wait() may be looking at the last one in another thread.
@@ -172,8 +188,8 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
 /// Without streams: in the calling thread, with all that follows.
 void Scheduler::Core::start_here(Lock& lock, Job& job) {
   do {
-    job.state_ = JobState::queued;
-    if (exclusive_) {
+    if (job.state() != JobState::stopping) job.state_ = JobState::queued;
+    if (exclusive_ && job.state() == JobState::queued) {
       std::condition_variable waker;
       job.thread_ = &waker;
       enqueue(job);
@@ -182,13 +198,13 @@ void Scheduler::Core::start_here(Lock& lock, Job& job) {
     }
     auto queued = JobState::queued;
     if (job.state_.compare_exchange_strong(queued, JobState::running)) {
-      infer_started(lock, job, job.callers_stream());
+      infer_started(lock, job, nullptr);
     } else {
       job.error_ = canceled_error();
       job.forget_result();
     }
     after_inference(lock, job);
-  } while (job.state() == JobState::queued);
+  } while (job.state() == JobState::queued || job.state() == JobState::stopping);
 }
 
 void Scheduler::Core::cancel(Job& job) noexcept {
@@ -207,7 +223,7 @@ void Scheduler::Core::cancel(Job& job) noexcept {
   d.end_turn(job);
   job.error_ = canceled_error();
   job.forget_result();
-  if (!job.callback_) return rest(job);
+  if (!job.callback_) return rest(job, JobState::canceled);
   call_later(job);
 }
 
@@ -238,7 +254,7 @@ bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* 
   return done();
 }
 
-bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
+bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error) {
   if (job.in_own_callback())
     fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
   Core::Lock lock(Dispatch::here().mutex);
@@ -250,9 +266,7 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time) {
     Dispatch::before_waiting();
     if (!Core::await_rest(lock, job, forever ? nullptr : &until)) return false;
   }
-  const auto error = own_copy(job.error_);
-  lock.unlock();
-  if (error) std::rethrow_exception(error);
+  error = own_copy(job.error_);
   return true;
 }
 

@@ -34,14 +34,15 @@ class Scheduler {
   void run(Job& job);
   /// Queues one inference. Throws Error(busy).
   void start(const std::shared_ptr<Job>& job);
-  /// Until the job rests. Throws Error(busy) in its own callback. False: the time is over.
-  static bool wait(Job& job, std::optional<std::chrono::nanoseconds> time);
+  /// Until the job rests, and what its last inference, or its callback, threw. Throws Error(busy) in its own
+  /// callback. False: the time is over.
+  static bool wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error);
   static void cancel(Job& job) noexcept;
   /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it.
   static void abandon(Job& job) noexcept;
 
-  /// Cancels what was started and is queued in the process, waits for what runs, and joins the threads of all streams; they
-  /// come back when they are used. Throws Error(busy) in a callback.
+  /// Cancels what was started and is queued in the process, waits for what runs, and joins the threads of all
+  /// streams; they come back when they are used. Throws Error(busy) in a callback.
   static void shut_down();
 
  private:

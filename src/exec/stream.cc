@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "base/threads.h"
+#include "base/topology.h"
 
 namespace lamina {
 
@@ -46,6 +47,8 @@ Stream::Stream(StreamPlace place, int threads, Binding binding)
   if (binding_ != Binding::none)
     for (const int cpu : place_.cpus)
       cpus_.push_back(binding_ == Binding::processors ? std::vector<int>{cpu} : *place_.node_cpus);
+  else
+    unbound_ = affinity_here();
   enlist();
 }
 
@@ -87,9 +90,7 @@ BoundPlans& Stream::bound(std::size_t depth) {
   return bound_[depth];
 }
 
-void Stream::bind_own_thread() const {
-  if (!cpus_.empty()) bind_here(cpus_[0]);
-}
+void Stream::bind_own_thread() const { bind_here(cpus_.empty() ? unbound_ : cpus_[0]); }
 
 void Stream::dismiss() noexcept {
   if (!arena_ || Standstill::is_for_good()) {

@@ -38,7 +38,8 @@ class Stream : public Activity {
   /// The plans that were bound last, whichever requests ran them, by how deep they lie.
   BoundPlans& bound(std::size_t depth);
 
-  /// Binds the calling thread, which is the stream's own, as its first one.
+  /// Binds the calling thread, which is the stream's own, as its first one. Where nothing is bound, it may
+  /// run where the model was compiled, whatever the thread that made it is bound to.
   void bind_own_thread() const;
 
  private:
@@ -59,6 +60,7 @@ class Stream : public Activity {
   int threads_;
   Binding binding_;
   std::vector<std::vector<int>> cpus_;  // of each thread; empty: not bound
+  std::vector<int> unbound_;            // where its own thread may be then
   std::unique_ptr<tbb::task_arena> arena_;
   std::unique_ptr<Observer> observer_;
   std::vector<Tensor> memory_;

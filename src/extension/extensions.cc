@@ -105,7 +105,7 @@ std::string version_text(const DeclaredOperation& op) { return fmt::format("{} {
 }  // namespace
 
 const Hash128& Extension::content() const {
-  std::call_once(hashed_, [&] {
+  hashed_([&] {
     const auto file =
         origin.library ? origin.library->file() : file_with(reinterpret_cast<void (*)()>(entry));
     content_ = hash_of(file->bytes());

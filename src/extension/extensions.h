@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/once.h"
 #include "extension/declaration.h"
 
 namespace lamina {
@@ -30,7 +31,7 @@ struct Extension {
   const Hash128& content() const;
 
  private:
-  mutable std::once_flag hashed_;
+  mutable Once hashed_;
   mutable Hash128 content_;
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/divide.h"
+#include "base/immortal.h"
 
 namespace lamina {
 namespace {
@@ -31,8 +32,8 @@ class Symbols {
 };
 
 Symbols& symbols() {
-  static Symbols table;
-  return table;
+  static Lasting table([] { return Symbols(); });
+  return *table;
 }
 
 std::int64_t saturated_product(std::int64_t a, std::int64_t b) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/immortal.h"
 #include "extension/custom_op.h"
 #include "kernels/list.h"
 
@@ -92,8 +93,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry r;
-  return r;
+  static Lasting r([] { return Registry(); });
+  return *r;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/immortal.h"
 #include "kernels/bits.h"
 
 namespace lamina {
@@ -65,8 +66,8 @@ class Table {
 };
 
 Table& table() {
-  static Table t;
-  return t;
+  static Lasting t([] { return Table(); });
+  return *t;
 }
 
 }  // namespace

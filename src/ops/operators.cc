@@ -1,9 +1,11 @@
 #include "ops/operators.h"
 
+#include "base/immortal.h"
+
 namespace lamina {
 
 const Registry& operators() {
-  static const Registry all = [] {
+  static const Lasting all([] {
     Registry r;
     for (auto* add : {register_convolution,   register_convolution_depthwise,
                       register_matmul,        register_pooling,
@@ -17,8 +19,8 @@ const Registry& operators() {
                       register_control,       register_attention})
       add(r);
     return r;
-  }();
-  return all;
+  });
+  return *all;
 }
 
 }  // namespace lamina

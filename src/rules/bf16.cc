@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/immortal.h"
 #include "extension/custom_op.h"
 #include "graph/work.h"
 #include "ops/convolution.h"
@@ -21,8 +22,8 @@ constexpr double kCall = 0.28;      // microseconds in which a product is done b
 constexpr std::size_t kMostValues = 2048;  // that are looked at together
 
 const Machine& any_machine() {
-  static const Machine machine;
-  return machine;
+  static const Lasting machine([] { return Machine(); });
+  return *machine;
 }
 
 bool is_depthwise(const Graph& g, const Node& n) {

@@ -1,10 +1,12 @@
 #include "rules/rules.h"
 
+#include "base/immortal.h"
+
 namespace lamina {
 namespace {
 
 Rules& registered() {
-  static Rules all = [] {
+  static Lasting all([] {
     Rules rules;
     add_remove_unused(rules);
     add_fold_constants(rules);
@@ -41,8 +43,8 @@ Rules& registered() {
     add_bf16_products(rules);
     add_bf16_values(rules);
     return rules;
-  }();
-  return all;
+  });
+  return *all;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/immortal.h"
 #include "kernels/versions.h"
 
 namespace lamina {
@@ -9,9 +10,9 @@ namespace lamina {
 extern const char* const build_id;  // cmake/BuildId.cmake
 
 const std::string& engine_name() {
-  static const std::string name =
-      fmt::format("{}, build {}, oneDNN {}", LAMINA_VERSION, build_id, onednn_version());
-  return name;
+  static const Lasting name(
+      [] { return fmt::format("{}, build {}, oneDNN {}", LAMINA_VERSION, build_id, onednn_version()); });
+  return *name;
 }
 
 }  // namespace lamina

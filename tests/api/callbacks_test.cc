@@ -63,6 +63,52 @@ TEST_P(Callbacks, leave_nothing_behind_that_destroy_their_request) {
   gone.get_future().wait();
 }
 
+/// The inference went well, whatever its callback has met.
+TEST_P(Callbacks, that_throw_what_they_got_from_others) {
+  auto request = ready(sums_), other = ready(others_);
+  request.set_callback([&](const std::exception_ptr&) { throw Error(ErrorCode::canceled, "another one"); });
+  request.start();
+  EXPECT_THROW(request.wait(), Error);
+  EXPECT_EQ(request.status(), RequestStatus::failed);
+  EXPECT_TRUE(request.output(1).same_as(rows(2, 3)));
+}
+
+TEST_P(Callbacks, start_and_cancel_their_own_request_many_times) {
+  auto request = ready(sums_);
+  int calls = 0;
+  request.set_callback([&](const std::exception_ptr&) {
+    if (++calls > 50000) return;
+    request.start();
+    request.cancel();
+  });
+  request.start();
+  EXPECT_THROW(request.wait(), Error);
+  EXPECT_EQ(calls, 50001);
+  EXPECT_EQ(request.status(), RequestStatus::canceled);
+}
+
+/// Of an inference that plans for a new shape.
+TEST_P(Callbacks, of_progress_shut_nothing_down) {
+  std::atomic<int> refused = 0;
+  std::atomic<bool> runs = false;
+  Options options{.streams = GetParam()};
+  options.progress = [&](std::string_view, double) {
+    if (!runs) return;
+    try {
+      shutdown();
+    } catch (const Error& e) {
+      refused += e.code() == ErrorCode::busy;
+    }
+  };
+  const CompiledModel compiled(model_of(sums()), options);
+  auto request = ready(compiled);
+  runs = true;
+  request.start();
+  request.wait();
+  request.run();
+  EXPECT_GT(refused, 0);
+}
+
 /// The stream is given to the request that is queued while its thread destroys that very request.
 TEST_P(Callbacks, have_a_request_that_waits_for_their_stream) {
   std::promise<void> gone;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 
 #include "common.h"
@@ -160,6 +161,43 @@ void fork_by_another_thread() {
   forker.join();
 }
 
+void fork_beside_shutdown() {
+  const auto model = compile();
+  std::atomic<bool> over = false;
+  std::thread closer([&] {
+    while (!over) lamina::shutdown();
+  });
+  auto r = ready(model, 1);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT(works(r, 2));
+    EXPECT(in_child([&] { return works(r, 3); }) == 0);
+  }
+  over = true;
+  closer.join();
+}
+
+/// The thread that forks has what another one's log callback waits for.
+void fork_beside_a_callback() {
+  std::mutex mutex;
+  std::atomic<bool> over = false, waits = false;
+  lamina::Options options{.streams = streams};
+  options.log_to([&](lamina::LogLevel, std::string_view) {
+    waits = true;
+    const std::lock_guard lock(mutex);
+  });
+  std::thread compiler([&] {
+    while (!over) (void)CompiledModel(small_network().model(), options);
+  });
+  for (int i = 0; i < 5; ++i) {
+    const std::lock_guard lock(mutex);
+    waits = false;
+    EXPECT(soon([&] { return waits.load(); }));
+    EXPECT(in_child([] { return true; }) == 0);
+  }
+  over = true;
+  compiler.join();
+}
+
 void shutdown_and_reuse() {
   lamina::shutdown();
   const auto before = threads_here().size();
@@ -232,7 +270,40 @@ void threads_block_signals() {
 
 // ---- what ends a process ----
 
+/// Any number of rows: each is planned for when it is met.
+Network network_of_rows() {
+  Writer w;
+  const int x = w.parameter("?,64"), weights = w.constant("64,64", std::vector<float>(64 * 64, 0.1F));
+  int last = w.layer("MatMul", "transpose_a=\"false\" transpose_b=\"true\"", {x, weights});
+  last = w.layer("Tanh", "", {last});
+  w.result(w.layer("SoftMax", "axis=\"1\"", {last}));
+  return w.done();
+}
+
+/// The process ends while shapes are met for the first time, or models are compiled.
+void keep_planning(const std::string& how) {
+  std::thread([how] {
+    for (;;)
+      if (how == "compiling") {
+        (void)compile();
+      } else {
+        const CompiledModel model(network_of_rows().model(), {.streams = streams});
+        for (int rows = 1; rows < 500; ++rows) {
+          auto r = model.create_request();
+          r.set_input(0, filled({rows, 64}, 1));
+          r.start();
+          r.wait();
+        }
+      }
+  }).detach();
+}
+
 int end_like(const std::string& how) {
+  if (how == "compiling" || how == "planning") {
+    keep_planning(how);
+    std::this_thread::sleep_for(std::chrono::milliseconds(getpid() % 16));
+    std::exit(3);
+  }
   static_model.emplace(compile());
   for (int i = 0; i < 4; ++i) static_requests.push_back(ready(*static_model, 1));
   if (how == "idle") return 3;
@@ -299,9 +370,12 @@ int main(int argc, char** argv) {
     attempt(with("fork under way"), fork_under_way);
     attempt(with("fork in a callback"), fork_in_a_callback);
     attempt(with("fork by another thread"), fork_by_another_thread);
+    attempt(with("fork beside shutdown"), fork_beside_shutdown);
+    attempt(with("fork beside a callback"), fork_beside_a_callback);
     attempt(with("shutdown and reuse"), shutdown_and_reuse);
     attempt(with("threads block signals"), threads_block_signals);
-    for (const std::string how : {"idle", "used", "callback", "exit", "other thread", "child", "end of main"})
+    for (const std::string how : {"idle", "used", "callback", "exit", "other thread", "child", "end of main",
+                                  "compiling", "planning", "compiling", "planning"})
       attempt(with("the end of a process: " + how), [&] { end_of_the_process(how); });
   }
   return ends("processes");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/immortal.h"
 #include "formats/ir/text.h"
 #include "ops/operators.h"
 
@@ -75,7 +76,7 @@ std::vector<ValueId> broadcast_inputs(LayerContext& c) {
 }  // namespace
 
 const std::map<std::string, LayerType, std::less<>>& layer_types() {
-  static const auto all = [] {
+  static const Lasting all([] {
     std::map<std::string, LayerType, std::less<>> out;
     for (const auto& name : operators().names())
       if (const auto& info = operators().find(name)->info(); info.opset != 0)
@@ -83,8 +84,8 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
     for (const auto& [name, opset, adopted] : kFurther)
       out.emplace(lower(name), LayerType{std::string(name), opset, adopted});
     return out;
-  }();
-  return all;
+  });
+  return *all;
 }
 
 void convert(LayerContext& c) {

@@ -1,5 +1,6 @@
 #include "formats/onnx/call.h"
 
+#include "base/immortal.h"
 #include "formats/onnx/importer.h"
 #include "graph/infer.h"
 #include "ops/eval.h"
@@ -225,7 +226,7 @@ std::vector<std::pair<std::string, std::string>> ConverterTable::names() const {
 }
 
 const ConverterTable& converters() {
-  static const ConverterTable all = [] {
+  static const Lasting all([] {
     ConverterTable t;
     for (auto* add : {register_elementwise, register_activation,    register_convolution,  register_pooling,
                       register_matmul,      register_normalization, register_reduction,    register_shape,
@@ -235,8 +236,8 @@ const ConverterTable& converters() {
                       register_microsoft})
       add(t);
     return t;
-  }();
-  return all;
+  });
+  return *all;
 }
 
 }  // namespace lamina::onnx

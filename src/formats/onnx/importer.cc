@@ -1,6 +1,7 @@
 #include "formats/onnx/importer.h"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 
 #include "base/error.h"
@@ -56,16 +57,16 @@ std::string describe(const AttributeProto& a) {
 /// Operators whose meaning in opsets before 7 is another one (axis and broadcast attributes, consumed inputs,
 /// ...).
 bool changed_until_7(std::string_view type) {
-  static const std::set<std::string_view> all{"Add",      "And",     "BatchNormalization",
-                                              "Cast",     "Clip",    "Concat",
-                                              "Div",      "Dropout", "Equal",
-                                              "GRU",      "Gemm",    "Greater",
-                                              "LSTM",     "Less",    "Mul",
-                                              "Or",       "PRelu",   "Pad",
-                                              "Pow",      "RNN",     "Reshape",
-                                              "Split",    "Sub",     "Tile",
-                                              "Upsample", "Xor"};
-  return all.contains(type);
+  static constexpr auto all = std::to_array<std::string_view>({"Add",      "And",     "BatchNormalization",
+                                                               "Cast",     "Clip",    "Concat",
+                                                               "Div",      "Dropout", "Equal",
+                                                               "GRU",      "Gemm",    "Greater",
+                                                               "LSTM",     "Less",    "Mul",
+                                                               "Or",       "PRelu",   "Pad",
+                                                               "Pow",      "RNN",     "Reshape",
+                                                               "Split",    "Sub",     "Tile",
+                                                               "Upsample", "Xor"});
+  return std::find(all.begin(), all.end(), type) != all.end();
 }
 
 std::string version_text(const ModelProto& model) {

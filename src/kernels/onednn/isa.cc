@@ -1,6 +1,8 @@
 #include "kernels/onednn_isa.h"
 
 #include "base/cpu_features.h"
+#include "base/immortal.h"
+#include "base/standstill.h"
 #include "kernels/node_view.h"
 #include "kernels/onednn/onednn.h"
 
@@ -44,12 +46,14 @@ void limit_onednn(Isa isa) {
 }
 
 const Machine& host() {
-  static const Machine machine = [] {
+  static const Lasting machine([] {
     Machine m = this_machine();
     m.library = onednn_isa();
+    dnnl::get_primitive_cache_capacity();  // makes the cache
+    Standstill::stop_at_exit();
     return m;
-  }();
-  return machine;
+  });
+  return *machine;
 }
 
 std::string onednn_isa_note() {

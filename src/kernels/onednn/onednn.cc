@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/immortal.h"
 #include "base/mapped_file.h"
+#include "base/standstill.h"
 #include "kernels/list.h"
 #include "kernels/onednn_isa.h"
 #include "ops/convolution.h"
@@ -18,13 +20,13 @@ namespace lamina {
 namespace onednn {
 
 dnnl::engine& engine() {
-  static dnnl::engine engine = [] {
+  static Lasting engine([] {
     // oneDNN prints errors of its own, unless the user wants to see what it prints.
     if (!std::getenv("ONEDNN_VERBOSE") && !std::getenv("DNNL_VERBOSE")) dnnl::set_verbose(0);
     onednn_isa();  // limits it before its first primitive
     return dnnl::engine(dnnl::engine::kind::cpu, 0);
-  }();
-  return engine;
+  });
+  return *engine;
 }
 
 std::optional<dnnl::memory::data_type> type_of(ElementType type) {
@@ -153,8 +155,20 @@ dnnl::primitive_attr user_scratch() {
   return attr;
 }
 
+namespace {
+
+/// oneDNN makes tables when it does something first, or for a new kind of layer, and exit() destroys them,
+/// the last one first: what runs has to stop before that. `left`: times that there may be a new one.
+void stop_before_tables_go(std::atomic<int>& left) {
+  if (left.load(std::memory_order_relaxed) > 0 && left.fetch_sub(1) > 0) Standstill::stop_at_exit();
+}
+
+}  // namespace
+
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
                                            Desc scratchpad) {
+  static std::atomic<int> left{32};
+  stop_before_tables_go(left);
   return std::make_unique<PrimitiveExecutable>(
       Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}});
 }
@@ -174,6 +188,8 @@ Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const 
     dnnl::stream stream(engine());
     dnnl::reorder(in, out).execute(stream, in, out);
     stream.wait();
+    static std::atomic<int> left{16};
+    stop_before_tables_go(left);
     return packed;
   });
 }
@@ -191,6 +207,7 @@ bool is_any(const Op& op) {
 
 void add_onednn_kernels(std::vector<Kernel>& list) {
   using namespace onednn;
+  const auto first = list.size();
   list.push_back(
       {"onednn.convolution", [](const Op& op) { return op.is<Convolution>(); }, offer_convolution});
   list.push_back({"onednn.deconvolution", [](const Op& op) { return op.is<ConvolutionBackpropData>(); },
@@ -206,6 +223,12 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
                   offer_normalization});
   list.push_back({"onednn.mean", [](const Op& op) { return op.is<ReduceMean>(); }, offer_mean});
   list.push_back({"onednn.resampling", [](const Op& op) { return op.is<Interpolate>(); }, offer_resampling});
+  for (auto i = first; i < list.size(); ++i)
+    list[i].offer = [offer = list[i].offer, left = std::make_shared<std::atomic<int>>(8)](
+                        const NodeView& view, Answers& answers) {
+      offer(view, answers);
+      stop_before_tables_go(*left);
+    };
 }
 
 std::unique_ptr<Executable> onednn::make_byte_reorder(const Dims& shape, Layout from, Layout to) {
