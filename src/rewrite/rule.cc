@@ -3,8 +3,8 @@
 namespace lamina {
 
 std::string_view name_of(RuleSet set) {
-  constexpr std::string_view names[] = {"as_read", "normalize", "portable", "integers",
-                                        "runtime", "chains",    "precision"};
+  constexpr std::string_view names[] = {"as_read", "normalize", "folded", "portable", "quantised", "integers",
+                                        "unfused", "runtime",   "fused",  "chains",   "precision"};
   return names[static_cast<std::size_t>(set)];
 }
 

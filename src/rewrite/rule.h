@@ -12,14 +12,19 @@ namespace lamina {
 
 class Rewrite;
 
-/// Rules run set after set. Tidying rules run in every set from their own on.
+/// Rules run set after set. Tidying rules run in every set from their own on. Libraries have sets of their
+/// own between lamina's: their rules are done before lamina's next ones begin.
 enum class RuleSet : std::uint8_t {
-  as_read,    ///< rules of libraries that want to see the graph before any other
+  as_read,    ///< of libraries: before any other
   normalize,  ///< after reading
+  folded,     ///< of libraries: constants are folded, exporters' idioms not yet recognised
   portable,   ///< leaves only operators that files can hold
+  quantised,  ///< of libraries: quantise steps are still operators
   integers,   ///< quantise steps to integers
+  unfused,    ///< of libraries: activations stand behind what they will be fused into
   runtime,    ///< compute nodes with epilogues
-  chains,     ///< what no compute node has taken by then
+  fused,      ///< of libraries: what no compute node has taken by then
+  chains,     ///< the same, element-wise
   precision,  ///< bf16, where that is asked for; not in bodies of control flow
 };
 std::string_view name_of(RuleSet set);

@@ -22,13 +22,13 @@ RuleSet set_of(std::int32_t stage) {
     case LAMINA_BEFORE_FOLD:
       return RuleSet::as_read;
     case LAMINA_AFTER_FOLD:
-      return RuleSet::portable;
+      return RuleSet::folded;
     case LAMINA_BEFORE_INT8:
-      return RuleSet::integers;
+      return RuleSet::quantised;
     case LAMINA_BEFORE_FUSING:
-      return RuleSet::runtime;
+      return RuleSet::unfused;
     default:
-      return RuleSet::chains;
+      return RuleSet::fused;
   }
 }
 
@@ -36,6 +36,12 @@ bool same_attribute(const Attribute& a, const Attribute& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
   if (x && y) return *x == *y || std::fabs(*x - *y) <= 1e-5 * std::fabs(*y);
   return equal_attribute(a, b);
+}
+
+std::int64_t whole_number(double value) {
+  if (!(std::fabs(value) < 0x1p63) || value != std::trunc(value))
+    fail(ErrorCode::bad_file, "{} is no whole number of 64 bits", value);
+  return static_cast<std::int64_t>(value);
 }
 
 /// A rule of a library, ready to be tried.
@@ -247,10 +253,13 @@ class TextRule {
     const auto* constant = m.graph().constant(m.value(word));
     if (!constant || constant->size() != 1)
       fail(ErrorCode::bad_file, "'{}' is no constant of one element", m.graph().value(m.value(word)).name);
+    const bool whole = std::holds_alternative<std::int64_t>(like);
+    if (whole && !is_float(constant->element_type())) return to_ints(*constant)[0];
     const auto value = to_doubles(*constant)[0];
-    if (std::holds_alternative<std::int64_t>(like)) return static_cast<std::int64_t>(value);
-    if (std::holds_alternative<bool>(like)) return value != 0;
-    return value;
+    if (whole) return whole_number(value);
+    if (!std::holds_alternative<bool>(like)) return value;
+    if (value != 0 && value != 1) fail(ErrorCode::bad_file, "{} is neither 0 nor 1", value);
+    return value != 0;
   }
 
   void make(Rewrite& r) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "graph/verify.h"
 #include "rules/bf16.h"
@@ -16,7 +17,7 @@ bool inputs_are_known(const Graph& graph) {
 
 bool runs(RuleSet set, const Graph& graph, const OptimizeOptions& options) {
   if (set > options.last || (set == RuleSet::precision && !options.bf16)) return false;
-  return set < RuleSet::chains || inputs_are_known(graph);
+  return set < RuleSet::fused || inputs_are_known(graph);
 }
 
 /// The library's and ours; null: ours alone.
@@ -34,19 +35,22 @@ OptimizeOptions settled(OptimizeOptions options) {
   return options;
 }
 
-/// `libraries`: there are rules of theirs.
-void run_sets(Graph& graph, std::span<const Rule> rules, bool libraries, const OptimizeOptions& options,
-              Ledger& ledger) {
+/// Those that have rules of their own.
+std::set<RuleSet> sets_of(std::span<const Rule> rules) {
+  std::set<RuleSet> all;
+  for (const auto& rule : rules) all.insert(rule.set);
+  return all;
+}
+
+void run_sets(Graph& graph, std::span<const Rule> rules, const OptimizeOptions& options, Ledger& ledger) {
   Driver driver(rules, options, ledger);
-  for (const auto set : {RuleSet::as_read, RuleSet::normalize, RuleSet::portable, RuleSet::integers,
-                         RuleSet::runtime, RuleSet::chains, RuleSet::precision}) {
-    if (set == RuleSet::as_read && !libraries) continue;
+  for (const auto set : sets_of(rules)) {
     if (!runs(set, graph, options)) break;
     if (set == RuleSet::precision) driver.keep(bf16::deciding_values(graph));
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) require_sound(graph, fmt::format("after the set {}", name_of(set)));
-    if (options.after_set) options.after_set(graph, name_of(set));
+    if (options.after_set) options.after_set(graph, set);
   }
 }
 
@@ -55,11 +59,11 @@ void run_sets(Graph& graph, std::span<const Rule> rules, bool libraries, const O
 void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
   auto options = settled(asked);
   const auto rules = rules_of(options);
-  if (!rules) return run_sets(graph, all_rules(), false, options, ledger);
+  if (!rules) return run_sets(graph, all_rules(), options, ledger);
   const Graph given = graph;
   Ledger before = ledger;
   for (;;) try {
-      return run_sets(graph, *rules, true, options, ledger);
+      return run_sets(graph, *rules, options, ledger);
     } catch (const EndlessRule& e) {
       options.disable.push_back(e.rule());
       before.stopped(e.rule(), e.what());

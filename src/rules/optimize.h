@@ -13,8 +13,8 @@ struct OptimizeOptions : RewriteOptions {
   RuleSet last = RuleSet::precision;
   /// Besides all_rules(), and tried before them: those of libraries (rules/extension_rules.h). Null: none.
   std::shared_ptr<const Rules> more = {};
-  /// Called after each set with the graph and the set's name.
-  std::function<void(const Graph&, std::string_view set)> after_set;
+  /// Called after each set.
+  std::function<void(const Graph&, RuleSet)> after_set;
 };
 
 /// Rewrites the graph until no rule fits. The set `chains` waits until the sizes of all inputs are known:

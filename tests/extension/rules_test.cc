@@ -110,6 +110,59 @@ TEST(Rules, AtEveryStage) {
   }
 }
 
+/// How often a library's rule fires on what is behind a product of x and the unit matrix.
+std::size_t fired_behind_a_product(const char* pattern, std::int32_t stage,
+                                   const std::function<int(IrText&, int)>& layers) {
+  IrText ir;
+  const int x = ir.parameter("x", "1,4");
+  const int w = ir.constant("4,4", Values(16, 1));
+  const int y = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="false")", {{x}, {w}});
+  ir.result({layers(ir, y)});
+  const TemporaryFolder folder;
+  const auto library = library_with({pattern, "y = test.rules.Squash(x) slope=1", stage});
+  const CompiledModel compiled(Model(ir.write(folder), {library}));
+  std::size_t count = 0;
+  for (const auto& f : compiled.fusions())
+    if (f.rule == "test-rule") count += f.count;
+  return count;
+}
+
+TEST(Rules, OfLibrariesAreDoneBeforeOursOfTheNextSet) {
+  const auto fires = fired_behind_a_product;
+  const auto* square = "r = Relu(x); y = Multiply(r, r)";
+  const auto squared = [](IrText& ir, int y) {
+    const int r = ir.layer("ReLU", "opset1", "", {{y}});
+    return ir.layer("Multiply", "opset1", R"(auto_broadcast="numpy")", {{r}, {r}});
+  };
+  EXPECT_EQ(fires(square, LAMINA_BEFORE_INT8, squared), 1U);
+  EXPECT_EQ(fires(square, LAMINA_BEFORE_FUSING, squared), 1U);
+  EXPECT_EQ(fires(square, LAMINA_AFTER_FUSING, squared), 0U);  // the product has taken the ReLU
+
+  const auto* swish = "s = Sigmoid(x); m = Multiply(x, s); y = Tanh(m)";
+  const auto spelled = [](IrText& ir, int y) {
+    const int s = ir.layer("Sigmoid", "opset1", "", {{y}});
+    const int m = ir.layer("Multiply", "opset1", R"(auto_broadcast="numpy")", {{y}, {s}});
+    return ir.layer("Tanh", "opset1", "", {{m}});
+  };
+  EXPECT_EQ(fires(swish, LAMINA_AFTER_FOLD, spelled), 1U);
+  EXPECT_EQ(fires(swish, LAMINA_BEFORE_INT8, spelled), 0U);  // that is a Swish by then
+
+  const auto* power = "p = Power(x, 3); y = Sin(p)";
+  const auto folded = [](IrText& ir, int y) {
+    const int three = ir.layer("Negative", "opset1", "", {{ir.constant("1", Values{-3})}});
+    const int p = ir.layer("Power", "opset1", R"(auto_broadcast="numpy")", {{y}, {three}});
+    return ir.layer("Sin", "opset1", "", {{p}});
+  };
+  EXPECT_EQ(fires(power, LAMINA_BEFORE_FOLD, folded), 0U);
+  EXPECT_EQ(fires(power, LAMINA_AFTER_FOLD, folded), 1U);
+
+  const auto apart = [](IrText& ir, int y) {
+    const int m = ir.layer("SoftMax", "opset1", R"(axis="1")", {{y}});
+    return ir.layer("Sin", "opset1", "", {{ir.layer("Tanh", "opset1", "", {{m}})}});
+  };
+  EXPECT_EQ(fires("y = Tanh(x)", LAMINA_AFTER_FUSING, apart), 1U);  // before it joins the sine
+}
+
 TEST(Rules, CanBeLeftOut) {
   Options options;
   options.disable = {"test-rule"};
@@ -127,6 +180,21 @@ TEST(Rules, SayWhyTheyDoNotFire) {
   EXPECT_EQ(r.fired, 0U);
   ASSERT_FALSE(r.entries.empty());
   EXPECT_NE(r.entries[0].text.find("is an output of the model"), std::string::npos) << r.entries[0].text;
+}
+
+TEST(Rules, OfWholeAttributesTakeWholeConstants) {
+  const auto said = [](float constant) {
+    IrText ir;
+    const int x = ir.parameter("x", "4");
+    ir.result({ir.layer("Multiply", "opset1", R"(auto_broadcast="numpy")",
+                        {{x}, {ir.constant("1", Values{constant})}})});
+    const auto r = fired(ir, {"y = Multiply(x, const c)", "y = Softmax(x) axis=$c", LAMINA_BEFORE_FOLD});
+    return r.entries.empty() ? "" : r.entries[0].text;
+  };
+  EXPECT_NE(said(2.5F).find("2.5 is no whole number"), std::string::npos) << said(2.5F);
+  EXPECT_NE(said(1e30F).find("is no whole number"), std::string::npos);
+  EXPECT_NE(said(std::nanf("")).find("nan is no whole number"), std::string::npos);
+  EXPECT_NE(said(0).find("Softmax"), std::string::npos) << said(0);
 }
 
 TEST(Rules, MayBeRefusedByTheLibrary) {

@@ -344,7 +344,7 @@ TEST(Optimize, LastSetIsObeyed) {
   auto options = checked();
   options.last = RuleSet::portable;
   std::vector<std::string> sets;
-  options.after_set = [&](const Graph&, std::string_view set) { sets.emplace_back(set); };
+  options.after_set = [&](const Graph&, RuleSet set) { sets.emplace_back(name_of(set)); };
   Ledger ledger;
   optimize(g, options, ledger);
   EXPECT_EQ(sets, (std::vector<std::string>{"normalize", "portable"}));
