@@ -177,7 +177,7 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
 Driver::Outcome Driver::try_rule(Graph& graph, const Active& active, NodeId id, Work& work) {
   auto outcome = Outcome::unfit;
   std::string reason;
-  for_each_match(graph, id, active.rule->pattern, [&](Match& match) {
+  const bool tried_all = for_each_match(graph, id, active.rule->pattern, [&](Match& match) {
     const auto making = bind(*active.rule, match);
     if (!making) {
       if (reason.empty()) reason = making.verdict().reason();
@@ -189,6 +189,10 @@ Driver::Outcome Driver::try_rule(Graph& graph, const Active& active, NodeId id, 
     apply(graph, active, kept, *making, work);
     return true;
   });
+  if (!tried_all && reason.empty()) {
+    outcome = Outcome::unfit;
+    reason = "its pattern could fit in too many orders of inputs to try them all";
+  }
   if (outcome == Outcome::unfit && !reason.empty())
     ledger_.refused(active.id, path_to(id), subject(graph.label(id), graph.node(id).sources),
                     std::move(reason));

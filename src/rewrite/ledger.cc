@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace lamina {
 
@@ -41,8 +42,15 @@ void Ledger::forget(const NodePath& path) {
   const auto first = refusals_.lower_bound({path, RuleId{0}});
   auto last = first;
   while (last != refusals_.end() && last->first.first.size() >= path.size() &&
-         std::equal(path.begin(), path.end(), last->first.first.begin()))
+         std::equal(path.begin(), path.end(), last->first.first.begin())) {
+    auto& r = last->second;
+    for (const auto s : std::exchange(r.subject.sources, {})) {
+      auto kept = r;
+      kept.subject.sources = {s};
+      former_.insert_or_assign({r.rule, s}, std::move(kept));
+    }
     ++last;
+  }
   refusals_.erase(first, last);
 }
 
@@ -87,6 +95,12 @@ std::vector<LedgerEntry> Ledger::about(std::string_view name) const {
 
 std::vector<LedgerEntry> Ledger::of_rule(std::string_view rule) const {
   return entries_where([&](const Record& r) { return rules_[r.rule.index] == rule; });
+}
+
+std::optional<LedgerEntry> Ledger::former_refusal(std::string_view rule, SourceId layer) const {
+  const auto at = std::find(rules_.begin(), rules_.end(), rule) - rules_.begin();
+  const auto it = former_.find({RuleId{static_cast<std::uint32_t>(at)}, layer});
+  return it == former_.end() ? std::nullopt : std::optional(printed(it->second));
 }
 
 std::map<std::string, Ledger::Count> Ledger::counts() const {

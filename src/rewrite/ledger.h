@@ -2,6 +2,7 @@
 /// What rewriting did, and why it did not do more.
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -51,7 +52,7 @@ class Ledger {
   void fired(RuleId rule, Subject subject, std::string became);
   /// The last refusal per rule and node is kept, until the node is gone.
   void refused(RuleId rule, const NodePath& path, Subject subject, std::string reason);
-  /// The node is gone, with its bodies: why rules refused it is of no interest any more.
+  /// The node is gone, with its bodies: why rules refused it is told of the layers that it stood for.
   void forget(const NodePath& path);
   /// A layer of the file that no node stands for any more.
   void removed(RuleId rule, SourceId source, std::string reason);
@@ -66,6 +67,8 @@ class Ledger {
   /// All entries for a layer of the file or a node, in order.
   std::vector<LedgerEntry> about(std::string_view name) const;
   std::vector<LedgerEntry> of_rule(std::string_view rule) const;
+  /// The last refusal of what stood for a layer of the file and is gone.
+  std::optional<LedgerEntry> former_refusal(std::string_view rule, SourceId layer) const;
   /// All entries, in order.
   std::vector<LedgerEntry> entries() const;
   std::map<std::string, Count> counts() const;  ///< of rules that were tried
@@ -89,6 +92,7 @@ class Ledger {
   std::unordered_map<SourceId, std::string> sources_;
   std::vector<Record> done_;  // firings and removals
   std::map<std::pair<NodePath, RuleId>, Record> refusals_;
+  std::map<std::pair<RuleId, SourceId>, Record> former_;  // refusals of nodes that are gone
   std::map<std::string, std::string> stopped_;
   std::size_t rewrites_ = 0, next_ = 0;
 };

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "ops/eval.h"
 
 namespace lamina {
 namespace {
+
+constexpr std::size_t kMostTurns = 1 << 14;  // of the inputs of nodes, at one root
 
 std::shared_ptr<Word> new_word(Word::Kind kind, Patterns parts = {}) {
   auto word = std::make_shared<Word>();
@@ -152,12 +156,19 @@ class Matcher {
     if (word.kind != Word::Kind::node || !word.fits(graph_, n) || n.inputs.size() < word.parts.size())
       return false;
     bind({&word, n.outputs.empty() ? ValueId{} : n.outputs[0], id, {}});
-    const bool done = inputs(word, n, 0, false, next) || (word.any_order && inputs(word, n, 0, true, next));
+    const bool done = inputs(word, n, 0, false, next) || (turns(word, n) && inputs(word, n, 0, true, next));
     if (!done) match_.bound_.pop_back();
     return done;
   }
 
+  bool tried_all() const { return turns_ <= kMostTurns; }
+
  private:
+  /// The other order is another one, and not one too many.
+  bool turns(const Word& word, const Node& n) {
+    return word.any_order && n.inputs[0] != n.inputs[1] && ++turns_ <= kMostTurns;
+  }
+
   bool inputs(const Word& word, const Node& n, std::size_t i, bool swapped, const Next& next) {
     if (i == word.parts.size()) return next();
     const auto slot = swapped ? word.parts.size() - 1 - i : i;
@@ -216,6 +227,7 @@ class Matcher {
 
   const Graph& graph_;
   Match& match_;
+  std::size_t turns_ = 0;
 };
 
 bool root_fits(const Graph& graph, const Pattern& pattern, const Node& node) {
@@ -226,10 +238,11 @@ bool root_fits(const Graph& graph, const Pattern& pattern, const Node& node) {
   return word.kind == Word::Kind::node && word.fits(graph, node);
 }
 
-void for_each_match(const Graph& graph, NodeId root, const Pattern& pattern,
+bool for_each_match(const Graph& graph, NodeId root, const Pattern& pattern,
                     const std::function<bool(Match&)>& accept) {
   Match match(graph, root);
-  Matcher(graph, match).node(pattern.word(), root, [&] { return accept(match); });
+  Matcher matcher(graph, match);
+  return matcher.node(pattern.word(), root, [&] { return accept(match); }) || matcher.tried_all();
 }
 
 Verdict read_only_by(const Graph& graph, ValueId value, NodeId reader) {
@@ -264,23 +277,37 @@ Verdict check_word(const Match& match, const Word& word, const Pattern& pattern)
   return Verdict::yes();
 }
 
-}  // namespace
+/// Words are shared: each is looked at once.
+using Seen = std::set<const Word*>;
 
-Verdict check_guards(const Match& match, const Pattern& pattern) {
+Verdict check_guards(const Match& match, const Pattern& pattern, Seen& seen) {
   const Word& word = pattern.word();
+  if (!seen.insert(&word).second) return Verdict::yes();
   if (match.has(pattern))
     if (auto v = check_word(match, word, pattern); !v) return v;
   for (const auto& p : word.parts)
-    if (auto v = check_guards(match, p); !v) return v;
+    if (auto v = check_guards(match, p, seen); !v) return v;
   return Verdict::yes();
 }
 
-int depth_of(const Pattern& pattern) {
-  const Word& word = pattern.word();
+int depth_of(const Word& word, std::map<const Word*, int>& known) {
+  if (const auto it = known.find(&word); it != known.end()) return it->second;
   int below = 0;
-  for (const auto& p : word.parts) below = std::max(below, depth_of(p));
-  if (word.kind == Word::Kind::chain) return below + 4;
-  return below + (word.kind == Word::Kind::node ? 1 : 0);
+  for (const auto& p : word.parts) below = std::max(below, depth_of(p.word(), known));
+  const int own = word.kind == Word::Kind::chain ? 4 : word.kind == Word::Kind::node ? 1 : 0;
+  return known[&word] = below + own;
+}
+
+}  // namespace
+
+Verdict check_guards(const Match& match, const Pattern& pattern) {
+  Seen seen;
+  return check_guards(match, pattern, seen);
+}
+
+int depth_of(const Pattern& pattern) {
+  std::map<const Word*, int> known;
+  return depth_of(pattern.word(), known);
 }
 
 }  // namespace lamina

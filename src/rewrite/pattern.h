@@ -155,8 +155,9 @@ class Match {
 
 /// True when the pattern's root word may stand for the node: cheap, looks at nothing else.
 bool root_fits(const Graph& graph, const Pattern& pattern, const Node& node);
-/// Calls `accept` for every way in which the kinds fit, until it returns true.
-void for_each_match(const Graph& graph, NodeId root, const Pattern& pattern,
+/// Calls `accept` for every way in which the kinds fit, until it returns true. False: the inputs of too many
+/// nodes may come in either order to try all ways.
+bool for_each_match(const Graph& graph, NodeId root, const Pattern& pattern,
                     const std::function<bool(Match&)>& accept);
 /// Looks at the guards of all words that were bound.
 Verdict check_guards(const Match& match, const Pattern& pattern);

@@ -90,15 +90,17 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
   // Plans of several requests tell the same.
   for (const auto& e : fate.history)
     if (e.rule == rule.name && !known(e)) out.push_back(e);
+  std::vector<const Ledger*> ledgers;
+  for (const auto& plan : plans) ledgers.push_back(&plan->ledger);
+  ledgers.push_back(&compiled.ledger());
+  for (const auto* ledger : ledgers)  // what refused a node that another rule has taken since
+    if (const auto e = ledger->former_refusal(rule.name, fate.id); e && out.empty()) out.push_back(*e);
   std::set<std::string> readers;
   for (const auto* g : graphs_of(compiled, plans))
     for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
       for (const auto v : graph.node(id).outputs)
         for (const auto& use : graph.value(v).uses) readers.insert(graph.label(use.node));
     });
-  std::vector<const Ledger*> ledgers;
-  for (const auto& plan : plans) ledgers.push_back(&plan->ledger);
-  ledgers.push_back(&compiled.ledger());
   for (const auto* ledger : ledgers)
     for (const auto& e : ledger->of_rule(rule.name))
       if (e.kind == LedgerEntry::Kind::refused && readers.count(e.node) && !known(e)) out.push_back(e);

@@ -61,6 +61,50 @@ struct Applied {
   }
 };
 
+NodeId last_of(const Graph& g) { return g.producer(g.results()[0].value); }
+
+/// Sums of sums of one value: each has two orders of inputs, which are the same.
+TEST(Patterns, OrdersOfInputsAreOneWhereBothAreOneValue) {
+  std::string text = "graph (x: f32[2]) -> (a40) {\n a0 = Add(x, x)\n";
+  auto pattern = is<Add>(any(), any()).any_order();
+  for (int i = 1; i <= 40; ++i) {
+    text += fmt::format(" a{} = Add(a{}, a{})\n", i, i - 1, i - 1);
+    pattern = is<Add>(pattern, pattern).any_order();
+  }
+  const auto g = parse(text + "}\n");
+  std::size_t matches = 0;
+  EXPECT_TRUE(for_each_match(g, last_of(g), pattern,
+                             [&](Match& match) { return ++matches, !check_guards(match, pattern); }));
+  EXPECT_EQ(matches, 1U);
+  EXPECT_EQ(depth_of(pattern), 41);
+}
+
+TEST(Patterns, MatchingThatTakesTooManyTriesIsARefusal) {
+  std::string text = "graph (a0: f32[2], b0: f32[2]) -> (a40) {\n";
+  auto pattern = is<Relu>(any());
+  for (int i = 1; i <= 40; ++i) {
+    text += fmt::format(" a{0} = Add(a{1}, b{1})\n b{0} = Multiply(a{1}, b{1})\n", i, i - 1);
+    pattern = is<Add, Multiply>(pattern, any()).any_order();
+  }
+  const Applied a({rule("deep", "", RuleSet::normalize, pattern).make([](Rewrite& r) { r.remove(); })}, {},
+                  text + "}\n");
+  const auto refusals = a.ledger.refusals();
+  ASSERT_FALSE(refusals.empty());
+  EXPECT_NE(refusals[0].text.find("too many orders"), std::string::npos) << refusals[0].text;
+}
+
+TEST(Driver, RefusalsOfNodesThatAreGoneAreTold) {
+  const auto never = rule("never", "", RuleSet::normalize, is<Relu>(any()))
+                         .when([](const Match&) { return Verdict::no("not this one"); })
+                         .make([](Rewrite& r) { r.remove(); });
+  const Applied a({never, relu_to_abs()});
+  EXPECT_TRUE(a.ledger.refusals().empty());
+  const auto former = a.ledger.former_refusal("never", SourceId{1});
+  ASSERT_TRUE(former);
+  EXPECT_EQ(to_string(*former), "never at 'second': refused: not this one");
+  EXPECT_FALSE(a.ledger.former_refusal("relu-to-abs", SourceId{1}));
+}
+
 TEST(Driver, RunsToAFixpointAndCarriesSourcesAndNames) {
   const Applied run({relu_to_abs(), join_abs()});
   EXPECT_EQ(run.rewrites, 5u);
