@@ -90,13 +90,20 @@ nlohmann::json report_outputs(const CheckOptions& o, const std::vector<check::Ou
   return list;
 }
 
+std::string drift_in_words(const check::Difference& d) {
+  if (!d.comparable) return "it has another shape";
+  if (d.largest == 0 && d.max == 0 && d.mismatches == 0) return "none";
+  if (d.largest == 0 && d.mismatches > 0)  // integers
+    return fmt::format("{} elements differ, by {:.3g} at most", d.mismatches, d.max);
+  return fmt::format("max {:.3g}, mean {:.2g}, of at most {:.3g}", d.max, d.mean, d.largest);
+}
+
 /// How far outputs with bf16 are from those in f32: to be known, not to be judged.
 nlohmann::json report_drifts(const CheckOptions& o, const std::vector<check::OutputCheck>& drifts) {
   auto list = nlohmann::json::array();
   for (const auto& r : drifts) {
     const auto& d = r.difference;
-    o.common.say("drift output {} against {}: max {:.3g}, mean {:.2g}, of at most {:.3g}", r.name, r.against,
-                 d.max, d.mean, d.largest);
+    o.common.say("drift output {} against {}: {}", r.name, r.against, drift_in_words(d));
     list.push_back({{"name", r.name},
                     {"against", r.against},
                     {"max", d.max},
@@ -196,7 +203,7 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
     s.request.run();
     check::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),
                     is_half(s)};
-    if (s.impl().precision() == Precision::bf16)
+    if (precisions_of(s.impl(), s.request).bf16())  // else it is a run in f32, whatever was asked for
       last.before_bf16 = [&](const check::RunPart& part) { return check::before_bf16(s.impl(), part); };
     return check::check_run(last, [&](double done) { progress.at(done); });
   }();
@@ -204,7 +211,10 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
   j["layers"] = report_layers(o, found.layers);
   j["outputs"] = report_outputs(o, found.outputs);
   j["drift"] = report_drifts(o, found.drifts);
-  const auto precision = to_string(precisions_of(s.impl(), s.request));
+  const auto precisions = precisions_of(s.impl(), s.request);
+  const auto precision = to_string(precisions);
+  if (s.impl().precision() == Precision::bf16 && !precisions.bf16())
+    o.common.say("drift none: nothing is in bf16");
   o.common.say("precision   {}", precision);
   j["precision"] = precision;
   if (o.bisect) j["bisect"] = bisect(o, s, found);

@@ -74,6 +74,13 @@ class Precision(unittest.TestCase):
         self.assertRegex(text, r"(?m)^drift output \S+ against f32: max ")
         self.assertNotIn("drift", self.text("check", LARGE))
 
+    @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
+    def test_nothing_in_bf16_drifts_nowhere(self) -> None:
+        words = ("check", LARGE, "--precision", "bf16", "--disable", "bf16-product")
+        self.assertEqual(json.loads(self.text(*words, "--json", "-"))["drift"], [])
+        self.assertRegex(self.text(*words), r"(?m)^drift none: nothing is in bf16$")
+        self.assertNotIn("with bf16", self.text(*words))
+
     def test_processors_without_it_keep_f32_and_say_why(self) -> None:
         self.assertRegex(self.line("run", LARGE, "--precision", "bf16", "--max-isa", "avx2"), rf"^f32: \d+ layers; no bf16: ({WITHOUT}|sse41 has no bf16 instructions)$")
         for name in ("haswell-laptop", "zen2-server", "hybrid-desktop"):
