@@ -56,13 +56,14 @@ void AtomicFile::fail_errno(const char* what) const {
   fail(ErrorCode::bad_file, "{}: {}: {}", path_, what, std::strerror(errno));
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
-  auto target = follow_links(path_);
+AtomicFile::AtomicFile(std::string path, Path whose) : path_(std::move(path)) {
+  auto target = whose == Path::ours ? Target{path_} : follow_links(path_);
   target_ = std::move(target.path);
   struct stat old {};
-  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  bool exists = (whose == Path::ours ? ::lstat(path_.c_str(), &old) : ::stat(path_.c_str(), &old)) == 0;
   if (exists && S_ISDIR(old.st_mode))
     fail(ErrorCode::bad_file, "{}: is a folder, wanted a file to write", path_);
+  if (whose == Path::ours && !S_ISREG(old.st_mode)) exists = false;  // it is replaced
   if (target.descriptor >= 0 || (exists && !S_ISREG(old.st_mode))) {
     open_directly(target.descriptor);
     return;

@@ -12,10 +12,12 @@ namespace lamina {
 /// exception, or the process is killed) the target stays as it was and nothing is left. Where the file system
 /// has no files without names it is one beside the target, NAME.PID.N.tmp, which a process that is killed
 /// leaves behind. What is not an ordinary file (a pipe) and what is open already (/dev/stdout, /dev/fd/3) is
-/// written directly. All errors are Error(bad_file) and name the path.
+/// written directly, and links are followed: the path is the user's. A path of ours is taken as it is: what
+/// has the name, a link or a pipe, goes. All errors are Error(bad_file) and name the path.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  enum class Path { of_user, ours };
+  explicit AtomicFile(std::string path, Path whose = Path::of_user);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/atomic_file.h"
 #include "base/byte_stream.h"
 #include "base/divide.h"
 #include "base/parallel.h"
@@ -205,7 +204,8 @@ std::vector<std::byte> CompiledFileWriter::header_bytes(const FileHeader& header
   return summed;
 }
 
-void CompiledFileWriter::write(const std::string& path, const FileHeader& header) const {
+void CompiledFileWriter::write(const std::string& path, const FileHeader& header,
+                               AtomicFile::Path whose) const {
   ByteWriter rows;
   for (const auto& s : table()) {
     rows.put(s.kind);
@@ -215,7 +215,7 @@ void CompiledFileWriter::write(const std::string& path, const FileHeader& header
     put_hash(rows, s.hash);
   }
   const auto table = rows.take();
-  AtomicFile file(path);
+  AtomicFile file(path, whose);
   file.reserve(size());
   const auto pad = [&] {
     static constexpr std::byte kZeros[kAlignment]{};

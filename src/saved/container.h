@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/hash.h"
 #include "base/mapped_file.h"
@@ -90,7 +91,8 @@ class CompiledFileWriter {
   /// Of the file.
   std::uint64_t size() const;
   /// Complete or not at all, and on the disk. Throws Error(bad_file).
-  void write(const std::string& path, const FileHeader& header) const;
+  void write(const std::string& path, const FileHeader& header,
+             AtomicFile::Path whose = AtomicFile::Path::of_user) const;
 
  private:
   struct Part {

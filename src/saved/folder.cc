@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/cpu.h"
 #include "base/directory.h"
 #include "base/error.h"
 #include "saved/engine.h"
@@ -73,6 +74,7 @@ std::optional<Found> entry_of(const fs::directory_entry& file) {
     out.entry.magic = CompiledFile::is_one(mapped->bytes());
     const CompiledFile compiled(mapped);
     out.entry.engine = compiled.header().engine;
+    out.entry.needs = name_of(compiled.header().needs);
   } catch (const Error& e) {
     out.entry.wrong = e.what();
   }
@@ -93,8 +95,7 @@ std::vector<CacheEntry> cache_entries(const std::string& folder) {
   return out;
 }
 
-std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most,
-                                    const std::string& replaced) {
+Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced) {
   constexpr std::int64_t kHour = 3600;
   std::error_code error;
   for (const auto& file : files_of(folder))
@@ -104,14 +105,18 @@ std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t mos
   std::erase_if(entries, [&](const auto& e) { return !e.magic || e.name == replaced; });
   std::uint64_t left = 0;
   for (const auto& e : entries) left += e.bytes;
-  std::vector<CacheEntry> gone;
+  Pruned out;
   for (const auto& e : entries) {
     if (left <= most) break;
-    if (!fs::remove(fs::path(folder) / e.name, error)) continue;
+    const auto path = fs::path(folder) / e.name;
+    const bool removed = fs::remove(path, error);
+    if (error && out.trouble.empty())
+      out.trouble = fmt::format("{}: cannot be removed: {}", path.string(), error.message());
+    if (error) continue;
     left -= e.bytes;
-    gone.push_back(e);
+    if (removed) out.gone.push_back(e);  // else another process has
   }
-  return gone;
+  return out;
 }
 
 CacheFolder::CacheFolder(std::string path, std::uint64_t most, Logger log)
@@ -162,7 +167,7 @@ void CacheFolder::store(const CompiledFileWriter& file, const FileHeader& header
     fs::create_directories(path_, error);
     const auto path = entry_path(header.key);
     prune_cache(path_, most_ - file.size(), fs::path(path).filename().string());
-    file.write(path, header);
+    file.write(path, header, AtomicFile::Path::ours);
   } catch (const Error& e) {
     warn(e.what());
   }

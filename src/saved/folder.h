@@ -15,17 +15,21 @@ struct CacheEntry {
   std::uint64_t bytes = 0;    ///< of the file
   std::int64_t used = 0;      ///< seconds since 1970 at which it was used last
   std::string engine, wrong;  ///< what made it; why its header cannot be read, else empty
+  std::string_view needs;     ///< the instruction set that it was made for
   bool magic = false;         ///< it begins as ours do
 };
 
 /// Files of a folder that are called as entries are, those used longest ago first. Throws Error(bad_file)
 /// when it cannot be read.
 std::vector<CacheEntry> cache_entries(const std::string& folder);
+struct Pruned {
+  std::vector<CacheEntry> gone;
+  std::string trouble;  ///< why one could not be removed, the first; else empty
+};
 /// Removes temporary files that are older than an hour, and entries (with `magic`), those used longest ago
 /// first, until what is left takes `most` bytes at most. `replaced`: the name of an entry that is about to
 /// be, which does not count. Returns the entries that it removed.
-std::vector<CacheEntry> prune_cache(const std::string& folder, std::uint64_t most,
-                                    const std::string& replaced = {});
+Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced = {});
 
 /// What a compile does with the folder. It throws nothing about the folder: the first trouble is a warning,
 /// and the model is compiled as if there were none.

@@ -53,7 +53,7 @@ std::vector<Record> read(const std::string& path) {
 
 void write(const std::string& path, const std::vector<Record>& records) {
   try {
-    AtomicFile file(path);
+    AtomicFile file(path, AtomicFile::Path::ours);
     file.write(kMagic);
     for (const auto& r : records) file.write(bytes_of(r));
     file.commit();

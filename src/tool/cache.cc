@@ -32,8 +32,8 @@ std::string state_of(const CacheEntry& e) {
 }
 
 nlohmann::json json_of(const CacheEntry& e) {
-  return {
-      {"name", e.name}, {"bytes", e.bytes}, {"used", e.used}, {"engine", e.engine}, {"state", state_of(e)}};
+  return {{"name", e.name},     {"bytes", e.bytes}, {"used", e.used},
+          {"engine", e.engine}, {"isa", e.needs},   {"state", state_of(e)}};
 }
 
 int list(const CacheOptions& o) {
@@ -42,8 +42,8 @@ int list(const CacheOptions& o) {
   for (const auto& e : cache_entries(o.folder)) {
     if (!e.magic) continue;
     const auto state = state_of(e);
-    o.common.say("{}  {:>9}  used {}{}", e.name, human_bytes(static_cast<double>(e.bytes)), date_of(e.used),
-                 state.empty() ? "" : "  " + state);
+    o.common.say("{}  {:>9}  {:<6}  used {}{}", e.name, human_bytes(static_cast<double>(e.bytes)), e.needs,
+                 date_of(e.used), state.empty() ? "" : "  " + state);
     entries.push_back(json_of(e));
     sum += static_cast<double>(e.bytes);
   }
@@ -80,13 +80,15 @@ int verify(const CacheOptions& o) {
 int prune(const CacheOptions& o) {
   auto removed = nlohmann::json::array();
   double sum = 0;
-  for (const auto& e : prune_cache(o.folder, std::uint64_t{o.keep} << 20)) {
+  const auto pruned = prune_cache(o.folder, std::uint64_t{o.keep} << 20);
+  for (const auto& e : pruned.gone) {
     o.common.say("{}  {:>9}  used {}", e.name, human_bytes(static_cast<double>(e.bytes)), date_of(e.used));
     removed.push_back(json_of(e));
     sum += static_cast<double>(e.bytes);
   }
   o.common.say("{} entries removed, {}", removed.size(), human_bytes(sum));
   write_json(o.common, {{"removed", removed}});
+  if (!pruned.trouble.empty()) fail(ErrorCode::bad_file, "{}", pruned.trouble);
   return 0;
 }
 

@@ -264,6 +264,25 @@ class Folder(CacheBase):
         self.assertEqual(self.cached(), (True, ""))
 
 
+class NotOurs(CacheBase):
+    """What has the name of an entry, or of the hashes, and is no file of ours."""
+
+    def test_links_and_pipes_are_replaced(self) -> None:
+        self.cached()
+        entry, hashes = self.entries()[0], self.cache / ".lamina-hashes"
+        for name in (entry, hashes):
+            thesis = self.path / "thesis.txt"
+            thesis.write_text("not to be lost")
+            name.unlink(missing_ok=True)
+            name.symlink_to(thesis)
+            self.cached()
+            self.assertEqual(thesis.read_text(), "not to be lost")
+            name.unlink(missing_ok=True)
+            os.mkfifo(name)
+            self.cached()
+            self.assertTrue(self.cached()[0])
+
+
 class Verb(CacheBase):
     def test_list_verify_prune(self) -> None:
         self.cached()
@@ -274,6 +293,7 @@ class Verb(CacheBase):
         listed = json.loads(done.stdout)["entries"]
         self.assertEqual([e["name"] for e in listed], [self.entries()[1].name, self.entries()[0].name])
         self.assertEqual([e["state"] for e in listed], ["", ""])
+        self.assertEqual({e["isa"] for e in listed}, {json.loads(lamina("version", "--json", "-").stdout)["isa"]})
         self.assertIn("2 entries", lamina("cache", "list", self.cache).stdout)
         self.assertEqual(lamina("cache", "verify", self.cache).returncode, 0)
 

@@ -54,7 +54,7 @@ TEST_F(Folder, what_was_used_longest_ago_goes_first) {
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].name, name_of(1));
   EXPECT_EQ(all[2].name, name_of(2));
-  const auto gone = prune_cache(folder_.string(), 2 * all[0].bytes);
+  const auto gone = prune_cache(folder_.string(), 2 * all[0].bytes).gone;
   ASSERT_EQ(gone.size(), 1u);
   EXPECT_EQ(gone[0].name, name_of(1));
   EXPECT_EQ(names(), (std::vector<std::string>{name_of(2), name_of(3)}));
