@@ -27,8 +27,8 @@ struct RewrittenModel {
   Denormals denormals;  ///< of operands; those of weights are known when they are packed
 };
 
-/// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a rule that does not
-/// exist or a broken expression, Error(unsupported) for variables that cannot be kept.
+/// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a
+/// rule that does not exist or a broken expression, Error(unsupported) for variables that cannot be kept.
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
                              std::shared_ptr<const Rules> more = {});
 
