@@ -78,19 +78,26 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     log_.info("how fast a \"{}\" is is not known: kernels are estimated with the rates of Sapphire Rapids",
               this_machine().name);
   const bool as_in_file = settle_precision(options, machine ? *machine : host());
+  for (const auto& note : precision_sentences(settings())) log_.info("{}", note);
   auto rewriting = settings();
   rewriting.options = options_;
   rewriting.placement.threads = threads_to_compile(options_);
-  if (!as_in_file) rewriting.options.precision = options.precision;  // what was asked for is said
   rewriting_ = std::make_shared<Rewriting>(model_, std::move(rewriting), machine, log_);
   const int threads = options.threads > 0 ? options.threads
                       : machine           ? std::min(machine->core_count(), kMostThreads)
                                           : 1;
   make_program(program_options(options_, threads, std::move(machine), model_->rules(), rewriting_),
                as_in_file);
-  if (const auto found = denormals()) log_.info("{}", to_string(found));
+  tell_rewriting();
   scheduler_ =
       std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(settled_.held), log_);
+}
+
+/// A model that comes from a file says the same as one that is rewritten.
+void Compiled::tell_rewriting() const {
+  for (const auto& note : rewriting_facts().widened) log_.warning("{}", note);
+  for (const auto& note : rewriting_facts().warnings) log_.warning("{}", note);
+  if (const auto found = denormals()) log_.info("{}", to_string(found));
 }
 
 /// What a file was compiled with counts where nothing else was asked for. True when it holds that.
@@ -111,17 +118,29 @@ bool Compiled::settle_precision(const Options& options, const Machine& machine) 
 }
 
 void Compiled::make_program(ProgramOptions options, bool as_in_file) {
-  const auto& file = model_->compiled();
-  if (!options_.keep_weights && !elsewhere_) {  // who keeps weights wants to look into what is compiled
-    if (as_in_file) take_from(file, options);
-    if (!file && !options_.cache_dir.empty() && !model_->derived()) take_from_cache(options);
+  cache_reason_ = why_not_kept();
+  if (as_in_file && !options_.keep_weights && !elsewhere_) {
+    take_from(model_->compiled(), options);
+    cache_reason_ = model_->path();
+  } else if (cache_reason_.empty()) {
+    cache_reason_ = take_from_cache(options);
   }
+  if (!options_.cache_dir.empty())
+    log_.info("cache: {}{}", program_ ? "loaded: " : "compiled: ", cache_reason_);
   if (!program_) compile(std::move(options));
+}
+
+std::string Compiled::why_not_kept() const {
+  if (elsewhere_) return "it is planned for another machine";
+  if (options_.keep_weights) return "KEEP_WEIGHTS=YES: who keeps weights looks into what is compiled";
+  if (model_->compiled()) return "a compiled model's file is not kept";
+  if (options_.cache_dir.empty()) return "no CACHE_DIR is given";
+  return model_->derived() ? "the graph is not that of a file" : "";
 }
 
 std::vector<Property> Compiled::properties() const {
   const AtWork here;
-  const ModelFacts facts{model_->loaded().graph.name, loaded_from_cache()};
+  const ModelFacts facts{model_->loaded().graph.name, loaded_from_cache(), cache_reason_};
   return list_properties(settings(), read_topology(), &facts);
 }
 
@@ -191,14 +210,17 @@ void Compiled::take_from(const std::shared_ptr<const CompiledFile>& file, Progra
   program_ = program;
 }
 
-void Compiled::take_from_cache(ProgramOptions& options) {
+std::string Compiled::take_from_cache(ProgramOptions& options) {
   const auto folder =
       std::make_shared<CacheFolder>(options_.cache_dir, std::uint64_t{options_.cache_size} << 20, log_);
   const auto key = key_of(*model_, options_, folder->memo());
-  if (!key) return;
+  if (!key) return "the model's file was changed since it was read";
   keeper_ = std::make_shared<EntryKeeper>(Saving{model_, options_, rewriting_, nullptr}, *key, folder, log_);
   options.planned = [keeper = keeper_] { keeper->store(); };
-  if (!folder->open(*key, [&](const auto& file) { take_from(file, options); })) keeper_->came_from(nullptr);
+  auto reason = folder->open(*key, [&](const auto& file) { take_from(file, options); });
+  if (reason.empty()) return saved_->file().path();
+  keeper_->came_from(nullptr);
+  return reason;
 }
 
 void Compiled::save(const std::string& path) const {
@@ -248,8 +270,12 @@ void Compiled::plan_for(const std::vector<Dims>& shapes) const {
   });
 }
 
+const RewritingFacts& Compiled::rewriting_facts() const {
+  return saved_ ? saved_->facts() : rewriting_->get().facts;
+}
+
 Denormals Compiled::denormals() const {
-  auto sum = saved_ ? saved_->denormals() : rewriting_->get().denormals;
+  auto sum = rewriting_facts().denormals;
   return sum += program_->denormals();
 }
 
@@ -259,7 +285,8 @@ std::string Compiled::precision_reason() const {
 }
 
 std::vector<std::string> Compiled::precision_notes() const {
-  auto notes = saved_ ? saved_->precision_notes() : rewriting_->get().precision_notes;
+  auto notes = rewriting_facts().widened;
+  for (auto& note : precision_sentences(settings())) notes.push_back(std::move(note));
   if (const auto found = denormals()) notes.push_back(to_string(found));
   return notes;
 }

@@ -37,7 +37,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Precision precision() const { return settings().precision; }
   std::string precision_reason() const;
   /// Half-precision tensors of the model are computed in f32.
-  bool widened() const { return saved_ ? saved_->widened() : rewriting_->get().widened; }
+  bool widened() const { return !rewriting_facts().widened.empty(); }
   /// It was ready in a file: not rewritten and planned anew.
   bool loaded_from_cache() const { return saved_ != nullptr; }
   /// Makes the plan for inputs of these shapes now. Throws Error(bad_input).
@@ -50,13 +50,18 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Request request() const;
 
  private:
+  const RewritingFacts& rewriting_facts() const;
   Denormals denormals() const;
+  void tell_rewriting() const;
   bool settle_precision(const Options& options, const Machine& machine);
   void place(const std::function<std::vector<StepTimeAlone>()>& times);
   void make_program(ProgramOptions options, bool as_in_file);
   void compile(ProgramOptions options);
   void take_from(const std::shared_ptr<const CompiledFile>& file, ProgramOptions options);
-  void take_from_cache(ProgramOptions& options);
+  /// Why no folder is asked; empty: one is.
+  std::string why_not_kept() const;
+  /// The entry that it was taken from, or why from none.
+  std::string take_from_cache(ProgramOptions& options);
   bool take_options(const Options& of_file, bool asked_nothing);
   void plan_as(const Program& other, const std::string& key, const Plan& plan) const;
   std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
@@ -67,6 +72,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;
   std::shared_ptr<const SavedCompiled> saved_;  // where it came from, if not from rewriting
+  std::string cache_reason_;                    // where it was found, or why not
   std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
   bool elsewhere_ = false;                      // planned for another machine
   bool placed_ = false;                         // settled_ is decided

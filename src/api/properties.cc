@@ -136,6 +136,18 @@ void decide_precision(Settings& s, const Machine& machine) {
     s.precision_reason = fmt::format("{} decides", key);
 }
 
+std::vector<std::string> precision_sentences(const Settings& s) {
+  std::vector<std::string> out;
+  const auto asked = asked_precision(s.options).first;
+  if (s.precision == Precision::bf16)
+    out.emplace_back("bf16 for convolutions, matrix products and what lies between them");
+  else if (asked == Precision::bf16)
+    out.push_back(fmt::format("f32 in place of bf16: {}", s.precision_reason));
+  if (asked == Precision::f32)
+    out.emplace_back("f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
+  return out;
+}
+
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken,
                       int arena) {
   check_options(options);
@@ -175,7 +187,10 @@ std::vector<Property> list_properties(const Settings& settings, const Topology& 
   std::vector<Property> out;
   for (const auto& row : option_rows()) out.push_back(property_of(row, settings));
   const auto add = [&](const std::vector<std::string>& keys) {
-    for (const auto& key : keys) out.push_back({key, fact(key, settings, topology, model), "", "", true});
+    for (const auto& key : keys) {
+      const auto why = key == "LOADED_FROM_CACHE" ? model->cache_reason : "";
+      out.push_back({key, fact(key, settings, topology, model), "", why, true});
+    }
   };
   add(kDevice);
   if (model != nullptr) add(kModel);

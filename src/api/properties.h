@@ -18,6 +18,8 @@ struct Settled {
 };
 /// The precision that its options get on that machine.
 void decide_precision(Settings& settings, const Machine& machine);
+/// What the precision that was asked for, and the one that is used, mean for a model.
+std::vector<std::string> precision_sentences(const Settings& settings);
 /// Decides where, by the options of `s.settings`, whose precision is decided; takes the processors, and logs
 /// each difference between what was asked and what is used. Throws Error(bad_option).
 void settle(Settled& s, const InferenceTime& time, const Logger& log);
@@ -32,6 +34,7 @@ int threads_to_compile(const Options& options);
 struct ModelFacts {
   std::string name;
   bool from_cache = false;
+  std::string cache_reason = {};  ///< which entry it came from, or why from none
 };
 /// All of them; without a model, those of the device. `topology`: what RANGE_FOR_STREAMS is about.
 std::vector<Property> list_properties(const Settings& settings, const Topology& topology,

@@ -8,29 +8,6 @@
 #include "rules/widen_half.h"
 
 namespace lamina {
-namespace {
-
-/// What the model's types and the option do to its precision.
-void apply_precision(RewrittenModel& m, Graph& graph, const Settings& s, const Logger& log) {
-  m.precision_notes = widen_half(graph);
-  m.widened = !m.precision_notes.empty();
-  for (const auto& note : m.precision_notes) log.warning("{}", note);
-  const auto note = [&](LogLevel level, const std::string& text) {
-    m.precision_notes.push_back(text);
-    log.log(level, "{}", text);
-  };
-  const auto asked = asked_precision(s.options).first;
-  if (s.precision == Precision::bf16)
-    note(LogLevel::info, "bf16 for convolutions, matrix products and what lies between them");
-  else if (asked == Precision::bf16)
-    note(LogLevel::info, fmt::format("f32 in place of bf16: {}", s.precision_reason));
-  if (asked == Precision::f32)
-    note(LogLevel::info,
-         "f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
-}
-
-}  // namespace
-
 OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const Rules> more) {
   OptimizeOptions o;
   o.disable = options.disable;
@@ -71,18 +48,20 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
                              std::shared_ptr<const Rules> more) {
   RewrittenModel m;
-  apply_precision(m, graph, settings, log);
+  m.facts.widened = widen_half(graph);
   m.model = without_variables(std::move(graph));
   m.original = m.model.graph;
   auto rewriting =
       of_precision(optimize_options(settings.options, std::move(more)), settings.precision, machine);
   rewriting.last = RuleSet::chains;  // types are a matter of plans
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
-    log.warning("exempt \"{}\": fits the name of no node", pattern);
+    m.facts.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
   on_threads(settings.placement.threads, [&] {
     optimize(m.model.graph, rewriting, m.ledger);
-    m.denormals = flush_denormals(m.model.graph);
+    m.facts.denormals = flush_denormals(m.model.graph);
   });
+  for (const auto& [rule, why] : m.ledger.stopped())
+    m.facts.warnings.push_back(fmt::format("{}; it is left out", why));
   for (const auto& [rule, count] : m.ledger.counts())
     if (count.hits) log.debug("{}: {} times", rule, count.hits);
   return m;

@@ -1,11 +1,11 @@
 #pragma once
 /// From a model as it was read to the graph that is planned.
 #include "api/options_table.h"
-#include "base/denormals.h"
 #include "base/log.h"
 #include "exec/variables.h"
 #include "lamina/options.h"
 #include "rules/optimize.h"
+#include "saved/rewriting_facts.h"
 
 namespace lamina {
 
@@ -18,13 +18,10 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
                                       std::shared_ptr<const Rules> more = {});
 
 struct RewrittenModel {
-  Stateless model;       ///< what is planned
-  Graph original;        ///< as it was read, in the precision that runs, with variables as inputs and results
-  Ledger ledger;         ///< of what made the one of the other
-  bool widened = false;  ///< half-precision tensors are computed in f32
-  /// What happened to the model's precision, a sentence each; empty when nothing did.
-  std::vector<std::string> precision_notes;
-  Denormals denormals;  ///< of operands; those of weights are known when they are packed
+  Stateless model;  ///< what is planned
+  Graph original;   ///< as it was read, in the precision that runs, with variables as inputs and results
+  Ledger ledger;    ///< of what made the one of the other
+  RewritingFacts facts;
 };
 
 /// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a

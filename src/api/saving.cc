@@ -85,9 +85,7 @@ std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, 
   }
   for (const auto& name : model.settable()) hasher.text(name);
   add_libraries(hasher, *model.described().extensions);
-  ByteWriter deciding;
-  write_options(deciding, options);
-  hasher.bytes(deciding.take());
+  add_deciding(hasher, options);
   return hasher.result();
 }
 
@@ -112,16 +110,7 @@ CompiledFileWriter file_of(const Saving& saving, const Program& program, bool wh
 
   ProgramToSave made;
   made.options = deciding(saving.options);
-  if (saving.before) {
-    made.widened = saving.before->widened();
-    made.precision_notes = saving.before->precision_notes();
-    made.denormals = saving.before->denormals();
-  } else {
-    const auto& rewritten = saving.rewriting->get();
-    made.widened = rewritten.widened;
-    made.precision_notes = rewritten.precision_notes;
-    made.denormals = rewritten.denormals;
-  }
+  made.facts = saving.before ? saving.before->facts() : saving.rewriting->get().facts;
   made.times = saving.before           ? saving.before->times()
                : !saving.times.empty() ? saving.times
                : !all.empty()          ? times_alone(*all.begin()->second->plan)

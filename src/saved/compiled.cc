@@ -43,6 +43,10 @@ void read_value(ByteReader& from, std::optional<Precision>& precision) {
 void read_value(ByteReader& from, std::vector<std::string>& texts) { texts = read_texts(from); }
 void read_value(ByteReader& from, long& number) { number = static_cast<long>(from.get<std::int64_t>()); }
 
+void write_options(ByteWriter& to, const Options& o) {
+  for_deciding([&](auto field) { write_value(to, said(o.*field)); });
+}
+
 Options read_options(ByteReader& from) {
   Options o;
   for_deciding([&](auto field) { read_value(from, o.*field); });
@@ -153,8 +157,10 @@ bool decide_alike(const Options& a, const Options& b) {
   return alike;
 }
 
-void write_options(ByteWriter& to, const Options& o) {
-  for_deciding([&](auto field) { write_value(to, said(o.*field)); });
+void add_deciding(Hasher& to, const Options& options) {
+  ByteWriter bytes;
+  write_options(bytes, options);
+  to.bytes(bytes.take());
 }
 
 void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
@@ -166,9 +172,9 @@ void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
   const WriteTensor hollow = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, TensorData::none); };
   ByteWriter to;
   write_options(to, program.options);
-  to.put(program.widened);
-  write_texts(to, program.precision_notes);
-  write_denormals(to, program.denormals);
+  write_texts(to, program.facts.widened);
+  write_texts(to, program.facts.warnings);
+  write_denormals(to, program.facts.denormals);
   to.list(program.times, [&](const StepTimeAlone& t) {
     to.put(t.all);
     to.put(t.memory);
@@ -210,9 +216,9 @@ SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant 
   for (const auto kind : {SectionKind::compiled, SectionKind::plan, SectionKind::weights}) file_->check(kind);
   auto from = reader_of(*file_, SectionKind::compiled);
   options_ = read_options(from);
-  widened_ = from.flag();
-  notes_ = read_texts(from);
-  denormals_ = read_denormals(from);
+  facts_.widened = read_texts(from);
+  facts_.warnings = read_texts(from);
+  facts_.denormals = read_denormals(from);
   times_ = from.list([&] {
     const auto all = from.get<double>();
     return StepTimeAlone{all, from.get<double>()};

@@ -6,6 +6,7 @@
 #include "extension/extensions.h"
 #include "lamina/options.h"
 #include "plan/forecast.h"
+#include "saved/rewriting_facts.h"
 #include "saved/tensors.h"
 
 namespace lamina {
@@ -16,7 +17,7 @@ Options deciding(const Options& options);
 void take_deciding(Options& to, const Options& from);
 /// The same things are made with both.
 bool decide_alike(const Options& a, const Options& b);
-void write_options(ByteWriter& to, const Options& options);
+void add_deciding(Hasher& to, const Options& options);
 
 /// Those of a file that hold. Throws Error(bad_file).
 Options options_of(const CompiledFile& file);
@@ -33,10 +34,8 @@ struct PlanToSave {
 /// What a program is without its plans and weights.
 struct ProgramToSave {
   Options options;
-  bool widened = false;                      ///< half-precision tensors are computed in f32
-  std::vector<std::string> precision_notes;  ///< what happened to the model's precision
-  Denormals denormals;                       ///< of operands
-  std::vector<StepTimeAlone> times;          ///< that streams are forecast by; empty: not known
+  RewritingFacts facts;
+  std::vector<StepTimeAlone> times;  ///< that streams are forecast by; empty: not known
   const Graph* graph = nullptr;
   const std::vector<Variable>* variables = nullptr;
   const Graph* initial = nullptr;  ///< of variables; null when there is none
@@ -62,9 +61,7 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
 
   const CompiledFile& file() const { return *file_; }
   const Options& options() const { return options_; }
-  bool widened() const { return widened_; }
-  const std::vector<std::string>& precision_notes() const { return notes_; }
-  const Denormals& denormals() const { return denormals_; }
+  const RewritingFacts& facts() const { return facts_; }
   const std::vector<StepTimeAlone>& times() const { return times_; }
   /// Without the data of large constants.
   Stateless program() const;
@@ -91,10 +88,9 @@ class SavedCompiled final : public KeptPlans, public KeptPackings {
   TensorReader tensors_;
   FindOp find_op_;
   Options options_;
-  bool widened_ = false, packed_ = false;
-  std::vector<std::string> notes_;
+  RewritingFacts facts_;
+  bool packed_ = false;
   std::vector<PlanKey> keys_;
-  Denormals denormals_;
   std::vector<StepTimeAlone> times_;
   std::map<std::pair<std::string, Hash128>, Packing> packings_;  // without sources
   std::size_t program_at_ = 0;

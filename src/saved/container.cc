@@ -51,9 +51,10 @@ Hash128 sum_of(std::span<const std::byte> header, std::span<const std::byte> tab
 }  // namespace
 
 std::string to_string(const SectionEntry& s) {
-  constexpr std::string_view kNames[] = {"model", "constant", "compiled", "plan", "weights"};
+  constexpr std::string_view kNames[] = {"model", "constant", "compiled", "plan", "weights", "about"};
   const std::string name(kNames[static_cast<std::size_t>(s.kind) - 1]);
-  const bool many = s.kind != SectionKind::model && s.kind != SectionKind::compiled;
+  const bool many =
+      s.kind != SectionKind::model && s.kind != SectionKind::compiled && s.kind != SectionKind::about;
   return many ? fmt::format("{} {}", name, s.number) : name;
 }
 
@@ -70,9 +71,7 @@ void CompiledFile::read_header() {
     fail(ErrorCode::bad_file, "{}: truncated: {} bytes, wanted a header of {}", path(), all.size(), kHeader);
   ByteReader from(all, path());
   from.take(kMagic.size());
-  if (const auto format = from.get<std::uint32_t>(); format != kFormat)
-    fail(ErrorCode::bad_file, "{}: format {} of compiled models, wanted {}: compile the model again", path(),
-         format, kFormat);
+  const auto format = from.get<std::uint32_t>();
   from.take(4);
   const auto size = from.get<std::uint64_t>();
   header_.key = get_hash(from);
@@ -89,6 +88,9 @@ void CompiledFile::read_header() {
   };
   damaged(count > (all.size() - kHeader) / kEntry);
   damaged(sum != sum_of(all, all.subspan(kHeader, kEntry * count)));
+  if (format != kFormat)
+    fail(ErrorCode::unsupported, "{}: format {} of compiled models, wanted {}: compile the model again",
+         path(), format, kFormat);
   const auto isa = isa_named(needs);
   damaged(!isa || behind_table(count) > all.size());
   header_.needs = *isa;
@@ -107,7 +109,7 @@ void CompiledFile::read_table(std::uint32_t count) {
     s.offset = from.get<std::uint64_t>();
     s.length = from.get<std::uint64_t>();
     s.hash = get_hash(from);
-    const bool known = s.kind >= SectionKind::model && s.kind <= SectionKind::weights;
+    const bool known = s.kind >= SectionKind::model && s.kind <= SectionKind::about;
     if (!known || s.offset != at || s.length > size() - at || round_up(at + s.length, kAlignment) > size())
       fail(ErrorCode::bad_file, "{}: damaged: table of sections, line {}", path(), i);
     at = round_up(at + s.length, kAlignment);
@@ -120,7 +122,7 @@ void CompiledFile::read_table(std::uint32_t count) {
 
 void CompiledFile::require_this_engine() const {
   if (header_.engine != engine_name())
-    fail(ErrorCode::bad_file, "{}: made by lamina {}; this is lamina {}: compile the model again", path(),
+    fail(ErrorCode::unsupported, "{}: made by lamina {}; this is lamina {}: compile the model again", path(),
          header_.engine, engine_name());
 }
 

@@ -8,7 +8,8 @@
 ///  24  16  key of the model          256       the table, 40 bytes a section: kind (4), number (4),
 ///  40  40  instruction set, zeros              offset (8), length (8), XXH3-128 (16)
 ///
-/// Sections follow in the table's order, each at the next multiple of 64, and so does the end of the file;
+/// This page and the table are the same in each version of the format; what sections hold is not. Sections
+/// follow in the table's order, each at the next multiple of 64, and so does the end of the file;
 /// what is between them is zero. Numbers are little-endian. The same content gives the same bytes.
 #include <atomic>
 #include <memory>
@@ -24,8 +25,8 @@
 namespace lamina {
 
 /// model: as it was read, with its large constants. compiled: what was made of it, with plans and the weights
-/// that these need.
-enum class SectionKind : std::uint32_t { model = 1, constant, compiled, plan, weights };
+/// that these need. about: what it is, for people.
+enum class SectionKind : std::uint32_t { model = 1, constant, compiled, plan, weights, about };
 
 struct SectionEntry {
   SectionKind kind;
@@ -47,7 +48,8 @@ struct FileHeader {
 class CompiledFile {
  public:
   static bool is_one(std::span<const std::byte> bytes);
-  /// Checks header and table. Throws Error(bad_file): "x.lamina: truncated: 4711 bytes, wanted 8128".
+  /// Checks header and table. Throws Error(bad_file): "x.lamina: truncated: 4711 bytes, wanted 8128", and
+  /// Error(unsupported) for an undamaged header of another version of the format.
   explicit CompiledFile(std::shared_ptr<const MappedFile> file);
 
   const std::string& path() const { return file_->path(); }
@@ -57,7 +59,7 @@ class CompiledFile {
   const std::vector<SectionEntry>& sections() const { return sections_; }
   /// Index of a section; nothing when there is none.
   std::optional<std::size_t> find(SectionKind kind, std::uint32_t number = 0) const;
-  /// Throws Error(bad_file) when this lamina cannot use what another one made: "x.lamina: made by lamina
+  /// Throws Error(unsupported) when this lamina cannot use what another one made: "x.lamina: made by lamina
   /// ...".
   void require_this_engine() const;
 

@@ -59,34 +59,44 @@ struct Found {
   fs::file_time_type time;
 };
 
-std::optional<Found> entry_of(const fs::directory_entry& file) {
+void describe(CacheEntry& entry, const std::string& path, bool whole) {
+  const auto mapped = MappedFile::open(path);
+  entry.bytes = mapped->size();
+  entry.magic = CompiledFile::is_one(mapped->bytes());
+  const CompiledFile file(mapped);
+  entry.engine = file.header().engine;
+  entry.needs = name_of(file.header().needs);
+  entry.model = about_model(file);
+  if (whole) file.check();
+  file.require_this_engine();
+}
+
+/// Nothing where it is none, or is gone meanwhile.
+std::optional<Found> entry_of(const fs::directory_entry& file, bool whole) {
   Found out;
-  out.entry.name = file.path().filename().string();
-  if (!is_entry(out.entry.name)) return std::nullopt;
+  auto& entry = out.entry;
+  entry.name = file.path().filename().string();
+  if (!is_entry(entry.name)) return std::nullopt;
   std::error_code error;
   out.time = file.last_write_time(error);
-  out.entry.used = std::chrono::duration_cast<std::chrono::seconds>(
-                       fs::file_time_type::clock::to_sys(out.time).time_since_epoch())
-                       .count();
+  entry.used = std::chrono::duration_cast<std::chrono::seconds>(
+                   fs::file_time_type::clock::to_sys(out.time).time_since_epoch())
+                   .count();
   try {
-    const auto mapped = MappedFile::open(file.path().string());
-    out.entry.bytes = mapped->size();
-    out.entry.magic = CompiledFile::is_one(mapped->bytes());
-    const CompiledFile compiled(mapped);
-    out.entry.engine = compiled.header().engine;
-    out.entry.needs = name_of(compiled.header().needs);
+    describe(entry, file.path().string(), whole);
   } catch (const Error& e) {
-    out.entry.wrong = e.what();
+    if (!fs::exists(file.path(), error) && !error) return std::nullopt;
+    entry.wrong = e.what();
+    entry.state =
+        e.code() == ErrorCode::unsupported ? CacheEntry::State::other_version : CacheEntry::State::damaged;
   }
   return out;
 }
 
-}  // namespace
-
-std::vector<CacheEntry> cache_entries(const std::string& folder) {
+std::vector<CacheEntry> entries_of(const std::string& folder, bool whole) {
   std::vector<Found> found;
   for (const auto& file : files_of(folder))
-    if (auto entry = entry_of(file)) found.push_back(std::move(*entry));
+    if (auto entry = entry_of(file, whole)) found.push_back(std::move(*entry));
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.time, a.entry.name) < std::tie(b.time, b.entry.name);
   });
@@ -94,6 +104,12 @@ std::vector<CacheEntry> cache_entries(const std::string& folder) {
   for (auto& f : found) out.push_back(std::move(f.entry));
   return out;
 }
+
+}  // namespace
+
+std::vector<CacheEntry> cache_entries(const std::string& folder) { return entries_of(folder, false); }
+
+std::vector<CacheEntry> verified_entries(const std::string& folder) { return entries_of(folder, true); }
 
 Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced) {
   constexpr std::int64_t kHour = 3600;
@@ -138,22 +154,23 @@ std::string CacheFolder::entry_path(const Hash128& key) const {
   return (fs::path(path_) / (to_string(key) + std::string(kEnding))).string();
 }
 
-bool CacheFolder::open(const Hash128& key,
-                       const std::function<void(std::shared_ptr<const CompiledFile>)>& use) {
+std::string CacheFolder::open(const Hash128& key,
+                              const std::function<void(std::shared_ptr<const CompiledFile>)>& use) {
   const auto path = entry_path(key);
   std::error_code error;
-  if (!fs::exists(path, error)) return false;
+  if (!fs::exists(path, error)) return fmt::format("there is no entry {}", to_string(key));
   try {
     const auto file = std::make_shared<const CompiledFile>(MappedFile::open(path));
     file->require_this_engine();
     if (file->header().key != key) fail(ErrorCode::bad_file, "{}: is of another model", path);
     use(file);
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);
-    return true;
+    return "";
   } catch (const Error& e) {
     if (e.code() == ErrorCode::out_of_memory) throw;
-    warn(fmt::format("rebuilt: {}", e.what()));
-    return false;
+    const auto why = fmt::format("rebuilt: {}", e.what());
+    warn(why);
+    return why;
   }
 }
 

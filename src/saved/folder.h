@@ -6,22 +6,30 @@
 #include "base/log.h"
 #include "saved/container.h"
 #include "saved/memo.h"
+#include "saved/model.h"
 
 namespace lamina {
 
 /// An entry as a folder lists it.
 struct CacheEntry {
-  std::string name;           ///< "0123456789abcdef0123456789abcdef.lamina"
-  std::uint64_t bytes = 0;    ///< of the file
-  std::int64_t used = 0;      ///< seconds since 1970 at which it was used last
-  std::string engine, wrong;  ///< what made it; why its header cannot be read, else empty
-  std::string_view needs;     ///< the instruction set that it was made for
-  bool magic = false;         ///< it begins as ours do
+  enum class State : std::uint8_t { good, other_version, damaged };
+  std::string name;         ///< "0123456789abcdef0123456789abcdef.lamina"
+  std::uint64_t bytes = 0;  ///< of the file
+  std::int64_t used = 0;    ///< seconds since 1970 at which it was used last
+  State state = State::good;
+  std::string wrong;       ///< why it cannot be used, else empty
+  std::string engine;      ///< what made it
+  AboutModel model;        ///< that it was made of
+  std::string_view needs;  ///< the instruction set that it was made for
+  bool magic = false;      ///< it begins as ours do
 };
 
 /// Files of a folder that are called as entries are, those used longest ago first. Throws Error(bad_file)
 /// when it cannot be read.
 std::vector<CacheEntry> cache_entries(const std::string& folder);
+/// The same, with every byte of theirs checked: `state` and `wrong` say what that has found. Of another
+/// version of the format only the header is.
+std::vector<CacheEntry> verified_entries(const std::string& folder);
 struct Pruned {
   std::vector<CacheEntry> gone;
   std::string trouble;  ///< why one could not be removed, the first; else empty
@@ -39,9 +47,9 @@ class CacheFolder {
   CacheFolder(std::string path, std::uint64_t most, Logger log);
 
   HashMemo memo() const;
-  /// The entry, opened by `use`; false when there is none, or `use` throws Error(bad_file): then it is
-  /// damaged, which the log says.
-  bool open(const Hash128& key, const std::function<void(std::shared_ptr<const CompiledFile>)>& use);
+  /// The entry, opened by `use`. Returns why it is not: empty when it is. `use` throws for one that cannot be
+  /// used, which the log says.
+  std::string open(const Hash128& key, const std::function<void(std::shared_ptr<const CompiledFile>)>& use);
   /// Puts it there, where it fits.
   void store(const CompiledFileWriter& file, const FileHeader& header);
 

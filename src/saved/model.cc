@@ -31,13 +31,39 @@ Unsupported read_unsupported(ByteReader& from) {
   return u;
 }
 
+/// A few of them: it is for people.
+std::string inputs_of(const Graph& graph) {
+  constexpr std::size_t kFew = 4;
+  const auto& inputs = graph.inputs();
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kFew, inputs.size()); ++i)
+    out += fmt::format("{}{} {}", i == 0 ? "" : ", ", graph.value(inputs[i]).name,
+                       to_string(graph.type(inputs[i])));
+  return inputs.size() > kFew ? out + fmt::format(", and {} more", inputs.size() - kFew) : out;
+}
+
 ByteReader reader_of(const CompiledFile& file) {
   const auto index = file.find(SectionKind::model);
   if (!index) fail(ErrorCode::bad_file, "{}: damaged: there is no section model", file.path());
   return {file.section(*index), file.path() + ": section model"};
 }
 
+void write_about(CompiledFileWriter& file, const Graph& graph) {
+  ByteWriter to;
+  to.text(graph.name);
+  to.text(inputs_of(graph));
+  file.add(SectionKind::about, to.take());
+}
+
 }  // namespace
+
+AboutModel about_model(const CompiledFile& file) {
+  const auto index = file.find(SectionKind::about);
+  if (!index) return {};
+  ByteReader from(file.section(*index), file.path() + ": section about");
+  auto name = from.text();
+  return {std::move(name), from.text()};
+}
 
 void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weights) {
   ByteWriter to;
@@ -61,6 +87,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
   });
   write_graph(to, loaded.graph, tensor);
   file.add(SectionKind::model, to.take());
+  write_about(file, loaded.graph);
 }
 
 bool has_weights(const CompiledFile& file) { return reader_of(file).flag(); }

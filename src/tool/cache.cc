@@ -1,9 +1,8 @@
 /// lamina cache: what is in a folder of compiled models.
 #include <ctime>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "saved/engine.h"
+#include "base/text.h"
 #include "saved/folder.h"
 #include "tool/verb_list.h"
 
@@ -27,13 +26,14 @@ std::string date_of(std::int64_t seconds) {
 
 /// Why it would not be taken, or empty.
 std::string state_of(const CacheEntry& e) {
-  if (!e.wrong.empty()) return "damaged";
-  return e.engine == engine_name() ? "" : "of lamina " + e.engine;
+  if (e.state == CacheEntry::State::good) return "";
+  if (e.state == CacheEntry::State::damaged) return "damaged";
+  return e.engine.empty() ? "of another version" : "of lamina " + e.engine;
 }
 
 nlohmann::json json_of(const CacheEntry& e) {
-  return {{"name", e.name},     {"bytes", e.bytes}, {"used", e.used},
-          {"engine", e.engine}, {"isa", e.needs},   {"state", state_of(e)}};
+  return {{"name", e.name}, {"bytes", e.bytes},     {"used", e.used},        {"engine", e.engine},
+          {"isa", e.needs}, {"state", state_of(e)}, {"model", e.model.name}, {"inputs", e.model.inputs}};
 }
 
 int list(const CacheOptions& o) {
@@ -42,8 +42,9 @@ int list(const CacheOptions& o) {
   for (const auto& e : cache_entries(o.folder)) {
     if (!e.magic) continue;
     const auto state = state_of(e);
-    o.common.say("{}  {:>9}  {:<6}  used {}{}", e.name, human_bytes(static_cast<double>(e.bytes)), e.needs,
-                 date_of(e.used), state.empty() ? "" : "  " + state);
+    o.common.say("{}  {:>9}  {:<6}  used {}  {}({}){}", e.name, human_bytes(static_cast<double>(e.bytes)),
+                 e.needs, date_of(e.used), one_line(e.model.name, 60), one_line(e.model.inputs, 100),
+                 state.empty() ? "" : "  " + state);
     entries.push_back(json_of(e));
     sum += static_cast<double>(e.bytes);
   }
@@ -52,28 +53,16 @@ int list(const CacheOptions& o) {
   return 0;
 }
 
-/// Every byte, whatever made it.
-std::string damage_of(const std::string& path) {
-  try {
-    CompiledFile(MappedFile::open(path)).check();
-    return "";
-  } catch (const Error& e) {
-    return e.what();
-  }
-}
-
 int verify(const CacheOptions& o) {
   auto damaged = nlohmann::json::array();
-  std::size_t count = 0;
-  for (const auto& e : cache_entries(o.folder)) {
-    ++count;
-    const auto wrong = damage_of((std::filesystem::path(o.folder) / e.name).string());
-    if (wrong.empty()) continue;
-    o.common.say("{}", wrong);
-    damaged.push_back({{"name", e.name}, {"wrong", wrong}});
+  const auto entries = verified_entries(o.folder);
+  for (const auto& e : entries) {
+    if (e.state == CacheEntry::State::good) continue;
+    o.common.say("{}", e.wrong);
+    if (e.state == CacheEntry::State::damaged) damaged.push_back({{"name", e.name}, {"wrong", e.wrong}});
   }
-  o.common.say("{} entries, {} damaged", count, damaged.size());
-  write_json(o.common, {{"entries", count}, {"damaged", damaged}});
+  o.common.say("{} entries, {} damaged", entries.size(), damaged.size());
+  write_json(o.common, {{"entries", entries.size()}, {"damaged", damaged}});
   return damaged.empty() ? 0 : 1;
 }
 

@@ -60,8 +60,10 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   decide_precision(settings, host());
   settings.placement.threads = threads_to_compile(settings.options);
   const auto original = with_shapes(model.loaded().graph, o.common);
-  const auto rewritten =
-      rewrite_model(original, settings, host(), Logger(settings.options.log, LogLevel::debug), model.rules());
+  const Logger log(settings.options.log, LogLevel::debug);
+  const auto rewritten = rewrite_model(original, settings, host(), log, model.rules());
+  for (const auto& note : rewritten.facts.widened) log.warning("{}", note);
+  for (const auto& warning : rewritten.facts.warnings) log.warning("{}", warning);
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;

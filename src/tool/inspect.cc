@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "api/inside.h"
 #include "base/error.h"
@@ -28,9 +27,10 @@ bool multiplies(const Op& op) {
   return family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;
 }
 
-void add_graph(const Graph& g, Totals& t, std::set<const void*>& seen) {
+/// Every constant of the graph counts, whether or not its file keeps equal ones once.
+void add_graph(const Graph& g, Totals& t) {
   for (std::uint32_t v = 0; v < g.value_slots(); ++v)
-    if (const auto* c = g.constant({v}); c && seen.insert(c->raw()).second) {
+    if (const auto* c = g.constant({v})) {
       t.parameters += c->size();
       t.parameter_bytes += c->bytes();
       t.parameter_types[std::string(name_of(c->element_type()))] += c->size();
@@ -41,7 +41,7 @@ void add_graph(const Graph& g, Totals& t, std::set<const void*>& seen) {
     const auto work = work_of(g, n);
     t.multiply_adds += work.multiply_adds;
     t.all_known &= work.known || !multiplies(n.op);
-    for (const auto& body : n.bodies) add_graph(body, t, seen);
+    for (const auto& body : n.bodies) add_graph(body, t);
   }
 }
 
@@ -72,8 +72,7 @@ int run(const Common& c) {
   const Graph graph = with_shapes(loaded.graph, c);
   const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);
   Totals t;
-  std::set<const void*> seen;
-  add_graph(graph, t, seen);
+  add_graph(graph, t);
   c.say("{}: {} {}{}", c.model, loaded.format, loaded.version,
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
   for (const auto& p : ports.inputs)

@@ -16,6 +16,7 @@
 #include "base/machine.h"
 #include "base/mapped_file.h"
 #include "kernels/onednn_isa.h"
+#include "saved/compiled.h"
 #include "tool/tune_streams.h"
 
 namespace lamina::tool {
@@ -221,10 +222,13 @@ struct Measured {
 std::string key_of(const Model& model, const Options& o, const std::vector<Tensor>& inputs) {
   const auto& g = Inside::of(model).loaded().graph;
   const auto& m = this_machine();
-  const int threads = settings_for(o, read_topology()).placement.threads_each;
-  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", version(), m.name, name_of(m.isa()), threads,
-                                o.max_isa, static_cast<int>(o.precision.value_or(Precision::model)),
-                                fmt::join(o.disable, ","), fmt::join(o.exempt, ","), fmt::join(o.force, ","));
+  const auto settings = settings_for(o, read_topology());
+  auto deciding = o;
+  deciding.precision = settings.precision;
+  Hasher made_with;
+  add_deciding(made_with, deciding);
+  auto key = fmt::format("{} {} {} {} {}", version(), m.name, name_of(m.isa()),
+                         settings.placement.threads_each, to_string(made_with.result()));
   if (by_throughput(o)) key += fmt::format(" throughput {} {}", o.hint_requests, o.threads);
   for (const auto& t : inputs) key += " " + to_string(t.shape());
   for (const auto id : g.order()) {

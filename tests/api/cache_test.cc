@@ -124,6 +124,45 @@ TEST_F(Saved, a_damaged_entry_is_rebuilt_and_one_line_says_so) {
   }
 }
 
+TEST_F(Saved, what_comes_from_a_file_is_warned_of_as_what_is_compiled) {
+  OnnxGraph g;
+  g.input("x", ElementType::f16, {"2", "8"}).node("Relu", {"x"}, {"y"}, {}, "relu").output("y");
+  const Model model(put("m.onnx", onnx_model(g)));
+  auto options = cached();
+  options.exempt = {"no such node"};
+  const CompiledModel fresh(model, options);
+  const auto said = std::exchange(lines_, {});
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_NE(said[0].find("half-precision"), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find("no such node"), std::string::npos) << said[1];
+  const CompiledModel hit(model, options);
+  EXPECT_TRUE(loaded(hit));
+  EXPECT_EQ(std::exchange(lines_, {}), said);
+  options.cache_dir.clear();
+  CompiledModel(model, options).save(path("m.lamina"));
+  lines_.clear();
+  const CompiledModel opened(Model(path("m.lamina")), options);
+  EXPECT_TRUE(loaded(opened));
+  EXPECT_EQ(lines_, said);
+}
+
+TEST_F(Saved, says_where_it_was_found_or_why_not) {
+  const Model model(put("m.onnx", network("2")));
+  const auto reason = [&](const Options& o) {
+    for (const auto& p : CompiledModel(model, o).properties())
+      if (p.key == "LOADED_FROM_CACHE") return p.reason;
+    return std::string();
+  };
+  EXPECT_EQ(reason({}), "no CACHE_DIR is given");
+  EXPECT_TRUE(reason(cached()).starts_with("there is no entry "));
+  EXPECT_EQ(reason(cached()), path(entries().at(0)));
+  auto kept = cached();
+  kept.keep_weights = true;
+  EXPECT_TRUE(reason(kept).starts_with("KEEP_WEIGHTS=YES"));
+  put(entries().at(0), "LAMINA\r\n");
+  EXPECT_TRUE(reason(cached()).starts_with("rebuilt: "));
+}
+
 TEST_F(Saved, trouble_with_the_folder_is_a_warning) {
   const Model model(put("m.onnx", network("2")));
   put("cache", "a file");

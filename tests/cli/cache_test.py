@@ -131,7 +131,7 @@ class Compile(CacheBase):
         data = bytearray(self.file.read_bytes())
         data[8] = 200
         self.file.write_bytes(data)
-        self.refused(1, "inspect", self.file, says=("format 200",))
+        self.refused(1, "inspect", self.file, says=("damaged: header",))
 
 
 class Folder(CacheBase):
@@ -252,7 +252,7 @@ class Folder(CacheBase):
         self.assertEqual(len(self.entries()), 1)
         self.assertEqual(self.cached(), (True, ""))
 
-    def test_entries_of_another_version(self) -> None:
+    def test_entries_with_a_damaged_header(self) -> None:
         self.cached()
         entry = self.entries()[0]
         data = bytearray(entry.read_bytes())
@@ -260,7 +260,7 @@ class Folder(CacheBase):
         entry.write_bytes(data)
         loaded, said = self.cached()
         self.assertFalse(loaded)
-        self.assertIn("format 7", said)
+        self.assertIn("damaged: header", said)
         self.assertEqual(self.cached(), (True, ""))
 
 
@@ -294,6 +294,9 @@ class Verb(CacheBase):
         self.assertEqual([e["name"] for e in listed], [self.entries()[1].name, self.entries()[0].name])
         self.assertEqual([e["state"] for e in listed], ["", ""])
         self.assertEqual({e["isa"] for e in listed}, {json.loads(lamina("version", "--json", "-").stdout)["isa"]})
+        known = json.loads(lamina("inspect", self.model, "--json", "-").stdout)
+        for e in listed:
+            self.assertIn(f"{known['inputs'][0]['name']} f32", e["inputs"])
         self.assertIn("2 entries", lamina("cache", "list", self.cache).stdout)
         self.assertEqual(lamina("cache", "verify", self.cache).returncode, 0)
 

@@ -9,6 +9,7 @@
 
 #include "saved/engine.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/saved/other_format.h"
 
 namespace lamina {
 namespace {
@@ -77,6 +78,37 @@ TEST_F(Folder, only_files_of_ours_go) {
   EXPECT_EQ(names(), left);
 }
 
+TEST_F(Folder, other_versions_are_no_damage) {
+  entry(1, 100, 40s);
+  entry(2, 100, 30s);
+  writer(100).write(path(name_of(3)), {"0.0.9, build x, oneDNN 1", Isa::sse41, {0, 3}});
+  put(name_of(4), "LAMINA\r\n");
+  const auto file = MappedFile::open(path(name_of(2)));
+  const auto other = test::of_format({file->bytes().begin(), file->bytes().end()}, 7);
+  std::ofstream(path(name_of(2)), std::ios::binary)
+      .write(reinterpret_cast<const char*>(other.data()), static_cast<std::streamsize>(other.size()));
+  for (const bool whole : {false, true}) {
+    std::map<std::string, CacheEntry> found;
+    for (auto& e : whole ? verified_entries(folder_.string()) : cache_entries(folder_.string()))
+      found[e.name] = e;
+    EXPECT_EQ(found.at(name_of(1)).state, CacheEntry::State::good);
+    EXPECT_EQ(found.at(name_of(2)).state, CacheEntry::State::other_version);
+    EXPECT_NE(found.at(name_of(2)).wrong.find("format 7"), std::string::npos);
+    EXPECT_EQ(found.at(name_of(3)).state, CacheEntry::State::other_version);
+    EXPECT_EQ(found.at(name_of(3)).engine, "0.0.9, build x, oneDNN 1");
+    EXPECT_EQ(found.at(name_of(4)).state, CacheEntry::State::damaged);
+  }
+}
+
+TEST_F(Folder, what_is_damaged_behind_the_header_is_found_by_looking_at_all) {
+  entry(1, 1000, 10s);
+  std::fstream file(path(name_of(1)), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(500).put(1);
+  file.close();
+  EXPECT_EQ(cache_entries(folder_.string()).at(0).state, CacheEntry::State::good);
+  EXPECT_NE(verified_entries(folder_.string()).at(0).wrong.find("section weights 0"), std::string::npos);
+}
+
 TEST_F(Folder, makes_room_before_it_writes) {
   const Logger none;
   const auto size = writer(1000).size();
@@ -104,8 +136,9 @@ TEST_F(Folder, an_entry_that_is_used_becomes_the_last_to_go) {
   entry(2, 10, 20s);
   CacheFolder cache(folder_.string(), 1 << 20, Logger());
   int used = 0;
-  EXPECT_TRUE(cache.open({0, 1}, [&](const auto&) { ++used; }));
-  EXPECT_FALSE(cache.open({0, 9}, [&](const auto&) { ++used; }));
+  EXPECT_EQ(cache.open({0, 1}, [&](const auto&) { ++used; }), "");
+  EXPECT_EQ(cache.open({0, 9}, [&](const auto&) { ++used; }),
+            "there is no entry 00000000000000000000000000000009");
   EXPECT_EQ(used, 1);
   EXPECT_EQ(cache_entries(folder_.string())[0].name, name_of(2));
 }
@@ -120,7 +153,7 @@ TEST_F(Folder, trouble_is_one_warning) {
   fs::create_symlink("loop", path("loop"));
   for (const auto& name : {std::string("file"), std::string("loop"), std::string(300, 'a')}) {
     CacheFolder cache(path(name), 1 << 20, log);
-    EXPECT_FALSE(cache.open({0, 1}, [](const auto&) {}));
+    EXPECT_NE(cache.open({0, 1}, [](const auto&) {}), "");
     cache.store(writer(10), {engine_name(), Isa::sse41, {0, 1}});
     ASSERT_EQ(lines.size(), 1u) << name;
     EXPECT_NE(lines[0].find("is no folder"), std::string::npos);
@@ -130,7 +163,7 @@ TEST_F(Folder, trouble_is_one_warning) {
   entry(1, 10, 1s);
   fs::rename(path(name_of(1)), path(name_of(2)));
   CacheFolder other(folder_.string(), 1 << 20, log);
-  EXPECT_FALSE(other.open({0, 2}, [](const auto&) {}));
+  EXPECT_NE(other.open({0, 2}, [](const auto&) {}), "");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("rebuilt: "), std::string::npos);
   EXPECT_NE(lines[0].find("is of another model"), std::string::npos);
