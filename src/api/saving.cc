@@ -80,8 +80,7 @@ std::optional<Hash128> key_of(const LoadedModel& model, const Options& options, 
     const auto content = memo.content_of(*part.file);
     if (!content) return std::nullopt;
     hasher.text(part.role);
-    hasher.number(content->high);
-    hasher.number(content->low);
+    hasher.hash(*content);
   }
   for (const auto& name : model.settable()) hasher.text(name);
   add_libraries(hasher, *model.described().extensions);

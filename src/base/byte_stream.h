@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace lamina {
 
@@ -21,6 +22,13 @@ class ByteWriter {
   void text(std::string_view text) {
     count(text.size());
     append(text.data(), text.size());
+  }
+  void texts(const std::vector<std::string>& all) {
+    list(all, [&](const std::string& one) { text(one); });
+  }
+  void hash(const Hash128& hash) {
+    put(hash.high);
+    put(hash.low);
   }
   /// Each by `one`, behind their number.
   template <class List, class F>
@@ -74,6 +82,10 @@ class ByteReader {
     const auto bytes = take(count());
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
+  Hash128 hash() {
+    const auto high = get<std::uint64_t>();
+    return {high, get<std::uint64_t>()};
+  }
   template <class F>
   auto list(const F& one, std::size_t least = 1) {
     std::vector<std::decay_t<decltype(one())>> out;
@@ -81,6 +93,9 @@ class ByteReader {
     out.reserve(n);
     for (std::size_t i = 0; i < n; ++i) out.push_back(one());
     return out;
+  }
+  std::vector<std::string> texts() {
+    return list([&] { return text(); });
   }
   std::span<const std::byte> take(std::size_t bytes) {
     if (bytes > bytes_.size() - at_) wrong("more of it");

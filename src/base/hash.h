@@ -30,6 +30,10 @@ class Hasher {
   void bytes(std::span<const std::byte> bytes);
   void number(std::uint64_t value);
   void text(std::string_view text);
+  void hash(const Hash128& hash) {
+    number(hash.high);
+    number(hash.low);
+  }
   Hash128 result() const;
 
  private:

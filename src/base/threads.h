@@ -23,7 +23,6 @@ class OwnThread {
   /// join()
   ~OwnThread() { join(); }
 
-  bool running() const { return thread_.joinable(); }
   bool is_this_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
   /// Waits until the body has returned. From the body itself: it is left over.
   void join() noexcept;

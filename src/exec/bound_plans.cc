@@ -4,7 +4,7 @@
 
 namespace lamina {
 
-Bound& BoundPlans::of(const std::shared_ptr<const Planned>& planned) {
+Bound& BoundPlans::of(const std::shared_ptr<const Planned>& planned, std::size_t most) {
   const auto it = std::find_if(entries_.begin(), entries_.end(),
                                [&](const Entry& e) { return e.bound.plan() == planned->plan; });
   if (it != entries_.end()) {
@@ -12,7 +12,7 @@ Bound& BoundPlans::of(const std::shared_ptr<const Planned>& planned) {
     return it->bound;
   }
   std::erase_if(entries_, [](const Entry& e) { return e.kept.expired(); });
-  if (entries_.size() == kMost) entries_.pop_back();
+  while (entries_.size() >= std::max<std::size_t>(most, 1)) entries_.pop_back();
   return entries_.emplace_front(planned).bound;
 }
 

@@ -10,12 +10,9 @@ namespace lamina {
 /// Those used last, of all requests that run on the stream. Not thread-safe.
 class BoundPlans {
  public:
-  /// As many as a model keeps plans where nothing else is said.
-  static constexpr std::size_t kMost = 8;
-
   /// The plan's steps, made where there are none. Then those go whose plan is kept neither by the model nor
-  /// by a request, and the least recently used of too many. Valid until the next call.
-  Bound& of(const std::shared_ptr<const Planned>& planned);
+  /// by a request, and the least recently used of more than `most`. Valid until the next call.
+  Bound& of(const std::shared_ptr<const Planned>& planned, std::size_t most);
   /// After a run that failed in the midst of it.
   void drop(const Bound& bound) noexcept;
 

@@ -105,7 +105,7 @@ void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::
                         const RunContext& context, std::size_t depth) {
   auto& stream = context.stream;
   const auto& plan = *use.planned->plan;
-  auto& bound = stream.bound(depth).of(use.planned);
+  auto& bound = stream.bound(depth).of(use.planned, program_->cached_plans());
   try {
     point(bound, inputs, given, stream.memory(depth, plan.memory.arena));
     bound.bind();

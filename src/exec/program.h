@@ -58,6 +58,7 @@ class Program {
   /// Constants that are packed now.
   std::vector<Packing> packings() const { return shared_->weights->packings(); }
   int threads() const { return shared_->options.threads; }
+  std::size_t cached_plans() const { return shared_->options.cached_plans; }
   const Machine& machine() const { return shared_->options.machine ? *shared_->options.machine : host(); }
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);

@@ -232,7 +232,6 @@ Scheduler::Scheduler(const Placement& placement, bool exclusive, HeldProcessors 
 Scheduler::~Scheduler() { core_->quit(); }
 
 int Scheduler::streams() const { return static_cast<int>(core_->lanes_.size()); }
-bool Scheduler::exclusive() const { return core_->exclusive_; }
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 

@@ -27,7 +27,6 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   int streams() const;
-  bool exclusive() const;
 
   /// One inference in the calling thread; throws what it throws, Error(busy) while the job is under way,
   /// Error(canceled).

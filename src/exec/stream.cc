@@ -79,12 +79,6 @@ const Tensor& Stream::memory(std::size_t depth, std::size_t bytes) {
   return memory;
 }
 
-std::size_t Stream::memory_bytes() const {
-  std::size_t sum = 0;
-  for (const auto& m : memory_) sum += m.valid() ? m.bytes() : 0;
-  return sum;
-}
-
 BoundPlans& Stream::bound(std::size_t depth) {
   if (bound_.size() <= depth) bound_.resize(depth + 1);
   return bound_[depth];

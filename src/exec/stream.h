@@ -34,7 +34,6 @@ class Stream : public Activity {
   /// Memory for tensors between steps, at least that large; what it held is lost when it grows. Plans of
   /// parts that wait for shapes have memory of their own, by how deep they lie.
   const Tensor& memory(std::size_t depth, std::size_t bytes);
-  std::size_t memory_bytes() const;
   /// The plans that were bound last, whichever requests ran them, by how deep they lie.
   BoundPlans& bound(std::size_t depth);
 

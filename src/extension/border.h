@@ -19,7 +19,7 @@ struct lamina_context {
   bool failed = false;
   std::string error;                 ///< the first one
   std::vector<std::string> symbols;  ///< names of unknown sizes: the number of one is its index and 1
-  bool infers = false, runs = false;
+  bool infers = false;
   std::vector<std::optional<lamina::TensorType>> outputs;  ///< by set_output
   std::function<void*(std::size_t, const lamina::Dims&)> allocate;
   std::atomic<bool> rounding_changed = false;  ///< by a function of the library; it is as it was again

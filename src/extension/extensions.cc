@@ -232,13 +232,4 @@ const AnyOp* ExtensionSet::find_saved(std::string_view name) const {
   return it != saved_.end() ? it->second.get() : operators().find(name);
 }
 
-std::string ExtensionSet::summary() const {
-  std::string out;
-  for (const auto& extension : all_) {
-    out += (out.empty() ? "" : "; ") + extension->origin.name + ":";
-    for (const auto& op : extension->operations) out += " " + version_text(*op);
-  }
-  return out;
-}
-
 }  // namespace lamina

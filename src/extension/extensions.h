@@ -66,8 +66,6 @@ class ExtensionSet {
   const AnyOp* find_saved(std::string_view name) const;
   /// By their words in graphs ("com.example.Gate"): the newest; null: there is none.
   std::shared_ptr<const DeclaredOperation> find_word(std::string_view word) const;
-  /// "libgate.so: com.example:Gate 1, ..."
-  std::string summary() const;
 
  private:
   void add(const std::shared_ptr<const Extension>& extension);

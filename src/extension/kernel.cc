@@ -279,9 +279,7 @@ std::string key_of(const KernelNode& node, const KernelForm& form, std::size_t w
     const auto& constant = node.in[i].constant;
     to.put(constant.valid() && i != without);
     if (!constant.valid() || i == without) continue;
-    const auto hash = hash_of({constant.raw(), constant.bytes()});
-    to.put(hash.high);
-    to.put(hash.low);
+    to.hash(hash_of({constant.raw(), constant.bytes()}));
   }
   const auto& op = custom_of(node.op);
   return fmt::format("{} {} {}", op.saved_name(), op.declared().configurations.at(form.configuration).name,
@@ -322,7 +320,6 @@ CustomCall::CustomCall(const CustomKernel& kernel, Tensor prepared)
   };
   add(kernel.node().in, kernel.form().in, in_, in_pointers_);
   add(kernel.node().out, kernel.form().out, out_, out_pointers_);
-  context_.runs = true;
   call_.struct_size = sizeof(call_);
   call_.context = &context_;
   call_.configuration = static_cast<std::int32_t>(kernel.form().configuration);

@@ -8,14 +8,6 @@
 namespace lamina {
 namespace {
 
-void write_texts(ByteWriter& to, const std::vector<std::string>& texts) {
-  to.list(texts, [&](const std::string& text) { to.text(text); });
-}
-
-std::vector<std::string> read_texts(ByteReader& from) {
-  return from.list([&] { return from.text(); });
-}
-
 /// The options that change what is made of a model, in the order in which files have them. This is the list.
 constexpr auto kDeciding = std::tuple(&Options::precision, &Options::disable, &Options::exempt,
                                       &Options::force, &Options::stop_after);
@@ -34,13 +26,13 @@ const T& said(const T& value) {
 Precision said(const std::optional<Precision>& precision) { return precision.value_or(Precision::model); }
 
 void write_value(ByteWriter& to, Precision precision) { to.put(precision); }
-void write_value(ByteWriter& to, const std::vector<std::string>& texts) { write_texts(to, texts); }
+void write_value(ByteWriter& to, const std::vector<std::string>& texts) { to.texts(texts); }
 void write_value(ByteWriter& to, long number) { to.put(static_cast<std::int64_t>(number)); }
 
 void read_value(ByteReader& from, std::optional<Precision>& precision) {
   precision = from.choice(Precision::f16);
 }
-void read_value(ByteReader& from, std::vector<std::string>& texts) { texts = read_texts(from); }
+void read_value(ByteReader& from, std::vector<std::string>& texts) { texts = from.texts(); }
 void read_value(ByteReader& from, long& number) { number = static_cast<long>(from.get<std::int64_t>()); }
 
 void write_options(ByteWriter& to, const Options& o) {
@@ -119,8 +111,7 @@ Denormals read_denormals(ByteReader& from) {
 void write_packings(ByteWriter& to, const std::vector<Packing>& packings, TensorWriter& tensors) {
   to.list(in_order(packings, tensors), [&](const auto& item) {
     const auto& [hash, packing] = item;
-    to.put(hash.high);
-    to.put(hash.low);
+    to.hash(hash);
     to.text(packing->key);
     tensors.write(to, packing->packed);
     write_denormals(to, packing->denormals);
@@ -172,8 +163,8 @@ void write_compiled(CompiledFileWriter& file, const ProgramToSave& program,
   const WriteTensor hollow = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, TensorData::none); };
   ByteWriter to;
   write_options(to, program.options);
-  write_texts(to, program.facts.widened);
-  write_texts(to, program.facts.warnings);
+  to.texts(program.facts.widened);
+  to.texts(program.facts.warnings);
   write_denormals(to, program.facts.denormals);
   to.list(program.times, [&](const StepTimeAlone& t) {
     to.put(t.all);
@@ -216,8 +207,8 @@ SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant 
   for (const auto kind : {SectionKind::compiled, SectionKind::plan, SectionKind::weights}) file_->check(kind);
   auto from = reader_of(*file_, SectionKind::compiled);
   options_ = read_options(from);
-  facts_.widened = read_texts(from);
-  facts_.warnings = read_texts(from);
+  facts_.widened = from.texts();
+  facts_.warnings = from.texts();
   facts_.denormals = read_denormals(from);
   times_ = from.list([&] {
     const auto all = from.get<double>();
@@ -234,9 +225,7 @@ SavedCompiled::SavedCompiled(std::shared_ptr<const CompiledFile> file, Constant 
 
 void SavedCompiled::read_packings(ByteReader& from) {
   for (auto left = from.count(); left > 0; --left) {
-    Hash128 hash;
-    hash.high = from.get<std::uint64_t>();
-    hash.low = from.get<std::uint64_t>();
+    const auto hash = from.hash();
     Packing p;
     p.key = from.text();
     p.packed = tensors_(from);

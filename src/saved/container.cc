@@ -31,16 +31,6 @@ void put_padded(ByteWriter& to, std::string text, std::size_t bytes) {
   to.append(text.data(), bytes);
 }
 
-void put_hash(ByteWriter& to, const Hash128& hash) {
-  to.put(hash.high);
-  to.put(hash.low);
-}
-
-Hash128 get_hash(ByteReader& from) {
-  const auto high = from.get<std::uint64_t>();
-  return {high, from.get<std::uint64_t>()};
-}
-
 Hash128 sum_of(std::span<const std::byte> header, std::span<const std::byte> table) {
   Hasher hasher;
   hasher.bytes(header.first(kSummed));
@@ -74,12 +64,12 @@ void CompiledFile::read_header() {
   const auto format = from.get<std::uint32_t>();
   from.take(4);
   const auto size = from.get<std::uint64_t>();
-  header_.key = get_hash(from);
+  header_.key = from.hash();
   const auto needs = without_zeros(from.take(kNeeds));
   const auto count = from.get<std::uint32_t>();
   from.take(kReserved);
   header_.engine = without_zeros(from.take(kEngine));
-  const auto sum = get_hash(from);
+  const auto sum = from.hash();
   if (size != all.size())
     fail(ErrorCode::bad_file, "{}: {}: {} bytes, wanted {}", path(),
          all.size() < size ? "truncated" : "damaged", all.size(), size);
@@ -108,7 +98,7 @@ void CompiledFile::read_table(std::uint32_t count) {
     s.number = from.get<std::uint32_t>();
     s.offset = from.get<std::uint64_t>();
     s.length = from.get<std::uint64_t>();
-    s.hash = get_hash(from);
+    s.hash = from.hash();
     const bool known = s.kind >= SectionKind::model && s.kind <= SectionKind::about;
     if (!known || s.offset != at || s.length > size() - at || round_up(at + s.length, kAlignment) > size())
       fail(ErrorCode::bad_file, "{}: damaged: table of sections, line {}", path(), i);
@@ -194,13 +184,13 @@ std::vector<std::byte> CompiledFileWriter::header_bytes(const FileHeader& header
   to.put(kFormat);
   to.put(std::uint32_t{0});
   to.put(size());
-  put_hash(to, header.key);
+  to.hash(header.key);
   put_padded(to, std::string(name_of(header.needs)), kNeeds);
   to.put(static_cast<std::uint32_t>(parts_.size()));
   put_padded(to, "", kReserved);
   put_padded(to, header.engine, kEngine);
   auto summed = to.take();
-  put_hash(to, sum_of(summed, table));
+  to.hash(sum_of(summed, table));
   const auto sum = to.take();
   summed.insert(summed.end(), sum.begin(), sum.end());
   return summed;
@@ -214,7 +204,7 @@ void CompiledFileWriter::write(const std::string& path, const FileHeader& header
     rows.put(s.number);
     rows.put(s.offset);
     rows.put(s.length);
-    put_hash(rows, s.hash);
+    rows.hash(s.hash);
   }
   const auto table = rows.take();
   AtomicFile file(path, whose);

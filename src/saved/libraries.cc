@@ -79,8 +79,7 @@ void add_libraries(Hasher& to, const ExtensionSet& libraries) {
   for (const auto& library : libraries.all()) {
     to.text(library->name());
     to.text(library->about.version);
-    to.number(library->content().high);
-    to.number(library->content().low);
+    to.hash(library->content());
   }
 }
 
@@ -90,8 +89,7 @@ void write_libraries(ByteWriter& to, const ExtensionSet& libraries, const Graph&
     to.text(needed.name);
     to.text(needed.file);
     to.text(needed.version);
-    to.put(needed.content.high);
-    to.put(needed.content.low);
+    to.hash(needed.content);
     to.list(needed.operations, [&](const std::string& operation) { to.text(operation); });
   });
 }
@@ -104,8 +102,7 @@ std::shared_ptr<const ExtensionSet> read_libraries(ByteReader& from, const Exten
     needed.name = from.text();
     needed.file = from.text();
     needed.version = from.text();
-    needed.content.high = from.get<std::uint64_t>();
-    needed.content.low = from.get<std::uint64_t>();
+    needed.content = from.hash();
     needed.operations = from.list([&] { return from.text(); });
     const auto library = found(needed, given);
     if (!library || library->content() != needed.content) refuse(needed, library.get(), path);

@@ -22,7 +22,7 @@ std::vector<std::byte> bytes_of(const Record& r) {
   ByteWriter to;
   for (const auto n : {r.file.device, r.file.inode, r.file.size}) to.put(n);
   for (const auto n : {r.file.modified, r.file.changed}) to.put(n);
-  for (const auto n : {r.content.high, r.content.low}) to.put(n);
+  to.hash(r.content);
   auto bytes = to.take();
   to.append(bytes.data(), bytes.size());
   to.put(hash_of(bytes).low);
@@ -43,7 +43,7 @@ std::vector<Record> read(const std::string& path) {
       Record r;
       for (auto* n : {&r.file.device, &r.file.inode, &r.file.size}) *n = one.get<std::uint64_t>();
       for (auto* n : {&r.file.modified, &r.file.changed}) *n = one.get<std::int64_t>();
-      for (auto* n : {&r.content.high, &r.content.low}) *n = one.get<std::uint64_t>();
+      r.content = one.hash();
       if (one.get<std::uint64_t>() == hash_of(bytes.first(kRecord - 8)).low) out.push_back(r);
     }
   } catch (const Error&) {  // there is none yet, or it is damaged

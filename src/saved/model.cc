@@ -5,19 +5,11 @@
 namespace lamina {
 namespace {
 
-void write_texts(ByteWriter& to, const Strings& texts) {
-  to.list(texts, [&](const std::string& text) { to.text(text); });
-}
-
-Strings read_texts(ByteReader& from) {
-  return from.list([&] { return from.text(); });
-}
-
 void write_unsupported(ByteWriter& to, const Unsupported& u) {
   to.text(u.type);
   to.text(u.domain);
   to.put(u.version);
-  write_texts(to, u.nodes);
+  to.texts(u.nodes);
   to.text(u.reason);
 }
 
@@ -26,7 +18,7 @@ Unsupported read_unsupported(ByteReader& from) {
   u.type = from.text();
   u.domain = from.text();
   u.version = from.get<std::int64_t>();
-  u.nodes = read_texts(from);
+  u.nodes = from.texts();
   u.reason = from.text();
   return u;
 }
@@ -75,7 +67,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
   to.text(loaded.format);
   to.text(loaded.version);
   to.text(loaded.producer);
-  write_texts(to, loaded.warnings);
+  to.texts(loaded.warnings);
   to.list(loaded.metadata, [&](const auto& pair) {
     to.text(pair.first);
     to.text(pair.second);
@@ -102,7 +94,7 @@ Loaded read_model(const CompiledFile& file, const ExtensionSet& given) {
   loaded.format = from.text();
   loaded.version = from.text();
   loaded.producer = from.text();
-  loaded.warnings = read_texts(from);
+  loaded.warnings = from.texts();
   for (auto left = from.count(); left > 0; --left) {
     const auto key = from.text();
     loaded.metadata[key] = from.text();

@@ -50,9 +50,7 @@ void TensorWriter::write(ByteWriter& to, const Tensor& tensor, TensorData large)
   } else if (form == Form::section) {
     to.put(section_of(tensor));
   } else if (form == Form::content) {
-    const auto hash = content(tensor);
-    to.put(hash.high);
-    to.put(hash.low);
+    to.hash(content(tensor));
     to.put(static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(tensor.raw()) % kAlignment));
   }
 }
@@ -90,9 +88,7 @@ Tensor TensorReader::operator()(ByteReader& from) const {
     const auto bytes = from.take(shape_only(type, dims).bytes());
     return Tensor::share(type, dims, file_.file(), bytes.data());
   }
-  Hash128 hash;
-  hash.high = from.get<std::uint64_t>();
-  hash.low = from.get<std::uint64_t>();
+  const auto hash = from.hash();
   const auto behind = from.get<std::uint8_t>();
   if (!by_content_ || behind >= kAlignment) from.wrong("a tensor with its data");
   return by_content_(type, dims, hash, behind);
