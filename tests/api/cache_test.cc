@@ -1,4 +1,5 @@
 /// Compiled models in a folder (CACHE_DIR).
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -217,9 +218,9 @@ TEST_F(Saved, a_model_that_changes_while_it_is_compiled_is_not_kept) {
     std::fstream(path("m.onnx"), std::ios::in | std::ios::out | std::ios::binary) << network("2", seed);
   };
   auto options = cached();
-  bool once = false;
+  std::atomic<bool> once = false;  // threads that plan tell, too
   options.progress = [&](std::string_view, double) {
-    if (!std::exchange(once, true)) overwrite(2);
+    if (!once.exchange(true)) overwrite(2);
   };
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   (void)CompiledModel(Model(path("m.onnx")), options);
