@@ -11,7 +11,10 @@ const RewrittenModel& Rewriting::get() const {
   done_([&] {
     result_ = rewrite_model(model_->loaded().graph, settings_, machine_ ? *machine_ : host(), log_,
                             model_->rules());
-    for (const auto& [rule, why] : result_.ledger.stopped()) warned_.insert(rule);  // by the facts
+    {
+      std::lock_guard lock(mutex_);
+      for (const auto& [rule, why] : result_.ledger.stopped()) warned_.insert(rule);  // by the facts
+    }
     // What folding has read.
     for (std::uint32_t v = 0; v < result_.original.value_slots(); ++v)
       if (const auto* constant = result_.original.constant({v}))
