@@ -4,7 +4,8 @@
 //   cycles [MODEL]...        LAMINA_TEST_CYCLES says how often; 100 otherwise
 #include <malloc.h>
 
-#include <limits>
+#include <algorithm>
+#include <vector>
 
 #include "common.h"
 
@@ -62,21 +63,27 @@ long trimmed() {
   return resident();
 }
 
+long median(std::vector<long> all) {
+  std::sort(all.begin(), all.end());
+  return all.at(all.size() / 2);
+}
+
 /// How much is resident after a cycle goes up and down by what threads of the task library happen to have
-/// touched, by up to 2 MiB: the level is that of several cycles, and only what stays is growth.
+/// touched, by up to 2 MiB: levels are medians of several cycles.
 void repeat(const std::string& what, const Open& open, int times) {
   doing = what;
   const int settled = 50, window = 20;
-  long first = 0, last = std::numeric_limits<long>::max();
+  std::vector<long> before, after;
   std::size_t threads = 0;
   const auto open_files = files();
   for (int i = 0; i < settled + times; ++i) {
     cycle(open, 1 + i % 2);
-    if (i < settled && i >= settled - window) first = std::max(first, trimmed());
-    if (i >= settled + times - window) last = std::min(last, trimmed());
+    if (i < settled && i >= settled - window) before.push_back(trimmed());
+    if (i >= settled + times - window) after.push_back(trimmed());
     if (i + 1 == settled) threads = threads_here().size();
     EXPECT(soon([] { return streams_threads() == 0; }));  // a joined one may be listed for a moment
   }
+  const long first = median(before), last = median(after);
   std::printf("%s: %ld KiB after %d cycles, %+ld KiB after %d\n", what.c_str(), first, settled, last - first,
               settled + times);
   EXPECT(last - first <= 1024);
