@@ -1,14 +1,22 @@
 #include "api/counters.h"
 
+#include <tuple>
+
 #include "api/chief.h"
 #include "api/fate.h"
 
 namespace lamina {
 namespace {
 
+/// What says more of its layer: what took longer in the last run, or in all where the last one had none of
+/// it.
+bool is_dearer(const StepCount& a, const StepCount& b) {
+  return std::tuple(a.latest, a.latest ? a.last : 0, a.sum) >
+         std::tuple(b.latest, b.latest ? b.last : 0, b.sum);
+}
+
 /// Adds one step to a row, which may have several. Means are over all runs, so that rows add up to a run.
-void add(LayerCounter& row, const StepCount& count) {
-  if (row.runs == 0 || (count.latest && row.last_us == 0)) row.kernel = count.kernel;
+void add_times(LayerCounter& row, const StepCount& count) {
   const auto runs = static_cast<double>(count.all_runs);
   row.status = LayerStatus::executed;
   row.runs = count.all_runs;
@@ -40,9 +48,19 @@ class Table {
   /// To the row that the step is named by; what it does for other layers is in there.
   void add_step(const StepCount& count) {
     const auto chief = chief_of(count.node);
-    if (chief.valid()) return add(rows_[chief.index], count);
+    if (chief.valid()) return add(chief.index, count);
     // No layer stands behind it: a row of its own.
-    add(rows_.emplace_back(LayerCounter{.name = count.node.name, .type = count.node.op}), count);
+    rows_.push_back({.name = count.node.name, .type = count.node.op});
+    add(rows_.size() - 1, count);
+  }
+
+  /// The row is executed as its dearest step is.
+  void add(std::size_t row, const StepCount& count) {
+    dearest_.resize(rows_.size());
+    auto& dearest = dearest_[row];
+    if (dearest == nullptr || is_dearer(count, *dearest)) dearest = &count;
+    rows_[row].kernel = dearest->kernel;
+    add_times(rows_[row], count);
   }
 
   /// Layers that the step runs, too: fused into its own, or in its bodies.
@@ -85,11 +103,10 @@ class Table {
   }
 
   void add_move(const StepCount& count) {
-    add(rows_.emplace_back(
-            LayerCounter{.name = fmt::format("{}_{}_{}_{}", name_of(count.node), lamina::name_of(count.from),
-                                             lamina::name_of(count.to), name_of(count.reader)),
-                         .type = "Reorder"}),
-        count);
+    rows_.push_back({.name = fmt::format("{}_{}_{}_{}", name_of(count.node), lamina::name_of(count.from),
+                                         lamina::name_of(count.to), name_of(count.reader)),
+                     .type = "Reorder"});
+    add(rows_.size() - 1, count);
   }
 
   SourceId chief_of(const NodeName& node) const {
@@ -106,6 +123,7 @@ class Table {
   const Chiefs chiefs_;
   const std::vector<StepCount> counts_;
   std::vector<LayerCounter> rows_;
+  std::vector<const StepCount*> dearest_;  // of each row
 };
 
 }  // namespace

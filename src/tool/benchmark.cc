@@ -99,7 +99,10 @@ void complete(BenchmarkOptions& o, const Options& options, const Steps& steps) {
 
 /// What the command line says of streams, as options say it.
 Options with_streams(const BenchmarkOptions& o, Options options) {
-  if (!o.hint.empty()) options.hint = hint_of(o.hint);
+  if (!o.hint.empty()) {
+    options.hint = hint_of(o.hint);
+    options.given.insert("PERFORMANCE_HINT");  // NONE, too, is asked for
+  }
   if (!o.streams.empty()) try {
       options.set("CPU_THROUGHPUT_STREAMS", o.streams);
     } catch (const Error&) {

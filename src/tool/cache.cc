@@ -42,9 +42,9 @@ int list(const CacheOptions& o) {
   for (const auto& e : cache_entries(o.folder)) {
     if (!e.magic) continue;
     const auto state = state_of(e);
-    o.common.say("{}  {:>9}  {:<6}  used {}  {}({}){}", e.name, human_bytes(static_cast<double>(e.bytes)),
-                 e.needs, date_of(e.used), one_line(e.model.name, 60), one_line(e.model.inputs, 100),
-                 state.empty() ? "" : "  " + state);
+    const auto model = fmt::format("{}({})", one_line(e.model.name, 60), one_line(e.model.inputs, 100));
+    o.common.say("{}  {:>9}  {:<6}  used {}{}{}", e.name, human_bytes(static_cast<double>(e.bytes)), e.needs,
+                 date_of(e.used), model == "()" ? "" : "  " + model, state.empty() ? "" : "  " + state);
     entries.push_back(json_of(e));
     sum += static_cast<double>(e.bytes);
   }

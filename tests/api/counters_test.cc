@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "tests/api/small_models.h"
+#include "tests/support/onnx_model.h"
 
 namespace lamina {
 namespace {
@@ -140,6 +141,25 @@ TEST(Counters, branches_in_a_loop_that_were_not_taken) {
   EXPECT_EQ(find(all, "Negative")->status, LayerStatus::optimized_out);
   EXPECT_EQ(find(all, "Negative")->into, find(all, "TensorIterator")->name);
   EXPECT_EQ(find(all, "Softmax")->status, LayerStatus::not_run);
+}
+
+/// What makes the trip count of the loop is a step of its row, too, which comes first.
+TEST(Counters, a_layer_of_several_steps_is_executed_as_the_dearest) {
+  OnnxGraph body;
+  body.input("i", ElementType::i64, {}).input("go", ElementType::boolean, {});
+  body.input("v", ElementType::f32, {"300", "400"});
+  body.node("Identity", {"go"}, {"on"}).node("Sin", {"v"}, {"w"}).output("on").output("w");
+  OnnxGraph g;
+  g.input("x", ElementType::f32, {"300", "400"}).input("n", ElementType::i64, {});
+  g.node("Loop", {"n", "", "x"}, {"y"}, {graph_attribute("body", body.bytes())}, "loop").output("y");
+  const CompiledModel compiled(Model::from_memory({.model = bytes_of(onnx_model(g))}), {.profile = true});
+  auto request = compiled.create_request();
+  request.set_input(0, Tensor(ElementType::f32, {300, 400}));
+  request.set_input(1, Tensor::scalar<std::int64_t>(5));
+  request.run();
+  const auto all = request.counters();
+  ASSERT_NE(find(all, "Loop"), nullptr);
+  EXPECT_EQ(find(all, "Loop")->kernel, "reference");
 }
 
 /// The If becomes the branch that its shape takes, whose layers have steps of their own.

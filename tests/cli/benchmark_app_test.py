@@ -348,6 +348,12 @@ class Configuration(Base):
         self.assertEqual(json.loads(file.read_text())["CPU"]["NUM_STREAMS"], "2")
         self.assertIn("[ INFO ]   NUM_STREAMS: 2", self.lines("-niter", "2", "-load_config", file))
 
+    def test_no_hint_is_dumped_as_asked(self) -> None:
+        file = self.folder / "c.json"
+        self.lines("-niter", "2", "-hint", "none", "-dump_config", file)
+        self.assertEqual(json.loads(file.read_text())["CPU"]["PERFORMANCE_HINT"], "NONE")
+        self.assertIn("[ INFO ]   NUM_STREAMS: 1", self.lines("-niter", "2", "-load_config", file))
+
     def test_every_setting_is_dumped_once(self) -> None:
         file = self.folder / "c.json"
         self.lines("-niter", "2", "-pin", "NUMA", "-nthreads", "1", "-dump_config", file)
