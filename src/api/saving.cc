@@ -147,7 +147,7 @@ void EntryKeeper::keep(const std::shared_ptr<const Program>& program) {
 }
 
 void EntryKeeper::store() {
-  std::lock_guard lock(mutex_);
+  const Turns::Mine here(turns_);
   const auto program = program_.lock();
   if (!program || (there_ && (stored_ >= most_ || program->made_plans() <= stored_))) return;
   stored_ = program->made_plans();

@@ -1,25 +1,25 @@
 #pragma once
 /// What is done when somebody asks for it first.
 #include <atomic>
-#include <mutex>
+
+#include "base/turns.h"
 
 namespace lamina {
 
-/// Thread-safe. Where the work throws, the next one tries again; std::call_once does not come back from that
-/// under the thread sanitizer.
+/// Thread-safe. Where the work throws, the next one tries again. The work may call the user's code.
 class Once {
  public:
   template <class F>
   void operator()(const F& work) {
     if (done_.load(std::memory_order_acquire)) return;
-    const std::lock_guard lock(mutex_);
+    const Turns::Mine here(turns_);
     if (done_.load(std::memory_order_relaxed)) return;
     work();
     done_.store(true, std::memory_order_release);
   }
 
  private:
-  std::mutex mutex_;
+  Turns turns_;
   std::atomic<bool> done_{false};
 };
 

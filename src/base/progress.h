@@ -2,6 +2,7 @@
 /// Counts what is done of a stage.
 #include <atomic>
 #include <cstddef>
+#include <thread>
 
 #include "lamina/progress.h"
 
@@ -14,17 +15,29 @@ class StageProgress {
       : callback_(callback), stage_(stage), count_(count) {
     tell(0);
   }
-  /// One more is done. Thread-safe.
-  void one_done() { tell(++done_); }
+  /// One more is done. Thread-safe; told by the thread that has made this: others that help it have not begun
+  /// anything that they could lay down while the user's code runs.
+  void one_done() {
+    const auto done = ++done_;
+    if (std::this_thread::get_id() == teller_) tell(done);
+  }
+  /// All are.
+  void end() {
+    if (told_ < count_) tell(count_);
+  }
 
  private:
-  void tell(std::size_t done) const {
-    if (callback_ && count_ > 0) callback_(stage_, static_cast<double>(done) / static_cast<double>(count_));
+  void tell(std::size_t done) {
+    if (!callback_ || count_ == 0) return;
+    told_ = done;
+    callback_(stage_, static_cast<double>(done) / static_cast<double>(count_));
   }
 
   const ProgressCallback& callback_;
   std::string_view stage_;
   std::size_t count_;
+  const std::thread::id teller_ = std::this_thread::get_id();
+  std::size_t told_ = 0;
   std::atomic<std::size_t> done_{0};
 };
 

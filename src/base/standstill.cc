@@ -67,22 +67,18 @@ AllActivities& all() {
 
 int& depth_of_work() noexcept { return work; }
 
-Outside::Outside() noexcept : depth_(work) {
+Outside::Outside() noexcept : depth_(std::exchange(work, 0)) {
   auto& a = all();
   const std::lock_guard lock(a.mutex);
-  if (depth_ == 0 || std::any_of(a.activities.begin(), a.activities.end(),
-                                 [&](const Activity* x) { return a.works_here(*x) && !x->rests_outside(); }))
-    return;
-  work = 0;
   chain_ = a.stand();
 }
 
 Outside::~Outside() {
-  if (work == depth_) return;
+  work = depth_;
+  if (chain_ == nullptr) return;
   auto& a = all();
   std::unique_lock lock(a.mutex);
   a.go_on(chain_, lock);
-  work = depth_;
 }
 
 void Activity::enlist() {
@@ -97,17 +93,11 @@ void Activity::delist() noexcept {
   std::erase(a.activities, this);
 }
 
+/// With all that the thread is at: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
-  const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
-  while (a.is_wanted_by_another()) {
-    stopped_ = me;
-    worker_.store({}, std::memory_order_release);
-    a.resumed.wait(lock, [] { return !wanted_.load(); });
-    worker_.store(me, std::memory_order_seq_cst);
-  }
-  stopped_ = std::thread::id();
+  if (a.is_wanted_by_another()) a.go_on(a.stand(), lock);
 }
 
 void Standstill::begin() noexcept {
@@ -165,7 +155,11 @@ void Standstill::after_fork_in_child() noexcept {
   auto& a = all();
   new (&a.resumed) std::condition_variable;  // those who waited are not here
   const auto me = std::this_thread::get_id();
-  std::erase_if(a.activities, [&](const Activity* x) { return x->is_of_another(me); });
+  std::erase_if(a.activities, [&](Activity* x) {
+    const bool gone = x->is_of_another(me);
+    if (gone) x->forsaken();
+    return gone;
+  });
   for (auto* activity : a.activities) {
     if (activity->worker_.load() != me) activity->worker_ = std::thread::id();
     *activity->helpers_ = 0;

@@ -38,12 +38,11 @@ class Activity {
   virtual void forget_helpers() noexcept {}
   /// It lies in the stack of a thread other than this one, and is gone where that is not.
   virtual bool is_of_another(std::thread::id) const noexcept { return false; }
-  /// It stands still while the user's code runs in its midst.
-  virtual bool rests_outside() const noexcept { return false; }
+  /// In a child of fork(), where the thread is not that it is of.
+  virtual void forsaken() noexcept {}
 
  private:
   friend class Standstill;
-  friend class Outside;
   friend struct AllActivities;
   void stop_here() noexcept;
 
@@ -65,12 +64,12 @@ class Uninterrupted : public Activity {
 
  private:
   bool is_of_another(std::thread::id here) const noexcept override { return thread_ != here; }
-  bool rests_outside() const noexcept override { return true; }
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// While it lives the calling thread is in code of the user's, which may wait for a thread that forks: that
-/// does not wait for it. What began in here is a piece of work of its own.
+/// While it lives the calling thread is in code of the user's, or waits for a thread that may be: that may
+/// wait for a thread that forks, which does not wait for it. What it was at stands still, in the midst of a
+/// step, too; what begins in here is a piece of work of its own.
 class Outside {
  public:
   Outside() noexcept;

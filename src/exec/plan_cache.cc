@@ -30,20 +30,13 @@ PlanCache::Entries PlanCache::keep(Entries entry, const std::vector<std::string>
   return gone;
 }
 
-void PlanCache::land(const std::shared_ptr<Flight>& flight, std::shared_ptr<const Planned> planned) {
-  flights_.remove(flight);
-  flight->planned = std::move(planned);
-  flight->landed = true;
-  landed_.notify_all();
-}
-
 std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std::vector<std::string>& above,
                                               const Make& make) {
-  // What landing needs is there before the flight begins: it cannot fail.
-  Entries entry;
-  const auto flight = std::make_shared<Flight>();
-  std::unique_lock lock(mutex_);
   for (;;) {
+    // What landing needs is there before the flight begins: it cannot fail.
+    Entries entry;
+    const auto own = std::make_shared<Flight>();
+    std::unique_lock lock(mutex_);
     if (const auto it = find(key); it != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, it);
       const auto found = it->planned;
@@ -52,29 +45,40 @@ std::shared_ptr<const Planned> PlanCache::get(const std::string& key, const std:
     }
     const auto other = std::find_if(flights_.begin(), flights_.end(),
                                     [&](const std::shared_ptr<Flight>& f) { return f->key == key; });
-    if (other == flights_.end()) break;
+    if (other == flights_.end()) {
+      entry.push_back({key, nullptr});
+      own->key = key;
+      return make_in(own, std::move(entry), above, make, lock);
+    }
     const auto awaited = *other;
-    landed_.wait(lock, [&] { return awaited->landed; });
+    lock.unlock();
+    const Turns::Mine landed(awaited->turn);
     if (awaited->planned) return awaited->planned;
+    lock.lock();
+    flights_.remove(awaited);  // the maker's part, unless fork() has left it behind
   }
-  entry.push_back({key, nullptr});
-  flight->key = key;
+}
+
+std::shared_ptr<const Planned> PlanCache::make_in(const std::shared_ptr<Flight>& flight, Entries entry,
+                                                  const std::vector<std::string>& above, const Make& make,
+                                                  std::unique_lock<std::mutex>& lock) {
+  const Turns::Mine here(flight->turn);
   flights_.push_back(flight);
   lock.unlock();
-  std::shared_ptr<const Planned> planned;
+  Entries gone;
   try {
-    tbb::this_task_arena::isolate([&] { planned = make(); });
+    tbb::this_task_arena::isolate([&] { flight->planned = make(); });
   } catch (...) {
     lock.lock();
-    land(flight, nullptr);
+    flights_.remove(flight);
     throw;
   }
   lock.lock();
-  entry.front().planned = planned;
-  const auto gone = keep(std::move(entry), above);
-  land(flight, planned);
+  flights_.remove(flight);
+  entry.front().planned = flight->planned;
+  gone = keep(std::move(entry), above);
   lock.unlock();
-  return planned;
+  return flight->planned;
 }
 
 std::size_t PlanCache::plans() const {

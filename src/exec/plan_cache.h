@@ -1,6 +1,5 @@
 #pragma once
 /// The plans of a model: those of its graph and of all parts that wait for shapes, under one bound.
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <map>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turns.h"
 #include "plan/plan.h"
 
 namespace lamina {
@@ -35,8 +35,8 @@ class PlanCache {
   /// part of, outermost first; they have been used now, too, and go after it.
   ///
   /// `make` runs isolated: while it waits for loops of its own it takes up no other task of the caller's
-  /// arena, which might wait for the plan that is being made. Those that wait sleep; nothing is handed to
-  /// their threads that the maker could not do itself.
+  /// arena, which might wait for the plan that is being made. It may call the user's code. Those that wait
+  /// sleep; nothing is handed to their threads that the maker could not do itself.
   std::shared_ptr<const Planned> get(const std::string& key, const std::vector<std::string>& above,
                                      const Make& make);
 
@@ -54,17 +54,18 @@ class PlanCache {
   /// A plan that is being made.
   struct Flight {
     std::string key;
+    Turns turn;                              ///< the maker's, until it has landed
     std::shared_ptr<const Planned> planned;  ///< null when it failed
-    bool landed = false;
   };
   Entries::iterator find(const std::string& key);
   void touch(const std::vector<std::string>& above);
   Entries keep(Entries entry, const std::vector<std::string>& above);
-  void land(const std::shared_ptr<Flight>& flight, std::shared_ptr<const Planned> planned);
+  std::shared_ptr<const Planned> make_in(const std::shared_ptr<Flight>& flight, Entries entry,
+                                         const std::vector<std::string>& above, const Make& make,
+                                         std::unique_lock<std::mutex>& lock);
 
   std::size_t most_plans_, most_bytes_;
   mutable std::mutex mutex_;
-  std::condition_variable landed_;
   Entries entries_;  // most recently used first
   std::list<std::shared_ptr<Flight>> flights_;
 };

@@ -38,6 +38,7 @@ void make_code(Plan& plan, std::vector<KernelStep>& kernels, const ProgressCallb
       progress.one_done();
     }
   });
+  progress.end();
 }
 
 std::shared_ptr<Plan> begin(Graph graph, const PlanOptions& options) {

@@ -42,6 +42,7 @@ void ask(const Graph& graph, const std::vector<NodeId>& nodes, const PlanOptions
       progress.one_done();
     }
   });
+  progress.end();
   for (std::size_t i = 0; i < open.size(); ++i) answers.emplace(open[i], std::move(found[i]));
   force.check(graph, answers);
 }

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "lamina/extension.h"
@@ -118,6 +121,96 @@ TEST(Standstills, fork_does_not_wait_for_callbacks_of_a_compilation) {
   };
   const CompiledModel compiled(model_of(sums()), options);
   ASSERT_TRUE(fork);
+}
+
+/// Calls back while run() plans for a shape that it has not met.
+class PlannedInRun : public ::testing::TestWithParam<int> {
+ protected:
+  Options options() {
+    return {.streams = GetParam(), .progress = [this](std::string_view, double) {
+              if (auto call = std::exchange(progress_, nullptr)) call();
+            }};
+  }
+  static void run(const CompiledModel& compiled, std::int64_t batch) {
+    auto request = compiled.create_request();
+    for (std::size_t i = 0; i < 2; ++i) request.set_input(i, rows(batch, 1));
+    request.run();
+    EXPECT_EQ(request.output(1).data<float>()[0], 2);
+    request.start();
+    request.wait();
+  }
+  std::function<void()> progress_;
+};
+INSTANTIATE_TEST_SUITE_P(Streams, PlannedInRun, ::testing::Values(0, 1, 2));
+
+TEST_P(PlannedInRun, fork_does_not_wait_for_its_callback) {
+  const CompiledModel compiled(model_of(sums()), options()), other(model_of(sums()), {.streams = GetParam()});
+  std::unique_ptr<Fork> fork;
+  progress_ = [&] {
+    fork = std::make_unique<Fork>();
+    run(other, 2);  // while fork() waits, or behind it
+    EXPECT_TRUE(fork->done_within(10s));
+  };
+  run(compiled, 2);
+  ASSERT_TRUE(fork);
+}
+
+/// One thread plans, and its callback waits for fork(); another waits for that plan.
+TEST_P(PlannedInRun, fork_does_not_wait_for_those_who_want_the_same_plan) {
+  const CompiledModel compiled(model_of(sums()), options());
+  std::unique_ptr<Fork> fork;
+  std::thread second;
+  progress_ = [&] {
+    second = std::thread([&] { run(compiled, 2); });
+    std::this_thread::sleep_for(20ms);  // it waits by now
+    fork = std::make_unique<Fork>();
+    EXPECT_TRUE(fork->done_within(10s));
+  };
+  std::thread first([&] { run(compiled, 2); });
+  first.join();
+  ASSERT_TRUE(fork);
+  second.join();
+}
+
+/// The thread that makes a plan is not in the child, which makes its own.
+TEST_P(PlannedInRun, the_child_plans_anew) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer ends children that start threads";
+#endif
+  const CompiledModel compiled(model_of(sums()), options());
+  std::atomic<bool> begun = false, go_on = false;
+  progress_ = [&] {
+    begun = true;
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  std::thread first([&] { run(compiled, 2); });
+  while (!begun) std::this_thread::sleep_for(1ms);
+  const auto child = fork();
+  if (child == 0) {
+    run(compiled, 2);
+    run(compiled, 3);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  for (int i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(status, 0);
+  if (status != 0) kill(child, SIGKILL);
+  go_on = true;
+  first.join();
+}
+
+TEST(Standstills, progress_comes_in_the_thread_that_compiles) {
+  std::set<std::thread::id> threads;
+  std::map<std::string, double> done;
+  Options options{.threads = 4};
+  options.progress = [&](std::string_view stage, double part) {
+    threads.insert(std::this_thread::get_id());
+    done[std::string(stage)] = part;
+  };
+  const CompiledModel compiled(model_of(products(20, 16)), options);
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+  EXPECT_EQ(done.size(), 3u);
+  for (const auto& [stage, part] : done) EXPECT_EQ(part, 1) << stage;
 }
 
 }  // namespace
