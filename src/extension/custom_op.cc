@@ -56,12 +56,15 @@ std::optional<Attribute> as_kind(std::int32_t kind, const Attribute& value) {
 
 /// Small integers that follow from shapes count as known.
 Tensor known_value(InferContext& c, std::size_t i) {
-  if (const auto constant = c.constant(i); constant && constant->bytes() < kNotLookedAt) return *constant;
   const auto& type = c.type(i);
-  if (!is_integer(type.element) || bits_of(type.element) < 8 || !type.shape.known()) return {};
+  if (!type.shape.known()) return {};
+  const auto count = element_count(type.shape.sizes());
+  const auto bits = static_cast<std::size_t>(bits_of(type.element));
+  if (count / 8 >= kNotLookedAt || (count * bits + 7) / 8 >= kNotLookedAt) return {};
+  if (const auto constant = c.constant(i)) return *constant;
+  if (!is_integer(type.element) || bits < 8 || count * 8 >= kNotLookedAt) return {};
   const auto ints = c.ints(i);
-  if (!ints || ints->size() * 8 >= kNotLookedAt || ints->size() != element_count(type.shape.sizes()))
-    return {};
+  if (!ints || ints->size() != count) return {};
   return from_ints(type.element, type.shape.sizes(), *ints);
 }
 

@@ -31,14 +31,25 @@ const TensorType& InferContext::type(std::size_t i) const {
   return types_[i];
 }
 
+/// What was asked for last counts: a value that is no constant may still follow from shapes.
+template <class T>
+std::optional<T> InferContext::noted(std::size_t i, std::optional<T> value) const {
+  if (!has(i) || value.has_value() != lacks(i)) return value;
+  lacked_.resize(types_.size());
+  lacked_[i] = !value;
+  return value;
+}
+
 std::optional<Tensor> InferContext::constant(std::size_t i) const {
   if (!has(i)) return std::nullopt;
   if (tensors_) return (*tensors_)[i].to_aligned();
-  if (const auto* t = graph_->constant(node_.inputs[i])) return t->to_aligned();
-  return std::nullopt;
+  const auto* t = graph_->constant(node_.inputs[i]);
+  return noted(i, t ? std::optional(t->to_aligned()) : std::nullopt);
 }
 
-std::optional<Ints> InferContext::ints(std::size_t i) const {
+std::optional<Ints> InferContext::ints(std::size_t i) const { return noted(i, known_ints(i)); }
+
+std::optional<Ints> InferContext::known_ints(std::size_t i) const {
   if (!has(i) || !(is_integer(element(i)) || element(i) == ElementType::boolean)) return std::nullopt;
   if (tensors_) return to_ints((*tensors_)[i]);
   if (const auto* t = graph_->constant(node_.inputs[i])) return to_ints(*t);

@@ -27,6 +27,10 @@ class InferContext {
   /// An integer input of rank 0 or 1 as dimensions, some perhaps unknown (Shape -> Gather -> Concat chains).
   std::optional<std::vector<Dim>> dims(std::size_t i) const;
 
+  /// Inference asked for the input's value, by one of these three, and not all of it is known: results may
+  /// depend on it.
+  bool lacks(std::size_t i) const { return i < lacked_.size() && lacked_[i]; }
+
   std::size_t outputs() const { return out_.size(); }
   /// Throws where the shape is beyond the limits (base/limits.h).
   void set(std::size_t output, TensorType type);
@@ -48,12 +52,16 @@ class InferContext {
 
  private:
   [[noreturn]] void fail_text(const std::string& text) const;
+  template <class T>
+  std::optional<T> noted(std::size_t i, std::optional<T> value) const;
+  std::optional<Ints> known_ints(std::size_t i) const;
 
   const Graph* graph_ = nullptr;
   const Node& node_;
   const std::vector<Tensor>* tensors_ = nullptr;
   std::vector<TensorType> types_;
   std::vector<bool> present_;
+  mutable std::vector<bool> lacked_;
   std::vector<TensorType> out_;
 };
 

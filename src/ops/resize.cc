@@ -303,6 +303,7 @@ void Interpolate::infer(InferContext& c) const {
   require_rank(c, 1, 0, 1, by_scales ? "scales" : "sizes");
   c.require(std::isfinite(cube_coeff), "cube_coeff is {}, wanted a number", cube_coeff);
   if (c.has(3)) require_float(c, 3, "roi");
+  const auto scales = by_scales ? c.constant(1) : std::nullopt;
   if (!x.ranked()) return c.set(0, c.element(0), Shape());
   const auto begin = filled_pads(c, pads_begin, x.rank(), "pads_begin"),
              end = filled_pads(c, pads_end, x.rank(), "pads_end");
@@ -315,10 +316,10 @@ void Interpolate::infer(InferContext& c) const {
     require_dim(c, c.shape(1)[0], count, "number of sizes or scales");
   if (c.has(3) && !c.shape(3).count().is(0)) require_shape(c, 3, Shape{Dim(2 * count)}, "roi");
   std::vector<Dim> sizes(axes->size());
-  if (const auto t = c.constant(1); by_scales && t) {
-    const auto scales = to_floats(*t);
-    c.require(scales.size() == axes->size(), "{} scales of {} axes", scales.size(), axes->size());
-    for (std::size_t k = 0; k < axes->size(); ++k) sizes[k] = scaled(c, out[(*axes)[k]], scales[k]);
+  if (scales) {
+    const auto by = to_floats(*scales);
+    c.require(by.size() == axes->size(), "{} scales of {} axes", by.size(), axes->size());
+    for (std::size_t k = 0; k < axes->size(); ++k) sizes[k] = scaled(c, out[(*axes)[k]], by[k]);
   } else if (const auto given = by_scales ? std::nullopt : c.dims(1)) {
     c.require(given->size() == axes->size(), "{} sizes of {} axes", given->size(), axes->size());
     sizes = *given;
