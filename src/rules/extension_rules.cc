@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "extension/attribute_text.h"
 #include "extension/border.h"
+#include "ops/decompose.h"
 #include "ops/eval.h"
 #include "rules/rule_text.h"
 
@@ -42,6 +43,14 @@ std::int64_t whole_number(double value) {
   if (!(std::fabs(value) < 0x1p63) || value != std::trunc(value))
     fail(ErrorCode::bad_file, "{} is no whole number of 64 bits", value);
   return static_cast<std::int64_t>(value);
+}
+
+/// Each size that is not known gets a name, so that it is seen where it is the same.
+TensorType with_names(TensorType type, std::size_t number) {
+  for (std::size_t axis = 0; axis < type.shape.rank(); ++axis)
+    if (auto& d = type.shape[axis]; !d.known() && d.name().empty())
+      d = Dim::named(fmt::format("?{}.{}", number, axis), d.low(), d.high());
+  return type;
 }
 
 /// A rule of a library, ready to be tried.
@@ -98,7 +107,7 @@ class TextRule {
     for (const auto& a : s.arguments) inputs.push_back(argument_word(a));
     if (words_.contains(s.name)) fail(ErrorCode::bad_file, "\"{}\" is read before it is made", s.name);
     const auto fits = [word = s.op, wanted](const Graph&, const Node& n) {
-      if (n.op.info().name != word || !n.bodies.empty()) return false;
+      if (n.op.info().name != word) return false;
       const auto has = n.op->attributes();
       return std::all_of(wanted.begin(), wanted.end(), [&](const NamedAttribute& w) {
         return std::any_of(has.begin(), has.end(), [&](const NamedAttribute& a) {
@@ -141,14 +150,17 @@ class TextRule {
     }
   }
 
-  /// Nothing else reads what goes; the replacement can be made and gives the same type; the library accepts
-  /// it.
+  /// The layers are what the text says and no more; nothing else reads what goes; the replacement can be made
+  /// and gives the same type; the library accepts it.
   Verdict holds(const Match& m) const {
     const Graph& g = m.graph();
     const auto nodes = m.nodes();
     for (const auto& s : pattern_) {
-      const auto& made = m.node(words_.at(s.name));
+      const auto id = m.id(words_.at(s.name));
+      const auto& made = g.node(id);
       const bool root = &s == &pattern_.back();
+      if (epilogue(made)) return Verdict::no("'{}' is {} by now", g.label(id), operators_of(made));
+      if (!made.bodies.empty()) return Verdict::no("'{}' has bodies", g.label(id));
       for (std::size_t i = 0; i < made.outputs.size(); ++i) {
         const auto v = made.outputs[i];
         if (root && i == 0) continue;
@@ -162,6 +174,7 @@ class TextRule {
     return fits ? accepted(m) : fits;
   }
 
+  /// Whether what was there and the replacement give one type of the same inputs.
   Verdict replaceable(const Match& m) const try {
     Graph trial;
     std::map<ValueId, ValueId> copies;
@@ -170,16 +183,26 @@ class TextRule {
       auto& to = copies[v];
       if (!to.valid())
         to = m.graph().constant(v) ? trial.add_constant(*m.graph().constant(v))
-                                   : trial.add_input("", m.graph().type(v));
+                                   : trial.add_input("", with_names(m.graph().type(v), copies.size()));
       return to;
     };
+    for (const auto& s : pattern_) {
+      const Node& n = m.node(words_.at(s.name));
+      std::vector<ValueId> in;
+      std::transform(n.inputs.begin(), n.inputs.end(), std::back_inserter(in), copy);
+      const auto id = trial.add_node(n.op, std::move(in), {}, static_cast<int>(n.outputs.size()));
+      for (std::size_t i = 0; i < n.outputs.size(); ++i) copies[n.outputs[i]] = trial.node(id).outputs[i];
+    }
     const auto made = build(
         m, copy, [&](Tensor t) { return trial.add_constant(std::move(t)); },
         [&](Op op, std::vector<ValueId> in) { return trial.add(std::move(op), std::move(in)); });
-    const auto &is = trial.type(made), &was = m.graph().type(m.root_node().outputs[0]);
-    if (is.element != was.element || !merge(is.shape, was.shape))
-      return Verdict::no("it would make {} of {}", to_string(is), to_string(was));
-    return Verdict::yes();
+    const auto root = m.root_node().outputs[0];
+    const auto &is = trial.type(made), &was = m.graph().type(root);
+    if (is == trial.type(copies.at(root)) || (is.element == was.element && is.shape.same(was.shape)))
+      return Verdict::yes();
+    const bool may_fit = is.element == was.element && is.shape.fits(was.shape);
+    return Verdict::no("it would make {} of {}{}", to_string(is), to_string(was),
+                       may_fit ? ", which may be another size" : "");
   } catch (const Error& e) {
     return Verdict::no("{}", e.what());
   }

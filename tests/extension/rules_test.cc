@@ -247,6 +247,43 @@ TEST(Rules, ThatWouldMakeAnotherTypeDoNotFire) {
   EXPECT_NE(r.entries[0].text.find("it would make i64[1] of f32[4]"), std::string::npos) << r.entries[0].text;
 }
 
+/// What a rule says of a layer whose inputs are f32[?,4]; empty: it fired.
+std::string said_of_unknown_sizes(const char* layer, std::size_t inputs, const char* pattern,
+                                  const char* replacement) {
+  IrText ir;
+  std::vector<From> from;
+  for (std::size_t i = 0; i < inputs; ++i) from.push_back({ir.parameter("x" + std::to_string(i), "?,4")});
+  ir.result({ir.layer(layer, "opset1", inputs > 1 ? R"(auto_broadcast="numpy")" : "", from)});
+  const TemporaryFolder folder;
+  const CompiledModel compiled(Model(ir.write(folder), {library_with({pattern, replacement})}));
+  for (const auto& e : Inside::of(compiled).ledger().of_rule("test-rule"))
+    return e.kind == LedgerEntry::Kind::fired ? "" : e.text;
+  return "nothing";
+}
+
+TEST(Rules, FireWhereSizesAreNotKnownAndCertainlyTheSame) {
+  const auto* squash = "y = test.rules.Squash(a) slope=1";
+  const auto said = said_of_unknown_sizes("Add", 2, "y = Add(a, b)", squash);
+  EXPECT_NE(said.find("of f32[?,4], which may be another size"), std::string::npos) << said;
+  EXPECT_EQ(said_of_unknown_sizes("Add", 2, "y = Add(a, b)", "y = Subtract(a, b)"), "");
+  EXPECT_EQ(said_of_unknown_sizes("Sigmoid", 1, "y = Sigmoid(a)", squash), "");
+}
+
+TEST(Rules, OfLayersWithOthersFusedIntoThemSaySo) {
+  IrText ir;
+  const int x = ir.parameter("x", "1,4");
+  const int w = ir.constant("4,4", Values(16, 1));
+  const int y = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="false")", {{x}, {w}});
+  ir.result({ir.layer("ReLU", "opset1", "", {{y}})});
+  const TemporaryFolder folder;
+  const CompiledModel compiled(
+      Model(ir.write(folder),
+            {library_with({"y = MatMul(a, b)", "y = test.rules.Squash(a) slope=1", LAMINA_AFTER_FUSING})}));
+  const auto all = Inside::of(compiled).ledger().of_rule("test-rule");
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_NE(all[0].text.find("is MatMul+Relu by now"), std::string::npos) << all[0].text;
+}
+
 TEST(Rules, ThatDoNotEndAreLeftOutWithAWarning) {
   const Texts endless[] = {{"y = Abs(x)", "a = Abs(x); y = Abs(a)"},            // what it makes grows
                            {"y = Multiply(a, const c)", "y = Multiply(c, a)"},  // turns for ever
