@@ -36,9 +36,12 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   o.force = options.force;
   o.rewrite = [late = late_optimize_options(options, options.precision.value_or(Precision::model),
                                             o.machine ? *o.machine : host(), std::move(more)),
-               keep = o.machine, rewriting = std::move(rewriting)](Graph& graph) {
+               keep = o.machine,
+               rewriting = std::move(rewriting)](Graph& graph, const std::vector<Carried>& carried) {
     Ledger ledger;
-    optimize(graph, OptimizeOptions(late), ledger);  // a copy: its callback counts
+    OptimizeOptions once = late;  // a copy: its callback counts
+    once.carried = carried;
+    optimize(graph, once, ledger);
     rewriting->warn_of_stopped(ledger);
     return ledger;
   };

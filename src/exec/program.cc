@@ -26,14 +26,18 @@ Program::Program(Stateless model, ProgramOptions options, std::shared_ptr<ModelW
       own_cache_(std::make_shared<PlanCache>(shared_->options.cached_plans, shared_->options.cached_bytes)),
       cache_(own_cache_),
       constants_(shared_->constants) {
+  for (std::size_t v = 0; v < variables_.size(); ++v)
+    if (variables_[v].result) carried_.push_back({model_inputs() + v, *variables_[v].result});
   if (!model.initial) return;
   auto rarely = shared_->options;  // used at the beginning of a sequence only
   rarely.cached_plans = 1;
   rarely.kept = nullptr;
   rarely.whole = nullptr;
   rarely.planned = nullptr;
-  initial_values_ = std::make_shared<Program>(std::move(*model.initial), std::move(rarely),
-                                              std::make_shared<ModelWeights>());
+  const auto initial = std::make_shared<Program>(std::move(*model.initial), std::move(rarely),
+                                                 std::make_shared<ModelWeights>());
+  for (std::size_t r = 0; r < initial->graph_.results().size(); ++r) initial->carried_.push_back({{}, r});
+  initial_values_ = initial;
 }
 
 Program::Program(const Plan& plan, const Program& parent, const std::string& key)
@@ -44,6 +48,11 @@ Program::Program(const Plan& plan, const Program& parent, const std::string& key
       above_(parent.above_),
       constants_(std::make_shared<const Addresses>(constants_of(graph_))) {
   above_.push_back(key);
+  for (const auto& c : parent.carried_) {
+    const auto at = std::find(plan.rest_results.begin(), plan.rest_results.end(), c.result);
+    if (at != plan.rest_results.end())
+      carried_.push_back({{}, static_cast<std::size_t>(at - plan.rest_results.begin())});
+  }
 }
 
 double Program::rewriting_seconds() const {
@@ -130,7 +139,7 @@ std::shared_ptr<Planned> Program::make_new(const std::vector<Tensor>& inputs) co
   const bool late = &graph != &graph_;
   Graph known = specialise(graph, inputs, values_);
   Ledger ledger;
-  if (options.rewrite) ledger = options.rewrite(known);
+  if (options.rewrite) ledger = options.rewrite(known, carried_);
   shared_->rewriting += nanoseconds_since(begin);
   const Addresses& of_model = late            ? shared_->whole_constants
                               : options.whole ? *constants_
@@ -174,7 +183,7 @@ std::vector<TensorType> Program::result_types(std::vector<Tensor> inputs) const 
       std::all_of(types.begin(), types.end(), [](const TensorType& t) { return t.shape.known(); });
   if (all_known || !shared_->options.rewrite) return types;
   Graph known = specialise(whole(), inputs, {});
-  shared_->options.rewrite(known);  // where a shape is computed, folding may find it
+  shared_->options.rewrite(known, carried_);  // where a shape is computed, folding may find it
   return types_of(known);
 }
 

@@ -12,6 +12,7 @@
 #include "exec/plan_cache.h"
 #include "exec/plan_size.h"
 #include "exec/variables.h"
+#include "graph/carried.h"
 #include "graph/graph.h"
 #include "interpreter/interpreter.h"
 #include "plan/plan.h"
@@ -30,8 +31,9 @@ struct ProgramOptions {
   std::size_t cached_bytes = std::size_t{256} << 20;
   /// False: plan_ahead() forgets weights as they were read once they are packed.
   bool keep_weights = true;
-  /// Called on a graph whose shapes have become known, before it is planned; tells what it did.
-  std::function<Ledger(Graph&)> rewrite;
+  /// Called on a graph whose shapes have become known, before it is planned; tells what it did. The second:
+  /// what its variables hand to the next run.
+  std::function<Ledger(Graph&, const std::vector<Carried>&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
   /// Plans that need not be chosen anew; null: none. What cannot be made of them is said to `kept_fails`, and
   /// planned anew.
@@ -132,6 +134,7 @@ class Program {
   std::shared_ptr<Shared> shared_;
   std::vector<bool> values_;  // inputs on whose values shapes depend
   std::vector<Variable> variables_;
+  std::vector<Carried> carried_;
   std::shared_ptr<const Program> initial_values_;
   // The cache holds the programs of waiting parts: only the outermost program owns it.
   std::shared_ptr<PlanCache> own_cache_;

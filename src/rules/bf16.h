@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/machine.h"
+#include "graph/carried.h"
 #include "graph/graph.h"
 #include "rewrite/pattern.h"
 
@@ -40,9 +41,9 @@ Verdict may_multiply(const Context& context, NodeId product);
 double gain(const Machine& machine, const Graph& graph, const Node& product);
 double conversion(const Machine& machine, const Graph& graph, ValueId v);
 
-/// Values that decide shapes or the way of control flow, and all that these are made of: nothing of it may be
-/// rounded.
-KeptValues deciding_values(const Graph& graph);
+/// Values that decide shapes or the way of control flow, in this run or by what it hands to the next one, and
+/// all that these are made of: nothing of it may be rounded.
+KeptValues deciding_values(const Graph& graph, const std::vector<Carried>& carried);
 
 /// Whether a value, with all others that are the same elements, may be bf16: a reason where it may not.
 Verdict lies_between(const Context& context, ValueId v);

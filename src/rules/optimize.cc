@@ -46,7 +46,7 @@ void run_sets(Graph& graph, std::span<const Rule> rules, const OptimizeOptions& 
   Driver driver(rules, options, ledger);
   for (const auto set : sets_of(rules)) {
     if (!runs(set, graph, options)) break;
-    if (set == RuleSet::precision) driver.keep(bf16::deciding_values(graph));
+    if (set == RuleSet::precision) driver.keep(bf16::deciding_values(graph, options.carried));
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) require_sound(graph, fmt::format("after the set {}", name_of(set)));

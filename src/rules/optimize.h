@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "graph/carried.h"
 #include "rewrite/driver.h"
 #include "rules/rules.h"
 
@@ -13,6 +14,8 @@ struct OptimizeOptions : RewriteOptions {
   RuleSet last = RuleSet::precision;
   /// Besides all_rules(), and tried before them: those of libraries (rules/extension_rules.h). Null: none.
   std::shared_ptr<const Rules> more = {};
+  /// What a run hands to the next one: a result that decides there stays f32 here.
+  std::vector<Carried> carried = {};
   /// Called after each set.
   std::function<void(const Graph&, RuleSet)> after_set;
 };

@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "api/inside.h"
+#include "tests/api/small_models.h"
+
 namespace lamina {
 namespace {
 
@@ -96,6 +99,40 @@ TEST(Variables, errors) {
   EXPECT_EQ(error_of([&] { request.set_variable("v", Tensor()); }),
             "variable \"v\": no tensor, wanted f32[2]");
   error_of([&] { request.set_input(1, numbers({1, 2})); });
+}
+
+/// What the product reads in bf16 on a processor that has it; its largest element is kept in the variable,
+/// and `read` of the kept one is a result.
+ElementType read_by_product(const char* read, const char* data) {
+  using testing::IrText;
+  IrText ir;
+  const int x = ir.parameter("x", "1,32,16,16");
+  const int w = ir.constant("32,32,3,3", std::vector<float>(std::size_t{32} * 32 * 9, 0.125F));
+  const int product =
+      ir.layer("Convolution", "opset1", R"(strides="1,1" dilations="1,1" pads_begin="1,1" pads_end="1,1")",
+               {{x}, {w}});
+  const int axes = ir.constant("4", std::vector<std::int64_t>{0, 1, 2, 3});
+  const int most = ir.layer("ReduceMax", "opset1", R"(keep_dims="true")", {{product}, {axes}});
+  const int zero = ir.constant("1,1,1,1", std::vector<float>{0});
+  const int kept = ir.layer("ReadValue", "opset3", R"(variable_id="v")", {{zero}});
+  ir.layer("Assign", "opset3", R"(variable_id="v")", {{most}});
+  ir.result({ir.layer(read, "opset3", data, {{kept}})});
+  ir.result({product});
+  auto machine = host();
+  machine.features = machine.features | needed_by(Isa::avx512) | Features{Feature::avx512_bf16};
+  const auto compiled = Inside::compile_for(machine, testing::model_of(ir),
+                                            {.precision = Precision::bf16, .keep_weights = true});
+  const auto plan = Inside::of(compiled).program()->plan_for_looking();
+  for (const auto id : plan->graph.order())
+    if (const auto& n = plan->graph.node(id); n.op.info().name == "Convolution")
+      return plan->graph.type(n.inputs[0]).element;
+  ADD_FAILURE() << "there is no product";
+  return ElementType::undefined;
+}
+
+TEST(Variables, that_decide_in_the_next_run_are_made_in_f32) {
+  EXPECT_EQ(read_by_product("NonZero", R"(output_type="i64")"), ElementType::f32);
+  EXPECT_EQ(read_by_product("ShapeOf", R"(output_type="i64")"), ElementType::bf16);
 }
 
 TEST(Variables, that_cannot_be_kept_are_said_and_refused) {

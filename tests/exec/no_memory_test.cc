@@ -17,7 +17,7 @@ using allocations::Shortage;
 ProgramOptions options_for(int threads) {
   ProgramOptions options;
   options.threads = threads;
-  options.rewrite = [](Graph& graph) {
+  options.rewrite = [](Graph& graph, const std::vector<Carried>&) {
     Ledger ledger;
     optimize(graph, {}, ledger);
     return ledger;

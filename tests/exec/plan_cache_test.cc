@@ -23,7 +23,7 @@ struct Counted {
   explicit Counted(const std::string& text, int threads = 1, ProgramOptions options = {})
       : graph(parse(text)) {
     options.threads = threads;
-    options.rewrite = [this](Graph&) {
+    options.rewrite = [this](Graph&, const std::vector<Carried>&) {
       ++made;
       if (during) during();
       return Ledger();
@@ -198,7 +198,7 @@ TEST(PlanCache, the_bound_in_bytes_counts_folded_constants) {
       "i64[1] {2}\n a = const i64[] {0}\n h = Gather(s, i, a)\n f = Convert(h) destination_type=f32\n v = "
       "Multiply(w, f)\n y = Convolution(x, v)\n}\n";
   ProgramOptions options;
-  options.rewrite = [](Graph& graph) {
+  options.rewrite = [](Graph& graph, const std::vector<Carried>&) {
     Ledger ledger;
     optimize(graph, {}, ledger);
     return ledger;

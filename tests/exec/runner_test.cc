@@ -69,7 +69,7 @@ TEST(Runner, weights_of_plans_that_are_gone_go_too) {
       " y = Convolution(x, v)\n}\n");
   ProgramOptions options;
   options.cached_plans = 2;
-  options.rewrite = [](Graph& graph) {
+  options.rewrite = [](Graph& graph, const std::vector<Carried>&) {
     Ledger ledger;
     optimize(graph, {}, ledger);
     return ledger;
@@ -125,7 +125,7 @@ TEST(Runner, plans_of_other_shapes_share_all_that_was_brought_into_order) {
 
 TEST(Runner, a_plan_says_what_was_rewritten_for_its_shapes) {
   ProgramOptions options;
-  options.rewrite = [](Graph& graph) {
+  options.rewrite = [](Graph& graph, const std::vector<Carried>&) {
     Ledger ledger;
     ledger.fired(ledger.rule("rule"), {"node", {}},
                  graph.type(graph.inputs()[0]).shape.dims()[2].known() ? "known" : "not");

@@ -16,7 +16,7 @@ Graph rewritten(Graph graph) {
 std::shared_ptr<const Program> compiled(const Graph& graph) {
   ProgramOptions options;
   options.threads = 2;
-  options.rewrite = [](Graph& g) {
+  options.rewrite = [](Graph& g, const std::vector<Carried>&) {
     g = rewritten(std::move(g));
     return Ledger();
   };
@@ -143,6 +143,42 @@ TEST(Variables, an_initial_constant_says_nothing_of_later_shapes) {
       "s = "
       "ShapeOf(h)\n}\n",
       {{token(1)}, {token(2)}, {token(3)}});
+}
+
+/// "1<2" for each result 2 that is input 1 in the next run, "<2" where that is another graph's; of each graph
+/// that is rewritten.
+std::vector<std::string> handed_on(const std::string& text, const Tensor& input) {
+  std::vector<std::string> told;
+  ProgramOptions options;
+  options.rewrite = [&](Graph&, const std::vector<Carried>& carried) {
+    told.emplace_back();
+    for (const auto& c : carried)
+      told.back() += fmt::format("{}<{} ", c.input ? std::to_string(*c.input) : "", c.result);
+    return Ledger();
+  };
+  Runner runner(std::make_shared<Program>(parse(text), options, std::make_shared<ModelWeights>()));
+  runner.set_input(0, input);
+  runner.run();
+  return told;
+}
+
+TEST(Variables, rewriting_knows_what_they_hand_on) {
+  using Told = std::vector<std::string>;
+  EXPECT_EQ(handed_on("graph (x: f32[2]) -> (y, p) {\n z = const f32[2] {1,2}\n v = ReadValue(z) "
+                      "variable_id=\"v\"\n u = ReadValue(z) variable_id=\"u\"\n y = Add(v, x)\n p = Exp(u)\n"
+                      " a = Assign(y) variable_id=\"v\"\n}\n",
+                      numbers({1, 2})),
+            Told{"2<2 "});
+  EXPECT_EQ(handed_on("graph (x: f32[2]) -> (y) {\n e = Exp(x)\n v = ReadValue(e) variable_id=\"v\"\n"
+                      " y = Add(v, x)\n a = Assign(y) variable_id=\"v\"\n}\n",
+                      numbers({1, 2})),
+            (Told{"<0 ", "1<1 "}));
+  EXPECT_EQ(handed_on("graph (x: f32[2]) -> (n, y) {\n z = const f32[] {1}\n v = ReadValue(z) "
+                      "variable_id=\"v\"\n n = NonZero(x)\n f = Convert(n) destination_type=f32\n"
+                      " axes = const i64[2] {0, 1}\n m = ReduceSum(f, axes)\n y = Add(v, m)\n"
+                      " a = Assign(y) variable_id=\"v\"\n}\n",
+                      numbers({1, 2})),
+            (Told{"1<2 ", "<2 "}));  // what waits for how many there are
 }
 
 TEST(Variables, an_initial_value_that_is_computed_of_the_inputs) {

@@ -176,7 +176,7 @@ std::shared_ptr<const Program> compiled(const Graph& graph, const OptimizeOption
   }
   auto again = rewriting;
   if (again.stop_after >= 0) again.stop_after = 0;
-  options.rewrite = [again](Graph& g) {
+  options.rewrite = [again](Graph& g, const std::vector<Carried>&) {
     Ledger ledger;
     optimize(g, again, ledger);
     return ledger;
