@@ -26,7 +26,7 @@ void add_times(LayerCounter& row, const StepCount& count) {
   row.cpu_us += count.cpu / runs;
 }
 
-/// Rows of what was counted; what was not has a fate in the plans of the last run.
+/// Rows of what was counted; what was not has a fate in the plans that were, the last one first.
 class Table {
  public:
   Table(const Compiled& compiled, const Runner& runner)
@@ -37,8 +37,8 @@ class Table {
     for (const auto& count : counts_)
       if (!count.moves) add_step(count);
     for (const auto& count : counts_) add_others(count);
-    const auto fates = fates_of(compiled, runner.plans());
-    for (const auto& fate : fates) judge(fate);
+    for (const auto& plans : runner.counted_plans())
+      for (const auto& fate : fates_of(compiled, plans)) judge(fate);
     for (const auto& count : counts_)
       if (count.moves) add_move(count);
   }

@@ -69,12 +69,19 @@ void PlanRuns::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>&
     counts_->begin_run();
     count_run();
   } else {
-    counts_->forget();
+    forget_counts();
   }
+}
+
+void PlanRuns::forget_counts() noexcept {
+  if (!counts_->any()) return;
+  counts_->forget();
+  for (auto& use : uses_) use.counted = false;
 }
 
 void PlanRuns::count_run() {
   counts_->add(current_->slots, current_->times);
+  current_->counted = true;
   if (current_->rest) current_->rest->runs.count_run();
 }
 
@@ -168,6 +175,18 @@ void PlanRuns::add_plans(std::vector<std::shared_ptr<const Plan>>& out) const {
   if (uses_.empty()) return;
   out.push_back(uses_.front().planned->plan);
   if (uses_.front().rest) uses_.front().rest->runs.add_plans(out);
+}
+
+std::vector<PlanChain> PlanRuns::counted_plans() const {
+  std::vector<PlanChain> out;
+  for (const auto& use : uses_) {
+    if (!use.counted) continue;
+    out.push_back({use.planned->plan});
+    if (!use.rest) continue;
+    if (const auto rest = use.rest->runs.counted_plans(); !rest.empty())
+      out.back().insert(out.back().end(), rest[0].begin(), rest[0].end());
+  }
+  return out;
 }
 
 void PlanRuns::add_times(std::vector<StepTime>& out) const {

@@ -38,6 +38,8 @@ class PlanRuns {
 
   // Of the last plan, and of its waiting part behind it.
   void add_plans(std::vector<std::shared_ptr<const Plan>>& out) const;
+  /// Of each of the last plans whose runs were counted, the latest first; its waiting part's behind each.
+  std::vector<PlanChain> counted_plans() const;
   /// Nothing when the last run was not timed.
   void add_times(std::vector<StepTime>& out) const;
   std::size_t arena_bytes() const;
@@ -58,6 +60,7 @@ class PlanRuns {
     std::vector<Tensor> own_results;
     StepTimes times;
     StepCounts::Slots slots;  // made when it is timed first
+    bool counted = false;     // in counts that have not been forgotten since
     std::unique_ptr<Rest> rest;
   };
 
@@ -71,6 +74,7 @@ class PlanRuns {
   void run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth);
   void run_timed(Use& use, Bound& bound, const Checkpoint& checkpoint, std::size_t depth);
   void count_run();
+  void forget_counts() noexcept;
 
   std::shared_ptr<const Program> program_;
   const CallersTensors& callers_;

@@ -81,6 +81,8 @@ std::vector<std::shared_ptr<const Plan>> Runner::plans() const {
   return out;
 }
 
+std::vector<PlanChain> Runner::counted_plans() const { return state_->runs.counted_plans(); }
+
 std::vector<StepTime> Runner::times() const {
   std::vector<StepTime> out;
   state_->runs.add_times(out);

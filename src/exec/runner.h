@@ -49,6 +49,8 @@ class Runner {
 
   /// Plans of the last run: its own and those of parts whose shapes were found while running.
   std::vector<std::shared_ptr<const Plan>> plans() const;
+  /// The same of each of the last plans that counts() counts, the latest first.
+  std::vector<PlanChain> counted_plans() const;
   /// Bytes between steps that the last run took of its stream's memory.
   std::size_t arena_bytes() const;
   /// Times every step while on.

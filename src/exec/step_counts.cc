@@ -95,7 +95,6 @@ void StepCounts::add(const Slots& slots, const StepTimes& times) {
 }
 
 void StepCounts::forget() noexcept {
-  if (runs_ == 0) return;
   runs_ = 0;
   std::fill(figures_.begin(), figures_.end(), Figures{});
   for (auto& step : steps_) step.inside.clear();

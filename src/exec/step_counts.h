@@ -9,6 +9,9 @@
 
 namespace lamina {
 
+/// A plan, and those of what waited for its shapes.
+using PlanChain = std::vector<std::shared_ptr<const Plan>>;
+
 /// A node of a plan in words that hold without it.
 struct NodeName {
   std::string name;               ///< what a person calls it; of a model's input or output: its name
@@ -47,6 +50,7 @@ class StepCounts {
   void begin_run() noexcept { ++runs_; }
   void add(const Slots& slots, const StepTimes& times);
   void forget() noexcept;
+  bool any() const noexcept { return runs_ > 0; }
   /// Of the steps that have run, in the order in which they were met.
   std::vector<StepCount> all() const;
 

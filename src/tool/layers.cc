@@ -115,7 +115,9 @@ Precisions precisions_of(const Compiled& compiled, const Request& request) {
       const bool runs = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
       const auto* node = runs ? &plan->graph.node(step.node) : nullptr;
       if (!node || node->op.is<Convert>() || node->inputs.empty() || !node->inputs[0].valid()) continue;
-      const auto type = plan->graph.type(node->inputs[0]).element;
+      auto type = plan->graph.type(node->inputs[0]).element;
+      // What converts integers first, as preprocessing does.
+      if (!is_float(type) && node->op.is<Elementwise>()) type = plan->graph.type(node->outputs[0]).element;
       if (is_float(type)) ++out.layers[std::string(name_of(type))];
     }
   return out;

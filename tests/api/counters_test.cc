@@ -229,6 +229,29 @@ TEST(Counters, outlast_a_run_that_fails) {
   EXPECT_EQ(find(request.counters(), "Add")->runs, 3u);
 }
 
+/// A run that fails where it would go another way says nothing of the layers that no step stands for.
+TEST(Counters, rows_without_steps_outlast_a_run_that_fails) {
+  IrText ir;
+  const int x = ir.parameter("x", "?,4"), w = ir.constant("4,4", std::vector<float>(16, 0.5F));
+  const int y = ir.layer("MatMul", "opset1", R"(transpose_a="false" transpose_b="true")", {{x}, {w}});
+  ir.result({ir.layer("ReLU", "opset1", "", {{y}})});
+  const CompiledModel compiled(model_of(ir), {.profile = true});
+  auto request = compiled.create_request();
+  request.set_input(0, rows(2, 1));
+  request.run();
+  const auto before = request.counters();
+  ASSERT_EQ(find(before, "ReLU")->status, LayerStatus::optimized_out);
+  ASSERT_EQ(find(before, "ReLU")->into, find(before, "MatMul")->name);
+  request.set_input(0, Tensor(ElementType::f32, {0, 4}));  // nothing to compute: no layer is in another
+  request.set_output(0, Tensor(ElementType::f32, {3, 4}));
+  EXPECT_THROW(request.run(), Error);
+  const auto after = request.counters();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].status, before[i].status) << before[i].name;
+    EXPECT_EQ(after[i].into, before[i].into) << before[i].name;
+  }
+}
+
 /// What ran before is not counted, and what was counted before a run that was not is forgotten.
 TEST(Counters, begin_anew_after_a_run_that_is_not_timed) {
   const CompiledModel compiled(model_of(sums()));
