@@ -235,6 +235,11 @@ class CompiledModel {
   /// Throws Error(unsupported) that names the unsupported operator types, Error(bad_option) for an unknown
   /// rule's name or a value out of range.
   LAMINA_API explicit CompiledModel(const Model& model, const Options& options = {});
+  CompiledModel(const CompiledModel&) = default;
+  CompiledModel(CompiledModel&&) noexcept = default;
+  CompiledModel& operator=(const CompiledModel&) = default;
+  CompiledModel& operator=(CompiledModel&&) noexcept = default;
+  LAMINA_API ~CompiledModel();
   LAMINA_API const std::vector<Port>& inputs() const;
   LAMINA_API const std::vector<Port>& outputs() const;
   LAMINA_API const std::vector<Port>& variables() const;

@@ -25,6 +25,10 @@ CompiledModel Inside::compile_for(const Machine& machine, const Model& model, co
       std::make_shared<Compiled>(shared(model), options, std::make_shared<const Machine>(machine)));
 }
 
+CompiledModel::~CompiledModel() {
+  Standstill::keep_at_exit(impl_);
+  Standstill::keep_at_exit(pool_);
+}
 const std::vector<Port>& CompiledModel::inputs() const {
   return guarded(
       "CompiledModel::inputs", [&]() -> auto& { return Inside::of(*this).model().inputs(); });

@@ -23,7 +23,9 @@ Request& Request::operator=(Request&& other) noexcept {
   return *this;
 }
 Request::~Request() {
-  if (state_) Scheduler::abandon(*state_);
+  if (!state_) return;
+  Scheduler::abandon(*state_);
+  Standstill::keep_at_exit(state_);
 }
 
 void Request::set_input(std::size_t index, Tensor tensor) {
@@ -58,6 +60,7 @@ void Request::run() {
   guarded("Request::run", [&] {
     auto& state = Inside::of(*this);
     state.require_settable();
+    state.notice_exit();
     state.scheduler().run(state);
   });
 }
@@ -67,6 +70,7 @@ void Request::start() {
     auto& state = Inside::of(*this);
     state.require_settable();
     state.check();
+    state.notice_exit();
     state.scheduler().start(state_);
   });
 }

@@ -1,7 +1,10 @@
 #pragma once
 /// What stands behind the public Request.
+#include <utility>
+
 #include "api/compiled.h"
 #include "api/loaded_model.h"
+#include "base/standstill.h"
 #include "exec/job.h"
 #include "exec/runner.h"
 
@@ -30,6 +33,11 @@ class Request::State : public Job {
     State& state_;
   };
 
+  /// Before it infers: static objects outlive what other threads do in the midst of exit().
+  void notice_exit() noexcept {
+    if (!std::exchange(used_, true)) Standstill::notice_exit();
+  }
+
   Scheduler& scheduler() noexcept override { return compiled->scheduler(); }
 
   std::shared_ptr<const Compiled> compiled;
@@ -43,6 +51,7 @@ class Request::State : public Job {
   void callback_failed(const std::exception_ptr& error) noexcept override;
 
   std::atomic<bool> changing_ = false;
+  bool used_ = false;
 };
 
 }  // namespace lamina

@@ -18,7 +18,7 @@
 namespace lamina {
 namespace {
 
-std::atomic<bool> the_end{false};
+std::atomic<bool> the_end{false}, exiting{false};
 thread_local int work = 0;
 
 }  // namespace
@@ -30,6 +30,7 @@ struct AllActivities {
   std::condition_variable resumed;
   std::vector<Activity*> activities;
   std::thread::id owner;  // who brought the standstill about
+  std::vector<std::shared_ptr<const void>> kept;
 
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
@@ -196,6 +197,34 @@ void Standstill::stop_at_exit() noexcept {
 }
 
 bool Standstill::is_for_good() noexcept { return the_end.load(std::memory_order_relaxed); }
+
+bool Standstill::ends_process() noexcept {
+  if (!is_for_good()) return false;
+  auto& a = all();
+  std::lock_guard lock(a.mutex);
+  return a.owner == std::this_thread::get_id();
+}
+
+void Standstill::notice_exit() noexcept {
+  constexpr int kMost = 4096;
+  static std::atomic<int> calls{0};
+  if (calls.load(std::memory_order_relaxed) < kMost && calls.fetch_add(1) < kMost)
+    std::atexit([] { exiting = true; });
+}
+
+bool Standstill::is_exiting() noexcept {
+  return exiting.load(std::memory_order_relaxed) && !library_closes();
+}
+
+void Standstill::keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
+  if (!is_exiting()) return;
+  auto& a = all();
+  std::lock_guard lock(a.mutex);
+  try {
+    a.kept.push_back(what);
+  } catch (const std::bad_alloc&) {  // then it goes
+  }
+}
 
 bool at_fork(void (*prepare)(), void (*parent)(), void (*child)()) noexcept {
   return pthread_atfork(prepare, parent, child) == 0;

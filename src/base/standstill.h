@@ -105,6 +105,15 @@ class Standstill {
   /// exit() begins with that, before it destroys what has been made so far, by libraries too.
   static void stop_at_exit() noexcept;
   static bool is_for_good() noexcept;
+  /// The calling thread is the one that ends the process, after for_good().
+  static bool ends_process() noexcept;
+
+  /// exit() says is_exiting() before it destroys static objects that are there now. Nothing from the 4096th
+  /// call on, which a process with so many objects does not need.
+  static void notice_exit() noexcept;
+  static bool is_exiting() noexcept;
+  /// While that is so, it is not destroyed: another thread may use the static object that had it.
+  static void keep_at_exit(const std::shared_ptr<const void>& what) noexcept;
 };
 
 /// The three calls at each fork() of the process from now on, as pthread_atfork has them. False: no memory.

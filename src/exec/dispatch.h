@@ -53,7 +53,7 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
   void cancel(Job& job) noexcept;
   void quit() noexcept;
   using Clock = std::chrono::steady_clock;
-  static bool await_rest(Lock& lock, Job& job, const Clock::time_point* until);
+  static bool await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed);
 
  private:
   friend class Scheduler;

@@ -235,9 +235,12 @@ int Scheduler::streams() const { return static_cast<int>(core_->lanes_.size()); 
 void Scheduler::run(Job& job) { core_->run(job); }
 void Scheduler::start(const std::shared_ptr<Job>& job) { core_->start(job); }
 
-/// Until it rests, or the time is over; or the process ends. True: it rests.
-bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until) {
-  const auto done = [&] { return at_rest(job.state_.load()) || Standstill::is_for_good(); };
+/// Until it rests, or the time is over. True: it rests, or the process ends, for which destructors and the
+/// thread that ends it do not wait; others never come back then.
+bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* until, bool destroyed) {
+  const auto done = [&] {
+    return at_rest(job.state_.load()) || (destroyed ? Standstill::is_for_good() : Standstill::ends_process());
+  };
   std::condition_variable waker;
   Job::Waiter waiter{waker, job.waiters_};
   job.waiters_ = &waiter;
@@ -263,7 +266,7 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std
     const bool forever = !time || *time > Core::Clock::time_point::max() - now;
     const auto until = forever ? Core::Clock::time_point::max() : now + *time;
     Dispatch::before_waiting();
-    if (!Core::await_rest(lock, job, forever ? nullptr : &until)) return false;
+    if (!Core::await_rest(lock, job, forever ? nullptr : &until, false)) return false;
   }
   error = own_copy(job.error_);
   return true;
@@ -276,6 +279,10 @@ void Scheduler::cancel(Job& job) noexcept {
 
 void Scheduler::abandon(Job& job) noexcept {
   Core::Lock lock(Dispatch::here().mutex);
+  // A thread of the user's may use a static object that exit() destroys: it goes on until all stands still,
+  // or would throw. At rest `self_` is null.
+  const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->lanes_.empty();
+  if (Standstill::is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;
   job.scheduler().core_->cancel(job);
   if (job.in_own_callback() || at_rest(job.state())) return;
@@ -283,7 +290,7 @@ void Scheduler::abandon(Job& job) noexcept {
     Dispatch::before_waiting();
   } catch (const Error&) {  // no thread for it: the job may need others only
   }
-  Core::await_rest(lock, job, nullptr);
+  Core::await_rest(lock, job, nullptr, true);
 }
 
 void Scheduler::shut_down() { Dispatch::here().shut_down(); }

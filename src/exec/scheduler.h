@@ -37,7 +37,8 @@ class Scheduler {
   /// callback. False: the time is over.
   static bool wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error);
   static void cancel(Job& job) noexcept;
-  /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it.
+  /// The owner of the job goes: cancels, waits until it rests but for the own callback, which ends it. While
+  /// the process exits, a job that another thread is in run() or wait() of is left alone.
   static void abandon(Job& job) noexcept;
 
   /// Cancels what was started and is queued in the process, waits for what runs, and joins the threads of all

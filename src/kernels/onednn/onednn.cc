@@ -155,15 +155,9 @@ dnnl::primitive_attr user_scratch() {
   return attr;
 }
 
-namespace {
-
-/// oneDNN makes tables when it does something first, or for a new kind of layer, and exit() destroys them,
-/// the last one first: what runs has to stop before that. `left`: times that there may be a new one.
 void stop_before_tables_go(std::atomic<int>& left) {
   if (left.load(std::memory_order_relaxed) > 0 && left.fetch_sub(1) > 0) Standstill::stop_at_exit();
 }
-
-}  // namespace
 
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
                                            Desc scratchpad) {

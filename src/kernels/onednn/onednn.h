@@ -1,5 +1,6 @@
 #pragma once
 /// What all oneDNN kernels share. The only header of the project that includes oneDNN.
+#include <atomic>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
@@ -85,13 +86,20 @@ std::optional<Eltwise> eltwise_of(const Node& node,
 /// oneDNN makes a number of NaN there, as the instructions for maximum and minimum do.
 bool loses_nan(const Eltwise& e);
 
+/// oneDNN makes tables when it does something first, or for a new kind of layer, and exit() destroys them,
+/// the last one first: what runs has to stop before that. Called behind what may have made one; in the midst
+/// of that nothing helps. `left`: times that there may be a new one.
+void stop_before_tables_go(std::atomic<int>& left);
+
 /// Runs `create`, which makes a primitive descriptor; a refusal in `answers` when oneDNN has none, or only a
 /// reference.
 template <class Make>
 auto try_create(Answers& answers, const std::string& what, Make&& create)
     -> std::optional<decltype(create())> {
   try {
+    static std::atomic<int> left{8};  // of each family
     auto pd = create();
+    stop_before_tables_go(left);
     if (!is_ref(pd.impl_info_str())) return pd;
     answers.refuse("onednn", "{}: oneDNN has only its reference implementation ({})", what,
                    pd.impl_info_str());
