@@ -199,6 +199,59 @@ TEST_P(PlannedInRun, the_child_plans_anew) {
   first.join();
 }
 
+const CompiledModel* inner = nullptr;
+
+/// y = -x, by a library whose run() has another model infer for as long as `hold` says.
+Model nesting_model() {
+  static const bool registered = [] {
+    register_extension("nesting", [](const lamina_host* given, lamina_registrar* registrar) {
+      static const lamina_host* host;
+      host = given;
+      static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+      lamina_operation op{};
+      op.struct_size = sizeof(op);
+      op.domain = "test.nesting";
+      op.type = "Minus";
+      op.in = op.out = &port;
+      op.inputs = op.outputs = 1;
+      op.infer = [](const lamina_node* node) { return host->set_output(node->context, 0, node->in[0]); };
+      op.run = [](const lamina_call* call) -> lamina_status {
+        do {
+          (*inner)({rows(2, 1), rows(2, 1)});
+          inside = true;
+        } while (hold);
+        for (std::uint64_t i = 0; i < call->in[0]->elements; ++i)
+          static_cast<float*>(call->out[0]->data)[i] = -static_cast<const float*>(call->in[0]->data)[i];
+        return LAMINA_OK;
+      };
+      return host->add_operation(registrar, &op);
+    });
+    return true;
+  }();
+  EXPECT_TRUE(registered);
+  IrText ir;
+  ir.result({ir.layer("Minus", "test.nesting", "", {{ir.parameter("x", "2,4")}})});
+  const TemporaryFolder folder;
+  return Model(ir.write(folder), {"nesting"});
+}
+
+/// It waits for steps of the inner one, at which the outer one stands still, too.
+TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
+  const CompiledModel outer(nesting_model(), {.streams = GetParam()});
+  const CompiledModel other(model_of(sums()), {.streams = GetParam()});
+  inner = &other;
+  inside = false;
+  hold = true;
+  std::thread caller([&] { EXPECT_EQ(outer(rows(2, 1)).data<float>()[0], -1); });
+  while (!inside) std::this_thread::sleep_for(1ms);
+  {
+    const Fork fork;
+    EXPECT_TRUE(fork.done_within(10s));
+    hold = false;
+  }
+  caller.join();
+}
+
 TEST(Standstills, progress_comes_in_the_thread_that_compiles) {
   std::set<std::thread::id> threads;
   std::map<std::string, double> done;
