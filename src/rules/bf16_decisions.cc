@@ -69,18 +69,25 @@ class Decisions {
         if (decides_flow(n, i)) add(n.inputs[i], told("the way of", id));
       if (n.op.is<If>() || n.op.is<Loop>()) in_bodies(id);
     }
-    while (!work_.empty() || !sized_work_.empty()) {
-      auto& work = work_.empty() ? sized_work_ : work_;
-      const auto v = work.back();
-      work.pop_back();
-      &work == &work_ ? made_of(v) : sized_by(v);
-    }
+    for (;;)
+      if (const auto v = taken_from(work_); v.valid())
+        made_of(v);
+      else if (const auto s = taken_from(sized_work_); s.valid())
+        sized_by(s);
+      else
+        return;
   }
 
   const KeptValues& values() const { return values_; }
   const KeptValues& sized() const { return sized_; }  ///< those whose sizes decide
 
  private:
+  static ValueId taken_from(std::vector<ValueId>& work) {
+    if (work.empty()) return {};
+    const auto v = work.back();
+    work.pop_back();
+    return v;
+  }
   std::string told(const char* what, NodeId id) const {
     return fmt::format("{} '{}' depends on it", what, g_.label(id));
   }

@@ -42,7 +42,9 @@ class Fork {
   std::thread thread_;
 };
 
-/// y = -x by a library whose infer() lasts for as long as `hold` says.
+std::function<void()> during_infer, during_run;
+
+/// y = -x, by a library whose functions call these.
 Model held_model() {
   static const bool registered = [] {
     register_extension("held", [](const lamina_host* given, lamina_registrar* registrar) {
@@ -56,13 +58,11 @@ Model held_model() {
       op.in = op.out = &port;
       op.inputs = op.outputs = 1;
       op.infer = [](const lamina_node* node) {
-        while (hold) {
-          inside = true;
-          std::this_thread::sleep_for(1ms);
-        }
+        if (during_infer) during_infer();
         return host->set_output(node->context, 0, node->in[0]);
       };
       op.run = [](const lamina_call* call) -> lamina_status {
+        if (during_run) during_run();
         for (std::uint64_t i = 0; i < call->in[0]->elements; ++i)
           static_cast<float*>(call->out[0]->data)[i] = -static_cast<const float*>(call->in[0]->data)[i];
         return LAMINA_OK;
@@ -82,6 +82,12 @@ Model held_model() {
 void expect_fork_waits_for(const std::string& what, const std::function<void()>& call) {
   inside = false;
   hold = true;
+  during_infer = [] {
+    while (hold) {
+      inside = true;
+      std::this_thread::sleep_for(1ms);
+    }
+  };
   std::thread caller(call);
   while (!inside) std::this_thread::sleep_for(1ms);
   {
@@ -91,6 +97,7 @@ void expect_fork_waits_for(const std::string& what, const std::function<void()>&
     EXPECT_TRUE(fork.done_within(10s)) << what;
   }
   caller.join();
+  during_infer = nullptr;
 }
 
 TEST(Standstills, fork_waits_for_public_functions) {
@@ -199,49 +206,18 @@ TEST_P(PlannedInRun, the_child_plans_anew) {
   first.join();
 }
 
-const CompiledModel* inner = nullptr;
-
-/// y = -x, by a library whose run() has another model infer for as long as `hold` says.
-Model nesting_model() {
-  static const bool registered = [] {
-    register_extension("nesting", [](const lamina_host* given, lamina_registrar* registrar) {
-      static const lamina_host* host;
-      host = given;
-      static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
-      lamina_operation op{};
-      op.struct_size = sizeof(op);
-      op.domain = "test.nesting";
-      op.type = "Minus";
-      op.in = op.out = &port;
-      op.inputs = op.outputs = 1;
-      op.infer = [](const lamina_node* node) { return host->set_output(node->context, 0, node->in[0]); };
-      op.run = [](const lamina_call* call) -> lamina_status {
-        do {
-          (*inner)({rows(2, 1), rows(2, 1)});
-          inside = true;
-        } while (hold);
-        for (std::uint64_t i = 0; i < call->in[0]->elements; ++i)
-          static_cast<float*>(call->out[0]->data)[i] = -static_cast<const float*>(call->in[0]->data)[i];
-        return LAMINA_OK;
-      };
-      return host->add_operation(registrar, &op);
-    });
-    return true;
-  }();
-  EXPECT_TRUE(registered);
-  IrText ir;
-  ir.result({ir.layer("Minus", "test.nesting", "", {{ir.parameter("x", "2,4")}})});
-  const TemporaryFolder folder;
-  return Model(ir.write(folder), {"nesting"});
-}
-
 /// It waits for steps of the inner one, at which the outer one stands still, too.
 TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
-  const CompiledModel outer(nesting_model(), {.streams = GetParam()});
-  const CompiledModel other(model_of(sums()), {.streams = GetParam()});
-  inner = &other;
+  const CompiledModel outer(held_model(), {.streams = GetParam()});
+  const CompiledModel inner(model_of(sums()), {.streams = GetParam()});
   inside = false;
   hold = true;
+  during_run = [&] {
+    do {
+      inner({rows(2, 1), rows(2, 1)});
+      inside = true;
+    } while (hold);
+  };
   std::thread caller([&] { EXPECT_EQ(outer(rows(2, 1)).data<float>()[0], -1); });
   while (!inside) std::this_thread::sleep_for(1ms);
   {
@@ -250,6 +226,7 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
     hold = false;
   }
   caller.join();
+  during_run = nullptr;
 }
 
 TEST(Standstills, progress_comes_in_the_thread_that_compiles) {

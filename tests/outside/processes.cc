@@ -4,28 +4,11 @@
 
 #include <atomic>
 #include <mutex>
-#include <optional>
 
-#include "common.h"
+#include "processes.h"
 
+namespace processes {
 namespace {
-
-using lamina::CompiledModel;
-using lamina::Request;
-
-// Handles that live as long as the process does.
-std::optional<CompiledModel> static_model;
-std::vector<Request> static_requests;
-
-int streams = 0;
-
-CompiledModel compile() { return CompiledModel(long_network(20, 512).model(), {.streams = streams}); }
-
-Request ready(const CompiledModel& model, float value) {
-  auto r = model.create_request();
-  r.set_input(0, filled({64, 512}, value));
-  return r;
-}
 
 /// 0 where the body says true in a child.
 int in_child(const std::function<bool()>& body) {
@@ -269,163 +252,43 @@ void threads_block_signals() {
   EXPECT(named == streams);
 }
 
-// ---- what ends a process ----
-
-/// Any number of rows: each is planned for when it is met.
-Network network_of_rows() {
-  Writer w;
-  const int x = w.parameter("?,64"), weights = w.constant("64,64", std::vector<float>(64 * 64, 0.1F));
-  int last = w.layer("MatMul", "transpose_a=\"false\" transpose_b=\"true\"", {x, weights});
-  last = w.layer("Tanh", "", {last});
-  w.result(w.layer("SoftMax", "axis=\"1\"", {last}));
-  return w.done();
-}
-
-/// The process ends while shapes are met for the first time, or models are compiled. Not in the moment in
-/// which oneDNN does something for the first time: it makes tables then that exit() takes from it
-/// (docs/api.md).
-void keep_planning(const std::string& how) {
-  (void)compile();
-  const CompiledModel first(network_of_rows().model(), {.streams = streams});
-  for (const int rows : {1, 2, 3, 17, 64, 300}) (void)first({filled({rows, 64}, 1)});
-  std::thread([how] {
-    for (;;)
-      if (how == "compiling") {
-        (void)compile();
-      } else {
-        const CompiledModel model(network_of_rows().model(), {.streams = streams});
-        for (int rows = 1; rows < 500; ++rows) {
-          auto r = model.create_request();
-          r.set_input(0, filled({rows, 64}, 1));
-          r.start();
-          r.wait();
-        }
-      }
-  }).detach();
-}
-
-/// Threads that nobody joins use static objects in every way while those are destroyed.
-void keep_using_static_objects() {
-  static CompiledModel model = compile();
-  static Request runs = ready(model, 1), starts = ready(model, 2);
-  std::thread([] {
-    for (;;) runs.run();
-  }).detach();
-  std::thread([] {
-    for (;;) {
-      starts.start();
-      starts.wait();
-      (void)starts.output(0);
-    }
-  }).detach();
-  std::thread([] {
-    for (;;) (void)model({filled({64, 512}, 1)});
-  }).detach();
-}
-
-/// Destroyed last, when lamina has come to its end.
-struct Late {
-  ~Late() { std::this_thread::sleep_for(time); }
-  std::chrono::milliseconds time{0};
-} late;
-
-int end_like(const std::string& how) {
-  if (how == "compiling" || how == "planning") {
-    keep_planning(how);
-    std::this_thread::sleep_for(std::chrono::milliseconds(getpid() % 16));
-    std::exit(3);
-  }
-  if (how == "static objects") {
-    keep_using_static_objects();
-    std::this_thread::sleep_for(std::chrono::milliseconds(10 + getpid() % 16));
-    return 3;
-  }
-  static_model.emplace(compile());
-  for (int i = 0; i < 4; ++i) static_requests.push_back(ready(*static_model, 1));
-  if (how == "waiting") {
-    late.time = std::chrono::milliseconds(50);
-    std::thread([] {
-      for (;;) {
-        static_requests[0].start();
-        static_requests[0].wait();  // does not come back without a result
-        (void)static_requests[0].output(0);
-      }
-    }).detach();
-    std::this_thread::sleep_for(std::chrono::milliseconds(getpid() % 16));
-    return 3;
-  }
-  if (how == "idle") return 3;
-  if (how == "used") {
-    static_requests[0].run();
-    static_requests[0].start();
-    static_requests[0].wait();
-    return 3;
-  }
-  if (how == "callback") {
-    static_requests[0].set_callback([](std::exception_ptr) { std::exit(3); });
-    static_requests[0].start();
-    static_requests[0].wait();
-    std::this_thread::sleep_for(10s);
-    return 4;
-  }
-  for (auto& r : static_requests)
-    if (streams > 0) r.start();
-  std::thread([] {
-    auto own = ready(*static_model, 2);
-    for (;;) own.run();
-  }).detach();
-  std::this_thread::sleep_for(3ms);
-  if (how == "exit") std::exit(3);
-  if (how == "other thread") {
-    std::thread([] { std::exit(3); }).detach();
-    std::this_thread::sleep_for(10s);
-    return 4;
-  }
-  if (how == "child") {
-    const auto child = fork();
-    if (child == 0) {
-      static_requests[0].cancel();
-      (void)thrown([] { static_requests[0].wait(); });
-      static_requests[0].start();
-      std::exit(3);
-    }
-    if (status_of(child) != 3) return 5;
-  }
-  return 3;  // the end of main
-}
-
-void end_of_the_process(const std::string& how) {
+void end_of_the_process(const std::string& way) {
   const auto child = fork();
   if (child == 0) {
     const auto n = std::to_string(streams);
-    execl("/proc/self/exe", "processes", how.c_str(), n.c_str(), nullptr);
+    execl("/proc/self/exe", "processes", way.c_str(), n.c_str(), nullptr);
     _exit(9);
   }
   EXPECT(status_of(child) == 3);
 }
 
+void all() {
+  const auto with = [&](const std::string& name) {
+    return name + ", " + std::to_string(streams) + " streams";
+  };
+  attempt(with("fork at rest"), fork_at_rest);
+  attempt(with("fork under way"), fork_under_way);
+  attempt(with("fork in a callback"), fork_in_a_callback);
+  attempt(with("fork by another thread"), fork_by_another_thread);
+  attempt(with("fork beside shutdown"), fork_beside_shutdown);
+  attempt(with("fork beside a callback"), fork_beside_a_callback);
+  attempt(with("shutdown and reuse"), shutdown_and_reuse);
+  attempt(with("threads block signals"), threads_block_signals);
+  for (const auto& way : ways_to_end())
+    attempt(with("the end of a process: " + way), [&] { end_of_the_process(way); });
+}
+
 }  // namespace
+}  // namespace processes
 
 int main(int argc, char** argv) {
   if (argc == 3) {
-    streams = std::atoi(argv[2]);
-    return end_like(argv[1]);
+    processes::streams = std::atoi(argv[2]);
+    return processes::end_by(argv[1]);
   }
   for (const int n : {1, 2, 0}) {
-    streams = n;
-    const auto with = [&](const std::string& name) { return name + ", " + std::to_string(n) + " streams"; };
-    attempt(with("fork at rest"), fork_at_rest);
-    attempt(with("fork under way"), fork_under_way);
-    attempt(with("fork in a callback"), fork_in_a_callback);
-    attempt(with("fork by another thread"), fork_by_another_thread);
-    attempt(with("fork beside shutdown"), fork_beside_shutdown);
-    attempt(with("fork beside a callback"), fork_beside_a_callback);
-    attempt(with("shutdown and reuse"), shutdown_and_reuse);
-    attempt(with("threads block signals"), threads_block_signals);
-    for (const std::string how : {"idle", "used", "callback", "exit", "other thread", "child", "end of main",
-                                  "compiling", "planning", "compiling", "planning", "waiting",
-                                  "static objects", "static objects", "static objects, other thread"})
-      attempt(with("the end of a process: " + how), [&] { end_of_the_process(how); });
+    processes::streams = n;
+    processes::all();
   }
   return ends("processes");
 }
