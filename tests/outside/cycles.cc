@@ -69,10 +69,11 @@ long median(std::vector<long> all) {
 }
 
 /// How much is resident after a cycle goes up and down by what threads of the task library happen to have
-/// touched, by up to 2 MiB: levels are medians of several cycles.
+/// touched, by up to 2 MiB: levels are medians of several cycles. Where the machine is busy, they first touch
+/// 1 MiB only after 50 cycles or more, once.
 void repeat(const std::string& what, const Open& open, int times) {
   doing = what;
-  const int settled = 50, window = 20;
+  const int settled = 250, window = 20;
   std::vector<long> before, after;
   std::size_t threads = 0;
   const auto open_files = files();
