@@ -18,6 +18,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <thread>
 
 #include "base/divide.h"
 #include "base/error.h"
@@ -42,25 +43,29 @@ std::vector<const GuardedMemory*>& guarded() {
 Report* report_of_child = nullptr;
 bool apart = false;
 
-void note(const std::string& text) {
-  const auto size = std::min(text.size(), kText - 1);
-  std::memcpy(report_of_child->text, text.data(), size);
-  report_of_child->text[size] = 0;
+/// Allocates nothing: what crashes in malloc() has its lock.
+template <class... A>
+void note(fmt::format_string<A...> text, A&&... args) {
+  *fmt::format_to_n(report_of_child->text, kText - 1, text, std::forward<A>(args)...).out = 0;
 }
 
 }  // namespace
 
 /// Where an address lies that must not be touched.
-std::string place_of(const void* address) {
+void note_touch(const void* address) {
   const auto* at = static_cast<const std::byte*>(address);
   for (const auto* m : guarded()) {
     if (at < m->begin_ || at >= m->begin_ + m->mapped_) continue;
-    if (at < m->data_) return fmt::format("{} bytes before the beginning of {}", m->data_ - at, m->name_);
     const auto behind = at - (m->data_ + m->bytes_);
-    return behind <= 0 ? "right behind the end of " + m->name_
-                       : fmt::format("{} bytes behind the end of {}", behind, m->name_);
+    if (at < m->data_)
+      note("touches memory {} bytes before the beginning of {}", m->data_ - at, m->name_);
+    else if (behind <= 0)
+      note("touches memory right behind the end of {}", m->name_);
+    else
+      note("touches memory {} bytes behind the end of {}", behind, m->name_);
+    return;
   }
-  return "that is nobody's";
+  note("touches memory that is nobody's");
 }
 
 namespace {
@@ -69,9 +74,9 @@ namespace {
 void on_crash(int signal, siginfo_t* info, void*) {
   std::signal(signal, SIG_DFL);
   if (signal == SIGSEGV || signal == SIGBUS)
-    note("touches memory " + place_of(info->si_addr));
+    note_touch(info->si_addr);
   else
-    note(fmt::format("ended by signal {} ({})", signal, ::strsignal(signal)));
+    note("ended by signal {} ({})", signal, ::sigdescr_np(signal));
   ::_exit(1);
 }
 
@@ -109,10 +114,10 @@ void watch_for_threads() {
   apart = true;
   watch_for_threads();
   try {
-    note(body());
+    note("{}", body());
     report_of_child->ended = true;
   } catch (const std::exception& e) {
-    note(e.what());
+    note("{}", e.what());
   } catch (...) {
     note("an exception of unknown type");
   }
@@ -121,18 +126,23 @@ void watch_for_threads() {
 
 /// How the child ended; nothing when it had to be ended then.
 std::optional<int> wait_for(pid_t child, int end_of_child, std::chrono::seconds most) {
-  pollfd waiting{end_of_child, POLLIN, 0};  // its end closes the pipe
-  const auto until = std::chrono::steady_clock::now() + most;
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + most;
+  pollfd waiting{end_of_child, POLLIN, 0};  // its end closes the pipe; what it runs may, too
   int ready = 0;
   do {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
     ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
   } while (ready < 0 && errno == EINTR);
-  if (ready == 0) ::kill(child, SIGKILL);
   int status = 0;
+  while (Clock::now() < until) {
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ::kill(child, SIGKILL);
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  return ready != 0 ? std::optional(status) : std::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace

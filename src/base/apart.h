@@ -26,7 +26,7 @@ class GuardedMemory {
   std::string fault() const;
 
  private:
-  friend std::string place_of(const void* address);
+  friend void note_touch(const void* address);
   std::string name_;
   std::byte canary_;  ///< another one than its neighbours': copies from beside one to beside another show
   std::size_t bytes_, mapped_ = 0;
