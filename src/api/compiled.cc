@@ -70,8 +70,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const AtWork here;
   if (options.progress)
     options_.progress = [tell = options.progress](std::string_view stage, double done) {
-      const Outside outside;
-      const InCallback here;
+      const UsersCode here;
       tell(stage, done);
     };
   check_options(options);
@@ -91,16 +90,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
                                           : 1;
   make_program(program_options(options_, threads, std::move(machine), model_->rules(), rewriting_),
                as_in_file);
-  tell_rewriting();
+  tell(rewriting_facts(), log_);
+  if (const auto found = denormals()) log_.info("{}", to_string(found));
   scheduler_ =
       std::make_unique<Scheduler>(settings().placement, options.exclusive, std::move(settled_.held), log_);
-}
-
-/// A model that comes from a file says the same as one that is rewritten.
-void Compiled::tell_rewriting() const {
-  for (const auto& note : rewriting_facts().widened) log_.warning("{}", note);
-  for (const auto& note : rewriting_facts().warnings) log_.warning("{}", note);
-  if (const auto found = denormals()) log_.info("{}", to_string(found));
 }
 
 /// What a file was compiled with counts where nothing else was asked for. True when it holds that.
@@ -238,6 +231,7 @@ void Compiled::save(const std::string& path) const {
     auto options = options_;
     options.keep_weights = true;
     options.progress = {};
+    options.log = {};  // the user has been told
     options.cache_dir.clear();
     const Compiled anew(model_, options);
     for (const auto& [of, planned] : program_->cache()->all()) anew.plan_as(*program_, of, *planned->plan);

@@ -5,6 +5,7 @@
 
 #include "api/properties.h"
 #include "api/saving.h"
+#include "api/settle.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
 #include "lamina/model.h"
@@ -52,7 +53,6 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
  private:
   const RewritingFacts& rewriting_facts() const;
   Denormals denormals() const;
-  void tell_rewriting() const;
   bool settle_precision(const Options& options, const Machine& machine);
   void place(const std::function<std::vector<StepTimeAlone>()>& times);
   void make_program(ProgramOptions options, bool as_in_file);

@@ -45,6 +45,11 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
   return o;
 }
 
+void tell(const RewritingFacts& facts, const Logger& log) {
+  for (const auto* notes : {&facts.widened, &facts.warnings})
+    for (const auto& note : *notes) log.warning("{}", note);
+}
+
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
                              std::shared_ptr<const Rules> more) {
   RewrittenModel m;

@@ -24,6 +24,9 @@ struct RewrittenModel {
   RewritingFacts facts;
 };
 
+/// In the log, whether it was rewritten now or comes from a file.
+void tell(const RewritingFacts& facts, const Logger& log);
+
 /// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a
 /// rule that does not exist or a broken expression, Error(unsupported) for variables that cannot be kept.
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,

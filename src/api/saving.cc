@@ -27,10 +27,14 @@ std::set<const void*> packed_constants(const Plan& plan, const std::set<const vo
     if (const auto* constant = plan.graph.constant(v);
         times == plan.graph.readers(v) && can_be_had.contains(constant->raw()))
       out.insert(constant->raw());
-  // A tensor may be there under several names, which others read.
+  // A tensor may be there under several names, which others read: in bodies, and in what waits for shapes, too.
   for (std::uint32_t v = 0; v < plan.graph.value_slots(); ++v)
     if (const auto* constant = plan.graph.constant({v}); constant && !packed.contains({v}))
       out.erase(constant->raw());
+  const auto read = [&](const Tensor& t) { out.erase(t.raw()); };
+  for (const auto id : plan.graph.order())
+    for (const auto& body : plan.graph.node(id).bodies) for_constants(body, read);
+  if (plan.rest) for_constants(*plan.rest, read);
   return out;
 }
 
@@ -147,6 +151,7 @@ void EntryKeeper::keep(const std::shared_ptr<const Program>& program) {
 }
 
 void EntryKeeper::store() {
+  if (turns_.are_mine()) return;  // a log callback has made another plan, which the next one writes
   const Turns::Mine here(turns_);
   const auto program = program_.lock();
   if (!program || (there_ && (stored_ >= most_ || program->made_plans() <= stored_))) return;

@@ -21,6 +21,9 @@ void plan_shapes(const Common& c, const Model& model, const Compiled& compiled) 
 }
 
 int run(const Common& c, const std::string& output) {
+  std::error_code differs;
+  if (std::filesystem::equivalent(c.model, output, differs))
+    throw UsageError(fmt::format("-o {}: is the model itself", output));
   auto options = c.options();
   options.keep_weights = true;  // what is saved is packed from them
   const auto model = open_model(c);

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "api/inside.h"
-#include "api/properties.h"
+#include "api/settle.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/words.h"
@@ -62,8 +62,8 @@ std::vector<Picture> optimized(const GraphOptions& o, const LoadedModel& model) 
   const auto original = with_shapes(model.loaded().graph, o.common);
   const Logger log(settings.options.log, LogLevel::debug);
   const auto rewritten = rewrite_model(original, settings, host(), log, model.rules());
-  for (const auto& note : rewritten.facts.widened) log.warning("{}", note);
-  for (const auto& warning : rewritten.facts.warnings) log.warning("{}", warning);
+  for (const auto& note : precision_sentences(settings)) log.info("{}", note);
+  tell(rewritten.facts, log);
   const auto& optimized = rewritten.model.graph;
   std::map<NodeId, std::size_t> before, after;
   std::vector<Picture> out;

@@ -13,8 +13,10 @@ import time
 import unittest
 
 import numpy as np
+import onnx
 import sample_models
 from cli_test import MODEL, SHAPE, TOOL, Base, lamina
+from onnx import TensorProto, helper
 
 # LAMINA_MUTATIONS=N tries more of them (make soak).
 MUTATIONS = int(os.environ.get("LAMINA_MUTATIONS", "60"))
@@ -74,6 +76,36 @@ class Compile(CacheBase):
         known = lamina("explain", self.model, "--no-run").stdout.replace(str(self.model), "M")
         self.assertEqual(lamina("explain", self.file, "--no-run").stdout.replace(str(self.file), "M"), known)
 
+    def test_inspect_counts_the_same(self) -> None:
+        lamina("compile", self.model, "-o", self.file)
+        counts = [json.loads(lamina("inspect", m, "--json", "-").stdout)["parameters"] for m in (self.model, self.file)]
+        self.assertEqual(counts[0], counts[1])
+        self.assertGreater(counts[0], 0)
+
+    def test_weights_that_bodies_read_too(self) -> None:
+        """They are packed for the layers outside, and read as they are inside: in a branch of the same size, and of
+        another one, so that it is planned when the branch is known."""
+        w = onnx.numpy_helper.from_array(np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32), "w")
+        for other in "MatMul", "Concat":
+            inside = helper.make_node("MatMul", ["p", "w"], ["e"]) if other == "MatMul" else helper.make_node("Concat", ["p", "w"], ["e"], axis=0)
+            branches = [
+                helper.make_graph([helper.make_node("Identity", ["p"], ["t"])], "then", [], [helper.make_tensor_value_info("t", TensorProto.FLOAT, None)]),
+                helper.make_graph([inside], "else", [], [helper.make_tensor_value_info("e", TensorProto.FLOAT, None)]),
+            ]
+            nodes = [
+                helper.make_node("MatMul", ["x", "w"], ["p"]),
+                helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+            ]
+            inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [8, 64]), helper.make_tensor_value_info("c", TensorProto.BOOL, [])]
+            graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [w])
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), self.model)
+            given = self.path / "in.npz"
+            np.savez(given, x=np.ones((8, 64), np.float32), c=np.array(False))
+            for precision in "f32", "bf16":
+                words = "--inputs", given, "--precision", precision
+                lamina("compile", self.model, "-o", self.file, "--precision", precision)
+                self.assert_same_bits(self.outputs(self.model, *words), self.outputs(self.file, *words))
+
     def test_the_same_bytes(self) -> None:
         other = self.path / "other.lamina"
         lamina("compile", self.model, "-o", self.file)
@@ -121,6 +153,9 @@ class Compile(CacheBase):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertTrue(done.stderr.isascii() or i % 5 == 0, done.stderr)
         self.assertGreater(refused, MUTATIONS // 4)
+
+    def test_the_model_itself_is_not_overwritten(self) -> None:
+        self.refused(2, "compile", self.model, "-o", self.model, says=("is the model itself",))
 
     def test_refusals(self) -> None:
         self.refused(1, "compile", self.model, "-o", self.path / "no" / "such" / "x.lamina", says=("cannot be written",))
