@@ -120,20 +120,27 @@ BorderValue::BorderValue(lamina_context& context, const KnownTensor& known) : co
   value_.constant = tensor_->get();
 }
 
-BorderNode::BorderNode(lamina_context& context, const std::vector<KnownTensor>& in,
-                       const std::vector<KnownTensor>* out, std::int32_t configuration, void* instance) {
-  const auto add = [&](const std::vector<KnownTensor>& from, std::vector<const lamina_value*>& to) {
-    for (const auto& known : from)
-      to.push_back(known.present ? values_.emplace_back(context, known).get() : nullptr);
-  };
-  add(in, in_);
-  if (out) add(*out, out_);
+void BorderNode::add(lamina_context& context, const std::vector<KnownTensor>& from,
+                     std::vector<const lamina_value*>& to) {
+  for (const auto& known : from)
+    to.push_back(known.present ? values_.emplace_back(context, known).get() : nullptr);
+}
+
+BorderNode::BorderNode(lamina_context& context, const std::vector<KnownTensor>& in, std::size_t outputs) {
+  add(context, in, in_);
   node_.struct_size = sizeof(node_);
   node_.context = &context;
   node_.inputs = in_.size();
   node_.in = in_.data();
-  node_.outputs = out_.size();
-  node_.out = out ? out_.data() : nullptr;
+  node_.outputs = outputs;
+  node_.configuration = -1;
+}
+
+BorderNode::BorderNode(lamina_context& context, const std::vector<KnownTensor>& in,
+                       const std::vector<KnownTensor>& out, std::int32_t configuration, void* instance)
+    : BorderNode(context, in, out.size()) {
+  add(context, out, out_);
+  node_.out = out_.data();
   node_.configuration = configuration;
   node_.instance = instance;
 }

@@ -100,14 +100,18 @@ class BorderValue {
 /// A lamina_node and all that it points to.
 class BorderNode {
  public:
-  /// `out`: null while it is inferred.
-  BorderNode(lamina_context& context, const std::vector<KnownTensor>& in, const std::vector<KnownTensor>* out,
+  BorderNode(lamina_context& context, const std::vector<KnownTensor>& in, const std::vector<KnownTensor>& out,
              std::int32_t configuration = -1, void* instance = nullptr);
+  /// While so many outputs are inferred.
+  BorderNode(lamina_context& context, const std::vector<KnownTensor>& in, std::size_t outputs);
   BorderNode(const BorderNode&) = delete;
   BorderNode& operator=(const BorderNode&) = delete;
   const lamina_node* get() const { return &node_; }
 
  private:
+  void add(lamina_context& context, const std::vector<KnownTensor>& from,
+           std::vector<const lamina_value*>& to);
+
   std::deque<BorderValue> values_;
   std::vector<const lamina_value*> in_, out_;
   lamina_node node_{};

@@ -22,8 +22,6 @@ struct ConformanceRow {
   bool ok() const { return problem.empty(); }
 };
 
-/// The node as a kernel sees it, where the types of its inputs are known.
-std::optional<KernelNode> known_node(const Graph& graph, NodeId id);
 /// Of each trial, at most.
 constexpr std::chrono::seconds kTrialTime{20};
 struct TriedApart {

@@ -231,7 +231,7 @@ void CustomOp::infer(InferContext& c) const {
   lamina_context context(this);
   context.infers = true;
   context.outputs.resize(c.outputs());
-  const BorderNode node(context, in, nullptr);
+  const BorderNode node(context, in, c.outputs());
   try {
     call_library(context, where(), "infer", [&] { return op.calls.infer(node.get()); });
   } catch (const Error& e) {

@@ -199,16 +199,6 @@ std::shared_ptr<const DeclaredOperation> ExtensionSet::find(std::string_view dom
   return best;
 }
 
-std::shared_ptr<const DeclaredOperation> ExtensionSet::find_type(std::string_view type) const {
-  std::shared_ptr<const DeclaredOperation> best;
-  for (const auto& [key, op] : operations_) {
-    if (op->type != type) continue;
-    if (best && best->domain != op->domain) return nullptr;
-    if (!best || op->since > best->since) best = op;
-  }
-  return best;
-}
-
 std::shared_ptr<const DeclaredOperation> ExtensionSet::find_word(std::string_view word) const {
   std::shared_ptr<const DeclaredOperation> best;
   for (const auto& [key, op] : operations_)

@@ -2,7 +2,6 @@
 /// Libraries of custom layers: loading, and what is found in them.
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -57,8 +56,6 @@ class ExtensionSet {
   /// The newest operation that is not newer than `version` (0: any version); null: there is none.
   std::shared_ptr<const DeclaredOperation> find(std::string_view domain, std::string_view type,
                                                 std::int64_t version = 0) const;
-  /// By type alone, in whatever domain, for formats that know no domains; null as well where several have it.
-  std::shared_ptr<const DeclaredOperation> find_type(std::string_view type) const;
   /// lamina's operators and these: for the text form of graphs.
   Registry registry() const;
   /// For files of compiled models: an operator of lamina's or of these, by its saved name; null: there is

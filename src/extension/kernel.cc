@@ -137,7 +137,7 @@ Verdict accepted(const KernelNode& node, std::size_t configuration) {
   const auto& c = op.declared().configurations.at(configuration);
   if (!c.accepts) return Verdict::yes();
   lamina_context context(&op);
-  const BorderNode border(context, node.in, &node.out, static_cast<std::int32_t>(configuration));
+  const BorderNode border(context, node.in, node.out, static_cast<std::int32_t>(configuration));
   try {
     call_library(context, op.where(), "accepts", [&] { return c.accepts(border.get()); });
   } catch (const Error& e) {
@@ -177,7 +177,7 @@ void CustomKernel::make(const Tensor* state) {
   const auto& calls = op_->declared().calls;
   if (!state && !calls.create) return;
   lamina_context context(op_);
-  const BorderNode border(context, node_.in, &node_.out, static_cast<std::int32_t>(form_.configuration));
+  const BorderNode border(context, node_.in, node_.out, static_cast<std::int32_t>(form_.configuration));
   if (state)
     call_library(context, where_, "load",
                  [&] { return calls.load(border.get(), state->raw(), state->bytes(), &instance_); });
@@ -203,7 +203,7 @@ std::size_t CustomKernel::scratch() const {
 std::size_t CustomKernel::bytes_by(lamina_status (*function)(const lamina_node*, std::size_t*),
                                    std::string_view name, void* instance) const {
   lamina_context context(op_);
-  const BorderNode border(context, aligned_inputs(), &node_.out,
+  const BorderNode border(context, aligned_inputs(), node_.out,
                           static_cast<std::int32_t>(form_.configuration), instance);
   std::size_t bytes = 0;
   call_library(context, where_, name, [&] { return function(border.get(), &bytes); });
@@ -216,7 +216,7 @@ std::size_t CustomKernel::bytes_by(lamina_status (*function)(const lamina_node*,
 void CustomKernel::write_by(lamina_status (*function)(const lamina_node*, void*), std::string_view name,
                             void* block) const {
   lamina_context context(op_);
-  const BorderNode border(context, aligned_inputs(), &node_.out,
+  const BorderNode border(context, aligned_inputs(), node_.out,
                           static_cast<std::int32_t>(form_.configuration), instance_);
   call_library(context, where_, name, [&] { return function(border.get(), block); });
 }
@@ -356,7 +356,7 @@ ElementwiseKernel::ElementwiseKernel(const Op& op, const std::string& label, con
   if (!calls.create) return;
   lamina_context context(custom_);
   const std::vector<KnownTensor> one{{true, {ElementType::f32, shape}, {}}};
-  const BorderNode border(context, one, &one);
+  const BorderNode border(context, one, one);
   call_library(context, where_, "create", [&] { return calls.create(border.get(), &instance_); });
 }
 

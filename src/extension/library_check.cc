@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "extension/attribute_text.h"
 #include "extension/conformance.h"
+#include "extension/known_node.h"
 #include "extension/samples.h"
 
 namespace lamina {
@@ -21,7 +22,7 @@ bool is_taken(const KernelNode& node) {
 bool is_taken(const std::shared_ptr<const DeclaredOperation>& op, const std::string& text) {
   try {
     const auto graph = sample_graph(op, text);
-    const auto node = known_node(graph, graph.order()[0]);
+    const auto node = known_node(graph, graph.node(graph.order()[0]));
     return node && is_taken(*node);
   } catch (const Error&) {
     return false;
@@ -60,7 +61,7 @@ void check_operation(const std::shared_ptr<const DeclaredOperation>& op, std::ch
   for (const auto& text : samples) {
     const auto takes = [&] {
       const auto graph = sample_graph(op, text);
-      if (const auto node = known_node(graph, graph.order()[0]))
+      if (const auto node = known_node(graph, graph.node(graph.order()[0])))
         return is_taken(*node) ? "" : "no configuration takes it: " + mismatches_of(*node);
       return std::string("the types of its inputs are not known");
     };

@@ -115,9 +115,14 @@ inline constexpr std::array enum_names<BoxEncoding> = {std::string_view("corner"
 /// threshold (a score must be more than it: ONNX without one needs -inf), sigma of soft suppression. Outputs:
 /// (batch, class, box) [n, 3], (batch, class, score) f32 [n, 3], n as [1].
 struct NonMaxSuppression {
-  static constexpr OpInfo info{
-      "NonMaxSuppression", 2, 6, 3, Trait::data_dependent, "Keeps the best of overlapping boxes", 1,
-      OpFamily::detection};
+  static constexpr OpInfo info{"NonMaxSuppression",
+                               2,
+                               6,
+                               3,
+                               Trait::data_dependent | Trait::boxes,
+                               "Keeps the best of overlapping boxes",
+                               1,
+                               OpFamily::detection};
   BoxEncoding box_encoding = BoxEncoding::corner;
   bool sort_result_descending = true;  ///< over all classes and batches; else batch by batch, class by class
   ElementType output_type = ElementType::i64;

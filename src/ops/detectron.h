@@ -23,9 +23,14 @@ struct ProposalLimits {
 /// 4], deltas [N, 4*A, H, W], scores [N, A, H, W]. Outputs: boxes [n, 4], scores [n], how many are of each
 /// image [N].
 struct GenerateProposals : ProposalLimits {
-  static constexpr OpInfo info{
-      "GenerateProposals", 4, 4, 3, Trait::data_dependent, "Regions from given anchors, deltas and scores", 9,
-      OpFamily::detection};
+  static constexpr OpInfo info{"GenerateProposals",
+                               4,
+                               4,
+                               3,
+                               Trait::data_dependent | Trait::boxes,
+                               "Regions from given anchors, deltas and scores",
+                               9,
+                               OpFamily::detection};
   bool normalized = true;  ///< else a box includes its last pixel
   double nms_eta = 1;
   ElementType roi_num_type = ElementType::i64;

@@ -177,7 +177,13 @@ void Eye::infer(InferContext& c) const {
   c.require(output_type != ElementType::undefined && bits_of(output_type) >= 8,
             "output_type is {}, wanted whole bytes", name_of(output_type));
   known_int(c, 2, "diagonal index");
-  std::vector<Dim> out;
+  std::vector<Dim> out, sides;
+  for (std::size_t i = 0; i < 2; ++i) {  // before any return: InferContext::lacks
+    require_integer(c, i, i == 0 ? "rows" : "columns");
+    require_one_element(c, i, i == 0 ? "rows" : "columns");
+    const auto size = c.dims(i);
+    sides.push_back(size && size->size() == 1 ? size->front() : Dim());
+  }
   if (c.has(3)) {
     require_integer(c, 3, "batch shape");
     require_rank(c, 3, 1, "batch shape");
@@ -186,12 +192,7 @@ void Eye::infer(InferContext& c) const {
       return c.set(0, output_type, Shape());
     out = batch ? *batch : std::vector<Dim>(static_cast<std::size_t>(c.shape(3)[0].size()));
   }
-  for (std::size_t i = 0; i < 2; ++i) {
-    require_integer(c, i, i == 0 ? "rows" : "columns");
-    require_one_element(c, i, i == 0 ? "rows" : "columns");
-    const auto size = c.dims(i);
-    out.push_back(size && size->size() == 1 ? size->front() : Dim());
-  }
+  out.insert(out.end(), sides.begin(), sides.end());
   for (const auto& d : out) c.require(!d.known() || d.size() >= 0, "a size is {}, wanted 0 or more", d.low());
   c.set(0, output_type, std::move(out));
 }

@@ -303,7 +303,9 @@ void Interpolate::infer(InferContext& c) const {
   require_rank(c, 1, 0, 1, by_scales ? "scales" : "sizes");
   c.require(std::isfinite(cube_coeff), "cube_coeff is {}, wanted a number", cube_coeff);
   if (c.has(3)) require_float(c, 3, "roi");
+  // Before any return: what depends on them is to be known (InferContext::lacks).
   const auto scales = by_scales ? c.constant(1) : std::nullopt;
+  const auto given = by_scales ? std::nullopt : c.dims(1);
   if (!x.ranked()) return c.set(0, c.element(0), Shape());
   const auto begin = filled_pads(c, pads_begin, x.rank(), "pads_begin"),
              end = filled_pads(c, pads_end, x.rank(), "pads_end");
@@ -320,7 +322,7 @@ void Interpolate::infer(InferContext& c) const {
     const auto by = to_floats(*scales);
     c.require(by.size() == axes->size(), "{} scales of {} axes", by.size(), axes->size());
     for (std::size_t k = 0; k < axes->size(); ++k) sizes[k] = scaled(c, out[(*axes)[k]], by[k]);
-  } else if (const auto given = by_scales ? std::nullopt : c.dims(1)) {
+  } else if (given) {
     c.require(given->size() == axes->size(), "{} sizes of {} axes", given->size(), axes->size());
     sizes = *given;
   }

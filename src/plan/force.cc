@@ -47,6 +47,8 @@ void check_wishes(const std::vector<std::string>& wishes, const Graph& graph) {
       return std::any_of(list.begin(), list.end(), name_of_one);
     };
     if (known(kinds, [&](const auto& kind) { return is_kind(what, kind); }) ||
+        known(graph.order(),
+              [&](NodeId id) { return is_kind(what, graph.node(id).op.name()); }) ||  // libraries'
         known(graph.sources, [&](const Source& s) { return s.name == what; }))
       continue;
     std::vector<std::string> names(kinds.begin(), kinds.end());

@@ -5,6 +5,7 @@
 
 #include "base/immortal.h"
 #include "extension/custom_op.h"
+#include "extension/known_node.h"
 #include "graph/work.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -54,17 +55,18 @@ bool keeps_f32(const Node& n) {
   return false;
 }
 
-/// A library's kernel that takes bf16 and gives it.
-bool takes_bf16(const CustomOp& op) {
-  const auto& d = op.declared();
+/// A library's kernel that takes bf16 as input 0, beside the others as they are, and gives it.
+bool takes_bf16(const Graph& g, const Node& n) {
+  const auto& d = custom_op(n.op)->declared();
   const auto takes = [](const DeclaredPort& port) { return port.takes(ElementType::bf16) && !port.variadic; };
-  const auto fits = [](std::int32_t type) {
-    return type == LAMINA_ANY_TYPE || type == LAMINA_BF16 || type == LAMINA_TYPE_OF_INPUT(0);
-  };
   if (!d.has(LAMINA_ALLOWS_BF16) || d.calls.elementwise || d.in.empty() || d.out.size() != 1) return false;
   if (!takes(d.in[0]) || !takes(d.out[0]) || d.in[0].constant) return false;
-  return std::any_of(d.configurations.begin(), d.configurations.end(),
-                     [&](const auto& c) { return fits(c.in_types[0]) && fits(c.out_types[0]); });
+  auto node = known_node(g, n);
+  if (!node || node->in.empty() || !node->in[0].present) return false;
+  node->in[0].type.element = node->out[0].type.element = ElementType::bf16;
+  for (std::size_t c = 0; c < d.configurations.size(); ++c)
+    if (!forms_of(*node, c).forms.empty() && accepted(*node, c)) return true;
+  return false;
 }
 
 /// Integers that somebody reads come out of it, or are made on the way.
@@ -232,9 +234,8 @@ bool is_product(const Node& n) { return n.op.is<Convolution>() || n.op.is<MatMul
 
 std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
 
-bool passes_on(const Graph&, const Node& n) {
-  if (const auto* custom = custom_op(n.op))
-    return n.bodies.empty() && n.outputs.size() == 1 && takes_bf16(*custom);
+bool passes_on(const Graph& g, const Node& n) {
+  if (custom_op(n.op)) return n.bodies.empty() && n.outputs.size() == 1 && takes_bf16(g, n);
   if (n.op.is<MaxPool>() || n.op.is<AvgPool>()) return n.bodies.empty() && n.outputs.size() == 1;
   return n.op.has(Trait::keeps_values) || n.op.is<Concat>() || n.op.is<Transpose>() ||
          n.op.is<ShuffleChannels>() || n.op.is<Split>() || n.op.is<VariadicSplit>() ||

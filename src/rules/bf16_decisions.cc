@@ -3,6 +3,7 @@
 
 #include "graph/infer.h"
 #include "ops/control.h"
+#include "ops/detection.h"
 #include "ops/shaping.h"
 #include "rules/bf16.h"
 
@@ -14,27 +15,25 @@ bool all_known(const Graph& g, const std::vector<ValueId>& values) {
                      [&](ValueId v) { return !v.valid() || g.type(v).shape.known(); });
 }
 
-/// By boxes and their scores. How many it chooses is no size in the sense of this file: see made_of().
-bool chooses_boxes(const Op& op) {
-  return op.has(Trait::data_dependent) && op.family() == OpFamily::detection && op.info().min_inputs > 1;
-}
-
-/// Where inference stopped before it asked: sizes of results may depend on the elements of that input.
+/// Where inference stopped before it asked: sizes of results may depend on the elements of that input. How
+/// many boxes are chosen is no size in the sense of this file: see made_of().
 bool may_be_sizes(const Graph& g, const Node& n, std::size_t input) {
   const auto& type = g.type(n.inputs[input]);
-  if (input == 0 || chooses_boxes(n.op) || !type.shape.known()) return false;
+  if (input == 0 || n.op.has(Trait::boxes) || !type.shape.known()) return false;
   return all_known(g, n.inputs) || !is_float(type.element);  // else sizes may be unknown because of others
 }
 
 /// Inputs on whose elements sizes of results depend.
 std::vector<ValueId> sizes_of(const Graph& g, const Node& n) {
   if (all_known(g, n.outputs) || n.op.has(Trait::elementwise | Trait::control_flow)) return {};
-  if (n.op.has(Trait::data_dependent) && !chooses_boxes(n.op)) return n.inputs;
+  if (n.op.has(Trait::data_dependent) && !n.op.has(Trait::boxes)) return n.inputs;
   InferContext asked(g, n);
   n.op->infer(asked);
+  const std::size_t limits = n.op.is<NonMaxSuppression>() ? 2 : n.inputs.size();  // counts and thresholds
   std::vector<ValueId> out;
   for (std::size_t i = 0; i < n.inputs.size(); ++i)
-    if (n.inputs[i].valid() && (asked.lacks(i) || may_be_sizes(g, n, i))) out.push_back(n.inputs[i]);
+    if (n.inputs[i].valid() && (i >= limits || asked.lacks(i) || may_be_sizes(g, n, i)))
+      out.push_back(n.inputs[i]);
   return out;
 }
 

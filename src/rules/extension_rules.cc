@@ -33,9 +33,19 @@ RuleSet set_of(std::int32_t stage) {
   }
 }
 
-bool same_attribute(const Attribute& a, const Attribute& b) {
+/// Of windows: what a list that is left out means for each axis.
+std::optional<std::int64_t> left_out(std::string_view attribute) {
+  if (attribute == "strides" || attribute == "dilations") return 1;
+  if (attribute == "pads_begin" || attribute == "pads_end" || attribute == "output_padding") return 0;
+  return std::nullopt;
+}
+
+bool same_attribute(std::string_view name, const Attribute& a, const Attribute& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
   if (x && y) return *x == *y || std::fabs(*x - *y) <= 1e-5 * std::fabs(*y);
+  const auto *list = std::get_if<Ints>(&a), *wanted = std::get_if<Ints>(&b);
+  if (const auto each = left_out(name); each && list && wanted && list->empty())
+    return std::all_of(wanted->begin(), wanted->end(), [&](auto w) { return w == *each; });
   return equal_attribute(a, b);
 }
 
@@ -45,11 +55,40 @@ std::int64_t whole_number(double value) {
   return static_cast<std::int64_t>(value);
 }
 
+/// The number in that type; throws where it is none of it.
+Tensor number_of(ElementType type, double value) {
+  const auto number = from_doubles(type, {}, {value});
+  if (!is_float(type) && to_doubles(number)[0] != value)
+    fail(ErrorCode::bad_file, "{} is no number of {}", value, name_of(type));
+  return number;
+}
+
+/// The value of a node that does the same; not valid: there is none.
+ValueId same_made(const Graph& g, const Op& op, const std::vector<ValueId>& in) {
+  for (const auto id : g.order())
+    if (const auto& n = g.node(id); n.op == op && n.inputs == in && !op.has(Trait::impure))
+      return n.outputs[0];
+  return {};
+}
+
+/// Sizes of both follow from the same inputs by the same broadcast.
+bool broadcast_alike(const Graph& g, ValueId a, ValueId b) {
+  const auto x = g.producer(a), y = g.producer(b);
+  return x.valid() && y.valid() && g.node(x).op.has(Trait::elementwise) &&
+         g.node(y).op.has(Trait::elementwise) && g.node(x).inputs == g.node(y).inputs;
+}
+
 /// Each size that is not known gets a name, so that it is seen where it is the same.
 TensorType with_names(TensorType type, std::size_t number) {
   for (std::size_t axis = 0; axis < type.shape.rank(); ++axis)
     if (auto& d = type.shape[axis]; !d.known() && d.name().empty())
       d = Dim::named(fmt::format("?{}.{}", number, axis), d.low(), d.high());
+  return type;
+}
+
+TensorType without_names(TensorType type) {
+  for (std::size_t axis = 0; axis < type.shape.rank(); ++axis)
+    if (auto& d = type.shape[axis]; d.name().starts_with('?')) d = Dim(d.low(), d.high());
   return type;
 }
 
@@ -111,7 +150,7 @@ class TextRule {
       const auto has = n.op->attributes();
       return std::all_of(wanted.begin(), wanted.end(), [&](const NamedAttribute& w) {
         return std::any_of(has.begin(), has.end(), [&](const NamedAttribute& a) {
-          return a.name == w.name && same_attribute(a.value, w.value);
+          return a.name == w.name && same_attribute(w.name, a.value, w.value);
         });
       });
     };
@@ -123,7 +162,7 @@ class TextRule {
   Pattern argument_word(const Argument& a) {
     if (a.kind == Argument::Kind::number) return number(a.number);
     if (a.kind == Argument::Kind::absent)
-      fail(ErrorCode::bad_file, "\"_\" is for replacements: inputs that are not listed are not looked at");
+      fail(ErrorCode::bad_file, "\"_\" is for replacements: a pattern lists the inputs that are there");
     const auto it = words_.find(a.name);
     if (it != words_.end()) return it->second;
     const auto made = a.kind == Argument::Kind::constant ? constant() : any();
@@ -159,6 +198,12 @@ class TextRule {
       const auto id = m.id(words_.at(s.name));
       const auto& made = g.node(id);
       const bool root = &s == &pattern_.back();
+      const auto& listed = s.arguments;
+      if (std::any_of(made.inputs.begin() + std::ssize(listed), made.inputs.end(),
+                      [](ValueId v) { return v.valid(); }) &&
+          !epilogue(made))
+        return Verdict::no("'{}' has {} inputs, of which the pattern lists {}", g.label(id),
+                           made.inputs.size(), listed.size());
       if (epilogue(made)) return Verdict::no("'{}' is {} by now", g.label(id), operators_of(made));
       if (!made.bodies.empty()) return Verdict::no("'{}' has bodies", g.label(id));
       for (std::size_t i = 0; i < made.outputs.size(); ++i) {
@@ -191,17 +236,24 @@ class TextRule {
       std::vector<ValueId> in;
       std::transform(n.inputs.begin(), n.inputs.end(), std::back_inserter(in), copy);
       const auto id = trial.add_node(n.op, std::move(in), {}, static_cast<int>(n.outputs.size()));
-      for (std::size_t i = 0; i < n.outputs.size(); ++i) copies[n.outputs[i]] = trial.node(id).outputs[i];
+      for (std::size_t i = 0; i < n.outputs.size(); ++i) {
+        const auto v = copies[n.outputs[i]] = trial.node(id).outputs[i];
+        trial.set_type(v, with_names(trial.type(v), copies.size()));
+      }
     }
     const auto made = build(
-        m, copy, [&](Tensor t) { return trial.add_constant(std::move(t)); },
-        [&](Op op, std::vector<ValueId> in) { return trial.add(std::move(op), std::move(in)); });
-    const auto root = m.root_node().outputs[0];
+        m, trial, copy, [&](Tensor t) { return trial.add_constant(std::move(t)); },
+        [&](Op op, std::vector<ValueId> in) {
+          const auto there = same_made(trial, op, in);
+          return there.valid() ? there : trial.add(std::move(op), std::move(in));
+        });
+    const auto root = m.root_node().outputs[0], then = copies.at(root);
     const auto &is = trial.type(made), &was = m.graph().type(root);
-    if (is == trial.type(copies.at(root)) || (is.element == was.element && is.shape.same(was.shape)))
-      return Verdict::yes();
+    const bool same_sizes = is.shape.same(was.shape) || is.shape.same(trial.type(then).shape) ||
+                            broadcast_alike(trial, made, then);
+    if (is.element == was.element && same_sizes) return Verdict::yes();
     const bool may_fit = is.element == was.element && is.shape.fits(was.shape);
-    return Verdict::no("it would make {} of {}{}", to_string(is), to_string(was),
+    return Verdict::no("it would make {} of {}{}", to_string(without_names(is)), to_string(was),
                        may_fit ? ", which may be another size" : "");
   } catch (const Error& e) {
     return Verdict::no("{}", e.what());
@@ -230,24 +282,26 @@ class TextRule {
     return Verdict::yes();
   }
 
-  /// The replacement's last value, with what copies values, makes constants and adds nodes.
+  /// The replacement's last value in that graph, with what copies values, makes constants and adds nodes.
   template <class Copy, class Constant, class Add>
-  ValueId build(const Match& m, const Copy& copy, const Constant& constant, const Add& add) const {
+  ValueId build(const Match& m, const Graph& to, const Copy& copy, const Constant& constant,
+                const Add& add) const {
     std::map<std::string, ValueId> made;
     ValueId last;
     for (const auto& s : replacement_) {
-      std::vector<ValueId> in;
-      for (const auto& a : s.arguments) {
-        if (a.kind == Argument::Kind::absent) {
-          in.emplace_back();
-        } else if (a.kind == Argument::Kind::number) {
-          in.push_back(
-              constant(from_doubles(m.graph().type(m.root_node().outputs[0]).element, {}, {a.number})));
-        } else {
-          const auto it = made.find(a.name);
-          in.push_back(it != made.end() ? it->second : copy(m.value(words_.at(a.name))));
-        }
+      std::vector<ValueId> in(s.arguments.size());
+      auto numbers = m.graph().type(m.root_node().outputs[0]).element;
+      for (std::size_t i = in.size(); i-- > 0;) {
+        const auto& a = s.arguments[i];
+        if (a.kind != Argument::Kind::name && a.kind != Argument::Kind::constant) continue;
+        const auto it = made.find(a.name);
+        in[i] = it != made.end() ? it->second : copy(m.value(words_.at(a.name)));
+        // Numbers are of the type of what they stand beside, the first that is no condition.
+        if (const auto type = to.type(in[i]).element; type != ElementType::boolean) numbers = type;
       }
+      for (std::size_t i = 0; i < in.size(); ++i)
+        if (s.arguments[i].kind == Argument::Kind::number)
+          in[i] = constant(number_of(numbers, s.arguments[i].number));
       last = made[s.name] = add(operator_with(s, m), std::move(in));
     }
     return last;
@@ -287,7 +341,8 @@ class TextRule {
 
   void make(Rewrite& r) const {
     const auto made = build(
-        r.match(), [](ValueId v) { return v; }, [&](Tensor t) { return r.constant(std::move(t)); },
+        r.match(), r.match().graph(), [](ValueId v) { return v; },
+        [&](Tensor t) { return r.constant(std::move(t)); },
         [&](Op op, std::vector<ValueId> in) { return r.add(std::move(op), std::move(in)); });
     r.replace(made);
   }

@@ -20,8 +20,6 @@ class Box {
   double height() const { return box_height_ + strip_height_; }
   /// Where the line of an output leaves, from the middle.
   double port_offset(std::size_t port) const { return offsets_.at(port); }
-  /// From the lower side of the box to where the layout lets lines begin.
-  double strip_height() const { return strip_height_; }
   /// `x`, `y`: upper left corner of the whole; `id`: unique in the file.
   std::string svg(double x, double y, const std::string& id) const;
 

@@ -107,17 +107,31 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
   return out;
 }
 
+namespace {
+
+/// What the node computes in, by what it reads; undefined: no floats.
+ElementType computes_in(const Graph& g, const Node& n) {
+  for (const auto& body : n.bodies)
+    for (const auto id : n.op.has(Trait::control_flow) ? body.order() : std::vector<NodeId>())
+      if (const auto type = computes_in(body, body.node(id)); is_float(type)) return type;
+  const auto read = std::find_if(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
+    return v.valid() && g.type(v).element != ElementType::boolean;  // that chooses
+  });
+  if (n.op.is<Convert>() || read == n.inputs.end()) return ElementType::undefined;
+  const auto type = g.type(*read).element;
+  // What converts integers first, as preprocessing does.
+  return n.op.is<Elementwise>() && !is_float(type) ? g.type(n.outputs[0]).element : type;
+}
+
+}  // namespace
+
 Precisions precisions_of(const Compiled& compiled, const Request& request) {
   Precisions out;
   out.reason = compiled.precision_reason();
   for (const auto& plan : Inside::runner_of(request).plans())
     for (const auto& step : plan->steps) {
       const bool runs = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
-      const auto* node = runs ? &plan->graph.node(step.node) : nullptr;
-      if (!node || node->op.is<Convert>() || node->inputs.empty() || !node->inputs[0].valid()) continue;
-      auto type = plan->graph.type(node->inputs[0]).element;
-      // What converts integers first, as preprocessing does.
-      if (!is_float(type) && node->op.is<Elementwise>()) type = plan->graph.type(node->outputs[0]).element;
+      const auto type = runs ? computes_in(plan->graph, plan->graph.node(step.node)) : ElementType::undefined;
       if (is_float(type)) ++out.layers[std::string(name_of(type))];
     }
   return out;

@@ -116,13 +116,15 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
   if (const auto all = stopped_rules(compiled, plans); all.contains(rule.name))
     return "it is left out: " + all.at(rule.name);
   std::set<std::string> operators;
-  bool fits = false;
+  bool fits = false, in_bodies = true;
   for (const auto* g : graphs_of(compiled, plans))
     for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {
       operators.insert(graph.node(id).op.name());
       fits = fits || root_fits(graph, rule.pattern, graph.node(id));
+      in_bodies = in_bodies && &graph != g;
     });
   if (operators.empty()) return "no node stands for that layer any more, so no rule looked at it";
+  if (in_bodies && rule.set == RuleSet::precision) return "what bodies of control flow compute stays f32";
   const auto root = describe(rule.pattern, 0);
   if (!fits && operators.count(root))
     return fmt::format("its pattern never fitted there: it begins at {} of another kind", root);

@@ -10,6 +10,8 @@ import time
 import unittest
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 from sample_models import DYNAMIC, LARGE, SMALL
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -45,6 +47,14 @@ class BenchmarkApp(Base):
         d = self.document("--path_to_model", DYNAMIC, "--number_iterations=4", "-shape", SHAPE, "-b", "2", "-nireq", "2", "-nstreams", "CPU:2", "-nthreads", "2", "-hint", "none")
         self.assertEqual((d["count"], d["threads"], d["requests"], d["streams"], d["threads_per_stream"]), (4, 2, 2, 2, 1))
         self.assertEqual(self.document("-m", SMALL, "-niter", "2", "-hint", "tput", "-api", "sync")["requests"], 1)
+
+    def test_what_converts_integers_first_computes_in_f32(self) -> None:
+        model = pathlib.Path(self.folder.name) / "m.onnx"
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3, 4, 4]) for name in "xy"]
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ports[:1], ports[1:])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
+        d = self.document(model, "-ip", "u8", "-mean_values", "[1]", "-niter", "1")
+        self.assertEqual((d["precision_used"], d["precision_layers"]), ("f32", {"f32": 1}))
 
     def test_niter_and_t_run_until_both_are_reached(self) -> None:
         self.assertGreater(self.document("-m", SMALL, "-niter", "2", "-t", "0.1")["count"], 2)

@@ -9,6 +9,8 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 from tempfile import TemporaryDirectory
 
+import onnx
+from onnx import TensorProto, helper
 from sample_models import DYNAMIC, LARGE
 
 TOOL = os.environ["LAMINA_TOOL"]
@@ -43,6 +45,16 @@ class Precision(unittest.TestCase):
         d = json.loads(self.text("benchmark", LARGE, "--precision", "bf16", "--seconds", "0.01", "--json", "-"))
         self.assertEqual((d["precision"], d["precision_used"], d["precision_reason"]), ("bf16", "bf16", ""))
         self.assertGreater(d["precision_layers"]["bf16"], 0)
+
+    def test_bodies_count_as_f32(self) -> None:
+        ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xyte"]
+        bodies = [helper.make_graph([helper.make_node(op, ["x"], [out])], out, [], [port]) for op, out, port in (("Exp", "t", ports[2]), ("Tanh", "e", ports[3]))]
+        nodes = [helper.make_node("If", ["c"], ["y"], "branch", then_branch=bodies[0], else_branch=bodies[1])]
+        graph = helper.make_graph(nodes, "g", [ports[0], helper.make_tensor_value_info("c", TensorProto.BOOL, [])], [ports[1]])
+        with TemporaryDirectory() as folder:
+            path = f"{folder}/m.onnx"
+            onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+            self.assertRegex(self.line("run", path), r"^f32: \d+ layers$")
 
     @unittest.skipUnless(HERE, "this processor has no bf16 instructions")
     def test_every_layer_says_its_own(self) -> None:

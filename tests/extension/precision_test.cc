@@ -36,6 +36,36 @@ int operations(const lamina_host* host, lamina_registrar* registrar) {
   };
   op.type = "Copy";
   failed |= host->add_operation(registrar, &op);
+  static const lamina_host* known;
+  known = host;
+  static lamina_configuration picky{};
+  picky.struct_size = sizeof(picky);
+  picky.name = "picky";
+  picky.accepts = [](const lamina_node* node) -> lamina_status {
+    return node->in[0]->type == LAMINA_BF16 ? known->fail(node->context, "no bf16 today") : LAMINA_OK;
+  };
+  op.configuration = &picky;
+  op.configurations = 1;
+  op.type = "Refuses";
+  failed |= host->add_operation(registrar, &op);
+  static const std::int32_t floats[] = {LAMINA_F32, LAMINA_F32}, narrow[] = {LAMINA_BF16, LAMINA_BF16};
+  static lamina_configuration alike[2]{};
+  for (auto& c : alike) c.struct_size = sizeof(c);
+  alike[0].name = "f32";
+  alike[0].in_types = alike[0].out_types = floats;
+  alike[1].name = "bf16";
+  alike[1].in_types = alike[1].out_types = narrow;
+  static const lamina_port two[] = {wide, wide};
+  op.in = two;
+  op.inputs = 2;
+  op.configuration = alike;
+  op.configurations = 2;
+  op.type = "Two";
+  failed |= host->add_operation(registrar, &op);
+  op.in = &wide;
+  op.inputs = 1;
+  op.configuration = nullptr;
+  op.configurations = 0;
   op.flags = 0;
   op.type = "UndeclaredCopy";
   return failed | host->add_operation(registrar, &op);
@@ -49,7 +79,9 @@ std::vector<std::string> nodes_with(const std::string& type) {
   IrText ir;
   const int x = ir.parameter("x", "1,32,16,16");
   const int first = ir.layer("Convolution", "opset1", data, {{x}, {ir.constant("32,32,3,3", weights)}});
-  const int layer = ir.layer(type, "test.precision", "", {{first}});
+  std::vector<From> from{{first}};
+  if (type == "Two") from.push_back({x});
+  const int layer = ir.layer(type, "test.precision", "", from);
   ir.result({ir.layer("Convolution", "opset1", data, {{layer}, {ir.constant("32,32,3,3", weights)}})});
   const TemporaryFolder folder;
   const Model model(ir.write(folder), {"test-precision"});
@@ -71,6 +103,12 @@ TEST(Precision, WhatIsNotDeclaredStaysF32) {
             (Nodes{"Convert bf16", "Convolution f32", "Convert bf16", "Convolution f32"}));
   EXPECT_EQ(nodes_with("UndeclaredCopy"), (Nodes{"Convert bf16", "Convolution f32", "UndeclaredCopy f32",
                                                  "Convert bf16", "Convolution f32"}));
+}
+
+TEST(Precision, WhatNoConfigurationTakesStaysF32) {
+  for (const std::string type : {"Refuses", "Two"})
+    EXPECT_EQ(nodes_with(type),
+              (Nodes{"Convert bf16", "Convolution f32", type + " f32", "Convert bf16", "Convolution f32"}));
 }
 
 TEST(Precision, WhatAllowsBf16GetsAndGivesIt) {

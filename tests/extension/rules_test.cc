@@ -269,6 +269,69 @@ TEST(Rules, FireWhereSizesAreNotKnownAndCertainlyTheSame) {
   EXPECT_EQ(said_of_unknown_sizes("Sigmoid", 1, "y = Sigmoid(a)", squash), "");
 }
 
+/// The same attributes do not make the same sizes of different inputs, nor do two unknown ones.
+TEST(Rules, DoNotFireWhereSizesAreUnknownInTwoWays) {
+  const auto said = [](const char* replacement) -> std::string {
+    IrText ir;
+    const int places = ir.layer("NonZero", "opset3", "", {{ir.parameter("x", "2,4")}});
+    ir.result({ir.layer("Abs", "opset1", "", {{places}})});
+    const TemporaryFolder folder;
+    const CompiledModel compiled(
+        Model(ir.write(folder), {library_with({"b = NonZero(a); y = Abs(b)", replacement})}));
+    const auto all = Inside::of(compiled).ledger().of_rule("test-rule");
+    return all.empty() ? "nothing" : all[0].kind == LedgerEntry::Kind::fired ? "" : all[0].text;
+  };
+  EXPECT_EQ(said("b = NonZero(a); y = Negative(b)"), "");
+  const auto other = said("c = Abs(a); b = NonZero(c); y = Negative(b)");
+  EXPECT_NE(other.find("which may be another size"), std::string::npos) << other;
+}
+
+TEST(Rules, DoNotFireWhereALayerHasMoreInputsThanTheText) {
+  auto texts = kSquash;
+  texts.pattern = "d = Add(b); y = Divide(x, d)";
+  texts.replacement = "y = test.rules.Squash(x) slope=1";
+  Options options;
+  options.disable = {"fuse-elementwise"};
+  const auto r = fired(squash(), texts, options);
+  EXPECT_EQ(r.fired, 0U);
+  ASSERT_FALSE(r.entries.empty());
+  EXPECT_NE(r.entries[0].text.find("has 2 inputs, of which the pattern lists 1"), std::string::npos)
+      << r.entries[0].text;
+}
+
+TEST(Rules, NumbersAreOfTheTypeBesideThem) {
+  const auto of_integers = [](const char* replacement) -> std::string {
+    IrText ir;
+    const int x = ir.parameter("x", "4", "i32");
+    ir.result({ir.layer("Abs", "opset1", "", {{x}})});
+    const TemporaryFolder folder;
+    const CompiledModel compiled(Model(ir.write(folder), {library_with({"y = Abs(x)", replacement})}));
+    const auto all = Inside::of(compiled).ledger().of_rule("test-rule");
+    return all.empty() ? "nothing" : all[0].kind == LedgerEntry::Kind::fired ? "" : all[0].text;
+  };
+  EXPECT_EQ(of_integers("y = Maximum(x, 2)"), "");
+  EXPECT_NE(of_integers("y = Maximum(x, 2.7)").find("2.7 is no number of i32"), std::string::npos);
+  EXPECT_EQ(of_integers("c = Less(x, 2); y = Select(c, x, 2)"), "");
+}
+
+TEST(Rules, WindowsThatAreLeftOutAreOnes) {
+  const auto fires = [](const char* strides) {
+    IrText ir;
+    const int x = ir.parameter("x", "1,1,4,4");
+    const int w = ir.constant("1,1,1,1", Values{1});
+    const auto data = fmt::format(R"({} dilations="1,1" pads_begin="0,0" pads_end="0,0")", strides);
+    ir.result({ir.layer("Convolution", "opset1", data, {{x}, {w}})});
+    const TemporaryFolder folder;
+    const Texts texts{"y = Convolution(x, const w) strides=[1,1]", "y = Relu(x)"};
+    const CompiledModel compiled(Model(ir.write(folder), {library_with(texts)}));
+    const auto all = Inside::of(compiled).ledger().of_rule("test-rule");
+    return !all.empty();
+  };
+  EXPECT_TRUE(fires(R"(strides="1,1")"));
+  EXPECT_TRUE(fires(R"(strides="")"));
+  EXPECT_FALSE(fires(R"(strides="2,2")"));
+}
+
 TEST(Rules, OfLayersWithOthersFusedIntoThemSaySo) {
   IrText ir;
   const int x = ir.parameter("x", "1,4");

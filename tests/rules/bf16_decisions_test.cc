@@ -106,7 +106,6 @@ TEST(Bf16Decisions, scales_of_what_has_no_known_size_are_f32) {
 
 TEST(Bf16Decisions, operands_beside_what_has_no_known_size_are_no_sizes) {
   EXPECT_EQ(read_by_products(" n = NonZero(x)\n f = Convert(n) destination_type=f32\n"
-                             ""
                              " z = const i64[2] {4, 32}\n b = ReduceMean(a, axes)\n e = Exp(b)\n"
                              " v = Broadcast(e, z)\n y = MatMul(f, v) transpose_a=true\n"),
             " bf16");
