@@ -9,11 +9,12 @@ namespace lamina {
 
 /// What kind of thing went wrong; the text says what was found, where, and what was wanted.
 enum class ErrorCode {
-  bad_file,       ///< a model or data file is missing, damaged or not what it claims to be
-  bad_input,      ///< a tensor, its name, type, shape or memory is not what was wanted
-  bad_option,     ///< an option's name or value is not known
-  unsupported,    ///< the model uses operators that lamina does not have (their types are named)
-  bad_call,       ///< the object cannot do this now: moved from, not run yet
+  bad_file,     ///< a model or data file is missing, damaged or not what it claims to be
+  bad_input,    ///< a tensor, its name, type, shape or memory is not what was wanted
+  bad_option,   ///< an option's name or value is not known
+  unsupported,  ///< what lamina does not have: operators (their types are named), a compiled model's version
+                ///< or instructions
+  bad_call,     ///< the object cannot do this now: moved from, not run yet
   out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
   internal,       ///< an invariant of lamina's own is broken: a bug
   busy,           ///< an inference of the request is under way, or its callback has not returned

@@ -78,10 +78,10 @@ LAMINA_API void register_extension(const std::string& name,
 /// Thread-safe.
 class Model {
  public:
-  /// Throws Error(bad_file) when the file is missing or damaged. A model with unsupported operators can be
-  /// read. Throws Error(bad_option) for a settable input that there is not, and for an operation that two
-  /// extensions give; Error(bad_file) for an extension that cannot be loaded, Error(extension) for one that
-  /// fails.
+  /// Throws Error(bad_file) when the file is missing or damaged, and Error(unsupported) for a compiled model
+  /// of another version. A model with unsupported operators can be read. Throws Error(bad_option) for a
+  /// settable input that there is not, and for an operation that two extensions give; Error(bad_file) for an
+  /// extension that cannot be loaded, Error(extension) for one that fails.
   LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
   /// The same with ReadOptions::extensions: Model("model.onnx", {"libgate.so"}). A template, so that braces
   /// with names in them are ReadOptions.
@@ -163,7 +163,8 @@ class Request {
   /// The one before goes as in the destructor.
   LAMINA_API Request& operator=(Request&&) noexcept;
   /// Cancels what is under way and waits for it, callback included; in the own callback it returns at once,
-  /// and what the request has goes when that has returned.
+  /// and what the request has goes when that has returned. Of a static request, once exit() has begun: leaves
+  /// alone what another thread does with it.
   LAMINA_API ~Request();
 
   /// The tensor is shared, not copied, and only read; it must stay unchanged during run(). An empty tensor
@@ -239,6 +240,8 @@ class CompiledModel {
   CompiledModel(CompiledModel&&) noexcept = default;
   CompiledModel& operator=(const CompiledModel&) = default;
   CompiledModel& operator=(CompiledModel&&) noexcept = default;
+  /// Streams, memory and plans go with the last of its copies and requests; those of static ones stay once
+  /// exit() has begun, since other threads may be using them.
   LAMINA_API ~CompiledModel();
   LAMINA_API const std::vector<Port>& inputs() const;
   LAMINA_API const std::vector<Port>& outputs() const;

@@ -138,7 +138,8 @@ struct Property {
   std::string key;
   std::string value;   ///< what is used
   std::string asked;   ///< what was given; empty when nothing was
-  std::string reason;  ///< a sentence where they differ, or where the machine decided
+  std::string reason;  ///< where they differ, or the machine decided: why; of LOADED_FROM_CACHE: from which
+                       ///< file, or why not
   bool read_only = false;
 };
 /// What a model would get here with these options; streams as for convolutions bound by computing where they

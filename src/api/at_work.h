@@ -8,7 +8,7 @@
 namespace lamina {
 
 /// The calling thread is an activity until this goes. One inside another is part of the outer one: fork()
-/// waits for that, so the inner one must not wait for fork(). In code of the user's (Outside) it is one of
+/// waits for that, so the inner one must not wait for fork(). In the user's code (UsersCode) it is one of
 /// its own.
 class AtWork {
  public:

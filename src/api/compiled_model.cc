@@ -3,6 +3,7 @@
 
 #include "api/at_work.h"
 #include "api/inside.h"
+#include "base/exiting.h"
 #include "base/guard.h"
 
 namespace lamina {
@@ -26,8 +27,8 @@ CompiledModel Inside::compile_for(const Machine& machine, const Model& model, co
 }
 
 CompiledModel::~CompiledModel() {
-  Standstill::keep_at_exit(impl_);
-  Standstill::keep_at_exit(pool_);
+  keep_at_exit(impl_);
+  keep_at_exit(pool_);
 }
 const std::vector<Port>& CompiledModel::inputs() const {
   return guarded(

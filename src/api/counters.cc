@@ -84,7 +84,7 @@ class Table {
     auto& row = rows_[fate.id.index];
     if (row.status != LayerStatus::not_run) return;
     switch (fate.kind) {
-      case Fate::Kind::runs:  // in a run that did not end
+      case Fate::Kind::runs:
       case Fate::Kind::body:
       case Fate::Kind::waiting:
       case Fate::Kind::untaken:

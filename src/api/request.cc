@@ -3,6 +3,7 @@
 #include "api/at_work.h"
 #include "api/counters.h"
 #include "api/inside.h"
+#include "base/exiting.h"
 #include "base/guard.h"
 
 namespace lamina {
@@ -25,7 +26,7 @@ Request& Request::operator=(Request&& other) noexcept {
 Request::~Request() {
   if (!state_) return;
   Scheduler::abandon(*state_);
-  Standstill::keep_at_exit(state_);
+  keep_at_exit(state_);
 }
 
 void Request::set_input(std::size_t index, Tensor tensor) {

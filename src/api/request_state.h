@@ -4,7 +4,7 @@
 
 #include "api/compiled.h"
 #include "api/loaded_model.h"
-#include "base/standstill.h"
+#include "base/exiting.h"
 #include "exec/job.h"
 #include "exec/runner.h"
 
@@ -35,7 +35,7 @@ class Request::State : public Job {
 
   /// Before it infers: static objects outlive what other threads do in the midst of exit().
   void notice_exit() noexcept {
-    if (!std::exchange(used_, true)) Standstill::notice_exit();
+    if (!std::exchange(used_, true)) lamina::notice_exit();
   }
 
   Scheduler& scheduler() noexcept override { return compiled->scheduler(); }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/apart.h"
+#include "base/works_for.h"
 
 namespace lamina {
 
@@ -40,9 +41,11 @@ template <std::int64_t kMost>
 void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
   Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
+  const auto caller = LoopCaller::here();
   tbb::parallel_for(
       std::int64_t{0}, slots,
       [&](std::int64_t index) {
+        const Helping here(caller);
         // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
         // little scratch memory even when no other thread comes in time.
         const auto slot = slots - 1 - index;

@@ -15,8 +15,8 @@ class StageProgress {
       : callback_(callback), stage_(stage), count_(count) {
     tell(0);
   }
-  /// One more is done. Thread-safe; told by the thread that has made this: others that help it have not begun
-  /// anything that they could lay down while the user's code runs.
+  /// One more is done. Thread-safe; told by the thread that has made this: a helper's piece belongs to what
+  /// that thread is at, which only it can let stand while the user's code runs.
   void one_done() {
     const auto done = ++done_;
     if (std::this_thread::get_id() == teller_) tell(done);

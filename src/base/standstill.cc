@@ -10,16 +10,16 @@
 #include <new>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/immortal.h"
 #include "base/threads.h"
+#include "base/works_for.h"
 
 namespace lamina {
 namespace {
 
-std::atomic<bool> the_end{false}, exiting{false};
-thread_local int work = 0;
+std::atomic<bool> the_end{false};
+thread_local int work = 0, users_code = 0;
 
 }  // namespace
 
@@ -28,18 +28,29 @@ std::atomic<bool> Activity::wanted_{false};
 struct AllActivities {
   std::mutex mutex;
   std::condition_variable resumed;
-  std::vector<Activity*> activities;
+  Activity* first = nullptr;
   std::thread::id owner;  // who brought the standstill about
-  std::vector<std::shared_ptr<const void>> kept;
 
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
+  }
+  /// Who helps in a step does not stand still: that step would not come to its end.
+  bool must_stand() const { return is_wanted_by_another() && !Helping::is_here(); }
+  template <class F>
+  bool any(const F& is) const {
+    for (auto* x = first; x != nullptr; x = x->after_)
+      if (is(*x)) return true;
+    return false;
+  }
+  void remove(Activity& x) {
+    (x.before_ != nullptr ? x.before_->after_ : first) = x.after_;
+    if (x.after_ != nullptr) x.after_->before_ = x.before_;
   }
   bool works_here(const Activity& x) const { return x.worker_.load() == std::this_thread::get_id(); }
   /// What the calling thread is at stands still: as a chain.
   Activity* stand() {
     Activity* chain = nullptr;
-    for (auto* x : activities)
+    for (auto* x = first; x != nullptr; x = x->after_)
       if (works_here(*x)) {
         x->stopped_ = std::this_thread::get_id();
         x->worker_ = std::thread::id();
@@ -49,7 +60,7 @@ struct AllActivities {
   }
   /// It goes on when no other thread wants a standstill.
   void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
-    resumed.wait(lock, [&] { return !is_wanted_by_another(); });
+    resumed.wait(lock, [&] { return !must_stand(); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
       chain->stopped_ = std::thread::id();
       chain->worker_ = std::this_thread::get_id();
@@ -68,13 +79,13 @@ AllActivities& all() {
 
 int& depth_of_work() noexcept { return work; }
 
-Outside::Outside() noexcept : depth_(std::exchange(work, 0)) {
+Standing::Standing() noexcept : depth_(std::exchange(work, 0)) {
   auto& a = all();
   const std::lock_guard lock(a.mutex);
   chain_ = a.stand();
 }
 
-Outside::~Outside() {
+Standing::~Standing() {
   work = depth_;
   if (chain_ == nullptr) return;
   auto& a = all();
@@ -82,23 +93,29 @@ Outside::~Outside() {
   a.go_on(chain_, lock);
 }
 
-void Activity::enlist() {
+UsersCode::UsersCode() noexcept { ++users_code; }
+UsersCode::~UsersCode() { --users_code; }
+bool UsersCode::is_here() noexcept { return users_code > 0; }
+
+void Activity::enlist() noexcept {
   auto& a = all();
   std::lock_guard lock(a.mutex);
-  a.activities.push_back(this);
+  after_ = a.first;
+  if (after_ != nullptr) after_->before_ = this;
+  a.first = this;
 }
 
 void Activity::delist() noexcept {
   auto& a = all();
   std::lock_guard lock(a.mutex);
-  std::erase(a.activities, this);
+  a.remove(*this);
 }
 
 /// With all that the thread is at: a step may run a model of its own.
 void Activity::stop_here() noexcept {
   auto& a = all();
   std::unique_lock lock(a.mutex);
-  if (a.is_wanted_by_another()) a.go_on(a.stand(), lock);
+  if (a.must_stand()) a.go_on(a.stand(), lock);
 }
 
 void Standstill::begin() noexcept {
@@ -107,21 +124,21 @@ void Standstill::begin() noexcept {
   const auto me = std::this_thread::get_id();
   std::unique_lock lock(a.mutex);
   // One of another thread has to end first, which may be waiting for us; who ends the process may still fork.
-  a.go_on(a.stand(), lock);
+  auto* const chain = a.stand();
+  a.resumed.wait(lock, [&] { return !a.is_wanted_by_another(); });
+  a.go_on(chain, lock);
   a.owner = me;
   Activity::wanted_.store(true, std::memory_order_seq_cst);
   bool own = false;
   const auto busy = [&] {
-    return std::any_of(a.activities.begin(), a.activities.end(), [&](const Activity* x) {
-      const auto worker = x->worker_.load(std::memory_order_seq_cst);
-      own |= worker == me || x->stopped_ == me;
-      return worker != std::thread::id() && worker != me;
+    return a.any([&](const Activity& x) {
+      const auto worker = x.worker_.load(std::memory_order_seq_cst);
+      const bool mine = worker == me || Helping::helps(worker);  // who waits for me does not go on either
+      own |= mine || x.stopped_ == me;
+      return worker != std::thread::id() && !mine;
     });
   };
-  const auto helped = [&] {
-    return std::any_of(a.activities.begin(), a.activities.end(),
-                       [](const Activity* x) { return x->helpers_->load() > 0; });
-  };
+  const auto helped = [&] { return a.any([](const Activity& x) { return x.helpers() > 0; }); };
   const auto nap = [&] {
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -156,16 +173,10 @@ void Standstill::after_fork_in_child() noexcept {
   auto& a = all();
   new (&a.resumed) std::condition_variable;  // those who waited are not here
   const auto me = std::this_thread::get_id();
-  std::erase_if(a.activities, [&](Activity* x) {
-    const bool gone = x->is_of_another(me);
-    if (gone) x->forsaken();
-    return gone;
-  });
-  for (auto* activity : a.activities) {
-    if (activity->worker_.load() != me) activity->worker_ = std::thread::id();
-    *activity->helpers_ = 0;
-    if (activity->stopped_ != me) activity->stopped_ = std::thread::id();
-    activity->forget_helpers();
+  for (auto* x = a.first; x != nullptr; x = x->after_) {
+    if (x->worker_.load() != me) x->worker_ = std::thread::id();
+    if (x->stopped_ != me) x->stopped_ = std::thread::id();
+    if (!x->stays_in_child(me)) a.remove(*x);
   }
   a.mutex.unlock();
   end();
@@ -176,9 +187,8 @@ void Standstill::dismiss_helpers() noexcept {
   {
     auto& a = all();
     std::lock_guard lock(a.mutex);
-    for (auto* activity : a.activities)
-      if (activity->worker_.load() == std::thread::id() && activity->stopped_ == std::thread::id())
-        activity->dismiss();
+    for (auto* x = a.first; x != nullptr; x = x->after_)
+      if (x->worker_.load() == std::thread::id() && x->stopped_ == std::thread::id()) x->dismiss();
   }
   end();
 }
@@ -203,27 +213,6 @@ bool Standstill::ends_process() noexcept {
   auto& a = all();
   std::lock_guard lock(a.mutex);
   return a.owner == std::this_thread::get_id();
-}
-
-void Standstill::notice_exit() noexcept {
-  constexpr int kMost = 4096;
-  static std::atomic<int> calls{0};
-  if (calls.load(std::memory_order_relaxed) < kMost && calls.fetch_add(1) < kMost)
-    std::atexit([] { exiting = true; });
-}
-
-bool Standstill::is_exiting() noexcept {
-  return exiting.load(std::memory_order_relaxed) && !library_closes();
-}
-
-void Standstill::keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
-  if (!is_exiting()) return;
-  auto& a = all();
-  std::lock_guard lock(a.mutex);
-  try {
-    a.kept.push_back(what);
-  } catch (const std::bad_alloc&) {  // then it goes
-  }
 }
 
 bool at_fork(void (*prepare)(), void (*parent)(), void (*child)()) noexcept {

@@ -2,7 +2,6 @@
 /// Brings all that runs to a stop between two steps: for fork(), which must not find a library's locks held,
 /// and for the end of the process, which must not find work on what it takes down.
 #include <atomic>
-#include <memory>
 #include <thread>
 
 namespace lamina {
@@ -28,18 +27,15 @@ class Activity {
 
  protected:
   /// Standstills know it from here on: called when it is complete, and again before it is taken down.
-  void enlist();
+  void enlist() noexcept;
   void delist() noexcept;
-  /// Threads that help come and go; they have a copy, since they may outlive this.
-  const std::shared_ptr<std::atomic<int>>& helpers() const { return helpers_; }
+  /// Threads that help it now; they come and go.
+  virtual int helpers() const noexcept { return 0; }
   /// Lets go of helpers, at rest.
   virtual void dismiss() noexcept {}
-  /// In a child of fork(): they are not there.
-  virtual void forget_helpers() noexcept {}
-  /// It lies in the stack of a thread other than this one, and is gone where that is not.
-  virtual bool is_of_another(std::thread::id) const noexcept { return false; }
-  /// In a child of fork(), where the thread is not that it is of.
-  virtual void forsaken() noexcept {}
+  /// In a child of fork(), whose only thread is `here`: lets go of what is not there. False: it lies in the
+  /// stack of another thread, and is gone with that.
+  virtual bool stays_in_child(std::thread::id) noexcept { return true; }
 
  private:
   friend class Standstill;
@@ -47,10 +43,10 @@ class Activity {
   void stop_here() noexcept;
 
   static std::atomic<bool> wanted_;
-  std::atomic<std::thread::id> worker_{};  // none: at rest
-  std::thread::id stopped_{};              // of the thread that stands still in the midst of its work
-  Activity* next_ = nullptr;               // that the same thread has stopped with this one
-  std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);
+  std::atomic<std::thread::id> worker_{};          // none: at rest
+  std::thread::id stopped_{};                      // of the thread that stands still in the midst of its work
+  Activity* next_ = nullptr;                       // that the same thread has stopped with this one
+  Activity *before_ = nullptr, *after_ = nullptr;  // of all that are enlisted
 };
 
 /// A piece of work without steps, in the calling thread.
@@ -63,23 +59,36 @@ class Uninterrupted : public Activity {
   ~Uninterrupted() override { delist(); }
 
  private:
-  bool is_of_another(std::thread::id here) const noexcept override { return thread_ != here; }
+  bool stays_in_child(std::thread::id here) noexcept override { return thread_ == here; }
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// While it lives the calling thread is in code of the user's, or waits for a thread that may be: that may
-/// wait for a thread that forks, which does not wait for it. What it was at stands still, in the midst of a
-/// step, too; what begins in here is a piece of work of its own.
-class Outside {
+/// While it lives all that the calling thread is at stands still, in the midst of a step, too: nobody waits
+/// for it. What begins in here is a piece of work of its own.
+class Standing {
  public:
-  Outside() noexcept;
-  ~Outside();
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
+  Standing() noexcept;
+  ~Standing();
+  Standing(const Standing&) = delete;
+  Standing& operator=(const Standing&) = delete;
 
  private:
   int depth_;
   Activity* chain_ = nullptr;  // what stands
+};
+
+/// Around each call of the user's code, which may wait for a thread that forks.
+class UsersCode {
+ public:
+  UsersCode() noexcept;
+  ~UsersCode();
+  UsersCode(const UsersCode&) = delete;
+  UsersCode& operator=(const UsersCode&) = delete;
+  /// The calling thread is in such a call.
+  static bool is_here() noexcept;
+
+ private:
+  const Standing standing_;
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
 int& depth_of_work() noexcept;
@@ -107,13 +116,6 @@ class Standstill {
   static bool is_for_good() noexcept;
   /// The calling thread is the one that ends the process, after for_good().
   static bool ends_process() noexcept;
-
-  /// exit() says is_exiting() before it destroys static objects that are there now. Nothing from the 4096th
-  /// call on, which a process with so many objects does not need.
-  static void notice_exit() noexcept;
-  static bool is_exiting() noexcept;
-  /// While that is so, it is not destroyed: another thread may use the static object that had it.
-  static void keep_at_exit(const std::shared_ptr<const void>& what) noexcept;
 };
 
 /// The three calls at each fork() of the process from now on, as pthread_atfork has them. False: no memory.

@@ -1,24 +1,29 @@
 #include "base/turns.h"
 
+#include "base/error.h"
+
 namespace lamina {
 
 Turns::Mine::Mine(Turns& turns) : turns_(turns) {
+  if (turns_.are_mine()) fail(ErrorCode::busy, "a callback asks for what cannot go on before it returns");
   enlist();
-  while (turns_.taken_.exchange(true, std::memory_order_acquire)) {
-    const Outside here;
-    turns_.taken_.wait(true);
+  for (std::thread::id taken; !turns_.taken_.compare_exchange_strong(taken, thread_); taken = {}) {
+    const Standing here;
+    turns_.taken_.wait(taken);
   }
   has_ = true;
 }
 
 Turns::Mine::~Mine() {
-  turns_.taken_.store(false, std::memory_order_release);
+  turns_.taken_ = std::thread::id();
   turns_.taken_.notify_all();
   delist();
 }
 
-void Turns::Mine::forsaken() noexcept {
-  if (has_) turns_.taken_ = false;
+bool Turns::Mine::stays_in_child(std::thread::id here) noexcept {
+  const bool mine = thread_ == here;
+  if (!mine && has_) turns_.taken_ = std::thread::id();
+  return mine;
 }
 
 }  // namespace lamina

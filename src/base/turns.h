@@ -2,6 +2,7 @@
 /// Locks under which the user's code may be called: of log and progress callbacks, which may wait for a
 /// thread that forks, or for the end of the process.
 #include <atomic>
+#include <thread>
 
 #include "base/standstill.h"
 
@@ -11,23 +12,25 @@ namespace lamina {
 /// them. In a child of fork() a thread that is not there has no turn: what it was at is to be done again.
 class Turns {
  public:
-  /// The calling thread has the turn while it lives; it must not have it already.
+  /// The calling thread has the turn while it lives. Throws Error(busy) where it has it already: the user's
+  /// code asks for what waits for it.
   class Mine : private Activity {
    public:
     explicit Mine(Turns& turns);
     ~Mine() override;
 
    private:
-    bool is_of_another(std::thread::id here) const noexcept override { return thread_ != here; }
-    void forsaken() noexcept override;
+    bool stays_in_child(std::thread::id here) noexcept override;
 
     Turns& turns_;
     const std::thread::id thread_ = std::this_thread::get_id();
     bool has_ = false;
   };
 
+  bool are_mine() const { return taken_ == std::this_thread::get_id(); }
+
  private:
-  std::atomic<bool> taken_{false};
+  std::atomic<std::thread::id> taken_{};  // by that thread
 };
 
 }  // namespace lamina

@@ -101,8 +101,10 @@ class Dispatch {
   std::vector<Core*> cores;
   std::vector<Job*> jobs;
   std::atomic<bool> closing{false};  ///< shut_down() is under way
-  /// run() waits for its end. Not in a callback, nor for one, which shut_down() waits for.
+  /// run() waits for its end. Not where is_awaited(), nor beside a callback.
   void await_opening();
+  /// The calling thread is in a callback, or works for an inference, which shut_down() may wait for.
+  static bool is_awaited() noexcept;
 
   // Of exclusive models.
   Job* turn = nullptr;
@@ -112,9 +114,6 @@ class Dispatch {
 
   /// What the calling thread is; null: none of these.
   static Worker*& worker() noexcept;
-  /// How many callbacks and inferences the calling thread is in.
-  static int& callbacks_here() noexcept;
-  static int& inferences_here() noexcept;
 
   /// The calling thread is about to wait for others, who may need the stream that it has and does not use.
   /// Under the mutex. Throws Error(out_of_memory), and has done nothing then.

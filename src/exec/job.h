@@ -74,8 +74,6 @@ class Job : public std::enable_shared_from_this<Job> {
   /// To the end of a list; out of the one that it is in.
   void join(List& list) noexcept;
   void leave() noexcept;
-  /// Its callback is due, and nobody calls it yet.
-  bool callback_waits() const noexcept { return in_ != nullptr && state() == JobState::calling; }
   void wake_waiters() noexcept;
 
   /// Who waits for the job to rest.

@@ -109,19 +109,20 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   auto callback = job.callback_;
   const auto error = job.error_;
   job.caller_ = std::this_thread::get_id();
-  ++Dispatch::callbacks_here();
   lock.unlock();
   std::exception_ptr thrown;
-  try {
-    (*callback)(error);
-  } catch (...) {
-    thrown = std::current_exception();
+  {
+    const UsersCode here;
+    try {
+      (*callback)(error);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    callback.reset();  // it may have set another one, and what it owned may call us
   }
-  callback.reset();  // it may have set another one, and what it owned may call us
   if (thrown) job.callback_failed(thrown);
   if (job.again_) thrown = nullptr;
   lock.lock();
-  --Dispatch::callbacks_here();
   job.caller_ = std::thread::id();
   if (job.again_) {
     try {

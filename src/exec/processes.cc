@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/works_for.h"
 #include "exec/dispatch.h"
 #include "exec/processes.h"
 
@@ -13,7 +14,6 @@ namespace lamina {
 namespace {
 
 thread_local Worker* this_worker = nullptr;
-thread_local int callbacks = 0, inferences = 0;
 
 }  // namespace
 
@@ -29,12 +29,7 @@ Dispatch::Dispatch() {
 
 void follow_process() { Dispatch::here(); }
 
-InCallback::InCallback() noexcept { ++callbacks; }
-InCallback::~InCallback() { --callbacks; }
-
 Worker*& Dispatch::worker() noexcept { return this_worker; }
-int& Dispatch::callbacks_here() noexcept { return callbacks; }
-int& Dispatch::inferences_here() noexcept { return inferences; }
 
 void Dispatch::next_turn() {
   if (turn != nullptr || waiting_for_turn.empty()) return;
@@ -114,8 +109,10 @@ void Scheduler::Core::child_begins() noexcept {
   free_.somebody_waits(true);  // the next one comes by and says so
 }
 
+bool Dispatch::is_awaited() noexcept { return UsersCode::is_here() || WorksFor::anything(); }
+
 void Dispatch::await_opening() {
-  if (callbacks > 0) return;
+  if (is_awaited()) return;
   Core::Lock lock(mutex);
   opened_.wait(lock, [&] {
     return !closing || std::any_of(jobs.begin(), jobs.end(),
@@ -125,7 +122,7 @@ void Dispatch::await_opening() {
 
 void Dispatch::shut_down() {
   if (Standstill::is_for_good()) return;  // the process ends: threads stay where they are
-  if (callbacks + inferences > 0) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
+  if (is_awaited()) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
   closing = true;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/exiting.h"
+#include "base/works_for.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
@@ -70,17 +72,11 @@ void Scheduler::Core::run(Job& job) {
 
 /// On a lane's stream, or, without lanes, on the calling thread's.
 void Scheduler::Core::infer_here(Job& job, Lane* lane) {
-  ++Dispatch::inferences_here();
-  try {
-    if (lane != nullptr)
-      job.infer(lane->stream);
-    else
-      job.infer(*CallersStreams::Lent(callers_));
-  } catch (...) {
-    --Dispatch::inferences_here();
-    throw;
-  }
-  --Dispatch::inferences_here();
+  const WorksFor model(this), request(&job);
+  if (lane != nullptr)
+    job.infer(lane->stream);
+  else
+    job.infer(*CallersStreams::Lent(callers_));
 }
 
 /// Of a job in run(): wait() may be looking at the last one in another thread.
@@ -91,6 +87,8 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
 
 /// First come, first served, with those that were started.
 int Scheduler::Core::await_stream(Job& job) {
+  if (WorksFor::has(this))
+    fail(ErrorCode::busy, "run() inside an inference of the same model, whose streams are all taken");
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
   Dispatch::before_waiting();
@@ -101,9 +99,10 @@ int Scheduler::Core::await_stream(Job& job) {
     job.granted_ = -1;
     job.join(queue_);
     advance();
-    waker.wait(lock, [&] { return job.granted_ >= 0 || job.stopping(); });
+    waker.wait(lock, [&] { return job.granted_ >= 0 || job.stopping() || Standstill::ends_process(); });
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
+    job.leave();
   }
   job.forget_result();
   std::rethrow_exception(canceled_error());
@@ -259,6 +258,8 @@ bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* 
 bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error) {
   if (job.in_own_callback())
     fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
+  if (WorksFor::has(&job))
+    fail(ErrorCode::busy, "wait() inside the request's own inference would wait for itself");
   Core::Lock lock(Dispatch::here().mutex);
   if (!at_rest(job.state())) {
     if (time && time->count() <= 0) return false;
@@ -267,6 +268,8 @@ bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std
     const auto until = forever ? Core::Clock::time_point::max() : now + *time;
     Dispatch::before_waiting();
     if (!Core::await_rest(lock, job, forever ? nullptr : &until, false)) return false;
+    if (!at_rest(job.state()) && Standstill::ends_process())
+      fail(ErrorCode::canceled, "the process ends: the inference does not");
   }
   error = own_copy(job.error_);
   return true;
@@ -282,10 +285,10 @@ void Scheduler::abandon(Job& job) noexcept {
   // A thread of the user's may use a static object that exit() destroys: it goes on until all stands still,
   // or would throw. At rest `self_` is null.
   const bool in_users_thread = job.self_ == nullptr || job.scheduler().core_->lanes_.empty();
-  if (Standstill::is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
+  if (is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;
   job.scheduler().core_->cancel(job);
-  if (job.in_own_callback() || at_rest(job.state())) return;
+  if (job.in_own_callback() || WorksFor::has(&job) || at_rest(job.state())) return;
   try {
     Dispatch::before_waiting();
   } catch (const Error&) {  // no thread for it: the job may need others only

@@ -15,7 +15,7 @@ namespace lamina {
 class Stream::Observer : public tbb::task_scheduler_observer {
  public:
   Observer(tbb::task_arena& arena, const Stream& stream)
-      : tbb::task_scheduler_observer(arena), cpus_(stream.cpus_), helpers_(stream.helpers()) {
+      : tbb::task_scheduler_observer(arena), cpus_(stream.cpus_), helpers_(stream.helpers_) {
     observe(true);
   }
   ~Observer() override { observe(false); }
@@ -95,14 +95,16 @@ void Stream::dismiss() noexcept {
   // Helpers leave by themselves when there is nothing to do; one that is still there would stay bound.
   using Clock = std::chrono::steady_clock;
   const auto late = Clock::now() + std::chrono::seconds(1);
-  while (*helpers() > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  while (helpers() > 0 && Clock::now() < late) std::this_thread::sleep_for(std::chrono::microseconds(20));
   observer_.reset();
   arena_.reset();
 }
 
-void Stream::forget_helpers() noexcept {
+bool Stream::stays_in_child(std::thread::id) noexcept {
+  *helpers_ = 0;
   (void)observer_.release();  // they hold what the library thinks of threads that are gone
   (void)arena_.release();
+  return true;
 }
 
 }  // namespace lamina

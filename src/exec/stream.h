@@ -4,8 +4,9 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
+#include <atomic>
 #include <memory>
-#include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/placement.h"
@@ -51,8 +52,9 @@ class Stream : public Activity {
     Activity& activity_;
   };
   class Observer;
+  int helpers() const noexcept override { return *helpers_; }
   void dismiss() noexcept override;
-  void forget_helpers() noexcept override;
+  bool stays_in_child(std::thread::id here) noexcept override;
   tbb::task_arena& arena();
 
   StreamPlace place_;
@@ -60,6 +62,7 @@ class Stream : public Activity {
   Binding binding_;
   std::vector<std::vector<int>> cpus_;  // of each thread; empty: not bound
   std::vector<int> unbound_;            // where its own thread may be then
+  std::shared_ptr<std::atomic<int>> helpers_ = std::make_shared<std::atomic<int>>(0);  // its observer's, too
   std::unique_ptr<tbb::task_arena> arena_;
   std::unique_ptr<Observer> observer_;
   std::vector<Tensor> memory_;

@@ -109,6 +109,21 @@ TEST_P(Callbacks, of_progress_shut_nothing_down) {
   EXPECT_GT(refused, 0);
 }
 
+TEST_P(Callbacks, of_the_log_shut_nothing_down) {
+  int refused = 0;
+  Options options{.streams = GetParam()};
+  options.log = [&](LogLevel, std::string_view) {
+    try {
+      shutdown();
+    } catch (const Error& e) {
+      refused += e.code() == ErrorCode::busy;
+    }
+  };
+  options.exempt = {"no such node"};
+  const CompiledModel compiled(model_of(sums()), options);
+  EXPECT_GT(refused, 0);
+}
+
 /// The stream is given to the request that is queued while its thread destroys that very request.
 TEST_P(Callbacks, have_a_request_that_waits_for_their_stream) {
   std::promise<void> gone;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/api/children.h"
 #include "tests/api/small_models.h"
 
 namespace lamina {
@@ -15,37 +16,6 @@ namespace {
 
 using namespace testing;
 using namespace std::chrono_literals;
-
-/// The status with which the child ends; -1 and a failure where it hangs or dies.
-int status_of(pid_t child) {
-  for (int i = 0; i < 2000; ++i) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) {
-      EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    }
-    std::this_thread::sleep_for(10ms);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  ADD_FAILURE() << "the child hangs";
-  return -1;
-}
-
-/// In a child; it ends with 0 when the body says true. Without what tests and static objects do at the end.
-int in_child(const std::function<bool()>& body) {
-  const auto child = fork();
-  if (child == 0) {
-    bool good = false;
-    try {
-      good = body();
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "in the child: %s\n", e.what());
-    }
-    _exit(good ? 0 : 1);
-  }
-  return status_of(child);
-}
 
 std::vector<std::string> threads_here() {
   std::vector<std::string> out;
@@ -83,9 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Streams, Processes, ::testing::Values(0, 1, 2));
 
 class Forks : public Processes {
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "the thread sanitizer ends children that start threads";
-#endif
+    if (!kNoThreadsInChildren.empty()) GTEST_SKIP() << kNoThreadsInChildren;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Streams, Forks, ::testing::Values(0, 1, 2));

@@ -1,4 +1,5 @@
-/// fork() waits for whatever a public function computes: a child would find locks taken.
+/// fork() waits for whatever a public function computes, since a child would find locks taken, and for
+/// nothing that may wait for it; and what callbacks of that time may do.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "lamina/extension.h"
+#include "tests/api/children.h"
 #include "tests/api/small_models.h"
 
 namespace lamina {
@@ -42,7 +44,7 @@ class Fork {
   std::thread thread_;
 };
 
-std::function<void()> during_infer, during_run;
+std::function<void()> during_infer, during_run, during_loop;
 
 /// y = -x, by a library whose functions call these.
 Model held_model() {
@@ -63,6 +65,13 @@ Model held_model() {
       };
       op.run = [](const lamina_call* call) -> lamina_status {
         if (during_run) during_run();
+        if (during_loop)
+          host->parallel_for(
+              call->context, 8, 1,
+              [](void*, std::int64_t begin, std::int64_t end, std::int32_t) {
+                for (; begin < end; ++begin) during_loop();
+              },
+              nullptr);
         for (std::uint64_t i = 0; i < call->in[0]->elements; ++i)
           static_cast<float*>(call->out[0]->data)[i] = -static_cast<const float*>(call->in[0]->data)[i];
         return LAMINA_OK;
@@ -162,6 +171,27 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_its_callback) {
   ASSERT_TRUE(fork);
 }
 
+/// It would wait for itself: with a stream of its own, for the plan, else for the stream.
+TEST_P(PlannedInRun, its_callback_cannot_ask_for_the_same) {
+  const CompiledModel compiled(model_of(sums()), options());
+  std::string refused;
+  progress_ = [&] { refused = error_of([&] { run(compiled, 2); }, ErrorCode::busy); };
+  run(compiled, 2);
+  EXPECT_FALSE(refused.empty());
+}
+
+TEST_P(PlannedInRun, what_its_callback_throws_ends_the_run) {
+  const CompiledModel compiled(model_of(sums()), options());
+  progress_ = [] { throw std::runtime_error("enough"); };
+  EXPECT_THROW(run(compiled, 2), std::runtime_error);
+  run(compiled, 2);
+}
+
+TEST(Standstills, a_progress_callback_ends_compiling) {
+  const Options options{.progress = [](std::string_view, double) { throw std::runtime_error("enough"); }};
+  EXPECT_THROW(CompiledModel(model_of(products(20, 16)), options), std::runtime_error);
+}
+
 /// One thread plans, and its callback waits for fork(); another waits for that plan.
 TEST_P(PlannedInRun, fork_does_not_wait_for_those_who_want_the_same_plan) {
   const CompiledModel compiled(model_of(sums()), options());
@@ -181,9 +211,7 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_those_who_want_the_same_plan) {
 
 /// The thread that makes a plan is not in the child, which makes its own.
 TEST_P(PlannedInRun, the_child_plans_anew) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the thread sanitizer ends children that start threads";
-#endif
+  if (!kNoThreadsInChildren.empty()) GTEST_SKIP() << kNoThreadsInChildren;
   const CompiledModel compiled(model_of(sums()), options());
   std::atomic<bool> begun = false, go_on = false;
   progress_ = [&] {
@@ -198,10 +226,7 @@ TEST_P(PlannedInRun, the_child_plans_anew) {
     run(compiled, 3);
     _exit(HasFailure() ? 1 : 0);
   }
-  int status = -1;
-  for (int i = 0; i < 1000 && waitpid(child, &status, WNOHANG) == 0; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_EQ(status, 0);
-  if (status != 0) kill(child, SIGKILL);
+  EXPECT_EQ(status_of(child), 0);
   go_on = true;
   first.join();
 }
@@ -227,6 +252,69 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
   }
   caller.join();
   during_run = nullptr;
+}
+
+/// A step of several threads, each of which calls back.
+class Loops : public ::testing::TestWithParam<int> {
+ protected:
+  void TearDown() override { during_loop = nullptr; }
+  Options options() const { return {.threads = 2 * std::max(1, GetParam()), .streams = GetParam()}; }
+  void run() const { EXPECT_EQ(outer_(rows(2, 1)).data<float>()[0], -1); }
+
+  const CompiledModel outer_ = CompiledModel(held_model(), options());
+  const CompiledModel inner_ = CompiledModel(model_of(sums()), options());
+};
+INSTANTIATE_TEST_SUITE_P(Streams, Loops, ::testing::Values(0, 1, 2));
+
+TEST_P(Loops, fork_does_not_wait_for_threads_that_run_another_model) {
+  during_loop = [&] { inner_({rows(2, 1), rows(2, 1)}); };
+  std::atomic<bool> enough = false;
+  std::thread caller([&] {
+    while (!enough) run();
+  });
+  for (int i = 0; i < 20; ++i) {
+    const Fork fork;
+    EXPECT_TRUE(fork.done_within(10s));
+  }
+  enough = true;
+  caller.join();
+}
+
+TEST_P(Loops, fork_in_any_thread_of_theirs) {
+  std::atomic<int> good = 0;
+  during_loop = [&] {
+    const auto child = fork();
+    if (child == 0) _exit(0);
+    good += status_of(child) == 0;
+  };
+  run();
+  EXPECT_EQ(good, 8);
+}
+
+TEST_P(Loops, shut_nothing_down) {
+  std::atomic<int> refused = 0;
+  during_loop = [&] {
+    std::this_thread::sleep_for(1ms);  // so that others come
+    refused += !error_of([] { shutdown(); }, ErrorCode::busy).empty();
+  };
+  run();
+  EXPECT_EQ(refused, 8);
+}
+
+TEST_P(Loops, do_not_wait_for_themselves) {
+  auto request = outer_.create_request();
+  request.set_input(0, rows(2, 1));
+  std::atomic<int> refused = 0, runs = 0;
+  during_loop = [&] {
+    refused += !error_of([&] { request.wait(); }, ErrorCode::busy).empty();
+    if (runs++ == 0 && GetParam() == 1)
+      expect_error([&] { outer_(rows(2, 1)); }, ErrorCode::busy, "streams are all taken");
+  };
+  request.start();
+  while (request.status() == RequestStatus::queued || request.status() == RequestStatus::running)
+    std::this_thread::sleep_for(1ms);
+  request.wait();
+  EXPECT_EQ(refused, 8);
 }
 
 TEST(Standstills, progress_comes_in_the_thread_that_compiles) {

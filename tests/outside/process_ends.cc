@@ -141,6 +141,39 @@ int waiting() {
   return kWanted;
 }
 
+/// In an inference that was started and that nobody waits for.
+int inside() {
+  static bool armed = false;
+  static const CompiledModel model(network_of_rows().model(),
+                                   {.streams = streams, .progress = [](std::string_view, double) {
+                                      if (armed) std::exit(kWanted);
+                                    }});
+  static Request request = model.create_request();
+  request.set_input(0, filled({3, 64}, 1));
+  armed = true;
+  request.start();
+  std::this_thread::sleep_for(10s);
+  return kLate;
+}
+
+/// What was registered before lamina was used comes when all its streams stand still: nothing comes back as
+/// if it were done.
+int late_handler() {
+  static Request* request = nullptr;
+  std::atexit([] {
+    const auto error = thrown([] {
+      request->start();
+      request->wait();
+    });
+    if (!error && request->status() != lamina::RequestStatus::done) _exit(kLate);
+    (void)thrown([] { request->run(); });
+  });
+  static_model.emplace(compile());
+  request = new Request(ready(*static_model, 1));  // NOLINT: it is there to the end
+  request->run();
+  return kWanted;
+}
+
 int child() {
   keep_all_busy();
   const auto child = fork();
@@ -156,6 +189,8 @@ const std::map<std::string, std::function<int()>> ways{
     {"used", used},
     {"callback", callback},
     {"child", child},
+    {"inside", inside},
+    {"late handler", late_handler},
     {"waiting", waiting},
     {"compiling", [] { return planning(true); }},
     {"planning", [] { return planning(false); }},

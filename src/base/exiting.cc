@@ -1,0 +1,42 @@
+#include "base/exiting.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "base/immortal.h"
+
+namespace lamina {
+namespace {
+
+std::atomic<bool> exiting{false};
+
+struct Kept {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const void>> all;
+};
+
+}  // namespace
+
+void notice_exit() noexcept {
+  constexpr int kMost = 4096;
+  static std::atomic<int> calls{0};
+  if (calls.load(std::memory_order_relaxed) < kMost && calls.fetch_add(1) < kMost)
+    std::atexit([] { exiting = true; });
+}
+
+bool is_exiting() noexcept { return exiting.load(std::memory_order_relaxed) && !library_closes(); }
+
+void keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
+  static Immortal<Kept> kept;
+  if (!is_exiting()) return;
+  const std::lock_guard lock((*kept).mutex);
+  try {
+    (*kept).all.push_back(what);
+  } catch (const std::bad_alloc&) {  // then it goes
+  }
+}
+
+}  // namespace lamina
