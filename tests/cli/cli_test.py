@@ -292,9 +292,9 @@ class WrongUse(Base):
         self.refused(1, "run", MODEL, "--input", "q" * 300 + "=x.npy", says=("--input: there is no input",))
 
     def test_tuned_kernels_are_remembered(self) -> None:
-        def tuned() -> str:
+        def tuned(*more: str) -> str:
             done = subprocess.run(
-                [TOOL, "run", MODEL, "--shape", "x=1,3,48,48", "--tune", "--threads", "1"],
+                [TOOL, "run", MODEL, "--shape", "x=1,3,48,48", "--tune", "--threads", "1", *more],
                 check=False,
                 capture_output=True,
                 text=True,
@@ -308,6 +308,10 @@ class WrongUse(Base):
         self.assertIn("as they were measured", tuned())
         files = list((self.path / "lamina" / "tuned").iterdir())
         self.assertEqual(len(files), 1)
+        # What decides differently was not measured yet; what decides nothing changes nothing.
+        for more in ["--disable", "all"], ["--exempt", ".*"], ["--max-isa", "sse41"]:
+            self.assertIn("kernels other than estimated", tuned(*more), more)
+        self.assertIn("as they were measured", tuned("--set", "CACHED_PLANS=3"))
         for text in "{", "[]", '{"key": 3}', "\x00" * 50:
             files[0].write_text(text)
             said = tuned()

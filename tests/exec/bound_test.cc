@@ -1,6 +1,7 @@
 /// Which steps are bound again when pointers change.
 #include "exec/bound.h"
 
+#include "exec/bound_plans.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -112,6 +113,38 @@ TEST_F(BoundSteps, inputs_at_odd_addresses) {
     run(odd, z_, y_);
     run(x_, z_, y_);
   }
+}
+
+TEST(BoundPlans, no_more_than_were_asked_for) {
+  ModelWeights weights;
+  const auto g = parse("graph (x: f32[4]) -> (y) {\n y = Relu(x)\n}\n");
+  std::vector<std::shared_ptr<const Planned>> plans;
+  for (int i = 0; i < 3; ++i) plans.push_back(std::make_shared<Planned>(Planned{make_plan(g, weights), nullptr}));
+  const auto held = [&](int i) { return plans[i]->plan.use_count(); };
+  BoundPlans bound;
+  const auto* first = &bound.of(plans[0], 2);
+  bound.of(plans[1], 2);
+  EXPECT_EQ(&bound.of(plans[0], 2), first);
+  const auto while_bound = held(1);
+  bound.of(plans[2], 2);  // in the place of the second, which was used longest ago
+  EXPECT_LT(held(1), while_bound);
+  EXPECT_EQ(&bound.of(plans[0], 2), first);
+  bound.of(plans[1], 1);
+  EXPECT_LT(held(2), while_bound);
+}
+
+TEST(BoundPlans, those_of_plans_that_nobody_keeps_go) {
+  ModelWeights weights;
+  const auto g = parse("graph (x: f32[4]) -> (y) {\n y = Relu(x)\n}\n");
+  auto first = std::make_shared<Planned>(Planned{make_plan(g, weights), nullptr});
+  const auto second = std::make_shared<Planned>(Planned{make_plan(g, weights), nullptr});
+  BoundPlans bound;
+  bound.of(first, 8);
+  const std::weak_ptr<const Plan> plan = first->plan;
+  first.reset();
+  EXPECT_FALSE(plan.expired());  // until the next is asked for
+  bound.of(second, 8);
+  EXPECT_TRUE(plan.expired());
 }
 
 }  // namespace

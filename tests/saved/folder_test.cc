@@ -78,6 +78,19 @@ TEST_F(Folder, only_files_of_ours_go) {
   EXPECT_EQ(names(), left);
 }
 
+TEST_F(Folder, entries_that_go_away_meanwhile_are_no_damage) {
+  constexpr std::uint64_t kEntries = 200;
+  for (int round = 0; round < 5; ++round) {
+    for (std::uint64_t key = 0; key < kEntries; ++key) entry(key, 100, 1s);
+    std::thread remover([&] {
+      for (std::uint64_t key = kEntries; key-- > 0;) fs::remove(path(name_of(key)));
+    });
+    for (const auto& e : verified_entries(folder_.string()))
+      EXPECT_EQ(e.state, CacheEntry::State::good) << e.name << ": " << e.wrong;
+    remover.join();
+  }
+}
+
 TEST_F(Folder, other_versions_are_no_damage) {
   entry(1, 100, 40s);
   entry(2, 100, 30s);
