@@ -27,7 +27,8 @@ std::set<const void*> packed_constants(const Plan& plan, const std::set<const vo
     if (const auto* constant = plan.graph.constant(v);
         times == plan.graph.readers(v) && can_be_had.contains(constant->raw()))
       out.insert(constant->raw());
-  // A tensor may be there under several names, which others read: in bodies, and in what waits for shapes, too.
+  // A tensor may be there under several names, which others read: in bodies, and in what waits for shapes,
+  // too.
   for (std::uint32_t v = 0; v < plan.graph.value_slots(); ++v)
     if (const auto* constant = plan.graph.constant({v}); constant && !packed.contains({v}))
       out.erase(constant->raw());

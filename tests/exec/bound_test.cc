@@ -119,7 +119,8 @@ TEST(BoundPlans, no_more_than_were_asked_for) {
   ModelWeights weights;
   const auto g = parse("graph (x: f32[4]) -> (y) {\n y = Relu(x)\n}\n");
   std::vector<std::shared_ptr<const Planned>> plans;
-  for (int i = 0; i < 3; ++i) plans.push_back(std::make_shared<Planned>(Planned{make_plan(g, weights), nullptr}));
+  for (int i = 0; i < 3; ++i)
+    plans.push_back(std::make_shared<Planned>(Planned{make_plan(g, weights), nullptr}));
   const auto held = [&](int i) { return plans[i]->plan.use_count(); };
   BoundPlans bound;
   const auto* first = &bound.of(plans[0], 2);

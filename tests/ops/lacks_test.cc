@@ -29,9 +29,9 @@ TEST(Lacks, what_is_computed_when_the_model_runs) {
 TEST(Lacks, also_where_nothing_else_is_known) {
   EXPECT_EQ(lacking("graph (n: i64[], m: i64[], d: i64[], b: i64[?]) -> (y) {\n y = Eye(n, m, d, b)\n}\n"),
             (Inputs{0, 1, 2, 3}));
-  EXPECT_EQ(
-      lacking("graph (x: f32[...], s: i64[?]) -> (y) {\n y = Interpolate(x, s) shape_calculation_mode=sizes\n}\n"),
-      Inputs{1});
+  EXPECT_EQ(lacking("graph (x: f32[...], s: i64[?]) -> (y) {\n y = Interpolate(x, s) "
+                    "shape_calculation_mode=sizes\n}\n"),
+            Inputs{1});
 }
 
 TEST(Lacks, not_constants) {
