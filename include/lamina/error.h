@@ -17,13 +17,14 @@ enum class ErrorCode {
   bad_call,     ///< the object cannot do this now: moved from, not run yet
   out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
   internal,       ///< an invariant of lamina's own is broken: a bug
-  busy,           ///< an inference of the request is under way, or its callback has not returned
-  canceled,       ///< the inference was canceled
+  busy,           ///< an inference of the request is under way, or the call would wait for itself
+  canceled,       ///< the inference was canceled, or fork(), exit() or shutdown() ended it
   extension,      ///< a library of custom layers has failed (it is named, and what it says)
 };
 
-/// Thrown by every function of lamina that fails; nothing else is. what() is one line of at most 300
-/// characters without control characters: long names inside are shortened, with their length.
+/// Thrown by every function of lamina that fails; nothing else is but what the user's own callbacks threw.
+/// what() is one line of at most 300 characters without control characters: long names inside are shortened,
+/// with their length.
 class LAMINA_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, std::string_view text);

@@ -114,7 +114,7 @@ typedef struct lamina_node {
   size_t inputs;
   const lamina_value* const* in; /* null: an optional input that is absent */
   size_t outputs;
-  const lamina_value* const* out; /* null in infer() */
+  const lamina_value* const* out; /* null in infer(), which is told how many outputs there are */
   int32_t configuration;          /* index among those declared; -1: none is chosen */
   int32_t reserved;
   void* instance; /* what create() made; null before and without */
@@ -272,9 +272,10 @@ typedef struct lamina_operation {
  * number for a constant of one element of that value; in a replacement `_` is an absent input. Behind the
  * operator attributes that it must have, NAME=VALUE (lists in brackets, texts with spaces in quotes). The
  * last statement of each text makes what is replaced, and is replaced; other values of the pattern must not
- * be read elsewhere. Multiply and other commutative operators fit in either order. In the replacement a
- * constant's value (of one element) may be an attribute's: scale=$c, and so may an attribute of the pattern:
- * alpha=$s.alpha. */
+ * be read elsewhere, and no layer may have inputs that the pattern does not list. Multiply and other
+ * commutative operators fit in either order. In the replacement a constant's value (of one element) may be an
+ * attribute's: scale=$c, and so may an attribute of the pattern: alpha=$s.alpha; a number has the type of
+ * what it stands beside. */
 enum {
   LAMINA_BEFORE_FOLD = 1,   /* on the graph as it was read */
   LAMINA_AFTER_FOLD = 2,    /* constants are folded, exporters' idioms not yet recognised */

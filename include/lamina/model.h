@@ -163,8 +163,8 @@ class Request {
   /// The one before goes as in the destructor.
   LAMINA_API Request& operator=(Request&&) noexcept;
   /// Cancels what is under way and waits for it, callback included; in the own callback it returns at once,
-  /// and what the request has goes when that has returned. Of a static request, once exit() has begun: leaves
-  /// alone what another thread does with it.
+  /// and what the request has goes when that has returned. Never inside the own run(). Of a static request,
+  /// once exit() has begun: leaves alone what another thread does with it.
   LAMINA_API ~Request();
 
   /// The tensor is shared, not copied, and only read; it must stay unchanged during run(). An empty tensor
@@ -179,14 +179,15 @@ class Request {
   LAMINA_API void set_output(std::string_view name, Tensor tensor);
   /// Runs one inference in the calling thread and the helpers of a stream; waits for a stream, first come,
   /// first served. Throws Error(bad_input) when an input is missing or the model cannot run on these shapes,
-  /// Error(canceled). A run that throws leaves inputs and variables as they were, and no outputs until a run
+  /// Error(canceled), Error(busy) where it would wait for what it is called in, and what Options::progress
+  /// throws. A run that throws leaves inputs and variables as they were, and no outputs until a run
   /// succeeds; the request can be used on. Calls no callback.
   LAMINA_API void run();
   /// Queues one inference and returns at once. Throws itself for missing inputs: nothing was started then.
   /// Without streams it infers, and calls the callback, before it returns.
   LAMINA_API void start();
   /// Until the request is at rest. Throws what the last inference threw, or else its callback, any
-  /// exception; Error(busy) in the own callback.
+  /// exception; Error(busy) in the own callback or inference, Error(canceled) where the process ends first.
   LAMINA_API void wait();
   /// The same; false: still under way when the time is over. 0 asks.
   LAMINA_API bool wait_for(std::chrono::nanoseconds time);
@@ -285,7 +286,8 @@ class CompiledModel {
 /// Cancels what was started and is queued in all models, waits for what runs and joins every thread that
 /// lamina made or caused; they come back at the next use. run() in other threads waits meanwhile, start()
 /// throws Error(canceled). After it a library that links lamina may be unloaded. Throws Error(busy) in a
-/// callback. Does nothing once exit() has begun to take down what lamina has.
+/// callback or a custom layer, and while another thread is in it. Does nothing once exit() has begun to take
+/// down what lamina has.
 LAMINA_API void shutdown();
 
 /// "lamina 0.1.0"

@@ -8,8 +8,8 @@
 namespace lamina {
 
 /// The calling thread is an activity until this goes. One inside another is part of the outer one: fork()
-/// waits for that, so the inner one must not wait for fork(). In the user's code (UsersCode) it is one of
-/// its own.
+/// waits for that, so the inner one must not wait for fork(). In the user's code (InUsersCallback) it is one
+/// of its own.
 class AtWork {
  public:
   AtWork() {

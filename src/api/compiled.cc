@@ -8,6 +8,7 @@
 #include "api/request_state.h"
 #include "base/arena.h"
 #include "base/cpu.h"
+#include "base/guard.h"
 #include "base/parallel.h"
 #include "base/shape_only.h"
 #include "kernels/onednn_isa.h"
@@ -70,8 +71,12 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const AtWork here;
   if (options.progress)
     options_.progress = [tell = options.progress](std::string_view stage, double done) {
-      const UsersCode here;
-      tell(stage, done);
+      const InUsersCallback here;
+      try {
+        tell(stage, done);
+      } catch (...) {
+        throw FromUser{std::current_exception()};
+      }
     };
   check_options(options);
   model_->require_supported();

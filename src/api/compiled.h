@@ -1,11 +1,13 @@
 #pragma once
 /// What stands behind the public CompiledModel.
+#include <atomic>
 #include <list>
 #include <mutex>
 
 #include "api/properties.h"
 #include "api/saving.h"
 #include "api/settle.h"
+#include "base/exiting.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
 #include "lamina/model.h"
@@ -23,6 +25,10 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const Options& options() const { return options_; }
   const Settings& settings() const { return settled_.settings; }
   Scheduler& scheduler() const { return *scheduler_; }
+  /// Before it is used: static objects outlive what other threads do in the midst of exit().
+  void notice_exit() const noexcept {
+    if (!used_.exchange(true, std::memory_order_relaxed)) lamina::notice_exit();
+  }
   int threads() const { return program_->threads(); }
   std::vector<Property> properties() const;
   /// The graph as it was read (in the precision that runs, with variables as inputs and results), and as it
@@ -75,7 +81,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::string cache_reason_;                    // where it was found, or why not
   std::shared_ptr<EntryKeeper> keeper_;         // of CACHE_DIR, or null
   bool elsewhere_ = false;                      // planned for another machine
-  bool placed_ = false;                         // settled_ is decided
+  mutable std::atomic<bool> used_{false};
+  bool placed_ = false;  // settled_ is decided
   std::shared_ptr<const Program> program_;
   std::unique_ptr<Scheduler> scheduler_;
 };

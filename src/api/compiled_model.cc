@@ -26,6 +26,17 @@ CompiledModel Inside::compile_for(const Machine& machine, const Model& model, co
       std::make_shared<Compiled>(shared(model), options, std::make_shared<const Machine>(machine)));
 }
 
+namespace {
+
+/// Static objects outlive what other threads do with them in the midst of exit().
+const Compiled& used(const CompiledModel& model) {
+  const auto& compiled = Inside::of(model);
+  compiled.notice_exit();
+  return compiled;
+}
+
+}  // namespace
+
 CompiledModel::~CompiledModel() {
   keep_at_exit(impl_);
   keep_at_exit(pool_);
@@ -49,11 +60,11 @@ std::optional<std::size_t> CompiledModel::find_output(std::string_view name) con
   return guarded("CompiledModel::find_output", [&] { return find_port(outputs(), name); });
 }
 std::vector<Port> CompiledModel::output_ports(const std::vector<Dims>& shapes) const {
-  return guarded("CompiledModel::output_ports", [&] { return Inside::of(*this).output_ports(shapes); });
+  return guarded("CompiledModel::output_ports", [&] { return used(*this).output_ports(shapes); });
 }
 Request CompiledModel::create_request() const {
   return guarded("CompiledModel::create_request", [&] {
-    const auto& compiled = Inside::of(*this);
+    const auto& compiled = used(*this);
     return compiled.request();
   });
 }
@@ -73,13 +84,13 @@ std::string CompiledModel::property(std::string_view key) const {
                  [&] { return find_property(Inside::of(*this).properties(), key).value; });
 }
 std::vector<Property> CompiledModel::properties() const {
-  return guarded("CompiledModel::properties", [&] { return Inside::of(*this).properties(); });
+  return guarded("CompiledModel::properties", [&] { return used(*this).properties(); });
 }
 void shutdown() {
   guarded("shutdown", [] { Scheduler::shut_down(); });
 }
 void CompiledModel::save(const std::string& path) const {
-  guarded("CompiledModel::save", [&] { Inside::of(*this).save(path); });
+  guarded("CompiledModel::save", [&] { used(*this).save(path); });
 }
 std::size_t CompiledModel::weight_memory() const {
   return guarded("CompiledModel::weight_memory", [&] { return Inside::of(*this).program()->weight_bytes(); });
@@ -112,7 +123,7 @@ std::vector<Fusion> CompiledModel::fusions() const {
   return guarded("CompiledModel::fusions", [&] {
     const AtWork here;  // what came from a file is rewritten now
     std::vector<Fusion> out;
-    for (const auto& [rule, count] : Inside::of(*this).ledger().counts())
+    for (const auto& [rule, count] : used(*this).ledger().counts())
       if (count.hits) out.push_back({rule, count.hits});
     return out;
   });

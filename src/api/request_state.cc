@@ -50,11 +50,7 @@ void Request::State::check() {
 }
 
 void Request::State::infer(Stream& stream) {
-  try {
-    on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); });
-  } catch (...) {
-    rethrow_as_error("an inference");
-  }
+  guarded("an inference", [&] { on_shapes(inputs, runner.inputs(), [&] { runner.run(stream, this); }); });
 }
 
 void Request::State::callback_failed(const std::exception_ptr& error) noexcept {

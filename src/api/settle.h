@@ -16,14 +16,14 @@ struct Settled {
   Settings settings;
   HeldProcessors held;
 };
-/// The precision that its options get on that machine.
+/// Sets the precision that its options get on that machine, and why.
 void decide_precision(Settings& settings, const Machine& machine);
 /// What the precision that was asked for, and the one that is used, mean for a model.
 std::vector<std::string> precision_sentences(const Settings& settings);
 /// Decides where, by the options of `s.settings`, whose precision is decided; takes the processors, and logs
 /// each difference between what was asked and what is used. Throws Error(bad_option).
 void settle(Settled& s, const InferenceTime& time, const Logger& log);
-/// Both without taking anything, for any machine. `taken`: processors of others; `arena`:
+/// Precision and places without taking anything, for any machine. `taken`: processors of others; `arena`:
 /// threads_of_own_arena().
 Settings settings_for(const Options& options, const Topology& topology, const std::set<int>& taken = {},
                       int arena = 0);

@@ -51,7 +51,7 @@ void note(fmt::format_string<A...> text, A&&... args) {
 
 }  // namespace
 
-/// Where an address lies that must not be touched.
+/// That an address was touched that must not be, and where it lies.
 void note_touch(const void* address) {
   const auto* at = static_cast<const std::byte*>(address);
   for (const auto* m : guarded()) {

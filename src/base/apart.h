@@ -1,6 +1,7 @@
 #pragma once
 /// Code of others in a process of its own, where it can do no harm.
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@ namespace lamina {
 bool has_memory(std::size_t bytes);
 
 /// Memory that whoever writes beside it is found out: pages that must not be touched on both sides, and what
-/// lies between them and the memory is looked at by faults(). Bytes hold anything at first.
+/// lies between them and the memory is looked at by fault(). Bytes hold anything at first.
 class GuardedMemory {
  public:
   /// Throws Error(out_of_memory) for more than the machine has.

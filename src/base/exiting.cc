@@ -2,21 +2,18 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "base/immortal.h"
+#include "base/standstill.h"
 
 namespace lamina {
 namespace {
 
 std::atomic<bool> exiting{false};
 
-struct Kept {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<const void>> all;
-};
+using Kept = std::vector<std::shared_ptr<const void>>;
 
 }  // namespace
 
@@ -32,9 +29,9 @@ bool is_exiting() noexcept { return exiting.load(std::memory_order_relaxed) && !
 void keep_at_exit(const std::shared_ptr<const void>& what) noexcept {
   static Immortal<Kept> kept;
   if (!is_exiting()) return;
-  const std::lock_guard lock((*kept).mutex);
+  const Standstill::Undisturbed lock;
   try {
-    (*kept).all.push_back(what);
+    (*kept).push_back(what);
   } catch (const std::bad_alloc&) {  // then it goes
   }
 }

@@ -1,6 +1,5 @@
 #include "base/guard.h"
 
-#include <exception>
 #include <new>
 #include <stdexcept>
 
@@ -23,11 +22,19 @@ const std::exception_ptr kNoMemory =
 
 std::atomic<EntryHook> entry_hook = nullptr;
 
+int& entries_here() noexcept {
+  static thread_local int count = 0;
+  return count;
+}
+
 void rethrow_as_error(std::string_view entry) try {
   try {
     throw;
   } catch (const Error&) {
     throw;
+  } catch (const FromUser& user) {
+    if (entries_here() > 1) throw;
+    std::rethrow_exception(user.thrown);
   } catch (const std::bad_alloc&) {
     fail_without_memory(entry);
   } catch (const std::exception& e) {

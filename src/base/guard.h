@@ -1,6 +1,7 @@
 #pragma once
 /// What stands at every entry of the public interface: nothing but Error leaves it.
 #include <atomic>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -10,14 +11,34 @@ namespace lamina {
 using EntryHook = void (*)(std::string_view entry);
 extern std::atomic<EntryHook> entry_hook;
 
-/// Throws what is being handled anew as Error: Error as it is, failed allocations as out_of_memory, every
-/// other exception as internal. Inside a handler only.
+/// What the user's own code threw on its way through ours, in the place of which it is thrown by the
+/// outermost entry.
+struct FromUser {
+  std::exception_ptr thrown;
+};
+
+/// Throws what is being handled anew as Error: Error as it is, failed allocations as out_of_memory, what the
+/// user's code threw as it was, every other exception as internal. Inside a handler only.
 [[noreturn]] void rethrow_as_error(std::string_view entry);
+
+/// How many entries of the public interface the calling thread is in, since the user's code was last called.
+int& entries_here() noexcept;
+class InEntry {
+ public:
+  InEntry() noexcept { ++here_; }
+  ~InEntry() { --here_; }
+  InEntry(const InEntry&) = delete;
+  InEntry& operator=(const InEntry&) = delete;
+
+ private:
+  int& here_ = entries_here();
+};
 
 /// The body's result; its exceptions as Error. `entry` is the function as its documentation calls it:
 /// "Request::run".
 template <class F>
 decltype(auto) guarded(std::string_view entry, F&& body) {
+  const InEntry here;
   try {
     if (const auto hook = entry_hook.load(std::memory_order_relaxed)) hook(entry);
     return std::forward<F>(body)();

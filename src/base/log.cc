@@ -28,7 +28,7 @@ bool Logger::wants(Level level) const { return callback_ && level <= most_; }
 
 void Logger::write(Level level, std::string_view text) const {
   if (!wants(level)) return;
-  const UsersCode here;
+  const InUsersCallback here;
   (*callback_)(level, one_line(text));  // names in it come from files
 }
 

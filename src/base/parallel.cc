@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/apart.h"
-#include "base/works_for.h"
+#include "base/awaited_by.h"
 
 namespace lamina {
 
@@ -45,7 +45,7 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
   tbb::parallel_for(
       std::int64_t{0}, slots,
       [&](std::int64_t index) {
-        const Helping here(caller);
+        const LoopHelper here(caller);
         // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
         // little scratch memory even when no other thread comes in time.
         const auto slot = slots - 1 - index;

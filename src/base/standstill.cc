@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -11,9 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/awaited_by.h"
+#include "base/guard.h"
 #include "base/immortal.h"
 #include "base/threads.h"
-#include "base/works_for.h"
 
 namespace lamina {
 namespace {
@@ -34,8 +34,13 @@ struct AllActivities {
   bool is_wanted_by_another() const {
     return Activity::wanted_.load() && owner != std::this_thread::get_id();
   }
-  /// Who helps in a step does not stand still: that step would not come to its end.
-  bool must_stand() const { return is_wanted_by_another() && !Helping::is_here(); }
+  /// Who helps in a step does not stand still: that step would not come to its end. Nor does what it waits
+  /// for.
+  bool must_stand(const Activity* chain) const {
+    if (!is_wanted_by_another() || LoopHelper::is_here()) return false;
+    while (chain != nullptr && chain->urgent_ == 0) chain = chain->next_;
+    return chain == nullptr;
+  }
   template <class F>
   bool any(const F& is) const {
     for (auto* x = first; x != nullptr; x = x->after_)
@@ -60,7 +65,7 @@ struct AllActivities {
   }
   /// It goes on when no other thread wants a standstill.
   void go_on(Activity* chain, std::unique_lock<std::mutex>& lock) {
-    resumed.wait(lock, [&] { return !must_stand(); });
+    resumed.wait(lock, [&] { return !must_stand(chain); });
     for (; chain != nullptr; chain = std::exchange(chain->next_, nullptr)) {
       chain->stopped_ = std::thread::id();
       chain->worker_ = std::this_thread::get_id();
@@ -79,13 +84,13 @@ AllActivities& all() {
 
 int& depth_of_work() noexcept { return work; }
 
-Standing::Standing() noexcept : depth_(std::exchange(work, 0)) {
+StandsStill::StandsStill() noexcept : depth_(std::exchange(work, 0)) {
   auto& a = all();
   const std::lock_guard lock(a.mutex);
   chain_ = a.stand();
 }
 
-Standing::~Standing() {
+StandsStill::~StandsStill() {
   work = depth_;
   if (chain_ == nullptr) return;
   auto& a = all();
@@ -93,9 +98,12 @@ Standing::~Standing() {
   a.go_on(chain_, lock);
 }
 
-UsersCode::UsersCode() noexcept { ++users_code; }
-UsersCode::~UsersCode() { --users_code; }
-bool UsersCode::is_here() noexcept { return users_code > 0; }
+InUsersCallback::InUsersCallback() noexcept : entries_(std::exchange(entries_here(), 0)) { ++users_code; }
+InUsersCallback::~InUsersCallback() {
+  --users_code;
+  entries_here() = entries_;
+}
+bool InUsersCallback::is_here() noexcept { return users_code > 0; }
 
 void Activity::enlist() noexcept {
   auto& a = all();
@@ -115,7 +123,21 @@ void Activity::delist() noexcept {
 void Activity::stop_here() noexcept {
   auto& a = all();
   std::unique_lock lock(a.mutex);
-  if (a.must_stand()) a.go_on(a.stand(), lock);
+  if (a.must_stand(nullptr)) a.go_on(a.stand(), lock);
+}
+
+void Activity::urge(int by) noexcept {
+  auto& a = all();
+  const std::lock_guard lock(a.mutex);
+  urgent_ += by;
+  if (urgent_ > 0) a.resumed.notify_all();
+}
+
+bool Standstill::awaits_this_thread() noexcept {
+  if (LoopHelper::is_here()) return true;
+  auto& a = all();
+  const std::lock_guard lock(a.mutex);
+  return a.any([&](const Activity& x) { return a.works_here(x); });
 }
 
 void Standstill::begin() noexcept {
@@ -133,7 +155,8 @@ void Standstill::begin() noexcept {
   const auto busy = [&] {
     return a.any([&](const Activity& x) {
       const auto worker = x.worker_.load(std::memory_order_seq_cst);
-      const bool mine = worker == me || Helping::helps(worker);  // who waits for me does not go on either
+      const bool mine =
+          worker == me || LoopHelper::is_awaited_by(worker);  // who waits for me does not go on either
       own |= mine || x.stopped_ == me;
       return worker != std::thread::id() && !mine;
     });
@@ -162,6 +185,9 @@ void Standstill::end() noexcept {
   a.resumed.notify_all();
 }
 
+Standstill::Undisturbed::Undisturbed() noexcept { all().mutex.lock(); }
+Standstill::Undisturbed::~Undisturbed() { all().mutex.unlock(); }
+
 void Standstill::before_fork() noexcept { all().mutex.lock(); }
 
 void Standstill::after_fork_in_parent() noexcept {
@@ -176,7 +202,7 @@ void Standstill::after_fork_in_child() noexcept {
   for (auto* x = a.first; x != nullptr; x = x->after_) {
     if (x->worker_.load() != me) x->worker_ = std::thread::id();
     if (x->stopped_ != me) x->stopped_ = std::thread::id();
-    if (!x->stays_in_child(me)) a.remove(*x);
+    if (!x->child_begins(me)) a.remove(*x);
   }
   a.mutex.unlock();
   end();

@@ -24,6 +24,8 @@ class Activity {
   void checkpoint() noexcept {
     if (wanted_.load(std::memory_order_relaxed)) stop_here();
   }
+  /// +1: goes on though there is a standstill, until -1: what is in the midst of a step waits for it.
+  void urge(int by) noexcept;
 
  protected:
   /// Standstills know it from here on: called when it is complete, and again before it is taken down.
@@ -35,7 +37,7 @@ class Activity {
   virtual void dismiss() noexcept {}
   /// In a child of fork(), whose only thread is `here`: lets go of what is not there. False: it lies in the
   /// stack of another thread, and is gone with that.
-  virtual bool stays_in_child(std::thread::id) noexcept { return true; }
+  virtual bool child_begins(std::thread::id) noexcept { return true; }
 
  private:
   friend class Standstill;
@@ -43,8 +45,9 @@ class Activity {
   void stop_here() noexcept;
 
   static std::atomic<bool> wanted_;
-  std::atomic<std::thread::id> worker_{};          // none: at rest
-  std::thread::id stopped_{};                      // of the thread that stands still in the midst of its work
+  std::atomic<std::thread::id> worker_{};  // none: at rest
+  std::thread::id stopped_{};              // of the thread that stands still in the midst of its work
+  int urgent_ = 0;
   Activity* next_ = nullptr;                       // that the same thread has stopped with this one
   Activity *before_ = nullptr, *after_ = nullptr;  // of all that are enlisted
 };
@@ -59,46 +62,59 @@ class Uninterrupted : public Activity {
   ~Uninterrupted() override { delist(); }
 
  private:
-  bool stays_in_child(std::thread::id here) noexcept override { return thread_ == here; }
+  bool child_begins(std::thread::id here) noexcept override { return thread_ == here; }
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
 /// While it lives all that the calling thread is at stands still, in the midst of a step, too: nobody waits
 /// for it. What begins in here is a piece of work of its own.
-class Standing {
+class StandsStill {
  public:
-  Standing() noexcept;
-  ~Standing();
-  Standing(const Standing&) = delete;
-  Standing& operator=(const Standing&) = delete;
+  StandsStill() noexcept;
+  ~StandsStill();
+  StandsStill(const StandsStill&) = delete;
+  StandsStill& operator=(const StandsStill&) = delete;
 
  private:
   int depth_;
   Activity* chain_ = nullptr;  // what stands
 };
 
-/// Around each call of the user's code, which may wait for a thread that forks.
-class UsersCode {
+/// Around each call of a log, progress or request callback, which may wait for a thread that forks. Not of
+/// functions of libraries: those are work, for which fork() waits.
+class InUsersCallback {
  public:
-  UsersCode() noexcept;
-  ~UsersCode();
-  UsersCode(const UsersCode&) = delete;
-  UsersCode& operator=(const UsersCode&) = delete;
+  InUsersCallback() noexcept;
+  ~InUsersCallback();
+  InUsersCallback(const InUsersCallback&) = delete;
+  InUsersCallback& operator=(const InUsersCallback&) = delete;
   /// The calling thread is in such a call.
   static bool is_here() noexcept;
 
  private:
-  const Standing standing_;
+  const StandsStill standing_;
+  int entries_;  // of the public interface, that the call comes from
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
 int& depth_of_work() noexcept;
 
 class Standstill {
  public:
+  /// The calling thread is in the midst of work that a standstill waits for.
+  static bool awaits_this_thread() noexcept;
   /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most);
   /// others that want to work wait until end().
   static void begin() noexcept;
   static void end() noexcept;
+
+  /// No fork() while it lives, which is to be short.
+  class Undisturbed {
+   public:
+    Undisturbed() noexcept;
+    ~Undisturbed();
+    Undisturbed(const Undisturbed&) = delete;
+    Undisturbed& operator=(const Undisturbed&) = delete;
+  };
 
   /// Around a fork(), inside a standstill: no activity comes or goes.
   static void before_fork() noexcept;

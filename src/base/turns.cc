@@ -5,10 +5,12 @@
 namespace lamina {
 
 Turns::Mine::Mine(Turns& turns) : turns_(turns) {
-  if (turns_.are_mine()) fail(ErrorCode::busy, "a callback asks for what cannot go on before it returns");
+  if (turns_.are_mine())
+    fail(ErrorCode::busy,
+         "a log or progress callback asks for a plan or a model that is made when it has returned");
   enlist();
   for (std::thread::id taken; !turns_.taken_.compare_exchange_strong(taken, thread_); taken = {}) {
-    const Standing here;
+    const StandsStill here;
     turns_.taken_.wait(taken);
   }
   has_ = true;
@@ -20,7 +22,7 @@ Turns::Mine::~Mine() {
   delist();
 }
 
-bool Turns::Mine::stays_in_child(std::thread::id here) noexcept {
+bool Turns::Mine::child_begins(std::thread::id here) noexcept {
   const bool mine = thread_ == here;
   if (!mine && has_) turns_.taken_ = std::thread::id();
   return mine;

@@ -20,7 +20,7 @@ class Turns {
     ~Mine() override;
 
    private:
-    bool stays_in_child(std::thread::id here) noexcept override;
+    bool child_begins(std::thread::id here) noexcept override;
 
     Turns& turns_;
     const std::thread::id thread_ = std::this_thread::get_id();

@@ -62,6 +62,10 @@ class Scheduler::Core : public std::enable_shared_from_this<Core> {
 
   static void set_error(Job& job, std::exception_ptr error) noexcept;
   int await_stream(Job& job);
+  class Urged;
+  /// It is queued for, or its callback needs, what the calling thread's inference has: a stream of this
+  /// model, all of which are taken, or the turn of exclusive models.
+  bool waits_for_this_thread(const Job& job) const noexcept;
   void give_back(int stream) noexcept;
   void enqueue(Job& job);
   void advance();
@@ -101,9 +105,9 @@ class Dispatch {
   std::vector<Core*> cores;
   std::vector<Job*> jobs;
   std::atomic<bool> closing{false};  ///< shut_down() is under way
-  /// run() waits for its end. Not where is_awaited(), nor beside a callback.
+  /// run() waits for its end. Not where is_awaited(), nor while some request's callback runs.
   void await_opening();
-  /// The calling thread is in a callback, or works for an inference, which shut_down() may wait for.
+  /// The calling thread is in a callback or in the midst of work, which shut_down() may wait for.
   static bool is_awaited() noexcept;
 
   // Of exclusive models.

@@ -3,6 +3,7 @@
 #include <typeinfo>
 
 #include "base/error.h"
+#include "base/guard.h"
 #include "base/immortal.h"
 #include "exec/dispatch.h"
 
@@ -18,6 +19,8 @@ std::exception_ptr own_copy(const std::exception_ptr& error) noexcept {
   if (!error) return error;
   try {
     std::rethrow_exception(error);
+  } catch (const FromUser& user) {
+    return user.thrown;
   } catch (const Error& e) {
     return typeid(e) == typeid(Error) ? std::make_exception_ptr(e) : error;
   } catch (...) {

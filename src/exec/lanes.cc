@@ -112,7 +112,7 @@ void Scheduler::Core::call(Lock& lock, Job& job) {
   lock.unlock();
   std::exception_ptr thrown;
   {
-    const UsersCode here;
+    const InUsersCallback here;
     try {
       (*callback)(error);
     } catch (...) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/awaited_by.h"
 #include "base/error.h"
-#include "base/works_for.h"
 #include "exec/dispatch.h"
 #include "exec/processes.h"
 
@@ -109,7 +109,9 @@ void Scheduler::Core::child_begins() noexcept {
   free_.somebody_waits(true);  // the next one comes by and says so
 }
 
-bool Dispatch::is_awaited() noexcept { return UsersCode::is_here() || WorksFor::anything(); }
+bool Dispatch::is_awaited() noexcept {
+  return InUsersCallback::is_here() || AwaitedBy::anything() || Standstill::awaits_this_thread();
+}
 
 void Dispatch::await_opening() {
   if (is_awaited()) return;
@@ -122,7 +124,7 @@ void Dispatch::await_opening() {
 
 void Dispatch::shut_down() {
   if (Standstill::is_for_good()) return;  // the process ends: threads stay where they are
-  if (is_awaited()) fail(ErrorCode::busy, "shutdown() in a callback would wait for itself");
+  if (is_awaited()) fail(ErrorCode::busy, "shutdown() in a callback or a custom layer would wait for itself");
   Core::Lock lock(mutex);
   if (closing) fail(ErrorCode::busy, "shutdown() is under way in another thread");
   closing = true;

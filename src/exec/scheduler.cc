@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/awaited_by.h"
 #include "base/error.h"
 #include "base/exiting.h"
-#include "base/works_for.h"
 #include "exec/dispatch.h"
 
 namespace lamina {
@@ -72,7 +72,7 @@ void Scheduler::Core::run(Job& job) {
 
 /// On a lane's stream, or, without lanes, on the calling thread's.
 void Scheduler::Core::infer_here(Job& job, Lane* lane) {
-  const WorksFor model(this), request(&job);
+  const AwaitedBy model(this), request(&job);
   if (lane != nullptr)
     job.infer(lane->stream);
   else
@@ -85,10 +85,29 @@ void Scheduler::Core::set_error(Job& job, std::exception_ptr error) noexcept {
   job.error_.swap(error);
 }
 
+/// While it lives, the streams of a model go on for a thread that waits for them in the midst of a step.
+/// Under the mutex.
+class Scheduler::Core::Urged {
+ public:
+  explicit Urged(const Core& core) noexcept : core_(Standstill::awaits_this_thread() ? &core : nullptr) {
+    urge(1);
+  }
+  ~Urged() { urge(-1); }
+  Urged(const Urged&) = delete;
+  Urged& operator=(const Urged&) = delete;
+
+ private:
+  void urge(int by) noexcept {
+    if (core_ != nullptr)
+      for (const auto& lane : core_->lanes_) lane->stream.urge(by);
+  }
+  const Core* core_;
+};
+
 /// First come, first served, with those that were started.
 int Scheduler::Core::await_stream(Job& job) {
-  if (WorksFor::has(this))
-    fail(ErrorCode::busy, "run() inside an inference of the same model, whose streams are all taken");
+  if (AwaitedBy::has(this))
+    fail(ErrorCode::busy, "run() inside an inference of the same model while no stream is free");
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
   Dispatch::before_waiting();
@@ -99,6 +118,7 @@ int Scheduler::Core::await_stream(Job& job) {
     job.granted_ = -1;
     job.join(queue_);
     advance();
+    const Urged here(*this);
     waker.wait(lock, [&] { return job.granted_ >= 0 || job.stopping() || Standstill::ends_process(); });
     job.thread_ = nullptr;
     if (job.granted_ >= 0) return job.granted_;
@@ -168,6 +188,9 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   std::exception_ptr last;  // may be the user's: it goes without the lock
   Lock lock(Dispatch::here().mutex);
   tell_of_fork(lock);
+  const auto* const turn = Dispatch::here().turn;
+  if (exclusive_ && lanes_.empty() && turn != nullptr && AwaitedBy::has(turn))
+    fail(ErrorCode::busy, "start() without streams inside an exclusive inference would wait for that");
   if (job.abandoned_ || Dispatch::here().closing)
     fail(ErrorCode::canceled, "{}",
          job.abandoned_ ? "the request is being destroyed" : "lamina is shutting down");
@@ -182,6 +205,12 @@ void Scheduler::Core::start(const std::shared_ptr<Job>& shared) {
   job.self_ = shared;
   if (lanes_.empty()) return start_here(lock, job);
   enqueue(job);
+}
+
+bool Scheduler::Core::waits_for_this_thread(const Job& job) const noexcept {
+  const auto& d = Dispatch::here();
+  const bool for_turn = job.in_ == &d.waiting_for_turn && d.turn != nullptr && AwaitedBy::has(d.turn);
+  return job.in_ != nullptr && (AwaitedBy::has(this) || for_turn);
 }
 
 /// Without streams: in the calling thread, with all that follows.
@@ -240,6 +269,7 @@ bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* 
   const auto done = [&] {
     return at_rest(job.state_.load()) || (destroyed ? Standstill::is_for_good() : Standstill::ends_process());
   };
+  const Urged here(*job.scheduler().core_);
   std::condition_variable waker;
   Job::Waiter waiter{waker, job.waiters_};
   job.waiters_ = &waiter;
@@ -258,11 +288,14 @@ bool Scheduler::Core::await_rest(Lock& lock, Job& job, const Clock::time_point* 
 bool Scheduler::wait(Job& job, std::optional<std::chrono::nanoseconds> time, std::exception_ptr& error) {
   if (job.in_own_callback())
     fail(ErrorCode::busy, "wait() in the request's own callback would wait for itself");
-  if (WorksFor::has(&job))
+  if (AwaitedBy::has(&job))
     fail(ErrorCode::busy, "wait() inside the request's own inference would wait for itself");
   Core::Lock lock(Dispatch::here().mutex);
   if (!at_rest(job.state())) {
     if (time && time->count() <= 0) return false;
+    if (job.scheduler().core_->waits_for_this_thread(job))
+      fail(ErrorCode::busy,
+           "wait() inside an inference of the same model, or of an exclusive one, would wait for itself");
     const auto now = Core::Clock::now();
     const bool forever = !time || *time > Core::Clock::time_point::max() - now;
     const auto until = forever ? Core::Clock::time_point::max() : now + *time;
@@ -288,7 +321,9 @@ void Scheduler::abandon(Job& job) noexcept {
   if (is_exiting() && (in_users_thread || job.waiting_ > 0)) return;
   job.abandoned_ = true;
   job.scheduler().core_->cancel(job);
-  if (job.in_own_callback() || WorksFor::has(&job) || at_rest(job.state())) return;
+  if (job.in_own_callback() || AwaitedBy::has(&job) || job.scheduler().core_->waits_for_this_thread(job) ||
+      at_rest(job.state()))
+    return;
   try {
     Dispatch::before_waiting();
   } catch (const Error&) {  // no thread for it: the job may need others only

@@ -100,7 +100,7 @@ void Stream::dismiss() noexcept {
   arena_.reset();
 }
 
-bool Stream::stays_in_child(std::thread::id) noexcept {
+bool Stream::child_begins(std::thread::id) noexcept {
   *helpers_ = 0;
   (void)observer_.release();  // they hold what the library thinks of threads that are gone
   (void)arena_.release();

@@ -54,7 +54,7 @@ class Stream : public Activity {
   class Observer;
   int helpers() const noexcept override { return *helpers_; }
   void dismiss() noexcept override;
-  bool stays_in_child(std::thread::id here) noexcept override;
+  bool child_begins(std::thread::id here) noexcept override;
   tbb::task_arena& arena();
 
   StreamPlace place_;

@@ -1,6 +1,5 @@
 #include "extension/conformance.h"
 
-#include <algorithm>
 #include <set>
 
 #include "base/apart.h"

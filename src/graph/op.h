@@ -80,7 +80,7 @@ enum class Trait : std::uint32_t {
   one_zero = 1 << 18,  ///< gives the same for -0 and +0
   curve = 1 << 19,     ///< takes an exponential, a logarithm or the like of each element
   divides = 1 << 20,   ///< divides each element
-  boxes = 1 << 21,     ///< chooses among boxes by their scores
+  counts_boxes = 1 << 21,  ///< how many boxes come out depends on their scores
 };
 constexpr Trait operator|(Trait a, Trait b) { return Trait(std::uint32_t(a) | std::uint32_t(b)); }
 constexpr bool has(Trait set, Trait wanted) { return (std::uint32_t(set) & std::uint32_t(wanted)) != 0; }

@@ -119,7 +119,7 @@ struct NonMaxSuppression {
                                2,
                                6,
                                3,
-                               Trait::data_dependent | Trait::boxes,
+                               Trait::data_dependent | Trait::counts_boxes,
                                "Keeps the best of overlapping boxes",
                                1,
                                OpFamily::detection};

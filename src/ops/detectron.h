@@ -27,7 +27,7 @@ struct GenerateProposals : ProposalLimits {
                                4,
                                4,
                                3,
-                               Trait::data_dependent | Trait::boxes,
+                               Trait::data_dependent | Trait::counts_boxes,
                                "Regions from given anchors, deltas and scores",
                                9,
                                OpFamily::detection};

@@ -41,7 +41,7 @@ struct MulticlassNms : ClassSuppression {
                                2,
                                3,
                                3,
-                               Trait::data_dependent | Trait::boxes,
+                               Trait::data_dependent | Trait::counts_boxes,
                                "Keeps the best of overlapping boxes, class by class",
                                8,
                                OpFamily::detection};
@@ -68,7 +68,7 @@ struct MatrixNms : ClassSuppression {
                                2,
                                2,
                                3,
-                               Trait::data_dependent | Trait::boxes,
+                               Trait::data_dependent | Trait::counts_boxes,
                                "Lowers the scores of overlapping boxes, class by class",
                                8,
                                OpFamily::detection};

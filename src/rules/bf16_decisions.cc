@@ -19,14 +19,14 @@ bool all_known(const Graph& g, const std::vector<ValueId>& values) {
 /// many boxes are chosen is no size in the sense of this file: see made_of().
 bool may_be_sizes(const Graph& g, const Node& n, std::size_t input) {
   const auto& type = g.type(n.inputs[input]);
-  if (input == 0 || n.op.has(Trait::boxes) || !type.shape.known()) return false;
+  if (input == 0 || n.op.has(Trait::counts_boxes) || !type.shape.known()) return false;
   return all_known(g, n.inputs) || !is_float(type.element);  // else sizes may be unknown because of others
 }
 
 /// Inputs on whose elements sizes of results depend.
 std::vector<ValueId> sizes_of(const Graph& g, const Node& n) {
   if (all_known(g, n.outputs) || n.op.has(Trait::elementwise | Trait::control_flow)) return {};
-  if (n.op.has(Trait::data_dependent) && !n.op.has(Trait::boxes)) return n.inputs;
+  if (n.op.has(Trait::data_dependent) && !n.op.has(Trait::counts_boxes)) return n.inputs;
   InferContext asked(g, n);
   n.op->infer(asked);
   const std::size_t limits = n.op.is<NonMaxSuppression>() ? 2 : n.inputs.size();  // counts and thresholds

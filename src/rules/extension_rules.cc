@@ -33,20 +33,32 @@ RuleSet set_of(std::int32_t stage) {
   }
 }
 
-/// Of windows: what a list that is left out means for each axis.
-std::optional<std::int64_t> left_out(std::string_view attribute) {
-  if (attribute == "strides" || attribute == "dilations") return 1;
-  if (attribute == "pads_begin" || attribute == "pads_end" || attribute == "output_padding") return 0;
-  return std::nullopt;
-}
-
-bool same_attribute(std::string_view name, const Attribute& a, const Attribute& b) {
+bool same_attribute(const Attribute& a, const Attribute& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
   if (x && y) return *x == *y || std::fabs(*x - *y) <= 1e-5 * std::fabs(*y);
-  const auto *list = std::get_if<Ints>(&a), *wanted = std::get_if<Ints>(&b);
-  if (const auto each = left_out(name); each && list && wanted && list->empty())
-    return std::all_of(wanted->begin(), wanted->end(), [&](auto w) { return w == *each; });
   return equal_attribute(a, b);
+}
+
+/// The attributes of a node as rules see them: lists of windows that are left out say what they mean, and
+/// pads that the sizes decide (auto_pad) are none that a text could name.
+std::vector<NamedAttribute> attributes_of(const Graph& g, const Node& n) {
+  auto all = n.op->attributes();
+  const auto& shape = n.inputs.empty() || !n.inputs[0].valid() ? Shape() : g.type(n.inputs[0]).shape;
+  const std::size_t axes = shape.ranked() && shape.rank() > 2 ? shape.rank() - 2 : 0;
+  const bool by_sizes = std::any_of(all.begin(), all.end(), [](const NamedAttribute& a) {
+    const auto* value = a.name == "auto_pad" ? std::get_if<std::string>(&a.value) : nullptr;
+    return value && value->starts_with("same");
+  });
+  for (auto& a : all) {
+    auto* const list = std::get_if<Ints>(&a.value);
+    const bool pads = a.name == "pads_begin" || a.name == "pads_end";
+    if (!list || (!pads && a.name != "strides" && a.name != "dilations")) continue;
+    if (pads && by_sizes)
+      list->assign(1, -1);
+    else if (list->empty())
+      list->assign(axes, pads ? 0 : 1);
+  }
+  return all;
 }
 
 std::int64_t whole_number(double value) {
@@ -145,12 +157,12 @@ class TextRule {
     Patterns inputs;
     for (const auto& a : s.arguments) inputs.push_back(argument_word(a));
     if (words_.contains(s.name)) fail(ErrorCode::bad_file, "\"{}\" is read before it is made", s.name);
-    const auto fits = [word = s.op, wanted](const Graph&, const Node& n) {
+    const auto fits = [word = s.op, wanted](const Graph& g, const Node& n) {
       if (n.op.info().name != word) return false;
-      const auto has = n.op->attributes();
+      const auto has = attributes_of(g, n);
       return std::all_of(wanted.begin(), wanted.end(), [&](const NamedAttribute& w) {
         return std::any_of(has.begin(), has.end(), [&](const NamedAttribute& a) {
-          return a.name == w.name && same_attribute(w.name, a.value, w.value);
+          return a.name == w.name && same_attribute(a.value, w.value);
         });
       });
     };
@@ -199,12 +211,11 @@ class TextRule {
       const auto& made = g.node(id);
       const bool root = &s == &pattern_.back();
       const auto& listed = s.arguments;
+      if (epilogue(made)) return Verdict::no("'{}' is {} by now", g.label(id), operators_of(made));
       if (std::any_of(made.inputs.begin() + std::ssize(listed), made.inputs.end(),
-                      [](ValueId v) { return v.valid(); }) &&
-          !epilogue(made))
+                      [](ValueId v) { return v.valid(); }))
         return Verdict::no("'{}' has {} inputs, of which the pattern lists {}", g.label(id),
                            made.inputs.size(), listed.size());
-      if (epilogue(made)) return Verdict::no("'{}' is {} by now", g.label(id), operators_of(made));
       if (!made.bodies.empty()) return Verdict::no("'{}' has bodies", g.label(id));
       for (std::size_t i = 0; i < made.outputs.size(); ++i) {
         const auto v = made.outputs[i];

@@ -21,12 +21,12 @@ void plan_shapes(const Common& c, const Model& model, const Compiled& compiled) 
 }
 
 int run(const Common& c, const std::string& output) {
-  std::error_code differs;
-  if (std::filesystem::equivalent(c.model, output, differs))
-    throw UsageError(fmt::format("-o {}: is the model itself", output));
   auto options = c.options();
   options.keep_weights = true;  // what is saved is packed from them
   const auto model = open_model(c);
+  for (const auto& part : Inside::of(model).parts())
+    if (std::error_code ignored; std::filesystem::equivalent(part.file->path(), output, ignored))
+      throw UsageError(fmt::format("-o {}: is the model itself", output));
   if (c.tune) {
     std::vector<std::string> notes;
     options = tuned(c, model, std::move(options), gather_inputs(model.inputs(), {}, c, notes));

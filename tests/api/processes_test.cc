@@ -1,5 +1,4 @@
 /// What fork, exit and shutdown do to requests.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>

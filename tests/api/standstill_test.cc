@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
-#include <filesystem>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -182,14 +182,22 @@ TEST_P(PlannedInRun, its_callback_cannot_ask_for_the_same) {
 
 TEST_P(PlannedInRun, what_its_callback_throws_ends_the_run) {
   const CompiledModel compiled(model_of(sums()), options());
-  progress_ = [] { throw std::runtime_error("enough"); };
-  EXPECT_THROW(run(compiled, 2), std::runtime_error);
+  struct Enough {};
+  progress_ = [] { throw Enough(); };
+  EXPECT_THROW(run(compiled, 2), Enough);
+  progress_ = [] { throw Enough(); };
+  EXPECT_THROW(compiled({rows(3, 1), rows(3, 1)}), Enough);
+  progress_ = [] { throw Enough(); };
+  auto request = compiled.create_request();
+  for (std::size_t i = 0; i < 2; ++i) request.set_input(i, rows(4, 1));
+  request.start();
+  EXPECT_THROW(request.wait(), Enough);
   run(compiled, 2);
 }
 
 TEST(Standstills, a_progress_callback_ends_compiling) {
-  const Options options{.progress = [](std::string_view, double) { throw std::runtime_error("enough"); }};
-  EXPECT_THROW(CompiledModel(model_of(products(20, 16)), options), std::runtime_error);
+  const Options options{.progress = [](std::string_view, double) { throw 42; }};  // NOLINT
+  EXPECT_THROW(CompiledModel(model_of(products(20, 16)), options), int);
 }
 
 /// One thread plans, and its callback waits for fork(); another waits for that plan.
@@ -254,20 +262,67 @@ TEST_P(PlannedInRun, fork_does_not_wait_for_a_step_that_runs_another_model) {
   during_run = nullptr;
 }
 
+/// Its worker goes on though fork() waits: the step that waits for it comes to no end before.
+TEST_P(PlannedInRun, fork_does_not_hang_beside_a_step_that_waits_for_a_request) {
+  const CompiledModel outer(held_model(), {.streams = GetParam()});
+  const CompiledModel inner(model_of(products(20, 64)), {.streams = GetParam()});
+  during_run = [&] {
+    auto request = inner.create_request();
+    request.set_input(0, square(64, 0.001F));
+    request.start();
+    request.wait();
+    inner(square(64, 0.001F));  // beside the other caller
+  };
+  std::atomic<bool> enough = false;
+  std::thread caller([&] {
+    while (!enough) EXPECT_EQ(outer(rows(2, 1)).data<float>()[0], -1);
+  });
+  std::thread other([&] {
+    while (!enough) inner(square(64, 0.001F));
+  });
+  for (int i = 0; i < 20; ++i) {
+    const Fork fork;
+    EXPECT_TRUE(fork.done_within(10s));
+  }
+  enough = true;
+  caller.join();
+  other.join();
+  during_run = nullptr;
+}
+
 /// A step of several threads, each of which calls back.
 class Loops : public ::testing::TestWithParam<int> {
  protected:
-  void TearDown() override { during_loop = nullptr; }
+  void TearDown() override {
+    during_loop = nullptr;
+    if (outer_.threads() > 1) {
+      EXPECT_GT(threads_.size(), 1u);
+    }
+  }
+  /// A second thread comes, where there is one: until then the first one waits.
+  void await_others() {
+    const auto late = std::chrono::steady_clock::now() + 5s;
+    std::unique_lock lock(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    come_.notify_all();
+    if (outer_.threads() > 1) come_.wait_until(lock, late, [&] { return threads_.size() > 1; });
+  }
   Options options() const { return {.threads = 2 * std::max(1, GetParam()), .streams = GetParam()}; }
   void run() const { EXPECT_EQ(outer_(rows(2, 1)).data<float>()[0], -1); }
 
+  std::mutex mutex_;
+  std::condition_variable come_;
+  std::set<std::thread::id> threads_;
   const CompiledModel outer_ = CompiledModel(held_model(), options());
   const CompiledModel inner_ = CompiledModel(model_of(sums()), options());
 };
 INSTANTIATE_TEST_SUITE_P(Streams, Loops, ::testing::Values(0, 1, 2));
 
 TEST_P(Loops, fork_does_not_wait_for_threads_that_run_another_model) {
-  during_loop = [&] { inner_({rows(2, 1), rows(2, 1)}); };
+  during_loop = [&] {
+    await_others();
+    inner_({rows(2, 1), rows(2, 1)});
+  };
   std::atomic<bool> enough = false;
   std::thread caller([&] {
     while (!enough) run();
@@ -283,6 +338,7 @@ TEST_P(Loops, fork_does_not_wait_for_threads_that_run_another_model) {
 TEST_P(Loops, fork_in_any_thread_of_theirs) {
   std::atomic<int> good = 0;
   during_loop = [&] {
+    await_others();
     const auto child = fork();
     if (child == 0) _exit(0);
     good += status_of(child) == 0;
@@ -294,7 +350,7 @@ TEST_P(Loops, fork_in_any_thread_of_theirs) {
 TEST_P(Loops, shut_nothing_down) {
   std::atomic<int> refused = 0;
   during_loop = [&] {
-    std::this_thread::sleep_for(1ms);  // so that others come
+    await_others();
     refused += !error_of([] { shutdown(); }, ErrorCode::busy).empty();
   };
   run();
@@ -306,9 +362,10 @@ TEST_P(Loops, do_not_wait_for_themselves) {
   request.set_input(0, rows(2, 1));
   std::atomic<int> refused = 0, runs = 0;
   during_loop = [&] {
+    await_others();
     refused += !error_of([&] { request.wait(); }, ErrorCode::busy).empty();
     if (runs++ == 0 && GetParam() == 1)
-      expect_error([&] { outer_(rows(2, 1)); }, ErrorCode::busy, "streams are all taken");
+      expect_error([&] { outer_(rows(2, 1)); }, ErrorCode::busy, "while no stream is free");
   };
   request.start();
   while (request.status() == RequestStatus::queued || request.status() == RequestStatus::running)

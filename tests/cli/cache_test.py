@@ -156,6 +156,9 @@ class Compile(CacheBase):
 
     def test_the_model_itself_is_not_overwritten(self) -> None:
         self.refused(2, "compile", self.model, "-o", self.model, says=("is the model itself",))
+        data = self.path / "m.data"
+        onnx.save(onnx.load(self.model), self.model, save_as_external_data=True, location=data.name, size_threshold=0)
+        self.refused(2, "compile", self.model, "-o", data, says=("is the model itself",))
 
     def test_refusals(self) -> None:
         self.refused(1, "compile", self.model, "-o", self.path / "no" / "such" / "x.lamina", says=("cannot be written",))

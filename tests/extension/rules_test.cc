@@ -315,14 +315,15 @@ TEST(Rules, NumbersAreOfTheTypeBesideThem) {
 }
 
 TEST(Rules, WindowsThatAreLeftOutAreOnes) {
-  const auto fires = [](const char* strides) {
+  const auto fires = [](const char* strides, const std::string& wanted = "strides=[1,1]") {
     IrText ir;
     const int x = ir.parameter("x", "1,1,4,4");
     const int w = ir.constant("1,1,1,1", Values{1});
     const auto data = fmt::format(R"({} dilations="1,1" pads_begin="0,0" pads_end="0,0")", strides);
     ir.result({ir.layer("Convolution", "opset1", data, {{x}, {w}})});
     const TemporaryFolder folder;
-    const Texts texts{"y = Convolution(x, const w) strides=[1,1]", "y = Relu(x)"};
+    const auto pattern = "y = Convolution(x, const w) " + wanted;
+    const Texts texts{pattern.c_str(), "y = Relu(x)"};
     const CompiledModel compiled(Model(ir.write(folder), {library_with(texts)}));
     const auto all = Inside::of(compiled).ledger().of_rule("test-rule");
     return !all.empty();
@@ -330,6 +331,9 @@ TEST(Rules, WindowsThatAreLeftOutAreOnes) {
   EXPECT_TRUE(fires(R"(strides="1,1")"));
   EXPECT_TRUE(fires(R"(strides="")"));
   EXPECT_FALSE(fires(R"(strides="2,2")"));
+  EXPECT_FALSE(fires(R"(strides="1,1" auto_pad="same_upper")", "pads_begin=[0,0]"));
+  EXPECT_TRUE(fires(R"(strides="1,1" auto_pad="valid")", "pads_begin=[0,0]"));
+  EXPECT_FALSE(fires(R"(strides="")", "strides=[1,1,1]"));
 }
 
 TEST(Rules, OfLayersWithOthersFusedIntoThemSaySo) {

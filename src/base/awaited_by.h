@@ -1,0 +1,53 @@
+#pragma once
+/// Who waits for what the calling thread does: so that it does not wait for them, which would never end.
+/// Threads that come into a loop of base/parallel.h are awaited by whatever awaits its caller, and by the
+/// caller.
+#include <thread>
+
+namespace lamina {
+
+/// While it lives, what the calling thread does is awaited by that: the address of a model's scheduler, of a
+/// request. Objects of one thread nest.
+class AwaitedBy {
+ public:
+  explicit AwaitedBy(const void* what) noexcept;
+  ~AwaitedBy();
+  AwaitedBy(const AwaitedBy&) = delete;
+  AwaitedBy& operator=(const AwaitedBy&) = delete;
+  static bool anything() noexcept;
+  static bool has(const void* what) noexcept;
+
+ private:
+  const void* what_;
+  const AwaitedBy* outer_;
+};
+
+class LoopHelper;
+
+/// The thread that begins a loop; valid in others while that runs.
+struct LoopCaller {
+  std::thread::id thread;
+  const AwaitedBy* awaited_by;
+  const LoopHelper* helper;  ///< of another loop, or null
+  static LoopCaller here() noexcept;
+};
+
+/// Around a thread's part of a loop. In the caller's own thread it is nothing.
+class LoopHelper {
+ public:
+  explicit LoopHelper(const LoopCaller& caller) noexcept;
+  ~LoopHelper();
+  LoopHelper(const LoopHelper&) = delete;
+  LoopHelper& operator=(const LoopHelper&) = delete;
+  /// The calling thread is one.
+  static bool is_here() noexcept;
+  /// Of a loop that this thread began, or of one in that.
+  static bool is_awaited_by(std::thread::id thread) noexcept;
+
+ private:
+  LoopCaller caller_;
+  bool helps_;
+  LoopCaller before_ = {};
+};
+
+}  // namespace lamina
