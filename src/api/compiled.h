@@ -27,7 +27,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Scheduler& scheduler() const { return *scheduler_; }
   /// Before it is used: static objects outlive what other threads do in the midst of exit().
   void notice_exit() const noexcept {
-    if (!used_.exchange(true, std::memory_order_relaxed)) lamina::notice_exit();
+    if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }
   int threads() const { return program_->threads(); }
   std::vector<Property> properties() const;

@@ -1,6 +1,6 @@
 #pragma once
 /// What stands behind the public Request.
-#include <utility>
+#include <atomic>
 
 #include "api/compiled.h"
 #include "api/loaded_model.h"
@@ -35,7 +35,7 @@ class Request::State : public Job {
 
   /// Before it infers: static objects outlive what other threads do in the midst of exit().
   void notice_exit() noexcept {
-    if (!std::exchange(used_, true)) lamina::notice_exit();
+    if (!used_.load(std::memory_order_relaxed) && !used_.exchange(true)) lamina::notice_exit();
   }
 
   Scheduler& scheduler() noexcept override { return compiled->scheduler(); }
@@ -51,7 +51,7 @@ class Request::State : public Job {
   void callback_failed(const std::exception_ptr& error) noexcept override;
 
   std::atomic<bool> changing_ = false;
-  bool used_ = false;
+  std::atomic<bool> used_{false};
 };
 
 }  // namespace lamina
