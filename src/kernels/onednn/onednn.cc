@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/immortal.h"
 #include "base/mapped_file.h"
@@ -123,10 +124,14 @@ class PrimitiveStep final : public Step {
     const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(),
                                                static_cast<int>(raw_.size()), raw_.data());
     LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
+    if (std::exchange(ran_, true)) return;
+    static std::atomic<int> left{64};  // its matrix products make their code when they run first
+    stop_before_tables_go(left);
   }
 
  private:
   const Bound& bound_;
+  bool ran_ = false;
   dnnl::stream stream_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> raw_;
