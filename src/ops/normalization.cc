@@ -155,6 +155,46 @@ void BatchNormInference::evaluate(EvalContext& c) const {
   c.store(0, x);
 }
 
+std::optional<Shape> scale_shift_operand(const Shape& x, const Shape& operand, std::int64_t axis) {
+  if (!x.ranked() || !operand.ranked()) return std::nullopt;
+  if (operand.rank() == 0) return operand;
+  std::vector<Dim> dims(operand.dims().begin(), operand.dims().end());
+  const auto first = normalize_axis(axis, x.rank(), "axis");
+  if (first + dims.size() <= x.rank()) dims.resize(x.rank() - first, Dim(1));
+  return Shape(std::move(dims));
+}
+
+void ScaleShift::infer(InferContext& c) const {
+  require_float(c, 0, "input");
+  for (std::size_t i = 1; i < 3; ++i) {
+    if (!c.has(i)) continue;
+    const std::string_view name = i == 1 ? "scale" : "shift";
+    require_same_element(c, 0, i, name);
+    const auto seen = scale_shift_operand(c.shape(0), c.shape(i), axis);
+    if (!seen || one_element(c.shape(i))) continue;
+    const auto both = broadcast(c.shape(0), *seen);
+    c.require(both && both->fits(c.shape(0)), "{} has shape {}, wanted that of the axes of {} from {} on",
+              name, to_string(c.shape(i)), to_string(c.shape(0)), axis);
+  }
+  c.set(0, c.type(0));
+}
+
+void ScaleShift::evaluate(EvalContext& c) const {
+  auto x = c.doubles(0);
+  const auto operand = [&](std::size_t i) {
+    if (c.in(i).size() == 1) return std::vector<double>(x.size(), c.doubles(i)[0]);
+    const auto seen = scale_shift_operand(Shape::of(c.dims(0)), Shape::of(c.dims(i)), axis);
+    return broadcast_values(c.doubles(i), seen->sizes(), c.dims(0));
+  };
+  const auto scale = operand(1);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] *= scale[i];
+  if (c.has(2)) {
+    const auto shift = operand(2);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] += shift[i];
+  }
+  c.store(0, x);
+}
+
 void LRN::infer(InferContext& c) const {
   c.require(size >= 1, "size is {}, wanted 1 or more", size);
   c.require(std::isfinite(alpha) && std::isfinite(beta) && std::isfinite(bias),
@@ -293,6 +333,7 @@ void GRN::evaluate(EvalContext& c) const {
 
 void register_normalization(Registry& r) {
   r.add<BatchNormInference>();
+  r.add<ScaleShift>();
   r.add<LRN>();
   r.add<MVN>();
   r.add<NormalizeL2>();

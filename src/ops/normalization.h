@@ -1,5 +1,7 @@
 #pragma once
 /// Normalisations: batch, layer, group, mean-variance, local response, L2.
+#include <optional>
+
 #include "ops/eval.h"
 
 namespace lamina {
@@ -24,6 +26,25 @@ struct BatchNormInference {
   void evaluate(EvalContext& c) const;
   NodeWork work(const WorkContext& c) const { return {.others = 2 * c.out()}; }
 };
+
+/// y = x * scale + shift, a number for each index of the axes of x from `axis` on, or one for all. Inputs: x,
+/// scale, shift?. (Caffe's Scale, IR's ScaleShift until version 7.)
+struct ScaleShift {
+  static constexpr OpInfo info{
+      "ScaleShift",           2, 3, 1, Trait::none, "x * scale + shift along the axes from `axis` on", 0,
+      OpFamily::normalization};
+  std::int64_t axis = 1;
+  template <class V>
+  void visit(V& v) {
+    v("axis", axis);
+  }
+  void infer(InferContext& c) const;
+  void evaluate(EvalContext& c) const;
+  NodeWork work(const WorkContext& c) const { return {.others = 2 * c.out()}; }
+};
+/// The shape under which an operand of ScaleShift broadcasts to x as numpy does: ones behind its own sizes.
+/// Nothing when that is not known yet.
+std::optional<Shape> scale_shift_operand(const Shape& x, const Shape& operand, std::int64_t axis);
 
 /// y = x / (bias + alpha / size^n * sum of x^2 over a window of `size` along each of the n axes)^beta.
 /// Inputs: x, axes.

@@ -32,6 +32,11 @@ inline constexpr std::string_view kExamplesOfArithmetic[] = {
   y = Determinant(x)
 })",
     R"(graph (x: f32[2,4,3,3]) -> (y) {
+  s = const f32[4,3] seed(1)
+  b = const f32[4] seed(2)
+  y = ScaleShift(x, s, b) axis=1
+})",
+    R"(graph (x: f32[2,4,3,3]) -> (y) {
   a = const i64[1] {1}
   y = LRN(x, a) size=3
 })",

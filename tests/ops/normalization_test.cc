@@ -53,6 +53,20 @@ TEST(NormalizeL2, over_axes) {
   expect_values(evaluate(NormalizeL2{0.0}, {x, ints({})}), {2, 2}, {1, 1, 1, 1});
 }
 
+TEST(ScaleShift, along_axes_from_one_on) {
+  const auto x = floats({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  expect_values(evaluate(ScaleShift{1}, {x, floats({2}, {10, 100}), floats({2}, {1, 2})}), {2, 2, 2},
+                {11, 21, 302, 402, 51, 61, 702, 802});
+  expect_values(evaluate(ScaleShift{0}, {x, floats({2, 2}, {1, 2, 3, 4})}), {2, 2, 2},
+                {1, 2, 6, 8, 15, 18, 28, 32});
+  expect_values(evaluate(ScaleShift{-1}, {x, floats({}, {2}), floats({1}, {1})}), {2, 2, 2},
+                {3, 5, 7, 9, 11, 13, 15, 17});
+  EXPECT_ERROR(infer(ScaleShift{1}, {f32({2, 4, 3}), f32({3})}),
+               "scale has shape [3], wanted that of the axes of [2,4,3] from 1 on");
+  EXPECT_ERROR(infer(ScaleShift{1}, {f32({2, 4, 3}), f32({1}), f32({4, 3, 1})}), "shift has shape [4,3,1]");
+  EXPECT_ERROR(infer(ScaleShift{3}, {f32({2, 4, 3}), f32({3})}), "axis is 3");
+}
+
 TEST(LayerNormalization, over_the_last_axes) {
   const auto x = floats({2, 2}, {1, 3, 10, 14});
   expect_values(evaluate(LayerNormalization{-1, 0.0}, {x, floats({2, 3}), floats({1})}), {2, 2},
