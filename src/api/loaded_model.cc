@@ -31,7 +31,13 @@ class NotingSource final : public ModelSource {
       : ModelSource(source.model()), source_(source), parts_(parts) {
     parts_.push_back({"model", model()});
   }
-  std::shared_ptr<const MappedFile> weights() const override { return noted("weights", source_.weights()); }
+  std::shared_ptr<const MappedFile> companion(const std::string& extension) const override {
+    const auto file = source_.companion(extension);
+    return file ? noted("weights", file) : file;
+  }
+  std::string companion_path(const std::string& extension) const override {
+    return source_.companion_path(extension);
+  }
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override {
     return noted("external " + location, source_.external_data(location));
   }

@@ -21,7 +21,7 @@ struct Unsupported {
 
 struct Loaded {
   Graph graph;
-  std::string format;    ///< "ONNX" or "OpenVINO IR"
+  std::string format;    ///< "ONNX", "OpenVINO IR", "Caffe"
   std::string version;   ///< "IR 8, opset 13, com.microsoft 1" or "11"
   std::string producer;  ///< who wrote it and in which version; may be empty
   Strings warnings;
@@ -46,5 +46,7 @@ struct ReadSettings {
 /// that is none.
 Loaded read_onnx(const ModelSource& source, const ReadSettings& settings = {});
 Loaded read_ir(const ModelSource& source, const ReadSettings& settings = {});
+/// The model is either of the two files.
+Loaded read_caffe(const ModelSource& source, const ReadSettings& settings = {});
 
 }  // namespace lamina

@@ -15,10 +15,15 @@ class ModelSource {
   ModelSource(const ModelSource&) = delete;
   ModelSource& operator=(const ModelSource&) = delete;
 
-  /// The ONNX file, or the .xml of an IR.
+  /// The ONNX file, the .xml of an IR, either file of a Caffe model.
   const std::shared_ptr<const MappedFile>& model() const { return model_; }
-  /// The .bin of an IR. Throws Error(bad_file) when there is none.
-  virtual std::shared_ptr<const MappedFile> weights() const = 0;
+  /// The file that belongs to the model: the one that was given with it, else that of the model's name with
+  /// this extension (".bin"). Null when there is none.
+  virtual std::shared_ptr<const MappedFile> companion(const std::string& extension) const = 0;
+  /// What companion() looks for, to be shown; "" for a model in memory.
+  virtual std::string companion_path(const std::string& extension) const = 0;
+  /// The same, which must be there. Throws Error(bad_file) when it is not.
+  std::shared_ptr<const MappedFile> weights(const std::string& extension = ".bin") const;
   /// The file in which an ONNX tensor has its data, as the tensor calls it. Throws Error(bad_file) when there
   /// is none, and for files that a model must not name.
   virtual std::shared_ptr<const MappedFile> external_data(const std::string& location) const = 0;
@@ -27,21 +32,27 @@ class ModelSource {
   std::shared_ptr<const MappedFile> model_;
 };
 
-/// Files in the model's folder.
+/// Files in the model's folder; its companion may be given by name.
 class FileSource : public ModelSource {
  public:
-  explicit FileSource(const std::string& path) : ModelSource(MappedFile::open(path)) {}
-  std::shared_ptr<const MappedFile> weights() const override;
+  explicit FileSource(const std::string& path, std::string companion = {})
+      : ModelSource(MappedFile::open(path)), given_(std::move(companion)) {}
+  std::shared_ptr<const MappedFile> companion(const std::string& extension) const override;
+  std::string companion_path(const std::string& extension) const override;
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override;
+
+ private:
+  std::string given_;
 };
 
-/// Only what is there. `weights` may be null.
+/// Only what is there. `weights`, the companion, may be null.
 class MemorySource : public ModelSource {
  public:
   using Files = std::map<std::string, std::shared_ptr<const MappedFile>>;
   MemorySource(std::shared_ptr<const MappedFile> model, std::shared_ptr<const MappedFile> weights,
                Files external);
-  std::shared_ptr<const MappedFile> weights() const override;
+  std::shared_ptr<const MappedFile> companion(const std::string&) const override { return weights_; }
+  std::string companion_path(const std::string&) const override { return {}; }
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override;
 
  private:

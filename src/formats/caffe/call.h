@@ -1,0 +1,117 @@
+#pragma once
+/// One layer on its way into the graph: what a converter reads and builds with.
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/caffe/net.h"
+#include "formats/caffe/params.h"
+#include "formats/caffe/weights.h"
+#include "graph/graph.h"
+
+namespace lamina::caffe {
+
+using Values = std::vector<ValueId>;
+
+/// A layer that our operators cannot express: it becomes Opaque and is listed.
+struct NotSupported {
+  std::string reason;
+};
+
+class Call {
+ public:
+  Call(Graph& graph, const LayerDef& layer, Values inputs, const Weights& weights, Strings& warnings)
+      : graph_(graph),
+        layer_(layer),
+        inputs_(std::move(inputs)),
+        weights_(weights),
+        blobs_(weights.find(layer.name)),
+        warnings_(warnings) {}
+
+  Graph& graph() const { return graph_; }
+  const LayerDef& layer() const { return layer_; }
+  Params params(std::string_view name) const { return Params(layer_.message, name); }
+  template <class... A>
+  [[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) const {
+    lamina::fail(ErrorCode::bad_file, text, std::forward<A>(args)...);
+  }
+  template <class... A>
+  [[noreturn]] void unsupported(fmt::format_string<A...> text, A&&... args) const {
+    throw NotSupported{fmt::format(text, std::forward<A>(args)...)};
+  }
+  void warn(const std::string& text) const;
+
+  // Bottoms and tops.
+  std::size_t inputs() const { return inputs_.size(); }
+  std::size_t outputs() const { return layer_.tops.size(); }
+  const Values& all() const { return inputs_; }
+  ValueId in(std::size_t i) const;  ///< throws when absent
+  const Shape& shape(ValueId v) const { return graph_.type(v).shape; }
+  std::size_t rank(ValueId v) const;  ///< NotSupported while it is not known
+  /// A parameter `axis`, which may be negative, as one of the value's.
+  std::size_t axis(std::int64_t axis, ValueId v) const;
+  /// The size of an axis; NotSupported while it is not known.
+  std::int64_t size(ValueId v, std::size_t axis) const;
+
+  // Blobs.
+  std::size_t blobs() const { return blobs_ == nullptr ? 0 : blobs_->size(); }
+  const Blob& blob(std::size_t i) const;  ///< throws when there is none, naming the file that lacks it
+  /// Its values under these dims. Throws unless there are that many.
+  Tensor tensor(std::size_t i, const Dims& dims) const;
+  /// All of them along one axis.
+  Tensor vector(std::size_t i) const;
+  bool has_weights_file() const { return weights_.is_there(); }
+
+  // Building.
+  ValueId add(Op op, Values inputs) const { return graph_.add(std::move(op), std::move(inputs)); }
+  Values add_all(Op op, Values inputs, int outputs = -1) const;
+  ValueId constant(Tensor t) const { return graph_.add_constant(std::move(t)); }
+  ValueId ints(const Ints& values) const;   ///< i64 [n]
+  ValueId index(std::int64_t value) const;  ///< i64 scalar
+  ValueId number(double value) const;       ///< f32 scalar
+  ValueId floats(const Dims& dims, const Floats& values) const;
+  /// The same elements under another shape: a pattern of Reshape, where 0 keeps a size.
+  ValueId reshape(ValueId v, const Ints& pattern) const;
+  /// The shape, i64 [rank].
+  ValueId shape_of(ValueId v) const;
+  /// v[axis, start..stop) along one axis.
+  ValueId slice(ValueId v, std::int64_t axis, std::int64_t start, std::int64_t stop) const;
+
+ private:
+  Graph& graph_;
+  const LayerDef& layer_;
+  Values inputs_;
+  const Weights& weights_;
+  const Blobs* blobs_;
+  Strings& warnings_;
+};
+
+/// Builds the layer's meaning and returns its tops in order.
+using Converter = Values (*)(const Call&);
+
+class ConverterTable {
+ public:
+  void add(std::string_view type, Converter converter) { rows_[std::string(type)] = converter; }
+  Converter find(std::string_view type) const;
+  Strings names() const;
+
+ private:
+  std::map<std::string, Converter, std::less<>> rows_;
+};
+
+/// All of them; built on first use.
+const ConverterTable& converters();
+
+// One function per family, each in the file of its name.
+void register_activation(ConverterTable& t);
+void register_convolution(ConverterTable& t);
+void register_detection(ConverterTable& t);
+void register_elementwise(ConverterTable& t);
+void register_normalization(ConverterTable& t);
+void register_pooling(ConverterTable& t);
+void register_resize(ConverterTable& t);
+void register_shape(ConverterTable& t);
+void register_sorting(ConverterTable& t);
+
+}  // namespace lamina::caffe

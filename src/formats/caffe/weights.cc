@@ -1,0 +1,143 @@
+#include "formats/caffe/weights.h"
+
+#include "base/limits.h"
+#include "formats/onnx/wire.h"
+#include "graph/shape.h"
+
+namespace lamina::caffe {
+namespace {
+
+using onnx::WireReader;
+
+Dims read_shape(std::string_view message) {
+  Dims dims;
+  WireReader in(message, "BlobShape");
+  while (in.next())
+    if (in.field() == 1)
+      in.integers(dims);
+    else
+      in.skip();
+  return dims;
+}
+
+constexpr std::uint32_t kData = 5, kDoubles = 8;
+
+/// A field with values: how many, and where they are when they are packed.
+void count_values(WireReader& in, Blob& blob) {
+  const bool doubles = in.field() == kDoubles;
+  if (blob.doubles && !doubles) return in.skip();
+  if (doubles && !blob.doubles) {  // then there are no others
+    blob.doubles = true;
+    blob.count = 0;
+  }
+  blob.run = {};
+  if (!in.packed()) {
+    ++blob.count;
+    return in.skip();
+  }
+  const std::size_t size = doubles ? sizeof(double) : sizeof(float);
+  const auto bytes = in.bytes();
+  if (bytes.size() % size != 0)
+    fail(ErrorCode::bad_file, "a blob has {} bytes of values, wanted a multiple of {}", bytes.size(), size);
+  if (blob.count == 0 && !doubles) blob.run = bytes;
+  blob.count += bytes.size() / size;
+}
+
+Blob read_blob(std::string_view message) {
+  Blob blob;
+  blob.message = message;
+  Dims old;
+  bool has_shape = false;
+  WireReader in(message, "BlobProto");
+  while (in.next()) {
+    const auto field = in.field();
+    if (field >= 1 && field <= 4) {
+      old.resize(4, 1);
+      old[field - 1] = in.integer();
+    } else if (field == 7) {
+      blob.dims = read_shape(in.bytes());
+      has_shape = true;
+    } else if (field == kData || field == kDoubles) {
+      count_values(in, blob);
+    } else {
+      in.skip();
+    }
+  }
+  if (!has_shape) blob.dims = old;
+  if (blob.dims.size() > Limits::kRank) fail(ErrorCode::bad_file, "a blob has rank {}", blob.dims.size());
+  for (const auto size : blob.dims)
+    if (size < 0)
+      fail(ErrorCode::bad_file, "a blob has shape {}, wanted sizes of 0 or more", to_string(blob.dims));
+  if (!extent_of(blob.dims))
+    fail(ErrorCode::bad_file, "a blob has shape {}, which is too large", to_string(blob.dims));
+  return blob;
+}
+
+/// The name may stand behind the blobs.
+struct LayerBlobs {
+  std::string_view name;
+  Blobs blobs;
+};
+
+constexpr std::uint32_t kLayer = 100, kOldLayer = 2;
+
+LayerBlobs read_layer(std::string_view message, std::uint32_t name_field, std::uint32_t blobs_field) {
+  LayerBlobs layer;
+  WireReader in(message, "LayerParameter");
+  while (in.next()) {
+    if (in.field() == name_field)
+      layer.name = in.bytes();
+    else if (in.field() == blobs_field)
+      layer.blobs.push_back(read_blob(in.bytes()));
+    else
+      in.skip();
+  }
+  return layer;
+}
+
+}  // namespace
+
+Tensor Blob::tensor(const Dims& wanted, const std::shared_ptr<const MappedFile>& file) const {
+  if (count != 0 && run.size() == count * sizeof(float))
+    return Tensor::share(ElementType::f32, wanted, file, run.data());
+  std::vector<float> values;
+  std::vector<double> wide;
+  WireReader in(message, "BlobProto");
+  while (in.next()) {
+    if (in.field() == kDoubles && doubles)
+      in.doubles(wide);
+    else if (in.field() == kData && !doubles)
+      in.floats(values);
+    else
+      in.skip();
+  }
+  if (doubles) values.assign(wide.begin(), wide.end());
+  return Tensor::of<float>(wanted, values);
+}
+
+Weights::Weights(const std::shared_ptr<const MappedFile>& file) : file_(file) {
+  try {
+    WireReader in(file->text(), "NetParameter");
+    while (in.next()) {
+      const auto field = in.field();
+      if (field != kLayer && field != kOldLayer) {
+        in.skip();
+        continue;
+      }
+      auto layer = field == kLayer ? read_layer(in.bytes(), 1, 7) : read_layer(in.bytes(), 4, 6);
+      layers_.try_emplace(layer.name, std::move(layer.blobs));
+    }
+  } catch (const protozero::exception& e) {
+    fail(ErrorCode::bad_file, "{}: is no caffemodel or is damaged ({})", file->path(), e.what());
+  } catch (const Error& e) {
+    fail(ErrorCode::bad_file, "{}: {}", file->path(), e.what());
+  }
+  if (layers_.empty()) fail(ErrorCode::bad_file, "{}: has no layer, wanted a caffemodel", file->path());
+}
+
+const Blobs* Weights::find(std::string_view layer) const {
+  const auto it = layers_.find(layer);
+  return it == layers_.end() ? nullptr : &it->second;
+}
+
+}  // namespace lamina::caffe

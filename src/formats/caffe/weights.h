@@ -1,0 +1,45 @@
+#pragma once
+/// The weights of a Caffe network: net.caffemodel. Of its layers only names and blobs are read: other fields
+/// have other meanings in the forks of Caffe.
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "graph/op.h"
+
+namespace lamina::caffe {
+
+/// A BlobProto, whose values are read when they are asked for.
+struct Blob {
+  Dims dims;              ///< as the file says: shape, or the old num, channels, height, width
+  std::size_t count = 0;  ///< values that are there
+  bool doubles = false;   ///< they are `double_data`
+  std::string_view message;
+  std::string_view run;  ///< where all of them are one packed run of floats
+  /// f32 under these dims, whose product is `count`; shared with the file where that is possible.
+  Tensor tensor(const Dims& dims, const std::shared_ptr<const MappedFile>& file) const;
+};
+using Blobs = std::vector<Blob>;
+
+class Weights {
+ public:
+  /// Of no file.
+  explicit Weights(std::string wanted) : wanted_(std::move(wanted)) {}
+  /// Throws Error(bad_file) naming the path.
+  explicit Weights(const std::shared_ptr<const MappedFile>& file);
+  bool is_there() const { return file_ != nullptr; }
+  const std::shared_ptr<const MappedFile>& file() const { return file_; }
+  /// The file that there should be; "" for a model in memory.
+  const std::string& wanted() const { return wanted_; }
+  /// Of the first layer of that name; null when there is none.
+  const Blobs* find(std::string_view layer) const;
+
+ private:
+  std::string wanted_;
+  std::shared_ptr<const MappedFile> file_;
+  std::unordered_map<std::string_view, Blobs> layers_;
+};
+
+}  // namespace lamina::caffe

@@ -1,0 +1,20 @@
+#pragma once
+/// What a file is, by its content; where that leaves a choice, by the ending of its name.
+#include <cstdint>
+
+#include "base/mapped_file.h"
+
+namespace lamina {
+
+enum class FileFormat : std::uint8_t {
+  ir,               ///< the .xml of OpenVINO
+  onnx,             ///< and all that is nothing else
+  caffe_text,       ///< net.prototxt
+  caffe_weights,    ///< net.caffemodel
+  tensorflow_text,  ///< graph.pbtxt
+  tensorflow,       ///< graph.pb
+};
+
+FileFormat format_of(const MappedFile& file);
+
+}  // namespace lamina
