@@ -46,8 +46,9 @@ LAMINA_API std::ostream& operator<<(std::ostream& out, const Port& port);
 
 /// The parts of a model that lies in memory.
 struct ModelBytes {
-  std::span<const std::byte> model;         ///< an ONNX model, or the text of an IR's .xml
-  std::span<const std::byte> weights = {};  ///< of an IR: its .bin
+  /// An ONNX model, the text of an IR's .xml, a Caffe network's prototxt or caffemodel.
+  std::span<const std::byte> model;
+  std::span<const std::byte> weights = {};  ///< of an IR: its .bin; of a Caffe network: its other file
   /// Of an ONNX model: its external data, by the location that the tensors give.
   std::map<std::string, std::span<const std::byte>> external_data = {};
   /// Keeps all of these bytes as they are. With an owner they are read where they lie, and it is kept for as
@@ -65,6 +66,9 @@ struct ReadOptions {
   /// current one. They stay loaded for as long as a model, or what was compiled of it, needs them. In any
   /// order.
   std::vector<std::string> extensions = {};
+  /// The file that belongs to the model's, where it does not lie beside it under its name: the .bin of an IR,
+  /// the caffemodel of a Caffe network's prototxt, or the other way round. Not for a model in memory.
+  std::string weights = {};
 };
 
 /// Makes a library of custom layers that is linked into the program known under a name. Thread-safe. Throws
@@ -72,7 +76,8 @@ struct ReadOptions {
 LAMINA_API void register_extension(const std::string& name,
                                    int (*entry)(const lamina_host*, lamina_registrar*));
 
-/// A model as read: ONNX, OpenVINO IR (.xml with its .bin beside it), or a compiled model that
+/// A model as read: ONNX, OpenVINO IR (.xml with its .bin beside it), Caffe (.prototxt with its .caffemodel
+/// beside it, or the other way round), or a compiled model that
 /// CompiledModel::save has written: that is compiled in no time with the options that it was compiled with,
 /// which count where Options say nothing else. Immutable; copies are cheap. Weights stay in the mapped file.
 /// Thread-safe.
@@ -102,7 +107,7 @@ class Model {
   LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
   /// Texts that the file's maker left in it, by key (ONNX: metadata_props; IR: rt_info).
   LAMINA_API const std::map<std::string, std::string>& metadata() const;
-  /// "ONNX" or "OpenVINO IR"
+  /// "ONNX", "OpenVINO IR", "Caffe"
   LAMINA_API const std::string& format() const;
   /// What the reader found odd but could read, a line each.
   LAMINA_API const std::vector<std::string>& warnings() const;

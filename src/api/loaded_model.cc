@@ -126,6 +126,11 @@ void LoadedModel::read_file(const ModelSource& source, const ReadOptions& option
   auto settings = settings_of(options);
   settings.shapes = shapes;
   loaded_ = lamina::read(NotingSource(source, parts_), settings);
+  const bool asked =
+      std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p.role == "weights"; });
+  if (!options.weights.empty() && !asked)
+    loaded_.warnings.push_back(
+        fmt::format("{}: has no effect: the model asks for no such file", options.weights));
   // A page that is touched brings those around it, weights that nobody may ever read: a cache has them
   // packed.
   for (const auto& part : parts_) drop_mapped_pages(part.file->data(), part.file->size());

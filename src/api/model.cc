@@ -40,7 +40,7 @@ class Parts {
 }  // namespace
 
 Model Inside::read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes) {
-  return Model(std::make_shared<const LoadedModel>(FileSource(path), options, shapes));
+  return Model(std::make_shared<const LoadedModel>(FileSource(path, options.weights), options, shapes));
 }
 
 Model Inside::changed(const Model& model, Graph graph) {
@@ -58,7 +58,9 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
 }
 
 Model::Model(const std::string& path, const ReadOptions& options)
-    : impl_(guarded("Model", [&] { return std::make_shared<LoadedModel>(FileSource(path), options); })) {}
+    : impl_(guarded("Model", [&] {
+        return std::make_shared<LoadedModel>(FileSource(path, options.weights), options);
+      })) {}
 
 void register_extension(const std::string& name, int (*entry)(const lamina_host*, lamina_registrar*)) {
   guarded("register_extension", [&] { add_linked_extension(name, entry); });

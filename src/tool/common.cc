@@ -67,10 +67,18 @@ std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::
   return out;
 }
 
+ReadOptions Common::reading() const {
+  return {.settable = settable, .extensions = extensions, .weights = weights};
+}
+
 void add_model(OptionSet& options, Common& c, bool required) {
-  const auto model =
-      options.text("model", c.model, "MODEL", "ONNX model, OpenVINO IR (.xml) or compiled model (.lamina)");
+  const auto model = options.text(
+      "model", c.model, "MODEL",
+      "ONNX model, OpenVINO IR (.xml), Caffe network (.prototxt or .caffemodel) or compiled model (.lamina)");
   if (required) OptionHandle(model).required();
+  options.text(
+      "--weights", c.weights, "FILE",
+      "The model's other file where it has another name: an IR's .bin, a Caffe network's .caffemodel");
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
       "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');

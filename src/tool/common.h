@@ -18,11 +18,12 @@ namespace lamina::tool {
 struct Common {
   std::string model;
   std::vector<std::string> set, disable, exempt, force, shape, settable, extensions;
-  std::string precision, max_isa = "native", log_level = "warning", json;
+  std::string precision, max_isa = "native", log_level = "warning", json, weights;
   int threads = 0;
   bool quiet = false, tune = false;
 
   Options options() const;
+  ReadOptions reading() const;  ///< what add_model() asks for
   /// What --shape says, by name. `inputs`: those of the model; a shape without a name is the only one's.
   /// Throws UsageError, and Error(bad_input) for a name that is none.
   std::vector<std::pair<std::string, Dims>> shapes(const std::vector<std::string>& inputs) const;

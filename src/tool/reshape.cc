@@ -93,8 +93,7 @@ Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::s
       said->push_back(fmt::format("Reshaping model: '{}': {}", ports[i].name, to_string(shape_of(sizes))));
   }
   // Anew: readers make constants of sizes that the file says.
-  return Inside::read(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions},
-                      shapes);
+  return Inside::read(o.common.model, o.common.reading(), shapes);
 }
 
 }  // namespace lamina::tool

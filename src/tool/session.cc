@@ -11,7 +11,7 @@ namespace lamina::tool {
 Model open_model(const Common& common) {
   Model model([&] {
     Progress progress("reading " + common.model, common);
-    return Model(common.model, {.settable = common.settable, .extensions = common.extensions});
+    return Model(common.model, common.reading());
   }());
   const auto log = common.options().log;
   for (const auto& warning : model.warnings()) log(LogLevel::warning, warning);

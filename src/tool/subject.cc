@@ -91,7 +91,7 @@ Options look(const BenchmarkOptions& o, Options options, const Steps& steps, Sub
   steps.step(4);
   steps.info("Loading model files");
   const auto begin = Clock::now();
-  const Model file(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions});
+  const Model file(o.common.model, o.common.reading());
   for (const auto& warning : file.warnings()) options.log(LogLevel::warning, warning);
   if (o.from_file)
     steps.info("Skipping the step for loading model from file");
@@ -130,9 +130,7 @@ Subject load(const BenchmarkOptions& o, Options options, const Steps& steps) {
   l.before_mb = resident_mb();
   const auto begin = Clock::now();
   Progress progress("loading " + o.common.model, o.common);
-  const auto model = with_border(
-      reshaped(Model(o.common.model, {.settable = o.common.settable, .extensions = o.common.extensions}), o),
-      o);
+  const auto model = with_border(reshaped(Model(o.common.model, o.common.reading()), o), o);
   const auto read = Clock::now();
   options.progress = progress.callback();
   l.compiled = std::make_unique<CompiledModel>(model, options);

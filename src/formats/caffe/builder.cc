@@ -67,7 +67,9 @@ void Builder::run() {
       add_layer(i);
     } catch (const Error& e) {
       const auto code = e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code();
-      fail(code, "{}:{}: {}: {}", path_, layer.line, label(layer), reason_of(e));
+      const auto reason = reason_of(e);
+      if (reason.starts_with(path_ + ":")) fail(code, "{}", reason);  // a field, with its own line
+      fail(code, "{}:{}: {}: {}", path_, layer.line, label(layer), reason);
     }
   }
   add_results();
