@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "formats/caffe/call.h"
 #include "formats/ir/converters.h"
 #include "formats/onnx/call.h"
 
@@ -17,6 +18,8 @@ std::vector<std::string> supported_onnx() {
   });
   return out;
 }
+
+std::vector<std::string> supported_caffe() { return caffe::converters().names(); }
 
 std::vector<SupportedLayer> supported_ir() {
   std::vector<SupportedLayer> out;

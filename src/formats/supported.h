@@ -7,6 +7,8 @@ namespace lamina {
 
 /// ONNX operators, sorted; those of other domains as "com.microsoft:QGemm".
 std::vector<std::string> supported_onnx();
+/// Caffe's layer types, sorted.
+std::vector<std::string> supported_caffe();
 /// A layer type of OpenVINO IR 10 and 11, and the first operation set that has it.
 struct SupportedLayer {
   std::string type;

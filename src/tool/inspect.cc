@@ -67,7 +67,7 @@ struct Ports {
 };
 
 int run(const Common& c) {
-  const Model model(c.model, c.reading());
+  const Model model = read_model(c);
   const auto& loaded = Inside::of(model).described();
   const Graph graph = with_shapes(loaded.graph, c);
   const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);

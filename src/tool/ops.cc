@@ -59,14 +59,18 @@ std::map<int, std::vector<std::string>> ir_by_opset() {
 }
 
 int run(const OpsOptions& o) {
-  nlohmann::json j{
-      {"operators", nlohmann::json::array()}, {"onnx", supported_onnx()}, {"ir", nlohmann::json::array()}};
+  nlohmann::json j{{"operators", nlohmann::json::array()},
+                   {"onnx", supported_onnx()},
+                   {"ir", nlohmann::json::array()},
+                   {"caffe", supported_caffe()}};
   for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
   const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
   if (o.format == "onnx") {
     for (const auto& name : supported_onnx()) o.common.say("{}", name);
+  } else if (o.format == "caffe") {
+    for (const auto& name : supported_caffe()) o.common.say("{}", name);
   } else if (o.format == "ir") {
     for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
   } else if (o.format == "markdown") {
@@ -87,6 +91,9 @@ int run(const OpsOptions& o) {
         newest_ir_opset()));
     for (const auto& [opset, types] : ir_by_opset())
       o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
+    o.common.say_text(
+        fmt::format("\n## Caffe\n\nLayers, those of V1 (`CONVOLUTION`) too: [caffe.md](caffe.md).\n\n{}",
+                    fmt::join(supported_caffe(), ", ")));
   } else if (o.common.extensions.empty()) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
@@ -100,8 +107,8 @@ int run(const OpsOptions& o) {
 
 Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
-  options.choice("--format", o->format, {"text", "onnx", "ir", "markdown"}, "FORMAT",
-                 "text, onnx, ir or markdown");
+  options.choice("--format", o->format, {"text", "onnx", "ir", "caffe", "markdown"}, "FORMAT",
+                 "text, onnx, ir, caffe or markdown");
   add_extensions(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "tool/asked_sizes.h"
 #include "tool/layouts.h"
+#include "tool/session.h"
 
 namespace lamina::tool {
 namespace {
@@ -82,7 +83,8 @@ Shape shape_of(const Sizes& sizes) {
 }  // namespace
 
 Model reshaped(const Model& model, const BenchmarkOptions& o, std::vector<std::string>* said) {
-  if ((o.common.shape.empty() && o.inputs.batch == 0) || !model.unsupported().empty()) return model;
+  if (o.common.shape.empty() && o.inputs.batch == 0) return model;
+  if (!model.unsupported().empty() && !is_made_for_sizes(model)) return model;
   const auto& ports = model.inputs();
   const Wanted wanted(ports, o);
   if (wanted.shapes().empty()) return model;

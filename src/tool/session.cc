@@ -8,10 +8,23 @@
 
 namespace lamina::tool {
 
+Model read_model(const Common& common) {
+  Model model(common.model, common.reading());
+  if (common.shape.empty() || !is_made_for_sizes(model)) return model;
+  const auto& ports = model.inputs();
+  std::vector<std::string> names;
+  for (const auto& port : ports) names.push_back(port.name);
+  LoadedModel::Shapes shapes;
+  for (const auto& [name, dims] : common.shapes(names))
+    if (ports[*model.find_input(name)].shape != dims) shapes[name] = Shape::of(dims);
+  if (shapes.empty()) return model;
+  return Inside::read(common.model, common.reading(), shapes);
+}
+
 Model open_model(const Common& common) {
   Model model([&] {
     Progress progress("reading " + common.model, common);
-    return Model(common.model, common.reading());
+    return read_model(common);
   }());
   const auto log = common.options().log;
   for (const auto& warning : model.warnings()) log(LogLevel::warning, warning);

@@ -5,7 +5,11 @@
 
 namespace lamina::tool {
 
-/// Reads the model that the command line names, and prints what its reader found odd.
+/// Of Caffe's networks the reader makes constants of sizes: with others they are read anew.
+inline bool is_made_for_sizes(const Model& model) { return model.format() == "Caffe"; }
+/// The model that the command line names; one that is made for sizes with those of --shape.
+Model read_model(const Common& common);
+/// The same, and prints what its reader found odd.
 Model open_model(const Common& common);
 
 struct Session {

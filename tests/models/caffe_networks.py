@@ -168,7 +168,7 @@ class Network:
         self.macs += int(np.prod(shape)) * per_group * kh * kw
         return Value(name, y, shape)
 
-    def bn(self, name: str, x: Value, scale_name: str = "") -> Value:
+    def bn(self, name: str, x: Value, scale_name: str = "", gain: float = 1) -> Value:
         """BatchNorm and Scale, both in place."""
         channels = x.shape[1]
         factor = np.array([self.random.uniform(0.5, 2)], np.float32)
@@ -177,7 +177,7 @@ class Network:
             self.random.uniform(0.5, 1.5, channels).astype(np.float32),
         )
         gamma, beta = (
-            self.random.uniform(0.6, 1.2, channels).astype(np.float32),
+            (gain * self.random.uniform(0.6, 1.2, channels)).astype(np.float32),
             self.floats(channels, scale=0.1),
         )
         self.layer(
@@ -285,7 +285,8 @@ class Network:
     def conv_bn_relu(
         self, name: str, x: Value, outputs: int, kernel: int | tuple[int, int], relu: bool = True, **options
     ) -> Value:
-        y = self.bn("bn_" + name, self.conv(name, x, outputs, kernel, **options), "scale_" + name)
+        gain = 1 if relu else 0.3  # sums of many branches stay small
+        y = self.bn("bn_" + name, self.conv(name, x, outputs, kernel, **options), "scale_" + name, gain)
         return self.relu(name + "_relu", y) if relu else y
 
 
