@@ -106,6 +106,7 @@ class ProtoText::Field {
   int line() const { return static_cast<int>(node().line); }
   /// An identifier or a number as it is written, without its sign; the bytes of a string.
   std::string_view text() const { return node().text; }
+  bool is_negative() const { return node().negative; }  ///< has a sign
 
   Message message() const;
   std::string_view string() const;  ///< bytes, escapes decoded

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/nearest.h"
+#include "formats/caffe/custom.h"
 #include "ops/control.h"
 
 namespace lamina::caffe {
@@ -191,13 +192,16 @@ Values Builder::make_opaque(const LayerDef& layer, const Values& inputs) {
 Values Builder::convert(const LayerDef& layer, const Values& inputs) {
   auto& graph = loaded_.graph;
   const auto first_node = graph.node_slots();
+  const Call call(graph, layer, inputs, weights_, loaded_.warnings);
+  if (auto operation = loaded_.extensions->find(kDomain, layer.type))
+    return make_custom(call, std::move(operation));
   const auto converter = converters().find(layer.type);
   if (!converter) {
     list_unsupported(layer, "");
     return make_opaque(layer, inputs);
   }
   try {
-    return converter(Call(graph, layer, inputs, weights_, loaded_.warnings));
+    return converter(call);
   } catch (const NotSupported& e) {
     if (!is_tainted(inputs)) list_unsupported(layer, e.reason);
   } catch (const Error& e) {

@@ -39,7 +39,7 @@ Values convert_interp(const Call& c) {
   const auto op = to_sizes(InterpolateMode::linear_onnx, CoordinateMode::align_corners);
   if (c.inputs() > 1) return {c.add(op, {x, c.slice(c.shape_of(c.in(1)), 0, 2, 4), c.ints({2, 3})})};
   Ints sizes;
-  const bool given = p.has("height") || p.has("width");
+  const bool given = !p.has("shrink_factor") && !p.has("zoom_factor");
   for (std::size_t axis = 2; axis < 4; ++axis) {
     sizes.push_back(given ? p.count(axis == 2 ? "height" : "width", 0) : interpolated(c, p, c.size(x, axis)));
     if (sizes.back() < 1 || sizes.back() > kLargest)

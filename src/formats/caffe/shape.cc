@@ -93,7 +93,7 @@ Values convert_reshape(const Call& c) {
     if (dims[i] < -1) c.fail("a dim of {}, wanted -1 or more", dims[i]);
     if (dims[i] != 0)
       pattern.push_back(dims[i]);
-    else if (static_cast<std::int64_t>(from) >= end)
+    else if (static_cast<std::int64_t>(from) >= rank)
       c.fail("dim {} is 0, but the bottom has the shape {}", i, to_string(c.shape(x)));
     else
       keep(c, pattern, from, from + 1);
