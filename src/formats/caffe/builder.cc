@@ -91,6 +91,7 @@ void Builder::add_input(const std::string& name, const std::optional<Shape>& sha
   if (tops_.contains(name)) fail(ErrorCode::bad_file, "makes \"{}\", which is there already", name);
   const auto asked = settings_.shapes.find(name);
   const auto type = asked != settings_.shapes.end() ? asked->second : shape.value_or(Shape());
+  inputs_.insert(name);
   tops_[name] = {loaded_.graph.add_input(name, {ElementType::f32, type}), false, true};
 }
 
@@ -137,6 +138,10 @@ void Builder::add_layer(std::size_t index) {
   if (layer.type == "Input") return add_input_layer(layer);
   if (is_data(layer)) return add_data_layer(layer);
   if (layer.type == "Silence" || is_judge(layer) || is_of_labels(layer)) return drop(layer);
+  for (std::size_t i = 0; i < layer.tops.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (layer.tops[i] == layer.tops[k])
+        fail(ErrorCode::bad_file, "has the top \"{}\" twice", layer.tops[i]);
   for (const auto& top : layer.tops)
     if (tops_.contains(top) &&
         std::find(layer.bottoms.begin(), layer.bottoms.end(), top) == layer.bottoms.end())
@@ -163,7 +168,9 @@ Builder::Top& Builder::top_named(const LayerDef& layer, const std::string& name)
 
 Values Builder::bottoms(const LayerDef& layer) {
   Values inputs;
+  const bool is_loss = layer.type == "SoftmaxWithLoss";  // of which only the probabilities are wanted
   for (const auto& name : layer.bottoms) {
+    if (is_loss && !inputs.empty()) break;
     auto& top = top_named(layer, name);
     top.is_read = true;
     inputs.push_back(top.value);
@@ -220,7 +227,7 @@ std::string Builder::value_name(std::size_t index, std::size_t top) const {
   const auto& layer = net_.layers[index];
   const auto& blob = layer.tops[top];
   const auto owner = layer_named_.find(blob);
-  const bool is_other = owner != layer_named_.end() && owner->second != index;
+  const bool is_other = (owner != layer_named_.end() && owner->second != index) || inputs_.contains(blob);
   if (last_writer_.at(blob) == index && !is_other) return blob;
   return layer.tops.size() == 1 ? layer.name : fmt::format("{}_{}", layer.name, top);
 }
@@ -250,15 +257,14 @@ void Builder::finish(std::size_t index, const Values& values, std::size_t first_
 
 /// What nothing reads, in the order in which it is made.
 void Builder::add_results() {
-  std::vector<std::pair<std::size_t, std::string>> unread;
-  for (const auto& [name, top] : tops_)
-    if (!top.is_read && !top.is_input) unread.emplace_back(last_writer_.at(name), name);
-  std::sort(unread.begin(), unread.end());
-  if (unread.empty()) fail(ErrorCode::bad_file, "{}: no layer makes a result", path_);
-  for (const auto& [layer, name] : unread) {
-    const auto value = tops_.at(name).value;
-    loaded_.graph.add_result(loaded_.graph.value(value).name, value);
-  }
+  for (std::size_t i = 0; i < net_.layers.size(); ++i)
+    for (const auto& name : net_.layers[i].tops) {
+      const auto it = tops_.find(name);
+      if (it == tops_.end() || last_writer_.at(name) != i || it->second.is_read || it->second.is_input)
+        continue;
+      loaded_.graph.add_result(loaded_.graph.value(it->second.value).name, it->second.value);
+    }
+  if (loaded_.graph.results().empty()) fail(ErrorCode::bad_file, "{}: no layer makes a result", path_);
 }
 
 }  // namespace lamina::caffe

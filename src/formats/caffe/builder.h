@@ -52,9 +52,9 @@ class Builder {
   const ReadSettings& settings_;
   Loaded& loaded_;
   std::unordered_map<std::string, Top> tops_;
-  std::unordered_map<std::string, std::size_t> last_writer_;  ///< layer, by top
-  std::unordered_map<std::string, std::size_t> layer_named_;  ///< the first
-  std::set<std::string, std::less<>> labels_, later_;         ///< tops of labels; tops that come later
+  std::unordered_map<std::string, std::size_t> last_writer_;    ///< layer, by top
+  std::unordered_map<std::string, std::size_t> layer_named_;    ///< the first
+  std::set<std::string, std::less<>> inputs_, labels_, later_;  ///< labels: of Data layers, and made of these
   std::map<std::pair<std::string, std::string>, std::size_t> unsupported_;
 };
 
