@@ -138,10 +138,9 @@ void Builder::add_layer(std::size_t index) {
   if (layer.type == "Input") return add_input_layer(layer);
   if (is_data(layer)) return add_data_layer(layer);
   if (layer.type == "Silence" || is_judge(layer) || is_of_labels(layer)) return drop(layer);
-  for (std::size_t i = 0; i < layer.tops.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (layer.tops[i] == layer.tops[k])
-        fail(ErrorCode::bad_file, "has the top \"{}\" twice", layer.tops[i]);
+  std::set<std::string_view> seen;
+  for (const auto& top : layer.tops)
+    if (!seen.insert(top).second) fail(ErrorCode::bad_file, "has the top \"{}\" twice", top);
   for (const auto& top : layer.tops)
     if (tops_.contains(top) &&
         std::find(layer.bottoms.begin(), layer.bottoms.end(), top) == layer.bottoms.end())
