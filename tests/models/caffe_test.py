@@ -38,10 +38,10 @@ def lamina(*words: object) -> str:
     return done.stdout
 
 
-def run_caffe(model: pathlib.Path, x: np.ndarray) -> list[np.ndarray]:
+def run_caffe(model: pathlib.Path, x: np.ndarray, *more: str) -> list[np.ndarray]:
     feed, out = model.with_name("in.npz"), model.with_name("out.npz")
     np.savez(feed, in0=x)
-    lamina("run", model, "--by-position", "--inputs", feed, "--output", out, "--quiet", "--threads", 2)
+    lamina("run", model, "--by-position", "--inputs", feed, "--output", out, "--quiet", "--threads", 2, *more)
     results = np.load(out)
     return [results[name] for name in results.files]
 
@@ -76,6 +76,23 @@ def check_network(name: str, folder: pathlib.Path) -> None:
     lamina("inspect", model, "--weights", folder / "other.bin")
 
 
+def check_training_file(folder: pathlib.Path) -> None:
+    """A data base instead of an input, labels and losses: the sizes come from the command line."""
+    n, output = mobilenet()
+    data = 'layer { name: "data" type: "Data" top: "data" top: "label" '
+    n.text[0] = data + "include { phase: TEST } }\n" + data + "include { phase: TRAIN } }"
+    n.text.append('layer { name: "loss" type: "SoftmaxWithLoss" bottom: "fc7" bottom: "label" top: "loss" }')
+    n.text.append(
+        'layer { name: "accuracy" type: "Accuracy" bottom: "prob" bottom: "label" top: "accuracy" }'
+    )
+    x = n.floats(*n.inputs[0].shape)
+    shape = ",".join(map(str, x.shape))
+    got = run_caffe(write(n, folder), x, "--shape", f"data={shape}")
+    if len(got) != 1:
+        raise AssertionError(f"training file: {len(got)} outputs, wanted prob alone")
+    compare("training file", got[0], run_onnx(n, x, [output])[0])
+
+
 def check_ssd(folder: pathlib.Path) -> None:
     n, heads, boxes = ssd()
     x = n.floats(*n.inputs[0].shape)
@@ -89,11 +106,12 @@ def check_ssd(folder: pathlib.Path) -> None:
 
 
 def main() -> int:
-    asked = sys.argv[1:] or [*NETWORKS, "ssd"]
+    special = {"ssd": check_ssd, "training_file": check_training_file}
+    asked = sys.argv[1:] or [*NETWORKS, *special]
     for name in asked:
         with tempfile.TemporaryDirectory() as folder:
-            if name == "ssd":
-                check_ssd(pathlib.Path(folder))
+            if name in special:
+                special[name](pathlib.Path(folder))
             else:
                 check_network(name, pathlib.Path(folder))
         print(f"{name}: as in ONNX Runtime")

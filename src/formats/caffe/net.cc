@@ -54,7 +54,11 @@ constexpr auto kOldTypes =
                             {33, "SLICE", "Slice"},
                             {23, "TANH", "TanH"},
                             {24, "WINDOW_DATA", "WindowData"},
-                            {31, "THRESHOLD", "Threshold"}});
+                            {31, "THRESHOLD", "Threshold"},
+                            // Of forks that went on with V1; their numbers clash.
+                            {-1, "BN", "BN"},
+                            {-1, "PRELU", "PReLU"},
+                            {-1, "UPSAMPLE", "Upsample"}});
 
 /// "Convolution" as a string; or V1's word or number, of which those that are not known stay as they are.
 std::string type_of(const ProtoText::Field& field) {
