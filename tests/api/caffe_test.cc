@@ -14,7 +14,7 @@ const std::string kText = caffe_net({1, 2},
 std::string weights(float a, float b) { return CaffeWeights().layer("f", {floats({1, 2}, {a, b})}).bytes(); }
 
 float result(const Model& model, const Options& options = {}) {
-  return values(CompiledModel(model, options)(floats({1, 2}, {1, 1})).at(0)).at(0);
+  return values(CompiledModel(model, options)(floats({1, 2}, {1, 1}))).at(0);
 }
 
 TEST_F(Saved, either_file_of_a_caffe_network_is_the_model) {
