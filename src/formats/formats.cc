@@ -19,6 +19,7 @@ Loaded read(const ModelSource& source, const ReadSettings& settings) {
   const auto& settable = settings.settable;
   const auto& file = *source.model();
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", file.path());
+  if (looks_like_tensorflow(file.text())) return read_tensorflow(source, settings);
   if (!looks_like_xml(file.text())) return read_onnx(source, settings);
   if (!settable.empty())
     fail(ErrorCode::bad_option, "{}: settable \"{}\": an IR has no inputs with values", file.path(),

@@ -65,7 +65,10 @@ int run(const OpsOptions& o) {
   const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
-  if (o.format == "onnx") {
+  j["tensorflow"] = supported_tensorflow();
+  if (o.format == "tensorflow") {
+    for (const auto& name : supported_tensorflow()) o.common.say("{}", name);
+  } else if (o.format == "onnx") {
     for (const auto& name : supported_onnx()) o.common.say("{}", name);
   } else if (o.format == "ir") {
     for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
@@ -87,6 +90,8 @@ int run(const OpsOptions& o) {
         newest_ir_opset()));
     for (const auto& [opset, types] : ir_by_opset())
       o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
+    o.common.say_text(
+        fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
   } else if (o.common.extensions.empty()) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
@@ -100,8 +105,8 @@ int run(const OpsOptions& o) {
 
 Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
-  options.choice("--format", o->format, {"text", "onnx", "ir", "markdown"}, "FORMAT",
-                 "text, onnx, ir or markdown");
+  options.choice("--format", o->format, {"text", "onnx", "ir", "tensorflow", "markdown"}, "FORMAT",
+                 "text, onnx, ir, tensorflow or markdown");
   add_extensions(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -1,0 +1,67 @@
+#pragma once
+/// Walks a GraphDef and builds the graph: names, order, inputs and outputs. Converters give nodes their
+/// meaning.
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/loaded.h"
+#include "formats/tensorflow/call.h"
+#include "formats/tensorflow/links.h"
+#include "formats/tensorflow/proto.h"
+
+namespace lamina::tensorflow {
+
+class Importer {
+ public:
+  /// `owner` keeps the memory that the graph's texts and tensors lie in.
+  Importer(const GraphDef& def, std::shared_ptr<const void> owner, const ReadSettings& settings);
+  Loaded run();
+
+  // For converters.
+  Graph& graph() { return loaded_.graph; }
+  int folding_budget = 200'000;             ///< nodes that may be evaluated while reading
+  std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
+  std::map<std::pair<ValueId, Ints>, ValueId> transposed;  ///< weights, by what they were and the order
+
+ private:
+  void find_outputs();
+  void find_needed();
+  void import_node(std::uint32_t node);
+  Values convert(std::uint32_t node);
+  Values convert_or_give_up(std::uint32_t node, Values inputs, Converter converter);
+  Values import_constant(const NodeDef& node);
+  Values import_placeholder(const NodeDef& node);
+  Values import_default(const NodeDef& node, const Values& inputs);
+  Values import_merge(std::uint32_t node);
+  Values make_opaque(const NodeDef& node, const Values& inputs);
+  std::uint32_t ports(std::uint32_t node) const;
+  Values inputs_of(std::uint32_t node);
+  ValueId lookup(Ref ref);
+  void bind_outputs(std::uint32_t node, const Values& values, std::size_t first_value);
+  void add_results();
+  std::optional<Tensor> frozen(const NodeDef& node, const TensorType& type);
+  std::vector<std::optional<bool>> known_booleans();
+  bool is_tainted(const Values& inputs) const;
+  void list_unsupported(const NodeDef& node, const std::string& reason);
+
+  const GraphDef& def_;
+  std::shared_ptr<const void> owner_;
+  const ReadSettings& settings_;
+  Links links_;
+  std::optional<Branches> branches_;
+  Loaded loaded_;
+  std::vector<Values> values_;          // by node
+  std::vector<std::uint32_t> highest_;  // port of each node that something reads
+  std::vector<bool> needed_;
+  std::vector<std::uint32_t> outputs_;
+  std::set<std::string, std::less<>> settable_;  // not met yet
+  std::map<std::pair<std::string, std::string>, std::size_t> unsupported_;
+};
+
+inline bool is_placeholder(std::string_view op) { return op == "Placeholder" || op == "PlaceholderV2"; }
+
+}  // namespace lamina::tensorflow
