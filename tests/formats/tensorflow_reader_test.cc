@@ -49,6 +49,16 @@ TEST(TensorflowReader, OutputsAreWhatNothingReads) {
   EXPECT_EQ(input_names(m), (Names{"x", "unread"}));
 }
 
+TEST(TensorflowReader, WhatOthersWaitForIsNoOutput) {
+  TensorflowGraph g;
+  g.input("x", {2})
+      .node("Relu", "a", {"x"})
+      .node("NoOp", "before", {"^a"})
+      .node("Neg", "b", {"x", "^before"});
+  g.node("Abs", "c", {"x"}).node("NoOp", "group", {"^b", "^c"}).node("NoOp", "all", {"^group"});
+  EXPECT_EQ(result_names(read_bytes(g.bytes())), (Names{"b", "c"}));
+}
+
 TEST(TensorflowReader, InputsMayBeOutputsAsTheyAre) {
   TensorflowGraph g;
   g.input("x", {2}).node("Identity", "same", {"x"}).node("Identity", "again", {"x:0"});

@@ -133,7 +133,6 @@ def convolutions() -> Iterator[Case]:
         T=FLOAT,
         strides=[1, 1, 1, 1],
         padding="SAME",
-        openvino=False,
     )
     yield single("conv of computed weights", "Conv2D", x, w, T=FLOAT, strides=[1, 1, 1, 1], padding="SAME")
     yield single("depthwise rate", "DepthwiseConv2dNative", x, C(f(3, 3, 4, 1)), T=FLOAT, strides=[1, 1, 1, 1], padding="SAME",
@@ -203,7 +202,7 @@ def poolings() -> Iterator[Case]:
     )
     for batch in (False, True):
         yield single(f"MaxPoolWithArgmax {batch}", "MaxPoolWithArgmax", x, T=FLOAT, Targmax=Type("int64"), ksize=[1, 2, 2, 1],
-                     strides=[1, 2, 2, 1], padding="VALID", include_batch_in_index=batch, openvino=False)  # fmt: skip
+                     strides=[1, 2, 2, 1], padding="VALID", include_batch_in_index=batch)  # fmt: skip
 
 
 def normalizations() -> Iterator[Case]:
@@ -228,7 +227,6 @@ def normalizations() -> Iterator[Case]:
         U=FLOAT,
         is_training=False,
         data_format="NDHWC",
-        openvino=False,
     )
     yield single("batch's own statistics", "FusedBatchNormV3", x, *vectors, T=FLOAT, U=FLOAT, epsilon=1e-3)
     yield single("statistics, no attributes", "FusedBatchNorm", x, *vectors, T=FLOAT)
@@ -238,7 +236,7 @@ def normalizations() -> Iterator[Case]:
     yield single("BiasAdd of a matrix", "BiasAdd", f(2, 3), C(f(3)), T=FLOAT)
     yield single("BiasAddV1", "BiasAddV1", x, C(f(3)), T=FLOAT, openvino=False)
     wide = f(1, 3, 2, 12)
-    yield single("LRN", "LRN", wide, T=FLOAT, depth_radius=2, bias=1.5, alpha=0.3, beta=0.75)
+    yield single("LRN", "LRN", wide, T=FLOAT, depth_radius=2, bias=1.5, alpha=0.3, beta=0.75, openvino=False)
     yield single("LRN, no attributes", "LRN", wide, T=FLOAT, openvino=False)
 
 
@@ -252,9 +250,9 @@ def elementwise() -> Iterator[Case]:
     for op in UNARY.split():
         yield single(op, op, f(2, 3, 4), T=FLOAT)
     for op in POSITIVE.split():
-        yield single(op, op, f(2, 3, 4, low=0.2), T=FLOAT, openvino=op != "Inv")
+        yield single(op, op, f(2, 3, 4, low=0.2), T=FLOAT)
     for op in BINARY.split():
-        yield single(op, op, f(2, 3, 4), f(4), T=FLOAT, openvino=op not in ("Atan2", "Mod"))
+        yield single(op, op, f(2, 3, 4), f(4), T=FLOAT)
     for op in "Add Sub Mul Maximum Div FloorDiv FloorMod Mod".split():
         yield single(
             f"{op} i32",
@@ -262,7 +260,7 @@ def elementwise() -> Iterator[Case]:
             i(3, 4),
             i(1, 4, low=1, high=4) * np.array([1, -1, 1, -1], "i4"),
             T=Type("int32"),
-            openvino=op not in ("Div", "Mod"),
+            openvino=op != "Div",
         )
     yield single("Pow", "Pow", f(2, 3, low=0.1), f(2, 3), T=FLOAT)
     yield single("DivNoNan", "DivNoNan", f(4), C(np.array([0, 1, 2, 0], "f4")), T=FLOAT)
@@ -469,7 +467,6 @@ def pictures() -> Iterator[Case]:
         np.arange(36, dtype="u1").reshape(1, 4, 3, 3),
         C([6, 5]),
         T=Type("uint8"),
-        openvino=False,
     )
     deep = f(1, 2, 3, 8)
     yield single("DepthToSpace", "DepthToSpace", deep, T=FLOAT, block_size=2)

@@ -32,7 +32,7 @@ def run_openvino(core, model: pathlib.Path, feeds: dict[str, np.ndarray]) -> lis
     import openvino
 
     read = core.read_model(model)
-    by_name = {p.get_node().get_friendly_name(): p for p in read.inputs}
+    by_name = {p.get_node().get_friendly_name().removesuffix(":0"): p for p in read.inputs}
     read.reshape({by_name[n]: openvino.PartialShape(list(v.shape)) for n, v in feeds.items() if n in by_name})
     request = core.compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
     request.infer({p.any_name: feeds[n] for n, p in by_name.items()})

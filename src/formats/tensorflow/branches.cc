@@ -73,17 +73,17 @@ Branches::Conditions Branches::of_inputs(std::uint32_t n) const {
   Conditions all;
   const auto join = [&](const Conditions& some) {
     if (!some || some == all) return;
-    if (!all) {
+    if (all) {
+      std::vector<Condition> joined = *all;
+      for (const auto& c : *some)
+        if (std::find(joined.begin(), joined.end(), c) == joined.end()) joined.push_back(c);
+      all = std::make_shared<const std::vector<Condition>>(std::move(joined));
+    } else {
       all = some;
-      return;
     }
-    std::vector<Condition> joined = *all;
-    for (const auto& c : *some)
-      if (std::find(joined.begin(), joined.end(), c) == joined.end()) joined.push_back(c);
-    if (joined.size() > kMostConditions)
+    if (all->size() > kMostConditions)
       fail(ErrorCode::bad_file, "node \"{}\" ({}) is behind more than {} conditions", graph_.nodes[n].name,
            graph_.nodes[n].op, kMostConditions);
-    all = std::make_shared<const std::vector<Condition>>(std::move(joined));
   };
   for (auto ref : links_[n].inputs) join(of(ref));
   // A node that only waits for a Switch is on both sides; what its branches wait for are Identity nodes.

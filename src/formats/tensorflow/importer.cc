@@ -11,11 +11,6 @@
 namespace lamina::tensorflow {
 namespace {
 
-/// An error that already says which node of the file it is about.
-struct FileNodeError : Error {
-  using Error::Error;
-};
-
 std::string reason_of(const Error& e) {
   const auto* of_node = dynamic_cast<const NodeError*>(&e);
   return of_node ? of_node->reason : e.what();
@@ -152,7 +147,7 @@ void Importer::find_needed() {
 void Importer::import_node(std::uint32_t n) {
   const auto& node = def_.nodes[n];
   auto& graph = loaded_.graph;
-  try {
+  naming(node, [&] {
     const auto first_node = graph.node_slots(), first_value = graph.value_slots();
     const bool is_layer = node.op != "Const" && !is_placeholder(node.op);
     const auto source =
@@ -165,12 +160,7 @@ void Importer::import_node(std::uint32_t n) {
       if (made.sources.empty() && source.valid()) graph.set_sources({i}, {source});
     }
     bind_outputs(n, values_[n], first_value);
-  } catch (const FileNodeError&) {
-    throw;
-  } catch (const Error& e) {
-    throw FileNodeError(e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
-                        fmt::format("node \"{}\" ({}): {}", node.name, node.op, reason_of(e)));
-  }
+  });
 }
 
 /// Values have the names that TensorFlow gives them: that of the node, with the number of the output behind a

@@ -15,6 +15,24 @@
 
 namespace lamina::tensorflow {
 
+/// An error that already says which node of the file it is about.
+struct FileNodeError : Error {
+  using Error::Error;
+};
+
+/// Runs `body` so that its errors name the node.
+template <class F>
+auto naming(const NodeDef& node, F body) try {
+  return body();
+} catch (const FileNodeError&) {
+  throw;
+} catch (const Error& e) {
+  const auto* of_node = dynamic_cast<const NodeError*>(&e);
+  throw FileNodeError(
+      e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
+      fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
+}
+
 class Importer {
  public:
   /// `owner` keeps the memory that the graph's texts and tensors lie in.

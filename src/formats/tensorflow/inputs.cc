@@ -18,18 +18,16 @@ std::vector<std::optional<bool>> Importer::known_booleans() {
   std::vector<std::optional<bool>> known(links_.size());
   for (std::uint32_t n = 0; n < links_.size(); ++n) {
     const auto& node = def_.nodes[n];
-    const Call c(*this, node, {});
-    std::optional<Tensor> value;
-    if (node.op == "Const") {
-      if (const auto t = c.tensor("value"); t && element_type_of(t->type) == ElementType::boolean)
-        if (auto read = read_tensor(*t, owner_, constants_budget); read.data.size() == 1)
-          value = std::move(read.data);
-    } else if (const auto it = settings_.frozen.find(node.name); it != settings_.frozen.end()) {
+    naming(node, [&] {
+      const Call c(*this, node, {});
       const auto type = c.find("dtype");
-      if (type && element_type_of(type->i) == ElementType::boolean)
-        value = frozen(node, {ElementType::boolean, {}});
-    }
-    if (value && value->size() == 1) known[n] = value->raw()[0] != std::byte{0};
+      if (!type || element_type_of(type->i) != ElementType::boolean) return;
+      std::optional<Tensor> value = frozen(node, {ElementType::boolean, {}});
+      if (node.op == "Const")
+        if (const auto t = c.tensor("value"); t && element_type_of(t->type) == ElementType::boolean)
+          value = read_tensor(*t, owner_, constants_budget).data;
+      if (value && value->size() == 1) known[n] = value->raw()[0] != std::byte{0};
+    });
   }
   for (std::uint32_t n = 0; n < links_.size(); ++n)
     if (def_.nodes[n].op == "PlaceholderWithDefault" && !known[n] && links_[n].inputs.size() == 1 &&

@@ -66,6 +66,8 @@ Layout read_layout(const Call& c, std::size_t spatial, std::string_view attribut
 }
 
 ValueId to_channels_first(Call& c, ValueId v, const Layout& layout) {
+  if (const auto& shape = c.shape(v); shape.ranked() && shape.rank() != layout.rank())
+    c.fail("the input is {}, wanted rank {}", to_string(shape), layout.rank());
   if (!layout.channels_last) return v;
   Ints order(layout.rank());
   std::iota(order.begin(), order.end(), -1);

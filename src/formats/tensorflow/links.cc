@@ -53,6 +53,20 @@ Links::Links(const GraphDef& graph) : nodes_(graph.nodes.size()), read_(graph.no
       }
     }
   sort(graph);
+  note_waiting(graph);
+}
+
+/// What others wait for is no result either, unless only NoOp nodes do that in the end: those group results.
+void Links::note_waiting(const GraphDef& graph) {
+  std::vector<bool> goes_on(nodes_.size());  // not to NoOp nodes alone
+  for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
+    if (graph.nodes[*n].op != "NoOp") goes_on[*n] = true;
+    if (!goes_on[*n]) continue;
+    for (auto from : nodes_[*n].controls) {
+      goes_on[from] = true;
+      read_[from] = true;
+    }
+  }
 }
 
 std::optional<std::uint32_t> Links::find(std::string_view name) const {

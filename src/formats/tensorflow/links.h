@@ -44,11 +44,12 @@ class Links {
   /// Each after those it reads and waits for; what goes around in a loop left out.
   const std::vector<std::uint32_t>& order() const { return order_; }
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Some node reads its data.
+  /// Some node reads its data or, NoOp nodes that only group others left out, waits for it.
   bool is_read(std::uint32_t node) const { return read_[node]; }
 
  private:
   void sort(const GraphDef& graph);
+  void note_waiting(const GraphDef& graph);
 
   std::vector<LinkedNode> nodes_;
   std::vector<bool> read_;

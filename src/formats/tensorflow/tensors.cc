@@ -11,7 +11,8 @@ namespace {
 
 using onnx::WireReader;
 
-constexpr std::size_t kMostExpanded = std::size_t{1} << 22;  // elements of one constant made of one number
+constexpr std::size_t kMostExpanded = std::size_t{1} << 22;  // elements of one constant made of few numbers,
+constexpr std::size_t kMostPerValue = 256;                   // or for each of many
 
 /// Booleans are bytes of 0 or 1 here; files may hold any byte.
 Tensor normalized(Tensor t) {
@@ -124,7 +125,8 @@ ReadTensor read_tensor(const TensorProto& t, const std::shared_ptr<const void>& 
     return out;
   }
   if (some.size() == 0) some = Tensor(type, {1});  // zero
-  if (const auto made = static_cast<std::int64_t>(count); count <= kMostExpanded && made <= budget) {
+  if (const auto made = static_cast<std::int64_t>(count);
+      made <= budget && count <= kMostExpanded + some.size() * kMostPerValue) {
     budget -= made;
     out.data = Tensor(type, out.shape);
     fill(out.data, some);
