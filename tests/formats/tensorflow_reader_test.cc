@@ -2,6 +2,8 @@
 // Operators are in tests/models/tensorflow_test.py.
 #include <gtest/gtest.h>
 
+#include "interpreter/interpreter.h"
+#include "lamina/extension.h"
 #include "ops/control.h"
 #include "ops/convolution.h"
 #include "ops/shaping.h"
@@ -237,6 +239,31 @@ TEST(TensorflowReader, IfChoosesBetweenFunctions) {
   EXPECT_EQ(values(run(g, {floats({2}, {0, 0}), on}).at(0)), (List{1, 1}));
   const auto m = read_bytes(g.bytes(), {.frozen = {{"c", {"true"}}}});
   EXPECT_EQ(m.graph.node_count(), 2u);  // Exp, and Identity by the name of the If
+}
+
+int doubles(const lamina_host* host, lamina_registrar* registrar) {
+  static const lamina_port port{sizeof(port), "x", "", 0, 0, nullptr};
+  lamina_operation op{};
+  op.struct_size = sizeof(op);
+  op.domain = "tensorflow";
+  op.type = "Twofold";
+  op.in = op.out = &port;
+  op.inputs = op.outputs = 1;
+  op.elementwise = [](const void*, const float* in, float* out, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) out[i] = 2 * in[i];
+  };
+  return host->add_operation(registrar, &op);
+}
+
+TEST(TensorflowReader, LibrariesHaveOperatorsOfTheirOwn) {
+  add_linked_extension("test-tensorflow", doubles);
+  TensorflowGraph g;
+  g.input("x", {2}).node("Twofold", "y", {"x"}, {type("T", 1)});
+  const auto m =
+      read_bytes(g.bytes(), {.extensions = std::make_shared<const ExtensionSet>(Strings{"test-tensorflow"})});
+  EXPECT_TRUE(m.unsupported.empty());
+  EXPECT_EQ(values(interpret(m.graph, {floats({2}, {1, 4})}).at(0)), (List{2, 8}));
+  EXPECT_EQ(read_bytes(g.bytes()).unsupported.size(), 1u);
 }
 
 constexpr const char* kText = R"(# spelled in several ways

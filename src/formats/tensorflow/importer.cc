@@ -199,6 +199,8 @@ Values Importer::convert(std::uint32_t n) {
   auto inputs = inputs_of(n);
   if (node.op == "PlaceholderWithDefault") return import_default(node, inputs);
   if (node.op == "Switch" || node.op == "RefSwitch") return {inputs.at(0), inputs.at(0)};
+  if (auto operation = loaded_.extensions->find("tensorflow", node.op))
+    return make_custom(n, std::move(operation), std::move(inputs));
   const auto converter = converters().find(node.op);
   if (!converter) {
     list_unsupported(node, reason_against(node.op));

@@ -55,6 +55,8 @@ class Importer {
   Values import_placeholder(const NodeDef& node);
   Values import_default(const NodeDef& node, const Values& inputs);
   Values import_merge(std::uint32_t node);
+  Values make_custom(std::uint32_t node, std::shared_ptr<const DeclaredOperation> operation, Values inputs);
+  Attribute attribute_of(std::string_view name, const AttrValue& a);
   Values make_opaque(const NodeDef& node, const Values& inputs);
   std::uint32_t ports(std::uint32_t node) const;
   Values inputs_of(std::uint32_t node);
