@@ -6,6 +6,7 @@
 #include "lamina/extension.h"
 #include "ops/control.h"
 #include "ops/convolution.h"
+#include "ops/eval.h"
 #include "ops/shaping.h"
 #include "tests/support/tensorflow_graph.h"
 
@@ -288,6 +289,36 @@ TEST(TensorflowReader, TextIsTheSame) {
                     "m.pbtxt")
                 .find("DT_FLOAT"),
             std::string::npos);
+}
+
+/// A constant, spelled in a TensorProto, as f64.
+std::vector<double> constant_of(const std::string& tensor) {
+  const auto text =
+      "node { name: \"k\" op: \"Const\" attr { key: \"value\" value { tensor { " + tensor +
+      " } } } } node { name: \"y\" op: \"Cast\" input: \"k\" attr { key: \"DstT\" value { type: "
+      "DT_DOUBLE } } }";
+  const auto m = read_bytes(text, {}, "m.pbtxt");
+  EXPECT_TRUE(m.unsupported.empty());
+  return to_doubles(interpret(m.graph, {}).at(0));
+}
+
+TEST(TensorflowReader, ConstantsInEachField) {
+  using Doubles = std::vector<double>;
+  const std::string two = " tensor_shape { dim { size: 2 } } ";
+  EXPECT_EQ(constant_of("dtype: DT_HALF" + two + "half_val: [15360, 49152]"), (Doubles{1, -2}));
+  EXPECT_EQ(constant_of("dtype: DT_BFLOAT16" + two + "half_val: 16256"), (Doubles{1, 1}));
+  EXPECT_EQ(constant_of("dtype: DT_INT8" + two + "int_val: [-3, 127]"), (Doubles{-3, 127}));
+  EXPECT_EQ(constant_of("dtype: DT_UINT8" + two + "int_val: 255"), (Doubles{255, 255}));
+  EXPECT_EQ(constant_of("dtype: DT_INT16" + two + "int_val: [-30000, 2]"), (Doubles{-30000, 2}));
+  EXPECT_EQ(constant_of("dtype: DT_INT64" + two + "int64_val: [-9007199254740992, 5]"),
+            (Doubles{-9007199254740992, 5}));
+  EXPECT_EQ(constant_of("dtype: DT_UINT32" + two + "uint32_val: 4294967295"),
+            (Doubles{4294967295, 4294967295}));
+  EXPECT_EQ(constant_of("dtype: DT_BOOL" + two + "bool_val: [true, false]"), (Doubles{1, 0}));
+  EXPECT_EQ(constant_of("dtype: DT_DOUBLE" + two + "double_val: [0.5, -1e300]"), (Doubles{0.5, -1e300}));
+  EXPECT_EQ(constant_of("dtype: DT_FLOAT_REF" + two + "float_val: 3"), (Doubles{3, 3}));
+  EXPECT_EQ(constant_of("dtype: DT_INT32"), (Doubles{0}));
+  EXPECT_EQ(constant_of("dtype: DT_INT32 tensor_shape { dim { } }"), Doubles{});
 }
 
 }  // namespace

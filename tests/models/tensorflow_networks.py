@@ -321,20 +321,6 @@ def quantised() -> Network:
     return n
 
 
-def dropout_switch() -> Network:
-    """What is left of dropout behind a condition that is a constant."""
-    n = Network("dropout", 2, 6, openvino=False)
-    flag = n.op("Identity", n.constant(np.array(False), "is_training"), T=Type("bool"), name="cond/pred_id")
-    x = n.dense(n.x, 6, 5)
-    n.op("Switch", x, flag, name="cond/Switch")
-    kept = n.op(
-        "Mul", "cond/Switch:1", n.op("RandomUniform", n.op("Shape", "cond/Switch:1"), T=I32, dtype=FLOAT)
-    )
-    n.op("Merge", n.op("Identity", "cond/Switch"), kept, N=2, name="cond/Merge")
-    n.op("Tanh", "cond/Merge", name="out")
-    return n
-
-
 def all_networks() -> Iterator[Network]:
     for build in (
         resnet50_front,

@@ -8,11 +8,16 @@ import concurrent.futures
 import pathlib
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import numpy as np
+import tensorflow_array_cases as of_arrays
+import tensorflow_picture_cases as of_pictures
 import tensorflow_reference as reference
+import tensorflow_unknown_cases as of_unknown
 from openvino_cases import use_openvino
-from tensorflow_cases import Case, all_cases
+from tensorflow_cases import Case
+from tensorflow_networks import all_networks
 from tensorflow_oracles import difference, has_tensorflow, run_lamina, run_openvino, run_tensorflow
 
 
@@ -44,6 +49,24 @@ def check(case: Case, core: object, with_tensorflow: bool) -> list[str]:
                 if why := difference(got[names[i]], value, case.tolerance):
                     wrong.append(f"{names[i]} in OpenVINO: {why}")
     return wrong
+
+
+def all_cases() -> Iterator[Case]:
+    for family in (
+        of_pictures.convolutions,
+        of_pictures.poolings,
+        of_pictures.normalizations,
+        of_pictures.pictures,
+        of_arrays.elementwise,
+        of_arrays.reductions,
+        of_arrays.shapes,
+        of_arrays.arrays,
+        of_arrays.strided_slices,
+        of_unknown.computed,
+        of_unknown.unknown_ranks,
+        all_networks,
+    ):
+        yield from family()
 
 
 def main() -> int:
