@@ -102,9 +102,9 @@ Ints Call::ints(std::string_view name, Ints fallback) const {
   return value ? parse_list(value->bytes).integers : std::move(fallback);
 }
 
-Names Call::texts(std::string_view name) const {
+std::vector<float> Call::floats(std::string_view name) const {
   const auto value = find(name, AttrValue::list, "a list");
-  return value ? parse_list(value->bytes).texts : Names{};
+  return value ? parse_list(value->bytes).numbers : std::vector<float>{};
 }
 
 std::optional<TensorProto> Call::tensor(std::string_view name) const {

@@ -65,7 +65,7 @@ class Call {
   bool flag(std::string_view name, bool fallback = false) const;
   std::string s(std::string_view name, std::string_view fallback) const;
   Ints ints(std::string_view name, Ints fallback = {}) const;
-  Names texts(std::string_view name) const;
+  std::vector<float> floats(std::string_view name) const;
   std::optional<TensorProto> tensor(std::string_view name) const;
   std::optional<Shape> shape_attribute(std::string_view name) const;
   /// NotSupported when it is none of ours.

@@ -253,8 +253,10 @@ void register_elementwise(ConverterTable& t) {
   t.add("Identity", pass);
   t.add("IdentityN", pass_all);
   t.add("Invert", unary<BitwiseNot>);
+  t.add("LeftShift", binary<BitwiseLeftShift>);
   t.add("PreventGradient", pass);
   t.add("Print", pass);
+  t.add("RightShift", binary<BitwiseRightShift>);
   t.add("Select", convert_select);
   t.add("SelectV2", convert_select_v2);
   t.add("Snapshot", pass);

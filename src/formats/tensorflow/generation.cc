@@ -3,6 +3,7 @@
 
 #include "formats/tensorflow/call.h"
 #include "ops/elementwise.h"
+#include "ops/gathering.h"
 
 namespace lamina::tensorflow {
 namespace {
@@ -51,6 +52,22 @@ Values convert_band_part(Call& c) {
   return {v};
 }
 
+/// The last axis as the main diagonal of square matrices. V2 and V3 have more inputs: which diagonal, rows,
+/// columns, and what stands elsewhere.
+Values convert_diagonal(Call& c) {
+  const auto x = c.in(0);
+  if (c.inputs() > 1)
+    for (std::size_t i = 1; i < 4; ++i)
+      for (auto v : c.wanted_ints(c.in(i), "diagonals and sizes"))
+        if (v != (i == 1 ? 0 : -1))
+          c.unsupported("another diagonal than the main one, or sizes that are given");
+  const auto size = c.add(Gather{}, {c.shape_of(x), c.int_constant(-1), c.int_constant(0)});
+  const auto range = c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
+  const auto on = c.add(Equal{}, {c.unsqueeze(range, {1}), range});
+  const auto elsewhere = c.inputs() > 4 ? c.to_scalar(c.in(4)) : c.number_like(0, x);
+  return {c.add(Select{}, {on, c.unsqueeze(x, {-1}), elsewhere})};
+}
+
 }  // namespace
 
 void register_generation(ConverterTable& t) {
@@ -58,6 +75,9 @@ void register_generation(ConverterTable& t) {
   t.add("Cumsum", convert_running<CumSum>);
   t.add("LinSpace", convert_lin_space);
   t.add("MatrixBandPart", convert_band_part);
+  t.add("MatrixDiag", convert_diagonal);
+  t.add("MatrixDiagV2", convert_diagonal);
+  t.add("MatrixDiagV3", convert_diagonal);
   t.add("OneHot", convert_one_hot);
   t.add("Range", convert_range);
 }

@@ -47,6 +47,15 @@ Values convert_unique(Call& c) {
   return {outputs[0], outputs[2], outputs[3]};
 }
 
+/// An interval holds its left boundary, not its right one.
+Values convert_bucketize(Call& c) {
+  Bucketize op;
+  op.output_type = ElementType::i32;
+  op.with_right_bound = false;
+  const auto boundaries = c.floats("boundaries");
+  return {c.add(op, {c.in(0), c.constant(Tensor::of<float>({std::ssize(boundaries)}, boundaries))})};
+}
+
 /// The boxes that stay, of one picture and one class: indices, scores, their number.
 Values select_boxes(Call& c, ValueId threshold, ValueId sigma = {}) {
   if (c.flag("pad_to_max_output_size")) c.unsupported("results that are padded");
@@ -81,6 +90,7 @@ Values convert_nms_v5(Call& c) { return select_boxes(c, c.to_scalar(c.in(4)), c.
 void register_sorting(ConverterTable& t) {
   t.add("ArgMax", convert_arg<TopKMode::max>);
   t.add("ArgMin", convert_arg<TopKMode::min>);
+  t.add("Bucketize", convert_bucketize);
   t.add("NonMaxSuppression", convert_nms);
   t.add("NonMaxSuppressionV2", convert_nms);
   t.add("NonMaxSuppressionV3", convert_nms_v3);
