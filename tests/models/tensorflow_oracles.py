@@ -44,7 +44,7 @@ def has_tensorflow() -> bool:
 
 
 def run_tensorflow(graph: Graph, feeds: dict[str, np.ndarray], wanted: list[str]) -> list[np.ndarray]:
-    """Each node by TensorFlow's own operator, at once."""
+    """Each node by TensorFlow's own operator, at once; nothing where it has none for this processor."""
     import tensorflow as tf
     from tensorflow.python.framework import op_def_registry
 
@@ -78,7 +78,10 @@ def run_tensorflow(graph: Graph, feeds: dict[str, np.ndarray], wanted: list[str]
                     data = data[:at] + [None] + data[len(data) - behind :]
                 else:
                     arguments[argument.name] = data[at]
-            result = function(**{renamed(a, parameters): v for a, v in arguments.items()})
+            try:
+                result = function(**{renamed(a, parameters): v for a, v in arguments.items()})
+            except (tf.errors.NotFoundError, tf.errors.UnimplementedError):
+                return []
             values[name] = list(result) if isinstance(result, (tuple, list)) else [result]
     return [np.asarray(value(w)) for w in wanted]
 

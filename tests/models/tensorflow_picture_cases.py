@@ -170,6 +170,17 @@ def normalizations() -> Iterator[Case]:
     yield single("BiasAdd NCHW", "BiasAdd", f(2, 3, 4, 5), C(f(3)), T=FLOAT, data_format="NCHW")
     yield single("BiasAdd of a matrix", "BiasAdd", f(2, 3), C(f(3)), T=FLOAT)
     yield single("BiasAddV1", "BiasAddV1", x, C(f(3)), T=FLOAT, openvino=False)
+    for scales in (False, True):
+        yield single(
+            f"BatchNormWithGlobalNormalization {scales}",
+            "BatchNormWithGlobalNormalization",
+            x,
+            *(C(f(3, low=0.5)) for _ in range(4)),
+            openvino=False,
+            T=FLOAT,
+            variance_epsilon=1e-3,
+            scale_after_normalization=scales,
+        )
     wide = f(1, 3, 2, 12)
     yield single("LRN", "LRN", wide, T=FLOAT, depth_radius=2, bias=1.5, alpha=0.3, beta=0.75, openvino=False)
     yield single("LRN, no attributes", "LRN", wide, T=FLOAT, openvino=False)

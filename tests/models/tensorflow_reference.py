@@ -169,6 +169,15 @@ def batch_norm(
     return back(a, y.astype(kind)), *(s.astype(F) for s in statistics)
 
 
+@operator("BatchNormWithGlobalNormalization")
+def global_batch_norm(
+    a: dict, x: np.ndarray, mean: np.ndarray, variance: np.ndarray, offset: np.ndarray, scale: np.ndarray
+) -> np.ndarray:
+    """Inception's of 2015; the scale counts only where it says so."""
+    y = (x - mean) / np.sqrt(variance + a["variance_epsilon"])
+    return (y * scale if a["scale_after_normalization"] else y) + offset
+
+
 @operator("LRN")
 def lrn(a: dict, x: np.ndarray) -> np.ndarray:
     r, squares = a.get("depth_radius", 5), np.square(x.astype("f8"))

@@ -36,6 +36,14 @@ void Branches::visit(std::uint32_t n) {
                    std::any_of(node.controls.begin(), node.controls.end(), [&](auto c) { return dead(c); });
   conditions_[n] = of_inputs(n);
   if (is_switch(op)) return visit_switch(n);
+  if (node.inputs.size() == 2 && (op == "LogicalAnd" || op == "LogicalOr")) {
+    const bool decides = op == "LogicalOr";  // whatever the other operand is
+    const auto a = value_of(node.inputs[0]), b = value_of(node.inputs[1]);
+    if (a == decides || b == decides)
+      values_[n] = decides;
+    else if (a && b)
+      values_[n] = !decides;
+  }
   if (node.inputs.size() != 1) return;
   const auto from = node.inputs[0];
   if (op == "Identity" || op == "StopGradient") {
