@@ -40,6 +40,12 @@ TEST(TensorflowReader, SaysWhatTheFileIs) {
   EXPECT_TRUE(m.unsupported.empty());
 }
 
+TEST(TensorflowReader, OtherFilesAreNamed) {
+  const std::string saved_model("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8);
+  EXPECT_NE(refusal(saved_model).find("is a SavedModel, wanted a frozen graph"), std::string::npos);
+  EXPECT_NE(refusal(std::string("\x0a\x04\x0a\x02xy", 6)).find("ONNX"), std::string::npos);
+}
+
 TEST(TensorflowReader, OutputsAreWhatNothingReads) {
   TensorflowGraph g;
   g.input("x", {4}).input("unread", {1}).constant("left", floats({1}, {1}));

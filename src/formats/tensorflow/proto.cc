@@ -1,6 +1,8 @@
 #include "formats/tensorflow/proto.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "formats/onnx/wire.h"
 #include "graph/limits.h"
@@ -327,7 +329,18 @@ bool looks_like_graph(std::string_view bytes) try {
   WireReader in(bytes, "GraphDef");
   if (!in.next() || in.field() != 1 || !in.packed()) return false;
   const auto node = parse_node(in.bytes());
-  return !node.name.empty() && !node.op.empty();
+  const auto of_word = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '>' || c == '.'; };
+  return !node.name.empty() && !node.op.empty() && std::all_of(node.op.begin(), node.op.end(), of_word);
+} catch (const std::exception&) {
+  return false;
+}
+
+bool looks_like_saved_model(std::string_view bytes) try {
+  WireReader in(bytes, "SavedModel");
+  if (!in.next() || in.field() != 1 || in.packed() || in.integer() != 1) return false;
+  if (!in.next() || in.field() != 2 || !in.packed()) return false;
+  WireReader inner(in.bytes(), "MetaGraphDef");
+  return inner.next() && inner.field() == 1 && inner.packed();
 } catch (const std::exception&) {
   return false;
 }

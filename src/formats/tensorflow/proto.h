@@ -90,5 +90,7 @@ std::string name_of_type(std::int64_t data_type);
 
 /// Whether bytes begin as a GraphDef does: with a node that has a name and an operator.
 bool looks_like_graph(std::string_view bytes);
+/// Whether bytes begin as a SavedModel does, which holds graphs whose variables are elsewhere.
+bool looks_like_saved_model(std::string_view bytes);
 
 }  // namespace lamina::tensorflow
