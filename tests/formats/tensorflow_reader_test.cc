@@ -192,6 +192,18 @@ TEST(TensorflowReader, OtherConditionsChoose) {
   EXPECT_EQ(values(run(conditional(true), {floats({3}, {-1, 0, 2}), no}).at(0)), (List{1, 0, 0}));
 }
 
+TEST(TensorflowReader, SidesMayBeConstants) {
+  TensorflowGraph g;
+  g.input("c", {}, 10)
+      .node("Switch", "s", {"c", "c"})
+      .node("Identity", "t", {"s:1"})
+      .node("Identity", "f", {"s"});
+  const auto value = [](float v) { return tensor("value", tensor_proto(floats({1}, {v}))); };
+  g.node("Const", "one", {"^t"}, {value(1)}).node("Const", "two", {"^f"}, {value(2)});
+  g.node("Merge", "m", {"one", "two"}).node("Neg", "y", {"m"});
+  EXPECT_EQ(values(run(g, {Tensor(ElementType::boolean, {})}).at(0)), List{-2});
+}
+
 TEST(TensorflowReader, FrozenInputsMustBeThere) {
   EXPECT_NE(
       refusal(conditional(true).bytes(), {.frozen = {{"trainin", {"1"}}}}).find("did you mean \"training\"?"),

@@ -130,17 +130,21 @@ void Importer::find_outputs() {
          "has no results: every node is read by another one, or is a constant or an input");
 }
 
+/// What outputs are made of, and the conditions that choose between the sides of a Merge.
 void Importer::find_needed() {
-  std::vector<std::uint32_t> open = outputs_;
-  for (auto n : open) needed_[n] = true;
+  std::vector<std::uint32_t> open;
+  const auto need = [&](std::uint32_t n) {
+    if (needed_[n]) return;
+    needed_[n] = true;
+    open.push_back(n);
+  };
+  for (auto n : outputs_) need(n);
   while (!open.empty()) {
     const auto n = open.back();
     open.pop_back();
     for (auto ref : links_[n].inputs)
-      if (!needed_[ref.node] && !branches_->dead(ref)) {
-        needed_[ref.node] = true;
-        open.push_back(ref.node);
-      }
+      if (!branches_->dead(ref)) need(ref.node);
+    if (const auto choice = branches_->choice(n)) need(choice->condition.node);
   }
 }
 
