@@ -202,6 +202,19 @@ TEST(TensorflowHostile, HugeResultsAreRefusedBeforeMemory) {
   EXPECT_NE(refusal(pad.bytes()).find("2^40"), std::string::npos);
 }
 
+TEST(TensorflowHostile, ManyOutputsAreRefused) {
+  TensorflowGraph split, odd;
+  split.input("x", {100'000}).constant("axis", Tensor::scalar<std::int32_t>(0));
+  odd.input("x", {1});
+  for (int i = 0; i < 20; ++i) {
+    const auto n = std::to_string(i);
+    split.node("Split", "s" + n, {"axis", "x"}, {integer("num_split", 100'000)});
+    odd.node("Odd", "o" + n, {"x"}).node("Relu", "r" + n, {"o" + n + ":99999"});
+  }
+  EXPECT_NE(refusal(split.bytes()).find("too many"), std::string::npos);
+  EXPECT_NE(refusal(odd.bytes()).find("too many"), std::string::npos);
+}
+
 TEST(TensorflowHostile, FunctionsThatCallThemselvesOrDoubleEnd) {
   TensorflowGraph self;
   self.function("f", {"v"}, {tf::node("f", "again", {"v"})}, {{"u", "again:u:0"}});

@@ -126,6 +126,7 @@ ElementType Call::type_attribute(std::string_view name, ElementType fallback) co
 }
 
 Values Call::add_all(Op op, Values inputs, int outputs) {
+  if (outputs > 8) importer_.spend_outputs(outputs);
   return graph().node(graph().add_node(std::move(op), std::move(inputs), {}, outputs)).outputs;
 }
 

@@ -291,8 +291,14 @@ Values Importer::make_opaque(const NodeDef& node, const Values& inputs) {
   Opaque op{"", std::string(node.op), "", {}};
   for (const auto& [name, message] : node.attributes) op.attributes.push_back(describe(name, message));
   const auto n = *links_.find(node.name);
+  spend_outputs(highest_[n] + 1);
   const auto id = loaded_.graph.add_node(std::move(op), inputs, {}, static_cast<int>(highest_[n]) + 1);
   return loaded_.graph.node(id).outputs;
+}
+
+void Importer::spend_outputs(std::int64_t count) {
+  if ((outputs_budget_ -= count) < 0)
+    fail(ErrorCode::bad_file, "wants {} outputs, which are too many for one graph", count);
 }
 
 void Importer::list_unsupported(const NodeDef& node, const std::string& reason) {

@@ -43,6 +43,8 @@ class Importer {
   Graph& graph() { return loaded_.graph; }
   int folding_budget = 200'000;             ///< nodes that may be evaluated while reading
   std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
+  /// Takes so many outputs of a node, which a file can ask for with few bytes. Throws when that is too much.
+  void spend_outputs(std::int64_t count);
   std::map<std::pair<ValueId, Ints>, ValueId> transposed;  ///< weights, by what they were and the order
 
  private:
@@ -68,6 +70,7 @@ class Importer {
   bool is_tainted(const Values& inputs) const;
   void list_unsupported(const NodeDef& node, const std::string& reason);
 
+  std::int64_t outputs_budget_ = 1 << 18;
   const GraphDef& def_;
   std::shared_ptr<const void> owner_;
   const ReadSettings& settings_;
