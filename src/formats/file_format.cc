@@ -2,8 +2,8 @@
 
 #include <protozero/pbf_reader.hpp>
 
+#include "formats/loaded.h"
 #include "formats/prototext.h"
-#include "formats/prototext_lexer.h"
 
 namespace lamina {
 namespace {
@@ -16,13 +16,6 @@ bool looks_like_xml(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const auto first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '<';
-}
-
-/// GraphDef has these fields and no others.
-bool is_tensorflow_text(std::string_view text) {
-  ProtoTextLexer lexer("", text);
-  const auto name = lexer.field_name();
-  return name == "node" || name == "versions" || name == "version" || name == "library";
 }
 
 /// Whether a message has a field of that number and wire type, among its first few.
@@ -81,10 +74,10 @@ bool ends_with(const MappedFile& file, std::string_view extension) {
 FileFormat format_of(const MappedFile& file) try {
   const auto text = file.text();
   if (looks_like_xml(text)) return FileFormat::ir;
-  if (looks_like_prototext(text))
-    return is_tensorflow_text(text) ? FileFormat::tensorflow_text : FileFormat::caffe_text;
+  if (looks_like_tensorflow(text)) return FileFormat::tensorflow;
+  if (looks_like_prototext(text)) return FileFormat::caffe_text;
   if (ends_with(file, ".prototxt")) return FileFormat::caffe_text;
-  if (ends_with(file, ".pbtxt")) return FileFormat::tensorflow_text;
+  if (ends_with(file, ".pbtxt")) return FileFormat::tensorflow;
   const auto e = evidence(text);
   if (e.onnx > 0) return FileFormat::onnx;
   if (e.caffe > e.tensorflow) return FileFormat::caffe_weights;

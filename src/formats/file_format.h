@@ -7,12 +7,11 @@
 namespace lamina {
 
 enum class FileFormat : std::uint8_t {
-  ir,               ///< the .xml of OpenVINO
-  onnx,             ///< and all that is nothing else
-  caffe_text,       ///< net.prototxt
-  caffe_weights,    ///< net.caffemodel
-  tensorflow_text,  ///< graph.pbtxt
-  tensorflow,       ///< graph.pb
+  ir,             ///< the .xml of OpenVINO
+  onnx,           ///< and all that is nothing else
+  caffe_text,     ///< net.prototxt
+  caffe_weights,  ///< net.caffemodel
+  tensorflow,     ///< graph.pb or graph.pbtxt
 };
 
 FileFormat format_of(const MappedFile& file);

@@ -10,7 +10,8 @@ Loaded read(const ModelSource& source, const ReadSettings& settings) {
   if (file.size() == 0) fail(ErrorCode::bad_file, "{}: is empty, wanted a model", file.path());
   const auto format = format_of(file);
   const bool is_caffe = format == FileFormat::caffe_text || format == FileFormat::caffe_weights;
-  if (format != FileFormat::ir && !is_caffe) return read_onnx(source, settings);
+  if (format == FileFormat::onnx) return read_onnx(source, settings);
+  if (format == FileFormat::tensorflow) return read_tensorflow(source, settings);
   if (!settable.empty())
     fail(ErrorCode::bad_option, "{}: settable \"{}\": {} has no inputs with values", file.path(), settable[0],
          is_caffe ? "a Caffe model" : "an IR");

@@ -21,7 +21,7 @@ struct Unsupported {
 
 struct Loaded {
   Graph graph;
-  std::string format;    ///< "ONNX", "OpenVINO IR", "Caffe"
+  std::string format;    ///< "ONNX", "OpenVINO IR", "Caffe" or "TensorFlow"
   std::string version;   ///< "IR 8, opset 13, com.microsoft 1" or "11"
   std::string producer;  ///< who wrote it and in which version; may be empty
   Strings warnings;
@@ -40,6 +40,9 @@ struct ReadSettings {
   std::map<std::string, Shape, std::less<>> shapes = {};
   /// Operations that lamina does not have, or has another idea of.
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();
+  /// Inputs of a TensorFlow graph that are constants, by name: one number (or True, False) for all elements,
+  /// or one for each. What conditions among them decide is not read.
+  std::map<std::string, Strings, std::less<>> frozen = {};
 };
 
 /// Readers by format. All errors name the path: Error(bad_file). Throws Error(bad_option) for a settable name
@@ -48,5 +51,8 @@ Loaded read_onnx(const ModelSource& source, const ReadSettings& settings = {});
 Loaded read_ir(const ModelSource& source, const ReadSettings& settings = {});
 /// The model is either of the two files.
 Loaded read_caffe(const ModelSource& source, const ReadSettings& settings = {});
+Loaded read_tensorflow(const ModelSource& source, const ReadSettings& settings = {});
+/// Whether a file begins as a TensorFlow graph does.
+bool looks_like_tensorflow(std::string_view bytes);
 
 }  // namespace lamina

@@ -5,6 +5,7 @@
 #include "formats/caffe/call.h"
 #include "formats/ir/converters.h"
 #include "formats/onnx/call.h"
+#include "formats/tensorflow/call.h"
 
 namespace lamina {
 
@@ -25,6 +26,17 @@ std::vector<SupportedLayer> supported_ir() {
   std::vector<SupportedLayer> out;
   for (const auto& [key, layer] : ir::layer_types()) out.push_back({layer.name, layer.opset});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.type < b.type; });
+  return out;
+}
+
+std::vector<std::string> supported_tensorflow() {
+  auto out = tensorflow::converters().names();
+  // What is no operator of its own in the graph.
+  for (const char* name :
+       {"Assert", "Const", "If", "Merge", "NoOp", "PartitionedCall", "Placeholder", "PlaceholderV2",
+        "PlaceholderWithDefault", "StatefulPartitionedCall", "StatelessIf", "Switch"})
+    out.emplace_back(name);
+  std::sort(out.begin(), out.end());
   return out;
 }
 

@@ -17,5 +17,7 @@ struct SupportedLayer {
 /// Sorted by type. Each is also read in all later sets, up to newest_ir_opset().
 std::vector<SupportedLayer> supported_ir();
 int newest_ir_opset();
+/// Operators of TensorFlow graphs, sorted.
+std::vector<std::string> supported_tensorflow();
 
 }  // namespace lamina

@@ -24,6 +24,7 @@ Rules& registered() {
     add_recognise_norms(rules);
     add_recognise_attention(rules);
     add_recognise_shuffles(rules);
+    add_recognise_dilation(rules);
     add_recognise_binary(rules);
     add_binary_signs(rules);
     add_eliminate_transpose(rules);

@@ -34,6 +34,7 @@ void add_recognise_prelu(Rules& rules);
 void add_recognise_norms(Rules& rules);
 void add_recognise_attention(Rules& rules);
 void add_recognise_shuffles(Rules& rules);
+void add_recognise_dilation(Rules& rules);
 void add_recognise_binary(Rules& rules);
 void add_binary_signs(Rules& rules);
 void add_eliminate_transpose(Rules& rules);

@@ -62,12 +62,15 @@ int run(const OpsOptions& o) {
   nlohmann::json j{{"operators", nlohmann::json::array()},
                    {"onnx", supported_onnx()},
                    {"ir", nlohmann::json::array()},
-                   {"caffe", supported_caffe()}};
+                   {"caffe", supported_caffe()},
+                   {"tensorflow", supported_tensorflow()}};
   for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
   const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
-  if (o.format == "onnx") {
+  if (o.format == "tensorflow") {
+    for (const auto& name : supported_tensorflow()) o.common.say("{}", name);
+  } else if (o.format == "onnx") {
     for (const auto& name : supported_onnx()) o.common.say("{}", name);
   } else if (o.format == "caffe") {
     for (const auto& name : supported_caffe()) o.common.say("{}", name);
@@ -94,6 +97,8 @@ int run(const OpsOptions& o) {
     o.common.say_text(
         fmt::format("\n## Caffe\n\nLayers, those of V1 (`CONVOLUTION`) too: [caffe.md](caffe.md).\n\n{}",
                     fmt::join(supported_caffe(), ", ")));
+    o.common.say_text(
+        fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
   } else if (o.common.extensions.empty()) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
@@ -107,8 +112,8 @@ int run(const OpsOptions& o) {
 
 Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
-  options.choice("--format", o->format, {"text", "onnx", "ir", "caffe", "markdown"}, "FORMAT",
-                 "text, onnx, ir, caffe or markdown");
+  options.choice("--format", o->format, {"text", "onnx", "ir", "caffe", "tensorflow", "markdown"}, "FORMAT",
+                 "text, onnx, ir, caffe, tensorflow or markdown");
   add_extensions(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

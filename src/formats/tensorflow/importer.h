@@ -1,0 +1,90 @@
+#pragma once
+/// Walks a GraphDef and builds the graph: names, order, inputs and outputs. Converters give nodes their
+/// meaning.
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/loaded.h"
+#include "formats/tensorflow/call.h"
+#include "formats/tensorflow/links.h"
+#include "formats/tensorflow/proto.h"
+
+namespace lamina::tensorflow {
+
+/// An error that already says which node of the file it is about.
+struct FileNodeError : Error {
+  using Error::Error;
+};
+
+/// Runs `body` so that its errors name the node.
+template <class F>
+auto naming(const NodeDef& node, F body) try {
+  return body();
+} catch (const FileNodeError&) {
+  throw;
+} catch (const Error& e) {
+  const auto* of_node = dynamic_cast<const NodeError*>(&e);
+  throw FileNodeError(
+      e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
+      fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
+}
+
+class Importer {
+ public:
+  /// `owner` keeps the memory that the graph's texts and tensors lie in.
+  Importer(const GraphDef& def, std::shared_ptr<const void> owner, const ReadSettings& settings);
+  Loaded run();
+
+  // For converters.
+  Graph& graph() { return loaded_.graph; }
+  int folding_budget = 200'000;             ///< nodes that may be evaluated while reading
+  std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
+  /// Takes so many outputs of a node, which a file can ask for with few bytes. Throws when that is too much.
+  void spend_outputs(std::int64_t count);
+  std::map<std::pair<ValueId, Ints>, ValueId> transposed;  ///< weights, by what they were and the order
+
+ private:
+  void find_outputs();
+  void find_needed();
+  void import_node(std::uint32_t node);
+  Values convert(std::uint32_t node);
+  Values convert_or_give_up(std::uint32_t node, Values inputs, Converter converter);
+  Values import_constant(const NodeDef& node);
+  Values import_placeholder(const NodeDef& node);
+  Values import_default(const NodeDef& node, const Values& inputs);
+  Values import_merge(std::uint32_t node);
+  Values make_custom(std::uint32_t node, std::shared_ptr<const DeclaredOperation> operation, Values inputs);
+  Attribute attribute_of(std::string_view name, const AttrValue& a);
+  Values make_opaque(const NodeDef& node, const Values& inputs);
+  std::uint32_t ports(std::uint32_t node) const;
+  Values inputs_of(std::uint32_t node);
+  ValueId lookup(Ref ref);
+  void bind_outputs(std::uint32_t node, const Values& values, std::size_t first_value);
+  void add_results();
+  std::optional<Tensor> frozen(const NodeDef& node, const TensorType& type);
+  std::vector<std::optional<bool>> known_booleans();
+  bool is_tainted(const Values& inputs) const;
+  void list_unsupported(const NodeDef& node, const std::string& reason);
+
+  std::int64_t outputs_budget_ = 1 << 18;
+  const GraphDef& def_;
+  std::shared_ptr<const void> owner_;
+  const ReadSettings& settings_;
+  Links links_;
+  std::optional<Branches> branches_;
+  Loaded loaded_;
+  std::vector<Values> values_;          // by node
+  std::vector<std::uint32_t> highest_;  // port of each node that something reads
+  std::vector<bool> needed_;
+  std::vector<std::uint32_t> outputs_;
+  std::set<std::string, std::less<>> settable_;  // not met yet
+  std::map<std::pair<std::string, std::string>, std::size_t> unsupported_;
+};
+
+inline bool is_placeholder(std::string_view op) { return op == "Placeholder" || op == "PlaceholderV2"; }
+
+}  // namespace lamina::tensorflow

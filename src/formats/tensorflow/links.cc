@@ -1,0 +1,106 @@
+#include "formats/tensorflow/links.h"
+
+#include <charconv>
+#include <queue>
+
+#include "base/error.h"
+
+namespace lamina::tensorflow {
+namespace {
+
+/// What goes around in a loop of TensorFlow 1 is read before it is made.
+bool closes_loop(const NodeDef& node) { return node.op == "NextIteration" || node.op == "RefNextIteration"; }
+
+}  // namespace
+
+Reference parse_reference(std::string_view text) {
+  Reference r;
+  r.name = text;
+  if (text.starts_with('^')) {
+    r.control = true;
+    r.name.remove_prefix(1);
+    return r;
+  }
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return r;
+  const auto digits = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), r.port);
+  if (error != std::errc() || end != digits.data() + digits.size() || r.port > 100'000)
+    fail(ErrorCode::bad_file, "the reference \"{}\" has no output number behind the colon", text);
+  r.name = text.substr(0, colon);
+  return r;
+}
+
+Links::Links(const GraphDef& graph) : nodes_(graph.nodes.size()), read_(graph.nodes.size()) {
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto& node = graph.nodes[n];
+    if (node.name.empty()) fail(ErrorCode::bad_file, "a node ({}) has no name", node.op);
+    if (!by_name_.emplace(node.name, static_cast<std::uint32_t>(n)).second)
+      fail(ErrorCode::bad_file, "two nodes have the name \"{}\"", node.name);
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    for (auto text : graph.nodes[n].inputs) {
+      const auto reference = parse_reference(text);
+      const auto from = find(reference.name);
+      if (!from)
+        fail(ErrorCode::bad_file, "node \"{}\" ({}) reads \"{}\", which nothing makes", graph.nodes[n].name,
+             graph.nodes[n].op, text);
+      if (reference.control) {
+        nodes_[n].controls.push_back(*from);
+      } else {
+        nodes_[n].inputs.push_back({*from, reference.port});
+        read_[*from] = true;
+      }
+    }
+  sort(graph);
+  note_waiting(graph);
+}
+
+/// What others wait for is no result either, unless only NoOp nodes do that in the end: those group results.
+void Links::note_waiting(const GraphDef& graph) {
+  std::vector<bool> goes_on(nodes_.size());  // not to NoOp nodes alone
+  for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
+    if (graph.nodes[*n].op != "NoOp") goes_on[*n] = true;
+    if (!goes_on[*n]) continue;
+    for (auto from : nodes_[*n].controls) {
+      goes_on[from] = true;
+      read_[from] = true;
+    }
+  }
+}
+
+std::optional<std::uint32_t> Links::find(std::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void Links::sort(const GraphDef& graph) {
+  std::vector<std::vector<std::uint32_t>> readers(nodes_.size());
+  std::vector<std::size_t> waiting(nodes_.size(), 0);
+  const auto wait = [&](std::uint32_t from, std::uint32_t node) {
+    if (closes_loop(graph.nodes[from])) return;
+    readers[from].push_back(node);
+    ++waiting[node];
+  };
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    for (auto ref : nodes_[n].inputs) wait(ref.node, n);
+    for (auto from : nodes_[n].controls) wait(from, n);
+  }
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+    if (waiting[n] == 0) ready.push(n);
+  order_.reserve(nodes_.size());
+  while (!ready.empty()) {
+    const auto n = ready.top();
+    ready.pop();
+    order_.push_back(n);
+    for (auto r : readers[n])
+      if (--waiting[r] == 0) ready.push(r);
+  }
+  for (std::uint32_t n = 0; n < nodes_.size() && order_.size() != nodes_.size(); ++n)
+    if (waiting[n] != 0)
+      fail(ErrorCode::bad_file, "the nodes form a cycle with \"{}\" ({})", graph.nodes[n].name,
+           graph.nodes[n].op);
+}
+
+}  // namespace lamina::tensorflow

@@ -1,0 +1,105 @@
+/// Order, search, selection of boxes.
+#include "ops/sorting.h"
+
+#include <limits>
+
+#include "formats/tensorflow/call.h"
+#include "ops/detection.h"
+#include "ops/elementwise.h"
+#include "ops/shaping.h"
+
+namespace lamina::tensorflow {
+namespace {
+
+TopK top_k(std::int64_t axis, TopKMode mode, ElementType index) {
+  TopK op;
+  op.axis = axis;
+  op.mode = mode;
+  op.index_element_type = index == ElementType::i32 ? ElementType::i32 : ElementType::i64;
+  op.stable = true;
+  return op;
+}
+
+Values convert_top_k(Call& c) {
+  const auto k = c.inputs() > 1 ? c.to_scalar(c.in(1)) : c.int_constant(c.i("k", 0));
+  return c.add_all(top_k(-1, TopKMode::max, c.type_attribute("index_type", ElementType::i32)), {c.in(0), k},
+                   2);
+}
+
+/// The first of equal ones.
+template <TopKMode kMode>
+Values convert_arg(Call& c) {
+  const auto axis = c.wanted_int(c.in(1), "an axis");
+  const auto type = c.type_attribute("output_type", ElementType::i64);
+  auto x = c.in(0);
+  if (c.element(x) == ElementType::boolean) x = c.convert(x, ElementType::i32);
+  const auto index = c.add_all(top_k(axis, kMode, type), {x, c.int_constant(1)}, 2)[1];
+  return {c.convert(c.squeeze(index, {axis}), type)};
+}
+
+/// y, the index of each element's value; Unique's other outputs are counts and firsts.
+Values convert_unique(Call& c) {
+  Unique op;
+  op.sorted = false;
+  const auto type = c.type_attribute("out_idx", ElementType::i32);
+  op.index_element_type = op.count_element_type = type;
+  const auto outputs = c.add_all(op, {c.in(0)}, 4);
+  return {outputs[0], outputs[2], outputs[3]};
+}
+
+/// An interval holds its left boundary, not its right one.
+Values convert_bucketize(Call& c) {
+  Bucketize op;
+  op.output_type = ElementType::i32;
+  op.with_right_bound = false;
+  const auto boundaries = c.floats("boundaries");
+  return {c.add(op, {c.in(0), c.constant(Tensor::of<float>({std::ssize(boundaries)}, boundaries))})};
+}
+
+/// The boxes that stay, of one picture and one class: indices, scores, their number.
+Values select_boxes(Call& c, ValueId threshold, ValueId sigma = {}) {
+  if (c.flag("pad_to_max_output_size")) c.unsupported("results that are padded");
+  NonMaxSuppression op;
+  op.output_type = ElementType::i32;
+  const auto boxes = c.unsqueeze(c.in(0), {0}), scores = c.unsqueeze(c.in(1), {0, 1});
+  const auto most = c.convert(c.to_scalar(c.in(2)), ElementType::i64);
+  const auto overlap =
+      c.inputs() > 3 ? c.to_scalar(c.in(3)) : c.number(c.f("iou_threshold", 0.5), ElementType::f32);
+  Values inputs{boxes, scores, most, overlap, threshold};
+  if (sigma.valid()) inputs.push_back(sigma);
+  const auto chosen = c.add_all(op, std::move(inputs), 3);
+  return {c.pick(chosen[0], 1, 2), c.pick(chosen[1], 1, 2), c.to_scalar(chosen[2])};
+}
+
+Values convert_nms(Call& c) {
+  const auto any = c.number(-std::numeric_limits<float>::infinity(), ElementType::f32);
+  return {select_boxes(c, any)[0]};
+}
+
+Values convert_nms_v3(Call& c) { return {select_boxes(c, c.to_scalar(c.in(4)))[0]}; }
+
+Values convert_nms_v4(Call& c) {
+  const auto chosen = select_boxes(c, c.to_scalar(c.in(4)));
+  return {chosen[0], chosen[2]};
+}
+
+Values convert_nms_v5(Call& c) { return select_boxes(c, c.to_scalar(c.in(4)), c.to_scalar(c.in(5))); }
+
+}  // namespace
+
+void register_sorting(ConverterTable& t) {
+  t.add("ArgMax", convert_arg<TopKMode::max>);
+  t.add("ArgMin", convert_arg<TopKMode::min>);
+  t.add("Bucketize", convert_bucketize);
+  t.add("NonMaxSuppression", convert_nms);
+  t.add("NonMaxSuppressionV2", convert_nms);
+  t.add("NonMaxSuppressionV3", convert_nms_v3);
+  t.add("NonMaxSuppressionV4", convert_nms_v4);
+  t.add("NonMaxSuppressionV5", convert_nms_v5);
+  t.add("TopK", convert_top_k);
+  t.add("TopKV2", convert_top_k);
+  t.add("Unique", convert_unique);
+  t.add("UniqueWithCounts", convert_unique);
+}
+
+}  // namespace lamina::tensorflow
