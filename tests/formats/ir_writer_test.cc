@@ -104,8 +104,8 @@ TEST(IrWriter, halves_are_converted_back) {
   big = const f32[2] {1, 100000}
   p = MatMul(x, w)
   y = FakeQuantize(p, l, h, l, h) levels=16
-  s = ReduceSum(x, a) keep_dims=true
   a = const i64[1] {1}
+  s = ReduceSum(x, a) keep_dims=true
   z = Add(s, big)
 })");
   WriteIrOptions halves;

@@ -19,8 +19,13 @@ TESTS = pathlib.Path(os.environ.get("LAMINA_BUILD", "build/release")) / "bin/for
 SHARED = pathlib.Path(os.environ.get("LAMINA_SHARED", "../shared")) / "models"
 TOLERANCE = 1e-4
 
-# Examples that OpenVINO 2026.4 itself cannot run or answers differently, by the layer's type.
-KNOWN: dict[str, str] = {}
+# Examples that OpenVINO 2026.4 itself does not run, by the layer's type.
+KNOWN = {
+    "AdaptiveMaxPool": "i64 of oneDNN",
+    "BinaryConvolution": "wants a FakeQuantize of two levels before it",
+    "Proposal": "crashes",
+    "RDFT": "signals longer than the input",
+}
 
 
 def write_files(
@@ -77,9 +82,11 @@ def check_examples(core, version: int) -> int:
         folder = pathlib.Path(name)
         print(write_files(folder, version, False, []), end="")
         for xml in sorted(folder.glob("*.xml"), key=lambda p: int(p.stem)):
+            if any(kind in KNOWN for kind in types_in(xml)):
+                continue
             why = check_example(core, xml)
             done += 1
-            if why and not any(kind in KNOWN for kind in types_in(xml)):
+            if why:
                 wrong += 1
                 print(f"IR {version}, example {xml.stem} ({', '.join(types_in(xml)[:6])}): {why}")
     print(f"IR {version}: {done} examples, {wrong} wrong")

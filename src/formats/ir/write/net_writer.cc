@@ -194,7 +194,7 @@ void NetWriter::write_node(NodeId id) {
   }
   if (!write_control(*this, node, outputs, rt_info)) {
     LayerText text = layer_of(*this, node);
-    text.name = node.name.empty() ? graph_.label(id) : node.name;
+    text.name = node.name.empty() && !node.outputs.empty() ? graph_.value(node.outputs[0]).name : node.name;
     outputs.insert(outputs.end(), text.more_outputs.begin(), text.more_outputs.end());
     add(std::move(text), outputs, rt_info);
   }
