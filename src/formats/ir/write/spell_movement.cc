@@ -1,4 +1,5 @@
 // Pads, triangles, running products, one-hot rows: what OpenVINO's operators lack of lamina's.
+#include <algorithm>
 #include <numeric>
 
 #include "formats/ir/write/spelling.h"
@@ -108,10 +109,67 @@ std::vector<ValueId> one_hot(Spelling& c) {
   return {c.add(op, {indices, c.in(1), c.in(2), c.in(3)}, "rows")};
 }
 
-/// Without an order the axes are reversed.
+/// Without an order, or with an empty one, the axes are reversed; OpenVINO's files cannot say the latter.
 std::vector<ValueId> transpose(Spelling& c) {
-  if (c.has(1)) return {};
-  return {c.add(Transpose{}, {c.in(0), c.ints({}, "reversed")}, "transposed")};
+  if (c.has(1)) {
+    const Shape& order = c.shape(c.in(1));
+    if (!order.ranked() || order.rank() != 1 || !order[0].is(0)) return {};
+  }
+  Ints order(c.rank(c.in(0)));
+  std::iota(order.rbegin(), order.rend(), 0);
+  return {c.add(Transpose{}, {c.in(0), c.ints(order, "reversed")}, "transposed")};
+}
+
+/// A term of an Einsum names an axis twice, and leaves axes unnamed.
+bool is_diagonal_beside_ellipsis(std::string term) {
+  if (term.find('.') == std::string::npos) return false;
+  std::erase(term, '.');
+  std::sort(term.begin(), term.end());
+  return std::adjacent_find(term.begin(), term.end()) != term.end();
+}
+
+/// Letters that the equation does not use, in place of the ellipsis: its last `count`.
+std::string letters_for(const std::string& equation) {
+  std::string unused;
+  for (const char c : std::string_view("zyxwvutsrqponmlkjihgfedcbaZYXWVUTSRQPONMLKJIHGFEDCBA"))
+    if (equation.find(c) == std::string::npos) unused += c;
+  return unused;
+}
+
+/// OpenVINO knows no diagonals beside an ellipsis: all axes get letters.
+std::vector<ValueId> einsum(Spelling& c) {
+  std::string equation = c.op<Einsum>().equation;
+  std::erase(equation, ' ');
+  const auto arrow = equation.find("->");
+  if (arrow == std::string::npos) return {};
+  bool diagonal = false;
+  std::vector<std::string> terms(1);
+  for (const char ch : equation.substr(0, arrow))
+    if (ch == ',')
+      terms.emplace_back();
+    else
+      terms.back() += ch;
+  for (const auto& term : terms) diagonal = diagonal || is_diagonal_beside_ellipsis(term);
+  if (!diagonal || terms.size() != c.inputs()) return {};
+  const std::string unused = letters_for(equation);
+  std::string left;
+  std::size_t most = 0;
+  const auto expand = [&](std::string term, std::size_t axes) {
+    if (axes > unused.size()) c.refuse("so many axes");
+    if (const auto dots = term.find("..."); dots != std::string::npos)
+      term.replace(dots, 3, unused.substr(unused.size() - axes));
+    return term;
+  };
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const auto named =
+        terms[i].size() - static_cast<std::size_t>(std::count(terms[i].begin(), terms[i].end(), '.'));
+    const std::size_t axes = c.rank(c.in(i)) - std::min(named, c.rank(c.in(i)));
+    most = std::max(most, axes);
+    left += (i == 0 ? "" : ",") + expand(terms[i], axes);
+  }
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
+  return {c.add(Einsum{left + "->" + expand(equation.substr(arrow + 2), most)}, inputs, "sums")};
 }
 
 std::vector<ValueId> running_sum(Spelling& c) {
@@ -128,6 +186,7 @@ SpellOut spell_movement(std::string_view name) {
   if (name == "CumSum") return running_sum;
   if (name == "OneHot") return one_hot;
   if (name == "Transpose") return transpose;
+  if (name == "Einsum") return einsum;
   return nullptr;
 }
 

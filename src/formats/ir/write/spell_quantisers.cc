@@ -11,6 +11,7 @@
 #include "ops/quantization.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
+#include "ops/walk.h"
 
 namespace lamina::ir {
 namespace {
@@ -54,6 +55,32 @@ ValueId bound(Spelling& c, ValueId scale, ValueId zero, double level, const std:
   ValueId steps = c.number(level, ElementType::f32, name + "_level");
   if (zero.valid()) steps = c.add(Subtract{}, {steps, zero}, name + "_steps");
   return c.add(Multiply{}, {steps, scale}, name);
+}
+
+constexpr std::size_t kLargestBound = std::size_t{1} << 24;  // elements
+
+/// OpenVINO 2026.4 takes a bound of one element beside one of many for a wrong one: both get one shape.
+std::vector<ValueId> fake_quantize(Spelling& c) {
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < 5; ++i) inputs.push_back(c.in(i));
+  bool changed = false;
+  for (const std::size_t low : {1, 3}) {
+    const Tensor *a = c.constant(inputs[low]), *b = c.constant(inputs[low + 1]);
+    if (!a || !b || a->shape() == b->shape()) continue;
+    const auto shape = broadcast(Shape::of(a->shape()), Shape::of(b->shape()));
+    if (!shape || !shape->known() || element_count(shape->sizes()) > kLargestBound) continue;
+    const Dims dims = shape->sizes();
+    const auto spread = [&](const Tensor& bound) {
+      return from_doubles(bound.element_type(), dims,
+                          broadcast_values(to_doubles(bound), bound.shape(), dims));
+    };
+    const Tensor lows = spread(*a), highs = spread(*b);
+    inputs[low] = c.add_constant(lows, low == 1 ? "input_low" : "output_low");
+    inputs[low + 1] = c.add_constant(highs, low == 1 ? "input_high" : "output_high");
+    changed = true;
+  }
+  if (!changed) return {};
+  return {c.add(c.op<FakeQuantize>(), std::move(inputs), "levels")};
 }
 
 std::vector<ValueId> quantize(Spelling& c) {
@@ -121,6 +148,7 @@ std::vector<ValueId> dynamic_quantize(Spelling& c) {
 }  // namespace
 
 SpellOut spell_quantiser(std::string_view name) {
+  if (name == "FakeQuantize") return fake_quantize;
   if (name == "Quantize") return quantize;
   if (name == "Dequantize") return dequantize;
   if (name == "DynamicQuantize") return dynamic_quantize;

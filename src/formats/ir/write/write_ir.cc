@@ -51,10 +51,30 @@ bool is_xml_key(std::string_view key) {
   return !first;
 }
 
+/// How the converter was called, in IR 11 and in IR 10.
+constexpr const char *kParameters = "conversion_parameters", *kOldParameters = "cli_parameters";
+
+/// IR 10 knows no other groups: OpenVINO refuses them.
+void drop_groups(pugi::xml_node info) {
+  for (auto child = info.first_child(); child;) {
+    const auto next = child.next_sibling();
+    if (child.first_child() && std::string_view(child.name()) != kOldParameters) info.remove_child(child);
+    child = next;
+  }
+}
+
 void add_net_info(pugi::xml_node net, const Loaded& loaded, const WriteIrOptions& options) {
   auto info = net.append_child(options.version == 10 ? "meta_data" : "rt_info");
   append_xml(info, loaded.ir_notes.network);
-  for (const auto& [key, value] : options.rt_info) set_info(info, key, value, !is_xml_key(key));
+  const bool old = options.version == 10;
+  if (auto parameters = info.child(old ? kParameters : kOldParameters))
+    parameters.set_name(old ? kOldParameters : kParameters);
+  for (auto [key, value] : options.rt_info) {
+    if (old && key.starts_with(std::string(kParameters) + '.'))
+      key.replace(0, std::string_view(kParameters).size(), kOldParameters);
+    set_info(info, key, value, !is_xml_key(key));
+  }
+  if (old) drop_groups(info);
 }
 
 std::string xml_of(const Loaded& loaded, const SpelledGraph& spelled, Writing& writing) {
