@@ -108,6 +108,8 @@ def check_models(core, version: int, halves: bool, only: str, as_read: bool = Fa
         if c["model"].split("/")[0] in ("onnx", "ir")
     ]
     cases = [c for c in cases if ".v3." not in c["model"] and ".v4." not in c["model"] and only in c["name"]]
+    if version == 10:  # whose f16 is how a file stores f32
+        cases = [c for c in cases if not c["name"].startswith("onnx/squeezenet_fp16")]
     models = sorted({SHARED / c["model"] for c in cases})
     what = f"IR {version}{' in halves' if halves else ''}{' as read' if as_read else ''}"
     wrong = 0

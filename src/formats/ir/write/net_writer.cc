@@ -99,11 +99,24 @@ void NetWriter::write_results() {
     text.name = is_body_ ? result.name : result.name + "/sink_port_0";
     text.type = "Result";
     text.version = "opset1";
-    text.inputs = {value(result.value)};
+    text.inputs = {result_outlet(result)};
     auto layer = add(std::move(text), {});
     if (!is_body_) layer.append_attribute("output_names").set_value(names_text({result.name}).c_str());
     results_.push_back(last().layer);
   }
+}
+
+/// In IR 10 outputs are called as the layers that give them: an input has a layer of its own behind it then.
+Outlet NetWriter::result_outlet(const Result& result) {
+  const Outlet from = value(result.value);
+  const bool is_input = graph_.value(result.value).kind == ValueKind::input;
+  if (is_body_ || writing_.options.version != 10 || !is_input) return from;
+  LayerText text{result.name, "Convert", "opset1", {}, {from}};
+  text.set("destination_type", element_type_text(writing_.stored(graph_.type(result.value).element)));
+  Strings names;
+  if (!graph_.find_value(result.name).valid()) names.push_back(result.name);
+  add(std::move(text), {{graph_.type(result.value), std::move(names)}});
+  return last();
 }
 
 Outlet NetWriter::value(ValueId v) {
@@ -241,6 +254,7 @@ Strings NetWriter::names_of(ValueId v) const {
   };
   const auto& notes = writing_.loaded.ir_notes.tensors;
   if (const auto it = notes.find(names[0]); !is_body_ && it != notes.end()) add_new(it->second.names);
+  if (writing_.options.version == 10 && graph_.value(v).kind == ValueKind::input) return names;
   if (const auto it = spelled_.aliases.find(v.index); it != spelled_.aliases.end()) add_new(it->second);
   if (const auto it = result_names_.find(v.index); it != result_names_.end()) add_new(it->second);
   return names;

@@ -84,6 +84,7 @@ class NetWriter {
  private:
   void write_parameters();
   void write_results();
+  Outlet result_outlet(const Result& result);
   void write_node(NodeId id);
   Outlet write_constant(ValueId value);
   Outlet write_tensor(const Tensor& tensor, const std::string& name, OutPort port, bool may_compress);

@@ -69,7 +69,8 @@ void add_net_info(pugi::xml_node net, const Loaded& loaded, const WriteIrOptions
   const bool old = options.version == 10;
   if (auto parameters = info.child(old ? kParameters : kOldParameters))
     parameters.set_name(old ? kOldParameters : kParameters);
-  for (auto [key, value] : options.rt_info) {
+  for (const auto& [given, value] : options.rt_info) {
+    std::string key = given;
     if (old && key.starts_with(std::string(kParameters) + '.'))
       key.replace(0, std::string_view(kParameters).size(), kOldParameters);
     set_info(info, key, value, !is_xml_key(key));
