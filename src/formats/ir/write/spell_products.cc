@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "formats/ir/write/spelling.h"
-#include "ops/activation.h"
 #include "ops/attention.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -15,6 +14,7 @@
 #include "ops/movement.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
+#include "ops/sorting.h"
 
 namespace lamina::ir {
 namespace {
@@ -206,7 +206,71 @@ std::vector<ValueId> attention(Spelling& c) {
   return {c.add(MatMul{}, {weights, c.in(2)}, "attention")};
 }
 
-std::vector<ValueId> determinant(Spelling& c) { c.refuse("determinants"); }
+/// A piece of a matrix [..., m, n] along its last two axes.
+ValueId block(Spelling& c, ValueId matrix, std::pair<std::int64_t, std::int64_t> rows,
+              std::pair<std::int64_t, std::int64_t> columns, const std::string& name) {
+  return c.add(Slice{},
+               {matrix, c.ints({rows.first, columns.first}, name + "_from"),
+                c.ints({rows.second, columns.second}, name + "_to"), c.ints({1, 1}, name + "_steps"),
+                c.ints({-2, -1}, name + "_axes")},
+               name);
+}
+
+/// One step of elimination: the row with the largest first element comes to the top.
+struct Elimination {
+  ValueId rest;    ///< the matrix without its first row and column
+  ValueId factor;  ///< of the determinant, [..., 1, 1]
+};
+Elimination eliminate(Spelling& c, ValueId matrix, std::int64_t n, const std::string& name) {
+  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
+  const ElementType type = c.element(matrix);
+  const ValueId zero = c.number(0, type, name + "_zero"), one = c.number(1, type, name + "_one");
+  const ValueId first =
+      c.add(Abs{}, {block(c, matrix, {0, kEnd}, {0, 1}, name + "_column")}, name + "_sizes");
+  TopK largest;
+  largest.axis = -2;
+  largest.stable = true;
+  const ValueId place = c.add_many(largest, {first, c.integer(1, name + "_k")}, 2, name + "_largest")[1];
+  Ints counted(static_cast<std::size_t>(n));
+  std::iota(counted.begin(), counted.end(), 0);
+  const ValueId rows = c.converted(c.reshaped(c.ints(counted, name + "_count"), {n, 1}, name + "_rows"),
+                                   c.element(place), name + "_rows_like");
+  const ValueId chosen = c.add(Equal{}, {rows, place}, name + "_chosen");  // [..., n, 1]
+  const ValueId picks = c.add(Select{}, {chosen, one, zero}, name + "_picks");
+  const ValueId pivot_row = c.add(MatMul{true, false}, {picks, matrix}, name + "_pivot_row");
+  const ValueId top_row = block(c, matrix, {0, 1}, {0, kEnd}, name + "_top_row");
+  const ValueId exchanged = c.add(Select{}, {chosen, top_row, matrix}, name + "_exchanged");
+  const ValueId pivot = block(c, pivot_row, {0, 1}, {0, 1}, name + "_pivot");
+  const ValueId none = c.add(Equal{}, {pivot, zero}, name + "_singular");
+  const ValueId divisor = c.add(Select{}, {none, one, pivot}, name + "_divisor");
+  const ValueId scale =
+      c.add(Divide{}, {block(c, exchanged, {1, kEnd}, {0, 1}, name + "_below"), divisor}, name + "_scale");
+  const ValueId taken =
+      c.add(Multiply{}, {scale, block(c, pivot_row, {0, 1}, {1, kEnd}, name + "_right")}, name + "_taken");
+  const ValueId rest =
+      c.add(Subtract{}, {block(c, exchanged, {1, kEnd}, {1, kEnd}, name + "_inner"), taken}, name + "_rest");
+  const ValueId stays =
+      c.add(Equal{}, {place, c.number(0, c.element(place), name + "_first")}, name + "_stays");
+  const ValueId sign = c.add(Select{}, {stays, one, c.number(-1, type, name + "_minus_one")}, name + "_sign");
+  return {rest, c.add(Multiply{}, {pivot, sign}, name + "_factor")};
+}
+
+std::vector<ValueId> determinant(Spelling& c) {
+  constexpr std::int64_t kLargest = 64;
+  const Shape shape = c.shape(c.in(0));
+  const bool known = shape.ranked() && shape.rank() >= 2 && shape[shape.rank() - 1].known();
+  const std::int64_t n = known ? shape[shape.rank() - 1].size() : 0;
+  if (n < 1 || n > kLargest) c.refuse("determinants of matrices {}", to_string(shape));
+  ValueId matrix = c.in(0), product;
+  for (std::int64_t k = n; k > 1; --k) {
+    const std::string name = fmt::format("step{}", n - k);
+    const auto [rest, factor] = eliminate(c, matrix, k, name);
+    product = product.valid() ? c.add(Multiply{}, {product, factor}, name) : factor;
+    matrix = rest;
+  }
+  product = product.valid() ? c.add(Multiply{}, {product, matrix}, "last") : matrix;
+  return {c.add(Squeeze{}, {product, c.ints({-2, -1}, "axes")}, "determinant")};
+}
 
 }  // namespace
 
