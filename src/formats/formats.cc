@@ -4,6 +4,7 @@
 #include "formats/file_format.h"
 
 namespace lamina {
+
 Loaded read(const ModelSource& source, const ReadSettings& settings) {
   const auto& settable = settings.settable;
   const auto& file = *source.model();

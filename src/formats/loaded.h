@@ -19,6 +19,22 @@ struct Unsupported {
   std::string reason;        ///< why not, when the operator as such is known
 };
 
+/// What an IR file says besides what its network computes, for who writes one again. Texts are XML: what
+/// stands in <rt_info>.
+struct IrNotes {
+  struct OfTensor {
+    Strings names;              ///< all of them
+    std::string rt_info;        ///< of its port
+    std::string layer;          ///< of an input: what its layer is called
+    std::string layer_rt_info;  ///< of an input
+  };
+  std::string network;
+  std::map<std::string, std::string, std::less<>> layers;  ///< by name
+  std::map<std::string, OfTensor, std::less<>> tensors;    ///< by the value's name
+  /// Bytes of constants whose element type lamina has not, by the layer's name.
+  std::map<std::string, Tensor, std::less<>> foreign;
+};
+
 struct Loaded {
   Graph graph;
   std::string format;    ///< "ONNX", "OpenVINO IR", "Caffe" or "TensorFlow"
@@ -27,6 +43,7 @@ struct Loaded {
   Strings warnings;
   std::map<std::string, std::string> metadata;  ///< texts that the file carries, by key
   std::vector<Unsupported> unsupported;
+  IrNotes ir_notes;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();  ///< never null
 };

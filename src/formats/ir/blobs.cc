@@ -80,6 +80,16 @@ Tensor Blobs::constant(const XmlFile& xml, const Layer& layer, BitOrder order) {
   return Tensor::share(*type, dims, file_, data);
 }
 
+Tensor Blobs::bytes(const XmlFile& xml, const Layer& layer) {
+  const auto offset = xml.integer(layer.data, "offset"), size = xml.integer(layer.data, "size");
+  if (offset < 0 || size < 0)
+    xml.fail(layer.data, "constant '{}' has offset {} and size {}", layer.name, offset, size);
+  const auto* data = slice(xml, layer.data, fmt::format("constant '{}'", layer.name),
+                           static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size));
+  if (size == 0) return Tensor(ElementType::u8, {0});
+  return Tensor::share(ElementType::u8, {size}, file_, data);
+}
+
 // Layers that name the same bytes share one copy, and all copies together stay within the file's size:
 // overlapping blobs cannot blow up memory.
 Tensor Blobs::rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,

@@ -21,6 +21,8 @@ class Blobs {
   /// The tensor of a Const layer, a slice of the mapped file wherever that is possible. The layer's element
   /// type must be one that lamina has.
   Tensor constant(const XmlFile& xml, const Layer& layer, BitOrder order);
+  /// The layer's bytes, whatever they mean: for types that lamina has not.
+  Tensor bytes(const XmlFile& xml, const Layer& layer);
   /// `size` bytes at `offset`; `what` names the reader in errors.
   const std::byte* slice(const XmlFile& xml, pugi::xml_node node, const std::string& what,
                          std::uint64_t offset, std::uint64_t size);

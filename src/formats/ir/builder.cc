@@ -141,6 +141,8 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
 void GraphBuilder::make_opaque(std::uint32_t index, const std::string& reason) {
   const Layer& layer = net_.layers[index];
   reading_.add_unsupported(layer, reason);
+  if (is_foreign_constant(layer) && layer.data.attribute("offset"))
+    reading_.loaded.ir_notes.foreign.emplace(layer.name, reading_.blobs.bytes(reading_.xml, layer));
   Opaque opaque;
   opaque.domain = layer.opset == 0 ? layer.version : "";
   opaque.type = layer.type;

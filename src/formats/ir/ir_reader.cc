@@ -5,6 +5,7 @@
 #include <set>
 
 #include "formats/ir/builder.h"
+#include "formats/ir/notes.h"
 #include "formats/ir/pre_process.h"
 #include "formats/ir/text.h"
 
@@ -46,14 +47,16 @@ void add_metadata(Loaded& loaded, pugi::xml_node node, const std::string& prefix
   }
 }
 
-/// Results are named after what feeds them; a second one of the same value after itself.
+/// Results have the name that their layer gives, else that of what feeds them; a second one of the same value
+/// that of its layer.
 void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
                  const std::vector<std::uint32_t>& results) {
   std::set<std::string> taken;
   for (const auto index : results) {
     const Layer& layer = net.layers[index];
     const Feed feed = layer.feeds[0];
-    std::string name = output_name(net.layers[feed.layer], feed.port);
+    auto given = split_names(layer.xml.attribute("output_names").value());
+    std::string name = given.empty() ? output_name(net.layers[feed.layer], feed.port) : given.front();
     if (taken.contains(name)) name = layer.name;
     for (std::size_t k = taken.size(); !taken.insert(name).second; ++k)
       name = fmt::format("{}_{}", layer.name, k);
@@ -74,6 +77,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   loaded.producer = producer(xml.root());
   for (const auto* section : {"rt_info", "meta_data"}) add_metadata(loaded, xml.root().child(section), "");
   loaded.graph.name = xml.root().attribute("name").value();
+  loaded.ir_notes = read_notes(xml, net);
 
   Blobs blobs(source);
   Reading reading(xml, blobs, version, loaded);
