@@ -39,18 +39,22 @@ class Converter {
     check_shapes();
     out_.loaded = read_({});
     cut_ = with_shapes(request_.cut);
-    const auto shapes = asked_shapes();
+    const KnownInputs known{asked_shapes(), asked_values()};
     for (const auto& [name, shape] : request_.own_shapes)
-      if (const auto& g = out_.loaded.graph; std::none_of(g.inputs().begin(), g.inputs().end(),
-                                                          [&](ValueId v) { return g.value(v).name == name; }))
-        fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
-    if (shapes.empty()) return;
+      if (!is_input(name)) fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
+    if (known.empty()) return;
     try {
-      out_.loaded = read_(shapes);
+      out_.loaded = read_(known);
     } catch (const Error& e) {
       if (e.code() == ErrorCode::internal) throw;
       throw FaqError(e.code(), 38, e.what());
     }
+    // The reader may have frozen them.
+    const auto done = [&](const InputRequest& r) {
+      return known.frozen.contains(r.place) && !is_input(r.place);
+    };
+    std::erase_if(cut_.inputs, done);
+    std::erase_if(cut_.frozen, done);
   }
 
   void check_shapes() const {
@@ -83,9 +87,9 @@ class Converter {
   }
 
   /// Of the model's own inputs, where they are to be others than in the file.
-  Shapes asked_shapes() const {
+  decltype(KnownInputs::shapes) asked_shapes() const {
     const auto& g = out_.loaded.graph;
-    Shapes out;
+    decltype(KnownInputs::shapes) out;
     for (const auto v : g.inputs()) {
       const auto& name = g.value(v).name;
       auto shape = g.type(v).shape;
@@ -96,6 +100,22 @@ class Converter {
       if (request_.batch && !is_frozen(name)) shape = with_batch(name, shape);
       if (!(shape == g.type(v).shape)) out.emplace(name, shape);
     }
+    return out;
+  }
+
+  bool is_input(std::string_view name) const {
+    const auto& g = out_.loaded.graph;
+    return std::any_of(g.inputs().begin(), g.inputs().end(),
+                       [&](ValueId v) { return g.value(v).name == name; });
+  }
+
+  /// In TensorFlow's graphs values decide which side of a condition is read.
+  decltype(KnownInputs::frozen) asked_values() const {
+    decltype(KnownInputs::frozen) out;
+    if (out_.loaded.format != "TensorFlow") return out;
+    for (const auto* list : {&cut_.inputs, &cut_.frozen})
+      for (const auto& r : *list)
+        if (r.value && is_input(r.place)) out.emplace(r.place, words_of_value(*r.value));
     return out;
   }
 

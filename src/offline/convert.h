@@ -15,7 +15,7 @@ struct ConversionRequest {
   CutRequest cut = {};
   std::vector<Shape> shapes = {};  ///< of cut.inputs in their order, else of the model's inputs
   std::map<std::string, Shape, std::less<>> own_shapes = {};  ///< of the model's inputs by name
-  std::optional<std::int64_t> batch = {};  ///< of all inputs
+  std::optional<std::int64_t> batch = {};                     ///< of all inputs
   BorderRequest border = {};
   std::string mean_file = {};
   std::optional<std::pair<std::int64_t, std::int64_t>> mean_file_offsets = {};
@@ -43,9 +43,14 @@ struct Conversion {
   std::vector<std::string> warnings, notes;
 };
 
-/// Reads the model, with other shapes of its inputs than the file says.
-using Shapes = std::map<std::string, Shape, std::less<>>;
-using Reader = std::function<Loaded(const Shapes&)>;
+/// What a reader is to know of the model's inputs, by name.
+struct KnownInputs {
+  std::map<std::string, Shape, std::less<>> shapes = {};    ///< in place of the file's
+  std::map<std::string, Strings, std::less<>> frozen = {};  ///< numbers of those that are constants
+  bool empty() const { return shapes.empty() && frozen.empty(); }
+};
+/// Reads the model. Readers that do not freeze inputs leave them.
+using Reader = std::function<Loaded(const KnownInputs&)>;
 
 /// `path`: what errors call the model. Throws Error, FaqError among them.
 Conversion convert_model(const std::string& path, const Reader& read, const ConversionRequest& request);

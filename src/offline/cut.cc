@@ -68,11 +68,15 @@ class Cutter {
   void apply(const Found& place) {
     const auto& r = *place.request;
     const auto type = type_at(place);
+    if (r.value && !place.cut.node.valid()) frozen_.insert(place.cut.value);
     if (r.value) return put(place, graph_.add_constant(value_of(r.place, *r.value, type), place.cut.name));
     if (!place.cut.node.valid() && is_model_input(place.cut.value)) {
       graph_.set_type(place.cut.value, type);
       return note_input(place.cut.value, r.type);
     }
+    // A tensor that was named gives its name to the input.
+    const auto& own = graph_.value(place.cut.value).name;
+    if (own == place.cut.name) graph_.set_value_name(place.cut.value, own + "/cut");
     const auto input = graph_.add_input(place.cut.name, type);
     put(place, input);
     out_.places.push_back(graph_.value(input).name);
@@ -193,7 +197,7 @@ class Cutter {
     const bool named = !request_.inputs.empty() && std::any_of(request_.inputs.begin(), request_.inputs.end(),
                                                                [](auto& r) { return !r.value; });
     for (const auto v : graph_.inputs()) {
-      if (inputs_.contains(v)) continue;
+      if (inputs_.contains(v) || frozen_.contains(v)) continue;
       if (!read[v.index] && !unread_.contains(v)) {
         out_.dropped.push_back(graph_.value(v).name);
       } else if (named && read[v.index]) {
@@ -217,6 +221,7 @@ class Cutter {
   std::vector<std::pair<std::string, ValueId>> outputs_;
   std::vector<Result> results_;
   std::set<ValueId> inputs_;  // that were asked for
+  std::set<ValueId> frozen_;
   std::vector<ValueId> ordered_;
   std::set<ValueId> unread_ = [this] {
     std::set<ValueId> out;
@@ -226,6 +231,10 @@ class Cutter {
   }();
   CutGraph out_;
 };
+
+bool is_list(const std::string& text) {
+  return text.size() >= 2 && (text.front() == '[' || text.front() == '(');
+}
 
 double number_of(const std::string& place, const std::string& word) {
   const auto lower = lower_case(word);
@@ -253,17 +262,23 @@ Dims dims_of(const Shape& shape, std::int64_t count, bool list) {
 
 }  // namespace
 
-Tensor value_of(const std::string& place, const std::string& text, const TensorType& type) {
-  const bool list = text.size() >= 2 && (text.front() == '[' || text.front() == '(');
-  std::vector<double> numbers;
+Strings words_of_value(const std::string& text) {
+  Strings out;
   std::string word;
-  for (const char c : (list ? text.substr(1, text.size() - 2) : text) + ",") {
+  for (const char c : (is_list(text) ? text.substr(1, text.size() - 2) : text) + ",") {
     if (c != ',' && c != ' ') {
       word += c;
     } else if (!word.empty()) {
-      numbers.push_back(number_of(place, std::exchange(word, {})));
+      out.push_back(std::exchange(word, {}));
     }
   }
+  return out;
+}
+
+Tensor value_of(const std::string& place, const std::string& text, const TensorType& type) {
+  const bool list = is_list(text);
+  std::vector<double> numbers;
+  for (const auto& word : words_of_value(text)) numbers.push_back(number_of(place, word));
   const auto count = std::ssize(numbers);
   const Dims dims = dims_of(type.shape, count, list);
   if (!type.shape.fits(Shape::of(dims)) || static_cast<std::size_t>(count) != element_count(dims))

@@ -23,6 +23,9 @@ struct CutGraph {
 /// Throws FaqError.
 CutGraph cut(Graph graph, const CutRequest& request);
 
+/// "1.5", "True", "[1 2 3]", "(1,2,3)": the words of it.
+Strings words_of_value(const std::string& text);
+
 /// The number, or the list of numbers, as a tensor of that type. Throws FaqError(bad_option).
 Tensor value_of(const std::string& place, const std::string& text, const TensorType& type);
 

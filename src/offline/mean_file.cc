@@ -13,6 +13,10 @@
 namespace lamina {
 namespace {
 
+using Wire = protozero::pbf_wire_type;
+
+constexpr auto key(std::uint32_t field, Wire wire) { return protozero::tag_and_type(field, wire); }
+
 /// Caffe's BlobProto; values lie packed or one by one.
 struct Blob {
   Dims shape, old_shape = Dims(4, 0);
@@ -20,33 +24,43 @@ struct Blob {
 
   explicit Blob(std::string_view bytes) {
     protozero::pbf_reader reader(bytes.data(), bytes.size());
-    while (reader.next()) {
-      const auto tag = reader.tag();
-      const bool packed = reader.wire_type() == protozero::pbf_wire_type::length_delimited;
-      if (tag >= 1 && tag <= 4) {
-        old_shape[tag - 1] = reader.get_int32();
-      } else if (tag == 5 && packed) {
-        for (const auto v : reader.get_packed_float()) values.push_back(v);
-      } else if (tag == 5) {
-        values.push_back(reader.get_float());
-      } else if (tag == 8 && packed) {
-        for (const auto v : reader.get_packed_double()) values.push_back(static_cast<float>(v));
-      } else if (tag == 8) {
-        values.push_back(static_cast<float>(reader.get_double()));
-      } else if (tag == 7) {
-        read_shape(reader.get_message());
-      } else {
-        reader.skip();
+    while (reader.next()) read_field(reader);
+  }
+
+  void read_field(protozero::pbf_reader& reader) {
+    switch (reader.tag_and_type()) {
+      case key(1, Wire::varint):
+      case key(2, Wire::varint):
+      case key(3, Wire::varint):
+      case key(4, Wire::varint): {
+        const auto at = reader.tag() - 1;
+        old_shape[at] = reader.get_int32();
+        return;
       }
+      case key(5, Wire::length_delimited):
+        for (const auto v : reader.get_packed_float()) values.push_back(v);
+        return;
+      case key(5, Wire::fixed32):
+        values.push_back(reader.get_float());
+        return;
+      case key(7, Wire::length_delimited):
+        return read_shape(reader.get_message());
+      case key(8, Wire::length_delimited):
+        for (const auto v : reader.get_packed_double()) values.push_back(static_cast<float>(v));
+        return;
+      case key(8, Wire::fixed64):
+        values.push_back(static_cast<float>(reader.get_double()));
+        return;
+      default:
+        reader.skip();
     }
   }
 
   void read_shape(protozero::pbf_reader reader) {
     while (reader.next()) {
-      const bool packed = reader.wire_type() == protozero::pbf_wire_type::length_delimited;
-      if (reader.tag() == 1 && packed) {
+      if (reader.tag_and_type() == key(1, Wire::length_delimited)) {
         for (const auto v : reader.get_packed_int64()) shape.push_back(v);
-      } else if (reader.tag() == 1) {
+      } else if (reader.tag_and_type() == key(1, Wire::varint)) {
         shape.push_back(reader.get_int64());
       } else {
         reader.skip();

@@ -10,8 +10,6 @@
 namespace lamina {
 namespace {
 
-bool is_input(const Graph& g, ValueId v) { return v.valid() && g.value(v).kind == ValueKind::input; }
-
 std::vector<ValueId> joined(const Graph& g, const std::vector<NodeId>& nodes) {
   std::vector<ValueId> out;
   for (const auto id : nodes) out.insert(out.end(), g.node(id).outputs.begin(), g.node(id).outputs.end());
@@ -150,9 +148,6 @@ std::vector<Cut> Places::inputs(const std::string& text) const {
     if (v.valid()) out.push_back({node, input, v, fmt::format("{}/placeholder_port_{}", name.name, i)});
   }
   if (out.empty()) fail_faq(ErrorCode::bad_input, 33, "{}: nothing but constants is read there", text);
-  // A layer's only input that is the model's own stays what it is.
-  if (out.size() == 1 && name.in < 0 && is_input(graph_, out[0].value) && graph_.readers(out[0].value) == 1)
-    out[0] = {NodeId{}, 0, out[0].value, graph_.value(out[0].value).name};
   return out;
 }
 

@@ -115,7 +115,9 @@ InputRequest input_of(const std::string& option, const std::string& item) {
     if (const auto shape = take_group(head, "[("); shape && !out.shape)
       out.shape = shape_of(option, item, *shape);
   }
-  if (head.empty() || opens(head.front()) || closes(head.back()))
+  const auto balance =
+      std::count_if(head.begin(), head.end(), opens) - std::count_if(head.begin(), head.end(), closes);
+  if (head.empty() || opens(head.front()) || closes(head.back()) || balance != 0)
     fail_faq(ErrorCode::bad_option, 57, "{} {}: wanted NAME[shape]{{type}}->value", option, item);
   out.place = head;
   return out;

@@ -26,6 +26,7 @@ class Optimizing {
     if (!c_.input_model.empty() && !c_.common.model.empty())
       throw UsageError(fmt::format("two models: {} and {}", c_.common.model, c_.input_model));
     if (c_.input_model.empty() && c_.output_dir.empty()) throw UsageError("no output, wanted -o FILE.xml");
+    if (!c_.report.empty()) throw UsageError("--report: this build writes none");
     files_ = ir_files(c_);
     const auto framework = framework_of(c_);
     auto request = request_of(c_);
@@ -48,9 +49,9 @@ class Optimizing {
   }
 
   Reader reader() {
-    return [this](const Shapes& shapes) {
+    return [this](const KnownInputs& known) {
       const auto model = Inside::read(
-          c_.model(), {.settable = c_.common.settable, .extensions = c_.common.extensions}, shapes);
+          c_.model(), {.settable = c_.common.settable, .extensions = c_.common.extensions}, known.shapes);
       for (const auto& part : Inside::of(model).parts()) refuse_to_overwrite(part.file->path());
       if (warned_.empty())
         for (const auto& text : warned_ = model.warnings()) warn(text);
@@ -83,9 +84,18 @@ class Optimizing {
     for (const auto& [name, value] : c_.given()) options.rt_info["conversion_parameters." + name] = value;
     auto named = loaded;
     if (!c_.model_name.empty() || named.graph.name.empty()) named.graph.name = files_.name;
-    const auto written = write_ir(named, files_.xml, options);
+    const auto written = written_ir(named, options);
     for (const auto& text : written.warnings) warn(text);
     return written;
+  }
+
+  WrittenIr written_ir(const Loaded& loaded, const WriteIrOptions& options) const {
+    try {
+      return write_ir(loaded, files_.xml, options);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::unsupported) throw;
+      throw FaqError(e.code(), 24, e.what());
+    }
   }
 
   void progress(double done) {
@@ -201,7 +211,8 @@ void add_preprocessing(OptionSet& o, OptimizeCommand& c) {
   o.text("--mean_values", c.mean_values, "[R,G,B]",
          "Subtracted from inputs, by channel: [1,2,3] or NAME[1,2,3],...");
   o.text("--scale_values", c.scale_values, "[R,G,B]", "Divide inputs after that");
-  o.number("-s,--scale", c.scale, -1e30, 1e30, "N", "Divides all inputs");
+  const auto scale = o.number("-s,--scale", c.scale, -1e30, 1e30, "N", "Divides all inputs");
+  c.scale_given = [scale] { return scale.given(); };
   o.choice("--reverse_input_channels", c.reverse_input_channels, {"true", "false"}, "",
            "RGB for BGR and back");
   o.text("--mean_file", c.mean_file, "FILE.binaryproto", "Caffe's image of means");

@@ -16,6 +16,7 @@ struct OptimizeCommand {
   std::vector<std::string> idle;  ///< options without an effect, and why
   long batch = 0;                 ///< 0: the model's
   double scale = 0;               ///< 0: none
+  std::function<bool()> scale_given;
   int ir_version = 11;
   bool disable_fusing = false, disable_gfusing = false, disable_resnet_optimization = false;
   bool progress = false, stream_output = false, version = false;

@@ -40,7 +40,7 @@ std::string change_of(double before, double after) {
 std::string argument_table(const OptimizeCommand& c, const IrFiles& files, const std::string& framework) {
   std::string out = "Model Optimizer arguments:\nCommon parameters:\n";
   const auto row = [&](std::string_view name, const std::string& value) {
-    out += printable(fmt::format("\v- {}: \v{}", name, value)) + "\n";
+    out += fmt::format("\t- {}: \t{}\n", name, printable(value));
   };
   const auto inherited = [](const std::string& value) {
     return value.empty() ? "Not specified, inherited from the model" : value;
@@ -78,8 +78,7 @@ std::string argument_table(const OptimizeCommand& c, const IrFiles& files, const
     out += "TensorFlow specific parameters:\n";
     row("Input model in text protobuf format", truth(c.input_model_is_text));
   }
-  out += fmt::format("Model Optimizer version: \vlamina {}", version());
-  std::replace(out.begin(), out.end(), '\v', '\t');
+  out += fmt::format("Model Optimizer version: \tlamina {}", version());
   return out;
 }
 

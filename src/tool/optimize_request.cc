@@ -35,6 +35,8 @@ void check_pairs(const OptimizeCommand& c) {
   exclude(56, "--input_shape", !c.input_shape.empty(), "--batch", c.batch != 0);
   exclude(19, "--scale", c.scale != 0, "--scale_values", !c.scale_values.empty());
   exclude(17, "--mean_file", !c.mean_file.empty(), "--mean_values", !c.mean_values.empty());
+  if (c.scale_given && c.scale_given() && c.scale == 0)
+    throw UsageError("--scale 0: wanted a number to divide by");
   if (!c.layout.empty() && !(c.source_layout + c.target_layout).empty())
     throw UsageError("--layout: wanted without --source_layout and --target_layout");
   if (!c.mean_file_offsets.empty() && c.mean_file.empty())

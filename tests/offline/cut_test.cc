@@ -99,7 +99,7 @@ TEST(Cut, InputsTakeThePlaceOfWhatALayerReads) {
             "sum/placeholder_port_1:f32[1,4,4,4] data:f32[1,3,4,4] unused:f32[2]");
   // Weights are no inputs of a layer; a tensor by its name keeps it.
   EXPECT_EQ(inputs_of(cut_at("conv[1 3 8 8],other[1 4 8 8]").graph),
-            "data:f32[1,3,8,8] other:f32[1,4,8,8] unused:f32[2]");
+            "conv/placeholder_port_0:f32[1,3,8,8] other:f32[1,4,8,8] unused:f32[2]");
   EXPECT_EQ(inputs_of(cut_at("r,other").graph), "r:f32[1,4,4,4] other:f32[1,4,4,4] unused:f32[2]");
   const auto both = cut_at("sum");
   EXPECT_EQ(inputs_of(both.graph),
