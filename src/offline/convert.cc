@@ -37,7 +37,7 @@ class Converter {
   void read() {
     say("reading", 0);
     check_shapes();
-    out_.loaded = read_({});
+    out_.loaded = first_read();
     cut_ = with_shapes(request_.cut);
     const KnownInputs known{asked_shapes(), asked_values()};
     for (const auto& [name, shape] : request_.own_shapes)
@@ -55,6 +55,19 @@ class Converter {
     };
     std::erase_if(cut_.inputs, done);
     std::erase_if(cut_.frozen, done);
+  }
+
+  /// A model may say too little to be read without the shapes that have names.
+  Loaded first_read() const {
+    KnownInputs named{request_.own_shapes, {}};
+    for (const auto& r : request_.cut.inputs)
+      if (r.shape) named.shapes.emplace(r.place, *r.shape);
+    try {
+      return read_({});
+    } catch (const Error&) {
+      if (named.empty()) throw;
+      return read_(named);
+    }
   }
 
   void check_shapes() const {
@@ -79,10 +92,13 @@ class Converter {
             shapes.size(), g.inputs().size());
       for (const auto v : g.inputs()) cut.inputs.push_back({.place = g.value(v).name});
     }
-    if (shapes.size() != cut.inputs.size())
+    std::vector<InputRequest*> wanted;  // what is frozen has its shape by its value
+    for (auto& r : cut.inputs)
+      if (!r.value || shapes.size() == cut.inputs.size()) wanted.push_back(&r);
+    if (shapes.size() != wanted.size())
       fail_faq(ErrorCode::bad_option, 58, "--input_shape: {} shapes for the {} inputs of --input",
-               shapes.size(), cut.inputs.size());
-    for (std::size_t i = 0; i < shapes.size(); ++i) cut.inputs[i].shape = shapes[i];
+               shapes.size(), wanted.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) wanted[i]->shape = shapes[i];
     return cut;
   }
 
