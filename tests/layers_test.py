@@ -25,6 +25,7 @@ BELOW["exec"] = ["plan"] + BELOW["plan"]
 BELOW["saved"] = ["formats"] + ["exec"] + BELOW["exec"]
 BELOW["api"] = [room for room in BELOW]
 BELOW["check"] = [room for room in BELOW]
+BELOW["offline"] = ["rules"] + BELOW["rules"] + ["formats"]
 BELOW["tool"] = [room for room in BELOW]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -29,6 +29,7 @@ Rules& registered() {
     add_binary_signs(rules);
     add_eliminate_transpose(rules);
     add_shrink_constants(rules);
+    add_channel_order(rules);
     add_fold_scale(rules);
     add_fold_scale_before(rules);
     add_remove_power(rules);

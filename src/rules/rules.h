@@ -39,6 +39,7 @@ void add_recognise_binary(Rules& rules);
 void add_binary_signs(Rules& rules);
 void add_eliminate_transpose(Rules& rules);
 void add_shrink_constants(Rules& rules);
+void add_channel_order(Rules& rules);
 void add_fold_scale(Rules& rules);
 void add_fold_scale_before(Rules& rules);
 void add_remove_power(Rules& rules);

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "tool/benchmark_app.h"
+#include "tool/model_optimizer.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -35,6 +36,8 @@ const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& wor
 std::vector<std::string> option_names(const CLI::App& verb) {
   std::vector<std::string> options, subcommands;
   collect_names(verb, options, subcommands);
+  if (verb.get_name() == "optimize")
+    for (auto& name : model_optimizer_names()) options.push_back(std::move(name));
   if (verb.get_name() != "benchmark") return options;
   for (auto& name : benchmark_app_names()) options.push_back(std::move(name));
   return options;
@@ -90,6 +93,12 @@ CommandWords canonical_arguments(int argc, char** argv) {
     auto made = translate_benchmark_app({words.begin() + 1, words.end()});
     words = std::move(made.words);
     words.insert(words.begin(), "benchmark");
+    out.typed = std::move(made.typed);
+  }
+  if (!words.empty() && words[0] == "optimize") {
+    auto made = translate_model_optimizer({words.begin() + 1, words.end()});
+    words = std::move(made.words);
+    words.insert(words.begin(), "optimize");
     out.typed = std::move(made.typed);
   }
   return out;

@@ -18,6 +18,7 @@ Verb setup_cache(OptionSet& options);
 Verb setup_inspect(OptionSet& options);
 Verb setup_explain(OptionSet& options);
 Verb setup_graph(OptionSet& options);
+Verb setup_optimize(OptionSet& options);
 Verb setup_ops(OptionSet& options);
 Verb setup_rules(OptionSet& options);
 Verb setup_version(OptionSet& options);

@@ -19,6 +19,8 @@ const std::vector<VerbRow>& verbs() {
        setup_explain},
       {"graph", "Draws a model as it was, as it is optimised, or as it runs",
        "lamina graph model.onnx --stage optimized -o model.svg", setup_graph},
+      {"optimize", "Writes the optimised model as OpenVINO IR",
+       "lamina optimize model.onnx -o model_ir.xml --mean_values [123.7,116.3,103.5]", setup_optimize},
       {"ops", "Lists the supported operators", "lamina ops --format onnx", setup_ops},
       {"rules", "Lists the optimisations", "lamina rules", setup_rules},
       {"version", "Shows versions, the processor and its limits", "lamina version --verbose", setup_version},

@@ -1,0 +1,31 @@
+#pragma once
+/// What comes between a model and the data of its users: element types, layouts, the order of channels, means
+/// and scales.
+#include <map>
+#include <optional>
+
+#include "graph/graph.h"
+#include "offline/request.h"
+
+namespace lamina {
+
+struct BorderRequest {
+  std::map<std::string, ElementType, std::less<>> types = {};  ///< of inputs, where it is not the model's
+  std::vector<LayoutRequest> layouts = {};
+  std::vector<NamedNumbers> means = {}, scales = {};
+  std::optional<double> scale = {};        ///< divides all inputs of floats
+  Tensor mean_image = {};                  ///< [C,H,W]; invalid: none
+  bool reverse_channels = false;           ///< of inputs with 3
+  bool channels_last = false;              ///< where nothing else says which axis has the channels
+  std::vector<std::string> unscaled = {};  ///< inputs that `scale` leaves alone
+};
+
+/// Puts nodes behind the inputs: a Convert, a Transpose from the layout of the file that is written, a Gather
+/// that reverses channels, then means and scales in the model's own layout. Returns what is odd. Throws
+/// FaqError.
+std::vector<std::string> add_border(Graph& graph, const BorderRequest& request);
+
+/// A letter per axis, '?' where nothing is said: of an input of that rank by its name.
+std::string letters_of(const std::vector<LayoutRequest>& layouts, const std::string& input, std::size_t rank);
+
+}  // namespace lamina

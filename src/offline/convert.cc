@@ -1,0 +1,298 @@
+#include "offline/convert.h"
+
+#include <algorithm>
+#include <set>
+
+#include "graph/work.h"
+#include "offline/faq.h"
+#include "offline/mean_file.h"
+#include "ops/control.h"
+#include "rules/extension_rules.h"
+#include "rules/widen_half.h"
+
+namespace lamina {
+namespace {
+
+class Converter {
+ public:
+  Converter(const std::string& path, const Reader& read, const ConversionRequest& request)
+      : path_(path), read_(read), request_(request) {}
+
+  Conversion made() && {
+    read();
+    cut_out();
+    require_supported();
+    prepare();
+    rewrite();
+    describe();
+    return std::move(out_);
+  }
+
+ private:
+  void say(std::string_view stage, double done) const {
+    if (request_.progress) request_.progress(stage, done);
+  }
+
+  /// Shapes belong to the reader, which makes constants of some: the file is read again with them.
+  void read() {
+    say("reading", 0);
+    check_shapes();
+    out_.loaded = first_read();
+    cut_ = with_shapes(request_.cut);
+    const KnownInputs known{asked_shapes(), asked_values()};
+    for (const auto& [name, shape] : request_.own_shapes)
+      if (!is_input(name)) fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
+    if (known.empty()) return;
+    try {
+      out_.loaded = read_(known);
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::internal) throw;
+      throw FaqError(e.code(), 38, e.what());
+    }
+    // The reader may have frozen them.
+    const auto done = [&](const InputRequest& r) {
+      return known.frozen.contains(r.place) && !is_input(r.place);
+    };
+    std::erase_if(cut_.inputs, done);
+    std::erase_if(cut_.frozen, done);
+  }
+
+  /// A model may say too little to be read without the shapes that have names.
+  Loaded first_read() const {
+    KnownInputs named{request_.own_shapes, {}};
+    for (const auto& r : request_.cut.inputs)
+      if (r.shape) named.shapes.emplace(r.place, *r.shape);
+    try {
+      return read_({});
+    } catch (const Error&) {
+      if (named.empty()) throw;
+      return read_(named);
+    }
+  }
+
+  void check_shapes() const {
+    const auto& inputs = request_.cut.inputs;
+    const bool given = std::any_of(inputs.begin(), inputs.end(), [](auto& r) { return r.shape.has_value(); });
+    if (given && !request_.shapes.empty())
+      fail_faq(ErrorCode::bad_option, 56, "shapes in --input and in --input_shape, wanted one of them");
+    if (request_.batch && (given || !request_.shapes.empty()))
+      fail_faq(ErrorCode::bad_option, 56, "both --batch and shapes of inputs, wanted one of them");
+  }
+
+  /// --input_shape says shapes of what --input names, in its order, or of the model's inputs.
+  CutRequest with_shapes(CutRequest cut) const {
+    const auto& shapes = request_.shapes;
+    if (shapes.empty()) return cut;
+    const auto& g = out_.loaded.graph;
+    if (cut.inputs.empty()) {
+      if (shapes.size() != g.inputs().size())
+        fail_faq(
+            ErrorCode::bad_option, shapes.size() == 1 ? 32 : 58,
+            "--input_shape: {} shapes for {} inputs; wanted --input with the names of those that they are of",
+            shapes.size(), g.inputs().size());
+      for (const auto v : g.inputs()) cut.inputs.push_back({.place = g.value(v).name});
+    }
+    std::vector<InputRequest*> wanted;  // what is frozen has its shape by its value
+    for (auto& r : cut.inputs)
+      if (!r.value || shapes.size() == cut.inputs.size()) wanted.push_back(&r);
+    if (shapes.size() != wanted.size())
+      fail_faq(ErrorCode::bad_option, 58, "--input_shape: {} shapes for the {} inputs of --input",
+               shapes.size(), wanted.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) wanted[i]->shape = shapes[i];
+    return cut;
+  }
+
+  /// Of the model's own inputs, where they are to be others than in the file.
+  decltype(KnownInputs::shapes) asked_shapes() const {
+    const auto& g = out_.loaded.graph;
+    decltype(KnownInputs::shapes) out;
+    for (const auto v : g.inputs()) {
+      const auto& name = g.value(v).name;
+      auto shape = g.type(v).shape;
+      if (const auto own = request_.own_shapes.find(name); own != request_.own_shapes.end())
+        shape = own->second;
+      for (const auto& r : cut_.inputs)
+        if (r.place == name && r.shape) shape = *r.shape;
+      if (request_.batch && !is_frozen(name)) shape = with_batch(name, shape);
+      if (!(shape == g.type(v).shape)) out.emplace(name, shape);
+    }
+    return out;
+  }
+
+  bool is_input(std::string_view name) const {
+    const auto& g = out_.loaded.graph;
+    return std::any_of(g.inputs().begin(), g.inputs().end(),
+                       [&](ValueId v) { return g.value(v).name == name; });
+  }
+
+  /// In TensorFlow's graphs values decide which side of a condition is read.
+  decltype(KnownInputs::frozen) asked_values() const {
+    decltype(KnownInputs::frozen) out;
+    if (out_.loaded.format != "TensorFlow") return out;
+    for (const auto* list : {&cut_.inputs, &cut_.frozen})
+      for (const auto& r : *list)
+        if (r.value && is_input(r.place)) out.emplace(r.place, words_of_value(*r.value));
+    return out;
+  }
+
+  bool is_frozen(const std::string& name) const {
+    const auto named = [&](const InputRequest& r) { return r.value && r.place == name; };
+    return std::any_of(cut_.inputs.begin(), cut_.inputs.end(), named) ||
+           std::any_of(cut_.frozen.begin(), cut_.frozen.end(), named);
+  }
+
+  Shape with_batch(const std::string& name, Shape shape) const {
+    if (!shape.ranked() || shape.rank() == 0)
+      fail_faq(ErrorCode::bad_option, 39,
+               "--batch: the input \"{}\" with the shape {} has no batch dimension", name, to_string(shape));
+    const auto letters = letters_of(request_.border.layouts, name, shape.rank());
+    const auto n = letters.find('N');
+    if (n != std::string::npos || letters.find_first_not_of('?') == std::string::npos)
+      shape[n == std::string::npos ? 0 : n] = *request_.batch;
+    return shape;
+  }
+
+  void cut_out() {
+    say("cutting", 0.1);
+    auto made = cut(std::move(out_.loaded.graph), cut_);
+    out_.loaded.graph = std::move(made.graph);
+    out_.dropped_inputs = std::move(made.dropped);
+    places_ = std::move(made.places);
+    types_ = std::move(made.types);
+    set_batch_of_places();
+    const auto& g = out_.loaded.graph;
+    if (g.inputs().empty() && request_.cut.frozen.empty() && request_.cut.inputs.empty() &&
+        g.node_count() == 0)
+      fail_faq(ErrorCode::bad_file, 79, "{}: the graph has no inputs and computes nothing", path_);
+  }
+
+  void set_batch_of_places() {
+    if (!request_.batch || places_.empty()) return;
+    auto& g = out_.loaded.graph;
+    for (const auto v : g.inputs())
+      if (std::count(places_.begin(), places_.end(), g.value(v).name))
+        g.set_type(v, {g.type(v).element, with_batch(g.value(v).name, g.type(v).shape)});
+    g.infer_types();
+  }
+
+  /// Layers of an IR that nobody knows are written as they were; those of other formats have no words there.
+  void require_supported() {
+    std::set<std::string, std::less<>> left;
+    const auto& g = out_.loaded.graph;
+    for (std::uint32_t n = 0; n < g.node_slots(); ++n) {
+      const Node& node = g.node({n});
+      if (node.erased() || !node.op.is<Opaque>()) continue;
+      left.insert(node.name);
+      for (const auto v : node.outputs) left.insert(g.value(v).name);
+    }
+    auto& all = out_.loaded.unsupported;
+    for (auto& u : all) std::erase_if(u.nodes, [&](const auto& name) { return !left.contains(name); });
+    std::erase_if(all, [](const Unsupported& u) { return u.nodes.empty(); });
+    if (left.empty()) return;
+    std::string text;
+    for (const auto& u : all)
+      text +=
+          fmt::format("{}{}{}{} ({}){}{}", text.empty() ? "" : "; ", u.domain, u.domain.empty() ? "" : ".",
+                      u.type, fmt::join(u.nodes, ", "), u.reason.empty() ? "" : ": ", u.reason);
+    if (out_.loaded.format != "OpenVINO IR")
+      fail_faq(ErrorCode::unsupported, 45, "{}: unsupported: {}", path_, text);
+    out_.warnings.push_back("not known, written as in the file: " + text);
+  }
+
+  void prepare() {
+    auto& g = out_.loaded.graph;
+    auto border = request_.border;
+    border.types = types_;
+    border.channels_last |= out_.loaded.format == "TensorFlow";
+    if (border.scale)
+      for (const auto& place : places_) border.unscaled.push_back(place);
+    if (!request_.mean_file.empty()) border.mean_image = mean_image();
+    for (auto& note : add_border(g, border)) out_.warnings.push_back(std::move(note));
+    out_.notes = widen_half(g);
+    out_.before = g;
+    out_.totals_before = totals_of(g);
+  }
+
+  Tensor mean_image() const {
+    const auto& g = out_.loaded.graph;
+    if (g.inputs().size() != 1)
+      fail_faq(ErrorCode::bad_option, 9, "--mean_file: a model with {} inputs, wanted one with 1",
+               g.inputs().size());
+    const auto& type = g.type(g.inputs()[0]);
+    if (!type.shape.known() || type.shape.rank() != 4)
+      fail_faq(ErrorCode::bad_option, 10, "--mean_file: the input is {}, wanted one of 4 known sizes",
+               to_string(type));
+    return cropped(read_mean_image(request_.mean_file), type.shape[2].size(), type.shape[3].size(),
+                   request_.mean_file_offsets);
+  }
+
+  void rewrite() {
+    say("rewriting", 0.2);
+    auto options = request_.rewriting;
+    options.last = RuleSet::portable;
+    options.more = extension_rules(out_.loaded.extensions);
+    const auto after = std::move(options.after_set);
+    options.after_set = [&](const Graph& g, RuleSet set) {
+      say("rewriting", 0.2 + 0.6 * static_cast<double>(set) / static_cast<double>(RuleSet::portable));
+      if (after) after(g, set);
+    };
+    const Exemptions exempt(options.exempt);
+    for (const auto& pattern : exempt.idle(out_.before))
+      out_.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
+    note_exempt(exempt);
+    optimize(out_.loaded.graph, options, out_.ledger);
+    for (const auto& [rule, why] : out_.ledger.stopped())
+      out_.warnings.push_back(fmt::format("{}; it is left out", why));
+  }
+
+  void note_exempt(const Exemptions& exempt) {
+    const auto& g = out_.before;
+    for (std::uint32_t n = 0; !exempt.empty() && n < g.node_slots(); ++n)
+      if (!g.node({n}).erased() && exempt.covers(g.node({n}), g.sources)) out_.exempt.push_back(g.label({n}));
+  }
+
+  void describe() {
+    say("writing", 0.85);
+    const auto& g = out_.loaded.graph;
+    out_.totals = totals_of(g);
+    for (const auto v : g.inputs())
+      if (g.readers(v) == 0) out_.unused_inputs.push_back(g.value(v).name);
+  }
+
+  const std::string& path_;
+  const Reader& read_;
+  const ConversionRequest& request_;
+  CutRequest cut_;
+  std::vector<std::string> places_;  // inputs that are no inputs of the file
+  std::map<std::string, ElementType, std::less<>> types_;
+  Conversion out_;
+};
+
+void add_totals(const Graph& g, GraphTotals& t) {
+  for (std::uint32_t n = 0; n < g.node_slots(); ++n) {
+    const Node& node = g.node({n});
+    if (node.erased()) continue;
+    ++t.operators;
+    const auto work = work_of(g, node);
+    t.multiply_adds += work.multiply_adds;
+    const auto family = node.op.family();
+    const bool multiplies =
+        family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;
+    t.known &= work.known || !multiplies;
+    for (const auto& body : node.bodies) add_totals(body, t);
+  }
+}
+
+}  // namespace
+
+GraphTotals totals_of(const Graph& graph) {
+  GraphTotals out;
+  add_totals(graph, out);
+  return out;
+}
+
+Conversion convert_model(const std::string& path, const Reader& read, const ConversionRequest& request) {
+  return Converter(path, read, request).made();
+}
+
+}  // namespace lamina

@@ -1,0 +1,58 @@
+#pragma once
+/// From a model's file to the graph that `lamina optimize` writes: cut, frozen, resized, with what comes
+/// before it, and optimised as far as files can hold it.
+#include <functional>
+#include <optional>
+
+#include "formats/loaded.h"
+#include "offline/border.h"
+#include "offline/cut.h"
+#include "rules/optimize.h"
+
+namespace lamina {
+
+struct ConversionRequest {
+  CutRequest cut = {};
+  std::vector<Shape> shapes = {};  ///< of cut.inputs in their order, else of the model's inputs
+  std::map<std::string, Shape, std::less<>> own_shapes = {};  ///< of the model's inputs by name
+  std::optional<std::int64_t> batch = {};                     ///< of all inputs
+  BorderRequest border = {};
+  std::string mean_file = {};
+  std::optional<std::pair<std::int64_t, std::int64_t>> mean_file_offsets = {};
+  OptimizeOptions rewriting = {};  ///< its `last` and `more` are not looked at
+  /// What is being done, and how much of it all is done, from 0 to 1. May be empty.
+  std::function<void(std::string_view stage, double done)> progress = {};
+};
+
+/// Operators and multiply-adds of a graph, bodies included.
+struct GraphTotals {
+  std::size_t operators = 0;
+  double multiply_adds = 0;
+  bool known = true;  ///< false: some shapes are missing
+};
+GraphTotals totals_of(const Graph& graph);
+
+struct Conversion {
+  Loaded loaded;  ///< with the optimised graph
+  Graph before;   ///< as the rules got it
+  Ledger ledger;
+  GraphTotals totals_before, totals;
+  std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
+  std::vector<std::string> unused_inputs;   ///< that nothing reads
+  std::vector<std::string> dropped_inputs;  ///< that the cut left without readers
+  std::vector<std::string> warnings, notes;
+};
+
+/// What a reader is to know of the model's inputs, by name.
+struct KnownInputs {
+  std::map<std::string, Shape, std::less<>> shapes = {};    ///< in place of the file's
+  std::map<std::string, Strings, std::less<>> frozen = {};  ///< numbers of those that are constants
+  bool empty() const { return shapes.empty() && frozen.empty(); }
+};
+/// Reads the model. Readers that do not freeze inputs leave them.
+using Reader = std::function<Loaded(const KnownInputs&)>;
+
+/// `path`: what errors call the model. Throws Error, FaqError among them.
+Conversion convert_model(const std::string& path, const Reader& read, const ConversionRequest& request);
+
+}  // namespace lamina

@@ -1,0 +1,21 @@
+#pragma once
+/// Errors that users of the Model Optimizer look up by their number in its FAQ.
+#include "base/error.h"
+
+namespace lamina {
+
+struct FaqError : Error {
+  FaqError(ErrorCode code, int of_question, std::string_view text)
+      : Error(code, text), question(of_question) {}
+  int question;
+};
+
+template <class... A>
+[[noreturn]] void fail_faq(ErrorCode code, int question, fmt::format_string<A...> text, A&&... args) {
+  throw FaqError(code, question, fmt::format(text, std::forward<A>(args)...));
+}
+
+/// The question that an error without a number of its own belongs to, by what was read; 0: none.
+int question_of(const Error& error, std::string_view path);
+
+}  // namespace lamina

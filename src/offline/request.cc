@@ -1,0 +1,240 @@
+#include "offline/request.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/numbers.h"
+#include "base/words.h"
+#include "offline/faq.h"
+
+namespace lamina {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool opens(char c) { return c == '[' || c == '(' || c == '{'; }
+bool closes(char c) { return c == ']' || c == ')' || c == '}'; }
+char partner(char open) { return open == '[' ? ']' : open == '(' ? ')' : '}'; }
+
+/// What stands between spaces or commas.
+std::vector<std::string> list_words(std::string_view list) {
+  std::vector<std::string> out;
+  std::string word;
+  for (const char c : std::string(list) + ",") {
+    if (c != ',' && c != ' ' && c != '\t') {
+      word += c;
+    } else if (!word.empty()) {
+      out.push_back(std::exchange(word, {}));
+    }
+  }
+  return out;
+}
+
+/// "text" of "(text)" and "[text]"; nothing for other texts.
+std::optional<std::string_view> inside(std::string_view text) {
+  if (text.size() < 2 || (text.front() != '[' && text.front() != '(')) return std::nullopt;
+  if (text.back() != partner(text.front())) return std::nullopt;
+  return text.substr(1, text.size() - 2);
+}
+
+std::optional<std::int64_t> size_of(std::string_view word) {
+  const auto n = parse_integer<std::int64_t>(word);
+  return n && *n >= 0 ? n : std::nullopt;
+}
+
+/// 3, ?, -1, 1..10, ..10, 1..
+std::optional<Dim> dim_of(std::string_view word) {
+  if (word == "?" || word == "-1") return Dim();
+  const auto dots = word.find("..");
+  if (dots == std::string_view::npos) {
+    const auto size = size_of(word);
+    return size ? std::optional<Dim>(*size) : std::nullopt;
+  }
+  const auto low = word.substr(0, dots), high = word.substr(dots + 2);
+  const auto least = low.empty() ? std::optional<std::int64_t>(0) : size_of(low);
+  const auto most = high.empty() ? std::optional(Dim::kUnbounded) : size_of(high);
+  if (!least || !most || *least > *most) return std::nullopt;
+  return Dim(*least, *most);
+}
+
+Shape shape_of(const std::string& option, const std::string& text, std::string_view list) {
+  std::vector<Dim> dims;
+  for (const auto& word : list_words(list)) {
+    const auto dim = dim_of(word);
+    if (!dim)
+      fail_faq(ErrorCode::bad_option, 57, "{} {}: \"{}\" is no size, wanted sizes such as [1,3,224,224]",
+               option, text, word);
+    dims.push_back(*dim);
+  }
+  return Shape(std::move(dims));
+}
+
+/// "f32", "FP32", "boolean", "bool".
+ElementType type_of(const std::string& option, const std::string& text, std::string_view word) {
+  auto name = lower_case(trimmed(word));
+  if (name.starts_with("fp")) name.erase(1, 1);
+  if (name == "bool") name = "boolean";
+  const auto type = element_type_named(name);
+  if (!type || *type == ElementType::undefined)
+    fail_faq(ErrorCode::bad_option, 50,
+             "{} {}: \"{}\" is no element type, wanted f32, f16, i64, i32, u8, ...", option, text, word);
+  return *type;
+}
+
+/// Takes a group in brackets of that kind off the end; nothing when there is none.
+std::optional<std::string> take_group(std::string& text, std::string_view kinds) {
+  if (text.empty() || !closes(text.back())) return std::nullopt;
+  int depth = 0;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    depth += closes(text[i]) - opens(text[i]);
+    if (depth != 0) continue;
+    if (kinds.find(text[i]) == std::string_view::npos || partner(text[i]) != text.back()) return std::nullopt;
+    auto group = text.substr(i + 1, text.size() - i - 2);
+    text = trimmed(text.substr(0, i));
+    return group;
+  }
+  return std::nullopt;
+}
+
+InputRequest input_of(const std::string& option, const std::string& item) {
+  InputRequest out;
+  auto head = item;
+  if (const auto arrow = item.find("->"); arrow != std::string::npos) {
+    out.value = trimmed(std::string_view(item).substr(arrow + 2));
+    if (out.value->empty())
+      fail_faq(ErrorCode::bad_option, 59, "{} {}: wanted a value behind ->", option, item);
+    head = trimmed(std::string_view(item).substr(0, arrow));
+  }
+  for (int i = 0; i < 2; ++i) {  // in either order
+    if (const auto type = take_group(head, "{"); type && out.type == ElementType::undefined)
+      out.type = type_of(option, item, *type);
+    if (const auto shape = take_group(head, "[("); shape && !out.shape)
+      out.shape = shape_of(option, item, *shape);
+  }
+  const auto balance =
+      std::count_if(head.begin(), head.end(), opens) - std::count_if(head.begin(), head.end(), closes);
+  if (head.empty() || opens(head.front()) || closes(head.back()) || balance != 0)
+    fail_faq(ErrorCode::bad_option, 57, "{} {}: wanted NAME[shape]{{type}}->value", option, item);
+  out.place = head;
+  return out;
+}
+
+double number_of(const std::string& option, const std::string& text, const std::string& word) {
+  const auto v = parse_real<double>(word);
+  if (!v || !std::isfinite(*v))
+    fail_faq(ErrorCode::bad_option, 59, "{} {}: \"{}\" is not a number", option, text, word);
+  return *v;
+}
+
+/// "[n,h,w,c]" and "nhwc" as "NHWC"; * is ... .
+std::string letters_of(const std::string& option, const std::string& text, std::string_view layout) {
+  layout = trimmed(layout);
+  if (const auto list = inside(layout)) layout = *list;
+  std::string letters;
+  for (const char c : upper_case(layout))
+    if (c != ',' && c != ' ') letters += c == '*' ? "..." : std::string(1, c);
+  auto plain = letters;
+  if (const auto rest = plain.find("..."); rest != std::string::npos) plain.erase(rest, 3);
+  const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (!std::all_of(plain.begin(), plain.end(), [&](char c) { return is_letter(c) || c == '?'; }))
+    fail(ErrorCode::bad_option, "{} {}: \"{}\" is no layout, wanted letters, ? and ..., such as nchw", option,
+         text, layout);
+  for (const char c : plain)
+    if (is_letter(c) && std::count(plain.begin(), plain.end(), c) > 1)
+      fail(ErrorCode::bad_option, "{} {}: {} is there twice", option, text, c);
+  return letters;
+}
+
+LayoutRequest layout_of(const std::string& option, const std::string& item) {
+  LayoutRequest out;
+  std::string layouts = item;
+  // A name stands in front of brackets that hold everything else.
+  if (closes(item.back()) && !opens(item.front())) {
+    auto name = item;
+    if (const auto group = take_group(name, "[("); group && name.find("->") == std::string::npos) {
+      out.name = name;
+      layouts = *group;
+    }
+  }
+  const auto arrow = layouts.find("->");
+  out.source = letters_of(option, item, std::string_view(layouts).substr(0, arrow));
+  if (arrow != std::string::npos)
+    out.target = letters_of(option, item, std::string_view(layouts).substr(arrow + 2));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> outer_pieces(const std::string& text) {
+  std::vector<std::string> out;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size()) depth += opens(text[i]) - closes(text[i]);
+    if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
+    out.emplace_back(trimmed(std::string_view(text).substr(begin, i - begin)));
+    begin = i + 1;
+  }
+  return out;
+}
+
+std::vector<InputRequest> parse_inputs(const std::string& option, const std::string& text) {
+  std::vector<InputRequest> out;
+  for (const auto& item : outer_pieces(text)) {
+    if (item.empty()) fail_faq(ErrorCode::bad_option, 57, "{} {}: a name is missing", option, text);
+    out.push_back(input_of(option, item));
+  }
+  return out;
+}
+
+std::vector<Shape> parse_shapes(const std::string& option, const std::string& text) {
+  std::vector<Shape> out;
+  for (const auto& item : outer_pieces(text)) {
+    const auto list = inside(item);
+    if (!list)
+      fail_faq(ErrorCode::bad_option, 57, "{} {}: cannot be parsed, wanted [1,3,224,224] or (1,3,224,224)",
+               option, text);
+    out.push_back(shape_of(option, text, *list));
+  }
+  return out;
+}
+
+std::vector<std::string> parse_names(const std::string& text) {
+  std::vector<std::string> out;
+  for (const auto piece : pieces_of(text))
+    if (const auto name = trimmed(piece); !name.empty()) out.emplace_back(name);
+  return out;
+}
+
+std::vector<NamedNumbers> parse_numbers(const std::string& option, const std::string& text) {
+  std::vector<NamedNumbers> out;
+  for (auto item : outer_pieces(text)) {
+    const auto list = take_group(item, "[(");
+    if (!list || list->empty())
+      fail_faq(ErrorCode::bad_option, 101, "{} {}: wanted [1,2,3] or NAME[1,2,3],NAME[4,5,6]", option, text);
+    NamedNumbers one{item, {}};
+    for (const auto& word : list_words(*list)) one.numbers.push_back(number_of(option, text, word));
+    out.push_back(std::move(one));
+  }
+  const auto named = std::count_if(out.begin(), out.end(), [](const auto& n) { return !n.name.empty(); });
+  if (named != 0 && named != std::ssize(out))
+    fail_faq(ErrorCode::bad_option, 101, "{} {}: wanted a name before every list, or before none", option,
+             text);
+  return out;
+}
+
+std::vector<LayoutRequest> parse_layouts(const std::string& option, const std::string& text) {
+  std::vector<LayoutRequest> out;
+  if (inside(text) && text.find("->") == std::string::npos) return {layout_of(option, text)};
+  for (const auto& item : outer_pieces(text)) {
+    if (item.empty()) fail(ErrorCode::bad_option, "{} {}: a layout is missing", option, text);
+    out.push_back(layout_of(option, item));
+  }
+  return out;
+}
+
+}  // namespace lamina

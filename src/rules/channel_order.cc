@@ -1,0 +1,248 @@
+/// Channels that are put in another order before a convolution, as for pictures in BGR: the order goes into
+/// the weights, past what works on each element alike.
+#include <algorithm>
+
+#include "graph/infer.h"
+#include "ops/convolution.h"
+#include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/quantization.h"
+#include "ops/shaping.h"
+#include "rules/rules.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+constexpr int kFarthest = 64;  // operators that an order may be behind of its convolutions
+
+/// y[i] = x[order[i]] along an axis.
+struct Reordering {
+  ValueId x;
+  Ints order;
+  std::size_t axis = 0;
+};
+
+/// What a Gather does that takes each index of an axis once; nothing for other nodes.
+std::optional<Reordering> reordering_of(const Graph& g, ValueId v) {
+  const auto id = g.producer(v);
+  if (!id.valid()) return std::nullopt;
+  const Node& n = g.node(id);
+  const auto* gather = n.op.as<Gather>();
+  if (!gather || gather->batch_dims != 0 || g.type(n.inputs[1]).shape.rank() != 1) return std::nullopt;
+  const auto axis = constant_ints(g, n, 2);
+  auto order = constant_ints(g, n, 1);
+  const auto& shape = g.type(n.inputs[0]).shape;
+  if (!axis || axis->size() != 1 || !order || !shape.ranked()) return std::nullopt;
+  const auto at = normalize_axis((*axis)[0], shape.rank(), "axis");
+  if (!shape[at].is(std::ssize(*order))) return std::nullopt;
+  std::vector<bool> seen(order->size());
+  for (auto& i : *order) {
+    if (i < 0) i += std::ssize(*order);
+    if (i < 0 || i >= std::ssize(*order) || seen[static_cast<std::size_t>(i)]) return std::nullopt;
+    seen[static_cast<std::size_t>(i)] = true;
+  }
+  return Reordering{n.inputs[0], std::move(*order), at};
+}
+
+Ints inverse(const Ints& order) {
+  Ints out(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    out[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return out;
+}
+
+Tensor gathered(const Tensor& t, const Ints& order, std::size_t axis) {
+  Node node;
+  node.op = Gather{};
+  node.inputs.resize(3);
+  node.outputs.resize(1);
+  return evaluate_node(
+             node, {t.to_aligned(), ints_tensor(order), Tensor::scalar(static_cast<std::int64_t>(axis))}, {})
+      .at(0);
+}
+
+/// Where the axis of a tensor of that rank lies in an operand that is broadcast to it; npos: it is not there.
+std::size_t axis_in(const Tensor& operand, std::size_t axis, std::size_t rank) {
+  const auto missing = rank - std::min(rank, operand.rank());
+  return axis < missing || operand.shape()[axis - missing] == 1 ? std::string::npos : axis - missing;
+}
+
+/// The operator is said of each element: its other operands are constants that can follow.
+bool spreads(const Graph& g, const Node& n, std::size_t running) {
+  if (n.op.has(Trait::unary_elementwise)) return running == 0;
+  if (!n.op.has(Trait::binary_elementwise) && !n.op.is<FakeQuantize>()) return false;
+  const auto& x = g.type(n.inputs[running]).shape;
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    if (i == running) continue;
+    const auto* c = g.constant(n.inputs[i]);
+    if (!c || !does_not_grow("", Shape::of(c->shape()), x) || bits_of(c->element_type()) < 8) return false;
+  }
+  return true;
+}
+
+/// The axis of the result that the axis of input `running` becomes; npos: the operator must not be passed.
+std::size_t axis_behind(const Graph& g, const Node& n, std::size_t running, std::size_t axis) {
+  const auto npos = std::string::npos;
+  if (n.outputs.size() != 1 || !n.bodies.empty()) return npos;
+  if (spreads(g, n, running)) return axis;
+  if (running != 0) return npos;
+  if (n.op.is<Transpose>()) {
+    const auto order = transpose_order(g, n);
+    const auto at =
+        order ? std::find(order->begin(), order->end(), static_cast<std::int64_t>(axis)) - order->begin()
+              : std::ptrdiff_t{-1};
+    return at < 0 ? npos : static_cast<std::size_t>(at);
+  }
+  if (!n.op.is<Pad>()) return npos;
+  const auto begin = constant_ints(g, n, 1), end = constant_ints(g, n, 2);
+  return begin && end && (*begin)[axis] == 0 && (*end)[axis] == 0 ? axis : npos;
+}
+
+/// The weights, where they are a constant or one that is quantised alike for all input channels.
+const Tensor* weights_of(const Graph& g, const Node& conv) {
+  const auto* w = g.constant(conv.inputs[1]);
+  const auto maker = g.producer(conv.inputs[1]);
+  if (!w && maker.valid() && g.node(maker).op.is<FakeQuantize>()) {
+    const Node& fq = g.node(maker);
+    w = g.constant(fq.inputs[0]);
+    for (std::size_t i = 1; w && i < fq.inputs.size(); ++i)
+      if (const auto* c = g.constant(fq.inputs[i]); !c || axis_in(*c, 1, w->rank()) != std::string::npos)
+        return nullptr;
+  }
+  return w && bits_of(w->element_type()) >= 8 ? w : nullptr;
+}
+
+bool takes_order(const Graph& g, const Use& use, std::size_t axis) {
+  const Node& n = g.node(use.node);
+  const auto* conv = n.op.as<Convolution>();
+  return conv && conv->groups == 1 && use.input == 0 && axis == 1 && n.bodies.empty() && weights_of(g, n);
+}
+
+/// All that reads the value ends in weights that can have the order.
+bool ends_in_weights(const Graph& g, ValueId v, std::size_t axis) {
+  std::vector<std::pair<ValueId, std::size_t>> pending{{v, axis}};
+  for (int steps = 0; !pending.empty(); ++steps) {
+    const auto [value, at] = pending.back();
+    pending.pop_back();
+    const auto& uses = g.value(value).uses;
+    if (steps > kFarthest || uses.empty() || uses.size() > kFarthest || g.is_result(value)) return false;
+    for (const auto& use : uses) {
+      if (takes_order(g, use, at)) continue;
+      const Node& n = g.node(use.node);
+      const auto behind = axis_behind(g, n, use.input, at);
+      if (behind == std::string::npos) return false;
+      pending.emplace_back(n.outputs[0], behind);
+    }
+  }
+  return true;
+}
+
+/// A node that reads such a Gather.
+struct Reader {
+  std::size_t input = 0;
+  Reordering from;
+};
+std::optional<Reader> reader_of(const Graph& g, const Node& n) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(n.inputs.size(), 2); ++i)
+    if (auto from = n.inputs[i].valid() ? reordering_of(g, n.inputs[i]) : std::nullopt)
+      return Reader{i, std::move(*from)};
+  return std::nullopt;
+}
+
+bool reads_gather(const Graph& g, const Node& n) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(n.inputs.size(), 2); ++i)
+    if (const auto p = g.producer(n.inputs[i]); p.valid() && g.node(p).op.is<Gather>()) return true;
+  return false;
+}
+
+Verdict gather_is_free(const Match& m, const Reader& reader) {
+  const auto id = m.graph().producer(m.root_node().inputs[reader.input]);
+  return m.is_exempt(id) ? Verdict::no("'{}' is exempt", m.graph().label(id)) : Verdict::yes();
+}
+
+struct Sunk {
+  Reader reader;
+  std::size_t axis = 0;  ///< behind the node
+};
+
+Found<Sunk> can_sink(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  auto reader = reader_of(g, n);
+  if (!reader) return std::nullopt;
+  const auto behind = axis_behind(g, n, reader->input, reader->from.axis);
+  if (behind == std::string::npos) return std::nullopt;
+  if (auto v = gather_is_free(m, *reader); !v) return v;
+  if (!ends_in_weights(g, n.outputs[0], behind))
+    return Verdict::no("the order of channels would not end in the weights of convolutions");
+  return Sunk{std::move(*reader), behind};
+}
+
+ValueId order_again(Rewrite& r, ValueId v, const Ints& order, std::size_t axis) {
+  return r.add(Gather{}, {v, r.constant(ints_tensor(order)),
+                          r.constant(Tensor::scalar(static_cast<std::int64_t>(axis)))});
+}
+
+void sink(Rewrite& r, const Sunk& found) {
+  const Graph& g = r.graph();
+  const Node& n = r.match().root_node();
+  const auto& from = found.reader.from;
+  auto inputs = n.inputs;
+  inputs[found.reader.input] = from.x;
+  const bool follows = n.op.has(Trait::binary_elementwise) || n.op.is<FakeQuantize>();
+  for (std::size_t i = 0; follows && i < inputs.size(); ++i) {
+    const auto* c = i == found.reader.input ? nullptr : g.constant(inputs[i]);
+    const auto axis = c ? axis_in(*c, from.axis, g.type(from.x).shape.rank()) : std::string::npos;
+    if (axis != std::string::npos)
+      inputs[i] = r.constant(gathered(*c, inverse(from.order), axis), g.value(inputs[i]).name);
+  }
+  const auto made = r.add(Op(n.op), std::move(inputs));
+  r.replace(order_again(r, made, from.order, found.axis));
+}
+
+Found<Reader> can_fold(const Match& m) {
+  auto reader = reader_of(m.graph(), m.root_node());
+  if (!reader || reader->input != 0 || reader->from.axis != 1) return std::nullopt;
+  if (auto v = gather_is_free(m, *reader); !v) return v;
+  if (m.root_node().op.as<Convolution>()->groups != 1) return Verdict::no("the convolution has groups");
+  if (!weights_of(m.graph(), m.root_node())) return Verdict::no("the weights are no constant");
+  return std::move(*reader);
+}
+
+void fold(Rewrite& r, const Reader& reader) {
+  const Graph& g = r.graph();
+  const Node& conv = r.match().root_node();
+  auto inputs = conv.inputs;
+  inputs[0] = reader.from.x;
+  auto weights = inputs[1];
+  const auto maker = g.producer(weights);
+  if (maker.valid()) weights = g.node(maker).inputs[0];
+  weights = r.constant(gathered(*weights_of(g, conv), inverse(reader.from.order), 1), g.value(weights).name);
+  if (maker.valid()) {
+    auto limits = g.node(maker).inputs;
+    limits[0] = weights;
+    r.named_after(maker);
+    weights = r.add(Op(g.node(maker).op), std::move(limits));
+    r.named_after(r.match().root());
+  }
+  inputs[1] = weights;
+  r.replace(r.add(Op(conv.op), std::move(inputs)));
+}
+
+}  // namespace
+
+void add_channel_order(Rules& rules) {
+  rules.push_back(rule("sink-channel-order",
+                       "Puts channels in order behind an operator, on the way to a convolution's weights",
+                       RuleSet::portable, node("operator", reads_gather, {}))
+                      .when(can_sink)
+                      .make(sink));
+  rules.push_back(rule("fold-channel-order",
+                       "Puts the weights in order instead of the convolution's input channels",
+                       RuleSet::portable, is<Convolution>().that(reads_gather))
+                      .when(can_fold)
+                      .make(fold));
+}
+
+}  // namespace lamina

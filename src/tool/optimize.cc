@@ -1,0 +1,270 @@
+/// lamina optimize: the offline optimiser. A model of any format becomes an IR, with the options and the
+/// output of OpenVINO's Model Optimizer.
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "api/inside.h"
+#include "offline/faq.h"
+#include "tool/optimize.h"
+#include "tool/verb_list.h"
+
+namespace lamina::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// The way from the command line to the files.
+class Optimizing {
+ public:
+  explicit Optimizing(const OptimizeCommand& command) : c_(command) {}
+
+  int run() {
+    const auto begin = Clock::now();
+    if (c_.model().empty()) throw UsageError("no model, wanted MODEL or --input_model FILE");
+    if (!c_.input_model.empty() && !c_.common.model.empty())
+      throw UsageError(fmt::format("two models: {} and {}", c_.common.model, c_.input_model));
+    if (c_.input_model.empty() && c_.output_dir.empty()) throw UsageError("no output, wanted -o FILE.xml");
+    if (!c_.report.empty()) throw UsageError("--report: this build writes none");
+    files_ = ir_files(c_);
+    const auto framework = framework_of(c_);
+    auto request = request_of(c_);
+    if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
+    for (const auto& text : c_.idle) warn(text);
+    request.progress = [this](std::string_view, double done) { progress(done); };
+    const auto conversion = convert_model(c_.model(), reader(), request);
+    for (const auto& text : conversion.warnings) warn(text);
+    const auto written = write(conversion.loaded);
+    progress(1);
+    if (c_.progress && !c_.stream_output) c_.common.say_text("");
+    report(conversion, written, std::chrono::duration<double>(Clock::now() - begin).count());
+    return 0;
+  }
+
+ private:
+  void warn(const std::string& text) const {
+    if (c_.common.quiet || c_.common.log_level == "error") return;
+    tell(c_.as_model_optimizer ? "[ WARNING ]  " + text : "lamina: warning: " + text);
+  }
+
+  Reader reader() {
+    return [this](const KnownInputs& known) {
+      const auto model = Inside::read(
+          c_.model(), {.settable = c_.common.settable, .extensions = c_.common.extensions}, known.shapes);
+      for (const auto& part : Inside::of(model).parts()) refuse_to_overwrite(part.file->path());
+      if (warned_.empty())
+        for (const auto& text : warned_ = model.warnings()) warn(text);
+      return Inside::of(model).loaded();
+    };
+  }
+
+  void refuse_to_overwrite(const std::string& part) const {
+    for (const auto& target : {files_.xml, files_.bin})
+      if (std::error_code ignored; fs::equivalent(part, target, ignored))
+        throw UsageError(
+            fmt::format("{} would be overwritten, which is the model itself; wanted another -o or "
+                        "--model_name",
+                        target));
+  }
+
+  WrittenIr write(const Loaded& loaded) const {
+    if (!files_.folder.empty() && !fs::is_directory(files_.folder)) {
+      std::error_code error;
+      fs::create_directories(files_.folder, error);
+      if (error)
+        fail_faq(ErrorCode::bad_file, 22, "{}: the folder cannot be made: {}", files_.folder,
+                 error.message());
+    }
+    WriteIrOptions options;
+    options.version = c_.version_of_ir();
+    options.compress_to_fp16 = c_.fp16();
+    options.rt_info["MO_version"] = fmt::format("lamina {}", version());
+    options.rt_info["Runtime_version"] = fmt::format("lamina {}", version());
+    for (const auto& [name, value] : c_.given()) options.rt_info["conversion_parameters." + name] = value;
+    auto named = loaded;
+    if (!c_.model_name.empty() || named.graph.name.empty()) named.graph.name = files_.name;
+    const auto written = written_ir(named, options);
+    for (const auto& text : written.warnings) warn(text);
+    return written;
+  }
+
+  WrittenIr written_ir(const Loaded& loaded, const WriteIrOptions& options) const {
+    try {
+      return write_ir(loaded, files_.xml, options);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::unsupported) throw;
+      throw FaqError(e.code(), 24, e.what());
+    }
+  }
+
+  void progress(double done) {
+    if ((!c_.progress && !c_.stream_output) || c_.common.quiet || c_.common.json == "-") return;
+    fmt::print("{}{}{}", c_.stream_output ? "" : "\r", progress_bar(done), c_.stream_output ? "\n" : "");
+    std::fflush(stdout);
+  }
+
+  void report(const Conversion& conversion, const WrittenIr& written, double seconds) const {
+    if (!c_.is_silent())
+      for (const auto& line : summary_of(conversion)) c_.common.say("{}", line);
+    c_.common.say_text("");
+    c_.common.say("[ SUCCESS ] Generated IR version {} model.", c_.version_of_ir());
+    c_.common.say("[ SUCCESS ] XML file: {}", files_.xml);
+    c_.common.say("[ SUCCESS ] BIN file: {}", files_.bin);
+    c_.common.say("[ SUCCESS ] Total execution time: {:.2f} seconds. ", seconds);
+    c_.common.say("[ SUCCESS ] Memory consumed: {:.0f} MB. ", peak_resident_mb());
+    auto document = summary_json(conversion);
+    document.update({{"model", c_.model()},
+                     {"format", conversion.loaded.format},
+                     {"xml", files_.xml},
+                     {"bin", files_.bin},
+                     {"version", c_.version_of_ir()},
+                     {"layers", written.layers},
+                     {"constants", written.constants},
+                     {"shared_constants", written.shared_constants},
+                     {"xml_bytes", written.xml_bytes},
+                     {"bin_bytes", written.bin_bytes},
+                     {"compressed_to_fp16", c_.fp16()},
+                     {"seconds", seconds}});
+    write_json(c_.common, document);
+  }
+
+  const OptimizeCommand& c_;
+  IrFiles files_;
+  std::vector<std::string> warned_;
+};
+
+int run(const OptimizeCommand& c) {
+  if (c.version) {
+    fmt::print("Version of Model Optimizer is: lamina {}\n", version());
+    return 0;
+  }
+  if (!c.as_model_optimizer) return Optimizing(c).run();
+  try {
+    return Optimizing(c).run();
+  } catch (const Error& e) {
+    tell(error_line(e, c.model()));
+    return 1;
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> OptimizeCommand::given() const {
+  std::map<std::string, std::string> out;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) out[name] = value;
+  };
+  add("input_model", fs::path(model()).filename().string());  // of folders nobody need know
+  add("framework", framework);
+  add("input", input);
+  add("output", output);
+  add("input_shape", input_shape);
+  add("batch", batch ? std::to_string(batch) : "");
+  add("freeze_placeholder_with_value", freeze);
+  add("layout", layout);
+  add("source_layout", source_layout);
+  add("target_layout", target_layout);
+  add("mean_values", mean_values);
+  add("scale_values", scale_values);
+  add("scale", scale != 0 ? fmt::format("{}", scale) : "");
+  add("mean_file", fs::path(mean_file).filename().string());
+  add("mean_file_offsets", mean_file_offsets);
+  add("reverse_input_channels", reverse_input_channels);
+  add("data_type", data_type);
+  add("compress_to_fp16", compress_to_fp16);
+  add("finegrain_fusing", finegrain_fusing);
+  add("disable_fusing", disable_fusing ? "true" : "");
+  add("disable_gfusing", disable_gfusing ? "true" : "");
+  add("disable_resnet_optimization", disable_resnet_optimization ? "true" : "");
+  return out;
+}
+
+namespace {
+
+void add_files(OptionSet& o, OptimizeCommand& c) {
+  o.text("-m,-w,--input_model", c.input_model, "FILE", "The model, as the Model Optimizer has it");
+  o.text("-o,--output_dir", c.output_dir, "FILE.xml|DIR", "The IR to write, or the folder for it");
+  o.text("-n,--model_name", c.model_name, "NAME", "Of the network and its files, for which -o is a folder");
+  o.choice("--framework", c.framework, {"onnx", "caffe", "tf", "mxnet", "kaldi", "paddle"}, "F",
+           "onnx, caffe or tf, where the name of the file does not say it");
+  o.text("-d,--input_proto", c.input_proto, "FILE",
+         "The prototxt of a caffemodel, if it does not lie beside it");
+  o.number("--ir_version", c.ir_version, 10, 11, "10|11", "Version of the IR");
+  o.text("--report", c.report, "FILE.html", "A page with what was done, with pictures");
+}
+
+void add_surgery(OptionSet& o, OptimizeCommand& c) {
+  o.text("--input", c.input, "NAME[SHAPE]{TYPE}->VALUE,...",
+         "Where the network begins: names, PORT:NAME, NAME:PORT; with shapes, types, values");
+  o.text("--output", c.output, "NAME,...", "Where it ends: names, NAME:PORT, PORT:NAME");
+  o.text("--input_shape", c.input_shape, "[1,3,224,224],...", "Shapes of the inputs in their order");
+  add_shape(o, c.common);
+  o.number("-b,--batch", c.batch, 1L, 1L << 31, "N", "Batch of all inputs");
+  o.text("--freeze_placeholder_with_value", c.freeze, "NAME->VALUE,...", "Inputs that become constants");
+  o.text("--layout", c.layout, "NAME(nhwc->nchw),...", "What inputs are, and what they are to be in the IR");
+  o.text("--source_layout", c.source_layout, "NAME(nhwc),...", "The same in two options");
+  o.text("--target_layout", c.target_layout, "NAME(nchw),...", "");
+}
+
+void add_preprocessing(OptionSet& o, OptimizeCommand& c) {
+  o.text("--mean_values", c.mean_values, "[R,G,B]",
+         "Subtracted from inputs, by channel: [1,2,3] or NAME[1,2,3],...");
+  o.text("--scale_values", c.scale_values, "[R,G,B]", "Divide inputs after that");
+  const auto scale = o.number("-s,--scale", c.scale, -1e30, 1e30, "N", "Divides all inputs");
+  c.scale_given = [scale] { return scale.given(); };
+  o.choice("--reverse_input_channels", c.reverse_input_channels, {"true", "false"}, "",
+           "RGB for BGR and back");
+  o.text("--mean_file", c.mean_file, "FILE.binaryproto", "Caffe's image of means");
+  o.text("--mean_file_offsets", c.mean_file_offsets, "(X,Y)", "Which window of it; by default the middle");
+}
+
+void add_switches(OptionSet& o, OptimizeCommand& c) {
+  o.choice("--data_type", c.data_type, {"FP16", "FP32", "half", "float"}, "FP16|FP32",
+           "Of the weights in the file");
+  o.choice("--compress_to_fp16", c.compress_to_fp16, {"true", "false"}, "", "Weights in the file as f16");
+  o.flag("--disable_fusing", c.disable_fusing, "Merges and fuses no linear operators");
+  o.flag("--disable_gfusing", c.disable_gfusing, "Joins no convolutions to a grouped one");
+  o.flag("--disable_resnet_optimization", c.disable_resnet_optimization, "Moves no strides");
+  o.text("--finegrain_fusing", c.finegrain_fusing, "NAME_OR_REGEX,...",
+         "Nodes that no optimisation touches: expressions for a part of the name");
+  o.list("--disable", c.common.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');
+  o.list("--exempt", c.common.exempt, "NAME_OR_REGEX[,...]",
+         "Nodes that no optimisation touches: names, or expressions for the whole name", ',');
+  o.choice("--static_shape", c.static_shape, {"true", "false"}, "",
+           "Accepted: sizes that are known are folded anyway");
+  o.text("--transform", c.transform, "NAME", "Refused by name: there are none");
+  o.flag("--input_model_is_text", c.input_model_is_text, "Accepted: the file is looked at");
+  OptionHandle(o.flag("--generate_deprecated_IR_V10", c.generate_ir_v10, "")).hidden();
+}
+
+void add_output(OptionSet& o, OptimizeCommand& c) {
+  o.choice("--log-level,--log_level", c.common.log_level, {"error", "warning", "info", "debug"}, "LEVEL",
+           "error, warning, info or debug; the Model Optimizer's words, too");
+  o.choice("--silent", c.silent, {"true", "false"}, "", "No table, no summary");
+  o.flag("--progress", c.progress, "How much is done, on one line");
+  o.flag("--stream_output", c.stream_output, "The same, a line each");
+  o.flag("--version", c.version, "The version, and nothing else");
+  o.flag("--quiet", c.common.quiet, "Nothing but errors");
+  add_json(o, c.common);
+  OptionHandle(o.list("--idle", c.idle, "TEXT", "")).hidden();
+  OptionHandle(o.flag("--as-model-optimizer", c.as_model_optimizer, "")).hidden();
+}
+
+}  // namespace
+
+Verb setup_optimize(OptionSet& options) {
+  auto c = std::make_shared<OptimizeCommand>();
+  add_model(options, c->common, false);
+  add_files(options, *c);
+  add_surgery(options, *c);
+  add_preprocessing(options, *c);
+  add_switches(options, *c);
+  add_output(options, *c);
+  options.remark(
+      "Options of OpenVINO's Model Optimizer (mo) are understood in all its spellings: -ms, --scale 58.8,\n"
+      "--compress_to_fp16=False, and unambiguous beginnings. See docs/optimize.md.");
+  return [c] { return run(*c); };
+}
+
+}  // namespace lamina::tool

@@ -1,0 +1,766 @@
+"""lamina optimize: the Model Optimizer's command line, its output, its errors, and what is written."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+TOOL = os.environ["LAMINA_TOOL"]
+
+
+def lamina(*arguments: object, cwd: pathlib.Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TOOL, *map(str, arguments)], check=False, capture_output=True, text=True, timeout=120, cwd=cwd
+    )
+
+
+def constant(name: str, *shape: int, seed: int = 1) -> onnx.TensorProto:
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return numpy_helper.from_array(values, name)
+
+
+def save(
+    path: pathlib.Path,
+    nodes: Sequence[onnx.NodeProto],
+    weights: Sequence[onnx.TensorProto],
+    inputs: dict[str, list[int | str]],
+    *outputs: str,
+) -> pathlib.Path:
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+    graph = helper.make_graph(nodes, "net", ports, results, weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def network(path: pathlib.Path, pad: int = 1) -> pathlib.Path:
+    """conv1 3x3, a normalisation, relu1, conv2 1x1, a sum with relu1, a mean over the picture."""
+    nodes = [
+        helper.make_node("Conv", ["data", "w1"], ["conv1_out"], "conv1", pads=[pad] * 4),
+        helper.make_node("BatchNormalization", ["conv1_out", "s", "b", "m", "v"], ["bn1_out"], "bn1"),
+        helper.make_node("Relu", ["bn1_out"], ["relu1_out"], "relu1"),
+        helper.make_node("Conv", ["relu1_out", "w2"], ["conv2_out"], "conv2"),
+        helper.make_node("Add", ["conv2_out", "relu1_out"], ["sum_out"], "sum"),
+        helper.make_node("GlobalAveragePool", ["sum_out"], ["pool_out"], "pool"),
+        helper.make_node("Flatten", ["pool_out"], ["prob"], "flat"),
+    ]
+    weights = [constant("w1", 4, 3, 3, 3), constant("w2", 4, 4, 1, 1, seed=2)]
+    weights += [constant(name, 4, seed=3 + i) for i, name in enumerate("sbm")]
+    weights.append(numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "v"))
+    return save(path, nodes, weights, {"data": [1, 3, 8, 8]}, "prob")
+
+
+class Base(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+        self.model = network(self.path / "net.onnx")
+
+    def done(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        done = lamina("optimize", *arguments)
+        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stdout}{done.stderr}")
+        return done
+
+    def refused(self, status: int, *arguments: object, says: str = "", faq: int = 0) -> None:
+        done = lamina("optimize", *arguments)
+        self.assertEqual(done.returncode, status, f"{arguments}: {done.stdout}{done.stderr}")
+        lines = done.stderr.strip().splitlines()
+        self.assertEqual(len(lines), 1, f"{arguments}: {done.stderr}")
+        self.assertIn(says, lines[0])
+        if faq:
+            self.assertTrue(lines[0].startswith("[ ERROR ]  "), lines[0])
+            self.assertTrue(
+                lines[0].endswith(
+                    f" For more information please refer to Model Optimizer FAQ, question #{faq}."
+                ),
+                lines[0],
+            )
+
+    def made(self, *arguments: object, model: pathlib.Path | None = None) -> tuple[pathlib.Path, dict]:
+        """-> the .xml, and what --json says."""
+        out = self.path / "out" / "made.xml"
+        report = self.path / "report.json"
+        self.done(model or self.model, "-o", out, "--json", report, *arguments)
+        return out, json.loads(report.read_text())
+
+    def run_model(self, model: pathlib.Path, **inputs: np.ndarray) -> list[np.ndarray]:
+        np.savez(self.path / "in.npz", **inputs)
+        done = lamina(
+            "run",
+            model,
+            "--inputs",
+            self.path / "in.npz",
+            "--by-position",
+            "--output",
+            self.path / "out.npz",
+            "--quiet",
+        )
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        arrays = np.load(self.path / "out.npz")
+        return [arrays[f"out{i}"] for i in range(len(arrays.files))]
+
+    def inputs_of(self, model: pathlib.Path) -> dict[str, str]:
+        return {
+            p["name"]: p["text"] for p in json.loads(lamina("inspect", model, "--json", "-").stdout)["inputs"]
+        }
+
+    def outputs_of(self, model: pathlib.Path) -> list[str]:
+        return [p["name"] for p in json.loads(lamina("inspect", model, "--json", "-").stdout)["outputs"]]
+
+
+def picture(*shape: int, seed: int = 7) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0, 255, shape).astype(np.float32)
+
+
+class Console(Base):
+    def test_of_the_model_optimizer(self) -> None:
+        out = self.path / "ir" / "deep"
+        done = self.done("--input_model", self.model, "--output_dir", out, "--model_name", "other")
+        for line in (
+            "Model Optimizer arguments:",
+            "Common parameters:",
+            f"\t- Path to the Input Model: \t{self.model}",
+            "\t- IR output name: \tother",
+            "\t- Batch: \tNot specified, inherited from the model",
+            "\t- Precision of IR: \tFP32",
+            "\t- Enable fusing: \tTrue",
+            "\t- Enable grouped convolutions fusing: \tTrue",
+            "\t- Reverse input channels: \tFalse",
+        ):
+            self.assertIn(line, done.stdout.splitlines())
+        self.assertRegex(done.stdout, r"(?m)^Model Optimizer version: \t\S+")
+        self.assertIn(
+            f"\n\n[ SUCCESS ] Generated IR version 11 model.\n[ SUCCESS ] XML file: {out}/other.xml\n[ SUCCESS ] BIN file: {out}/other.bin\n",
+            done.stdout,
+        )
+        self.assertRegex(
+            done.stdout,
+            r"\[ SUCCESS \] Total execution time: \d+\.\d\d seconds\. \n\[ SUCCESS \] Memory consumed: \d+ MB\. \n$",
+        )
+        self.assertTrue((out / "other.xml").exists() and (out / "other.bin").exists())
+
+    def test_silent_says_success_only(self) -> None:
+        for words in (["--silent"], ["--silent=True"], ["--silent", "true"]):
+            done = self.done("-m", self.model, "-o", self.path / "ir", *words)
+            self.assertTrue(done.stdout.lstrip().startswith("[ SUCCESS ]"), done.stdout)
+        self.assertIn(
+            "Common parameters", self.done("-m", self.model, "-o", self.path / "ir", "--silent=False").stdout
+        )
+
+    def test_the_current_folder_is_where_it_goes(self) -> None:
+        (self.path / "here").mkdir()
+        done = lamina("optimize", "--input_model", self.model, "--silent", cwd=self.path / "here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(p.name for p in (self.path / "here").iterdir()), ["net.bin", "net.xml"])
+
+    def test_own_form(self) -> None:
+        done = self.done(self.model, "-o", self.path / "x.xml")
+        self.assertNotIn("Common parameters", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^rewrites +\d+: .*\noperators +\d+ -> \d+\nmultiply-adds .*")
+        self.assertIn(f"[ SUCCESS ] XML file: {self.path}/x.xml", done.stdout)
+        self.assertEqual(self.done(self.model, "-o", self.path / "x.xml", "--quiet").stdout, "")
+        document = json.loads(self.done(self.model, "-o", self.path / "x.xml", "--json", "-").stdout)
+        self.assertEqual((document["version"], document["xml"]), (11, str(self.path / "x.xml")))
+        self.assertGreater(document["before"]["operators"], document["after"]["operators"])
+
+    def test_version_progress_levels(self) -> None:
+        self.assertRegex(self.done("--version").stdout, r"^Version of Model Optimizer is: \S+")
+        lines = self.done(
+            "-m", self.model, "-o", self.path, "-n", "p", "--stream_output", "--silent"
+        ).stdout.splitlines()
+        self.assertIn("Progress: [....................] 100.00% done", lines)
+        self.assertIn(
+            "\rProgress: [", self.done("-m", self.model, "-o", self.path, "-n", "p", "--progress").stdout
+        )
+        for level in ("CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"):
+            self.done("-m", self.model, "-o", self.path, "-n", "p", "--log_level", level)
+        self.refused(2, "-m", self.model, "--log_level", "LOUD", says="LOUD")
+
+    def test_help_has_an_example_that_works(self) -> None:
+        text = lamina("optimize", "--help").stdout
+        example = text[text.index("Example:") :].splitlines()[1].split()
+        self.assertEqual(example[0], "lamina")
+        (self.path / "model.onnx").write_bytes(self.model.read_bytes())
+        done = lamina(*example[1:], cwd=self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Spellings(Base):
+    def test_short_names_and_beginnings(self) -> None:
+        same = []
+        for words in (
+            ["--mean_values", "[1,2,3]", "--scale", "2"],
+            ["-ms", "[1,2,3]", "-s", "2"],
+            ["--mean_v=(1,2,3)", "--scale=2"],
+            ["-ms=data[1 2 3]", "-s=2.0"],
+        ):
+            out, _ = self.made(*words)
+            same.append(self.run_model(out, data=picture(1, 3, 8, 8))[0])
+        for other in same[1:]:
+            np.testing.assert_array_equal(other, same[0])
+
+    def test_ambiguous_or_unknown_ones(self) -> None:
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--inp", "a", says="--input")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--imput_shape", "[1]", says="--input_shape")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--batch", "0", says="--batch")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "-b", "-1")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--data_type", "FP8", says="FP8")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--framework", "torch", says="torch")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--framework", "mxnet", says="mxnet")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--scale", "0", says="--scale")
+        self.refused(2, self.model, says="-o")
+        self.refused(2, "-o", self.path, says="MODEL")
+        self.refused(2, self.model, "-m", self.model, says="two models")
+        self.refused(2, self.model, "-o", self.path / "x.onnx", says="FILE.xml")
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--finegrain_fusing", "a(", says="a(")
+        self.refused(
+            2, self.model, "-o", self.path / "x.xml", "--disable", "fuse-nothing", says="fuse-nothing"
+        )
+
+    def test_options_without_an_effect_say_so(self) -> None:
+        for words in (
+            ["--use_legacy_frontend"],
+            ["--enable_concat_optimization"],
+            ["--keep_shape_ops"],
+            ["-k", "x"],
+            ["--move_to_preprocess"],
+            ["--disable_nhwc_to_nchw"],
+            ["--legacy_ir_generation"],
+        ):
+            done = self.done("-m", self.model, "-o", self.path, "-n", "x", *words)
+            self.assertIn(words[0], done.stderr)
+            self.assertTrue(done.stderr.startswith("[ WARNING ]  "), done.stderr)
+        for words in (
+            ["--static_shape"],
+            ["--extensions", ""],
+            ["--transform", ""],
+            ["--input_model_is_text"],
+        ):
+            self.assertEqual(self.done("-m", self.model, "-o", self.path, "-n", "x", *words).stderr, "")
+
+    def test_options_of_other_frameworks_are_refused(self) -> None:
+        for words in (
+            ["--input_checkpoint", "x"],
+            ["--saved_model_dir", "x"],
+            ["--input_symbol", "x"],
+            ["--counts", "x"],
+            ["--generate_deprecated_IR_V7"],
+            ["--transformations_config", "x"],
+            ["--tensorflow_object_detection_api_pipeline_config", "x"],
+        ):
+            self.refused(2, "-m", self.model, *words, says=words[0])
+        self.refused(
+            2,
+            "-m",
+            self.model,
+            "--transform",
+            "LowLatency2[use_const_initializer=False]",
+            says="Transformation LowLatency2 is not available.",
+        )
+
+
+class Refusals(Base):
+    """Every question of the FAQ that can come up, with an input that it comes up with."""
+
+    def fails(self, question: int, *arguments: object, model: object = None) -> None:
+        self.refused(
+            1,
+            "--input_model",
+            model or self.model,
+            "--output_dir",
+            self.path / "ir",
+            "--silent",
+            *arguments,
+            faq=question,
+        )
+        self.assertFalse((self.path / "ir").is_dir() and list((self.path / "ir").iterdir()))
+
+    def test_shapes_and_names(self) -> None:
+        self.fails(56, "--input_shape", "[1,3,8,8]", "--batch", "1")
+        self.fails(56, "--input", "data[1,3,8,8]", "--batch", "1")
+        self.fails(57, "--input_shape", "1,3,8,8")
+        self.fails(57, "--input_shape", "[1,3,8,x]")
+        self.fails(58, "--input_shape", "[1,3,8,8],[1]")
+        self.fails(58, "--input", "data", "--input_shape", "[1,3,8,8],[1]")
+        self.fails(51, "--output", "nothing")
+        self.fails(51, "--input", "nothing")
+        self.fails(50, "--input", "data{f33}")
+        self.fails(38, "--input_shape", "[1,4,8,8]")
+        self.fails(59, "--freeze_placeholder_with_value", "data->x")
+        self.fails(59, "--freeze_placeholder_with_value", "data->[1,2]")
+
+    def test_cuts(self) -> None:
+        self.fails(27, "--input", "1:sum")
+        self.fails(28, "--input", "0:data")
+        self.fails(29, "--input", "7:sum")
+        self.fails(30, "--input", "sum[1,4,8,8]")
+        self.fails(34, "--output", "conv1:3")
+        self.fails(
+            33,
+            "--input",
+            "w2c",
+            model=save(
+                self.path / "c.onnx",
+                [
+                    helper.make_node("Relu", ["w"], ["r"], "w2c"),
+                    helper.make_node("Add", ["x", "r"], ["y"], "a"),
+                ],
+                [constant("w", 2)],
+                {"x": [2]},
+                "y",
+            ),
+        )
+
+    def test_inputs_without_a_batch(self) -> None:
+        scalar = save(self.path / "s.onnx", [helper.make_node("Relu", ["x"], ["y"], "r")], [], {"x": []}, "y")
+        self.fails(39, "--batch", "2", model=scalar)
+        two = save(
+            self.path / "t.onnx",
+            [helper.make_node("Add", ["x", "z"], ["y"], "a")],
+            [],
+            {"x": [2], "z": [2]},
+            "y",
+        )
+        self.fails(32, "--input_shape", "[2]", model=two)
+        self.fails(61, "--mean_values", "[1]", model=two)
+        self.fails(62, "--scale_values", "[1]", model=two)
+        self.fails(9, "--mean_file", self.model, model=two)
+
+    def test_preprocessing(self) -> None:
+        self.fails(19, "--scale", "2", "--scale_values", "[1,2,3]")
+        self.fails(17, "--mean_file", "m.binaryproto", "--mean_values", "[1,2,3]")
+        self.fails(18, "--mean_file", "m.binaryproto", "--mean_file_offsets", "(-1,0)")
+        self.fails(10, "--mean_file", self.model)
+        self.fails(59, "--mean_values", "[1,2,x]")
+        self.fails(60, "--mean_values", "[1,2]")
+        self.fails(60, "--scale_values", "data[1,2]")
+        self.fails(61, "--mean_values", "[1,2,3],[1]")
+        self.fails(83, "--mean_values", "dada[1,2,3]")
+        self.fails(83, "--layout", "dada(nchw)")
+        self.fails(101, "--mean_values", "1,2,3")
+
+    def test_files(self) -> None:
+        (self.path / "model.bin").write_bytes(b"x" * 100)
+        self.fails(15, model=self.path / "model.bin")
+        self.refused(1, "-m", self.model, "-o", self.model / "x", "--silent", faq=22)
+        self.refused(1, "-m", self.path / "none.onnx", says="none.onnx")
+        (self.path / "bad.onnx").write_bytes(b"nonsense")
+        self.refused(1, "-m", self.path / "bad.onnx", "--silent", says="[ ERROR ]  ")
+
+    def test_unknown_operators(self) -> None:
+        nodes = [
+            helper.make_node("Relu", ["x"], ["r"], "relu"),
+            helper.make_node("Mystery", ["r"], ["y"], "what", domain="odd"),
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        )
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("odd", 1)]
+        path = self.path / "odd.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+        self.fails(45, model=path)
+        self.made("--output", "relu", model=path)  # cut off
+
+    def test_an_empty_network(self) -> None:
+        empty = save(self.path / "e.onnx", [], [constant("w", 2)], {}, "w")
+        self.fails(79, model=empty)
+
+    def test_in_lamina_s_form_errors_are_lamina_s(self) -> None:
+        self.refused(1, self.path / "none.onnx", "-o", self.path / "x.xml", says="lamina: ")
+
+    def test_the_model_is_not_overwritten(self) -> None:
+        out, _ = self.made()
+        before = out.read_bytes()
+        for words in (
+            ["-m", out, "-o", out.parent],
+            [out, "-o", out],
+            ["-m", out, "-o", self.path / "out", "-n", "made"],
+        ):
+            self.refused(2, *words, says="overwritten")
+        self.assertEqual(out.read_bytes(), before)
+
+
+class Values(Base):
+    """What is written computes what the model does."""
+
+    def same(self, made: pathlib.Path, wanted: Sequence[np.ndarray], **inputs: np.ndarray) -> None:
+        got = self.run_model(made, **inputs)
+        self.assertEqual(len(got), len(wanted))
+        for a, b in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * max(1.0, float(np.abs(b).max())))
+
+    def test_as_it_is(self) -> None:
+        x = picture(1, 3, 8, 8)
+        wanted = self.run_model(self.model, data=x)
+        for words in (
+            [],
+            ["--ir_version", "10"],
+            ["--disable_fusing"],
+            ["--disable", "all"],
+            ["--finegrain_fusing", "conv"],
+        ):
+            out, document = self.made(*words)
+            self.same(out, wanted, data=x)
+        out, document = self.made()
+        self.assertEqual(self.outputs_of(out), ["prob"])
+        self.assertEqual(document["unused_inputs"], [])
+
+    def test_weights_as_halves(self) -> None:
+        x = picture(1, 3, 8, 8) / 255
+        full, _ = self.made()
+        wanted, size = self.run_model(full, data=x), full.with_suffix(".bin").stat().st_size
+        for words in (
+            ["--data_type", "FP16"],
+            ["--data_type=half"],
+            ["--compress_to_fp16"],
+            ["--compress_to_fp16=True"],
+        ):
+            out, _ = self.made(*words)
+            self.assertLess(out.with_suffix(".bin").stat().st_size, 0.75 * size)
+            for a, b in zip(self.run_model(out, data=x), wanted, strict=True):
+                np.testing.assert_allclose(a, b, rtol=2e-2, atol=2e-2)
+        out, _ = self.made("--compress_to_fp16=False")
+        self.assertEqual(out.with_suffix(".bin").stat().st_size, size)
+
+    def test_preprocessing(self) -> None:
+        x = picture(1, 3, 8, 8)
+        mean, scale = np.array([103.5, 116.25, 123.75], np.float32), np.array([58.5, 57, 57.25], np.float32)
+        by_channel = {"mean": mean.reshape(1, 3, 1, 1), "scale": scale.reshape(1, 3, 1, 1)}
+        for pad in (0, 1):
+            model = network(self.path / f"pad{pad}.onnx", pad)
+            wanted = self.run_model(model, data=(x[:, ::-1] - by_channel["mean"]) / by_channel["scale"])
+            words = [
+                "--mean_values",
+                "[103.5,116.25,123.75]",
+                "--scale_values",
+                "[58.5,57,57.25]",
+                "--reverse_input_channels",
+            ]
+            out, document = self.made(*words, model=model)
+            self.same(out, wanted, data=x)
+            self.assertIn("fold-channel-order", document["rules"])
+            self.assertNotIn('type="Gather"', out.read_text())
+            self.assertEqual(
+                'type="Subtract"' in out.read_text() or 'name="data/mean' in out.read_text(), pad == 1
+            )
+
+    def test_one_scale(self) -> None:
+        x = picture(1, 3, 8, 8)
+        out, _ = self.made("--scale", "255")
+        self.same(out, self.run_model(self.model, data=x / np.float32(255)), data=x)
+
+    def test_shapes_and_batch(self) -> None:
+        out, _ = self.made("--batch", "4")
+        self.assertEqual(self.inputs_of(out), {"data": "f32[4,3,8,8]"})
+        for words in (
+            ["--input_shape", "[2,3,10,12]"],
+            ["--input", "data[2 3 10 12]"],
+            ["--shape", "data=2,3,10,12"],
+            ["--input_shape", "(2,3,10,12)", "--input", "data"],
+        ):
+            out, _ = self.made(*words)
+            self.assertEqual(self.inputs_of(out), {"data": "f32[2,3,10,12]"})
+        x = picture(2, 3, 9, 8)
+        fixed, _ = self.made("--input_shape", "[1,3,9,8]")
+        wanted = np.concatenate([self.run_model(fixed, data=x[i : i + 1])[0] for i in range(2)])
+        out, _ = self.made("--input_shape", "[?,3,8..16,-1]")
+        self.same(out, [wanted], data=x)
+
+    def test_cuts(self) -> None:
+        x = picture(1, 3, 8, 8)
+        whole, _ = self.made("--output", "relu1,prob")
+        self.assertEqual(self.outputs_of(whole), ["relu1", "prob"])
+        relu, prob = self.run_model(whole, data=x)
+        for word in ("relu1", "relu1_out", "relu1:0", "0:conv2"):
+            out, _ = self.made("--output", word)
+            self.same(out, [relu], data=x)
+        out, _ = self.made("--input", "relu1_out")
+        self.same(out, [prob], relu1_out=relu)
+        out, _ = self.made("--input", "relu1:0[1,4,8,8]")
+        self.assertEqual(self.inputs_of(out), {"relu1/placeholder_out_port_0": "f32[1,4,8,8]"})
+        self.same(out, [prob], in0=relu)
+        out, document = self.made("--input", "conv2,1:sum")
+        self.assertEqual(list(self.inputs_of(out)), ["conv2/placeholder_port_0", "sum/placeholder_port_1"])
+        self.same(out, [prob], in0=relu, in1=relu)
+        self.assertEqual(document["dropped_inputs"], ["data"])
+
+    def test_types_and_values(self) -> None:
+        out, _ = self.made("--input", "data{u8}")
+        x = picture(1, 3, 8, 8).astype(np.uint8)
+        self.assertEqual(self.inputs_of(out), {"data": "u8[1,3,8,8]"})
+        self.same(out, self.run_model(self.model, data=x.astype(np.float32)), data=x)
+        nodes = [
+            helper.make_node("Mul", ["x", "k"], ["y"], "scale"),
+            helper.make_node("Add", ["y", "z"], ["out"], "sum"),
+        ]
+        model = save(self.path / "two.onnx", nodes, [], {"x": [2, 3], "k": [3], "z": [2, 3]}, "out")
+        x = picture(2, 3)
+        for words in (
+            ["--input", "x,k->[1 2 3],z"],
+            ["--freeze_placeholder_with_value", "k->[1,2,3]"],
+            ["--input", "k->(1,2,3)"],
+        ):
+            out, _ = self.made(*words, model=model)
+            self.assertEqual(list(self.inputs_of(out)), ["x", "z"])
+            self.same(out, [x * np.array([1, 2, 3], np.float32) + 1], in0=x, in1=np.ones((2, 3), np.float32))
+
+    def test_layouts(self) -> None:
+        x = picture(1, 3, 8, 8)
+        wanted = self.run_model(self.model, data=x)
+        for words in (
+            ["--layout", "nchw->nhwc"],
+            ["--layout", "data(nchw->nhwc)"],
+            ["--source_layout", "nchw", "--target_layout", "nhwc"],
+            ["--layout", "[n,c,h,w]->[n,h,w,c]"],
+        ):
+            out, _ = self.made(*words)
+            self.assertEqual(self.inputs_of(out), {"data": "f32[1,8,8,3]"})
+            self.same(out, wanted, data=np.ascontiguousarray(x.transpose(0, 2, 3, 1)))
+        out, _ = self.made("--layout", "nchw", "--mean_values", "[1,2,3]")
+        self.assertEqual(self.inputs_of(out), {"data": "f32[1,3,8,8]"})
+
+    def test_exempt_layers_are_left_alone(self) -> None:
+        _, free = self.made()
+        self.assertEqual(free["exempt"], [])
+        for words in (
+            ["--finegrain_fusing", "^conv1$"],
+            ["--finegrain_fusing", "nothing,onv1"],
+            ["--exempt", "conv1"],
+        ):
+            out, document = self.made(*words)
+            self.assertEqual(document["exempt"], ["conv1"])
+            self.assertGreater(document["after"]["operators"], free["after"]["operators"])
+        done = self.done(self.model, "-o", self.path / "x.xml", "--exempt", "conv1")
+        self.assertIn("(exempt) conv1", done.stdout)
+
+    def test_a_mean_file(self) -> None:
+        values = picture(3, 10, 12)
+
+        raw = values.tobytes()
+        blob = (
+            b"".join(bytes([8 * number]) + varint(n) for number, n in ((1, 1), (2, 3), (3, 10), (4, 12)))
+            + bytes([42])
+            + varint(len(raw))
+            + raw
+        )
+        (self.path / "mean.binaryproto").write_bytes(blob)
+        x = picture(1, 3, 8, 8)
+        for words, y, column in (([], 1, 2), (["--mean_file_offsets", "(3,0)"], 0, 3)):
+            out, _ = self.made("--mean_file", self.path / "mean.binaryproto", *words)
+            self.same(
+                out,
+                self.run_model(self.model, data=x - values[None, :, y : y + 8, column : column + 8]),
+                data=x,
+            )
+        self.refused(
+            1,
+            self.model,
+            "-o",
+            self.path / "x.xml",
+            "--mean_file",
+            self.path / "mean.binaryproto",
+            "--mean_file_offsets",
+            "(9,9)",
+            faq=10,
+        )
+
+
+def varint(n: int) -> bytes:
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def field(number: int, content: bytes) -> bytes:
+    return varint(8 * number + 2) + varint(len(content)) + content
+
+
+def caffemodel(**blobs: Sequence[np.ndarray]) -> bytes:
+    """NetParameter with names and blobs of layers."""
+    out = field(1, b"net")
+    for name, arrays in blobs.items():
+        layer = field(1, name.encode())
+        for array in arrays:
+            layer += field(
+                7,
+                field(7, field(1, b"".join(map(varint, array.shape))))
+                + field(5, array.astype(np.float32).tobytes()),
+            )
+        out += field(100, layer)
+    return out
+
+
+PROTOTXT = """name: "net"
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 6 dim: 6 } } }
+layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1" convolution_param { num_output: 4 kernel_size: 3 } }
+layer { name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }
+layer { name: "pool1" type: "Pooling" bottom: "conv1" top: "pool1" pooling_param { pool: AVE global_pooling: true } }
+"""
+
+PBTXT = """node { name: "image" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 1 } dim { size: 4 } dim { size: 4 } dim { size: 3 } } } } }
+node { name: "training" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "shape" value { shape { } } } }
+node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT
+  tensor_shape { dim { size: 1 } dim { size: 1 } dim { size: 3 } dim { size: 2 } } float_val: [1, -2, 3, 0.5, 0.25, 2] } } } }
+node { name: "conv" op: "Conv2D" input: "image" input: "w" attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "strides" value { list { i: [1, 1, 1, 1] } } } attr { key: "padding" value { s: "VALID" } } attr { key: "data_format" value { s: "NHWC" } } }
+node { name: "switch" op: "Switch" input: "conv" input: "training" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "twice" op: "Add" input: "switch:1" input: "switch:1" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "relu" op: "Relu" input: "switch" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "merge" op: "Merge" input: "relu" input: "twice" attr { key: "N" value { i: 2 } } attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "prob" op: "Identity" input: "merge" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+
+
+class Caffe(Base):
+    def setUp(self) -> None:
+        super().setUp()
+        random = np.random.default_rng(5)
+        self.w, self.b = (random.standard_normal(shape).astype(np.float32) for shape in ((4, 3, 3, 3), (4,)))
+        self.proto, self.weights = self.path / "net.prototxt", self.path / "net.caffemodel"
+        self.proto.write_text(PROTOTXT)
+        self.weights.write_bytes(caffemodel(conv1=[self.w, self.b]))
+
+    def conv(self, x: np.ndarray) -> np.ndarray:
+        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+        return np.einsum("nchwij,ocij->nohw", windows, self.w) + self.b.reshape(1, 4, 1, 1)
+
+    def close(self, made: pathlib.Path, wanted: np.ndarray, x: np.ndarray) -> None:
+        np.testing.assert_allclose(
+            self.run_model(made, in0=x)[0], wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max())
+        )
+
+    def test_layers_go_before_blobs(self) -> None:
+        x = picture(1, 3, 6, 6) / 255
+        for name, wanted in (("conv1", self.conv(x)), ("relu1", np.maximum(self.conv(x), 0))):
+            out, _ = self.made("--output", name, model=self.proto)
+            self.close(out, wanted, x)
+
+    def test_either_file_is_the_model(self) -> None:
+        x = picture(1, 3, 6, 6) / 255
+        wanted = np.maximum(self.conv(x), 0).mean((2, 3), keepdims=True)
+        apart = self.path / "elsewhere.txt"
+        apart.write_text(PROTOTXT)
+        for words in (
+            ["--input_model", self.weights],
+            ["-m", self.weights, "-d", apart],
+            ["-w", self.weights, "--input_proto", self.proto],
+        ):
+            self.done(*words, "-o", self.path / "ir", "-n", "caffe", "--framework", "caffe")
+            self.close(self.path / "ir" / "caffe.xml", wanted, x)
+        done = self.done("-m", self.weights, "-o", self.path / "ir")
+        self.assertIn("Caffe specific parameters:", done.stdout)
+        self.assertTrue((self.path / "ir" / "net.xml").exists())
+
+    def test_preprocessing(self) -> None:
+        x = picture(1, 3, 6, 6)
+        wanted = self.conv(
+            (x[:, ::-1] - np.array([104, 117, 123], np.float32).reshape(1, 3, 1, 1)) / np.float32(58)
+        )
+        out, document = self.made(
+            "--output",
+            "conv1",
+            "-ms",
+            "(104,117,123)",
+            "-s",
+            "58",
+            "--reverse_input_channels",
+            model=self.proto,
+        )
+        self.close(out, wanted, x)
+        self.assertEqual(document["after"]["operators"], 1)
+
+    def test_refusals(self) -> None:
+        def fails(question: int, text: str | None, weights: bytes | None) -> None:
+            folder = self.path / f"faq{question}"
+            folder.mkdir()
+            if text is not None:
+                (folder / "a.prototxt").write_text(text)
+            if weights is not None:
+                (folder / "a.caffemodel").write_bytes(weights)
+            self.refused(
+                1,
+                "-m",
+                folder / ("a.prototxt" if weights is None else "a.caffemodel"),
+                "-o",
+                folder,
+                "--silent",
+                faq=question,
+            )
+
+        fails(7, 'name: "empty"', None)
+        fails(
+            8,
+            'name: "n" input: "a" input: "b" input_dim: 1 input_dim: 2 layer { name: "r" type: "ReLU" bottom: "a" top: "c" }',
+            None,
+        )
+        fails(11, 'layer { name: "a" type: ', None)
+        fails(20, None, caffemodel(conv1=[self.w]))
+        fails(
+            45,
+            'input: "a" input_dim: [1, 1, 2, 2] layer { name: "m" type: "Mystery" bottom: "a" top: "c" }',
+            None,
+        )
+        fails(103, PROTOTXT, b"\xff" * 50)
+
+
+class TensorFlow(Base):
+    def setUp(self) -> None:
+        super().setUp()
+        self.graph = self.path / "net.pbtxt"
+        self.graph.write_text(PBTXT)
+        self.w = np.array([1, -2, 3, 0.5, 0.25, 2], np.float32).reshape(3, 2)
+
+    def test_values_decide_what_is_read(self) -> None:
+        x = picture(1, 4, 4, 3)
+        for value, wanted in (("False", np.maximum(x @ self.w, 0)), ("True", 2 * (x @ self.w))):
+            for words in (
+                ["--freeze_placeholder_with_value", f"training->{value}"],
+                ["--input", f"image,training->{value}"],
+            ):
+                out, _ = self.made(*words, model=self.graph)
+                self.assertEqual(self.inputs_of(out), {"image": "f32[1,4,4,3]"})
+                np.testing.assert_allclose(self.run_model(out, image=x)[0], wanted, rtol=1e-4, atol=0.1)
+
+    def test_channels_are_last(self) -> None:
+        x = picture(1, 4, 4, 3)
+        mean = np.array([10, 20, 30], np.float32)
+        words = [
+            "--output",
+            "conv",
+            "--mean_values",
+            "[10,20,30]",
+            "--reverse_input_channels",
+            "--input_model_is_text",
+        ]
+        wanted = (x[..., ::-1] - mean) @ self.w
+        out, _ = self.made(*words, model=self.graph)
+        np.testing.assert_allclose(self.run_model(out, image=x)[0], wanted, rtol=1e-4, atol=0.1)
+        out, _ = self.made(*words, "--layout", "image(nhwc->nchw)", model=self.graph)
+        self.assertEqual(self.inputs_of(out), {"image": "f32[1,3,4,4]"})
+        np.testing.assert_allclose(
+            self.run_model(out, image=np.ascontiguousarray(x.transpose(0, 3, 1, 2)))[0],
+            wanted,
+            rtol=1e-4,
+            atol=0.1,
+        )
+
+    def test_damaged(self) -> None:
+        (self.path / "bad.pb").write_bytes(b"\xff" * 50)
+        self.refused(1, "-m", self.path / "bad.pb", "-o", self.path / "ir", "--silent", faq=43)
+
+
+if __name__ == "__main__":
+    unittest.main()
