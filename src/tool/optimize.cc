@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "api/inside.h"
 #include "offline/faq.h"
 #include "tool/optimize.h"
 #include "tool/verb_list.h"
@@ -33,7 +32,8 @@ class Optimizing {
     if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
     for (const auto& text : c_.idle) warn(text);
     request.progress = [this](std::string_view, double done) { progress(done); };
-    const auto conversion = convert_model(c_.model(), reader(), request);
+    const auto conversion = convert_model(c_.model(), reader_of(c_, files_), request);
+    for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);
     const auto written = write(conversion.loaded);
     progress(1);
@@ -46,26 +46,6 @@ class Optimizing {
   void warn(const std::string& text) const {
     if (c_.common.quiet || c_.common.log_level == "error") return;
     tell(c_.as_model_optimizer ? "[ WARNING ]  " + text : "lamina: warning: " + text);
-  }
-
-  Reader reader() {
-    return [this](const KnownInputs& known) {
-      const auto model = Inside::read(
-          c_.model(), {.settable = c_.common.settable, .extensions = c_.common.extensions}, known.shapes);
-      for (const auto& part : Inside::of(model).parts()) refuse_to_overwrite(part.file->path());
-      if (warned_.empty())
-        for (const auto& text : warned_ = model.warnings()) warn(text);
-      return Inside::of(model).loaded();
-    };
-  }
-
-  void refuse_to_overwrite(const std::string& part) const {
-    for (const auto& target : {files_.xml, files_.bin})
-      if (std::error_code ignored; fs::equivalent(part, target, ignored))
-        throw UsageError(
-            fmt::format("{} would be overwritten, which is the model itself; wanted another -o or "
-                        "--model_name",
-                        target));
   }
 
   WrittenIr write(const Loaded& loaded) const {
@@ -131,7 +111,6 @@ class Optimizing {
 
   const OptimizeCommand& c_;
   IrFiles files_;
-  std::vector<std::string> warned_;
 };
 
 int run(const OptimizeCommand& c) {

@@ -46,6 +46,9 @@ std::string framework_of(const OptimizeCommand& command);
 /// What is asked of the conversion. Throws UsageError, FaqError.
 ConversionRequest request_of(const OptimizeCommand& command);
 
+/// Reads the command's model. Throws UsageError where its files would be overwritten. Both outlive it.
+Reader reader_of(const OptimizeCommand& command, const IrFiles& files);
+
 /// The Model Optimizer's table of arguments.
 std::string argument_table(const OptimizeCommand& command, const IrFiles& files,
                            const std::string& framework);
