@@ -189,6 +189,7 @@ void sink(Rewrite& r, const Sunk& found) {
   const Node& n = r.match().root_node();
   const auto& from = found.reader.from;
   auto inputs = n.inputs;
+  r.absorb(g.producer(inputs[found.reader.input]));
   inputs[found.reader.input] = from.x;
   const bool follows = n.op.has(Trait::binary_elementwise) || n.op.is<FakeQuantize>();
   for (std::size_t i = 0; follows && i < inputs.size(); ++i) {
@@ -212,8 +213,9 @@ Found<Reader> can_fold(const Match& m) {
 
 void fold(Rewrite& r, const Reader& reader) {
   const Graph& g = r.graph();
-  const Node& conv = r.match().root_node();
+  const Node conv = r.match().root_node();  // a copy: nodes are added
   auto inputs = conv.inputs;
+  r.absorb(g.producer(inputs[0]));
   inputs[0] = reader.from.x;
   auto weights = inputs[1];
   const auto maker = g.producer(weights);
@@ -222,6 +224,7 @@ void fold(Rewrite& r, const Reader& reader) {
   if (maker.valid()) {
     auto limits = g.node(maker).inputs;
     limits[0] = weights;
+    r.absorb(maker);
     r.named_after(maker);
     weights = r.add(Op(g.node(maker).op), std::move(limits));
     r.named_after(r.match().root());
