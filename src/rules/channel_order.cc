@@ -208,6 +208,8 @@ Found<Reader> can_fold(const Match& m) {
   if (auto v = gather_is_free(m, *reader); !v) return v;
   if (m.root_node().op.as<Convolution>()->groups != 1) return Verdict::no("the convolution has groups");
   if (!weights_of(m.graph(), m.root_node())) return Verdict::no("the weights are no constant");
+  if (const auto maker = m.graph().producer(m.root_node().inputs[1]); maker.valid() && m.is_exempt(maker))
+    return Verdict::no("'{}' is exempt", m.graph().label(maker));
   return std::move(*reader);
 }
 
