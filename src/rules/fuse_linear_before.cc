@@ -5,6 +5,7 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/normalization.h"
 #include "ops/walk.h"
 #include "rules/fuse_linear.h"
 #include "rules/weights.h"
@@ -177,6 +178,12 @@ bool goes_behind(const Match& m, const LinearSteps& steps) {
          takes_behind(m, maker, steps.back());
 }
 
+/// A layer normalisation in front of the steps takes them as its own scale and bias.
+bool belongs_to_norm(const Match& m, const LinearSteps& steps) {
+  const auto maker = m.graph().producer(steps.back().x);
+  return m.root_node().op.is<MatMul>() && maker.valid() && m.graph().node(maker).op.is<MVN>();
+}
+
 /// What remains of the shift in front of the host: x * f + s = (x + s / f) * f.
 Found<Tensor> left_of_shift(const Match& m, const Before& b, const Linear& does, const Verdict& why) {
   const auto& f = does.factor.values;
@@ -226,6 +233,9 @@ Found<Before> found_before(const Match& m) {
     return ++count <= kMostSteps && one_per_input(m, way, step) && is_usable(m, step);
   });
   if (goes_behind(m, b.steps)) return std::nullopt;
+  if (belongs_to_norm(m, b.steps))
+    return Verdict::no("{} is a scale or bias of {}", m.label(g.node(lowest->node).outputs[0]),
+                       m.label(b.steps.back().x));
   const auto does = Linear::of(g, b.steps);
   if (does.rounds)
     return Verdict::no("what is added and taken away again rounds {}", m.label(b.steps.back().x));
