@@ -32,7 +32,7 @@ def _l3_bytes() -> int:
 L3_BYTES = _l3_bytes()
 
 
-# --- fuse-bias, fuse-conv-simple, fuse-fc-activation -------------------------------------------------------
+# --- fuse-linear, fuse-conv-simple, fuse-fc-activation -------------------------------------------------------
 
 
 def _convolution(
@@ -72,9 +72,9 @@ def _transposed(n: Net) -> Value:
 
 
 BIAS = (
-    Case("3x3, 64 to 64, 56x56", _convolution((1, 64, 56, 56), 64, 3, _bias)),
-    Case("1x1, 64 to 256, 56x56", _convolution((1, 64, 56, 56), 256, 1, _bias)),
-    Case("3x3 depthwise, 96, 112x112", _convolution((1, 96, 112, 112), 96, 3, _bias, groups=96)),
+    Case("3x3, 64 to 64, 56x56, shift behind", _convolution((1, 64, 56, 56), 64, 3, _bias)),
+    Case("1x1, 64 to 256, 56x56, shift behind", _convolution((1, 64, 56, 56), 256, 1, _bias)),
+    Case("3x3 depthwise, 96, 112x112, shift behind", _convolution((1, 96, 112, 112), 96, 3, _bias, groups=96)),
 )
 SIMPLE = (
     Case("3x3, 64 to 64, 56x56, ReLU", _convolution((1, 64, 56, 56), 64, 3, _relu)),
@@ -256,8 +256,8 @@ def _scaled_before(channels: int, size: int, kernel: int) -> Build:
 
 
 _SHAPES = ((64, 56, 1), (64, 56, 3), (256, 14, 1))
-AFTER = tuple(Case(f"{k}x{k}, {c}, {s}x{s}", _scaled_after(c, s, k)) for c, s, k in _SHAPES)
-BEFORE = tuple(Case(f"{k}x{k}, {c}, {s}x{s}", _scaled_before(c, s, k)) for c, s, k in _SHAPES)
+AFTER = tuple(Case(f"{k}x{k}, {c}, {s}x{s}, factor behind", _scaled_after(c, s, k)) for c, s, k in _SHAPES)
+BEFORE = tuple(Case(f"{k}x{k}, {c}, {s}x{s}, factor in front", _scaled_before(c, s, k)) for c, s, k in _SHAPES)
 
 
 def _elementwise(shape: tuple[int, ...], times: int) -> Build:

@@ -36,13 +36,17 @@ class RulePage:
 
 RULES: tuple[RulePage, ...] = (
     RulePage(
-        "fuse-bias",
-        "The addition (or subtraction) of one constant per output channel becomes the bias of the convolution"
-        " or matrix product before it.",
-        "The operand is no constant, or has another extent than one value or one per channel (which axis is"
-        " the channels' is decided by numpy's alignment, not by the number of values); something else reads"
-        " the result; an epilogue stands between; the arithmetic is in integers.",
-        BIAS,
+        "fuse-linear",
+        "Arithmetic with constants, any number of steps, goes into the weights and bias of the convolution (of"
+        " any kind, groups included) or matrix product behind or before which it stands. In front of a border"
+        " of zeros the factor goes and what is left of a shift stays; a matrix product takes what stands in"
+        " front of the Reshape that flattens its input. Rounded once.",
+        "An operand is no constant, or has another extent than one value or one per channel (which axis is the"
+        " channels' is decided by numpy's alignment, not by the number of values); something else reads the"
+        " result and cannot take the arithmetic, too; an epilogue stands between; the arithmetic is in"
+        " integers; the weights to be scaled are no constants; a number is not finite; what is added is so"
+        " large that it rounds, and is taken away again.",
+        (*BIAS, *AFTER, *BEFORE),
     ),
     RulePage(
         "fuse-conv-simple",
@@ -169,18 +173,6 @@ RULES: tuple[RulePage, ...] = (
         "The constant would make the result larger; its input is an input of the model and its result an"
         " output.",
         IDENTITY,
-    ),
-    RulePage(
-        "fold-scale-into-weights",
-        "A factor per output channel behind a convolution or matrix product is multiplied into the weights.",
-        "The weights are no constants; something else reads the result; a factor is not finite.",
-        AFTER,
-    ),
-    RulePage(
-        "fold-scale-before-convolution",
-        "A factor per input channel before a convolution is multiplied into the weights.",
-        "The factor is not one per input channel; the weights are no constants.",
-        BEFORE,
     ),
     RulePage(
         "fuse-elementwise",

@@ -18,7 +18,7 @@ struct RunPart {
 
 struct Guilty {
   std::size_t number = 0, total = 0;  ///< number 0: wrong before any rewrite
-  std::string rewrite;                ///< "fuse-bias at 'conv': ..."
+  std::string rewrite;                ///< "fuse-linear at 'conv': ..."
   std::string value;                  ///< one that it changes
 };
 

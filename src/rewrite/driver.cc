@@ -15,9 +15,10 @@ constexpr std::size_t kRewritesPerNode = 50;
 constexpr std::size_t kRewritesOfAnEnd = 2;   // of one rule and node: a rule of a library that ends has fewer
 constexpr std::size_t kVerifiedAtOnce = 100;  // nodes of a graph that is verified after each rewrite
 
-void append_unique(std::vector<SourceId>& to, const std::vector<SourceId>& from) {
-  for (auto s : from)
-    if (std::find(to.begin(), to.end(), s) == to.end()) to.push_back(s);
+/// Each once, in order.
+void drop_repeats(std::vector<SourceId>& sources) {
+  std::unordered_set<std::uint32_t> seen;
+  std::erase_if(sources, [&](SourceId s) { return !seen.insert(s.index).second; });
 }
 
 bool unread(const Graph& graph, const Node& n) {
@@ -31,6 +32,8 @@ struct Driver::Work {
   std::deque<NodeId> queue;
   std::vector<bool> waiting;
   std::unordered_map<const Rule*, std::size_t> hits;
+  std::size_t nodes = 0;  ///< at the beginning
+  std::size_t most = 0;   ///< rewrites until then: more do not end
 
   void push(NodeId id) {
     if (!id.valid()) return;
@@ -116,35 +119,47 @@ std::size_t Driver::run_graph(Graph& graph, RuleSet set) {
       }
     work.push(id);
   }
-  const auto limit = kRewritesPerNode * (order.size() + 20);
-  while (!work.queue.empty()) {
-    const auto id = work.pop();
-    while (!graph.node(id).erased() && try_rules(graph, id, work)) {
-      if (done_ - before > limit) give_up(work, order.size());
+  work.nodes = order.size();
+  work.most = before + kRewritesPerNode * (order.size() + 20);
+  work_off(graph, work, Turn::of_others);
+  const bool some_wait = std::any_of(active_.begin(), active_.end(), [](auto& a) { return a.rule->patient; });
+  for (auto id : some_wait ? graph.order() : std::vector<NodeId>())
+    if (!graph.node(id).erased() && try_rules(graph, id, work, Turn::of_patient)) {
+      work.push(id);
+      work_off(graph, work, Turn::all);
     }
-  }
   graph.erase_unused_constants();
   return done_ - before;
 }
 
+/// Until no rule whose turn it is fits any node that waits.
+void Driver::work_off(Graph& graph, Work& work, Turn turn) {
+  while (!work.queue.empty()) {
+    const auto id = work.pop();
+    while (!graph.node(id).erased() && try_rules(graph, id, work, turn))
+      if (done_ > work.most) give_up(work);
+  }
+}
+
 /// A library's rule is to blame where it goes on firing, though ours that undo it may fire more often.
-void Driver::give_up(const Work& work, std::size_t nodes) {
+void Driver::give_up(const Work& work) {
   const auto most_of = [&](bool libraries) {
     std::pair<const Rule*, std::size_t> most{nullptr, 0};
     for (const auto& [rule, hits] : work.hits)
       if (rule->library.empty() != libraries && hits > most.second) most = {rule, hits};
     return most;
   };
-  if (const auto [rule, hits] = most_of(true); rule && hits > kRewritesOfAnEnd * (nodes + 20))
+  if (const auto [rule, hits] = most_of(true); rule && hits > kRewritesOfAnEnd * (work.nodes + 20))
     throw EndlessRule(*rule, hits);
   const auto [rule, hits] = most_of(false);
   fail(ErrorCode::internal, "internal error: rewriting does not end; rule \"{}\" fired {} times", rule->name,
        hits);
 }
 
-bool Driver::try_rules(Graph& graph, NodeId id, Work& work) {
+bool Driver::try_rules(Graph& graph, NodeId id, Work& work, Turn turn) {
   if (options_.stop_after >= 0 && done_ >= static_cast<std::size_t>(options_.stop_after)) return false;
   for (const auto& active : active_) {
+    if (turn != Turn::all && active.rule->patient != (turn == Turn::of_patient)) continue;
     if (!root_fits(graph, active.rule->pattern, graph.node(id))) continue;
     const auto outcome = try_rule(graph, active, id, work);
     if (outcome == Outcome::nothing_to_do) continue;
@@ -233,7 +248,7 @@ void propagate_types(Graph& graph, ValueId from) {
 /// Takes a node out; its inputs' producers and their other readers may now fit.
 void take_out(Graph& graph, NodeId id, std::vector<ValueId>& touched, std::vector<SourceId>& sources) {
   const Node& n = graph.node(id);
-  append_unique(sources, n.sources);
+  sources.insert(sources.end(), n.sources.begin(), n.sources.end());
   for (auto v : n.inputs)
     if (v.valid() && graph.producer(v).valid()) touched.push_back(v);
   graph.erase(id);
@@ -285,6 +300,7 @@ void Driver::take_out_replaced(Graph& graph, const Rewrite& r, std::vector<Value
       again = true;
     }
   }
+  drop_repeats(sources);
 }
 
 /// What stood for the sources has become what the rewrite added.

@@ -57,9 +57,12 @@ class Driver {
 
  private:
   struct Work;
-  [[noreturn]] static void give_up(const Work& work, std::size_t nodes);
+  [[noreturn]] static void give_up(const Work& work);
   std::size_t run_graph(Graph& graph, RuleSet set);
-  bool try_rules(Graph& graph, NodeId id, Work& work);
+  /// Those that may fire: all, those that do not wait for others, those that do.
+  enum class Turn : std::uint8_t { all, of_others, of_patient };
+  void work_off(Graph& graph, Work& work, Turn turn);
+  bool try_rules(Graph& graph, NodeId id, Work& work, Turn turn);
   Found<Making> bind(const Rule& rule, Match& match) const;
   struct Active {
     const Rule* rule;

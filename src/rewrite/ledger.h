@@ -27,7 +27,7 @@ struct LedgerEntry {
   std::size_t order = 0;             ///< entries of all kinds are numbered in the order in which they came
 };
 
-/// "fuse-bias at 'add': refused: ..."
+/// "fuse-linear at 'add': refused: ..."
 std::string to_string(const LedgerEntry& entry);
 
 /// The way to a node from the outermost graph: {node}, or {node with bodies, number of the body, node, ...}.

@@ -61,6 +61,7 @@ struct Rule {
   Pattern pattern = any();
   std::function<Found<Making>(const Match&)> bind;
   bool tidying = false;
+  bool patient = false;      ///< waits until no other rule of its set fires
   std::string library = {};  ///< whose it is; empty: lamina's own
 
   /// `condition` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
@@ -74,6 +75,10 @@ struct Rule {
   }
   Rule in_later_sets_too() && {
     tidying = true;
+    return std::move(*this);
+  }
+  Rule when_others_are_done() && {
+    patient = true;
     return std::move(*this);
   }
   bool runs_in(RuleSet other) const { return set == other || (tidying && set < other); }

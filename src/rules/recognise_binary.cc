@@ -80,7 +80,7 @@ struct Counted {
 
 Found<Counted> counted(const Match& m, const TwoLevels& words, const Pattern& conv, const Pattern& weights) {
   const Node& n = m.node(conv);
-  if (auto v = foldable(m, conv); !v) return v;
+  if (auto v = foldable(m, m.id(conv)); !v) return v;
   if (has_input(n, 3) || has_input(n, 4)) return Verdict::no("{} has zero points", m.label(conv));
   if (m.graph().type(n.outputs[0]).element != ElementType::f32)
     return Verdict::no("{} computes in {}", m.label(conv), name_of(m.graph().type(n.outputs[0]).element));

@@ -82,8 +82,8 @@ bool tells_zeros_apart(const Graph& g, const Node& n, std::size_t input) {
   return n.op.has(Trait::control_flow | Trait::impure) || !n.bodies.empty();
 }
 
-/// Whether a number depends on the sign of a 0 there: 1 / x and the like. Results of the model count as
-/// numbers.
+}  // namespace
+
 bool sign_of_zero_matters(const Graph& g, ValueId value) {
   constexpr std::size_t kMost = 256;
   std::unordered_set<std::uint32_t> seen{value.index};
@@ -101,6 +101,8 @@ bool sign_of_zero_matters(const Graph& g, ValueId value) {
   }
   return false;
 }
+
+namespace {
 
 bool keeps_every_element(const Graph& g, const Node& n) {
   const auto& in = g.type(n.inputs[0]).shape;

@@ -30,13 +30,12 @@ Rules& registered() {
     add_eliminate_transpose(rules);
     add_shrink_constants(rules);
     add_channel_order(rules);
-    add_fold_scale(rules);
-    add_fold_scale_before(rules);
+    add_fuse_linear(rules);
+    add_merge_linear(rules);
     add_remove_power(rules);
     add_fuse_pad(rules);
     add_merge_fake_quantize(rules);
     add_fuse_group_conv(rules);
-    add_fuse_bias(rules);
     add_hoist_activation(rules);
     add_fuse_simple(rules);
     add_fuse_sum(rules);

@@ -56,6 +56,10 @@ NodeId append_stages(Rewrite& r, NodeId host, const std::vector<NextStage>& stag
 /// Which input of `node` the value is.
 std::size_t slot_of(const Node& node, ValueId value);
 
+/// Whether a number depends on the sign of a 0 there: 1 / x and the like. Results of the model count as
+/// numbers. (remove_identity.cc)
+bool sign_of_zero_matters(const Graph& graph, ValueId value);
+
 /// The value would become an output that is an input at the same time.
 Verdict output_stays_apart(const Match& match, ValueId from, ValueId to);
 

@@ -84,17 +84,50 @@ bool all_finite(const Tensor& tensor) {
   return finite;
 }
 
-Verdict foldable(const Match& m, const Pattern& host) {
+bool has_weights(const Node& n) {
+  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<MatMul>();
+}
+
+Verdict foldable(const Match& m, NodeId host) {
   const Graph& g = m.graph();
-  const Node& n = m.node(host);
-  if (epilogue(n)) return Verdict::no("{} has an epilogue already", m.label(host));
+  const Node& n = g.node(host);
+  const auto label = m.label(n.outputs[0]);
+  if (epilogue(n)) return Verdict::no("{} has an epilogue already", label);
   const auto* w = g.constant(n.inputs[1]);
-  if (!w) return Verdict::no("the weights of {} are not a constant", m.label(host));
+  if (!w) return Verdict::no("the weights of {} are not a constant", label);
   if (!is_float(w->element_type()) || !is_float(g.type(n.outputs[0]).element))
-    return Verdict::no("{} computes with integers", m.label(host));
-  if (w->rank() < 2 || (n.op.is<MatMul>() && (has_input(n, 3) || has_input(n, 4))))
-    return Verdict::no("{} has no matrix of weights", m.label(host));
+    return Verdict::no("{} computes with integers", label);
+  if (w->rank() < 2) return Verdict::no("{} has no matrix of weights", label);
+  if (!n.op.is<ConvolutionBackpropData>() && (has_input(n, 3) || has_input(n, 4)))
+    return Verdict::no("{} has zero points", label);
   return Verdict::yes();
+}
+
+std::size_t input_channels(const Graph& graph, const Node& host) {
+  const auto& dims = graph.constant(host.inputs[1])->shape();
+  if (const auto* conv = host.op.as<Convolution>()) return count(dims[1] * conv->groups);
+  const auto* product = host.op.as<MatMul>();
+  return count(product ? dims.end()[product->transpose_b ? -1 : -2] : dims[0]);
+}
+
+std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers) {
+  const Tensor& w = *graph.constant(host.inputs[1]);
+  const Matrix m(host, w.shape());
+  std::vector<double> sums(m.rows_are_outputs ? m.rows : m.columns, 0);
+  const auto add_up = [&](const auto* v) {
+    for (std::size_t row = 0; row < m.rows; ++row)
+      for (std::size_t column = 0; column < m.columns; ++column) {
+        const auto in = m.rows_are_outputs ? m.column_channel(row, column) : row;
+        double sum = 0;
+        for (std::size_t i = 0; i < m.inner; ++i) sum += *v++;
+        sums[m.rows_are_outputs ? row : column] += sum * numbers[in];
+      }
+  };
+  if (w.element_type() == ElementType::f32)
+    add_up(w.to_aligned().data<float>().data());
+  else
+    add_up(to_doubles(w).data());
+  return sums;
 }
 
 Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors) {
@@ -133,13 +166,15 @@ std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_
   return per_channel(*graph.constant(host.inputs[2]), channels);
 }
 
-ValueId rebuilt(Rewrite& r, const Pattern& host, const Tensor& weights, const std::vector<double>& bias) {
-  const Node& n = r.match().node(host);
+ValueId rebuilt(Rewrite& r, NodeId host, const Tensor& weights, const std::vector<double>& bias,
+                ValueId input) {
+  const Node& n = r.graph().node(host);
   auto inputs = n.inputs;
   const auto& graph = r.graph();
   const auto label = [&](std::size_t i, const char* suffix) {
     return has_input(n, i) ? graph.value(n.inputs[i]).name : n.name.empty() ? std::string() : n.name + suffix;
   };
+  if (input.valid()) inputs[0] = input;
   if (weights.valid()) inputs[1] = r.constant(weights, label(1, ".weights"));
   if (!bias.empty()) {
     if (inputs.size() < 3) inputs.resize(3);

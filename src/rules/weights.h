@@ -4,11 +4,18 @@
 
 namespace lamina {
 
-/// A Convolution, ConvolutionBackpropData or MatMul with constant float weights and no epilogue yet.
-Verdict foldable(const Match& m, const Pattern& host);
+/// Convolution, ConvolutionBackpropData or MatMul.
+bool has_weights(const Node& node);
+/// Such a node with constant float weights and no epilogue yet.
+Verdict foldable(const Match& m, NodeId host);
 /// Its weights, each element multiplied by the factor of its output or input channel.
 enum class Side { outputs, inputs };
 Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors);
+/// Of a Convolution, or a MatMul with one matrix: what it makes of a number for each input channel, by output
+/// channel.
+std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers);
+/// The input channels that constant weights are for.
+std::size_t input_channels(const Graph& graph, const Node& host);
 /// Its constant bias by channel, zeros where it has none.
 std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_t channels);
 /// Its bias is absent or a constant with one value per channel.
@@ -16,7 +23,8 @@ Verdict bias_is_constant(const Graph& graph, const Node& host);
 bool all_finite(const std::vector<double>& values);
 bool all_finite(const Tensor& tensor);
 
-/// The host with other weights (valid) and another bias (not empty).
-ValueId rebuilt(Rewrite& r, const Pattern& host, const Tensor& weights, const std::vector<double>& bias);
+/// The host with other weights (valid), another bias (not empty) and another input (valid).
+ValueId rebuilt(Rewrite& r, NodeId host, const Tensor& weights, const std::vector<double>& bias,
+                ValueId input = {});
 
 }  // namespace lamina

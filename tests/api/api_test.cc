@@ -95,8 +95,8 @@ TEST(Api, errors) {
             std::string::npos);
   const Model model(kModel);
   Options wrong;
-  wrong.disable = {"fuse-bais"};
-  EXPECT_NE(error_of([&] { CompiledModel(model, wrong); }, ErrorCode::bad_option).find("fuse-bias"),
+  wrong.disable = {"fuse-linera"};
+  EXPECT_NE(error_of([&] { CompiledModel(model, wrong); }, ErrorCode::bad_option).find("fuse-linear"),
             std::string::npos);
   auto request = CompiledModel(model).create_request();
   EXPECT_NE(error_of([&] { request.set_input("y", picture(1, 0)); }, ErrorCode::bad_input).find("\"x\""),

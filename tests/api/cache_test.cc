@@ -25,7 +25,7 @@ TEST_F(Saved, the_folder_has_it_next_time) {
   options.profile = true;
   EXPECT_TRUE(loaded(CompiledModel(Model(path("n.onnx")), options)));
   EXPECT_FALSE(loaded(CompiledModel(Model(put("o.onnx", network("2", 9))), cached())));
-  options.disable = {"fuse-bias"};
+  options.disable = {"fuse-linear"};
   EXPECT_FALSE(loaded(CompiledModel(model, options)));
   EXPECT_EQ(entries().size(), 3u);
   EXPECT_TRUE(lines_.empty()) << lines_[0];

@@ -52,7 +52,7 @@ TEST(CompileOptions, rules_that_do_not_exist_cannot_be_disabled) {
   const Model model(kModel);
   for (const auto& names : {std::vector<std::string>{"no-such-rule"}, {"all", "no-such-rule"}})
     expect_error([&] { CompiledModel(model, {.disable = names}); }, ErrorCode::bad_option, "no-such-rule");
-  EXPECT_TRUE(CompiledModel(model, {.disable = {"fuse-bias", "all"}}).fusions().empty());
+  EXPECT_TRUE(CompiledModel(model, {.disable = {"fuse-linear", "all"}}).fusions().empty());
 }
 
 }  // namespace

@@ -71,10 +71,10 @@ TEST_F(Saved, what_it_was_compiled_with_counts_unless_something_else_is_asked_fo
   EXPECT_TRUE(loaded(as_it_was));
   EXPECT_TRUE(as_it_was.fusions().empty());
   EXPECT_TRUE(loaded(CompiledModel(Model(path("m.lamina")), all)));
-  const CompiledModel anew(Model(path("m.lamina")), {.disable = {"fuse-bias"}});
+  const CompiledModel anew(Model(path("m.lamina")), {.disable = {"fuse-linear"}});
   EXPECT_FALSE(loaded(anew));
   EXPECT_FALSE(anew.fusions().empty());
-  expect_same_bits(anew, CompiledModel(model, {.disable = {"fuse-bias"}}), {2, 16, 8, 8});
+  expect_same_bits(anew, CompiledModel(model, {.disable = {"fuse-linear"}}), {2, 16, 8, 8});
 }
 
 /// Of the keys for precision the first that is given decides, whatever the file was compiled with.

@@ -24,7 +24,7 @@ STAND_IN = textwrap.dedent("""\
     if off == "fuse-group-conv":
         sys.exit(2)
     if words[0] == "explain":
-        history = [{"rule": "fuse-bias", "kind": "refused", "text": "the moon is full"}]
+        history = [{"rule": "fuse-linear", "kind": "refused", "text": "the moon is full"}]
         layers = [{"fate": "runs", "history": history}]
         hits = {rule: {"hits": 1} for rule in ("fuse-conv-simple", "fuse-conv-sum", "fuse-conv-depthwise")}
         print(json.dumps({"layers": layers, "rules": hits}))
@@ -48,11 +48,11 @@ class Page(unittest.TestCase):
         return subprocess.run([sys.executable, BENCH / "fusions", *map(str, words), *map(str, fixed)], capture_output=True, text=True)
 
     def test_measures_and_makes_the_page(self) -> None:
-        done = self.run_it("fuse-conv-sum", "fuse-conv-depthwise", "fuse-bias", "fuse-group-conv", "--seconds", "0", "--rounds", "2")
+        done = self.run_it("fuse-conv-sum", "fuse-conv-depthwise", "fuse-linear", "fuse-group-conv", "--seconds", "0", "--rounds", "2")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("fuse-group-conv: this lamina has no such rule", done.stderr)
         rules = json.loads((self.at / "data.json").read_text())["settings"]["1 thread"]["rules"]
-        self.assertEqual(set(rules), {"fuse-conv-sum", "fuse-conv-depthwise", "fuse-bias"})
+        self.assertEqual(set(rules), {"fuse-conv-sum", "fuse-conv-depthwise", "fuse-linear"})
         self.assertEqual({entry["ratio"] for entry in rules["fuse-conv-sum"].values()}, {2})
         self.assertGreaterEqual(len(rules["fuse-conv-sum"]), 3)
         page = (self.at / "page.md").read_text()

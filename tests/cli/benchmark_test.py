@@ -138,7 +138,7 @@ class WordsThatWouldDoNothing(Base):
     def test_they_are_refused(self) -> None:
         self.refused("run", SMALL, "--by-position", says="--by-position")
         self.refused("explain", SMALL, "--no-run", "--seconds", "1", says="--seconds")
-        self.refused("explain", SMALL, "--summary", "--why", "fuse-bias", "Plus30", says="--summary")
+        self.refused("explain", SMALL, "--summary", "--why", "fuse-linear", "Plus30", says="--summary")
         self.refused("graph", SMALL, "-o", "x.svg", "--seconds", "1", says="--stage runtime")
         self.refused("graph", SMALL, "-o", "x.svg", "--input", "x.npy", says="--stage runtime")
         for word, value in (("--seed", "3"), ("--threads", "1"), ("--max-isa", "sse41"), ("--precision", "bf16"), ("--force", "conv=reference")):

@@ -183,7 +183,7 @@ class Folder(CacheBase):
         moved = self.path / "moved.onnx"
         shutil.copy(self.model, moved)
         self.assertEqual(self.cached(moved, "--threads", "1", "-pc"), (True, ""))
-        self.assertEqual(self.cached(None, "--disable", "fuse-bias"), (False, ""))
+        self.assertEqual(self.cached(None, "--disable", "fuse-linear"), (False, ""))
         self.assertEqual(self.cached(None, "--max-isa", "sse41")[0], json.loads(lamina("version", "--json", "-").stdout)["isa"] == "sse41")
         # Who looks inside gets the same with it.
         for words in (["explain", "--no-run"], ["check"]):

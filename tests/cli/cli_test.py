@@ -134,8 +134,8 @@ class Verbs(Base):
         self.assertEqual(document["unsupported"], [])
         self.assertEqual([document[k][0]["shape"] for k in ("inputs", "outputs")], [[1, 3, 48, 192], [1, 2]])
         self.assertIn("Convolution", lamina("ops").stdout)
-        self.assertRegex(lamina("rules").stdout, "(?m)^fuse-bias +portable +")
-        self.assertIn("fuse-bias", [rule["name"] for rule in json.loads(lamina("rules", "--json", "-").stdout)["rules"]])
+        self.assertRegex(lamina("rules").stdout, "(?m)^fuse-linear +portable +")
+        self.assertIn("fuse-linear", [rule["name"] for rule in json.loads(lamina("rules", "--json", "-").stdout)["rules"]])
         self.assertIn("Conv\n", lamina("ops", "--format", "onnx").stdout)
         self.assertIn("| Convolution |", lamina("ops", "--format", "markdown").stdout)
 

@@ -66,7 +66,7 @@ class Explain(Base):
         names = {layer["name"]: layer for layer in self.document("explain", SMALL, "--no-run")["layers"]}
         self.assertEqual(names["ReLU32"]["into"], "Convolution28")
         self.assertEqual(names["ReLU32"]["rule"], "fuse-conv-simple")
-        self.assertEqual(names["Plus30"]["rule"], "fuse-bias")
+        self.assertEqual(names["Plus30"]["rule"], "fuse-linear")
         self.assertEqual(names["Times212_reshape1"]["rule"], "fold-constants")
 
     def test_times_add_up(self) -> None:
@@ -89,7 +89,7 @@ class Explain(Base):
     def test_table(self) -> None:
         done = lamina("explain", SMALL, "--seconds", "0.01")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for part in ("Convolution28", "in Convolution28 (fuse-bias)", "gone: ", "12 layers: ", "us a run", "between the steps"):
+        for part in ("Convolution28", "in Convolution28 (fuse-linear)", "gone: ", "12 layers: ", "us a run", "between the steps"):
             self.assertIn(part, done.stdout)
 
     def test_plans_for_other_machines(self) -> None:
@@ -162,9 +162,9 @@ class Explain(Base):
                 model = pathlib.Path(folder) / "model.onnx"
                 onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
                 told.append([(layer["fate"], layer.get("rule")) for layer in self.document("explain", model, "--no-run")["layers"]])
-            self.assertEqual(lamina("explain", model, "--no-run", "--why", "fuse-bias", "same").stdout.count("fuse-bias at"), 1)
+            self.assertEqual(lamina("explain", model, "--no-run", "--why", "fuse-linear", "same").stdout.count("fuse-linear at"), 1)
         self.assertEqual(told[0][0], ("removed", "remove-identity"))
-        self.assertEqual(told[0][3], ("fused", "fuse-bias"))
+        self.assertEqual(told[0][3], ("fused", "fuse-linear"))
         self.assertEqual(told[1], told[0])
 
     def test_wrong_machines(self) -> None:
@@ -222,21 +222,21 @@ class Explain(Base):
         self.refused(2, "explain", SMALL, "--plan", "--node", "ReLU32")
 
     def test_why(self) -> None:
-        done = lamina("explain", SMALL, "--why", "fuse-bias", "Plus30")
+        done = lamina("explain", SMALL, "--why", "fuse-linear", "Plus30")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("fuse-bias at ", done.stdout)
+        self.assertIn("fuse-linear at ", done.stdout)
         self.assertIn("never fitted", lamina("explain", SMALL, "--why", "fuse-conv-sum", "Pooling66").stdout)
-        why = self.document("explain", SMALL, "--why", "fuse-bias", "Plus30", "--no-run")
+        why = self.document("explain", SMALL, "--why", "fuse-linear", "Plus30", "--no-run")
         self.assertEqual((why["history"][0]["kind"], why["plan"]), ("fired", []))
         # At the layer before: what the rule said of its reader.
         exempt = lamina("explain", SMALL, "--why", "fuse-conv-simple", "Convolution28", "--exempt", "ReLU32", "--no-run").stdout
         self.assertIn("refused: 'ReLU32' is exempt", exempt)
-        self.assertIn("switched off", lamina("explain", SMALL, "--why", "fuse-bias", "Plus30", "--disable", "fuse-bias", "--no-run").stdout)
-        self.assertIn("it begins at Add", self.document("explain", SMALL, "--why", "fuse-bias", "Pooling66", "--no-run")["text"])
-        self.refused(2, "explain", SMALL, "--why", "fuse-bais", "Plus30", says=("fuse-bias",))
-        self.refused(1, "explain", SMALL, "--why", "fuse-bias", "Plus31", says=('"Plus30"',))
-        self.refused(2, "explain", SMALL, "--why", "fuse-bias")
-        self.refused(2, "explain", SMALL, "--why", "fuse-bias", "Plus30", "--node", "Plus30")
+        self.assertIn("switched off", lamina("explain", SMALL, "--why", "fuse-linear", "Plus30", "--disable", "fuse-linear", "--no-run").stdout)
+        self.assertIn("it begins at Add", self.document("explain", SMALL, "--why", "fuse-linear", "Pooling66", "--no-run")["text"])
+        self.refused(2, "explain", SMALL, "--why", "fuse-linera", "Plus30", says=("fuse-linear",))
+        self.refused(1, "explain", SMALL, "--why", "fuse-linear", "Plus31", says=('"Plus30"',))
+        self.refused(2, "explain", SMALL, "--why", "fuse-linear")
+        self.refused(2, "explain", SMALL, "--why", "fuse-linear", "Plus30", "--node", "Plus30")
 
     def test_every_rule_answers(self) -> None:
         """A sentence about each rule at each layer that is no constant."""
@@ -251,11 +251,11 @@ class Explain(Base):
 
     def test_summary(self) -> None:
         document = self.document("explain", SMALL, "--no-run", "--exempt", "ReLU32")
-        self.assertEqual(document["fused"]["fuse-bias"], 3)
+        self.assertEqual(document["fused"]["fuse-linear"], 3)
         self.assertEqual([(step["operators"], step["behind"]) for step in document["alone"]], [("Relu", "Convolution28")])
         self.assertIn("exempt", document["alone"][0]["reasons"][0])
         text = lamina("explain", SMALL, "--summary", "--exempt", "ReLU32", "--seconds", "0.01").stdout
-        for part in ("fuse-bias ", "1 element-wise step runs on its own", "behind Convolution28", "is exempt"):
+        for part in ("fuse-linear ", "1 element-wise step runs on its own", "behind Convolution28", "is exempt"):
             self.assertIn(part, text)
         self.assertEqual(self.document("explain", SMALL, "--no-run")["alone"], [])
 

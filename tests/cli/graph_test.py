@@ -113,7 +113,7 @@ class Pictures(Base):
         words = [t.text for t in root.iter(f"{SVG}text")]
         for word in ("original", "optimized", "#1", "\u2192 #1", "gone"):
             self.assertIn(word, words)
-        self.assertIn("fuse-bias", svg.read_text())  # what the rules did is in the tooltips
+        self.assertIn("fuse-linear", svg.read_text())  # what the rules did is in the tooltips
 
     def test_lines_meet_nodes_that_are_there(self) -> None:
         root = xml.parse(self.draw("l.svg", LARGE)).getroot()

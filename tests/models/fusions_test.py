@@ -61,7 +61,7 @@ class Fused(unittest.TestCase):
                     self.assertTrue(step["reasons"], step)
                     if step["behind"] and step["operators"] not in known:
                         self.fail(f"{step['operators']} {step['node']!r} runs alone behind {step['behind']!r}: {step['reasons']}")
-        rules = {"fuse-bias", "fuse-conv-simple", "fuse-conv-sum"} | ({"fuse-fc-activation", "fuse-pooling-fakequantize"} if SHARED.is_dir() else set())
+        rules = {"fuse-linear", "fuse-conv-simple", "fuse-conv-sum"} | ({"fuse-fc-activation", "fuse-pooling-fakequantize"} if SHARED.is_dir() else set())
         for rule in rules:
             self.assertGreater(total[rule], 0, rule)
 

@@ -25,6 +25,7 @@ void add_norm_families(Families& families);         ///< reductions, normalisati
 void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
 void add_pieces(Families& families);                ///< functions in the pieces that exporters write
 void add_fusions(Families& families);               ///< stages of epilogues, groups, quantise chains, pads
+void add_linear_families(Families& families);       ///< arithmetic with constants around compute nodes
 void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
 
 const Families& all_families();

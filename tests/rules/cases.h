@@ -1,7 +1,7 @@
 #pragma once
 /// Rule tests as text. A file names one rule; each case is a graph and what the rule makes of it.
 ///
-///   rule fuse-bias
+///   rule fuse-linear
 ///   tolerance 1e-4                          # optional; 1e-5 of the largest value otherwise
 ///
 ///   case one value per channel

@@ -1,0 +1,129 @@
+/// Arithmetic with constants around convolutions and matrix products goes into their weights and biases.
+/// Here: what stands behind them.
+#include "rules/fuse_linear.h"
+
+#include <cmath>
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "rules/rules.h"
+#include "rules/weights.h"
+
+namespace lamina {
+namespace {
+
+/// Longer runs are merged by merge-linear, or taken bit by bit.
+constexpr std::size_t kMostSteps = 256;
+
+/// The host above a step: nothing where other steps, or something else, stand there.
+NodeId host_of(const Graph& g, const LinearStep& step) {
+  const auto maker = g.producer(step.x);
+  return maker.valid() && has_weights(g.node(maker)) ? maker : NodeId();
+}
+
+Verdict takes_bias(const Match& m, NodeId host) {
+  const Graph& g = m.graph();
+  const Node& n = g.node(host);
+  const auto label = m.label(n.outputs[0]);
+  if (epilogue(n)) return Verdict::no("{} has an epilogue already", label);
+  if (!is_float(g.type(n.outputs[0]).element)) return Verdict::no("{} computes with integers", label);
+  const auto& weights = g.type(n.inputs[1]).shape;
+  if (n.op.is<MatMul>() && weights.ranked() && weights.rank() < 2)
+    return Verdict::no("{} has no output channels", label);
+  return bias_is_constant(g, n);
+}
+
+struct Behind {
+  NodeId host;
+  LinearSteps steps;  ///< from the root up
+  Tensor weights;     ///< invalid: as they are
+  std::vector<double> bias;
+};
+
+/// New weights and bias.
+Found<Behind> folded(const Match& m, NodeId host, const LinearSteps& steps) {
+  const Graph& g = m.graph();
+  const Node& n = g.node(host);
+  const auto channels = *channel_count(g, n);
+  const auto does = Linear::of(g, steps);
+  if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(n.outputs[0]));
+  const auto type = g.type(n.outputs[0]).element;
+  const auto factor = per_channel(does.factor, channels), shift = per_channel(does.shift, channels);
+  Behind out{host, steps, {}, {}};
+  if (!does.factor.all(1)) {
+    out.weights = scaled_weights(g, n, Side::outputs, factor);
+    if (!all_finite(out.weights)) return Verdict::no("the scaled weights are not finite");
+  }
+  if (has_input(n, 2) || !does.shift.all(0)) {
+    out.bias = bias_values(g, n, channels);
+    for (std::size_t c = 0; c < channels; ++c) out.bias[c] = out.bias[c] * factor[c] + shift[c];
+    if (!all_finite(from_doubles(type, {std::ssize(out.bias)}, out.bias)))
+      return Verdict::no("the {} is not finite", out.weights.valid() ? "scaled bias" : "sum");
+  }
+  if (!out.weights.valid() && out.bias.empty()) return std::nullopt;  // changes nothing
+  return out;
+}
+
+}  // namespace
+
+Verdict takes_behind(const Match& m, NodeId host, const LinearStep& step) {
+  const Graph& g = m.graph();
+  const Node& n = g.node(host);
+  if (m.is_exempt(host)) return Verdict::no("{} is exempt", m.label(n.outputs[0]));
+  if (auto v = step.scales() ? foldable(m, host) : takes_bias(m, host); !v) return v;
+  if (step.scales())
+    if (auto v = bias_is_constant(g, n); !v) return v;
+  if (!channel_count(g, n)) return Verdict::no("the channels of {} are not known", m.label(n.outputs[0]));
+  if (auto v = one_per_channel(m.label(step.constant), g.type(step.constant).shape,
+                               g.type(n.outputs[0]).shape, channel_axis(g, n));
+      !v)
+    return v;
+  return is_usable(m, step);
+}
+
+/// The last step that the host takes brings along those above it, so that all is rounded once.
+Found<Making> fuse_behind(const Match& m) {
+  const Graph& g = m.graph();
+  const auto root = *linear_step(g, m.root());
+  const auto above =
+      steps_above(m, root, [n = std::size_t{0}](const LinearStep&) mutable { return ++n <= kMostSteps; });
+  if (above.empty()) return Verdict::no("{} is exempt", m.label(m.root_node().outputs[0]));
+  const auto host = host_of(g, above.back());
+  if (!host.valid()) return std::nullopt;
+  if (auto v = takes_behind(m, host, root); !v) {
+    if (above.size() > 1) return std::nullopt;
+    return v;
+  }
+  if (auto v = read_only_by(g, above.back().x, above.back().node); !v) return v;
+  for (const auto& step : above)
+    if (!takes_behind(m, host, step)) return std::nullopt;
+  const auto below = above.size() < kMostSteps ? step_below(m, root) : std::nullopt;
+  if (below && takes_behind(m, host, *below)) return std::nullopt;
+  auto found = folded(m, host, above);
+  if (!found) return found.verdict();
+  return Making([now = std::move(found).take()](Rewrite& r) {
+    for (const auto& step : now.steps) r.absorb(step.node);
+    r.absorb(now.host);
+    r.replace(rebuilt(r, now.host, now.weights, now.bias));
+  });
+}
+
+namespace {
+
+bool is_step(const Graph& g, const Node& n) { return linear_step(g, g.producer(n.outputs[0])).has_value(); }
+
+}  // namespace
+
+void add_fuse_linear(Rules& rules) {
+  const auto step = is<Add, Subtract, Multiply, Divide>().that(is_step);
+  const auto host = is<Convolution, ConvolutionBackpropData, MatMul>().that(reads_steps);
+  rules.push_back(
+      rule("fuse-linear",
+           "Moves arithmetic with constants into weights and biases of convolutions and matrix products",
+           RuleSet::portable, either({step, host}))
+          .when([](const Match& m) { return has_weights(m.root_node()) ? fuse_before(m) : fuse_behind(m); })
+          .make([](Rewrite& r, const Making& make) { make(r); }));
+}
+
+}  // namespace lamina

@@ -1,0 +1,58 @@
+#pragma once
+/// Arithmetic with constants: single steps, and what several of them do together, x * factor + shift.
+#include <functional>
+
+#include "rules/support.h"
+
+namespace lamina {
+
+/// A Multiply, Divide, Add or Subtract of floats with exactly one constant operand.
+struct LinearStep {
+  enum class Kind : std::uint8_t { times, over, plus, minus, minus_from };  ///< the last: constant - x
+  NodeId node;
+  Kind kind = Kind::times;
+  ValueId x, constant;
+
+  bool scales() const { return kind == Kind::times || kind == Kind::over || kind == Kind::minus_from; }
+  bool shifts() const { return kind != Kind::times && kind != Kind::over; }
+};
+std::optional<LinearStep> linear_step(const Graph& graph, NodeId node);
+/// Nothing where a graph's input, a constant or something else gives the value.
+std::optional<LinearStep> step_that_gives(const Graph& graph, ValueId value);
+
+/// Its constant is finite, divides by no 0 and does not make x larger.
+Verdict is_usable(const Match& m, const LinearStep& step);
+
+/// The steps from `lowest` up that `joins` takes, each of them read by the next one only. Nodes that are to
+/// stay as they are end the run.
+using LinearSteps = std::vector<LinearStep>;
+LinearSteps steps_above(const Match& m, const LinearStep& lowest,
+                        const std::function<bool(const LinearStep&)>& joins);
+/// The step that alone reads what this one gives, unless it is to stay as it is.
+std::optional<LinearStep> step_below(const Match& m, const LinearStep& step);
+
+/// Numbers that broadcast as a tensor of these dimensions does.
+struct Numbers {
+  Dims dims;
+  std::vector<double> values;
+  bool all(double number) const;
+};
+Numbers operator/(const Numbers& a, const Numbers& b);
+/// One for each channel of numbers that are one, or one for each channel.
+std::vector<double> per_channel(const Numbers& numbers, std::size_t channels);
+
+/// x * factor + shift, in double.
+struct Linear {
+  Numbers factor{{}, {1}}, shift{{}, {0}};
+  /// What is added is so large that x is rounded by it, and is taken away again: that is meant to round.
+  bool rounds = false;
+
+  void then(const LinearStep& step, const Tensor& constant);
+  /// Steps from the lowest up.
+  static Linear of(const Graph& graph, const LinearSteps& steps);
+};
+
+/// Rounded once; a refusal where that is not finite, or where a number is too small for the type.
+Found<Tensor> rounded(const Numbers& numbers, ElementType type, const char* what);
+
+}  // namespace lamina
