@@ -10,7 +10,7 @@ import unittest
 
 import onnx
 from onnx import TensorProto, helper
-from sample_models import CONTROL_FLOW, DYNAMIC, LARGE, SMALL
+from sample_models import CONTROL_FLOW, DYNAMIC, LARGE, SMALL, with_inputs
 
 TOOL = os.environ["LAMINA_TOOL"]
 VOID = {"meta", "br", "link", "input"}
@@ -61,7 +61,9 @@ class ReportTest(unittest.TestCase):
         self.path = pathlib.Path(folder.name)
 
     def report(self, model: pathlib.Path, *arguments: object, name: str = "page.html") -> str:
-        done = lamina("explain", model, "--no-run", "--quiet", "--report", self.path / name, *arguments)
+        done = lamina(
+            "explain", *with_inputs(model), "--no-run", "--quiet", "--report", self.path / name, *arguments
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return (self.path / name).read_text(encoding="utf-8")
 
