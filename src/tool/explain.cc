@@ -13,6 +13,7 @@
 #include "tool/findings.h"
 #include "tool/machine_file.h"
 #include "tool/model_report.h"
+#include "tool/rewrite_report.h"
 #include "tool/session.h"
 #include "tool/summary.h"
 #include "tool/text.h"
@@ -306,6 +307,7 @@ Machine given_machine(const std::string& path, Options& options) {
 }
 
 int run(ExplainOptions o) {
+  require_page_name(o.report);
   auto options = o.common.options();
   std::optional<Machine> machine;
   if (!o.machine.empty()) {

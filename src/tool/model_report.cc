@@ -7,11 +7,6 @@
 
 namespace lamina::tool {
 
-std::string format_text(const Loaded& loaded) {
-  return fmt::format("{} {}{}", loaded.format, loaded.version,
-                     loaded.producer.empty() ? "" : ", made by " + loaded.producer);
-}
-
 void report_rewriting(const std::string& path, const Common& common, const Session& s) {
   Progress progress("reporting on " + common.model, common);
   const auto& loaded = s.impl().model().loaded();

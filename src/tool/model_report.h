@@ -8,7 +8,4 @@ namespace lamina::tool {
 /// (tool/rewrite_report.h). Throws Error(bad_file).
 void report_rewriting(const std::string& path, const Common& common, const Session& session);
 
-/// "ONNX IR 7, opset 11, made by PaddlePaddle"
-std::string format_text(const Loaded& loaded);
-
 }  // namespace lamina::tool

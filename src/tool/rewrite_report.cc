@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <set>
 
 #include "base/atomic_file.h"
+#include "base/words.h"
 #include "ops/unused_inputs.h"
 #include "rewrite/exemptions.h"
 #include "tool/common.h"
@@ -207,7 +209,10 @@ class Page {
   /// What the user asked for, and what a person should look at.
   std::string remarks() const {
     std::string out;
-    const auto item = [&](const std::string& html) { out += "<li>" + html + "</li>\n"; };
+    std::set<std::string> said;
+    const auto item = [&](const std::string& html) {
+      if (said.insert(html).second) out += "<li>" + html + "</li>\n";
+    };
     for (const auto& input : unused_inputs(r_.before)) item(text_html(to_string(input)));
     for (const auto& [rule, why] : r_.ledger.stopped()) item(fmt::format("left out: {}", text_html(why)));
     if (!r_.disable.empty()) item("switched off: " + names_html(r_.disable, kListed));
@@ -221,9 +226,9 @@ class Page {
       const Exemptions one(std::vector<std::string>{pattern});
       std::vector<std::string> names;
       collect_exempt(r_.before, one, names);
-      item(names.empty() ? fmt::format("exempt \"{}\": fits the name of no node", text_html(pattern))
-                         : fmt::format("exempt by \"{}\", left as they are: {}", text_html(pattern),
-                                       names_html(names, kListed)));
+      item(names.empty() ? text_html(fmt::format("exempt \"{}\": fits the name of no node", pattern))
+                         : text_html(fmt::format("exempt by \"{}\", left as they are: ", pattern)) +
+                               names_html(names, kListed));
     }
   }
   void collect_exempt(const Graph& g, const Exemptions& exempt, std::vector<std::string>& names) const {
@@ -341,6 +346,17 @@ class Page {
 }  // namespace
 
 std::string to_html(const RewriteReport& report) { return Page(report).html(); }
+
+void require_page_name(const std::string& path) {
+  const auto ending = lower_case(std::filesystem::path(path).extension().string());
+  if (!path.empty() && ending != ".html" && ending != ".htm")
+    throw UsageError(fmt::format("--report {}: wanted a name that ends with .html", path));
+}
+
+std::string format_text(const Loaded& loaded) {
+  return fmt::format("{} {}{}", loaded.format, loaded.version,
+                     loaded.producer.empty() ? "" : ", made by " + loaded.producer);
+}
 
 void write_report(const std::string& path, const RewriteReport& report) { write_file(path, to_html(report)); }
 

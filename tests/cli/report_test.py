@@ -127,6 +127,24 @@ class ReportTest(unittest.TestCase):
             self.assertIn(part.replace('"', "&quot;"), page)
             self.assertIn(f"unused: {part}", said)
 
+    def test_optimize_tells_what_went_into_the_file(self) -> None:
+        xml, page = self.path / "small.xml", self.path / "small.html"
+        done = lamina("optimize", SMALL, "-o", xml, "--report", page, "--finegrain_fusing", "ReLU32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(xml.exists())
+        text = page.read_text(encoding="utf-8")
+        Page(text)
+        for part in (SMALL.name, "multiply-adds", "left as they are: ReLU32", "fold-constants"):
+            self.assertIn(part, text)
+        self.assertNotIn("fuse-conv-simple", text)  # a file cannot hold what it makes
+
+    def test_a_page_has_the_name_of_one(self) -> None:
+        for verb in (["explain", SMALL], ["optimize", SMALL, "-o", self.path / "a.xml"]):
+            done = lamina(*verb, "--report", self.path / "a.onnx")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("wanted a name that ends with .html", done.stderr)
+            self.assertEqual(list(self.path.iterdir()), [])
+
     def test_nothing_is_half_written(self) -> None:
         done = lamina("explain", SMALL, "--no-run", "--report", self.path / "no" / "page.html")
         self.assertEqual(done.returncode, 1)

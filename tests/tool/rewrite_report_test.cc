@@ -97,8 +97,8 @@ TEST(RewriteReport, SaysWhatTheUserSwitchedOff) {
   options.disable = {"remove-identity"};
   options.exempt = {"conv", "nobody"};
   const auto page = Rewritten(kNetwork, options).page(options.disable, options.exempt);
-  expect_parts(page, {"switched off: remove-identity", "exempt by \"conv\", left as they are: conv",
-                      "exempt \"nobody\": fits the name of no node", "is exempt"});
+  expect_parts(page, {"switched off: remove-identity", "exempt by &quot;conv&quot;, left as they are: conv",
+                      "exempt &quot;nobody&quot;: fits the name of no node", "is exempt"});
 }
 
 TEST(RewriteReport, BodiesOfControlFlowAreSeen) {
