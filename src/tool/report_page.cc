@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kPage = R"(
 :root{color-scheme:light dark;--back:#ffffff;--text:#23282e;--soft:#5f6973;--line:#d5dae0;--card:#f7f8fa;--link:#2f6db5}
-@media (prefers-color-scheme:dark){:root{--back:#16191d;--text:#dde2e8;--soft:#98a2ad;--line:#353c44;--card:#1c2026;--link:#7db2ee}}
+@media screen and (prefers-color-scheme:dark){:root{--back:#16191d;--text:#dde2e8;--soft:#98a2ad;--line:#353c44;--card:#1c2026;--link:#7db2ee}}
 body{margin:0 auto;max-width:1180px;padding:24px 28px 60px;background:var(--back);color:var(--text);font:14px/1.5 Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif}
 h1{font-size:24px;margin:0}
 h2{font-size:18px;margin:28px 0 8px}
