@@ -84,7 +84,7 @@ class ReportTest(unittest.TestCase):
         page = self.report(SMALL)
         for part in (
             "multiply-adds",
-            "fuse-bias",
+            "fuse-conv-simple",
             "fold-constants",
             "layers of the file: ",
             "before",
@@ -95,16 +95,16 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn("exempt", page)
 
     def test_names_what_was_asked_to_stay(self) -> None:
-        page = self.report(SMALL, "--exempt", "ReLU32,nobody.*", "--disable", "fuse-bias")
+        page = self.report(SMALL, "--exempt", "ReLU32,nobody.*", "--disable", "fold-constants")
         for part in (
             "exempt by &quot;ReLU32&quot;",
             "ReLU32",
             "exempt &quot;nobody.*&quot;: fits the name of no node",
-            "switched off: fuse-bias",
+            "switched off: fold-constants",
             "is exempt",
         ):
             self.assertIn(part, page.replace('"', "&quot;"))
-        self.assertNotIn('id="fuse-bias"', page)
+        self.assertNotIn('id="fold-constants"', page)
         done = lamina("explain", SMALL, "--no-run", "--exempt", "ReLU32", "--node", "ReLU32")
         self.assertIn("exempt: no rule changes it, as was asked", done.stdout)
 

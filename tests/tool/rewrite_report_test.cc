@@ -65,8 +65,8 @@ TEST(RewriteReport, ShowsEachRewriteBeforeAndAfter) {
   const Rewritten run(kNetwork);
   const auto page = run.page();
   EXPECT_EQ(count(page, "<figure>"), run.ledger.rewrites());
-  expect_parts(page, {"net.onnx", "ONNX IR 8", "fold-scale-into-weights", "layers of the file: scale, conv",
-                      "multiply-adds", "5 operators \xE2\x86\x92", "input &quot;y&quot; is not used"});
+  expect_parts(page, {"net.onnx", "ONNX IR 8", "fuse-conv-simple", "layers of the file: ", "multiply-adds",
+                      "5 operators \xE2\x86\x92", "input &quot;y&quot; is not used"});
   EXPECT_EQ(page, Rewritten(kNetwork).page());
   for (const char* outside : {"http://", "https://", "<script", "src="})
     EXPECT_EQ(count(page, outside), 0u) << outside;
