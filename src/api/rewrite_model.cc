@@ -51,7 +51,7 @@ void tell(const RewritingFacts& facts, const Logger& log) {
 }
 
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
-                             std::shared_ptr<const Rules> more) {
+                             std::shared_ptr<const Rules> more, RewriteObserver* observer) {
   RewrittenModel m;
   m.facts.widened = widen_half(graph);
   m.model = without_variables(std::move(graph));
@@ -59,6 +59,7 @@ RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machin
   auto rewriting =
       of_precision(optimize_options(settings.options, std::move(more)), settings.precision, machine);
   rewriting.last = RuleSet::chains;  // types are a matter of plans
+  rewriting.observer = observer;
   for (const auto& pattern : Exemptions(rewriting.exempt).idle(m.original))
     m.facts.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
   on_threads(settings.placement.threads, [&] {

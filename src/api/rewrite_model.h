@@ -29,7 +29,8 @@ void tell(const RewritingFacts& facts, const Logger& log);
 
 /// `settings`: options, the precision that they get, and threads to work on. Throws Error(bad_option) for a
 /// rule that does not exist or a broken expression, Error(unsupported) for variables that cannot be kept.
+/// `observer`: who looks on, or null.
 RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machine& machine, const Logger& log,
-                             std::shared_ptr<const Rules> more = {});
+                             std::shared_ptr<const Rules> more = {}, RewriteObserver* observer = nullptr);
 
 }  // namespace lamina

@@ -7,6 +7,7 @@
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "ops/control.h"
+#include "ops/unused_inputs.h"
 #include "rules/extension_rules.h"
 #include "rules/widen_half.h"
 
@@ -255,8 +256,11 @@ class Converter {
     say("writing", 0.85);
     const auto& g = out_.loaded.graph;
     out_.totals = totals_of(g);
-    for (const auto v : g.inputs())
-      if (g.readers(v) == 0) out_.unused_inputs.push_back(g.value(v).name);
+    for (const auto& input : lamina::unused_inputs(g))
+      if (input.only_shape)
+        out_.notes.push_back(to_string(input));
+      else
+        out_.unused_inputs.push_back(input.name);
   }
 
   const std::string& path_;

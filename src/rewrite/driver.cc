@@ -177,6 +177,7 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   const Graph& graph = match.graph();
   match.machine = options_.machine;
   match.bf16 = options_.bf16;
+  match.most_repeated = options_.most_repeated;
   match.kept = &kept_;
   match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;
   if (!exempt_.empty())
@@ -328,6 +329,8 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
   }
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);
 
+  const auto number = ledger_.rewrites();
+  if (options_.observer) options_.observer->before(seen(graph, rule, r, number));
   const auto results = redirect(graph, rule, r);
   std::vector<ValueId> touched;
   std::vector<SourceId> sources;
@@ -341,6 +344,7 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
   record(graph, active, label, r, sources);
 
   for (auto v : results.retyped) propagate_types(graph, v);
+  if (options_.observer) options_.observer->after(seen(graph, rule, r, number));
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
   if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)
     require_sound(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);

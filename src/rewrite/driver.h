@@ -9,6 +9,7 @@
 #include "base/machine.h"
 #include "rewrite/exemptions.h"
 #include "rewrite/ledger.h"
+#include "rewrite/observer.h"
 #include "rewrite/rule.h"
 
 namespace lamina {
@@ -23,6 +24,10 @@ struct RewriteOptions {
   std::function<Tensor(const Tensor&)> narrowed = {};
   /// For which conditions estimate what a rewrite gains; null: any. It outlives the driver.
   const Machine* machine = nullptr;
+  /// Bytes of a constant that is mostly what it is computed from, repeated (Broadcast, Tile, Range). A model
+  /// that runs computes it once; a file is smaller without it.
+  std::size_t most_repeated = std::size_t{64} << 20;
+  RewriteObserver* observer = nullptr;  ///< of each rewrite; null: nobody. It outlives the driver
 #ifdef NDEBUG
   bool verify = false;  ///< checks the whole graph after every rewrite
 #else
@@ -77,6 +82,9 @@ class Driver {
                          std::vector<SourceId>& sources);
   void record(const Graph& graph, const Active& active, const std::string& label, const Rewrite& r,
               const std::vector<SourceId>& sources);
+  SeenRewrite seen(const Graph& graph, const Rule& rule, const Rewrite& r, std::size_t number) const {
+    return {rule, r, graph, *outermost_, where_, number};
+  }
   NodePath path_to(NodeId id) const;
   Ledger::Subject subject(std::string label, const std::vector<SourceId>& sources) const;
 

@@ -141,6 +141,13 @@ class Rewrite {
   /// What became of it, for the ledger ("folded into constants").
   void note(std::string text) { note_ = std::move(text); }
 
+  // What has been said so far.
+  const std::vector<NodeId>& added() const { return added_; }
+  const std::vector<NodeId>& absorbed() const { return absorbed_; }
+  NodeId heir() const { return heir_; }
+  /// Outputs of the root, and what is read instead of them.
+  const std::vector<std::pair<std::size_t, ValueId>>& replaced() const { return replaced_; }
+
  private:
   friend class Driver;
   const Match& match_;

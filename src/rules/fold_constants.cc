@@ -8,6 +8,7 @@ namespace lamina {
 namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 20;  // a larger result must not outgrow its inputs
+constexpr double kRepeated = 16;  // times what was there: more than weights of few bits become as floats
 
 bool reads_constants_only(const Graph& g, const Node& n) {
   return !n.inputs.empty() && n.bodies.empty() && !n.op.has(Trait::impure | Trait::control_flow) &&
@@ -30,7 +31,10 @@ Verdict small_enough(const Match& m) {
       out += bytes;
     }
   }
-  if (out > static_cast<double>(kLargest) && out > static_cast<double>(in))
+  const bool large = out > static_cast<double>(kLargest) && out > static_cast<double>(in);
+  const bool repeated =
+      out > static_cast<double>(m.most_repeated) && out > kRepeated * static_cast<double>(in);
+  if (large || repeated)
     return Verdict::no("its result has {} MiB, its inputs only {}", static_cast<std::size_t>(out / (1 << 20)),
                        in >> 20);
   return Verdict::yes();

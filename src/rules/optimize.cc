@@ -28,10 +28,14 @@ std::optional<Rules> rules_of(const OptimizeOptions& options) {
   return all;
 }
 
+constexpr std::size_t kMostRepeatedInFiles = std::size_t{1} << 20;
+
 /// Without bf16 products nothing lies between any: values would be rounded for nothing.
 OptimizeOptions settled(OptimizeOptions options) {
   const auto& off = options.disable;
   if (std::find(off.begin(), off.end(), "bf16-product") != off.end()) options.bf16 = false;
+  if (options.last <= RuleSet::portable)  // for a file
+    options.most_repeated = std::min(options.most_repeated, kMostRepeatedInFiles);
   return options;
 }
 
@@ -62,6 +66,7 @@ void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
   if (!rules) return run_sets(graph, all_rules(), options, ledger);
   const Graph given = graph;
   Ledger before = ledger;
+  const auto first = ledger.rewrites();
   for (;;) try {
       return run_sets(graph, *rules, options, ledger);
     } catch (const EndlessRule& e) {
@@ -69,6 +74,7 @@ void optimize(Graph& graph, const OptimizeOptions& asked, Ledger& ledger) {
       before.stopped(e.rule(), e.what());
       graph = given;
       ledger = before;
+      if (options.observer) options.observer->undone(first);
     }
 }
 

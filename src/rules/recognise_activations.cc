@@ -1,4 +1,6 @@
-/// Activations written out as arithmetic: Clamp, HSigmoid, HSwish, Swish, Mish.
+/// Activations written out as arithmetic: Clamp, HSigmoid, HSwish, Swish, SoftPlus, SoftSign, Mish, PRelu.
+#include <cmath>
+
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "rules/rules.h"
@@ -58,10 +60,54 @@ void add_clamp(Rules& rules) {
           .make([=](Rewrite& r, const Clamp& clamp) { r.replace(r.add(clamp, {r.match().value(x)})); }));
 }
 
+/// max(x, slope * x) is x, or below 0 the smaller part of it; min() with a slope above 1 is the same.
+void add_leaky_relu(Rules& rules) {
+  const auto x = any(), slope = constant_only();
+  const auto scaled = is<Multiply>(x, slope).any_order().used_once();
+  const auto root = is<Maximum, Minimum>(x, scaled).any_order();
+  rules.push_back(rule("recognise-leaky-relu", "max(x, slope * x) with a slope of at most 1", kSet, root)
+                      .when([=](const Match& m) -> Found<Tensor> {
+                        const auto number = single_value(m.graph(), m.value(slope));
+                        const bool most = m.root_node().op.is<Maximum>();
+                        if (!number || !std::isfinite(*number))
+                          return Verdict::no("{} is not a single finite number", m.label(slope));
+                        if (most ? !(*number > 0 && *number <= 1) : !(*number >= 1))
+                          return Verdict::no("with a slope of {:g} it is no leaky Relu", *number);
+                        if (auto v = keeps_type_of(x)(m); !v) return v;
+                        return from_doubles(m.type(slope).element, {1}, {*number});
+                      })
+                      .make([=](Rewrite& r, const Tensor& number) {
+                        r.replace(r.add(PRelu{}, {r.match().value(x), r.constant(number)}));
+                      }));
+}
+
+/// log(1 + exp(x)), or as it does not overflow: max(x, 0) + log(1 + exp(-|x|)).
+void add_softplus(Rules& rules) {
+  const auto x = any();
+  const auto logarithm = [](const Pattern& exponent) {
+    return is<Log>(is<Add>(is<Exp>(exponent).used_once(), number(1)).any_order().used_once());
+  };
+  const auto away = either({is<Negative>(is<Abs>(x).used_once()).used_once(),
+                            is<Multiply>(is<Abs>(x).used_once(), number(-1)).any_order().used_once()});
+  const auto above = either({is<Relu>(x).used_once(), is<Maximum>(x, number(0)).any_order().used_once()});
+  const auto below = either({logarithm(away).used_once(), is<SoftPlus>(away).used_once()});
+  const auto root = either({logarithm(x), is<Add>(above, below).any_order()});
+  rules.push_back(recognise("recognise-softplus", "log(1 + exp(x))", root, x, SoftPlus{}));
+}
+
+void add_softsign(Rules& rules) {
+  const auto x = any();
+  const auto below = is<Add>(is<Abs>(x).used_once(), number(1)).any_order().used_once();
+  rules.push_back(recognise("recognise-softsign", "x / (1 + |x|)", is<Divide>(x, below), x, SoftSign{}));
+}
+
 }  // namespace
 
 void add_recognise_activations(Rules& rules) {
   add_clamp(rules);
+  add_leaky_relu(rules);
+  add_softplus(rules);
+  add_softsign(rules);
   {
     const auto x = any(), clamp = relu6_of_x_plus_3(x);
     const auto root = either({is<Divide>(clamp, number(6)), is<Multiply>(clamp, number(1.0 / 6)).any_order(),

@@ -39,11 +39,15 @@ void add_mvn(Rules& rules) {
   const auto mean = is<ReduceMean>(x, constant()).that(keeps_dims<ReduceMean>);
   const auto centred = is<Subtract>(x, mean);
   const auto square =
-      either({is<Power>(centred, number(2)).used_once(), is<Multiply>(centred, centred).used_once()});
+      either({is<Power>(centred, number(2)).used_once(), is<Multiply>(centred, centred).used_once(),
+              is<SquaredDifference>(x, mean).any_order().used_once()});
   const auto variance = is<ReduceMean>(square, constant()).that(keeps_dims<ReduceMean>).used_once();
-  const auto root_of = is<Sqrt>(is<Add>(variance, epsilon).any_order().used_once()).used_once();
-  const auto power = is<Power>(is<Add>(variance, epsilon).any_order().used_once(), number(0.5)).used_once();
-  const auto norm = is<Divide>(centred, either({root_of, power}));
+  const auto above_zero = is<Add>(variance, epsilon).any_order().used_once();
+  const auto root_of =
+      either({is<Sqrt>(above_zero).used_once(), is<Power>(above_zero, number(0.5)).used_once()});
+  const auto inverse =
+      either({is<Power>(above_zero, number(-0.5)).used_once(), is<Divide>(number(1), root_of).used_once()});
+  const auto norm = either({is<Divide>(centred, root_of), is<Multiply>(centred, inverse).any_order()});
   struct Written {
     Ints axes;
     double epsilon;

@@ -14,6 +14,7 @@ Rules& registered() {
     add_remove_identity(rules);
     add_merge_reshapes(rules);
     add_merge_slices(rules);
+    add_merge_concats(rules);
     add_common_subexpressions(rules);
     add_inline_if(rules);
     add_decompose_batch_norm(rules);
@@ -22,6 +23,9 @@ Rules& registered() {
     add_recognise_gelu(rules);
     add_recognise_prelu(rules);
     add_recognise_norms(rules);
+    add_recognise_l2(rules);
+    add_recognise_group_norm(rules);
+    add_recognise_dilated(rules);
     add_recognise_attention(rules);
     add_recognise_shuffles(rules);
     add_recognise_dilation(rules);

@@ -12,6 +12,8 @@
 #include "ops/decompose.h"
 #include "tool/findings.h"
 #include "tool/machine_file.h"
+#include "tool/model_report.h"
+#include "tool/rewrite_report.h"
 #include "tool/session.h"
 #include "tool/summary.h"
 #include "tool/text.h"
@@ -26,7 +28,7 @@ struct ExplainOptions {
   InputOptions inputs;
   std::string node;
   std::vector<std::string> why;
-  std::string machine;  ///< a file
+  std::string machine, report;  ///< files
   bool no_run = false, summary = false, plan = false;
   double seconds = 0.3;
 };
@@ -140,11 +142,12 @@ void print_node(const Common& c, const Findings& all, const FateNode& n) {
   if (n.choice) print_choice(c, *n.choice);
 }
 
-void print_detail(const Common& c, const Findings& all, const Fate& f) {
+void print_detail(const Common& c, const Session& s, const Findings& all, const Fate& f) {
   c.say("{}  {}", printable(f.name), f.type);
   c.say("  {}", in_short(all, f));
   if (const auto others = companions(all, f); !others.empty())
     c.say("  one node with {}", printable(fmt::format("{}", fmt::join(others, ", "))));
+  if (is_exempt(s.impl(), f)) c.say("  exempt: no rule changes it, as was asked (--exempt)");
   for (const auto& n : f.nodes) print_node(c, all, n);
   if (!f.history.empty()) c.say("  rules, in order:");
   for (const auto& e : f.history) c.say("    {}", printable(to_string(e)));
@@ -304,6 +307,7 @@ Machine given_machine(const std::string& path, Options& options) {
 }
 
 int run(ExplainOptions o) {
+  require_page_name(o.report);
   auto options = o.common.options();
   std::optional<Machine> machine;
   if (!o.machine.empty()) {
@@ -318,6 +322,7 @@ int run(ExplainOptions o) {
   Session s(o.common, inputs, options, machine ? &*machine : nullptr);
   if (!o.no_run) o.common.note(s.notes);
   const auto all = find(o, s);
+  if (!o.report.empty()) report_rewriting(o.report, o.common, s);
   if (machine) print_machine(o.common, *machine, s.impl().threads());
   if (!o.why.empty()) return why(o, s, all);
   for (const auto& note : s.impl().precision_notes()) o.common.say("precision: {}", note);
@@ -332,7 +337,7 @@ int run(ExplainOptions o) {
     for (const auto& f : all.fates) shown.push_back(&f);
   } else {
     shown = named(all, "--node", o.node);
-    for (const auto* f : shown) print_detail(o.common, all, *f);
+    for (const auto* f : shown) print_detail(o.common, s, all, *f);
   }
   if (o.common.json.empty()) return 0;
   auto j = to_json(o.common, s, all);
@@ -371,6 +376,8 @@ Verb setup_explain(OptionSet& options) {
   options.number("--seconds", o->seconds, 0.0, 86400.0, "S", "How long to measure")
       .excludes(no_run)
       .excludes(machine);
+  options.text("--report", o->report, "FILE.html",
+               "Write a page with what was rewritten, a picture of each rewrite before and after");
   add_compile_options(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

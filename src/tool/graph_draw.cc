@@ -30,6 +30,11 @@ text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;font
 .d{stroke:#d9b9a6;stroke-width:0.8}
 )";
 
+constexpr std::string_view kArrow =
+    "<marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+    "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0.5L8 4L0 7.5z\" "
+    "fill=\"#7c8793\"/></marker>";
+
 /// Vertical lines and curves between them, as the layout means its points. Lines in a row are one: those that
 /// pass a thousand ranks would have a thousand points.
 std::string path_data(const std::vector<Point>& points) {
@@ -160,6 +165,10 @@ Scene heading(const std::vector<Picture>& pictures, double width) {
 
 }  // namespace
 
+Scene drawn(const Picture& picture, const std::string& prefix) { return draw(picture, prefix, 1, 1); }
+std::string_view drawing_style() { return kStyle; }
+std::string_view arrow_marker() { return kArrow; }
+
 std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& options) {
   std::vector<Scene> scenes;
   double width = 0, height = 0;
@@ -179,10 +188,7 @@ std::string to_svg(const std::vector<Picture>& pictures, const DrawOptions& opti
       "height=\"{}\" "
       "viewBox=\"0 0 {} {}\">\n<title>{}</title>\n<style>{}</style>\n",
       w, h, w, h, escape_xml(pictures[0].title), kStyle);
-  out +=
-      "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
-      "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0 0.5L8 4L0 7.5z\" "
-      "fill=\"#7c8793\"/></marker></defs>\n";
+  out += fmt::format("<defs>{}</defs>\n", kArrow);
   out += fmt::format("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", w, h);
   out += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", kBorder, kBorder, head.svg);
   double x = kBorder + (page - width) / 2;

@@ -5,45 +5,13 @@
 
 #include "api/inside.h"
 #include "base/error.h"
-#include "graph/work.h"
-#include "ops/control.h"
+#include "ops/unused_inputs.h"
 #include "tool/session.h"
+#include "tool/totals.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
 namespace {
-
-struct Totals {
-  std::map<std::string, std::size_t> operators;
-  std::map<std::string, std::uint64_t> parameter_types;
-  std::uint64_t parameters = 0, parameter_bytes = 0;
-  double multiply_adds = 0;
-  bool all_known = true;
-};
-
-/// Its multiply-adds are unknown when its shapes are.
-bool multiplies(const Op& op) {
-  const auto family = op.family();
-  return family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;
-}
-
-/// Every constant of the graph counts, whether or not its file keeps equal ones once.
-void add_graph(const Graph& g, Totals& t) {
-  for (std::uint32_t v = 0; v < g.value_slots(); ++v)
-    if (const auto* c = g.constant({v})) {
-      t.parameters += c->size();
-      t.parameter_bytes += c->bytes();
-      t.parameter_types[std::string(name_of(c->element_type()))] += c->size();
-    }
-  for (const auto id : g.order()) {
-    const auto& n = g.node(id);
-    ++t.operators[n.op.name()];
-    const auto work = work_of(g, n);
-    t.multiply_adds += work.multiply_adds;
-    t.all_known &= work.known || !multiplies(n.op);
-    for (const auto& body : n.bodies) add_graph(body, t);
-  }
-}
 
 nlohmann::json ports_json(const std::vector<Port>& ports) {
   auto out = nlohmann::json::array();
@@ -71,8 +39,7 @@ int run(const Common& c) {
   const auto& loaded = Inside::of(model).described();
   const Graph graph = with_shapes(loaded.graph, c);
   const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);
-  Totals t;
-  add_graph(graph, t);
+  const auto t = graph_totals(graph);
   c.say("{}: {} {}{}", c.model, loaded.format, loaded.version,
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
   for (const auto& p : ports.inputs)
@@ -90,9 +57,10 @@ int run(const Common& c) {
   }
   c.say("{} operators: {}", nodes, line);
   c.say("parameters {} ({})", t.parameters, human_bytes(static_cast<double>(t.parameter_bytes)));
-  c.say("multiply-adds {}{:.3g} ({:.3g} GFLOP)",
-        t.all_known ? "" : "at least (unknown shapes; --shape makes them known) ", t.multiply_adds,
-        2e-9 * t.multiply_adds);
+  c.say("multiply-adds {}", work_text(t));
+  std::vector<std::string> unused;
+  for (const auto& input : unused_inputs(graph)) unused.push_back(to_string(input));
+  for (const auto& text : unused) c.say("unused: {}", text);
   for (const auto& w : model.warnings()) c.say("warning: {}", w);
   for (const auto& u : model.unsupported()) c.say("unsupported: {}", u);
   nlohmann::json j{{"model", c.model},
@@ -106,8 +74,9 @@ int run(const Common& c) {
                    {"parameters", t.parameters},
                    {"parameter_bytes", t.parameter_bytes},
                    {"parameter_types", t.parameter_types},
-                   {"flops", 2 * t.multiply_adds},
+                   {"flops", t.flops()},
                    {"flops_complete", t.all_known},
+                   {"unused", unused},
                    {"unsupported", model.unsupported()},
                    {"warnings", model.warnings()}};
   write_json(c, j);

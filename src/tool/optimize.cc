@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "offline/faq.h"
+#include "rules/extension_rules.h"
 #include "tool/optimize.h"
+#include "tool/rewrite_report.h"
 #include "tool/verb_list.h"
 
 namespace lamina::tool {
@@ -25,10 +27,12 @@ class Optimizing {
     if (!c_.input_model.empty() && !c_.common.model.empty())
       throw UsageError(fmt::format("two models: {} and {}", c_.common.model, c_.input_model));
     if (c_.input_model.empty() && c_.output_dir.empty()) throw UsageError("no output, wanted -o FILE.xml");
-    if (!c_.report.empty()) throw UsageError("--report: this build writes none");
+    require_page_name(c_.report);
     files_ = ir_files(c_);
     const auto framework = framework_of(c_);
     auto request = request_of(c_);
+    RewriteAlbum album;
+    if (!c_.report.empty()) request.rewriting.observer = &album;
     if (!c_.input_model.empty() && !c_.is_silent()) c_.common.say_text(argument_table(c_, files_, framework));
     for (const auto& text : c_.idle) warn(text);
     request.progress = [this](std::string_view, double done) { progress(done); };
@@ -36,6 +40,7 @@ class Optimizing {
     for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);
     const auto written = write(conversion.loaded);
+    if (!c_.report.empty()) write_page(conversion, request.rewriting, album);
     progress(1);
     if (c_.progress && !c_.stream_output) c_.common.say_text("");
     report(conversion, written, std::chrono::duration<double>(Clock::now() - begin).count());
@@ -76,6 +81,23 @@ class Optimizing {
       if (e.code() != ErrorCode::unsupported) throw;
       throw FaqError(e.code(), 24, e.what());
     }
+  }
+
+  void write_page(const Conversion& done, const OptimizeOptions& options, const RewriteAlbum& album) const {
+    auto notes = done.notes;
+    for (const auto& name : done.dropped_inputs)
+      notes.push_back(fmt::format("input \"{}\" is gone: nothing behind the cut reads it", name));
+    notes.insert(notes.end(), done.warnings.begin(), done.warnings.end());
+    write_report(c_.report, {.model = fs::path(c_.model()).filename().string(),
+                             .format = format_text(done.loaded),
+                             .before = done.before,
+                             .after = done.loaded.graph,
+                             .ledger = done.ledger,
+                             .album = album,
+                             .disable = options.disable,
+                             .exempt = options.exempt,
+                             .more = extension_rules(done.loaded.extensions),
+                             .notes = std::move(notes)});
   }
 
   void progress(double done) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/nearest.h"
+#include "rewrite/exemptions.h"
 #include "rules/rules.h"
 #include "tool/common.h"
 #include "tool/summary.h"
@@ -133,6 +134,16 @@ std::string why_silent(const Rule& rule, const Compiled& compiled,
                        fmt::join(operators, ", then "));
   return fmt::format("its pattern never fitted there: it looks for {}",
                      shortened(describe(rule.pattern, 2), 400));
+}
+
+bool is_exempt(const Compiled& compiled, const Fate& fate) {
+  const Exemptions exempt(compiled.options().exempt);
+  Node alone;  // what rules know of it first
+  alone.name = fate.name;
+  return exempt.covers(alone, {}) ||
+         std::any_of(fate.nodes.begin(), fate.nodes.end(), [&](const FateNode& n) {
+           return exempt.covers(n.plan->graph.node(n.node), n.plan->graph.sources);
+         });
 }
 
 std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const Plan>>& plans,

@@ -18,6 +18,9 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
 std::string why_silent(const Rule& rule, const Compiled& compiled,
                        const std::vector<std::shared_ptr<const Plan>>& plans, const Fate& fate);
 
+/// The user wants the layer left as it is.
+bool is_exempt(const Compiled& compiled, const Fate& fate);
+
 /// What the plan decided against fusions that rules had made there: a sentence each.
 std::vector<std::string> plan_sentences(const std::vector<std::shared_ptr<const Plan>>& plans,
                                         const std::vector<Fate>& fates, const Fate& fate);

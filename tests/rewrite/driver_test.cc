@@ -158,6 +158,38 @@ TEST(Driver, LeavesExemptNodesAlone) {
   EXPECT_EQ(Applied({relu_to_abs()}, options).rewrites, 3u);
 }
 
+/// What is seen of each rewrite, in words.
+struct Watcher : RewriteObserver {
+  std::vector<std::string> seen;
+  void before(const SeenRewrite& s) override {
+    const auto root = s.rewrite.match().root();
+    EXPECT_FALSE(s.graph.node(root).erased());
+    for (const auto id : s.rewrite.added())
+      for (const auto v : s.graph.node(id).outputs) EXPECT_TRUE(s.graph.value(v).uses.empty());
+    seen.push_back(fmt::format("{} {} at {}", s.number, s.rule.name, s.graph.label(root)));
+  }
+  void after(const SeenRewrite& s) override {
+    EXPECT_TRUE(s.graph.node(s.rewrite.match().root()).erased());
+    ASSERT_EQ(s.rewrite.added().size(), 1u);
+    seen.back() += " became " + s.graph.label(s.rewrite.added()[0]);
+    if (!s.where.empty()) seen.back() += " in " + s.outermost.label(NodeId{s.where[0]});
+  }
+  void undone(std::size_t) override { FAIL(); }
+};
+
+TEST(Driver, ShowsEachRewriteToAnObserver) {
+  Watcher watcher;
+  RewriteOptions options;
+  options.observer = &watcher;
+  const Applied run({relu_to_abs(), join_abs()}, options);
+  const auto firings = run.ledger.firings();
+  ASSERT_EQ(watcher.seen.size(), firings.size());
+  for (std::size_t i = 0; i < firings.size(); ++i)
+    EXPECT_EQ(
+        watcher.seen[i].rfind(fmt::format("{} {} at {} became", i, firings[i].rule, firings[i].node), 0), 0u)
+        << watcher.seen[i];
+}
+
 TEST(Driver, StopsAfterSomeRewrites) {
   for (std::int64_t n : {0, 1, 2, 4, 5, 9}) {
     RewriteOptions options;

@@ -1,0 +1,89 @@
+#include "tool/rewrite_album.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tool/graph_draw.h"
+
+namespace lamina::tool {
+namespace {
+
+constexpr std::size_t kMostOfARule = 120;
+constexpr std::size_t kMostBytes = std::size_t{24} << 20;
+constexpr int kGone = 3, kNew = 2;  // colours of groups: red, green
+
+/// The way to the graph in words.
+std::string place(const SeenRewrite& seen) {
+  if (seen.where.size() < 2) return "";
+  const Graph* g = &seen.outermost;
+  std::string out;
+  for (std::size_t i = 0; i + 1 < seen.where.size(); i += 2) {
+    const NodeId owner{seen.where[i]};
+    out += fmt::format("{}in a body of '{}'", out.empty() ? "" : ", ", g->label(owner));
+    g = &g->node(owner).bodies.at(seen.where[i + 1]);
+  }
+  return out;
+}
+
+void append_unique(std::vector<NodeId>& to, const std::vector<NodeId>& from) {
+  for (const auto id : from)
+    if (id.valid() && std::find(to.begin(), to.end(), id) == to.end()) to.push_back(id);
+}
+
+/// Nothing of a picture without nodes.
+Scene scene(const Picture& p, const std::string& prefix) {
+  return p.nodes.empty() ? Scene() : drawn(p, prefix);
+}
+
+}  // namespace
+
+void RewriteAlbum::before(const SeenRewrite& seen) {
+  half_.reset();
+  if (taken_[seen.rule.name] >= kMostOfARule || bytes_ >= kMostBytes) return;
+  const auto& r = seen.rewrite;
+  auto& half = half_.emplace();
+  append_unique(half.matched, r.match().nodes());
+  append_unique(half.matched, r.absorbed());
+  append_unique(half.matched, {r.heir()});
+  for (const auto v : seen.graph.node(r.match().root()).outputs)
+    for (const auto& use : seen.graph.value(v).uses) half.readers.insert(use.node);
+  Cut cut{half.matched, {}, {}, {r.added().begin(), r.added().end()}};
+  half.before = picture_of(seen.graph, cut, &half.drawn);
+}
+
+void RewriteAlbum::after(const SeenRewrite& seen) {
+  if (!half_) return;
+  const auto& g = seen.graph;
+  auto half = *std::exchange(half_, std::nullopt);
+  for (const auto& [id, at] : half.drawn)
+    if (g.node(id).erased()) half.before.nodes[at].group = kGone;
+  Cut cut{seen.rewrite.added(), {}, half.readers, {}};
+  append_unique(cut.nodes, half.matched);  // those that stay
+  for (const auto& [output, value] : seen.rewrite.replaced())
+    if (std::find(cut.values.begin(), cut.values.end(), value) == cut.values.end())
+      cut.values.push_back(value);
+  std::map<NodeId, std::size_t> drawn;
+  auto after = picture_of(g, cut, &drawn);
+  for (const auto id : seen.rewrite.added())
+    if (const auto it = drawn.find(id); it != drawn.end()) after.nodes[it->second].group = kNew;
+  RewritePictures p{place(seen), scene(half.before, fmt::format("r{}b", seen.number)),
+                    scene(after, fmt::format("r{}a", seen.number))};
+  bytes_ += p.bytes();
+  ++taken_[seen.rule.name];
+  pictures_.insert_or_assign(seen.number, std::move(p));
+}
+
+void RewriteAlbum::undone(std::size_t first) {
+  half_.reset();
+  pictures_.erase(pictures_.lower_bound(first), pictures_.end());
+  taken_.clear();
+  bytes_ = 0;
+  for (const auto& [number, p] : pictures_) bytes_ += p.bytes();
+}
+
+const RewritePictures* RewriteAlbum::of(std::size_t number) const {
+  const auto it = pictures_.find(number);
+  return it == pictures_.end() ? nullptr : &it->second;
+}
+
+}  // namespace lamina::tool

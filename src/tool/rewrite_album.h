@@ -1,0 +1,43 @@
+#pragma once
+/// Pictures of rewrites, taken while rules rewrite a graph.
+#include <optional>
+#include <unordered_map>
+
+#include "rewrite/observer.h"
+#include "tool/cutout.h"
+#include "tool/graph_box.h"
+
+namespace lamina::tool {
+
+struct RewritePictures {
+  std::string where;  ///< "in a body of 'loop'", or empty
+  Scene before, after;
+  std::size_t bytes() const { return before.svg.size() + after.svg.size(); }
+};
+
+/// Of each rule the first rewrites are kept, as long as all of them are not too large.
+class RewriteAlbum : public RewriteObserver {
+ public:
+  void before(const SeenRewrite& seen) override;
+  void after(const SeenRewrite& seen) override;
+  void undone(std::size_t first) override;
+
+  /// Of the ledger's firing of that number; null where there is none.
+  const RewritePictures* of(std::size_t number) const;
+
+ private:
+  /// A rewrite of which only the first half has been seen.
+  struct Half {
+    Picture before;
+    std::map<NodeId, std::size_t> drawn;
+    std::vector<NodeId> matched;
+    std::set<NodeId> readers;  // of what the rewrite replaces
+  };
+
+  std::optional<Half> half_;
+  std::map<std::size_t, RewritePictures> pictures_;
+  std::unordered_map<std::string, std::size_t> taken_;  // by rule
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lamina::tool
