@@ -47,11 +47,9 @@ bool is_window_of_ones(const Ints& list) {
   return std::all_of(list.begin(), list.end(), [](auto v) { return v == 1; });
 }
 
-bool without_pads(const Convolution& op) {
-  const auto zero = [](auto v) { return v == 0; };
-  return op.auto_pad == AutoPad::valid || (op.auto_pad == AutoPad::explicit_ &&
-                                           std::all_of(op.pads_begin.begin(), op.pads_begin.end(), zero) &&
-                                           std::all_of(op.pads_end.begin(), op.pads_end.end(), zero));
+/// Of a window's list; an empty one means the same number everywhere.
+std::int64_t at(const Ints& list, std::size_t i, std::int64_t usual) {
+  return list.empty() ? usual : list[i];
 }
 
 /// A constant that is the same along the batch and all axes in blocks.
@@ -64,25 +62,33 @@ bool by_channel(const Graph& g, ValueId v, const Ints& block) {
   return true;
 }
 
-/// Dilations by the blocks, and the pads that are left when the crops are taken off.
+/// Dilations by the blocks, and the pads that are left when the crops are taken off. Each part has every n-th
+/// pixel, so zeros that the convolution puts around a part are n times as many around the whole.
 Verdict dilate(Convolution& op, const Edges& space, const Edges& batch, const std::string& label) {
   if (space.block != batch.block) return Verdict::no("blocks are not the same before and behind {}", label);
   const auto rank = space.block.size();
   if (rank < 3 || space.block[0] != 1 || space.block[1] != 1)
     return Verdict::no("blocks reach over channels");
-  const Ints old = op.dilations.empty() ? Ints(rank - 2, 1) : op.dilations;
+  const Convolution part = op;
+  const bool pads = part.auto_pad == AutoPad::explicit_;
   op.dilations.assign(rank - 2, 1);
   op.pads_begin.assign(rank - 2, 0);
   op.pads_end.assign(rank - 2, 0);
   op.auto_pad = AutoPad::explicit_;
   for (std::size_t i = 0; i < rank; ++i) {
-    const auto begin = space.begin[i] - batch.begin[i], end = space.end[i] - batch.end[i];
+    if (space.block[i] > INT32_MAX) return Verdict::no("its numbers are too large");
+    const auto own = [&](const Ints& list) {
+      return pads && i >= 2 ? space.block[i] * at(list, i - 2, 0) : 0;
+    };
+    const auto begin = space.begin[i] + own(part.pads_begin) - batch.begin[i],
+               end = space.end[i] + own(part.pads_end) - batch.end[i];
     if (begin < 0 || end < 0) return Verdict::no("more is cropped than was padded along axis {}", i);
     if (i < 2 && (begin != 0 || end != 0)) return Verdict::no("axis {} is padded", i);
     if (i < 2) continue;
-    if (space.block[i] > INT32_MAX || old[i - 2] > INT32_MAX || begin > INT32_MAX || end > INT32_MAX)
+    const auto dilation = at(part.dilations, i - 2, 1);
+    if (dilation > INT32_MAX || begin > INT32_MAX || end > INT32_MAX)
       return Verdict::no("its numbers are too large");
-    op.dilations[i - 2] = old[i - 2] * space.block[i];
+    op.dilations[i - 2] = dilation * space.block[i];
     op.pads_begin[i - 2] = begin;
     op.pads_end[i - 2] = end;
   }
@@ -135,7 +141,8 @@ Found<Blocks> blocks_of(const Match& m, const Pattern& links, const Pattern& spa
   if (!order) return order.verdict();
   const auto label = fmt::format("'{}'", g.label(b.convolution));
   if (!is_window_of_ones(b.op.strides)) return Verdict::no("{} has strides", label);
-  if (!without_pads(b.op)) return Verdict::no("{} pads each block by itself", label);
+  if (b.op.auto_pad == AutoPad::same_upper || b.op.auto_pad == AutoPad::same_lower)
+    return Verdict::no("{} pads each part by its own size", label);
   if (has_input(g.node(b.convolution), 3)) return Verdict::no("{} has a zero point", label);
   if (b.sum.valid() && !by_channel(g, g.node(b.sum).inputs[1], to->block))
     return Verdict::no("'{}' does not add the same everywhere", g.label(b.sum));

@@ -25,7 +25,6 @@ Rules& registered() {
     add_recognise_norms(rules);
     add_recognise_l2(rules);
     add_recognise_group_norm(rules);
-    add_recognise_dilated(rules);
     add_recognise_attention(rules);
     add_recognise_shuffles(rules);
     add_recognise_dilation(rules);

@@ -35,7 +35,6 @@ void add_recognise_prelu(Rules& rules);
 void add_recognise_norms(Rules& rules);
 void add_recognise_l2(Rules& rules);
 void add_recognise_group_norm(Rules& rules);
-void add_recognise_dilated(Rules& rules);
 void add_recognise_attention(Rules& rules);
 void add_recognise_shuffles(Rules& rules);
 void add_recognise_dilation(Rules& rules);
