@@ -144,6 +144,15 @@ TEST(CaffeNet, TrainingFiles) {
   EXPECT_EQ(outputs(with_probabilities), Strings{"prob"});
 }
 
+TEST(CaffeNet, LayersThatMakeNothing) {
+  const std::string data = "layer { name: 'd' type: 'ImageSegData' top: 'x' top: 'label' }";
+  EXPECT_EQ(outputs(data + kRelu + "layer { name: 'w' type: 'MatWrite' bottom: 'y' }"), Strings{"y"});
+  const auto loaded = read_caffe_text(
+      data + kRelu + "layer { name: 'a' type: 'SegAccuracy' bottom: 'y' bottom: 'label' top: 'a' }");
+  EXPECT_TRUE(loaded.unsupported.empty());
+  EXPECT_EQ(loaded.graph.results().at(0).name, "y");
+}
+
 TEST(CaffeNet, LabelsThatOtherLayersRead) {
   EXPECT_EQ(inputs("layer { name: 'd' type: 'HDF5Data' top: 'x' top: 'z' }" +
                    layer("e", "Eltwise", "x", "y", "bottom: 'z'")),

@@ -115,6 +115,26 @@ TEST(CaffePooling, EveryWindow) {
   EXPECT_GT(compared, 400);
 }
 
+TEST(CaffePooling, UnknownSizes) {
+  for (int seed = 0; seed < 60; ++seed) {
+    std::mt19937 bits(static_cast<unsigned>(seed));
+    const auto in = [&](int low, int high) {
+      return low + static_cast<int>(bits() % static_cast<unsigned>(high - low + 1));
+    };
+    Window w{in(2, 4), in(2, 4), in(1, 4), in(1, 4), 1, in(0, 1)};
+    w.mean = seed % 2 == 0;
+    const auto x = noise({1, 2, in(4, 12), in(4, 12)}, static_cast<unsigned>(seed));
+    const auto text =
+        "input: 'x' input_shape { dim: 1 dim: 2 dim: -1 dim: -1 } layer { name: 'l' type: 'Pooling' bottom: "
+        "'x' top: 'y' " +
+        text_of(w) + " }";
+    const auto wanted = pooled(x, w), got = run_caffe(text, {}, {x})[0];
+    ASSERT_EQ(got.shape(), wanted.shape()) << text_of(w) << " " << x;
+    const auto a = values(got), b = values(wanted);
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << text_of(w) << " " << x;
+  }
+}
+
 TEST(CaffePooling, GlobalOnesAndMasks) {
   const auto x = noise({2, 3, 5, 4}, 1);
   const auto run = [&](const std::string& param) {

@@ -118,10 +118,14 @@ void Builder::add_data_layer(const LayerDef& layer) {
       labels_.insert(layer.tops[i]);
 }
 
-bool Builder::is_of_labels(const LayerDef& layer) const {
-  return !layer.bottoms.empty() &&
-         std::all_of(layer.bottoms.begin(), layer.bottoms.end(),
-                     [&](const auto& b) { return labels_.contains(b) && !tops_.contains(b); });
+/// What makes nothing, or something of labels only; what is not known and looks at labels is a judge.
+bool Builder::has_no_part(const LayerDef& layer) const {
+  if (layer.tops.empty()) return true;
+  const auto labels = std::count_if(layer.bottoms.begin(), layer.bottoms.end(),
+                                    [&](const auto& b) { return labels_.contains(b) && !tops_.contains(b); });
+  if (labels == 0) return false;
+  const bool is_known = layer.type != "Python" && converters().find(layer.type) != nullptr;
+  return !is_known || static_cast<std::size_t>(labels) == layer.bottoms.size();
 }
 
 /// Silence says that its bottoms are no outputs; what judges does not.
@@ -137,7 +141,7 @@ void Builder::add_layer(std::size_t index) {
   const auto& layer = net_.layers[index];
   if (layer.type == "Input") return add_input_layer(layer);
   if (is_data(layer)) return add_data_layer(layer);
-  if (layer.type == "Silence" || is_judge(layer) || is_of_labels(layer)) return drop(layer);
+  if (layer.type == "Silence" || is_judge(layer) || has_no_part(layer)) return drop(layer);
   std::set<std::string_view> seen;
   for (const auto& top : layer.tops)
     if (!seen.insert(top).second) fail(ErrorCode::bad_file, "has the top \"{}\" twice", top);

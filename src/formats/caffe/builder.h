@@ -35,7 +35,7 @@ class Builder {
   void add_input_layer(const LayerDef& layer);
   void add_data_layer(const LayerDef& layer);
   void drop(const LayerDef& layer);
-  bool is_of_labels(const LayerDef& layer) const;
+  bool has_no_part(const LayerDef& layer) const;
   Values bottoms(const LayerDef& layer);
   Top& top_named(const LayerDef& layer, const std::string& name);
   Values convert(const LayerDef& layer, const Values& inputs);

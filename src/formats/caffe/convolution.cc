@@ -16,7 +16,8 @@ Ints per_axis(const Call& c, const Params& p, std::string_view name, std::string
   Ints out = p.counts(name);
   if (p.has(h) || p.has(w)) {
     if (spatial != 2) c.fail("{} for {} axes, wanted {}", h, spatial, name);
-    out = {p.count(h, fallback), p.count(w, fallback)};
+    const auto first = out.empty() ? fallback : out.front(), last = out.empty() ? fallback : out.back();
+    out = {p.count(h, first), p.count(w, last)};
   }
   if (out.empty()) out = {fallback};
   if (out.size() == 1) out.resize(spatial, out[0]);

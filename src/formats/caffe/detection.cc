@@ -52,13 +52,16 @@ Values convert_detection_output(const Call& c) {
   return {c.add(std::move(op), inputs)};
 }
 
+/// Regions as rows of 5, whatever the file's dims are.
+ValueId regions(const Call& c) { return c.rank(c.in(1)) == 2 ? c.in(1) : c.reshape(c.in(1), {-1, 5}); }
+
 Values convert_roi_pooling(const Call& c) {
   const auto p = c.params("roi_pooling_param");
   ROIPooling op;
   op.pooled_h = p.count("pooled_h", 0);
   op.pooled_w = p.count("pooled_w", 0);
   op.spatial_scale = p.number("spatial_scale", 1);
-  return {c.add(op, {c.in(0), c.in(1)})};
+  return {c.add(op, {c.in(0), regions(c)})};
 }
 
 Values convert_psroi_pooling(const Call& c) {
@@ -67,7 +70,7 @@ Values convert_psroi_pooling(const Call& c) {
   op.output_dim = p.count("output_dim", 0);
   op.group_size = p.count("group_size", 0);
   op.spatial_scale = p.number("spatial_scale", 1);
-  return {c.add(op, {c.in(0), c.in(1)})};
+  return {c.add(op, {c.in(0), regions(c)})};
 }
 
 /// Probabilities, deltas and (height, width, scale, ...) of the picture.

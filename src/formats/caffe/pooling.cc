@@ -100,17 +100,41 @@ Values max_pool(const Call& c, const Pool& p) {
   return {both[0], c.add(Convert{ElementType::f32}, {both[1]})};
 }
 
+/// How far windows reach over the end of an axis of that size, never beyond the padding.
+std::int64_t overhang(const Pool& p, std::size_t axis, std::int64_t size) {
+  const auto reach = (windows(p, axis, size) - 1) * p.strides[axis] + p.kernel[axis];
+  return std::min(reach, size + 2 * p.pads[axis]) - size - p.pads[axis];
+}
+
+/// The same for both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
+ValueId overhang(const Call& c, const Pool& p) {
+  const auto plus = [&](ValueId v, auto&& of_axis) {
+    return c.add(Add{}, {v, c.ints({of_axis(0), of_axis(1)})});
+  };
+  const auto one = [](std::size_t) { return std::int64_t{1}; };
+  const auto sizes = c.slice(c.shape_of(c.in(0)), 0, 2, 4), strides = c.ints(p.strides);
+  const auto rounded_up = [&](auto&& room) {  // (size + room) / stride
+    const auto more = plus(sizes, [&](std::size_t i) { return room(i) + p.strides[i] - 1; });
+    return c.add(Divide{}, {more, strides});
+  };
+  const auto all = plus(rounded_up([&](std::size_t i) { return 2 * p.pads[i] - p.kernel[i]; }), one);
+  // None begins in the padding.
+  const auto count = c.add(Minimum{}, {all, rounded_up([&](std::size_t i) { return p.pads[i]; })});
+  const auto reach =
+      plus(c.add(Multiply{}, {count, strides}), [&](std::size_t i) { return p.kernel[i] - p.strides[i]; });
+  const auto frame = plus(sizes, [&](std::size_t i) { return 2 * p.pads[i]; });
+  const auto inner = plus(sizes, [&](std::size_t i) { return p.pads[i]; });
+  const auto end = c.add(Subtract{}, {c.add(Minimum{}, {reach, frame}), inner});
+  return c.add(Concat{0}, {c.ints({0, 0}), end});
+}
+
 /// A mean over windows whose last one reaches over the padding divides by what lies within it: zeros are put
-/// around as far as the windows reach, never beyond the padding, and then nothing is padded.
+/// around as far as the windows reach, and then nothing is padded.
 ValueId padded_mean(const Call& c, const Pool& p, AvgPool op) {
-  Ints begin{0, 0}, end{0, 0};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto size = c.size(c.in(0), i + 2), count = windows(p, i, size);
-    const auto reach = (count - 1) * p.strides[i] + p.kernel[i];
-    begin.push_back(p.pads[i]);
-    end.push_back(std::min(reach, size + 2 * p.pads[i]) - size - p.pads[i]);
-  }
-  const auto x = c.add(Pad{}, {c.in(0), c.ints(begin), c.ints(end), c.number(0)});
+  const auto &h = c.shape(c.in(0))[2], &w = c.shape(c.in(0))[3];
+  const auto end = h.known() && w.known() ? c.ints({0, 0, overhang(p, 0, h.size()), overhang(p, 1, w.size())})
+                                          : overhang(c, p);
+  const auto x = c.add(Pad{}, {c.in(0), c.ints({0, 0, p.pads[0], p.pads[1]}), end, c.number(0)});
   op.pads_begin = op.pads_end = {0, 0};
   op.rounding_type = RoundingType::ceil;
   return c.add(std::move(op), {x});

@@ -80,6 +80,8 @@ struct LayerBlobs {
 };
 
 constexpr std::uint32_t kLayer = 100, kOldLayer = 2;
+// A few bytes of a file may be a layer or a blob.
+constexpr std::size_t kMost = 1'000'000, kMostOfALayer = 1000;
 
 LayerBlobs read_layer(std::string_view message, std::uint32_t name_field, std::uint32_t blobs_field) {
   LayerBlobs layer;
@@ -87,7 +89,7 @@ LayerBlobs read_layer(std::string_view message, std::uint32_t name_field, std::u
   while (in.next()) {
     if (in.field() == name_field)
       layer.name = in.bytes();
-    else if (in.field() == blobs_field)
+    else if (in.field() == blobs_field && layer.blobs.size() < kMostOfALayer)
       layer.blobs.push_back(read_blob(in.bytes()));
     else
       in.skip();
@@ -117,6 +119,7 @@ Tensor Blob::tensor(const Dims& wanted, const std::shared_ptr<const MappedFile>&
 
 Weights::Weights(const std::shared_ptr<const MappedFile>& file) : file_(file) {
   try {
+    std::size_t blobs = 0;
     WireReader in(file->text(), "NetParameter");
     while (in.next()) {
       const auto field = in.field();
@@ -125,7 +128,10 @@ Weights::Weights(const std::shared_ptr<const MappedFile>& file) : file_(file) {
         continue;
       }
       auto layer = field == kLayer ? read_layer(in.bytes(), 1, 7) : read_layer(in.bytes(), 4, 6);
+      blobs += layer.blobs.size();
       layers_.try_emplace(layer.name, std::move(layer.blobs));
+      if (layers_.size() > kMost || blobs > kMost)
+        fail(ErrorCode::bad_file, "has more than {} layers or blobs", kMost);
     }
   } catch (const protozero::exception& e) {
     fail(ErrorCode::bad_file, "{}: is no caffemodel or is damaged ({})", file->path(), e.what());
