@@ -18,7 +18,8 @@ Branches::Branches(const GraphDef& graph, const Links& links, std::vector<std::o
       dead_nodes_(links.size()),
       values_(std::move(values)),
       origins_(links.size()),
-      conditions_(links.size()) {
+      conditions_(links.size()),
+      pivots_(links.size()) {
   values_.resize(links.size());
   for (auto n : links.order()) visit(n);
 }
@@ -49,6 +50,7 @@ void Branches::visit(std::uint32_t n) {
   if (op == "Identity" || op == "StopGradient") {
     values_[n] = value_of(from);
     origins_[n] = from.port == 0 ? origins_[from.node] : from;
+    pivots_[n] = pivots_[from.node];
   } else if (op == "LogicalNot") {
     if (const auto v = value_of(from)) values_[n] = !*v;
   }
@@ -60,6 +62,7 @@ void Branches::visit_switch(std::uint32_t n) {
   if (inputs.size() != 2)
     fail(ErrorCode::bad_file, "node \"{}\" (Switch) has {} inputs, wanted 2", graph_.nodes[n].name,
          inputs.size());
+  pivots_[n] = inputs[0] == inputs[1];
   if (const auto v = value_of(inputs[1])) dead_ports_.insert({n, *v ? 0u : 1u});
 }
 

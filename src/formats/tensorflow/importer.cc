@@ -114,16 +114,18 @@ Loaded Importer::run() {
 }
 
 /// What nothing reads, constants and inputs left out; also constants behind Identity, as frozen variables
-/// are.
+/// are, and what is on one side of a condition.
 void Importer::find_outputs() {
   std::vector<bool> constant(links_.size());
+  std::vector<std::uint32_t> conditional;
   for (auto n : links_.order()) {
     const auto& op = def_.nodes[n].op;
     const auto& inputs = links_[n].inputs;
     constant[n] = op == "Const" || (op == "Identity" && inputs.size() == 1 && constant[inputs[0].node]);
-    if (!links_.is_read(n) && !constant[n] && !gives_no_result(op) && !branches_->dead(n))
-      outputs_.push_back(n);
+    if (links_.is_read(n) || constant[n] || gives_no_result(op) || branches_->dead(n)) continue;
+    (branches_->inside(n) ? conditional : outputs_).push_back(n);
   }
+  if (outputs_.empty()) outputs_ = std::move(conditional);
   std::sort(outputs_.begin(), outputs_.end());
   if (outputs_.empty())
     fail(ErrorCode::bad_file,

@@ -70,6 +70,8 @@ class Branches {
 
   bool dead(Ref ref) const { return dead_nodes_[ref.node] || dead_ports_.contains(ref); }
   bool dead(std::uint32_t node) const { return dead_nodes_[node]; }
+  /// The node is on one side of a condition, or only says which side it is: it gives no result of a graph.
+  bool inside(std::uint32_t node) const { return conditions_[node] != nullptr || pivots_[node]; }
   /// For a Merge of two: the condition that decides, and whether input 0 is the side where it holds.
   struct Choice {
     Ref condition;
@@ -93,6 +95,7 @@ class Branches {
   std::vector<std::optional<bool>> values_;  // of outputs 0 that are one boolean
   std::vector<Ref> origins_;                 // output 0 without the Identity nodes before it
   std::vector<Conditions> conditions_;       // of a node, without those that a Switch adds to its outputs
+  std::vector<bool> pivots_;                 // a condition by itself, behind its Switch
   std::map<std::uint32_t, Choice> choices_;
 };
 

@@ -132,8 +132,10 @@ void write(protozero::pbf_writer& out, const FieldOf& as, const ProtoText::Field
     case Wire::type:
       return out.add_int64(as.number, type_number(field));
     case Wire::message: {
-      protozero::pbf_writer inner(out, as.number);
-      write(inner, *as.message, field.message());
+      std::string inner;  // one that is empty counts, too
+      protozero::pbf_writer writer(inner);
+      write(writer, *as.message, field.message());
+      return out.add_message(as.number, inner);
     }
   }
 }
