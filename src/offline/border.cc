@@ -226,15 +226,17 @@ class Border {
     if (!is_float(own.element))
       fail(ErrorCode::bad_option, "means and scales: input \"{}\" is {}, wanted floats", name(i),
            to_string(own));
-    if (image) v = node(i, "mean", Subtract{}, {v, constant(i, "mean", own.element, image_for(own))});
-    if (!mean.empty())
-      v = node(i, "mean", Subtract{}, {v, constant(i, "mean", own.element, along(i, own, mean, 61))});
-    if (!scale.empty())
-      v = node(i, "scale", Divide{}, {v, constant(i, "scale", own.element, along(i, own, scale, 62))});
-    if (all)
-      v = node(i, "scale", Divide{},
-               {v, constant(i, "scale", own.element, along(i, own, {*request_.scale}, 62))});
-    return v;
+    // Halves would round the numbers.
+    const auto computed = bits_of(own.element) < 32 ? ElementType::f32 : own.element;
+    if (computed != own.element) v = node(i, "f32", Convert{.destination_type = computed}, {v});
+    const auto put = [&](const char* what, Op op, const Values& values) {
+      v = node(i, what, std::move(op), {v, constant(i, what, computed, values)});
+    };
+    if (image) put("mean", Subtract{}, image_for(own));
+    if (!mean.empty()) put("mean", Subtract{}, along(i, own, mean, 61));
+    if (!scale.empty()) put("scale", Divide{}, along(i, own, scale, 62));
+    if (all) put("scale", Divide{}, along(i, own, {*request_.scale}, 62));
+    return computed == own.element ? v : node(i, "back", Convert{.destination_type = own.element}, {v});
   }
 
   struct Values {
