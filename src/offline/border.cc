@@ -273,8 +273,8 @@ class Border {
     const auto& image = request_.mean_image;
     Dims dims{1};
     dims.insert(dims.end(), image.shape().begin(), image.shape().end());
-    if (!own.shape.known() || own.shape.rank() != 4 ||
-        Dims(own.shape.sizes().begin() + 1, own.shape.sizes().end()) != image.shape())
+    if (auto sizes = own.shape.known() ? own.shape.sizes() : Dims();
+        sizes.empty() || Dims(sizes.begin() + 1, sizes.end()) != image.shape())
       fail_faq(ErrorCode::bad_option, 10, "a mean image of {} for an input of {}", to_string(image.shape()),
                to_string(own));
     const auto numbers = image.data<float>();
