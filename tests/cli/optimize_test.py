@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -190,6 +191,14 @@ class Console(Base):
         (self.path / "model.onnx").write_bytes(self.model.read_bytes())
         done = lamina(*example[1:], cwd=self.path)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Documentation(Base):
+    def test_every_option_has_its_line(self) -> None:
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "optimize.md").read_text()
+        options = set(re.findall(r"(?<![\w-])--[a-zA-Z_][\w-]*", lamina("optimize", "--help").stdout))
+        self.assertGreater(len(options), 40)
+        self.assertEqual(sorted(o for o in options if f"`{o}" not in page), ["--help", "--help-all"])
 
 
 class Spellings(Base):
@@ -659,6 +668,12 @@ class Caffe(Base):
         ):
             self.done(*words, "-o", self.path / "ir", "-n", "caffe", "--framework", "caffe")
             self.close(self.path / "ir" / "caffe.xml", wanted, x)
+        (self.path / "apart.bin").write_bytes(self.weights.read_bytes())
+        (self.path / "alone.prototxt").write_text(PROTOTXT)
+        self.done(
+            self.path / "alone.prototxt", "--weights", self.path / "apart.bin", "-o", self.path / "x.xml"
+        )
+        self.close(self.path / "x.xml", wanted, x)
         done = self.done("-m", self.weights, "-o", self.path / "ir")
         self.assertIn("Caffe specific parameters:", done.stdout)
         self.assertTrue((self.path / "ir" / "net.xml").exists())
