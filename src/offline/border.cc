@@ -226,15 +226,17 @@ class Border {
     if (!is_float(own.element))
       fail(ErrorCode::bad_option, "means and scales: input \"{}\" is {}, wanted floats", name(i),
            to_string(own));
-    if (image) v = node(i, "mean", Subtract{}, {v, constant(i, "mean", own.element, image_for(own))});
-    if (!mean.empty())
-      v = node(i, "mean", Subtract{}, {v, constant(i, "mean", own.element, along(i, own, mean, 61))});
-    if (!scale.empty())
-      v = node(i, "scale", Divide{}, {v, constant(i, "scale", own.element, along(i, own, scale, 62))});
-    if (all)
-      v = node(i, "scale", Divide{},
-               {v, constant(i, "scale", own.element, along(i, own, {*request_.scale}, 62))});
-    return v;
+    // Halves would round the numbers.
+    const auto computed = bits_of(own.element) < 32 ? ElementType::f32 : own.element;
+    if (computed != own.element) v = node(i, "f32", Convert{.destination_type = computed}, {v});
+    const auto put = [&](const char* what, Op op, const Values& values) {
+      v = node(i, what, std::move(op), {v, constant(i, what, computed, values)});
+    };
+    if (image) put("mean", Subtract{}, image_for(own));
+    if (!mean.empty()) put("mean", Subtract{}, along(i, own, mean, 61));
+    if (!scale.empty()) put("scale", Divide{}, along(i, own, scale, 62));
+    if (all) put("scale", Divide{}, along(i, own, {*request_.scale}, 62));
+    return computed == own.element ? v : node(i, "back", Convert{.destination_type = own.element}, {v});
   }
 
   struct Values {
@@ -271,8 +273,8 @@ class Border {
     const auto& image = request_.mean_image;
     Dims dims{1};
     dims.insert(dims.end(), image.shape().begin(), image.shape().end());
-    if (!own.shape.known() || own.shape.rank() != 4 ||
-        Dims(own.shape.sizes().begin() + 1, own.shape.sizes().end()) != image.shape())
+    if (auto sizes = own.shape.known() ? own.shape.sizes() : Dims();
+        sizes.empty() || Dims(sizes.begin() + 1, sizes.end()) != image.shape())
       fail_faq(ErrorCode::bad_option, 10, "a mean image of {} for an input of {}", to_string(image.shape()),
                to_string(own));
     const auto numbers = image.data<float>();

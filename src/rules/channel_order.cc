@@ -15,6 +15,7 @@ namespace lamina {
 namespace {
 
 constexpr int kFarthest = 64;  // operators that an order may be behind of its convolutions
+constexpr std::size_t kMostTransposes = 4;
 
 /// y[i] = x[order[i]] along an axis.
 struct Reordering {
@@ -138,27 +139,70 @@ bool ends_in_weights(const Graph& g, ValueId v, std::size_t axis) {
   return true;
 }
 
-/// A node that reads such a Gather.
+/// A node that reads such a Gather, or Transposes of one.
 struct Reader {
   std::size_t input = 0;
   Reordering from;
+  NodeId gather;
+  std::vector<NodeId> transposes;  ///< the one that reads the Gather first
+  std::size_t axis = 0;            ///< behind these
 };
+
+std::optional<Reader> reader_by(const Graph& g, const Node& n, std::size_t input) {
+  Reader out;
+  out.input = input;
+  auto v = n.inputs[input];
+  for (auto maker = g.producer(v); maker.valid() && g.node(maker).op.is<Transpose>(); maker = g.producer(v)) {
+    if (out.transposes.size() == kMostTransposes || !transpose_order(g, g.node(maker))) return std::nullopt;
+    out.transposes.insert(out.transposes.begin(), maker);
+    v = g.node(maker).inputs[0];
+  }
+  auto from = reordering_of(g, v);
+  if (!from) return std::nullopt;
+  out.gather = g.producer(v);
+  out.axis = from->axis;
+  for (const auto t : out.transposes) out.axis = axis_behind(g, g.node(t), 0, out.axis);
+  out.from = std::move(*from);
+  return out;
+}
+
 std::optional<Reader> reader_of(const Graph& g, const Node& n) {
   for (std::size_t i = 0; i < std::min<std::size_t>(n.inputs.size(), 2); ++i)
-    if (auto from = n.inputs[i].valid() ? reordering_of(g, n.inputs[i]) : std::nullopt)
-      return Reader{i, std::move(*from)};
+    if (auto found = n.inputs[i].valid() ? reader_by(g, n, i) : std::nullopt) return found;
   return std::nullopt;
 }
 
-bool reads_gather(const Graph& g, const Node& n) {
-  for (std::size_t i = 0; i < std::min<std::size_t>(n.inputs.size(), 2); ++i)
-    if (const auto p = g.producer(n.inputs[i]); p.valid() && g.node(p).op.is<Gather>()) return true;
+/// Transposes are passed together with what reads them: other rules move them for themselves.
+bool may_read_gather(const Graph& g, const Node& n) {
+  if (n.op.is<Transpose>()) return false;
+  for (std::size_t i = 0; i < std::min<std::size_t>(n.inputs.size(), 2); ++i) {
+    const auto maker = g.producer(n.inputs[i]);
+    if (maker.valid() && (g.node(maker).op.is<Gather>() || g.node(maker).op.is<Transpose>())) return true;
+  }
   return false;
 }
 
-Verdict gather_is_free(const Match& m, const Reader& reader) {
-  const auto id = m.graph().producer(m.root_node().inputs[reader.input]);
-  return m.is_exempt(id) ? Verdict::no("'{}' is exempt", m.graph().label(id)) : Verdict::yes();
+Verdict is_free(const Match& m, const Reader& reader) {
+  auto nodes = reader.transposes;
+  nodes.push_back(reader.gather);
+  for (const auto id : nodes)
+    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", m.graph().label(id));
+  return Verdict::yes();
+}
+
+/// What the node reads, in the order of before; the old nodes are absorbed.
+ValueId ordered_before(Rewrite& r, const Reader& reader) {
+  auto v = reader.from.x;
+  for (const auto id : reader.transposes) {
+    auto inputs = r.graph().node(id).inputs;
+    inputs[0] = v;
+    r.absorb(id);
+    r.named_after(id);
+    v = r.add(Transpose{}, std::move(inputs));
+  }
+  r.absorb(reader.gather);
+  r.named_after(r.match().root());
+  return v;
 }
 
 struct Sunk {
@@ -171,9 +215,9 @@ Found<Sunk> can_sink(const Match& m) {
   const Node& n = m.root_node();
   auto reader = reader_of(g, n);
   if (!reader) return std::nullopt;
-  const auto behind = axis_behind(g, n, reader->input, reader->from.axis);
+  const auto behind = axis_behind(g, n, reader->input, reader->axis);
   if (behind == std::string::npos) return std::nullopt;
-  if (auto v = gather_is_free(m, *reader); !v) return v;
+  if (auto v = is_free(m, *reader); !v) return v;
   if (!ends_in_weights(g, n.outputs[0], behind))
     return Verdict::no("the order of channels would not end in the weights of convolutions");
   return Sunk{std::move(*reader), behind};
@@ -186,26 +230,26 @@ ValueId order_again(Rewrite& r, ValueId v, const Ints& order, std::size_t axis) 
 
 void sink(Rewrite& r, const Sunk& found) {
   const Graph& g = r.graph();
-  const Node& n = r.match().root_node();
-  const auto& from = found.reader.from;
+  const Node n = r.match().root_node();  // a copy: nodes are added
+  const auto& order = found.reader.from.order;
+  const auto rank = g.type(found.reader.from.x).shape.rank();
   auto inputs = n.inputs;
-  r.absorb(g.producer(inputs[found.reader.input]));
-  inputs[found.reader.input] = from.x;
+  inputs[found.reader.input] = ordered_before(r, found.reader);
   const bool follows = n.op.has(Trait::binary_elementwise) || n.op.is<FakeQuantize>();
   for (std::size_t i = 0; follows && i < inputs.size(); ++i) {
     const auto* c = i == found.reader.input ? nullptr : g.constant(inputs[i]);
-    const auto axis = c ? axis_in(*c, from.axis, g.type(from.x).shape.rank()) : std::string::npos;
+    const auto axis = c ? axis_in(*c, found.reader.axis, rank) : std::string::npos;
     if (axis != std::string::npos)
-      inputs[i] = r.constant(gathered(*c, inverse(from.order), axis), g.value(inputs[i]).name);
+      inputs[i] = r.constant(gathered(*c, inverse(order), axis), g.value(inputs[i]).name);
   }
   const auto made = r.add(Op(n.op), std::move(inputs));
-  r.replace(order_again(r, made, from.order, found.axis));
+  r.replace(order_again(r, made, order, found.axis));
 }
 
 Found<Reader> can_fold(const Match& m) {
   auto reader = reader_of(m.graph(), m.root_node());
-  if (!reader || reader->input != 0 || reader->from.axis != 1) return std::nullopt;
-  if (auto v = gather_is_free(m, *reader); !v) return v;
+  if (!reader || reader->input != 0 || reader->axis != 1) return std::nullopt;
+  if (auto v = is_free(m, *reader); !v) return v;
   if (m.root_node().op.as<Convolution>()->groups != 1) return Verdict::no("the convolution has groups");
   if (!weights_of(m.graph(), m.root_node())) return Verdict::no("the weights are no constant");
   if (const auto maker = m.graph().producer(m.root_node().inputs[1]); maker.valid() && m.is_exempt(maker))
@@ -217,11 +261,8 @@ void fold(Rewrite& r, const Reader& reader) {
   const Graph& g = r.graph();
   const Node conv = r.match().root_node();  // a copy: nodes are added
   auto inputs = conv.inputs;
-  r.absorb(g.producer(inputs[0]));
-  inputs[0] = reader.from.x;
-  auto weights = inputs[1];
-  const auto maker = g.producer(weights);
-  if (maker.valid()) weights = g.node(maker).inputs[0];
+  const auto maker = g.producer(inputs[1]);
+  auto weights = maker.valid() ? g.node(maker).inputs[0] : inputs[1];
   weights = r.constant(gathered(*weights_of(g, conv), inverse(reader.from.order), 1), g.value(weights).name);
   if (maker.valid()) {
     auto limits = g.node(maker).inputs;
@@ -229,8 +270,8 @@ void fold(Rewrite& r, const Reader& reader) {
     r.absorb(maker);
     r.named_after(maker);
     weights = r.add(Op(g.node(maker).op), std::move(limits));
-    r.named_after(r.match().root());
   }
+  inputs[0] = ordered_before(r, reader);
   inputs[1] = weights;
   r.replace(r.add(Op(conv.op), std::move(inputs)));
 }
@@ -240,12 +281,12 @@ void fold(Rewrite& r, const Reader& reader) {
 void add_channel_order(Rules& rules) {
   rules.push_back(rule("sink-channel-order",
                        "Puts channels in order behind an operator, on the way to a convolution's weights",
-                       RuleSet::portable, node("operator", reads_gather, {}))
+                       RuleSet::portable, node("operator", may_read_gather, {}))
                       .when(can_sink)
                       .make(sink));
   rules.push_back(rule("fold-channel-order",
                        "Puts the weights in order instead of the convolution's input channels",
-                       RuleSet::portable, is<Convolution>().that(reads_gather))
+                       RuleSet::portable, is<Convolution>().that(may_read_gather))
                       .when(can_fold)
                       .make(fold));
 }

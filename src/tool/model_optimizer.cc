@@ -119,8 +119,8 @@ const std::vector<Row>& rows() {
 }
 
 /// Options of the verb that are lamina's own: no beginnings of others.
-constexpr std::string_view kOurs[] = {"settable", "shape",      "disable", "exempt", "report",
-                                      "json",     "ir_version", "quiet",   "help",   "log-level"};
+constexpr std::string_view kOurs[] = {"settable", "weights",    "shape", "disable", "exempt",   "report",
+                                      "json",     "ir_version", "quiet", "help",    "log-level"};
 
 std::string dashed(std::string_view name) { return (name.size() > 2 ? "--" : "-") + std::string(name); }
 

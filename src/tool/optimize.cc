@@ -64,8 +64,8 @@ class Optimizing {
     WriteIrOptions options;
     options.version = c_.version_of_ir();
     options.compress_to_fp16 = c_.fp16();
-    options.rt_info["MO_version"] = fmt::format("lamina {}", version());
-    options.rt_info["Runtime_version"] = fmt::format("lamina {}", version());
+    options.rt_info["MO_version"] = version();
+    options.rt_info["Runtime_version"] = version();
     for (const auto& [name, value] : c_.given()) options.rt_info["conversion_parameters." + name] = value;
     auto named = loaded;
     if (!c_.model_name.empty() || named.graph.name.empty()) named.graph.name = files_.name;
@@ -137,7 +137,7 @@ class Optimizing {
 
 int run(const OptimizeCommand& c) {
   if (c.version) {
-    fmt::print("Version of Model Optimizer is: lamina {}\n", version());
+    fmt::print("Version of Model Optimizer is: {}\n", version());
     return 0;
   }
   if (!c.as_model_optimizer) return Optimizing(c).run();

@@ -78,7 +78,7 @@ std::string argument_table(const OptimizeCommand& c, const IrFiles& files, const
     out += "TensorFlow specific parameters:\n";
     row("Input model in text protobuf format", truth(c.input_model_is_text));
   }
-  out += fmt::format("Model Optimizer version: \tlamina {}", version());
+  out += fmt::format("Model Optimizer version: \t{}", version());
   return out;
 }
 

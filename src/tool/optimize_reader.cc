@@ -53,7 +53,9 @@ Loaded read_compiled(const OptimizeCommand& c, const KnownInputs& known) {
 
 Reader reader_of(const OptimizeCommand& c, const IrFiles& files) {
   return [&c, &files](const KnownInputs& known) {
-    const FileSource file(c.model(), c.input_proto);
+    if (!c.input_proto.empty() && !c.common.weights.empty())
+      throw UsageError("--weights: wanted without --input_proto, which names the model's other file, too");
+    const FileSource file(c.model(), c.input_proto + c.common.weights);
     const WatchedSource source(file, files);
     if (CompiledFile::is_one(source.model()->bytes())) return read_compiled(c, known);
     ReadSettings settings;

@@ -136,6 +136,18 @@ TEST(Border, TypesAreConvertedBehindTheInput) {
   EXPECT_EQ(out.data<float>()[2], 199);
 }
 
+TEST(Border, NumbersOfHalvesAreNotRounded) {
+  auto g = model_of("f16[1,1]");
+  auto r = means("[0.1]");
+  r.scales = parse_numbers("--scale_values", "[0.0001]");
+  add_border(g, r);
+  EXPECT_EQ(to_string(g.type(g.results()[0].value)), "f16[1,1]");
+  for (std::uint32_t v = 0; v < g.value_slots(); ++v)
+    if (const auto* c = g.constant({v})) {
+      EXPECT_EQ(c->element_type(), ElementType::f32);
+    }
+}
+
 TEST(Border, OnlyInputsWithThreeChannelsAreReversed) {
   const BorderRequest r{.reverse_channels = true};
   for (const auto& [type, nodes] :

@@ -100,5 +100,24 @@ TEST(Offsets, AreTwoNumbers) {
     EXPECT_EQ(question([&] { parse_offsets(text); }), 18) << text;
 }
 
+TEST(Faq, ErrorsWithoutANumberHaveTheOneOfTheirKind) {
+  const auto of = [](ErrorCode code, const char* text, const char* path) {
+    return question_of(Error(code, text), path);
+  };
+  const auto file = ErrorCode::bad_file;
+  EXPECT_EQ(of(file, "a.prototxt: has no layer, wanted a Caffe network", "a.prototxt"), 7);
+  EXPECT_EQ(of(file, "a.prototxt:3: 2 input_dim for 2 input, wanted 4 for each", "a.prototxt"), 8);
+  EXPECT_EQ(of(file, "a.prototxt:1: the end, wanted a value", "a.caffemodel"), 11);
+  EXPECT_EQ(of(file, "a.caffemodel: holds weights only, and of the structure: a.prototxt: no such file",
+               "a.caffemodel"),
+            20);
+  EXPECT_EQ(of(file, "a.caffemodel: is no caffemodel or is damaged (x)", "a.prototxt"), 103);
+  EXPECT_EQ(of(file, "a.pb: damaged: x", "a.pb"), 43);
+  EXPECT_EQ(of(file, "a.xml: the graph has a cycle through \"x\"", "a.xml"), 97);
+  EXPECT_EQ(of(file, "a.pb: no such file", "a.pb"), 0);
+  EXPECT_EQ(of(ErrorCode::unsupported, "unsupported: x", "a.onnx"), 45);
+  EXPECT_EQ(question_of(FaqError(file, 22, "x"), "a"), 22);
+}
+
 }  // namespace
 }  // namespace lamina
