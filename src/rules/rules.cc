@@ -32,6 +32,7 @@ Rules& registered() {
     add_fold_scale_before(rules);
     add_remove_power(rules);
     add_fuse_pad(rules);
+    add_move_strides(rules);
     add_merge_fake_quantize(rules);
     add_fuse_group_conv(rules);
     add_fuse_bias(rules);

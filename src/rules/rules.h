@@ -42,6 +42,7 @@ void add_fold_scale(Rules& rules);
 void add_fold_scale_before(Rules& rules);
 void add_remove_power(Rules& rules);
 void add_fuse_pad(Rules& rules);
+void add_move_strides(Rules& rules);
 void add_merge_fake_quantize(Rules& rules);
 void add_fuse_group_conv(Rules& rules);
 void add_fuse_bias(Rules& rules);
