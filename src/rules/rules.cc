@@ -27,6 +27,7 @@ Rules& registered() {
     add_recognise_binary(rules);
     add_binary_signs(rules);
     add_eliminate_transpose(rules);
+    add_sink_transposes(rules);
     add_shrink_constants(rules);
     add_fold_scale(rules);
     add_fold_scale_before(rules);

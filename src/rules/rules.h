@@ -37,6 +37,7 @@ void add_recognise_shuffles(Rules& rules);
 void add_recognise_binary(Rules& rules);
 void add_binary_signs(Rules& rules);
 void add_eliminate_transpose(Rules& rules);
+void add_sink_transposes(Rules& rules);
 void add_shrink_constants(Rules& rules);
 void add_fold_scale(Rules& rules);
 void add_fold_scale_before(Rules& rules);
