@@ -25,7 +25,8 @@ void add_norm_families(Families& families);         ///< reductions, normalisati
 void add_special_families(Families& families);      ///< integers, quantisation, recurrence, order
 void add_pieces(Families& families);                ///< functions in the pieces that exporters write
 void add_fusions(Families& families);               ///< stages of epilogues, groups, quantise chains, pads
-void add_blocks(Families& families);  ///< what rules look for: residuals, transposes around things, ...
+void add_blocks(Families& families);    ///< what rules look for: residuals, transposes around things, ...
+void add_pictures(Families& families);  ///< strides that move, channels last
 
 const Families& all_families();
 
