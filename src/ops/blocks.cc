@@ -208,6 +208,29 @@ void SpaceToBatch::evaluate(EvalContext& c) const {
   }
 }
 
+namespace {
+
+/// Blocks lie in the batch in the order of their axes, which may not change.
+Verdict permute_blocks(PermuteContext& c) {
+  std::int64_t last = 0;
+  for (std::size_t i = 1; i < 4; ++i) {
+    const auto list = c.node().ints(i);
+    if (!list || list->size() != c.rank()) return not_known("blocks");
+    c.replace(i, c.per_axis(*list));
+    for (std::size_t axis = 1; i == 1 && axis < c.rank(); ++axis) {
+      if ((*list)[axis] == 1) continue;
+      if (c.order()[axis] < last) return Verdict::no("its blocks would change places in the batch");
+      last = c.order()[axis];
+    }
+  }
+  return c.order()[0] == 0 ? Verdict::yes() : Verdict::no("its batch would be another axis");
+}
+
+}  // namespace
+
+Verdict BatchToSpace::permute(PermuteContext& c) const { return permute_blocks(c); }
+Verdict SpaceToBatch::permute(PermuteContext& c) const { return permute_blocks(c); }
+
 Verdict ShuffleChannels::permute(PermuteContext& c) const { return c.move_axis(*this); }
 
 }  // namespace lamina

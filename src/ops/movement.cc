@@ -191,6 +191,20 @@ void ReverseSequence::evaluate(EvalContext& c) const {
 void Identity::infer(InferContext& c) const { c.set(0, c.type(0)); }
 void Identity::evaluate(EvalContext& c) const { c.set(0, c.in(0)); }
 
+namespace {
+
+Verdict permute_split(PermuteContext& c) {
+  const auto axis = axis_input(c.node(), c.rank());
+  if (!axis) return not_known("axis");
+  c.replace(1, Tensor::scalar(c.axis(static_cast<std::int64_t>(*axis))));
+  return Verdict::yes();
+}
+
+}  // namespace
+
+Verdict Split::permute(PermuteContext& c) const { return permute_split(c); }
+Verdict VariadicSplit::permute(PermuteContext& c) const { return permute_split(c); }
+
 Verdict Concat::permute(PermuteContext& c) const {
   for (std::size_t i = 0; i < c.node().inputs(); ++i) {
     if (!c.node().shape(i).ranked()) return Verdict::no("the rank of its input {} is not known", i);

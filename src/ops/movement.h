@@ -30,6 +30,7 @@ struct Split {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// VariadicSplit(x, axis, lengths) -> one part per length; one length may be -1 (what is left).
@@ -39,6 +40,7 @@ struct VariadicSplit {
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// Slice(x, start, stop, step, axes?): per listed axis the elements start, start + step, ... before stop.
@@ -81,6 +83,7 @@ struct StridedSlice {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 enum class PadMode : std::uint8_t { constant, edge, reflect, symmetric, wrap };

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/require.h"
 #include "ops/walk.h"
@@ -330,6 +331,9 @@ void GRN::evaluate(EvalContext& c) const {
   scale_groups(groups_of(c.dims(0), channels), x, [&](double sum) { return std::sqrt(sum + bias); });
   c.store(0, x);
 }
+
+Verdict MVN::permute(PermuteContext& c) const { return c.move_axes_input(1); }
+Verdict NormalizeL2::permute(PermuteContext& c) const { return c.move_axes_input(1); }
 
 void register_normalization(Registry& r) {
   r.add<BatchNormInference>();

@@ -88,6 +88,7 @@ struct MVN {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
   NodeWork work(const WorkContext& c) const { return {.others = 5 * c.out()}; }
 };
 
@@ -109,6 +110,7 @@ struct NormalizeL2 {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
   NodeWork work(const WorkContext& c) const { return {.others = 5 * c.out()}; }
 };
 

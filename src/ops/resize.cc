@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "graph/op_model.h"
+#include "graph/permute.h"
 #include "ops/operators.h"
 #include "ops/require.h"
 #include "ops/walk.h"
@@ -359,6 +360,36 @@ void Interpolate::evaluate(EvalContext& c) const {
   if (whole && mode == InterpolateMode::linear)
     for (auto& v : p.values) v = std::round(v);
   c.store(0, p.values);
+}
+
+/// The resized axes stay in their order where the numbers beside them are known: kernels know that order.
+Verdict Interpolate::permute(PermuteContext& c) const {
+  const auto& numbers = c.node().shape(1);
+  if (!numbers.known() || (c.node().has(2) && !c.node().ints(2))) return not_known("axes");
+  Ints axes;
+  const auto resized = resized_axes(c.node(), c.rank());
+  for (const auto axis : *resized) axes.push_back(c.axis(static_cast<std::int64_t>(axis)));
+  const auto given = c.node().has(3) ? std::nullopt : c.node().constant(1);
+  if (given && given->size() == axes.size()) {
+    std::vector<std::pair<std::int64_t, double>> pairs;
+    const auto values = to_doubles(*given);
+    for (std::size_t k = 0; k < axes.size(); ++k) pairs.emplace_back(axes[k], values[k]);
+    std::stable_sort(pairs.begin(), pairs.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<double> sorted;
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      axes[k] = pairs[k].first;
+      sorted.push_back(pairs[k].second);
+    }
+    c.replace(1, from_doubles(given->element_type(), given->shape(), sorted));
+  }
+  if (c.node().has(2) || !given) c.replace(2, axes);
+  auto op = *this;
+  if (!pads_begin.empty())
+    op.pads_begin = c.per_axis(filled_pads(c.node(), pads_begin, c.rank(), "pads_begin"));
+  if (!pads_end.empty()) op.pads_end = c.per_axis(filled_pads(c.node(), pads_end, c.rank(), "pads_end"));
+  c.set_op(op);
+  return Verdict::yes();
 }
 
 void register_resize(Registry& r) {

@@ -85,6 +85,7 @@ struct Interpolate {
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
   NodeWork work(const WorkContext& c) const { return {.others = 4 * c.out()}; }
 };
 

@@ -156,6 +156,7 @@ struct BatchToSpace {
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 /// SpaceToBatch(x, block_shape, pads_begin, pads_end): one element per axis, block_shape[0] is 1.
@@ -165,6 +166,7 @@ struct SpaceToBatch {
       OpFamily::movement};
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
+  Verdict permute(PermuteContext& c) const;
 };
 
 }  // namespace lamina

@@ -234,6 +234,40 @@ void StridedSlice::evaluate(EvalContext& c) const {
   copy_slice(c, first, count, step);
 }
 
+/// The same with a bound for every axis.
+Verdict StridedSlice::permute(PermuteContext& c) const {
+  auto begin = c.node().ints(1), end = c.node().ints(2);
+  auto strides = c.node().has(3) ? c.node().ints(3) : Ints();
+  if (!begin || !end || !strides) return not_known("bounds");
+  const auto any = [](const Ints& mask) {
+    return std::any_of(mask.begin(), mask.end(), [](auto m) { return m != 0; });
+  };
+  if (any(new_axis_mask)) return Verdict::no("it adds axes");
+  if (any(ellipsis_mask)) return Verdict::no("it has an ellipsis");
+  if (begin->size() > c.rank()) return Verdict::no("it has more bounds than there are axes");
+  const auto given = begin->size();
+  StridedSlice op;
+  std::vector<bool> dropped(c.rank());
+  Ints from(c.rank(), 1), to(c.rank(), 1), taken(c.rank(), 0);
+  for (std::size_t i = 0; i < given; ++i) {
+    from[i] = masked(begin_mask, i);
+    to[i] = masked(end_mask, i);
+    taken[i] = dropped[i] = masked(shrink_axis_mask, i);
+  }
+  op.begin_mask = c.per_axis(from);
+  op.end_mask = c.per_axis(to);
+  op.shrink_axis_mask = c.per_axis(taken);
+  for (auto* list : {&*begin, &*end}) {
+    list->resize(c.rank(), 0);
+    c.replace(list == &*begin ? 1 : 2, c.per_axis(*list));
+  }
+  strides->resize(c.rank(), 1);
+  c.replace(3, c.per_axis(*strides));
+  c.set_op(op);
+  if (any(taken)) c.drop_axes(dropped);
+  return Verdict::yes();
+}
+
 Verdict Slice::permute(PermuteContext& c) const {
   if (c.node().has(4)) return c.move_axes_input(4);
   const Shape& start = c.node().shape(1);

@@ -263,18 +263,20 @@ struct Driver::Redirected {
   std::vector<std::pair<ValueId, std::string>> renamed;  // names of replaced values live on
 };
 
-/// Readers of the root's outputs read what replaces them.
+/// Readers of outputs that are replaced read what replaces them.
 Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrite& r) {
-  const auto root = r.match().root();
   Redirected out;
-  for (const auto& [output, to] : r.replaced_) {
-    const auto from = graph.node(root).outputs.at(output);
-    check_type(graph, rule, graph.label(root), from, to);
+  const auto is_new = [&](NodeId n) {
+    return std::find(r.added_.begin(), r.added_.end(), n) != r.added_.end() ||
+           std::any_of(r.successors_.begin(), r.successors_.end(),
+                       [&](const auto& s) { return s.node == n; });
+  };
+  for (const auto& [from, to] : r.replaced_) {
+    check_type(graph, rule, graph.label(graph.producer(from)), from, to);
     if (!(graph.type(from) == graph.type(to)) || graph.constant(to) || may_hold_sizes(graph.type(to)))
       out.retyped.push_back(to);
     const auto maker = graph.producer(to);
-    const bool fresh = maker.valid() ? std::find(r.added_.begin(), r.added_.end(), maker) != r.added_.end()
-                                     : graph.constant(to) && graph.value(to).uses.empty();
+    const bool fresh = maker.valid() ? is_new(maker) : graph.constant(to) && graph.value(to).uses.empty();
     if (fresh) out.renamed.emplace_back(to, graph.value(from).name);
     if (const auto kept = kept_.find(from); kept != kept_.end()) kept_.emplace(to, kept->second);
     graph.replace(from, to);
@@ -313,7 +315,7 @@ void Driver::record(const Graph& graph, const Active& active, const std::string&
       became += (became.empty() ? "" : ", ") + graph.node(n).op.name() + " '" + graph.label(n) + "'";
   if (became.empty()) became = "removed";
   auto gone = subject(label, sources);
-  if (r.added_.empty() && !r.heir_.valid())
+  if (r.added_.empty() && r.successors_.empty() && !r.heir_.valid())
     for (const auto s : gone.sources) ledger_.removed(active.id, s, became);
   ledger_.fired(active.id, std::move(gone), std::move(became));
 }
@@ -340,6 +342,10 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
     r.add_sources(n, sources);
     work.push(n);
   }
+  for (const auto& [n, own] : r.successors_) {
+    r.add_sources(n, own);
+    work.push(n);
+  }
   if (r.heir_.valid()) r.add_sources(r.heir_, sources);
   record(graph, active, label, r, sources);
 
@@ -348,7 +354,7 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
   // Large graphs are looked at after every few rewrites, so that the cost stays in proportion.
   if (options_.verify && done_ % (1 + outermost_->node_slots() / kVerifiedAtOnce) == 0)
     require_sound(*outermost_, fmt::format("after rule \"{}\" at '{}'", rule.name, label), Types::may_lag);
-  for (const auto& [output, to] : r.replaced_) work.push_readers(graph, to, depth_);
+  for (const auto& [from, to] : r.replaced_) work.push_readers(graph, to, depth_);
   for (auto v : touched) {
     if (!graph.producer(v).valid()) continue;  // erased meanwhile
     work.push(graph.producer(v));

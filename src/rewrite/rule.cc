@@ -23,6 +23,27 @@ ValueId Rewrite::add(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodi
   return graph_.node(add_node(std::move(op), std::move(inputs), -1, std::move(bodies))).outputs.at(0);
 }
 
+ValueId Rewrite::add_for(NodeId old, Op op, std::vector<ValueId> inputs) {
+  const auto name = graph_.node(old).name;
+  const auto id = graph_.add_node(std::move(op), std::move(inputs), name);
+  successors_.push_back({id, graph_.node(old).sources});
+  absorb(old);
+  return graph_.node(id).outputs.at(0);
+}
+
+ValueId Rewrite::add_beside(std::string_view word, Op op, std::vector<ValueId> inputs) {
+  const auto name = fmt::format("{}.{}", match_.root_node().name, word);
+  const auto id = graph_.add_node(std::move(op), std::move(inputs), name);
+  successors_.push_back({id, match_.root_node().sources});
+  return graph_.node(id).outputs.at(0);
+}
+
+std::vector<NodeId> Rewrite::added() const {
+  auto all = added_;
+  for (const auto& s : successors_) all.push_back(s.node);
+  return all;
+}
+
 void Rewrite::add_sources(NodeId node, const std::vector<SourceId>& sources) {
   auto all = graph_.node(node).sources;
   all.insert(all.end(), sources.begin(), sources.end());
@@ -31,7 +52,14 @@ void Rewrite::add_sources(NodeId node, const std::vector<SourceId>& sources) {
 
 void Rewrite::replace(std::size_t output, ValueId to) {
   LAMINA_CHECK(to.valid(), "replacement of '{}' is no value", graph_.label(match_.root()));
-  replaced_.emplace_back(output, to);
+  replaced_.push_back({match_.root_node().outputs.at(output), to});
+}
+
+void Rewrite::replace_other(NodeId node, ValueId to) {
+  LAMINA_CHECK(to.valid() && graph_.node(node).outputs.size() == 1, "replacement of '{}' is no value",
+               graph_.label(node));
+  replaced_.push_back({graph_.node(node).outputs[0], to});
+  absorb(node);
 }
 
 }  // namespace lamina

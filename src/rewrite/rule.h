@@ -112,6 +112,7 @@ inline Rule rule(std::string name, std::string doc, RuleSet set, Pattern pattern
 
 /// What a rule does once its pattern and condition hold. The root's outputs are replaced; matched nodes that
 /// nobody reads any more go, and the new nodes take over their sources. Names of replaced values live on.
+/// A rule that rewrites more than what leads to its root may replace other nodes' outputs as well.
 class Rewrite {
  public:
   Rewrite(Graph& graph, const Match& match) : match_(match), graph_(graph) {}
@@ -126,12 +127,19 @@ class Rewrite {
   void named_after_text(std::string name) { name_ = std::move(name); }
   void named_after(NodeId node) { name_ = graph_.node(node).name; }
   void named_after(const Pattern& word) { named_after(match_.id(word)); }
+  /// A new node in the place of an old one: it has its name, and stands for what that stood for and for
+  /// nothing else. The old one goes when nobody reads it any more.
+  ValueId add_for(NodeId old, Op op, std::vector<ValueId> inputs);
+  /// A new node that stands for the root alone; it is called as the root with the word behind it.
+  ValueId add_beside(std::string_view word, Op op, std::vector<ValueId> inputs);
   /// Sources that a new node has besides those of the replaced nodes.
   void add_sources(NodeId node, const std::vector<SourceId>& sources);
 
   /// Whoever read this output of the root reads `to` instead.
   void replace(std::size_t output, ValueId to);
   void replace(ValueId to) { replace(0, to); }
+  /// Whoever read the only output of another node reads `to` instead.
+  void replace_other(NodeId node, ValueId to);
   /// The root goes; nothing may read it.
   void remove() { removed_ = true; }
   /// Another old node that the new ones stand for: it goes when nobody reads it any more.
@@ -142,11 +150,13 @@ class Rewrite {
   void note(std::string text) { note_ = std::move(text); }
 
   // What has been said so far.
-  const std::vector<NodeId>& added() const { return added_; }
+  std::vector<NodeId> added() const;  ///< all new nodes
   const std::vector<NodeId>& absorbed() const { return absorbed_; }
   NodeId heir() const { return heir_; }
-  /// Outputs of the root, and what is read instead of them.
-  const std::vector<std::pair<std::size_t, ValueId>>& replaced() const { return replaced_; }
+  struct Replaced {
+    ValueId from, to;  ///< an output of an old node, and what is read instead
+  };
+  const std::vector<Replaced>& replaced() const { return replaced_; }
 
  private:
   friend class Driver;
@@ -156,8 +166,13 @@ class Rewrite {
   bool removed_ = false;
   NodeId heir_;
   std::string note_;
-  std::vector<NodeId> added_, absorbed_;
-  std::vector<std::pair<std::size_t, ValueId>> replaced_;
+  struct Successor {
+    NodeId node;
+    std::vector<SourceId> sources;
+  };
+  std::vector<NodeId> added_, absorbed_;  // added_: but successors
+  std::vector<Successor> successors_;
+  std::vector<Replaced> replaced_;
 };
 
 }  // namespace lamina

@@ -1,103 +1,16 @@
 /// Transposes that cancel around operators that can do without them (graph/permute.h), or that a matrix
 /// product can do by itself.
 #include <algorithm>
-#include <numeric>
 
-#include "graph/permute.h"
 #include "ops/matmul.h"
 #include "ops/shaping.h"
 #include "rules/rules.h"
-#include "rules/support.h"
+#include "rules/transposes.h"
 
 namespace lamina {
 namespace {
 
 bool has_order(const Graph& g, const Node& n) { return transpose_order(g, n).has_value(); }
-
-Ints inverse(const Ints& order) {
-  Ints out(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    out.at(static_cast<std::size_t>(order[i])) = static_cast<std::int64_t>(i);
-  return out;
-}
-
-/// A constant that meets a tensor transposed by `order`, as it meets the tensor itself. `seen`: the shape
-/// under which the operator sees it.
-Tensor moved_back(const Tensor& t, const Shape& seen, const Ints& order) {
-  const Dims own = seen.known() ? seen.sizes() : t.shape();
-  Dims dims(order.size() - own.size(), 1);
-  dims.insert(dims.end(), own.begin(), own.end());
-  Node node;
-  node.op = Transpose{};
-  node.inputs.resize(2);
-  node.outputs.resize(1);
-  return evaluate_node(node, {t.to_aligned().reshaped(dims), ints_tensor(inverse(order))}, {}).at(0);
-}
-
-bool all_ones(const Shape& s) { return s.known() && s.count().is(1); }
-
-/// The Transpose by `order` that gives the value, or an invalid id.
-NodeId transposed_by(const Graph& g, ValueId v, const Ints& order) {
-  const auto maker = g.producer(v);
-  const bool is = maker.valid() && g.node(maker).op.is<Transpose>();
-  return is && transpose_order(g, g.node(maker)) == order ? maker : NodeId();
-}
-
-/// Operand i of a node that is to work on what Transposes by `order` read can be had without work.
-Verdict can_move_back(const Match& m, const Node& n, std::size_t i, const PermutedInput& how,
-                      const Ints& order) {
-  const Graph& g = m.graph();
-  const auto v = n.inputs[i];
-  if (how.kind != PermutedInput::Kind::permuted || !v.valid()) return Verdict::yes();
-  if (const auto maker = transposed_by(g, v, order); maker.valid())
-    return m.is_exempt(maker) ? Verdict::no("'{}' is exempt", g.label(maker)) : Verdict::yes();
-  if (g.constant(v) || all_ones(g.type(v).shape)) return Verdict::yes();
-  return Verdict::no("{} is no constant and is not transposed alike", m.label(v));
-}
-
-ValueId moved_back(Rewrite& r, ValueId v, const PermutedInput& how, const Ints& order) {
-  const Graph& g = r.graph();
-  if (how.kind == PermutedInput::Kind::replaced) return r.constant(how.value);
-  if (how.kind == PermutedInput::Kind::same || !v.valid()) return v;
-  if (const auto maker = transposed_by(g, v, order); maker.valid()) {
-    r.absorb(maker);
-    return g.node(maker).inputs[0];
-  }
-  const Tensor* t = g.constant(v);
-  return t && t->size() != 1 ? r.constant(moved_back(*t, how.shape, order)) : v;
-}
-
-/// The node without the Transposes by `order` before it: is there such a node?
-Found<Permuted> without_transposes(const Match& m, NodeId id, const Ints& order) {
-  const Node& n = m.graph().node(id);
-  auto [verdict, made] = permuted(m.graph(), n, order);
-  if (!verdict)
-    return Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason());
-  for (std::size_t i = 1; i < n.inputs.size(); ++i)
-    if (auto v = can_move_back(m, n, i, made.inputs[i], order); !v) return v;
-  return std::move(made);
-}
-
-/// Adds it; `x` is its input 0.
-ValueId add_moved(Rewrite& r, NodeId id, const Permuted& made, ValueId x, const Ints& order) {
-  auto inputs = r.graph().node(id).inputs;
-  inputs.resize(made.inputs.size());
-  inputs[0] = x;
-  for (std::size_t i = 1; i < inputs.size(); ++i) inputs[i] = moved_back(r, inputs[i], made.inputs[i], order);
-  r.named_after(id);
-  return r.add(Op(made.op), std::move(inputs));
-}
-
-/// Gives one result and says of itself how it looks with its axes permuted.
-bool is_link(const Graph& g, const Node& n) {
-  if (!n.bodies.empty() || n.outputs.size() != 1 || n.inputs.empty() || !n.inputs[0].valid()) return false;
-  if (n.op.has(Trait::elementwise)) return true;
-  const auto& x = g.type(n.inputs[0]).shape;
-  if (!x.ranked()) return false;
-  Ints same(x.rank());
-  std::iota(same.begin(), same.end(), 0);
-  return bool(permuted(g, n, same).verdict);
-}
 
 /// A Transpose and the operators behind it, each of which reads the one before.
 struct Run {
@@ -119,7 +32,7 @@ Found<Straight> without_transpose(const Match& m, Run run) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (i + 1 < nodes.size())
       if (auto v = read_only_by(m.graph(), m.graph().node(nodes[i]).outputs[0], nodes[i + 1]); !v) return v;
-    auto made = without_transposes(m, nodes[i], out.order);
+    auto made = without_transposes(m, nodes[i], out.order, 1);
     if (!made) return made.verdict();
     out.order = made->outputs[0];
     out.made.push_back(std::move(made).take());
@@ -131,7 +44,8 @@ ValueId add(Rewrite& r, const Straight& found) {
   ValueId running = found.run.x;
   Ints order = found.run.order;
   for (std::size_t i = 0; i < found.made.size(); ++i) {
-    running = add_moved(r, found.run.nodes[i], found.made[i], running, order);
+    const auto id = add_moved(r, found.run.nodes[i], found.made[i], running, order);
+    running = r.graph().node(id).outputs[0];
     order = found.made[i].outputs[0];
   }
   return running;
@@ -180,27 +94,28 @@ bool reduces(const Graph& g, const Node& n) {
   return false;
 }
 
-/// Axes longer than 1 keep their order.
-bool moves_ones_only(const Shape& shape, const Ints& order) {
-  std::int64_t last = -1;
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    if (shape[k].is(1)) continue;
-    if (order[k] < last) return false;
-    last = order[k];
-  }
-  return true;
-}
-
 /// A run of nodes and the shape of what is reduced behind them.
 struct Reduced {
   Straight run;
   Ints pattern;
 };
 
+/// What reads the Transpose reads the reduction, too: a normalisation in pieces, which is recognised as a
+/// whole.
+bool is_read_with(const Graph& g, ValueId transposed, ValueId reduced) {
+  for (const auto& use : g.value(transposed).uses)
+    for (const auto v : g.node(use.node).inputs) {
+      const auto maker = v.valid() ? g.producer(v) : NodeId();
+      const bool reshaped = maker.valid() && g.node(maker).op.has(Trait::keeps_values);
+      if (v == reduced || (reshaped && g.node(maker).inputs[0] == reduced)) return true;
+    }
+  return false;
+}
+
 /// Transpose -> operators -> a reduction of the axes that change places.
 void add_before_reduction(Rules& rules) {
   const auto x = any();
-  const auto first = is<Transpose>(x).that(has_order).used_once();
+  const auto first = is<Transpose>(x).that(has_order);
   const auto links = chain(node("operator", is_link, {}), first);
   const auto root = node("reduction", reduces, {links});
   const auto whole = [=](const Match& m) {
@@ -212,11 +127,14 @@ void add_before_reduction(Rules& rules) {
       rule("drop-transpose-before-reduction",
            "Drops a Transpose when the axes that it moves are reduced behind it", RuleSet::portable, root)
           .when([=](const Match& m) -> Found<Reduced> {
-            const auto& shape = m.graph().type(m.root_node().outputs[0]).shape;
+            const auto reduced = m.root_node().outputs[0];
+            const auto& shape = m.graph().type(reduced).shape;
+            if (is_read_with(m.graph(), m.value(first), reduced))
+              return Verdict::no("{} is read together with it", m.label(first));
             const auto found = without_transpose(m, whole(m));
             if (!found) return found.verdict();
             const auto pattern = reshape_pattern(shape);
-            if (!moves_ones_only(shape, found->order) || !pattern)
+            if (!moves_ones_only(shape, inverse(found->order)) || !pattern)
               return Verdict::no("the axes that stay change places in {}", m.label(first));
             return Reduced{*found, *pattern};
           })
@@ -259,13 +177,14 @@ void add_operands(Rules& rules) {
                             return Verdict::no("{} and {} have different orders", m.label(left), m.label(v));
                           if (auto read = read_only_by(g, v, m.root()); !read) return read;
                         }
-                        const auto made = without_transposes(m, m.root(), order);
+                        const auto made = without_transposes(m, m.root(), order, 0);
                         if (!made) return made.verdict();
                         return Joined{*made, order};
                       })
                       .make([=](Rewrite& r, const Joined& found) {
                         const Match& m = r.match();
-                        const auto y = add_moved(r, m.root(), found.made, m.value(x), found.order);
+                        const auto id = add_moved(r, m.root(), found.made, {}, found.order);
+                        const auto y = r.graph().node(id).outputs[0];
                         r.named_after(left);
                         r.replace(r.add(Transpose{}, {y, r.constant(ints_tensor(found.made.outputs[0]))}));
                       }));

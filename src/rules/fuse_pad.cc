@@ -1,6 +1,7 @@
 /// A Pad of the pictures becomes the pads of the convolution or pooling behind it, where these mean the same.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ops/convolution.h"
 #include "ops/movement.h"
@@ -48,35 +49,65 @@ void widen(Window& w, const Pads& pads) {
   w.auto_pad = AutoPad::explicit_;
 }
 
-/// The window's own pads are numbers, and so they are with these around them.
-Verdict takes_pads(const Match& m, const Pattern& reader, Window w, const Pads& pads) {
+/// Its own pads as numbers, where the size of the picture, which is known, decides them.
+Window with_own_pads(const Window& window, const Shape& picture, std::span<const std::int64_t> kernel) {
+  const bool same = window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower;
+  if (!same || !picture.known() || picture.rank() != kernel.size() + 2) return window;
+  const std::vector<Dim> spatial(picture.dims().begin() + 2, picture.dims().end());
+  const auto numbers = resolve(window, spatial, kernel);
+  auto out = window;
+  out.pads_begin = numbers.pads_begin;
+  out.pads_end = numbers.pads_end;
+  out.auto_pad = AutoPad::explicit_;
+  return out;
+}
+
+/// The window with the Pad's pads around its own. `picture`: what the Pad makes.
+Found<Window> widened(const Match& m, const Pattern& reader, const Window& window, const Pads& pads,
+                      const Shape& picture, std::span<const std::int64_t> kernel) {
+  auto w = with_own_pads(window, picture, kernel);
   if (w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower)
     return Verdict::no("{} takes its pads from the size of the picture", m.label(reader));
   widen(w, pads);
   for (const auto* side : {&w.pads_begin, &w.pads_end})
     for (const auto most : *side)
       if (most > INT32_MAX) return Verdict::no("pads of {} are more than {} takes", most, m.label(reader));
-  return Verdict::yes();
+  return w;
 }
 
-/// Zeros around a mean: they count, so the window's own pads must count as well, or there are none.
-Verdict joins_mean(const Match& m, const Pattern& pool, const AvgPool& op) {
-  const bool own = op.auto_pad == AutoPad::explicit_ && !(all_zero(op.pads_begin) && all_zero(op.pads_end));
+/// No window reaches beyond the picture, which has no pads around it.
+bool windows_end_inside(const AvgPool& op, const Shape& picture) {
+  if (!picture.ranked() || picture.rank() != op.kernel.size() + 2) return false;
+  for (std::size_t i = 0; i < op.kernel.size(); ++i) {
+    const auto& size = picture[i + 2];
+    const auto stride = op.strides.empty() ? 1 : op.strides[i];
+    const auto dilation = op.dilations.empty() ? 1 : op.dilations[i];
+    if (stride != 1 && (!size.known() || (size.size() - (op.kernel[i] - 1) * dilation - 1) % stride != 0))
+      return false;
+  }
+  return true;
+}
+
+/// Zeros around a mean: they count, so the window's own pads must count as well, or there are none. Where a
+/// window reaches beyond its pads, others than lamina divide by another number.
+Verdict joins_mean(const Match& m, const Pattern& pool, const AvgPool& op, const Shape& picture) {
+  const auto w = with_own_pads(op, picture, op.kernel);
+  const bool own = w.auto_pad != AutoPad::valid && !(all_zero(w.pads_begin) && all_zero(w.pads_end));
   if (op.exclude_pad && own) return Verdict::no("{} does not count its own pads", m.label(pool));
   if (op.rounding_type == RoundingType::ceil_torch)
     return Verdict::no("{} drops windows that begin in its pads", m.label(pool));
+  if (op.rounding_type == RoundingType::ceil && (own || !windows_end_inside(op, picture)))
+    return Verdict::no("windows of {} may reach beyond the pads", m.label(pool));
   return Verdict::yes();
 }
 
 /// -inf around a maximum: every window must hold an element of the picture.
 Verdict joins_maximum(const Match& m, const Pattern& pool, const Pattern& picture, const MaxPool& op,
-                      const Pads& pads) {
+                      const Window& wide) {
   if (m.node(pool).outputs.size() > 1) return Verdict::no("{} gives positions", m.label(pool));
   if (op.rounding_type != RoundingType::floor) return Verdict::no("{} rounds up", m.label(pool));
   if (std::any_of(op.dilations.begin(), op.dilations.end(), [](auto d) { return d != 1; }))
     return Verdict::no("{} is dilated", m.label(pool));
-  auto wide = op;
-  widen(wide, pads);
   for (std::size_t i = 0; i < op.kernel.size(); ++i)
     if (const auto most = std::max(wide.pads_begin[i], wide.pads_end[i]); most >= op.kernel[i])
       return Verdict::no("a window of {} may lie in the pads of {}", op.kernel[i], most);
@@ -92,21 +123,26 @@ Rule before_convolution() {
   const auto pad = is<Pad>(x).used_once(), conv = is<Convolution>(pad);
   return rule("fuse-pad-convolution", "Zeros around the pictures become pads of the convolution behind them",
               RuleSet::portable, conv)
-      .when([=](const Match& m) -> Found<Pads> {
+      .when([=](const Match& m) -> Found<Window> {
         if (filler(m.graph(), m.node(pad)) != 0.0) return Verdict::no("{} does not pad by 0", m.label(pad));
         const auto pads = spatial_pads(m, pad);
-        if (!pads) return pads;
+        if (!pads) return pads.verdict();
         if (has_input(m.node(conv), 3)) return Verdict::no("{} has a zero point", m.label(conv));
-        if (auto v = takes_pads(m, conv, m.op<Convolution>(conv), *pads); !v) return v;
         const auto* w = m.graph().constant(m.node(conv).inputs[1]);
         if (is_float(m.type(x).element) && !(w && all_finite(*w)))
           return Verdict::no("the weights of {} may not be finite, and 0 times them no 0", m.label(conv));
-        return pads;
+        const auto& weights = m.graph().type(m.node(conv).inputs[1]).shape;
+        Dims kernel;
+        if (weights.known() && weights.rank() > 2) {
+          const auto sizes = weights.sizes();
+          kernel.assign(sizes.begin() + 2, sizes.end());
+        }
+        return widened(m, conv, m.op<Convolution>(conv), *pads, m.shape(pad), kernel);
       })
-      .make([=](Rewrite& r, const Pads& pads) {
+      .make([=](Rewrite& r, const Window& wide) {
         const Match& m = r.match();
         auto op = m.op<Convolution>(conv);
-        widen(op, pads);
+        static_cast<Window&>(op) = wide;
         auto inputs = m.node(conv).inputs;
         inputs[0] = m.value(x);
         r.replace(r.add(op, std::move(inputs), m.node(conv).bodies));
@@ -118,7 +154,7 @@ Rule before_pooling() {
   const auto pad = is<Pad>(x).used_once(), pool = is<AvgPool, MaxPool>(pad);
   return rule("fuse-pad-pooling", "Zeros in front of an average, -inf in front of a maximum become its pads",
               RuleSet::portable, pool)
-      .when([=](const Match& m) -> Found<Pads> {
+      .when([=](const Match& m) -> Found<Window> {
         const auto number = filler(m.graph(), m.node(pad));
         const auto* mean = m.node(pool).op.as<AvgPool>();
         const auto* most = m.node(pool).op.as<MaxPool>();
@@ -127,27 +163,29 @@ Rule before_pooling() {
           return Verdict::no("{} does not pad by -inf, which is what the pads of a maximum are",
                              m.label(pad));
         const auto pads = spatial_pads(m, pad);
-        if (!pads) return pads;
+        if (!pads) return pads.verdict();
         if (!is_float(m.type(x).element)) return Verdict::no("{} holds integers", m.label(x));
-        if (auto v = mean ? takes_pads(m, pool, *mean, *pads) : takes_pads(m, pool, *most, *pads); !v)
+        const auto& picture = m.shape(pad);
+        const auto wide = mean ? widened(m, pool, *mean, *pads, picture, mean->kernel)
+                               : widened(m, pool, *most, *pads, picture, most->kernel);
+        if (!wide) return wide;
+        if (auto v = mean ? joins_mean(m, pool, *mean, picture) : joins_maximum(m, pool, x, *most, *wide); !v)
           return v;
-        if (auto v = mean ? joins_mean(m, pool, *mean) : joins_maximum(m, pool, x, *most, *pads); !v)
-          return v;
-        return pads;
+        return wide;
       })
-      .make([=](Rewrite& r, const Pads& pads) {
+      .make([=](Rewrite& r, const Window& wide) {
         const Match& m = r.match();
         const Node& n = m.node(pool);
         Op op;
         if (const auto* mean = n.op.as<AvgPool>()) {
-          auto wide = *mean;
-          widen(wide, pads);
-          wide.exclude_pad = false;
-          op = wide;
+          auto copy = *mean;
+          static_cast<Window&>(copy) = wide;
+          copy.exclude_pad = false;
+          op = copy;
         } else {
-          auto wide = *n.op.as<MaxPool>();
-          widen(wide, pads);
-          op = wide;
+          auto copy = *n.op.as<MaxPool>();
+          static_cast<Window&>(copy) = wide;
+          op = copy;
         }
         r.replace(r.add(std::move(op), {m.value(x)}, n.bodies));
       });

@@ -18,22 +18,6 @@ bool all_equal(const std::optional<Ints>& values, std::int64_t wanted) {
   return values && std::all_of(values->begin(), values->end(), [&](auto v) { return v == wanted; });
 }
 
-/// Provably one shape for tensors with the same number of elements: a single size may be unknown.
-bool same_shape_of_same_count(const Shape& a, const Shape& b) {
-  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
-  std::size_t open = 0;
-  bool empty = false;
-  for (std::size_t i = 0; i < a.rank(); ++i) {
-    if (!a[i].same(b[i])) ++open;
-    empty = empty || a[i].low() == 0;
-  }
-  if (open == 0) return true;
-  if (open > 1) return false;
-  for (std::size_t i = 0; i < a.rank(); ++i)
-    if (a[i].same(b[i]) && a[i].low() == 0) return false;
-  return true;
-}
-
 /// What an arithmetic operator leaves as it is when its other operand is this number; slot of the operand
 /// that stays.
 struct Neutral {

@@ -31,12 +31,14 @@ Rules& registered() {
     add_recognise_binary(rules);
     add_binary_signs(rules);
     add_eliminate_transpose(rules);
+    add_sink_transposes(rules);
     add_shrink_constants(rules);
     add_channel_order(rules);
     add_fuse_linear(rules);
     add_merge_linear(rules);
     add_remove_power(rules);
     add_fuse_pad(rules);
+    add_move_strides(rules);
     add_merge_fake_quantize(rules);
     add_fuse_group_conv(rules);
     add_hoist_activation(rules);

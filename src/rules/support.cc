@@ -98,6 +98,21 @@ Dims along_axis(std::size_t rank, std::size_t axis, std::size_t size) {
   return dims;
 }
 
+bool same_shape_of_same_count(const Shape& a, const Shape& b) {
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
+  std::size_t open = 0;
+  bool empty = false;
+  for (std::size_t i = 0; i < a.rank(); ++i) {
+    if (!a[i].same(b[i])) ++open;
+    empty = empty || a[i].low() == 0;
+  }
+  if (open == 0) return true;
+  if (open > 1) return false;
+  for (std::size_t i = 0; i < a.rank(); ++i)
+    if (a[i].same(b[i]) && a[i].low() == 0) return false;
+  return true;
+}
+
 std::optional<Ints> reshape_pattern(const Shape& shape) {
   if (!shape.ranked()) return std::nullopt;
   Ints out;

@@ -30,6 +30,8 @@ std::vector<double> per_channel(const Tensor& operand, std::size_t channels);
 /// Shape with `rank` dimensions of 1 and `size` at `axis`.
 Dims along_axis(std::size_t rank, std::size_t axis, std::size_t size);
 
+/// Provably one shape for tensors with the same number of elements: a single size may be unknown.
+bool same_shape_of_same_count(const Shape& a, const Shape& b);
 /// A pattern for Reshape that gives `shape`, with at most one -1; nothing when more is unknown.
 std::optional<Ints> reshape_pattern(const Shape& shape);
 Tensor ints_tensor(const Ints& values);

@@ -45,9 +45,10 @@ void RewriteAlbum::before(const SeenRewrite& seen) {
   append_unique(half.matched, r.match().nodes());
   append_unique(half.matched, r.absorbed());
   append_unique(half.matched, {r.heir()});
-  for (const auto v : seen.graph.node(r.match().root()).outputs)
-    for (const auto& use : seen.graph.value(v).uses) half.readers.insert(use.node);
-  Cut cut{half.matched, {}, {}, {r.added().begin(), r.added().end()}};
+  for (const auto& [old, value] : r.replaced())
+    for (const auto& use : seen.graph.value(old).uses) half.readers.insert(use.node);
+  const auto added = r.added();
+  Cut cut{half.matched, {}, {}, {added.begin(), added.end()}};
   half.before = picture_of(seen.graph, cut, &half.drawn);
 }
 
@@ -59,7 +60,7 @@ void RewriteAlbum::after(const SeenRewrite& seen) {
     if (g.node(id).erased()) half.before.nodes[at].group = kGone;
   Cut cut{seen.rewrite.added(), {}, half.readers, {}};
   append_unique(cut.nodes, half.matched);  // those that stay
-  for (const auto& [output, value] : seen.rewrite.replaced())
+  for (const auto& [old, value] : seen.rewrite.replaced())
     if (std::find(cut.values.begin(), cut.values.end(), value) == cut.values.end())
       cut.values.push_back(value);
   std::map<NodeId, std::size_t> drawn;

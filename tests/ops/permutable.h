@@ -10,9 +10,11 @@
 #include "ops/gathering.h"
 #include "ops/generation.h"
 #include "ops/movement.h"
+#include "ops/normalization.h"
 #include "ops/operators.h"
 #include "ops/quantization.h"
 #include "ops/reduction.h"
+#include "ops/resize.h"
 #include "ops/shaping.h"
 #include "tests/ops/op_testing.h"
 
@@ -60,6 +62,14 @@ class RandomInstance {
                                                    {"ReduceLogicalOr", &R::reduce<ReduceLogicalOr>},
                                                    {"Concat", &R::concat},
                                                    {"Slice", &R::slice},
+                                                   {"StridedSlice", &R::strided_slice},
+                                                   {"Split", &R::split},
+                                                   {"SpaceToBatch", &R::space_to_batch},
+                                                   {"BatchToSpace", &R::batch_to_space},
+                                                   {"VariadicSplit", &R::variadic_split},
+                                                   {"MVN", &R::over_axes<MVN>},
+                                                   {"NormalizeL2", &R::over_axes<NormalizeL2>},
+                                                   {"Interpolate", &R::interpolate},
                                                    {"Pad", &R::pad},
                                                    {"Roll", &R::roll},
                                                    {"Identity", &R::identity},
@@ -199,6 +209,64 @@ class RandomInstance {
     if (listed) inputs.push_back(ints(axes));
     return {Slice{}, std::move(inputs)};
   }
+  Instance strided_slice() {
+    StridedSlice op;
+    Ints begin, end, strides;
+    for (std::size_t i = 0, bounds = below(rank() + 1); i < bounds; ++i) {
+      const auto size = shape_[i];
+      const bool back = below(4) == 0;
+      begin.push_back(back ? -1 : static_cast<std::int64_t>(below(static_cast<std::size_t>(size))));
+      end.push_back(back ? -size - 1 : size);
+      strides.push_back(back ? -1 : 1 + static_cast<std::int64_t>(below(2)));
+      op.begin_mask.push_back(below(3) == 0);
+      op.end_mask.push_back(below(3) == 0);
+      op.shrink_axis_mask.push_back(below(3) == 0);
+    }
+    std::vector<Tensor> inputs{x(), ints(begin), ints(end)};
+    if (below(2) == 0) inputs.push_back(ints(strides));
+    return {op, std::move(inputs)};
+  }
+  /// Into one part: what there is to test lies in the axis.
+  Instance split() { return {Split{}, {x(), Tensor::scalar(axis())}}; }
+  Instance variadic_split() { return {VariadicSplit{}, {x(), Tensor::scalar(axis()), ints({-1})}}; }
+  Instance space_to_batch() {
+    Ints block(rank(), 1), begin(rank(), 0), end(rank(), 0);
+    for (std::size_t i = 1; i < rank(); ++i) {
+      block[i] = 1 + static_cast<std::int64_t>(below(3));
+      begin[i] = static_cast<std::int64_t>(below(3));
+      end[i] = (block[i] - (shape_[i] + begin[i]) % block[i]) % block[i];
+    }
+    return {SpaceToBatch{}, {x(), ints(block), ints(begin), ints(end)}};
+  }
+  Instance batch_to_space() {
+    Ints block(rank(), 1), begin(rank(), 0), end(rank(), 0);
+    for (std::size_t i = 1; i < rank(); ++i) {
+      block[i] = 1 + static_cast<std::int64_t>(below(2));
+      shape_[0] *= block[i];
+      begin[i] = block[i] > 1 ? static_cast<std::int64_t>(below(2)) : 0;
+    }
+    return {BatchToSpace{}, {x(), ints(block), ints(begin), ints(end)}};
+  }
+  template <class T>
+  Instance over_axes() {
+    return {T{}, {x(), ints(some_axes())}};
+  }
+  /// By halves and doubles: no sum is rounded.
+  Instance interpolate() {
+    Interpolate op;
+    op.mode = below(2) == 0 ? InterpolateMode::nearest : InterpolateMode::linear_onnx;
+    const bool listed = below(2) == 0;
+    Ints axes = some_axes(), sizes;
+    if (!listed) {
+      axes.resize(rank());
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    if (axes.empty()) axes = {0};
+    for (const auto a : axes) sizes.push_back(shape_[static_cast<std::size_t>(a)] * (below(2) == 0 ? 1 : 2));
+    std::vector<Tensor> inputs{x(), ints(sizes)};
+    if (listed) inputs.push_back(ints(axes));
+    return {op, std::move(inputs)};
+  }
   Instance pad() {
     constexpr PadMode modes[] = {PadMode::constant, PadMode::edge, PadMode::symmetric};
     const auto mode = modes[below(3)];
@@ -255,6 +323,11 @@ inline Ints inverse_order(const Ints& order) {
   for (std::size_t i = 0; i < order.size(); ++i)
     out[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
   return out;
+}
+
+/// Other orders than those of the spatial axes and the channels are nothing for them.
+inline bool keeps_batch_first(const std::string& name) {
+  return name == "SpaceToBatch" || name == "BatchToSpace";
 }
 
 /// Names of the operators that have the hook `permute`.

