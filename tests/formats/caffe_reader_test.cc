@@ -144,6 +144,15 @@ TEST(CaffeNet, TrainingFiles) {
   EXPECT_EQ(outputs(with_probabilities), Strings{"prob"});
 }
 
+TEST(CaffeNet, FilesForTrainingAlone) {
+  const std::string text =
+      "layer { name: 'd' type: 'Data' top: 'x' top: 'label' include { phase: TRAIN } transform_param { "
+      "crop_size: 9 } }" +
+      kRelu + "layer { name: 'l' type: 'MultiBoxLoss' bottom: 'y' bottom: 'label' top: 'l' }";
+  EXPECT_EQ(inputs(text), Strings{"x[?,?,9,9]"});
+  EXPECT_EQ(outputs(text), Strings{"y"});
+}
+
 TEST(CaffeNet, LayersThatMakeNothing) {
   const std::string data = "layer { name: 'd' type: 'ImageSegData' top: 'x' top: 'label' }";
   EXPECT_EQ(outputs(data + kRelu + "layer { name: 'w' type: 'MatWrite' bottom: 'y' }"), Strings{"y"});

@@ -77,6 +77,9 @@ void Builder::run() {
 }
 
 void Builder::note_names() {
+  for (const auto& layer : net_.left_out)
+    if (is_data(layer) && !layer.tops.empty())
+      labels_.insert(std::next(layer.tops.begin()), layer.tops.end());
   for (std::size_t i = 0; i < net_.layers.size(); ++i) {
     layer_named_.try_emplace(net_.layers[i].name, i);
     for (const auto& top : net_.layers[i].tops) {
@@ -161,6 +164,12 @@ Builder::Top& Builder::top_named(const LayerDef& layer, const std::string& name)
     add_input(name, std::nullopt);
     return tops_[name];
   }
+  // A file for training alone: its data are those of the test.
+  for (const auto& layer : net_.left_out)
+    if (is_data(layer) && std::find(layer.tops.begin(), layer.tops.end(), name) != layer.tops.end()) {
+      add_input(name, layer.tops[0] == name ? std::optional(data_shape(layer)) : std::nullopt);
+      return tops_[name];
+    }
   if (later_.contains(name))
     fail(ErrorCode::bad_file, "reads \"{}\", which no layer before it makes, but a later one", name);
   Strings known;

@@ -193,7 +193,10 @@ Net read_net(const ProtoText& file) {
     } else if (field.name() == "layer" || field.name() == "layers") {
       ++layers;
       net.old = net.old || field.name() == "layers";
-      if (is_included(field.message(), state)) net.layers.push_back(read_layer(field));
+      if (is_included(field.message(), state))
+        net.layers.push_back(read_layer(field));
+      else if (!field.message().find("bottom"))
+        net.left_out.push_back(read_layer(field));
     }
   }
   if (layers == 0) fail(ErrorCode::bad_file, "{}: has no layer, wanted a Caffe network", file.path());

@@ -26,8 +26,9 @@ struct InputDef {
 struct Net {
   std::string name;
   std::vector<InputDef> inputs;
-  std::vector<LayerDef> layers;  ///< of the TEST phase, in file order, which is that of execution
-  bool old = false;              ///< V1: `layers` with words for types
+  std::vector<LayerDef> layers;    ///< of the TEST phase, in file order, which is that of execution
+  std::vector<LayerDef> left_out;  ///< of other phases, those without a bottom: data for training
+  bool old = false;                ///< V1: `layers` with words for types
 };
 
 Net read_net(const ProtoText& file);
