@@ -1,5 +1,7 @@
 #include "formats/file_format.h"
 
+#include <algorithm>
+
 #include <protozero/pbf_reader.hpp>
 
 #include "formats/loaded.h"
@@ -10,12 +12,16 @@ namespace {
 
 using Wire = protozero::pbf_wire_type;
 
-/// The first character after a byte order mark and white space is '<'. A protobuf message cannot start with
-/// it where it counts: 0x3c would be field 7 as a group, which ONNX does not have.
+/// Text whose first character after a byte order mark and white space is '<'. A protobuf message may begin
+/// so, too: a first field 1 of 60 bytes is a line break and '<', but control characters follow.
 bool looks_like_xml(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const auto first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && text[first] == '<';
+  if (first == std::string_view::npos || text[first] != '<') return false;
+  const auto begin = text.substr(first, 256);
+  return std::none_of(begin.begin(), begin.end(),
+                      [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\r' && c != '\n'; }) &&
+         (begin.size() < 2 || begin[1] != '\n');
 }
 
 /// Whether a message has a field of that number and wire type, among its first few.

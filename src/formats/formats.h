@@ -4,8 +4,8 @@
 
 namespace lamina {
 
-/// Reads ONNX, OpenVINO IR or Caffe, told apart by content (file_format.h). Throws Error(bad_file) naming the
-/// path. Only ONNX has settable inputs.
+/// Reads ONNX, OpenVINO IR, Caffe or TensorFlow, told apart by content (file_format.h). Throws
+/// Error(bad_file) naming the path. Only ONNX and TensorFlow have settable inputs.
 Loaded read(const ModelSource& source, const ReadSettings& settings = {});
 
 /// The same for files, with what lies beside them.

@@ -72,9 +72,10 @@ ReadOptions Common::reading() const {
 }
 
 void add_model(OptionSet& options, Common& c, bool required) {
-  const auto model = options.text(
-      "model", c.model, "MODEL",
-      "ONNX model, OpenVINO IR (.xml), Caffe network (.prototxt or .caffemodel) or compiled model (.lamina)");
+  const auto model = options.text("model", c.model, "MODEL",
+                                  "ONNX model, OpenVINO IR (.xml), Caffe network (.prototxt or .caffemodel), "
+                                  "TensorFlow graph (.pb or .pbtxt) "
+                                  "or compiled model (.lamina)");
   if (required) OptionHandle(model).required();
   options.text(
       "--weights", c.weights, "FILE",

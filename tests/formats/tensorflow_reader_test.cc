@@ -40,6 +40,16 @@ TEST(TensorflowReader, SaysWhatTheFileIs) {
   EXPECT_TRUE(m.unsupported.empty());
 }
 
+TEST(TensorflowReader, ANodeOf60BytesIsNoXml) {
+  // The file begins with a line break and '<' then: field 1, and the length of the node.
+  for (std::size_t length = 1; length < 60; ++length) {
+    TensorflowGraph g;
+    const std::string name(length, 'x');
+    g.input(name, {2}).node("Relu", "y", {name});
+    EXPECT_EQ(refusal(g.bytes()), "") << length;
+  }
+}
+
 TEST(TensorflowReader, OtherFilesAreNamed) {
   const std::string saved_model("\x08\x01\x12\x04\x0a\x02\x0a\x00", 8);
   EXPECT_NE(refusal(saved_model).find("is a SavedModel, wanted a frozen graph"), std::string::npos);

@@ -1,7 +1,7 @@
 /// Batch normalisation, with its own statistics or given ones, LRN, BiasAdd.
 #include "ops/normalization.h"
 
-#include <numeric>
+#include <cmath>
 
 #include "formats/tensorflow/layout.h"
 #include "ops/elementwise.h"
@@ -94,7 +94,8 @@ Values convert_global_batch_norm(Call& c) {
   return {to_framework(c, y, layout)};
 }
 
-/// The sum is not divided by the number of channels there.
+/// The sum is not divided by the number of channels there. OpenVINO cuts a bias off to an integer: another
+/// one comes out of the power.
 Values convert_lrn(Call& c) {
   const Layout layout;
   const auto radius = c.i("depth_radius", 5);
@@ -104,7 +105,14 @@ Values convert_lrn(Call& c) {
   op.alpha = c.f("alpha", 1) * static_cast<double>(op.size);
   op.beta = c.f("beta", 0.5);
   op.bias = c.f("bias", 1);
-  const auto y = c.add(op, {to_channels_first(c, c.in(0), layout), c.ints_constant({1})});
+  double factor = 1;
+  if (op.bias > 0 && op.bias != std::floor(op.bias)) {
+    factor = std::pow(op.bias, -op.beta);
+    op.alpha /= op.bias;
+    op.bias = 1;
+  }
+  auto y = c.add(op, {to_channels_first(c, c.in(0), layout), c.ints_constant({1})});
+  if (factor != 1) y = c.add(Multiply{}, {y, c.number_like(factor, y)});
   return {to_framework(c, y, layout)};
 }
 

@@ -29,7 +29,7 @@ Values convert_slice(Call& c) {
   }
   const auto start = c.convert(c.in(1), ElementType::i64), count = c.convert(c.in(2), ElementType::i64);
   const auto rest = c.add(Less{}, {count, c.int_constant(0)});
-  const auto stop = c.add(Select{}, {rest, c.int_constant(kEnd), c.add(Add{}, {start, count})});
+  const auto stop = c.add(Select{}, {rest, c.shape_of(c.in(0)), c.add(Add{}, {start, count})});
   const auto steps = c.filled(c.int_constant(1), c.shape_of(start));
   return {c.add(Slice{}, {c.in(0), start, stop, steps})};
 }
