@@ -77,8 +77,8 @@ bool rounds_up(const Call& c, const Pool& p) {
   if (!p.ceil) return false;
   for (std::size_t i = 0; i < 2; ++i) {
     const auto& dim = c.shape(c.in(0))[i + 2];
-    if (!dim.known()) return p.strides[i] != 1;
-    if ((dim.size() + 2 * p.pads[i] - p.kernel[i]) % p.strides[i] != 0) return true;
+    if (p.strides[i] != 1 && !dim.known()) return true;
+    if (dim.known() && (dim.size() + 2 * p.pads[i] - p.kernel[i]) % p.strides[i] != 0) return true;
   }
   return false;
 }
