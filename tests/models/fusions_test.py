@@ -25,12 +25,12 @@ EXCEPTIONS: dict[str, dict[str, str]] = {}
 
 
 def models() -> list[tuple[pathlib.Path, list[str]]]:
-    """Models that fusions are for, and how explain gets their inputs: IR v10 and v11 and ONNX."""
+    """Models that fusions are for, and how explain gets their inputs: IR and ONNX."""
     found: dict[pathlib.Path, list[str]] = {}
     if SHARED.is_dir():
         for case in json.loads((SHARED / "models.json").read_text())["cases"]:
             group, name = case["model"].split("/")
-            if group in ("onnx", "ir") and ".v3." not in name and ".v4." not in name and not name.startswith("NEGATIVE"):
+            if group in ("onnx", "ir") and not name.startswith("NEGATIVE"):
                 found.setdefault(SHARED / case["model"], ["--inputs", str(SHARED / case["npz"])])
     for model in sorted(CLASSICS.glob("*.onnx")):
         found[model] = ["--inputs", str(model.with_suffix(".npz"))]

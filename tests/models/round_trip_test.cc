@@ -21,8 +21,8 @@ std::vector<std::string> models_in(const fs::path& folder) {
   if (!fs::is_directory(folder)) return out;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto name = entry.path().filename().string();
-    const bool old = name.find(".v3.") != std::string::npos || name.find(".v4.") != std::string::npos;
-    if (!old && (name.ends_with(".onnx") || name.ends_with(".xml"))) out.push_back(entry.path().string());
+    const bool negative = name.starts_with("NEGATIVE");
+    if (!negative && (name.ends_with(".onnx") || name.ends_with(".xml"))) out.push_back(entry.path().string());
   }
   std::sort(out.begin(), out.end());
   return out;

@@ -59,25 +59,32 @@ Tensor Blobs::constant(const XmlFile& xml, const Layer& layer, BitOrder order) {
   const auto shape = parse_shape(shape_text);
   if (!shape || !shape->known())
     xml.fail(layer.data, "{} has the shape \"{}\", wanted sizes", what, shape_text.substr(0, 80));
-  if (const auto wrong = beyond_limits(*shape); !wrong.empty()) xml.fail(layer.data, "{} {}", what, wrong);
-  const Dims dims = shape->sizes();
-  const std::size_t count = element_count(dims);
-  const auto offset = xml.integer(layer.data, "offset"), size = xml.integer(layer.data, "size");
-  if (offset < 0 || size < 0) xml.fail(layer.data, "{} has offset {} and size {}", what, offset, size);
-  const auto* data =
-      slice(xml, layer.data, what, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(size));
-  if (count > static_cast<std::uint64_t>(size) / static_cast<std::size_t>(bits_of(*type)) * 8 + 16)
-    xml.fail(layer.data, "{}: {} bytes are too few for {}", what, size, to_string(TensorType{*type, *shape}));
-  const std::size_t bytes = bytes_of(*type, count);
-  if (bytes > static_cast<std::uint64_t>(size))
-    xml.fail(layer.data, "{} has {} bytes, {} needs {}", what, size, to_string(TensorType{*type, *shape}),
-             bytes);
-  if (bytes == 0) return Tensor(*type, dims);
-  const bool change = *type == ElementType::u1
+  return tensor(xml, layer.data, what, {*type, *shape}, order);
+}
+
+std::size_t Blobs::declared_bytes(const XmlFile& xml, pugi::xml_node node, const std::string& what) {
+  const auto offset = xml.integer(node, "offset"), size = xml.integer(node, "size");
+  if (offset < 0 || size < 0) xml.fail(node, "{} has offset {} and size {}", what, offset, size);
+  return static_cast<std::size_t>(size);
+}
+
+Tensor Blobs::tensor(const XmlFile& xml, pugi::xml_node node, const std::string& what, const TensorType& type,
+                     BitOrder order) {
+  if (const auto wrong = beyond_limits(type.shape); !wrong.empty()) xml.fail(node, "{} {}", what, wrong);
+  const Dims dims = type.shape.sizes();
+  const std::size_t count = element_count(dims), size = declared_bytes(xml, node, what);
+  const auto offset = static_cast<std::uint64_t>(xml.integer(node, "offset"));
+  const auto* data = slice(xml, node, what, offset, size);
+  if (count > size / static_cast<std::size_t>(bits_of(type.element)) * 8 + 16)
+    xml.fail(node, "{}: {} bytes are too few for {}", what, size, to_string(type));
+  const std::size_t bytes = bytes_of(type.element, count);
+  if (bytes > size) xml.fail(node, "{} has {} bytes, {} needs {}", what, size, to_string(type), bytes);
+  if (bytes == 0) return Tensor(type.element, dims);
+  const bool change = type.element == ElementType::u1
                           ? order == BitOrder::high_first
-                          : *type == ElementType::boolean && has_odd_booleans(data, bytes);
-  if (change) return rewritten(xml, layer, *type, dims, data, static_cast<std::uint64_t>(offset), bytes);
-  return Tensor::share(*type, dims, file_, data);
+                          : type.element == ElementType::boolean && has_odd_booleans(data, bytes);
+  if (change) return rewritten(xml, node, what, type.element, dims, data, offset, bytes);
+  return Tensor::share(type.element, dims, file_, data);
 }
 
 Tensor Blobs::bytes(const XmlFile& xml, const Layer& layer) {
@@ -92,13 +99,13 @@ Tensor Blobs::bytes(const XmlFile& xml, const Layer& layer) {
 
 // Layers that name the same bytes share one copy, and all copies together stay within the file's size:
 // overlapping blobs cannot blow up memory.
-Tensor Blobs::rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,
-                        const std::byte* data, std::uint64_t offset, std::size_t bytes) {
+Tensor Blobs::rewritten(const XmlFile& xml, pugi::xml_node node, const std::string& what, ElementType type,
+                        const Dims& dims, const std::byte* data, std::uint64_t offset, std::size_t bytes) {
   Tensor& copy = rewritten_[{offset, bytes, type}];
   if (!copy.valid()) {
     rewritten_bytes_ += bytes;
     if (rewritten_bytes_ > file_->size())
-      xml.fail(layer.data, "constant '{}' overlaps others of type {}", layer.name, name_of(type));
+      xml.fail(node, "{} overlaps others of type {}", what, name_of(type));
     copy = Tensor(ElementType::u8, {static_cast<std::int64_t>(bytes)});
     const auto* in = reinterpret_cast<const std::uint8_t*>(data);
     std::transform(in, in + bytes, copy.data<std::uint8_t>().begin(), [&](std::uint8_t byte) {

@@ -23,6 +23,11 @@ class Blobs {
   Tensor constant(const XmlFile& xml, const Layer& layer, BitOrder order);
   /// The layer's bytes, whatever they mean: for types that lamina has not.
   Tensor bytes(const XmlFile& xml, const Layer& layer);
+  /// The same for an element that has offset and size, of a known type and shape.
+  Tensor tensor(const XmlFile& xml, pugi::xml_node node, const std::string& what, const TensorType& type,
+                BitOrder order);
+  /// The size that the element gives; offset and size are checked to be no nonsense.
+  static std::size_t declared_bytes(const XmlFile& xml, pugi::xml_node node, const std::string& what);
   /// `size` bytes at `offset`; `what` names the reader in errors.
   const std::byte* slice(const XmlFile& xml, pugi::xml_node node, const std::string& what,
                          std::uint64_t offset, std::uint64_t size);
@@ -30,8 +35,8 @@ class Blobs {
 
  private:
   void open(const std::string& what);
-  Tensor rewritten(const XmlFile& xml, const Layer& layer, ElementType type, const Dims& dims,
-                   const std::byte* data, std::uint64_t offset, std::size_t bytes);
+  Tensor rewritten(const XmlFile& xml, pugi::xml_node node, const std::string& what, ElementType type,
+                   const Dims& dims, const std::byte* data, std::uint64_t offset, std::size_t bytes);
 
   const ModelSource& source_;
   std::shared_ptr<const MappedFile> file_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "formats/ir/converters.h"
+#include "formats/ir/legacy/legacy.h"
 #include "formats/ir/text.h"
 #include "graph/limits.h"
 #include "ops/control.h"
@@ -56,6 +57,7 @@ void Reading::check_variables() const {
 
 TensorType parameter_type(const Reading& reading, const Layer& layer) {
   const XmlFile& xml = reading.xml;
+  if (reading.legacy()) return legacy::parameter_type(reading, layer);
   if (!layer.data) xml.fail(layer.xml, "parameter '{}' has no <data>", layer.name);
   const auto type = xml.attribute(layer.data, "element_type"), dims = xml.attribute(layer.data, "shape");
   const auto element = parse_element_type(type);
@@ -87,7 +89,7 @@ void GraphBuilder::build(const std::vector<std::uint32_t>& results) {
   std::vector<bool> needed(net_.layers.size());
   std::vector<std::uint32_t> pending = results;
   // A variable that is assigned and not read by anything else may still be asked for.
-  for (const auto* kind : {"Assign", "ReadValue"})
+  for (const auto* kind : {"Assign", "ReadValue", "Memory"})
     for (const auto layer : net_.all(kind)) pending.push_back(layer);
   while (!pending.empty()) {
     const auto index = pending.back();
@@ -123,8 +125,12 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
   try {
     if (is_foreign_constant(layer))
       throw NotSupported{fmt::format("element type {}", layer.data.attribute("element_type").value())};
-    LayerContext context(*this, index, values_[index]);
-    convert(context);
+    if (reading_.legacy()) {
+      legacy::lower_layer(*this, index, values_[index]);
+    } else {
+      LayerContext context(*this, index, values_[index]);
+      convert(context);
+    }
   } catch (const NotSupported& missing) {
     make_opaque(index, missing.reason);
   } catch (const LocatedError&) {
@@ -163,7 +169,8 @@ void GraphBuilder::make_opaque(std::uint32_t index, const std::string& reason) {
   }
 }
 
-// The file's shapes are informative: inference is right, but the reader should hear of it.
+// The file's shapes are informative: inference is right, but the reader should hear of it. Until IR 7 they
+// are part of the network.
 void GraphBuilder::compare_types(std::uint32_t index) {
   const Layer& layer = net_.layers[index];
   for (std::size_t i = 0; i < layer.outputs.size(); ++i) {
@@ -174,6 +181,10 @@ void GraphBuilder::compare_types(std::uint32_t index) {
     }
     const Shape& shape = graph_.type(made).shape;
     if (layer.outputs[i].shape.fits(shape) || layer.outputs[i].shape.rank() == 0) continue;
+    if (reading_.legacy() && reading_.reshaped) continue;
+    if (reading_.legacy())
+      reading_.xml.fail(layer.xml, "output {} of {} '{}' is {} by the file, but {} by its inputs", i,
+                        layer.type, layer.name, to_string(layer.outputs[i].shape), to_string(shape));
     reading_.warn(
         layer.xml,
         fmt::format("output {} of {} '{}' is {} by the file and {} by its inputs; the latter holds", i,
@@ -198,18 +209,22 @@ ValueId GraphBuilder::value(Feed feed) {
 
 ValueId GraphBuilder::add_constant(std::uint32_t index) {
   const Layer& layer = net_.layers[index];
+  if (reading_.legacy()) return add_stored(legacy::constant(reading_, layer), output_name(layer, 0));
   Tensor tensor = reading_.blobs.constant(reading_.xml, layer, Blobs::BitOrder::high_first);
   if (const auto size = reading_.xml.integer(layer.data, "size");
       size > static_cast<std::int64_t>(tensor.bytes()))
     reading_.warn(layer.data,
                   fmt::format("constant '{}' has {} bytes and needs {}", layer.name, size, tensor.bytes()));
+  return add_stored(std::move(tensor), output_name(layer, 0));
+}
+
+ValueId GraphBuilder::add_stored(Tensor tensor, const std::string& name) {
   const ElementType type = tensor.element_type(), wanted = reading_.widened(type);
-  const std::string name = output_name(layer, 0);
   if (wanted == type) return graph_.add_constant(std::move(tensor), name);
   const ValueId stored = graph_.add_constant(std::move(tensor), name + "/stored");
   Convert convert;
   convert.destination_type = wanted;
-  const NodeId node = graph_.add_node(convert, {stored}, layer.name, 1, {}, {name});
+  const NodeId node = graph_.add_node(convert, {stored}, name, 1, {}, {name});
   return graph_.node(node).outputs[0];
 }
 

@@ -26,10 +26,13 @@ struct Reading {
   /// Notes a layer that becomes Opaque.
   void add_unsupported(const Layer& layer, const std::string& reason);
   void warn(pugi::xml_node node, const std::string& text);
-  /// In IR 10, f16 is how a file stores numbers; the network computes in f32.
+  /// Until IR 10, f16 is how a file stores numbers; the network computes in f32.
   ElementType widened(ElementType type) const {
-    return version == 10 && type == ElementType::f16 ? ElementType::f32 : type;
+    return version <= 10 && type == ElementType::f16 ? ElementType::f32 : type;
   }
+  /// Versions 2 to 7: layers of another vocabulary (legacy/).
+  bool legacy() const { return version < 10; }
+  bool reshaped = false;  ///< inputs have other shapes than the file's: its other shapes say nothing
   void check_variables() const;
 
  private:
@@ -57,6 +60,8 @@ class GraphBuilder {
 
   // For converters.
   ValueId value(Feed feed);
+  /// A tensor of the file as the network computes with it: f16 is widened.
+  ValueId add_stored(Tensor tensor, const std::string& name);
   /// The Const layer's tensor, without adding it to the graph; nothing when the feed is no u1 constant.
   Tensor low_first_bits(Feed feed);
   Reading& reading() { return reading_; }

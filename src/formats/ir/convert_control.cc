@@ -7,29 +7,12 @@
 #include <set>
 
 #include "formats/ir/converters.h"
+#include "formats/ir/loop_body.h"
 #include "formats/ir/text.h"
 #include "ops/control.h"
 
 namespace lamina::ir {
 namespace {
-
-constexpr std::int64_t kNoPort = -1;
-
-/// A line of a port map.
-struct Mapping {
-  std::int64_t external = kNoPort;
-  std::uint32_t internal = 0;  ///< layer of the body
-  bool sliced = false;
-  std::int64_t axis = 0, start = 0, end = -1, stride = 1, part_size = 1;
-  std::string purpose;
-};
-
-/// A body with its port map, checked.
-struct Body {
-  Network net;
-  std::vector<Mapping> inputs, outputs;
-  std::map<std::uint32_t, std::uint32_t> back;  ///< Parameter -> Result
-};
 
 class BodyReader {
  public:
@@ -68,14 +51,7 @@ class BodyReader {
     out.sliced = !line.attribute("axis").empty();
     if (!out.sliced) return out;
     out.axis = xml_.integer(line, "axis");
-    out.stride = xml_.integer(line, "stride", 1);
-    out.part_size = xml_.integer(line, "part_size", 1);
-    // backwards, everything is from the last element to the first
-    out.start = xml_.integer(line, "start", out.stride < 0 ? -1 : 0);
-    out.end = xml_.integer(line, "end", out.stride < 0 ? 0 : -1);
-    if (out.stride == 0 || out.stride == INT64_MIN || out.part_size <= 0)
-      xml_.fail(line, "stride {} and part_size {}, wanted other than 0 and at least 1", out.stride,
-                out.part_size);
+    read_slicing(xml_, line, out);
     return out;
   }
 
@@ -126,11 +102,8 @@ void add_results(Graph& graph, const std::vector<std::pair<std::string, ValueId>
 /// TensorIterator and Loop. The order of the lists is that of the node's inputs, outputs and body.
 class LoopConverter {
  public:
-  LoopConverter(LayerContext& c, bool has_condition) : c_(c), has_condition_(has_condition) {
-    BodyReader reader(c);
-    body_ = reader.read("body", "port_map");
-    reader.read_back_edges(body_);
-  }
+  LoopConverter(LayerContext& c, Body body, bool has_condition)
+      : c_(c), has_condition_(has_condition), body_(std::move(body)) {}
 
   void convert() {
     sort_inputs();
@@ -269,11 +242,18 @@ class LoopConverter {
   std::map<std::size_t, std::size_t> ports_;  // output port -> output of the node
 };
 
-void tensor_iterator(LayerContext& c) { LoopConverter(c, false).convert(); }
+Body read_loop_body(LayerContext& c) {
+  BodyReader reader(c);
+  Body body = reader.read("body", "port_map");
+  reader.read_back_edges(body);
+  return body;
+}
+
+void tensor_iterator(LayerContext& c) { convert_tensor_iterator(c, read_loop_body(c)); }
 
 void loop(LayerContext& c) {
   c.want_inputs(2, kMany);
-  LoopConverter(c, true).convert();
+  LoopConverter(c, read_loop_body(c), true).convert();
 }
 
 /// Parameters of each branch are all inputs but the condition, in order; those a branch does not map stay
@@ -358,6 +338,21 @@ constexpr std::array kEntries = {Entry{"tensoriterator", tensor_iterator}, Entry
                                  Entry{"assign", assign}};
 
 }  // namespace
+
+void read_slicing(const XmlFile& xml, pugi::xml_node line, Mapping& mapping) {
+  mapping.stride = xml.integer(line, "stride", 1);
+  mapping.part_size = xml.integer(line, "part_size", 1);
+  // backwards, everything is from the last element to the first
+  mapping.start = xml.integer(line, "start", mapping.stride < 0 ? -1 : 0);
+  mapping.end = xml.integer(line, "end", mapping.stride < 0 ? 0 : -1);
+  if (mapping.stride == 0 || mapping.stride == INT64_MIN || mapping.part_size <= 0)
+    xml.fail(line, "stride {} and part_size {}, wanted other than 0 and at least 1", mapping.stride,
+             mapping.part_size);
+}
+
+void convert_tensor_iterator(LayerContext& c, Body body) {
+  LoopConverter(c, std::move(body), false).convert();
+}
 
 Converter control_converter(std::string_view type) {
   for (const Entry& entry : kEntries)

@@ -1,10 +1,11 @@
-/// OpenVINO IR, versions 10 and 11: the .xml with the network and the .bin with its constants, which is asked
-/// for only when a constant needs it.
+/// OpenVINO IR, versions 2 to 7, 10 and 11: the .xml with the network and the .bin with its constants, which
+/// is asked for only when a constant needs it.
 #include "formats/loaded.h"
 
 #include <set>
 
 #include "formats/ir/builder.h"
+#include "formats/ir/legacy/legacy.h"
 #include "formats/ir/notes.h"
 #include "formats/ir/pre_process.h"
 #include "formats/ir/text.h"
@@ -14,16 +15,16 @@ namespace {
 
 using namespace ir;
 
-/// The <net> version; only 10 and 11 are read here.
+/// The <net> version.
 int checked_version(const XmlFile& xml) {
   const auto root = xml.root();
   if (!root || !same_word(root.name(), "net"))
     xml.fail(root, "the root element is <{}>, wanted OpenVINO's <net>", root.name());
   const auto text = trim(root.attribute("version").value());
-  if (text.empty()) xml.fail(root, "<net> has no version, wanted IR version 10 or 11");
+  if (text.empty()) xml.fail(root, "<net> has no version, wanted IR version 2 to 7, 10 or 11");
   const auto version = parse_integer(text);
-  if (!version || (*version != 10 && *version != 11))
-    xml.fail(root, "IR version {} is not supported, wanted 10 or 11", text.substr(0, 80));
+  if (!version || *version < 2 || *version > 11 || *version == 8 || *version == 9)
+    xml.fail(root, "IR version {} is not supported, wanted 2 to 7, 10 or 11", text.substr(0, 80));
   return static_cast<int>(*version);
 }
 
@@ -71,7 +72,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   Loaded loaded;
   loaded.extensions = settings.extensions;
   const int version = checked_version(xml);
-  const Network net = read_network(xml, xml.root());
+  const Network net = version < 10 ? legacy::read_network(xml, version) : read_network(xml, xml.root());
   loaded.format = "OpenVINO IR";
   loaded.version = std::to_string(version);
   loaded.producer = producer(xml.root());
@@ -83,11 +84,14 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   Reading reading(xml, blobs, version, loaded);
   const auto parameters = net.all("Parameter"), results = net.all("Result");
   if (results.empty()) xml.fail(xml.root(), "the network has no Result layer");
+  if (reading.legacy()) legacy::note_calibration(reading, net);
   GraphBuilder builder(reading, loaded.graph, net);
   for (const auto index : parameters) builder.add_parameter(index);
   for (const auto v : loaded.graph.inputs())
-    if (const auto it = settings.shapes.find(loaded.graph.value(v).name); it != settings.shapes.end())
+    if (const auto it = settings.shapes.find(loaded.graph.value(v).name); it != settings.shapes.end()) {
+      reading.reshaped = reading.reshaped || loaded.graph.type(v).shape != it->second;
       loaded.graph.set_type(v, {loaded.graph.type(v).element, it->second});
+    }
   add_pre_process(reading, builder, parameters);
   builder.build(results);
   reading.check_variables();

@@ -47,7 +47,7 @@ Attribute parse_as(const Attribute& like, std::string_view text) {
 }  // namespace
 
 LayerContext::LayerContext(GraphBuilder& builder, std::uint32_t index, std::vector<ValueId>& outputs)
-    : builder_(builder), index_(index), layer_(builder.network().layers[index]), outputs_(outputs) {}
+    : builder_(builder), outputs_(outputs), index_(index), layer_(builder.network().layers[index]) {}
 
 ValueId LayerContext::in(std::size_t i) {
   require(i < inputs(), "has {} inputs, wanted at least {}", inputs(), i + 1);

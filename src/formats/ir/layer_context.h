@@ -59,15 +59,18 @@ class LayerContext {
     if (!condition) fail_text(fmt::format(text, std::forward<A>(args)...));
   }
 
- private:
+ protected:
   [[noreturn]] void fail_text(const std::string& text) const;
+
+  GraphBuilder& builder_;
+  std::vector<ValueId>& outputs_;
+
+ private:
   Attribute parse_like(const NamedAttribute& like, std::string_view text) const;
   void check_range(const std::string& name, const Attribute& value) const;
 
-  GraphBuilder& builder_;
   const std::uint32_t index_;
   const Layer& layer_;
-  std::vector<ValueId>& outputs_;
 };
 
 }  // namespace lamina::ir

@@ -35,8 +35,6 @@ class NetworkReader {
     if (!layers) xml_.fail(node, "<{}> has no <layers>", node.name());
     for (const auto layer : layers.children("layer")) read_layer(layer);
     for (const auto edge : node.child("edges").children("edge")) read_edge(edge);
-    check_fed();
-    sort();
     return std::move(net_);
   }
 
@@ -65,7 +63,7 @@ class NetworkReader {
     if (layer.name.size() > 256 && std::max(layer.inputs.size(), layer.outputs.size()) > 256)
       xml_.fail(node, "a layer has {} outputs and a name of {} bytes", layer.outputs.size(),
                 layer.name.size());
-    layer.feeds.resize(layer.inputs.size(), Feed{UINT32_MAX, 0});
+    layer.feeds.resize(layer.inputs.size());
     layer.used.resize(layer.outputs.size());
     net_.layers.push_back(std::move(layer));
   }
@@ -103,7 +101,7 @@ class NetworkReader {
     const auto from_port = find_port(edge, "from-port", from, outputs_, "output");
     const auto to_port = find_port(edge, "to-port", to, inputs_, "input");
     Feed& feed = net_.layers[to].feeds[to_port];
-    if (feed.layer != UINT32_MAX)
+    if (!feed.none())
       xml_.fail(edge, "port {} of layer '{}' has two edges", net_.layers[to].inputs[to_port].id,
                 net_.layers[to].name);
     feed = {from, from_port};
@@ -127,42 +125,17 @@ class NetworkReader {
     return it->second;
   }
 
-  void check_fed() {
-    for (const Layer& layer : net_.layers)
-      for (std::size_t i = 0; i < layer.feeds.size(); ++i)
-        if (layer.feeds[i].layer == UINT32_MAX)
-          xml_.fail(layer.xml, "no edge leads to input port {} of layer '{}'", layer.inputs[i].id,
-                    layer.name);
-  }
-
-  // The ready layer that comes first in the file is next: deep graphs cost no stack, and the order is stable.
-  void sort() {
-    const auto count = net_.layers.size();
-    std::vector<std::vector<std::uint32_t>> readers(count);
-    std::vector<std::size_t> waiting(count);
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      waiting[i] = net_.layers[i].feeds.size();
-      if (waiting[i] == 0) ready.push(i);
-      for (const Feed& feed : net_.layers[i].feeds) readers[feed.layer].push_back(i);
-    }
-    while (!ready.empty()) {
-      const auto next = ready.top();
-      ready.pop();
-      net_.order.push_back(next);
-      for (const auto reader : readers[next])
-        if (--waiting[reader] == 0) ready.push(reader);
-    }
-    if (net_.order.size() == count) return;
-    const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](std::size_t n) { return n != 0; });
-    const Layer& layer = net_.layers[static_cast<std::size_t>(stuck - waiting.begin())];
-    xml_.fail(layer.xml, "the edges form a cycle through or before layer '{}'", layer.name);
-  }
-
   const XmlFile& xml_;
   Network net_;
   PortIndex inputs_, outputs_;
 };
+
+void check_fed(const XmlFile& xml, const Network& net) {
+  for (const Layer& layer : net.layers)
+    for (std::size_t i = 0; i < layer.feeds.size(); ++i)
+      if (layer.feeds[i].none())
+        xml.fail(layer.xml, "no edge leads to input port {} of layer '{}'", layer.inputs[i].id, layer.name);
+}
 
 }  // namespace
 
@@ -175,7 +148,38 @@ std::vector<std::uint32_t> Network::all(std::string_view type) const {
   return out;
 }
 
-Network read_network(const XmlFile& xml, pugi::xml_node node) { return NetworkReader(xml).read(node); }
+Network read_layers(const XmlFile& xml, pugi::xml_node node) { return NetworkReader(xml).read(node); }
+
+// The ready layer that comes first in the file is next: deep graphs cost no stack, and the order is stable.
+void sort_layers(const XmlFile& xml, Network& net) {
+  check_fed(xml, net);
+  const auto count = net.layers.size();
+  std::vector<std::vector<std::uint32_t>> readers(count);
+  std::vector<std::size_t> waiting(count);
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    waiting[i] = net.layers[i].feeds.size();
+    if (waiting[i] == 0) ready.push(i);
+    for (const Feed& feed : net.layers[i].feeds) readers[feed.layer].push_back(i);
+  }
+  while (!ready.empty()) {
+    const auto next = ready.top();
+    ready.pop();
+    net.order.push_back(next);
+    for (const auto reader : readers[next])
+      if (--waiting[reader] == 0) ready.push(reader);
+  }
+  if (net.order.size() == count) return;
+  const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](std::size_t n) { return n != 0; });
+  const Layer& layer = net.layers[static_cast<std::size_t>(stuck - waiting.begin())];
+  xml.fail(layer.xml, "the edges form a cycle through or before layer '{}'", layer.name);
+}
+
+Network read_network(const XmlFile& xml, pugi::xml_node node) {
+  Network net = read_layers(xml, node);
+  sort_layers(xml, net);
+  return net;
+}
 
 std::string output_name(const Layer& layer, std::size_t port) {
   if (port < layer.outputs.size() && !layer.outputs[port].name.empty()) return layer.outputs[port].name;

@@ -19,7 +19,9 @@ struct Port {
 
 /// An output of a layer.
 struct Feed {
-  std::uint32_t layer = 0, port = 0;
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::uint32_t layer = kNone, port = 0;
+  bool none() const { return layer == kNone; }
 };
 
 struct Layer {
@@ -44,6 +46,11 @@ struct Network {
 
 /// Reads <layers> and <edges> below `node` (a <net> or a body). Throws on every inconsistency.
 Network read_network(const XmlFile& xml, pugi::xml_node node);
+
+/// The same in two halves, for who adds layers between them: some feeds may be none() and there is no order
+/// yet; then every layer must be fed, and is sorted.
+Network read_layers(const XmlFile& xml, pugi::xml_node node);
+void sort_layers(const XmlFile& xml, Network& net);
 
 /// What the layer's output is called: its tensor name, else the layer's name (".port" when there are
 /// several).

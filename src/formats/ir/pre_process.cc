@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "formats/ir/text.h"
 #include "ops/elementwise.h"
+#include "ops/eval.h"
 
 namespace lamina::ir {
 namespace {
@@ -34,13 +36,28 @@ double channel_mean(const Reading& reading, pugi::xml_node channel) {
   return *value;
 }
 
+/// By id, where they have one.
+std::vector<pugi::xml_node> channels_of(const Reading& reading, pugi::xml_node node) {
+  const auto children = node.children("channel");
+  std::vector<pugi::xml_node> out(static_cast<std::size_t>(std::distance(children.begin(), children.end())));
+  std::int64_t next = 0;
+  for (const auto channel : children) {
+    const std::int64_t id = reading.xml.integer(channel, "id", next++);
+    if (id < 0 || id >= std::ssize(out) || out[static_cast<std::size_t>(id)])
+      reading.xml.fail(channel, "channel id {} of {} channels, wanted each once", id, out.size());
+    out[static_cast<std::size_t>(id)] = channel;
+  }
+  return out;
+}
+
 /// Mean images: one plane [H, W] a channel, in the .bin.
 Tensor mean_image(Reading& reading, pugi::xml_node node, const Dims& plane,
                   const std::vector<pugi::xml_node>& channels) {
   const std::string_view precision = node.attribute("mean-precision").value();
-  if (!precision.empty() && !same_word(precision, "FP32"))
-    reading.xml.fail(node, "mean-precision is '{}', wanted FP32", precision);
-  const std::size_t bytes = element_count(plane) * sizeof(float);
+  const bool half = same_word(precision, "FP16");
+  if (!precision.empty() && !half && !same_word(precision, "FP32"))
+    reading.xml.fail(node, "mean-precision is '{}', wanted FP32 or FP16", precision.substr(0, 80));
+  const std::size_t bytes = element_count(plane) * (half ? 2 : sizeof(float));
   std::vector<const std::byte*> planes;
   for (const auto channel : channels) {
     const auto mean = channel.child("mean");
@@ -52,10 +69,10 @@ Tensor mean_image(Reading& reading, pugi::xml_node node, const Dims& plane,
   }
   if (bytes > 0 && planes.size() > reading.blobs.size() / bytes)
     reading.xml.fail(node, "the mean images overlap");
-  Tensor image(ElementType::f32, {std::ssize(channels), plane[0], plane[1]});
+  Tensor image(half ? ElementType::f16 : ElementType::f32, {std::ssize(channels), plane[0], plane[1]});
   for (std::size_t i = 0; bytes > 0 && i < planes.size(); ++i)
     std::memcpy(image.raw() + i * bytes, planes[i], bytes);
-  return image;
+  return half ? convert(image, ElementType::f32) : image;
 }
 
 }  // namespace
@@ -63,8 +80,7 @@ Tensor mean_image(Reading& reading, pugi::xml_node node, const Dims& plane,
 void add_pre_process(Reading& reading, GraphBuilder& builder, const std::vector<std::uint32_t>& parameters) {
   const auto node = reading.xml.root().child("pre-process");
   if (!node) return;
-  std::vector<pugi::xml_node> channels;
-  for (const auto channel : node.children("channel")) channels.push_back(channel);
+  const std::vector<pugi::xml_node> channels = channels_of(reading, node);
   if (channels.empty()) return;
   const auto index = find_input(reading, parameters, node, builder.network());
   const ValueId input = builder.value({index, 0});

@@ -1,0 +1,301 @@
+// Activations and arithmetic, element by element.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/immortal.h"
+#include "formats/ir/legacy/lowering.h"
+#include "formats/ir/text.h"
+#include "ops/activation.h"
+#include "ops/movement.h"
+#include "ops/quantization.h"
+#include "ops/shaping.h"
+
+namespace lamina::ir::legacy {
+namespace {
+
+void finish_real(Lowering& c, Op op) {
+  c.want_inputs(1, 1);
+  c.finish(std::move(op), {c.real(0)});
+}
+template <class T>
+void real_function(Lowering& c) {
+  finish_real(c, T{});
+}
+/// Defined for integers, too.
+template <class T>
+void function(Lowering& c) {
+  c.want_inputs(1, 1);
+  c.finish(T{}, c.alike());
+}
+
+void relu(Lowering& c) {
+  const double slope = c.number("negative_slope", 0);
+  if (slope == 0) return finish_real(c, Relu{});
+  c.want_inputs(1, 1);
+  const ValueId x = c.real(0);
+  c.finish(PRelu{}, {x, c.number_like(slope, x, "slope")});
+}
+
+void prelu(Lowering& c) {
+  c.want_inputs(1, 1);
+  const Shape& x = c.shape(0);
+  c.require(x.ranked() && x.rank() >= 2 && x[1].known(), "input 0 has the shape {}, wanted [N, C, ...]",
+            to_string(x));
+  const bool shared = c.boolean("channel_shared", false);
+  c.finish(PRelu{}, {c.real(0), shared ? c.blob("weights", {1}) : c.per_channel("weights", x[1].size())});
+}
+
+void finish_clamp(Lowering& c, double low, double high) {
+  c.require(low <= high, "min is {} and max {}", low, high);
+  Clamp op;
+  op.min = low;
+  op.max = high;
+  finish_real(c, op);
+}
+void clamp(Lowering& c) {
+  const double low = c.number("min"), high = c.number("max");
+  finish_clamp(c, low, high);
+}
+void relu6(Lowering& c) { finish_clamp(c, 0, c.number("n", 6)); }
+
+void elu(Lowering& c) {
+  Elu op;
+  op.alpha = c.number("alpha", 1);
+  finish_real(c, op);
+}
+
+void finish_parameters(Lowering& c, Op op, const char* first, double a, const char* second, double b) {
+  c.want_inputs(1, 1);
+  const ValueId x = c.real(0);
+  const double given_a = c.number(first, a), given_b = c.number(second, b);
+  c.finish(std::move(op), {x, c.number_like(given_a, x, first), c.number_like(given_b, x, second)});
+}
+void selu(Lowering& c) {
+  finish_parameters(c, Selu{}, "alpha", 1.67326319217681884765625, "gamma", 1.05070102214813232421875);
+}
+void hard_sigmoid(Lowering& c) { finish_parameters(c, HardSigmoid{}, "alpha", 0.2, "beta", 0.5); }
+
+void logical_not(Lowering& c) {
+  c.want_inputs(1, 1);
+  c.finish(LogicalNot{}, {c.yes_no(0)});
+}
+
+void reciprocal(Lowering& c) {
+  c.want_inputs(1, 1);
+  const ValueId x = c.real(0);
+  c.finish(Divide{}, {c.number_like(1, x, "one"), x});
+}
+
+void power(Lowering& c) {
+  PowerStatic op;
+  op.power = c.number("power");
+  op.scale = c.number("scale");
+  op.shift = c.number("shift");
+  if (op.power == 1 && op.scale == 1 && op.shift == 0) return c.finish(Identity{}, c.all_inputs());
+  finish_real(c, op);
+}
+
+void convert(Lowering& c) {
+  c.want_inputs(1, 1);
+  Convert op;
+  op.destination_type = c.declared_element();
+  if (c.has("precision")) {
+    const auto type = parse_element_type(c.text("precision"));
+    c.require(type.has_value(), "precision=\"{}\" is not supported", c.text("precision").substr(0, 80));
+    op.destination_type = c.reading().widened(*type);
+  }
+  if (op.destination_type == ElementType::undefined) return c.finish(Identity{}, c.all_inputs());
+  c.finish(op, c.all_inputs());
+}
+
+void identity(Lowering& c) {
+  c.want_inputs(1, 1);
+  c.finish(Identity{}, c.all_inputs());
+}
+
+void fake_quantize(Lowering& c) {
+  c.want_inputs(5, 5);
+  FakeQuantize op;
+  op.levels = c.integer("levels");
+  c.require(op.levels >= 2 && op.levels <= std::int64_t{1} << 32, "levels is {}, wanted at least 2",
+            op.levels);
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < 5; ++i) inputs.push_back(c.real(i));
+  c.finish(op, inputs);
+}
+
+void select(Lowering& c) {
+  c.want_inputs(3, 3);
+  auto inputs = c.alike(1);
+  inputs.insert(inputs.begin(), c.yes_no(0));
+  c.finish(Select{}, inputs);
+}
+
+// Eltwise.
+
+/// From left to right.
+void fold(Lowering& c, const Op& op, std::vector<ValueId> inputs) {
+  ValueId left = inputs[0];
+  for (std::size_t i = 1; i + 1 < inputs.size(); ++i)
+    left = c.add(op, {left, inputs[i]}, fmt::format("{}", i));
+  c.finish(op, {left, inputs.back()});
+}
+
+/// A coefficient for each addend.
+void weighted_sum(Lowering& c, const Floats& coefficients) {
+  auto inputs = c.alike();
+  const bool ones = std::all_of(coefficients.begin(), coefficients.end(), [](double k) { return k == 1; });
+  if (ones) return fold(c, Add{}, std::move(inputs));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    inputs[i] = c.converted(inputs[i], ElementType::f32, fmt::format("real_{}", i));
+  if (inputs.size() == 2 && coefficients[0] == 1 && coefficients[1] == -1)
+    return c.finish(Subtract{}, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (coefficients[i] == 1) continue;
+    const ValueId factor = c.number_like(coefficients[i], inputs[i], fmt::format("coefficient_{}", i));
+    inputs[i] = c.add(Multiply{}, {inputs[i], factor}, fmt::format("scaled_{}", i));
+  }
+  fold(c, Add{}, std::move(inputs));
+}
+
+void sum(Lowering& c) {
+  Floats coefficients;
+  if (c.has("coeff")) {
+    const auto given = parse_numbers(c.text("coeff"));
+    c.require(given.has_value(), "coeff=\"{}\", wanted numbers", c.text("coeff").substr(0, 80));
+    coefficients = *given;
+  }
+  c.require(coefficients.empty() || coefficients.size() == c.inputs(),
+            "coeff has {} numbers, but there are {} inputs", coefficients.size(), c.inputs());
+  for (const double k : coefficients) c.require(std::isfinite(k), "coeff contains {}", k);
+  weighted_sum(c, coefficients);
+}
+
+template <class T>
+void folded(Lowering& c) {
+  fold(c, T{}, c.alike());
+}
+template <class T>
+void of_two(Lowering& c) {
+  c.want_inputs(2, 2);
+  c.finish(T{}, c.alike());
+}
+template <class T>
+void logical(Lowering& c) {
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.yes_no(i));
+  fold(c, T{}, std::move(inputs));
+}
+
+using Table = std::map<std::string_view, Converter, std::less<>>;
+
+const Table& operations() {
+  static const Lasting all([] {
+    return Table{{"sum", sum},
+                 {"add", sum},
+                 {"sub", of_two<Subtract>},
+                 {"mul", folded<Multiply>},
+                 {"prod", folded<Multiply>},
+                 {"div", of_two<Divide>},
+                 {"max", folded<Maximum>},
+                 {"min", folded<Minimum>},
+                 {"squared_diff", of_two<SquaredDifference>},
+                 {"floor_mod", of_two<FloorMod>},
+                 {"mod", of_two<Mod>},
+                 {"pow", of_two<Power>},
+                 {"equal", of_two<Equal>},
+                 {"not_equal", of_two<NotEqual>},
+                 {"less", of_two<Less>},
+                 {"less_equal", of_two<LessEqual>},
+                 {"greater", of_two<Greater>},
+                 {"greater_equal", of_two<GreaterEqual>},
+                 {"logical_not", logical_not},
+                 {"logical_and", logical<LogicalAnd>},
+                 {"logical_or", logical<LogicalOr>},
+                 {"logical_xor", logical<LogicalXor>}};
+  });
+  return *all;
+}
+
+void eltwise(Lowering& c) {
+  const std::string operation = c.word("operation", "sum");
+  const auto it = operations().find(operation);
+  c.require(it != operations().end(), "operation=\"{}\" is not known", operation.substr(0, 80));
+  if (operation != "logical_not") c.want_inputs(2, kMany);
+  if (operation != "sum" && operation != "add")
+    c.require(c.text("coeff").empty(), "coeff belongs to sums, this is {}", operation);
+  it->second(c);
+}
+
+const Table& layers() {
+  static const Lasting all([] {
+    return Table{{"relu", relu},
+                 {"relu6", relu6},
+                 {"prelu", prelu},
+                 {"clamp", clamp},
+                 {"elu", elu},
+                 {"selu", selu},
+                 {"sigmoid", real_function<Sigmoid>},
+                 {"logistic", real_function<Sigmoid>},
+                 {"tanh", real_function<Tanh>},
+                 {"softplus", real_function<SoftPlus>},
+                 {"softsign", real_function<SoftSign>},
+                 {"hardsigmoid", hard_sigmoid},
+                 {"hard_sigmoid", hard_sigmoid},
+                 {"exp", real_function<Exp>},
+                 {"log", real_function<Log>},
+                 {"sqrt", real_function<Sqrt>},
+                 {"erf", real_function<Erf>},
+                 {"abs", function<Abs>},
+                 {"neg", function<Negative>},
+                 {"sign", function<Sign>},
+                 {"floor", function<Floor>},
+                 {"ceil", function<Ceiling>},
+                 {"ceiling", function<Ceiling>},
+                 {"acos", real_function<Acos>},
+                 {"acosh", real_function<Acosh>},
+                 {"asin", real_function<Asin>},
+                 {"asinh", real_function<Asinh>},
+                 {"atan", real_function<Atan>},
+                 {"atanh", real_function<Atanh>},
+                 {"cos", real_function<Cos>},
+                 {"cosh", real_function<Cosh>},
+                 {"sin", real_function<Sin>},
+                 {"sinh", real_function<Sinh>},
+                 {"tan", real_function<Tan>},
+                 {"reciprocal", reciprocal},
+                 {"not", logical_not},
+                 {"logicalnot", logical_not},
+                 {"power", power},
+                 {"convert", convert},
+                 {"copy", identity},
+                 {"dropout", identity},
+                 {"identity", identity},
+                 {"quantize", fake_quantize},
+                 {"fakequantize", fake_quantize},
+                 {"select", select},
+                 {"eltwise", eltwise}};
+  });
+  return *all;
+}
+
+/// One layer type for many functions.
+void activation(Lowering& c) {
+  c.want("type");
+  const std::string type = c.word("type");
+  const auto it = layers().find(type);
+  if (it == layers().end() || type == "eltwise" || type == "select")
+    throw NotSupported{fmt::format("activation \"{}\"", type.substr(0, 80))};
+  it->second(c);
+}
+
+}  // namespace
+
+Converter elementwise_lowering(std::string_view type) {
+  if (type == "activation") return activation;
+  const auto it = layers().find(type);
+  return it == layers().end() ? nullptr : it->second;
+}
+
+}  // namespace lamina::ir::legacy

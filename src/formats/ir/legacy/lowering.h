@@ -1,0 +1,76 @@
+#pragma once
+/// What the lowering of a layer of the versions 2 to 7 sees of it.
+#include "formats/ir/layer_context.h"
+
+namespace lamina::ir::legacy {
+
+class Lowering : public LayerContext {
+ public:
+  using LayerContext::LayerContext;
+
+  // Attributes; without a fallback they must be there.
+  std::int64_t integer(const char* name);
+  std::int64_t integer(const char* name, std::int64_t fallback);
+  double number(const char* name);
+  double number(const char* name, double fallback);
+  Ints list(const char* name);
+  Floats numbers(const char* name);
+  std::string word(const char* name, const std::string& fallback = {}) const;  ///< in lower case
+  void want(const char* name);
+
+  // Outputs as the file has them. Their sizes say nothing when the inputs have other shapes than the file's.
+  const Shape& declared(std::size_t output = 0);
+  ElementType declared_element(std::size_t output = 0) const;
+  bool sizes_hold() const { return !reading_of().reshaped; }
+
+  // Inputs.
+  Shape shape(std::size_t i) { return LayerContext::shape(i); }  ///< a copy: more values may come
+  Shape known_shape(std::size_t i);                              ///< throws where it is not known
+  Dims sizes(std::size_t i) { return known_shape(i).sizes(); }
+  ValueId real(std::size_t i);      ///< as f32
+  ValueId integral(std::size_t i);  ///< as integers
+  ValueId yes_no(std::size_t i);    ///< as boolean: other than 0
+  /// All as one type: the layer's own when that is a number, else the first's.
+  std::vector<ValueId> alike(std::size_t from = 0);
+  /// The values of a small constant, of any type.
+  std::optional<Ints> known_ints(std::size_t i);
+
+  // What lies in the .bin for this layer.
+  bool has_blob(const char* name) const { return !blob_node(name).empty(); }
+  std::size_t blob_elements(const char* name);
+  ValueId blob(const char* name, const Dims& dims);
+  Tensor bits(const char* name, const Dims& dims);  ///< low bit first
+  /// One number for all channels, or one for each.
+  ValueId per_channel(const char* name, std::int64_t channels);
+
+  // Operators.
+  ValueId reals(const std::vector<float>& values, const std::string& suffix);
+  ValueId reals(const Dims& dims, const std::vector<float>& values, const std::string& suffix);
+  ValueId number_like(double value, ValueId like, const std::string& suffix);
+  ValueId converted(ValueId value, ElementType type, const std::string& suffix);
+  ValueId reshaped(ValueId value, const Ints& pattern, const std::string& suffix);
+  /// The layer's outputs get the types and, as far as ones are concerned, the ranks that the file gives them.
+  void settle();
+
+ private:
+  const Reading& reading_of() const;
+  pugi::xml_node blob_node(const char* name) const;
+  ValueId settled_type(ValueId value, std::size_t output);
+  ValueId settled_rank(ValueId value, std::size_t output);
+  Tensor stored(const char* name, ElementType type, const Dims& dims, Blobs::BitOrder order);
+};
+
+using Converter = void (*)(Lowering&);
+
+/// Type in lower case -> what lowers it, null for none. One function per file.
+Converter window_lowering(std::string_view type);       ///< convolutions, poolings
+Converter linear_lowering(std::string_view type);       ///< products, scales, normalisations
+Converter elementwise_lowering(std::string_view type);  ///< activations, arithmetic
+Converter shape_lowering(std::string_view type);        ///< the same elements elsewhere
+Converter selection_lowering(std::string_view type);    ///< reductions, indices, what is picked by value
+Converter resize_lowering(std::string_view type);
+Converter detection_lowering(std::string_view type);
+Converter recurrent_lowering(std::string_view type);
+Converter control_lowering(std::string_view type);  ///< TensorIterator, Memory
+
+}  // namespace lamina::ir::legacy

@@ -1,0 +1,150 @@
+// Interp and Resample: bilinear and nearest resizing of pictures.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "formats/ir/legacy/lowering.h"
+#include "ops/movement.h"
+#include "ops/resize.h"
+#include "ops/shaping.h"
+
+namespace lamina::ir::legacy {
+namespace {
+
+constexpr std::int64_t kMaxFactor = 1 << 16;
+
+/// Sizes of the last `axes` axes: what the file has, or what the inputs say when they have other shapes.
+std::optional<Ints> declared_spatial(Lowering& c) {
+  if (!c.sizes_hold()) return std::nullopt;
+  c.require(c.declared().rank() == c.rank(0), "the output is {}, but the input is {}",
+            to_string(c.declared()), to_string(c.shape(0)));
+  const Dims sizes = c.declared().sizes();
+  return Ints(sizes.begin() + 2, sizes.end());
+}
+
+/// The second input: sizes as numbers, or something of the wanted shape.
+std::optional<Ints> sizes_of_input(Lowering& c) {
+  if (c.inputs() < 2) return std::nullopt;
+  const Shape& like = c.shape(1);
+  if (like.known() && like.rank() == c.rank(0)) {
+    const Dims sizes = like.sizes();
+    return Ints(sizes.begin() + 2, sizes.end());
+  }
+  auto given = c.known_ints(1);
+  if (given && given->size() == c.rank(0)) given->erase(given->begin(), given->begin() + 2);
+  return given;
+}
+
+std::int64_t factor(Lowering& c, const char* name) {
+  const auto value = c.integer(name, 1);
+  c.require(value >= 1 && value <= kMaxFactor, "{} is {}, wanted 1 to {}", name, value, kMaxFactor);
+  return value;
+}
+
+/// Caffe's rule: shrink, then zoom, of the padded size.
+std::int64_t resized(Lowering& c, const char* name, std::int64_t padded) {
+  if (const auto size = c.integer(name, 0); size > 0) return size;
+  const auto zoom = factor(c, "zoom_factor"), shrink = factor(c, "shrink_factor");
+  if (const double by = c.number("factor", 0); by > 0 && by <= static_cast<double>(kMaxFactor))
+    return static_cast<std::int64_t>(static_cast<double>(padded) * by);
+  const std::int64_t small = (padded - 1) / shrink + 1;
+  return small + (small - 1) * (zoom - 1);
+}
+
+/// A negative padding takes pixels away.
+ValueId cropped(Lowering& c, ValueId x, std::int64_t begin, std::int64_t end) {
+  if (begin >= 0 && end >= 0) return x;
+  const std::int64_t from = std::max<std::int64_t>(-begin, 0);
+  const std::int64_t to = end < 0 ? end : INT64_MAX;
+  return c.add(Slice{},
+               {x, c.constant(Ints{from, from}, "crop_begin"), c.constant(Ints{to, to}, "crop_end"),
+                c.constant(Ints{1, 1}, "crop_step"), c.constant(Ints{2, 3}, "crop_axes")},
+               "cropped");
+}
+
+/// Height and width as attributes, a second input, the file's sizes or factors give them.
+Ints interp_sizes(Lowering& c, std::int64_t pads) {
+  const auto height = c.integer("height", 0), width = c.integer("width", 0);
+  if (height > 0 && width > 0) return {height, width};
+  if (const auto asked = sizes_of_input(c)) return *asked;
+  if (const auto given = declared_spatial(c)) return *given;
+  const Dims in = c.sizes(0);
+  return {resized(c, "height", in[2] + pads), resized(c, "width", in[3] + pads)};
+}
+
+void interp(Lowering& c) {
+  c.want_inputs(1, 2);
+  c.require(c.rank(0) == 4, "input 0 has the shape {}, wanted [N, C, H, W]", to_string(c.shape(0)));
+  const auto begin = c.integer("pad_beg", 0), end = c.integer("pad_end", 0);
+  for (const auto n : {begin, end}) c.require(n >= -kMaxFactor && n <= kMaxFactor, "a padding of {}", n);
+  const Ints sizes = interp_sizes(c, begin + end);
+  c.require(sizes.size() == 2, "{} sizes, wanted height and width", sizes.size());
+  Interpolate op;
+  op.mode = InterpolateMode::linear_onnx;
+  op.coordinate_transformation_mode =
+      c.boolean("align_corners", true) ? CoordinateMode::align_corners : CoordinateMode::asymmetric;
+  if (begin > 0 || end > 0) {
+    op.pads_begin = {0, 0, std::max<std::int64_t>(begin, 0), std::max<std::int64_t>(begin, 0)};
+    op.pads_end = {0, 0, std::max<std::int64_t>(end, 0), std::max<std::int64_t>(end, 0)};
+  }
+  const ValueId x = cropped(c, c.real(0), begin, end);
+  c.finish(op, {x, c.constant(sizes, "sizes"), c.constant(Ints{2, 3}, "axes")});
+}
+
+/// The file's sizes say how a product with the factor was rounded.
+Ints resample_sizes(Lowering& c) {
+  if (const auto asked = sizes_of_input(c)) return *asked;
+  const double by = c.number("factor", 0);
+  c.require(by >= 0 && by <= static_cast<double>(kMaxFactor), "factor is {}, wanted more than 0", by);
+  const auto given = declared_spatial(c);
+  if (given && by == 0) return *given;
+  c.require(by > 0, "factor is missing");
+  const Dims in = c.sizes(0);
+  Ints sizes;
+  for (std::size_t i = 2; i < in.size(); ++i) {
+    const double exact = static_cast<double>(in[i]) * by;
+    sizes.push_back(static_cast<std::int64_t>(std::ceil(exact)));
+    if (given && std::abs(static_cast<double>((*given)[i - 2]) - exact) < 1) sizes.back() = (*given)[i - 2];
+  }
+  return sizes;
+}
+
+void resample(Lowering& c) {
+  c.want_inputs(1, 2);
+  c.require(c.rank(0) >= 3, "input 0 has the shape {}, wanted [N, C, ...]", to_string(c.shape(0)));
+  const Ints sizes = resample_sizes(c);
+  c.require(sizes.size() + 2 == c.rank(0), "{} sizes for an input of {}", sizes.size(),
+            to_string(c.shape(0)));
+  Interpolate op;
+  op.coordinate_transformation_mode = CoordinateMode::half_pixel;
+  const std::string type = c.word("type", "caffe.resampleparameter.nearest");
+  if (type.ends_with("nearest")) {
+    op.mode = InterpolateMode::nearest;
+    op.nearest_mode = NearestMode::round_prefer_ceil;
+  } else if (type.ends_with("linear")) {
+    op.mode = InterpolateMode::linear;
+    op.antialias = c.boolean("antialias", false);
+  } else {
+    throw NotSupported{fmt::format("type {}", c.text("type").substr(0, 80))};
+  }
+  Ints axes(sizes.size());
+  std::iota(axes.begin(), axes.end(), 2);
+  c.finish(op, {c.real(0), c.constant(sizes, "sizes"), c.constant(axes, "axes")});
+}
+
+struct Entry {
+  std::string_view type;
+  Converter converter;
+};
+constexpr std::array kEntries = {Entry{"interp", interp}, Entry{"resample", resample}};
+
+}  // namespace
+
+Converter resize_lowering(std::string_view type) {
+  for (const Entry& entry : kEntries)
+    if (entry.type == type) return entry.converter;
+  return nullptr;
+}
+
+}  // namespace lamina::ir::legacy

@@ -1,0 +1,323 @@
+// Convolutions and poolings. Where an automatic padding or rounding leaves open how many windows there are,
+// the sizes of the file's ports say it.
+#include <algorithm>
+#include <array>
+
+#include "formats/ir/legacy/lowering.h"
+#include "formats/ir/text.h"
+#include "ops/convolution.h"
+#include "ops/detection.h"
+#include "ops/elementwise.h"
+#include "ops/pooling.h"
+#include "ops/require.h"
+
+namespace lamina::ir::legacy {
+namespace {
+
+/// The attributes that windows share, an element per spatial axis.
+struct Geometry {
+  Ints kernel, strides, dilations, pads_begin, pads_end;
+  AutoPad auto_pad = AutoPad::explicit_;
+  std::size_t axes() const { return kernel.size(); }
+  std::int64_t extent(std::size_t i) const { return (kernel[i] - 1) * dilations[i] + 1; }
+  template <class Op>
+  void give(Op& op) const {
+    op.strides = strides;
+    op.dilations = dilations;
+    op.pads_begin = pads_begin;
+    op.pads_end = pads_end;
+    op.auto_pad = auto_pad;
+  }
+};
+
+/// At least `low`; a list of the spatial axes, `fallback` when it is missing.
+Ints axis_list(Lowering& c, const char* name, const Ints& fallback, std::int64_t low) {
+  const Ints given = c.has(name) ? c.integers(name) : Ints();
+  if (given.empty()) return fallback;
+  c.require(given.size() == fallback.size(), "{} has {} elements, wanted {}", name, given.size(),
+            fallback.size());
+  for (const auto item : given)
+    c.require(item >= low && item <= 1 << 20, "{} contains {}, wanted {} to 2^20", name, item, low);
+  return given;
+}
+
+/// Version 2: an attribute for x and one for y.
+Ints pair_list(Lowering& c, const char* x, const char* y, const Ints& fallback, std::int64_t low) {
+  const Ints out = {c.integer(y, fallback[0]), c.integer(x, fallback[1])};
+  for (const auto item : out)
+    c.require(item >= low && item <= 1 << 20, "{} or {} is {}, wanted {} to 2^20", x, y, item, low);
+  return out;
+}
+
+/// Strides and dilations of 0 meant 1 in version 2.
+void zeros_are_ones(Ints& list) { std::replace(list.begin(), list.end(), std::int64_t{0}, std::int64_t{1}); }
+
+AutoPad auto_pad(Lowering& c) {
+  const std::string word = c.word("auto_pad");
+  if (word.empty() || word == "explicit" || word == "notset") return AutoPad::explicit_;
+  if (word == "valid") return AutoPad::valid;
+  if (word == "same_upper") return AutoPad::same_upper;
+  c.require(word == "same_lower", "auto_pad=\"{}\", wanted explicit, valid, same_upper or same_lower",
+            word.substr(0, 80));
+  return AutoPad::same_lower;
+}
+
+Geometry geometry(Lowering& c, bool dilated) {
+  c.require(c.rank(0) >= 3, "input 0 has the shape {}, wanted [N, C, ...]", to_string(c.shape(0)));
+  const std::size_t axes = c.rank(0) - 2;
+  const Ints ones(axes, 1), zeros(axes, 0);
+  Geometry g;
+  g.auto_pad = auto_pad(c);
+  g.dilations = ones;
+  if (!c.integers("kernel").empty()) {
+    g.kernel = axis_list(c, "kernel", ones, 1);
+    g.strides = axis_list(c, "strides", ones, 1);
+    if (dilated) g.dilations = axis_list(c, "dilations", ones, 0);
+    g.pads_begin = axis_list(c, "pads_begin", zeros, 0);
+    g.pads_end = axis_list(c, "pads_end", g.pads_begin, 0);
+  } else {
+    c.require(c.has("kernel-x") && c.has("kernel-y"), "kernel is missing");
+    c.require(axes == 2, "kernel-x and kernel-y for an input of {}", to_string(c.shape(0)));
+    g.kernel = pair_list(c, "kernel-x", "kernel-y", ones, 1);
+    g.strides = pair_list(c, "stride-x", "stride-y", ones, 0);
+    if (dilated) g.dilations = pair_list(c, "dilation-x", "dilation-y", ones, 0);
+    g.pads_begin = pair_list(c, "pad-x", "pad-y", zeros, 0);
+    g.pads_end = pair_list(c, "pad-r", "pad-b", g.pads_begin, 0);
+    zeros_are_ones(g.strides);
+  }
+  zeros_are_ones(g.dilations);
+  return g;
+}
+
+/// The file's size of a spatial axis of the output, where it says one.
+std::optional<std::int64_t> declared_size(Lowering& c, std::size_t axis) {
+  const Shape& out = c.declared();
+  if (!c.sizes_hold() || out.rank() != c.rank(0)) return std::nullopt;
+  return out[axis + 2].size();
+}
+
+void split_padding(Geometry& g, std::size_t axis, std::int64_t total) {
+  const std::int64_t less = total / 2, more = total - less;
+  const bool upper = g.auto_pad == AutoPad::same_upper;
+  g.pads_begin[axis] = upper ? less : more;
+  g.pads_end[axis] = upper ? more : less;
+}
+
+/// The readers of old rounded same_lower down, later ones up: the file's sizes tell which it was.
+void settle_same(Lowering& c, Geometry& g) {
+  if (g.auto_pad == AutoPad::explicit_) return;
+  bool usual = true;
+  Geometry derived = g;
+  for (std::size_t i = 0; i < g.axes() && g.auto_pad != AutoPad::valid; ++i) {
+    const auto out = declared_size(c, i);
+    if (!out || !c.shape(0)[i + 2].known()) continue;
+    const std::int64_t in = c.shape(0)[i + 2].size(), stride = g.strides[i];
+    usual = usual && *out == (in + stride - 1) / stride;
+    c.require(*out == (in + stride - 1) / stride || *out == in / stride,
+              "an output of {} along axis {} from an input of {} with stride {} and automatic padding", *out,
+              i + 2, in, stride);
+    split_padding(derived, i, std::max<std::int64_t>((*out - 1) * stride + g.extent(i) - in, 0));
+  }
+  if (usual) {
+    g.pads_begin.assign(g.axes(), 0);
+    g.pads_end.assign(g.axes(), 0);
+    return;
+  }
+  derived.auto_pad = AutoPad::explicit_;
+  g = derived;
+}
+
+std::int64_t channels(Lowering& c) {
+  c.require(c.shape(0)[1].known(), "input 0 has the shape {}, wanted known channels", to_string(c.shape(0)));
+  return c.shape(0)[1].size();
+}
+
+/// [a, b, kernel...]
+Dims weights_shape(std::int64_t a, std::int64_t b, const Geometry& g) {
+  Dims out = {a, b};
+  out.insert(out.end(), g.kernel.begin(), g.kernel.end());
+  return out;
+}
+
+/// Input `i` with these sizes, or the blob when there is no such input.
+ValueId operand(Lowering& c, std::size_t i, const char* name, const Dims& dims) {
+  if (c.inputs() <= i) return c.blob(name, dims);
+  const ValueId value = c.real(i);
+  if (c.shape(i).known() && c.sizes(i) == dims) return value;
+  return c.reshaped(value, Ints(dims.begin(), dims.end()), name);
+}
+
+ValueId biases(Lowering& c, std::size_t i, std::int64_t count) {
+  return c.inputs() > i || c.has_blob("biases") ? operand(c, i, "biases", {count}) : ValueId();
+}
+
+struct Channels {
+  std::int64_t in = 0, out = 0, groups = 1;
+};
+
+Channels grouped(Lowering& c) {
+  Channels n{channels(c), c.integer("output"), c.integer("group", 1)};
+  c.require(n.groups >= 1 && n.in % n.groups == 0, "{} groups of {} input channels", n.groups, n.in);
+  c.require(n.out >= 1 && n.out <= 1 << 30 && n.out % n.groups == 0, "{} groups of {} output channels",
+            n.groups, n.out);
+  return n;
+}
+
+void convolution(Lowering& c) {
+  c.want_inputs(1, 3);
+  Geometry g = geometry(c, true);
+  const Channels n = grouped(c);
+  settle_same(c, g);
+  Convolution op;
+  g.give(op);
+  op.groups = n.groups;
+  std::vector<ValueId> inputs = {c.real(0),
+                                 operand(c, 1, "weights", weights_shape(n.out, n.in / n.groups, g))};
+  if (const ValueId bias = biases(c, 2, n.out); bias.valid()) inputs.push_back(bias);
+  c.finish(op, inputs);
+}
+
+/// Automatic paddings of a transposed convolution: what its full result has too much.
+void settle_transposed(Lowering& c, Geometry& g, Ints& output_padding) {
+  output_padding.assign(g.axes(), 0);
+  if (g.auto_pad == AutoPad::explicit_) return;
+  for (std::size_t i = 0; i < g.axes(); ++i) {
+    g.pads_begin[i] = g.pads_end[i] = 0;
+    if (g.auto_pad == AutoPad::valid) continue;
+    c.require(c.shape(0)[i + 2].known(), "input 0 has the shape {}, wanted known sizes",
+              to_string(c.shape(0)));
+    const std::int64_t in = c.shape(0)[i + 2].size(), full = g.strides[i] * (in - 1) + g.extent(i);
+    const std::int64_t out = declared_size(c, i).value_or(in * g.strides[i]);
+    if (out <= full)
+      split_padding(g, i, full - out);
+    else
+      output_padding[i] = std::min(out - full, g.strides[i] - 1);
+  }
+  g.auto_pad = AutoPad::explicit_;
+}
+
+void deconvolution(Lowering& c) {
+  c.want_inputs(1, 3);
+  Geometry g = geometry(c, true);
+  const Channels n = grouped(c);
+  ConvolutionBackpropData op;
+  settle_transposed(c, g, op.output_padding);
+  g.give(op);
+  op.groups = n.groups;
+  std::vector<ValueId> inputs = {c.real(0),
+                                 operand(c, 1, "weights", weights_shape(n.in, n.out / n.groups, g))};
+  if (const ValueId bias = biases(c, 2, n.out); bias.valid()) inputs.push_back(bias);
+  c.finish(op, inputs);
+}
+
+/// A bias for operators that have none of their own.
+void finish_with_bias(Lowering& c, Op op, std::vector<ValueId> inputs, std::size_t bias_input,
+                      std::int64_t count, std::size_t axes) {
+  const ValueId bias = biases(c, bias_input, count);
+  if (!bias.valid()) return c.finish(std::move(op), std::move(inputs));
+  Ints pattern(axes + 1, 1);
+  pattern[0] = count;
+  const ValueId y = c.add(std::move(op), std::move(inputs), "without_bias");
+  c.finish(Add{}, {y, c.reshaped(bias, pattern, "bias")});
+}
+
+void deformable_convolution(Lowering& c) {
+  c.want_inputs(2, 4);
+  Geometry g = geometry(c, true);
+  const Channels n = grouped(c);
+  settle_same(c, g);
+  DeformableConvolution op;
+  g.give(op);
+  op.group = n.groups;
+  op.deformable_group = c.integer("deformable_group", c.integer("num_deformable_group", 1));
+  const ValueId weights = operand(c, 2, "weights", weights_shape(n.out, n.in / n.groups, g));
+  finish_with_bias(c, op, {c.real(0), c.real(1), weights}, 3, n.out, g.axes());
+}
+
+void binary_convolution(Lowering& c) {
+  c.want_inputs(1, 1);
+  Geometry g = geometry(c, true);
+  const Channels n = grouped(c);
+  settle_same(c, g);
+  const auto in = c.integer("input", n.in);
+  c.require(in == n.in, "input=\"{}\", but the input has {} channels", in, n.in);
+  const std::string mode = c.word("mode", "xnor-popcount");
+  c.require(mode == "xnor-popcount", "mode=\"{}\", wanted xnor-popcount", mode.substr(0, 80));
+  BinaryConvolution op;
+  g.give(op);
+  op.groups = n.groups;
+  op.pad_value = c.number("pad_value", 0);
+  const ValueId weights = c.constant(c.bits("weights", weights_shape(n.out, n.in / n.groups, g)), "weights");
+  finish_with_bias(c, op, {c.real(0), weights}, 1, n.out, g.axes());
+}
+
+WindowRounding counting(RoundingType rounding) {
+  return rounding == RoundingType::floor  ? WindowRounding::floor
+         : rounding == RoundingType::ceil ? WindowRounding::ceil
+                                          : WindowRounding::torch;
+}
+
+/// The rounding gives the file's sizes.
+bool counts(Lowering& c, const Geometry& g, RoundingType rounding) {
+  for (std::size_t i = 0; i < g.axes(); ++i)
+    if (const auto out = declared_size(c, i))
+      if (!window_count(c.shape(0)[i + 2], g.kernel[i], g.strides[i], 1, g.pads_begin[i], g.pads_end[i],
+                        counting(rounding))
+               .fits(*out))
+        return false;
+  return true;
+}
+
+/// What is written, and without that up; a window beyond the picture is none. Poolings that the Model
+/// Optimizer inserted say nothing and were rounded down.
+RoundingType rounding(Lowering& c, const Geometry& g) {
+  const std::string word = c.word("rounding_type", c.word("rounding-type", "ceil"));
+  c.require(word == "floor" || word == "ceil", "rounding_type=\"{}\", wanted floor or ceil",
+            word.substr(0, 80));
+  const RoundingType written = word == "floor" ? RoundingType::floor : RoundingType::ceil_torch;
+  if (g.auto_pad != AutoPad::explicit_) return RoundingType::floor;
+  for (const auto type : {written, RoundingType::ceil_torch, RoundingType::floor, RoundingType::ceil})
+    if (counts(c, g, type)) return type;
+  return written;
+}
+
+void pooling(Lowering& c) {
+  c.want_inputs(1, 1);
+  Geometry g = geometry(c, false);
+  settle_same(c, g);
+  const std::string method = c.word("pool-method", "max");
+  c.require(method == "max" || method == "avg", "pool-method=\"{}\", wanted max or avg",
+            method.substr(0, 80));
+  const RoundingType type = rounding(c, g);
+  if (method == "max") {
+    MaxPool op;
+    g.give(op);
+    op.kernel = g.kernel;
+    op.rounding_type = type;
+    return c.finish(op, {c.real(0)});
+  }
+  AvgPool op;
+  g.give(op);
+  op.kernel = g.kernel;
+  op.rounding_type = type;
+  op.exclude_pad = c.boolean("exclude-pad", false);
+  c.finish(op, {c.real(0)});
+}
+
+struct Entry {
+  std::string_view type;
+  Converter converter;
+};
+constexpr std::array kEntries = {Entry{"convolution", convolution}, Entry{"deconvolution", deconvolution},
+                                 Entry{"deformableconvolution", deformable_convolution},
+                                 Entry{"binaryconvolution", binary_convolution}, Entry{"pooling", pooling}};
+
+}  // namespace
+
+Converter window_lowering(std::string_view type) {
+  for (const Entry& entry : kEntries)
+    if (entry.type == type) return entry.converter;
+  return nullptr;
+}
+
+}  // namespace lamina::ir::legacy
