@@ -59,7 +59,8 @@ TEST(LegacyHostile, Blobs) {
   expect_refusal(with(R"(weights offset="0" size="7")"), "7 bytes");
   expect_refusal(with(R"(weights offset="0" size="8" precision="Q78")"),
                  "precision \"Q78\" is not supported");
-  expect_refusal(with(R"(weights offset="0" size="8" precision="FP64")"), "has 8 bytes");
+  EXPECT_EQ(with(R"(weights offset="0" size="8" precision="FP64")"), "") << "one number for all channels";
+  expect_refusal(with(R"(weights offset="0" size="4" precision="FP64")"), "has 4 bytes");
 }
 
 TEST(LegacyHostile, NoWeightsFile) {

@@ -161,12 +161,13 @@ TEST(LegacySelection, Interp) {
 }
 
 TEST(LegacySelection, Resample) {
-  const auto c = [](const std::string& type, const std::string& more, const Values& x, std::int64_t out) {
+  const auto c = [](const std::string& type, const std::string& more, const Values& x, std::int64_t rows,
+                    std::int64_t out) {
     return OneLayer{"Resample",
                     "type=\"caffe.ResampleParameter." + type + "\" " + more,
                     {1, 1, 1, std::ssize(x)},
                     x,
-                    {1, 1, 1, out}};
+                    {1, 1, rows, out}};
   };
   for (const int version : {2, 6, 7})
     EXPECT_EQ((OneLayer{"Resample",
@@ -177,10 +178,10 @@ TEST(LegacySelection, Resample) {
                    .values(version)),
               (Values{1, 1, 2, 2, 1, 1, 2, 2}));
   // source 0.5 lies between the pixels and is rounded up
-  EXPECT_EQ(c("NEAREST", R"(factor="0.5")", {1, 2, 3, 4}, 2).values(3), (Values{2, 4}));
+  EXPECT_EQ(c("NEAREST", R"(factor="0.5")", {1, 2, 3, 4}, 1, 2).values(3), (Values{2, 4}));
   // sources -0.25, 0.25, 0.75, 1.25 of pixels 0 and 1; weights of pixels beyond the picture are left out
-  expect_near(c("LINEAR", R"(factor="2" antialias="0")", {1, 5}, 4).values(3), {1, 2, 4, 5});
-  expect_part(read(c("CUBIC", R"(factor="2")", {1, 5}, 4).ir(3)).unsupported.at(0).reason, "CUBIC");
+  expect_near(c("LINEAR", R"(factor="2" antialias="0")", {1, 5}, 2, 4).values(3), {1, 2, 4, 5, 1, 2, 4, 5});
+  expect_part(read(c("CUBIC", R"(factor="2")", {1, 5}, 2, 4).ir(3)).unsupported.at(0).reason, "CUBIC");
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ TEST(LegacyShapes, ReshapeByAttribute) {
   EXPECT_EQ(c(R"(dim="4,1,1" axis="2" num_axes="-1")", {2, 3, 4, 1, 1}).run(2).shape(),
             (Dims{2, 3, 4, 1, 1}));
   EXPECT_EQ(c("", {6, 4}).run(2).shape(), (Dims{6, 4})) << "without sizes those of the port";
+  EXPECT_EQ(c(R"(dim="0,-1")", {1, 24}).run(3).shape(), (Dims{1, 24})) << "real files have such attributes";
   expect_part(c(R"(dim="0,-1" axis="7")", {2, 12}).refusal(4), "axis is 7");
   expect_part(c(R"(dim="-1,-1")", {2, 12}).refusal(4), "more than one -1");
   expect_part(c(R"(dim="0,-1" num_axes="9")", {2, 12}).refusal(4), "num_axes is 9");

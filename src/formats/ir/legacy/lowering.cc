@@ -126,10 +126,7 @@ ValueId Lowering::converted(ValueId value, ElementType type, const std::string& 
 }
 
 ValueId Lowering::real(std::size_t i) {
-  const ValueId value = in(i);
-  return is_float(graph().type(value).element)
-             ? value
-             : converted(value, ElementType::f32, fmt::format("real_{}", i));
+  return converted(in(i), ElementType::f32, fmt::format("real_{}", i));
 }
 
 ValueId Lowering::integral(std::size_t i) {
@@ -177,12 +174,12 @@ pugi::xml_node Lowering::blob_node(const char* name) const {
   return node.child(name);
 }
 
-std::size_t Lowering::blob_elements(const char* name) {
+bool Lowering::is_one_number(const char* name) {
   const auto node = blob_node(name);
   require(!node.empty(), "has no {}", name);
   const auto bytes =
       Blobs::declared_bytes(reading().xml, node, fmt::format("{} of '{}'", name, layer().name));
-  return bytes * 8 / static_cast<std::size_t>(bits_of(blob_type(reading().xml, layer(), node)));
+  return bytes * 8 == static_cast<std::size_t>(bits_of(blob_type(reading().xml, layer(), node)));
 }
 
 Tensor Lowering::stored(const char* name, ElementType type, const Dims& dims, Blobs::BitOrder order) {
@@ -200,7 +197,7 @@ ValueId Lowering::blob(const char* name, const Dims& dims) {
   Tensor tensor = stored(name, ElementType::undefined, dims, Blobs::BitOrder::low_first);
   const std::string full = fmt::format("{}/{}", layer().name, name);
   const ValueId value = builder().add_stored(std::move(tensor), full);
-  return is_float(graph().type(value).element) ? value : converted(value, ElementType::f32, name);
+  return converted(value, ElementType::f32, name);
 }
 
 Tensor Lowering::bits(const char* name, const Dims& dims) {
@@ -208,7 +205,7 @@ Tensor Lowering::bits(const char* name, const Dims& dims) {
 }
 
 ValueId Lowering::per_channel(const char* name, std::int64_t channels) {
-  return blob(name, {blob_elements(name) == 1 ? 1 : channels});
+  return blob(name, {is_one_number(name) ? 1 : channels});
 }
 
 ValueId Lowering::reals(const Dims& dims, const std::vector<float>& values, const std::string& suffix) {

@@ -37,7 +37,7 @@ class Lowering : public LayerContext {
 
   // What lies in the .bin for this layer.
   bool has_blob(const char* name) const { return !blob_node(name).empty(); }
-  std::size_t blob_elements(const char* name);
+  bool is_one_number(const char* name);
   ValueId blob(const char* name, const Dims& dims);
   Tensor bits(const char* name, const Dims& dims);  ///< low bit first
   /// One number for all channels, or one for each.

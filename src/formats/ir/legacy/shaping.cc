@@ -1,6 +1,7 @@
 // The same elements under another shape or in other places.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 
 #include "formats/ir/legacy/lowering.h"
@@ -12,10 +13,36 @@
 namespace lamina::ir::legacy {
 namespace {
 
+/// What Reshape makes of the pattern; nothing where it does not fit.
+std::optional<Dims> reshaped_sizes(const Dims& in, const Ints& pattern) {
+  Dims out = pattern;
+  std::int64_t rest = std::accumulate(in.begin(), in.end(), std::int64_t{1}, std::multiplies<>());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == 0 && i < in.size()) out[i] = in[i];
+    if (out[i] == -1) continue;
+    if (out[i] <= 0 || rest % out[i] != 0) return std::nullopt;
+    rest /= out[i];
+  }
+  std::replace(out.begin(), out.end(), std::int64_t{-1}, rest);
+  return out;
+}
+
+/// The file's sizes go before its attributes: readers of that time looked at nothing else, and there are
+/// files whose attributes are of an earlier stage of the network. A pattern that agrees with them is kept.
+Ints agreeing_pattern(Lowering& c, const Ints& pattern) {
+  const Shape in = c.shape(0);
+  if (!c.sizes_hold() || !in.known() || !c.declared().known()) return pattern;
+  const Dims declared = c.declared().sizes();
+  const auto made = reshaped_sizes(in.sizes(), pattern);
+  const std::size_t count = element_count(in.sizes());
+  const bool both_fit = made && element_count(*made) == count && element_count(declared) == count;
+  return both_fit && *made != declared ? declared : pattern;
+}
+
 void finish_reshape(Lowering& c, const Ints& pattern) {
   Reshape op;
   op.special_zero = true;
-  c.finish(op, {c.in(0), c.constant(pattern, "shape")});
+  c.finish(op, {c.in(0), c.constant(agreeing_pattern(c, pattern), "shape")});
 }
 
 Ints declared_sizes(Lowering& c) {
@@ -50,8 +77,11 @@ Ints with_middle(Lowering& c, std::size_t from, std::size_t to, const Ints& midd
 void reshape(Lowering& c) {
   c.want_inputs(1, 2);
   if (c.inputs() == 2) {
+    const bool special_zero = c.boolean("special_zero", true);
+    const auto pattern = c.known_ints(1);
+    if (pattern && special_zero && c.shape(1).rank() == 1) return finish_reshape(c, *pattern);
     Reshape op;
-    op.special_zero = c.boolean("special_zero", true);
+    op.special_zero = special_zero;
     return c.finish(op, {c.in(0), c.integral(1)});
   }
   const Ints dims = c.integers("dim");
