@@ -121,9 +121,8 @@ inline constexpr std::string_view kSpelledExamples[] = {
     R"(graph (x: f32[2,3,4]) -> (y) {
   y = Transpose(x)
 })",
-    R"(graph (x: f32[2,3]) -> (y, z) {
-  y = Clamp(x) min=1.0 max=-1.0
-  z = Identity(x)
+    R"(graph (x: f32[2,3]) -> (y) {
+  y = Identity(x)
 })",
     R"(graph (x: f32[2,3,3]) -> (y) {
   y = Einsum(x) equation="...ii -> ...i"

@@ -22,7 +22,8 @@ std::vector<std::string> models_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     const auto name = entry.path().filename().string();
     const bool negative = name.starts_with("NEGATIVE");
-    if (!negative && (name.ends_with(".onnx") || name.ends_with(".xml"))) out.push_back(entry.path().string());
+    if (!negative && (name.ends_with(".onnx") || name.ends_with(".xml")))
+      out.push_back(entry.path().string());
   }
   std::sort(out.begin(), out.end());
   return out;

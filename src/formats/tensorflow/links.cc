@@ -35,6 +35,7 @@ Links::Links(const GraphDef& graph) : nodes_(graph.nodes.size()), read_(graph.no
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
     if (node.name.empty()) fail(ErrorCode::bad_file, "a node ({}) has no name", node.op);
+    if (node.op.empty()) fail(ErrorCode::bad_file, "node '{}' has no op", node.name);
     if (!by_name_.emplace(node.name, static_cast<std::uint32_t>(n)).second)
       fail(ErrorCode::bad_file, "two nodes have the name \"{}\"", node.name);
   }

@@ -130,15 +130,6 @@ std::vector<ValueId> is_infinite(Spelling& c) {
   return {c.add(Less{}, {c.in(0), infinity(c, -1)}, "never")};
 }
 
-/// A Clamp whose bounds cross gives its upper one; OpenVINO refuses it.
-std::vector<ValueId> clamp(Spelling& c) {
-  const auto& op = c.op<Clamp>();
-  if (op.min <= op.max) return {};
-  const ElementType type = c.element(c.in(0));
-  const ValueId above = c.add(Maximum{}, {c.in(0), c.number(op.min, type, "low")}, "above");
-  return {c.add(Minimum{}, {above, c.number(op.max, type, "high")}, "clamped")};
-}
-
 /// The input itself: only its names stay.
 std::vector<ValueId> identity(Spelling& c) { return {c.in(0)}; }
 
@@ -154,7 +145,6 @@ SpellOut spell_norm(std::string_view name) {
   if (name == "IsNaN") return is_nan;
   if (name == "IsFinite") return is_finite;
   if (name == "IsInf") return is_infinite;
-  if (name == "Clamp") return clamp;
   if (name == "Identity" || name == "Elementwise") return identity;
   return nullptr;
 }

@@ -19,19 +19,29 @@
 namespace lamina::ir {
 namespace {
 
-/// Small integers are multiplied exactly in f32, and their sums are whole numbers, too.
+/// Small integers are multiplied in floating point, where their sums are whole numbers, too.
 bool is_small_integer(ElementType type) { return is_integer(type) && bits_of(type) <= 16; }
 
-/// An operand in f32 less its zero point, which has been brought into the right shape.
+/// That holds their sums: products of bytes in f32, of wider ones in f64.
+ElementType type_of_sums(Spelling& c) {
+  const bool wide = bits_of(c.element(c.in(0))) > 8 || bits_of(c.element(c.in(1))) > 8;
+  return wide ? ElementType::f64 : ElementType::f32;
+}
+
+/// An operand less its zero point, which has been brought into the right shape.
 ValueId centred(Spelling& c, ValueId operand, ValueId zero_point, const std::string& name) {
-  const ValueId wide = c.converted(operand, ElementType::f32, name);
+  const ElementType type = type_of_sums(c);
+  const ValueId wide = c.converted(operand, type, name);
   if (!zero_point.valid()) return wide;
-  const ValueId zero = c.converted(zero_point, ElementType::f32, name + "_zero_point");
+  const ValueId zero = c.converted(zero_point, type, name + "_zero_point");
   return c.add(Subtract{}, {wide, zero}, name + "_centred");
 }
 
+/// By way of i64: what is too large for i32 wraps, as lamina's sums do.
 ValueId as_integers(Spelling& c, ValueId sums) {
-  return c.converted(c.add(Round{}, {sums}, "whole"), ElementType::i32, "sums");
+  const ValueId whole = c.add(Round{}, {sums}, "whole");
+  if (c.element(sums) == ElementType::f32) return c.converted(whole, ElementType::i32, "sums");
+  return c.converted(c.converted(whole, ElementType::i64, "wide_sums"), ElementType::i32, "sums");
 }
 
 /// The bias, of as many elements as there are channels, behind a convolution.
