@@ -201,7 +201,7 @@ class Translation {
       case Meaning::value:
         return add(ours, value());
       case Meaning::flag:
-        out_.words.push_back(ours);
+        if (in_[at_].find('=') == std::string::npos || flag()) out_.words.push_back(ours);
         return;
       case Meaning::boolean:
         return add(ours, flag() ? "true" : "false");
@@ -214,6 +214,7 @@ class Translation {
         value();
         return add("--idle", fmt::format("{}: {}", typed_, row.text));
       case Meaning::idle_flag:
+        if (in_[at_].find('=') != std::string::npos && !flag()) return;
         return add("--idle", fmt::format("{}: {}", typed_, row.text));
       case Meaning::refused:
         throw UsageError(fmt::format("option {} cannot be used: {}", typed_, row.text));

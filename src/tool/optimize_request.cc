@@ -6,6 +6,7 @@
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "tool/asked_sizes.h"
+#include "tool/named_lists.h"
 #include "tool/optimize.h"
 
 namespace lamina::tool {
@@ -79,21 +80,14 @@ std::vector<std::string> searched(const std::string& list) {
   return out;
 }
 
-/// Rules of a switch; those that are not there are off already.
-void switch_off(std::vector<std::string>& disable, std::initializer_list<const char*> names) {
-  for (const auto* name : names)
-    if (std::any_of(all_rules().begin(), all_rules().end(), [&](const Rule& r) { return r.name == name; }))
-      disable.push_back(name);
-}
-
 OptimizeOptions rewriting_of(const OptimizeCommand& c) {
   OptimizeOptions o;
   o.disable = c.common.disable;
   if (std::erase(o.disable, "all") != 0)
     for (const auto& rule : all_rules()) o.disable.push_back(rule.name);
-  if (c.disable_fusing) switch_off(o.disable, {"merge-linear", "fuse-linear"});
-  if (c.disable_gfusing) switch_off(o.disable, {"fuse-group-conv"});
-  if (c.disable_resnet_optimization) switch_off(o.disable, {"move-strides"});
+  if (c.disable_fusing) o.disable.insert(o.disable.end(), {"merge-linear", "fuse-linear"});
+  if (c.disable_gfusing) o.disable.push_back("fuse-group-conv");
+  if (c.disable_resnet_optimization) o.disable.push_back("move-strides");
   o.exempt = c.common.exempt;
   for (auto& pattern : searched(c.finegrain_fusing)) o.exempt.push_back(std::move(pattern));
   return o;
@@ -101,18 +95,16 @@ OptimizeOptions rewriting_of(const OptimizeCommand& c) {
 
 /// --shape, as other verbs have it.
 void add_own_shapes(const OptimizeCommand& c, ConversionRequest& r) {
-  for (const auto& text : c.common.shape) {
-    const auto equals = text.rfind('=');
-    const auto list = equals == std::string::npos ? text : text.substr(equals + 1);
-    std::vector<Dim> dims;
-    for (const auto& s : sizes_of("--shape " + text, list))
-      dims.push_back(s.open() ? Dim(s.least, s.most == kAnySize ? Dim::kUnbounded : s.most) : Dim(s.least));
-    if (equals == std::string::npos) {
-      r.shapes.emplace_back(std::move(dims));
-    } else {
-      r.own_shapes.insert_or_assign(text.substr(0, equals), Shape(std::move(dims)));
+  for (const auto& text : c.common.shape)
+    for (const auto& [name, list] : named_lists("--shape", text)) {
+      std::vector<Dim> dims;
+      for (const auto& s : sizes_of("--shape " + text, list))
+        dims.push_back(s.open() ? Dim(s.least, s.most == kAnySize ? Dim::kUnbounded : s.most) : Dim(s.least));
+      if (name.empty())
+        r.shapes.emplace_back(std::move(dims));
+      else if (!r.own_shapes.emplace(name, Shape(std::move(dims))).second)
+        throw UsageError(fmt::format("--shape: two shapes for input \"{}\"", name));
     }
-  }
 }
 
 }  // namespace

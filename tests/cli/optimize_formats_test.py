@@ -1,0 +1,193 @@
+"""lamina optimize on Caffe and TensorFlow networks: names, files, channels, errors."""
+
+import pathlib
+import unittest
+from collections.abc import Sequence
+
+import numpy as np
+from optimize_case import Base, field, picture, varint
+
+
+def caffemodel(**blobs: Sequence[np.ndarray]) -> bytes:
+    """NetParameter with names and blobs of layers."""
+    out = field(1, b"net")
+    for name, arrays in blobs.items():
+        layer = field(1, name.encode())
+        for array in arrays:
+            layer += field(
+                7,
+                field(7, field(1, b"".join(map(varint, array.shape))))
+                + field(5, array.astype(np.float32).tobytes()),
+            )
+        out += field(100, layer)
+    return out
+
+
+PROTOTXT = """name: "net"
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 6 dim: 6 } } }
+layer { name: "conv1" type: "Convolution" bottom: "data" top: "conv1" convolution_param { num_output: 4 kernel_size: 3 } }
+layer { name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }
+layer { name: "pool1" type: "Pooling" bottom: "conv1" top: "pool1" pooling_param { pool: AVE global_pooling: true } }
+"""
+
+PBTXT = """node { name: "image" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 1 } dim { size: 4 } dim { size: 4 } dim { size: 3 } } } } }
+node { name: "training" op: "Placeholder" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "shape" value { shape { } } } }
+node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT
+  tensor_shape { dim { size: 1 } dim { size: 1 } dim { size: 3 } dim { size: 2 } } float_val: [1, -2, 3, 0.5, 0.25, 2] } } } }
+node { name: "conv" op: "Conv2D" input: "image" input: "w" attr { key: "T" value { type: DT_FLOAT } }
+  attr { key: "strides" value { list { i: [1, 1, 1, 1] } } } attr { key: "padding" value { s: "VALID" } } attr { key: "data_format" value { s: "NHWC" } } }
+node { name: "switch" op: "Switch" input: "conv" input: "training" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "twice" op: "Add" input: "switch:1" input: "switch:1" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "relu" op: "Relu" input: "switch" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "merge" op: "Merge" input: "relu" input: "twice" attr { key: "N" value { i: 2 } } attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "prob" op: "Identity" input: "merge" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+
+
+class Caffe(Base):
+    def setUp(self) -> None:
+        super().setUp()
+        random = np.random.default_rng(5)
+        self.w, self.b = (random.standard_normal(shape).astype(np.float32) for shape in ((4, 3, 3, 3), (4,)))
+        self.proto, self.weights = self.path / "net.prototxt", self.path / "net.caffemodel"
+        self.proto.write_text(PROTOTXT)
+        self.weights.write_bytes(caffemodel(conv1=[self.w, self.b]))
+
+    def conv(self, x: np.ndarray) -> np.ndarray:
+        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+        return np.einsum("nchwij,ocij->nohw", windows, self.w) + self.b.reshape(1, 4, 1, 1)
+
+    def close(self, made: pathlib.Path, wanted: np.ndarray, x: np.ndarray) -> None:
+        np.testing.assert_allclose(
+            self.run_model(made, in0=x)[0], wanted, rtol=1e-4, atol=1e-4 * float(np.abs(wanted).max())
+        )
+
+    def test_layers_go_before_blobs(self) -> None:
+        x = picture(1, 3, 6, 6) / 255
+        for name, wanted in (("conv1", self.conv(x)), ("relu1", np.maximum(self.conv(x), 0))):
+            out, _ = self.made("--output", name, model=self.proto)
+            self.close(out, wanted, x)
+
+    def test_either_file_is_the_model(self) -> None:
+        x = picture(1, 3, 6, 6) / 255
+        wanted = np.maximum(self.conv(x), 0).mean((2, 3), keepdims=True)
+        apart = self.path / "elsewhere.txt"
+        apart.write_text(PROTOTXT)
+        for words in (
+            ["--input_model", self.weights],
+            ["-m", self.weights, "-d", apart],
+            ["-w", self.weights, "--input_proto", self.proto],
+        ):
+            self.done(*words, "-o", self.path / "ir", "-n", "caffe", "--framework", "caffe")
+            self.close(self.path / "ir" / "caffe.xml", wanted, x)
+        (self.path / "apart.bin").write_bytes(self.weights.read_bytes())
+        (self.path / "alone.prototxt").write_text(PROTOTXT)
+        self.done(
+            self.path / "alone.prototxt", "--weights", self.path / "apart.bin", "-o", self.path / "x.xml"
+        )
+        self.close(self.path / "x.xml", wanted, x)
+        done = self.done("-m", self.weights, "-o", self.path / "ir")
+        self.assertIn("Caffe specific parameters:", done.stdout)
+        self.assertTrue((self.path / "ir" / "net.xml").exists())
+
+    def test_preprocessing(self) -> None:
+        x = picture(1, 3, 6, 6)
+        wanted = self.conv(
+            (x[:, ::-1] - np.array([104, 117, 123], np.float32).reshape(1, 3, 1, 1)) / np.float32(58)
+        )
+        out, document = self.made(
+            "--output",
+            "conv1",
+            "-ms",
+            "(104,117,123)",
+            "-s",
+            "58",
+            "--reverse_input_channels",
+            model=self.proto,
+        )
+        self.close(out, wanted, x)
+        self.assertEqual(document["after"]["operators"], 1)
+
+    def test_refusals(self) -> None:
+        def fails(question: int, text: str | None, weights: bytes | None) -> None:
+            folder = self.path / f"faq{question}"
+            folder.mkdir()
+            if text is not None:
+                (folder / "a.prototxt").write_text(text)
+            if weights is not None:
+                (folder / "a.caffemodel").write_bytes(weights)
+            self.refused(
+                1,
+                "-m",
+                folder / ("a.prototxt" if weights is None else "a.caffemodel"),
+                "-o",
+                folder,
+                "--silent",
+                faq=question,
+            )
+
+        fails(7, 'name: "empty"', None)
+        fails(
+            8,
+            'name: "n" input: "a" input: "b" input_dim: 1 input_dim: 2 layer { name: "r" type: "ReLU" bottom: "a" top: "c" }',
+            None,
+        )
+        fails(11, 'layer { name: "a" type: ', None)
+        fails(20, None, caffemodel(conv1=[self.w]))
+        fails(
+            45,
+            'input: "a" input_dim: [1, 1, 2, 2] layer { name: "m" type: "Mystery" bottom: "a" top: "c" }',
+            None,
+        )
+        fails(103, PROTOTXT, b"\xff" * 50)
+
+
+class TensorFlow(Base):
+    def setUp(self) -> None:
+        super().setUp()
+        self.graph = self.path / "net.pbtxt"
+        self.graph.write_text(PBTXT)
+        self.w = np.array([1, -2, 3, 0.5, 0.25, 2], np.float32).reshape(3, 2)
+
+    def test_values_decide_what_is_read(self) -> None:
+        x = picture(1, 4, 4, 3)
+        for value, wanted in (("False", np.maximum(x @ self.w, 0)), ("True", 2 * (x @ self.w))):
+            for words in (
+                ["--freeze_placeholder_with_value", f"training->{value}"],
+                ["--input", f"image,training->{value}"],
+            ):
+                out, _ = self.made(*words, model=self.graph)
+                self.assertEqual(self.inputs_of(out), {"image": "f32[1,4,4,3]"})
+                np.testing.assert_allclose(self.run_model(out, image=x)[0], wanted, rtol=1e-4, atol=0.1)
+
+    def test_channels_are_last(self) -> None:
+        x = picture(1, 4, 4, 3)
+        mean = np.array([10, 20, 30], np.float32)
+        words = [
+            "--output",
+            "conv",
+            "--mean_values",
+            "[10,20,30]",
+            "--reverse_input_channels",
+            "--input_model_is_text",
+        ]
+        wanted = (x[..., ::-1] - mean) @ self.w
+        out, _ = self.made(*words, model=self.graph)
+        np.testing.assert_allclose(self.run_model(out, image=x)[0], wanted, rtol=1e-4, atol=0.1)
+        out, _ = self.made(*words, "--layout", "image(nhwc->nchw)", model=self.graph)
+        self.assertEqual(self.inputs_of(out), {"image": "f32[1,3,4,4]"})
+        np.testing.assert_allclose(
+            self.run_model(out, image=np.ascontiguousarray(x.transpose(0, 3, 1, 2)))[0],
+            wanted,
+            rtol=1e-4,
+            atol=0.1,
+        )
+
+    def test_damaged(self) -> None:
+        (self.path / "bad.pb").write_bytes(b"\xff" * 50)
+        self.refused(1, "-m", self.path / "bad.pb", "-o", self.path / "ir", "--silent", faq=43)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,64 @@
+"""lamina optimize: what its switches switch off, and how they may be said."""
+
+import unittest
+
+from onnx import helper
+from optimize_case import Base, constant, save
+
+
+class Switches(Base):
+    def rules(self, *words: str) -> dict[str, int]:
+        """Rules that fired, and how often."""
+        _, document = self.made(*words)
+        return document["rules"]
+
+    def test_disable_fusing(self) -> None:
+        self.assertIn("fuse-linear", self.rules())
+        off = self.rules("--disable_fusing")
+        self.assertIn("decompose-batchnorm", off)
+        self.assertNotIn("fuse-linear", off)
+        self.assertNotIn("merge-linear", off)
+
+    def test_disable_gfusing(self) -> None:
+        nodes = [helper.make_node("Split", ["data"], ["a", "b"], "split", axis=1, num_outputs=2)]
+        nodes += [helper.make_node("Conv", [p, "w" + p], ["y" + p], "conv_" + p) for p in "ab"]
+        nodes.append(helper.make_node("Concat", ["ya", "yb"], ["y"], "join", axis=1))
+        weights = [constant("wa", 3, 2, 3, 3), constant("wb", 3, 2, 3, 3, seed=2)]
+        self.model = save(self.path / "parts.onnx", nodes, weights, {"data": [1, 4, 8, 8]}, "y", opset=18)
+        self.assertIn("fuse-group-conv", self.rules())
+        self.assertNotIn("fuse-group-conv", self.rules("--disable_gfusing"))
+
+    def test_disable_resnet_optimization(self) -> None:
+        nodes = [
+            helper.make_node("Conv", ["data", "w1"], ["c"], "conv1", pads=[1] * 4),
+            helper.make_node("Relu", ["c"], ["r"], "relu1"),
+            helper.make_node("Conv", ["r", "w2"], ["y"], "conv2", strides=[2, 2]),
+        ]
+        weights = [constant("w1", 16, 3, 3, 3), constant("w2", 8, 16, 1, 1, seed=2)]
+        self.model = save(self.path / "strided.onnx", nodes, weights, {"data": [1, 3, 32, 32]}, "y")
+        self.assertIn("move-strides", self.rules())
+        self.assertNotIn("move-strides", self.rules("--disable_resnet_optimization"))
+        self.assertNotIn("move-strides", self.rules("--finegrain_fusing", "^conv2$"))
+
+    def test_a_switch_may_be_false(self) -> None:
+        self.assertIn("fuse-linear", self.rules("--disable_fusing=False"))
+        self.assertNotIn("fuse-linear", self.rules("--disable_fusing=True"))
+        self.refused(
+            2, self.model, "-o", self.path / "x.xml", "--disable_fusing=maybe", says="--disable_fusing"
+        )
+
+    def test_shapes_as_in_other_verbs(self) -> None:
+        for words in (
+            ["--shape", "data=1,3,6,6"],
+            ["--shape", "data[1,3,6,6]"],
+            ["--shape", "[1,3,6,6]"],
+            ["--shape", "1,3,6,6"],
+        ):
+            out, _ = self.made(*words)
+            self.assertEqual(self.inputs_of(out), {"data": "f32[1,3,6,6]"})
+        two = ["--shape", "data=1,3,6,6", "--shape", "data=1,3,7,7"]
+        self.refused(2, self.model, "-o", self.path / "x.xml", *two, says='two shapes for input "data"')
+
+
+if __name__ == "__main__":
+    unittest.main()
