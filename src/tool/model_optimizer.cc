@@ -44,19 +44,19 @@ const std::vector<Row>& rows() {
       {{"model_name", "n"}, M::value},
       {{"output_dir", "o"}, M::value},
       {{"framework"}, M::value},
-      {{"input"}, M::value},
-      {{"output"}, M::value},
-      {{"input_shape"}, M::value},
+      {{"input"}, M::optional_},
+      {{"output"}, M::optional_},
+      {{"input_shape"}, M::optional_},
       {{"batch", "b"}, M::value},
-      {{"mean_values", "ms"}, M::value},
-      {{"scale_values"}, M::value},
+      {{"mean_values", "ms"}, M::optional_},
+      {{"scale_values"}, M::optional_},
       {{"scale", "s"}, M::value},
       {{"data_type"}, M::value},
-      {{"layout"}, M::value},
-      {{"source_layout"}, M::value},
-      {{"target_layout"}, M::value},
-      {{"freeze_placeholder_with_value"}, M::value},
-      {{"finegrain_fusing"}, M::value},
+      {{"layout"}, M::optional_},
+      {{"source_layout"}, M::optional_},
+      {{"target_layout"}, M::optional_},
+      {{"freeze_placeholder_with_value"}, M::optional_},
+      {{"finegrain_fusing"}, M::optional_},
       {{"input_proto", "d"}, M::value},
       {{"mean_file", "mf"}, M::value},
       {{"mean_file_offsets", "mo"}, M::value},
@@ -81,7 +81,7 @@ const std::vector<Row>& rows() {
       {{"use_new_frontend"}, M::idle_flag, "there is one reader for each format"},
       {{"use_legacy_frontend"}, M::idle_flag, "there is one reader for each format"},
       {{"legacy_ir_generation"}, M::idle_flag, "there is one writer"},
-      {{"disable_weights_compression"}, M::idle_flag, "weights behind FakeQuantize stay as they are"},
+      {{"disable_weights_compression"}, M::idle_flag, "weights behind FakeQuantize are written as numbers"},
       {{"disable_nhwc_to_nchw"},
        M::idle_flag,
        "inputs and outputs keep the layout of the model (--layout changes it)"},
@@ -199,7 +199,8 @@ class Translation {
     if (ours != typed_) out_.typed[ours] = typed_;
     switch (row.meaning) {
       case Meaning::value:
-        return add(ours, value());
+        if (const auto given = value(); !given.empty()) return add(ours, given);
+        throw UsageError(fmt::format("{}: wanted a value behind it", typed_));
       case Meaning::flag:
         if (in_[at_].find('=') == std::string::npos || flag()) out_.words.push_back(ours);
         return;

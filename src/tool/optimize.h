@@ -36,6 +36,7 @@ struct OptimizeCommand {
 struct IrFiles {
   std::string folder, name;  ///< of the network
   std::string xml, bin;
+  std::vector<std::string> reports;  ///< of --json and --report
 };
 /// Throws UsageError, FaqError.
 IrFiles ir_files(const OptimizeCommand& command);

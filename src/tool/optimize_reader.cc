@@ -10,10 +10,12 @@ namespace lamina::tool {
 namespace {
 
 void refuse_to_overwrite(const IrFiles& files, const std::string& part) {
-  for (const auto& target : {files.xml, files.bin})
+  auto targets = files.reports;
+  targets.insert(targets.end(), {files.xml, files.bin});
+  for (const auto& target : targets)
     if (std::error_code ignored; std::filesystem::equivalent(part, target, ignored))
-      throw UsageError(fmt::format(
-          "{} would be overwritten, which is the model itself; wanted another -o or --model_name", target));
+      throw UsageError(
+          fmt::format("{} would be overwritten, which is the model itself; wanted another name", target));
 }
 
 /// Looks at each file that is opened.

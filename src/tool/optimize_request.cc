@@ -114,6 +114,26 @@ bool OptimizeCommand::fp16() const {
   return data_type == "FP16" || data_type == "half";
 }
 
+namespace {
+
+/// Where both are written to the same file, one of them would be lost.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored) ||
+         fs::equivalent(a, b, ignored);
+}
+
+void add_reports(IrFiles& files, const OptimizeCommand& c) {
+  for (const auto& [option, path] : {std::pair("--json", c.common.json), std::pair("--report", c.report)}) {
+    if (path.empty() || path == "-") continue;
+    if (same_file(path, files.xml) || same_file(path, files.bin))
+      throw UsageError(fmt::format("{} {}: is a file of the model that is written", option, path));
+    files.reports.push_back(path);
+  }
+}
+
+}  // namespace
+
 IrFiles ir_files(const OptimizeCommand& c) {
   const fs::path model(c.model()), out(c.output_dir);
   IrFiles files;
@@ -133,6 +153,7 @@ IrFiles ir_files(const OptimizeCommand& c) {
     files.xml = (out / (files.name + ".xml")).string();
   }
   files.bin = fs::path(files.xml).replace_extension(".bin").string();
+  add_reports(files, c);
   return files;
 }
 

@@ -47,6 +47,22 @@ class Switches(Base):
             2, self.model, "-o", self.path / "x.xml", "--disable_fusing=maybe", says="--disable_fusing"
         )
 
+    def test_an_empty_list_is_none(self) -> None:
+        off = self.rules("--finegrain_fusing", "", "--disable_fusing", "--layout=", "--mean_values", "")
+        self.assertIn("decompose-batchnorm", off)
+        self.assertNotIn("fuse-linear", off)
+        self.refused(2, self.model, "-o", self.path / "x.xml", "--batch", "", says="--batch: wanted a value")
+
+    def test_reports_overwrite_nothing(self) -> None:
+        kept = self.model.read_bytes()
+        out = self.path / "x.xml"
+        self.refused(2, self.model, "-o", out, "--json", self.model, says="is the model itself")
+        for name in ("x.xml", "x.bin"):
+            words = ["--json", self.path / name]
+            self.refused(2, self.model, "-o", out, *words, says="is a file of the model that is written")
+        self.assertEqual(self.model.read_bytes(), kept)
+        self.assertFalse(out.exists())
+
     def test_shapes_as_in_other_verbs(self) -> None:
         for words in (
             ["--shape", "data=1,3,6,6"],
