@@ -69,9 +69,16 @@ std::size_t axis_in(const Tensor& operand, std::size_t axis, std::size_t rank) {
   return axis < missing || operand.shape()[axis - missing] == 1 ? std::string::npos : axis - missing;
 }
 
+/// Its parameters are the same for all channels: scales and zero points may be by channel.
+bool has_single_parameters(const Graph& g, const Node& n) {
+  return std::all_of(n.inputs.begin() + 1, n.inputs.end(), [&](ValueId v) {
+    return !v.valid() || (g.type(v).shape.known() && g.type(v).shape.count().is(1));
+  });
+}
+
 /// The operator is said of each element: its other operands are constants that can follow.
 bool spreads(const Graph& g, const Node& n, std::size_t running) {
-  if (n.op.has(Trait::unary_elementwise)) return running == 0;
+  if (n.op.has(Trait::unary_elementwise)) return running == 0 && has_single_parameters(g, n);
   if (!n.op.has(Trait::binary_elementwise) && !n.op.is<FakeQuantize>()) return false;
   const auto& x = g.type(n.inputs[running]).shape;
   for (std::size_t i = 0; i < n.inputs.size(); ++i) {
