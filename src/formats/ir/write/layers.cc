@@ -218,7 +218,10 @@ class LayerMaker {
         text_.more_outputs = {{{op->index_element_type, graph_.type(node_.outputs[0]).shape}, {}}};
     } else if (const auto* mean = node_.op.as<AvgPool>()) {
       fill_window(*mean, mean->kernel.size());
-      opset_ = !all_are(mean->dilations, 1) ? 16 : mean->rounding_type == RoundingType::ceil_torch ? 14 : 1;
+      // OpenVINO folds a Pad into opset1's revision, which divides wrongly then where windows overhang.
+      const bool overhangs = mean->rounding_type == RoundingType::ceil && net_.writing().options.version > 10;
+      const bool late = overhangs || mean->rounding_type == RoundingType::ceil_torch;
+      opset_ = !all_are(mean->dilations, 1) ? 16 : late ? 14 : 1;
       if (opset_ < 16) drop({"dilations"});
     }
   }
