@@ -225,6 +225,10 @@ TEST(LegacyDetection, GreedyDecoder) {
     const auto y =
         run(ir, {floats({4, 1, 3}, {9, 0, 0, 9, 0, 0, 0, 0, 9, 0, 9, 0}), floats({4, 1}, {1, 1, 1, 1})});
     EXPECT_EQ(values(y.at(0)), (Values{0, 1, -1, -1})) << version;
+    // the first step's number is not looked at
+    const auto z =
+        run(ir, {floats({4, 1, 3}, {9, 0, 0, 0, 9, 0, 0, 0, 9, 0, 9, 0}), floats({4, 1}, {0, 1, 1, 0})});
+    EXPECT_EQ(values(z.at(0)), (Values{0, 1, -1, -1})) << version;
   }
 }
 

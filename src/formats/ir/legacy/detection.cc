@@ -3,6 +3,7 @@
 
 #include "formats/ir/legacy/lowering.h"
 #include "ops/detection.h"
+#include "ops/elementwise.h"
 #include "ops/movement.h"
 #include "ops/shaping.h"
 
@@ -150,11 +151,20 @@ void reorg_yolo(Lowering& c) {
   c.finish(c.op("ReorgYolo"), {c.real(0)});
 }
 
+/// Whether a sequence begins was not asked: models are fed 0 there, and 1 behind it.
 void ctc_greedy_decoder(Lowering& c) {
   c.want_inputs(2, 2);
   CTCGreedyDecoder op;
   op.ctc_merge_repeated = c.boolean("ctc_merge_repeated", true);
-  c.finish(op, {c.real(0), c.real(1)});
+  const ValueId goes_on = c.real(1);
+  const auto& shape = c.graph().type(goes_on).shape;
+  c.require(shape.ranked() && shape.rank() == 2 && shape[0].known() && shape[0].size() > 0,
+            "input 1 is {}, wanted [T,N]", to_string(shape));
+  std::vector<double> begins(static_cast<std::size_t>(shape[0].size()), 0.0);
+  begins[0] = 1;
+  const ValueId first =
+      c.constant(from_doubles(c.graph().type(goes_on).element, {shape[0].size(), 1}, begins), "begins");
+  c.finish(op, {c.real(0), c.add(Maximum{}, {goes_on, first}, "goes_on")});
 }
 
 struct Entry {
