@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "graph/work.h"
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "ops/control.h"
@@ -211,7 +210,6 @@ class Converter {
     for (auto& note : add_border(g, border)) out_.warnings.push_back(std::move(note));
     out_.notes = widen_half(g);
     out_.before = g;
-    out_.totals_before = totals_of(g);
   }
 
   Tensor mean_image() const {
@@ -240,22 +238,24 @@ class Converter {
     const Exemptions exempt(options.exempt);
     for (const auto& pattern : exempt.idle(out_.before))
       out_.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
-    note_exempt(exempt);
+    if (!exempt.empty()) note_exempt(exempt, out_.before);
     optimize(out_.loaded.graph, options, out_.ledger);
     for (const auto& [rule, why] : out_.ledger.stopped())
       out_.warnings.push_back(fmt::format("{}; it is left out", why));
   }
 
-  void note_exempt(const Exemptions& exempt) {
-    const auto& g = out_.before;
-    for (std::uint32_t n = 0; !exempt.empty() && n < g.node_slots(); ++n)
-      if (!g.node({n}).erased() && exempt.covers(g.node({n}), g.sources)) out_.exempt.push_back(g.label({n}));
+  /// Nodes of `g`, which is the model or a body in it.
+  void note_exempt(const Exemptions& exempt, const Graph& g) {
+    for (const auto id : g.order()) {
+      const Node& n = g.node(id);
+      if (exempt.covers(n, out_.before.sources)) out_.exempt.push_back(g.label(id));
+      for (const auto& body : n.bodies) note_exempt(exempt, body);
+    }
   }
 
   void describe() {
     say("writing", 0.85);
     const auto& g = out_.loaded.graph;
-    out_.totals = totals_of(g);
     for (const auto& input : lamina::unused_inputs(g))
       if (input.only_shape)
         out_.notes.push_back(to_string(input));
@@ -272,28 +272,7 @@ class Converter {
   Conversion out_;
 };
 
-void add_totals(const Graph& g, GraphTotals& t) {
-  for (std::uint32_t n = 0; n < g.node_slots(); ++n) {
-    const Node& node = g.node({n});
-    if (node.erased()) continue;
-    ++t.operators;
-    const auto work = work_of(g, node);
-    t.multiply_adds += work.multiply_adds;
-    const auto family = node.op.family();
-    const bool multiplies =
-        family == OpFamily::convolution || family == OpFamily::matmul || family == OpFamily::recurrent;
-    t.known &= work.known || !multiplies;
-    for (const auto& body : node.bodies) add_totals(body, t);
-  }
-}
-
 }  // namespace
-
-GraphTotals totals_of(const Graph& graph) {
-  GraphTotals out;
-  add_totals(graph, out);
-  return out;
-}
 
 Conversion convert_model(const std::string& path, const Reader& read, const ConversionRequest& request) {
   return Converter(path, read, request).made();

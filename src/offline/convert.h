@@ -24,19 +24,10 @@ struct ConversionRequest {
   std::function<void(std::string_view stage, double done)> progress = {};
 };
 
-/// Operators and multiply-adds of a graph, bodies included.
-struct GraphTotals {
-  std::size_t operators = 0;
-  double multiply_adds = 0;
-  bool known = true;  ///< false: some shapes are missing
-};
-GraphTotals totals_of(const Graph& graph);
-
 struct Conversion {
   Loaded loaded;  ///< with the optimised graph
   Graph before;   ///< as the rules got it
   Ledger ledger;
-  GraphTotals totals_before, totals;
   std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
   std::vector<std::string> unused_inputs;   ///< that nothing reads
   std::vector<std::string> dropped_inputs;  ///< that the cut left without readers

@@ -10,6 +10,7 @@
 #include "ops/shaping.h"
 #include "rules/rules.h"
 #include "rules/support.h"
+#include "rules/transposes.h"
 
 namespace lamina {
 namespace {
@@ -44,13 +45,6 @@ std::optional<Reordering> reordering_of(const Graph& g, ValueId v) {
     seen[static_cast<std::size_t>(i)] = true;
   }
   return Reordering{n.inputs[0], std::move(*order), at};
-}
-
-Ints inverse(const Ints& order) {
-  Ints out(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    out[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-  return out;
 }
 
 Tensor gathered(const Tensor& t, const Ints& order, std::size_t axis) {

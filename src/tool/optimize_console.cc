@@ -6,6 +6,7 @@
 
 #include "offline/faq.h"
 #include "tool/optimize.h"
+#include "tool/totals.h"
 
 namespace lamina::tool {
 namespace {
@@ -93,11 +94,11 @@ std::vector<std::string> summary_of(const Conversion& c) {
   for (const auto& [rule, hits] : hits_of(c.ledger)) rules.push_back(fmt::format("{} {}", rule, hits));
   out.push_back(fmt::format("rewrites       {}{}{}", c.ledger.rewrites(), rules.empty() ? "" : ": ",
                             fmt::join(rules, ", ")));
-  const auto &before = c.totals_before, &after = c.totals;
-  out.push_back(fmt::format("operators      {} -> {}", before.operators, after.operators));
+  const auto before = graph_totals(c.before), after = graph_totals(c.loaded.graph);
+  out.push_back(fmt::format("operators      {} -> {}", before.nodes, after.nodes));
   out.push_back(fmt::format("multiply-adds  {:.4g} -> {:.4g}{}{}", before.multiply_adds, after.multiply_adds,
                             change_of(before.multiply_adds, after.multiply_adds),
-                            before.known && after.known ? "" : ", of what has known sizes"));
+                            before.all_known && after.all_known ? "" : ", of what has known sizes"));
   if (!c.unused_inputs.empty()) out.push_back("nothing reads  input " + names_in_line(c.unused_inputs));
   if (!c.dropped_inputs.empty()) out.push_back("cut off        input " + names_in_line(c.dropped_inputs));
   if (!c.exempt.empty()) out.push_back("left alone     (exempt) " + names_in_line(c.exempt));
@@ -108,16 +109,17 @@ std::vector<std::string> summary_of(const Conversion& c) {
 nlohmann::json summary_json(const Conversion& c) {
   nlohmann::json rules = nlohmann::json::object();
   for (const auto& [rule, hits] : hits_of(c.ledger)) rules[rule] = hits;
-  const auto totals = [](const GraphTotals& t) {
-    return nlohmann::json{{"operators", t.operators},
+  const auto totals = [](const Graph& g) {
+    const auto t = graph_totals(g);
+    return nlohmann::json{{"operators", t.nodes},
                           {"multiply_adds", t.multiply_adds},
-                          {"flops", 2 * t.multiply_adds},
-                          {"flops_complete", t.known}};
+                          {"flops", t.flops()},
+                          {"flops_complete", t.all_known}};
   };
   return {{"rewrites", c.ledger.rewrites()},
           {"rules", rules},
-          {"before", totals(c.totals_before)},
-          {"after", totals(c.totals)},
+          {"before", totals(c.before)},
+          {"after", totals(c.loaded.graph)},
           {"unused_inputs", c.unused_inputs},
           {"dropped_inputs", c.dropped_inputs},
           {"exempt", c.exempt},

@@ -60,15 +60,4 @@ std::string work_text(const Totals& t) {
                      t.multiply_adds, 1e-9 * t.flops());
 }
 
-std::string work_change(const Totals& before, const Totals& after) {
-  auto out =
-      fmt::format("multiply-adds {:.3g} before, {:.3g} after", before.multiply_adds, after.multiply_adds);
-  const auto change = before.multiply_adds > 0 ? after.multiply_adds / before.multiply_adds - 1 : 0;
-  const bool same = change > -5e-5 && change < 5e-5;
-  if (!same)
-    out += fmt::format(" ({:.1f} % {})", 100 * (change < 0 ? -change : change), change < 0 ? "less" : "more");
-  if (!before.all_known || !after.all_known) out += ", where shapes are known";
-  return out;
-}
-
 }  // namespace lamina::tool

@@ -28,7 +28,4 @@ Totals graph_totals(const Graph& graph);
 /// "4.1e+09 (8.2 GFLOP)", with "at least" where shapes are unknown.
 std::string work_text(const Totals& totals);
 
-/// One line: "multiply-adds 4.1e+09 before, 3.7e+09 after (9.7 % less)".
-std::string work_change(const Totals& before, const Totals& after);
-
 }  // namespace lamina::tool

@@ -2,7 +2,8 @@
 
 import unittest
 
-from onnx import helper
+import onnx
+from onnx import TensorProto, helper
 from optimize_case import Base, constant, save
 
 
@@ -46,6 +47,19 @@ class Switches(Base):
         self.refused(
             2, self.model, "-o", self.path / "x.xml", "--disable_fusing=maybe", says="--disable_fusing"
         )
+
+    def test_exempt_layers_of_a_body_are_named(self) -> None:
+        def body(op: str) -> onnx.GraphProto:
+            result = helper.make_tensor_value_info(op, TensorProto.FLOAT, [1])
+            node = helper.make_node(op, ["data", "data"], [op], "inner_" + op)
+            return helper.make_graph([node], op, [], [result])
+
+        nodes = [helper.make_node("Greater", ["data", "zero"], ["is"], "is")]
+        branches = {"then_branch": body("Add"), "else_branch": body("Mul")}
+        nodes.append(helper.make_node("If", ["is"], ["y"], "if", **branches))
+        self.model = save(self.path / "if.onnx", nodes, [constant("zero", 1)], {"data": [1]}, "y")
+        _, document = self.made("--exempt", "inner_Add")
+        self.assertEqual(document["exempt"], ["inner_Add"])
 
     def test_an_empty_list_is_none(self) -> None:
         off = self.rules("--finegrain_fusing", "", "--disable_fusing", "--layout=", "--mean_values", "")

@@ -61,7 +61,6 @@ class Call {
   Tensor tensor(std::size_t i, const Dims& dims) const;
   /// All of them along one axis.
   Tensor vector(std::size_t i) const;
-  bool has_weights_file() const { return weights_.is_there(); }
 
   // Building.
   ValueId add(Op op, Values inputs) const { return graph_.add(std::move(op), std::move(inputs)); }

@@ -1,13 +1,11 @@
 #include "formats/caffe/weights.h"
 
 #include "base/limits.h"
-#include "formats/onnx/wire.h"
+#include "formats/wire.h"
 #include "graph/shape.h"
 
 namespace lamina::caffe {
 namespace {
-
-using onnx::WireReader;
 
 Dims read_shape(std::string_view message) {
   Dims dims;

@@ -1,6 +1,6 @@
 #include "formats/onnx/proto.h"
 
-#include "formats/onnx/wire.h"
+#include "formats/wire.h"
 
 namespace lamina::onnx {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
-#include "formats/onnx/wire.h"
+#include "formats/wire.h"
 #include "graph/infer.h"
 
 namespace lamina::onnx {

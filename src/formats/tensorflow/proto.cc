@@ -4,13 +4,11 @@
 #include <array>
 #include <cctype>
 
-#include "formats/onnx/wire.h"
+#include "formats/wire.h"
 #include "graph/limits.h"
 
 namespace lamina::tensorflow {
 namespace {
-
-using onnx::WireReader;
 
 /// Runs `read` so that a damaged message is an Error.
 template <class F>

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "formats/onnx/wire.h"
+#include "formats/wire.h"
 #include "ops/eval.h"
 
 namespace lamina::tensorflow {
 namespace {
-
-using onnx::WireReader;
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 22;  // elements of one constant made of few numbers,
 constexpr std::size_t kMostPerValue = 256;                   // or for each of many

@@ -31,7 +31,6 @@ class Spelling {
   const T& op() const {
     return *op_.as<T>();
   }
-  const Op& any_op() const { return op_; }
   int version() const;
   int outputs() const { return outputs_; }
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace lamina::onnx {
+namespace lamina {
 
 class WireReader {
  public:
@@ -63,4 +63,4 @@ class WireReader {
   std::string_view what_;
 };
 
-}  // namespace lamina::onnx
+}  // namespace lamina
