@@ -229,6 +229,7 @@ class Converter {
     say("rewriting", 0.2);
     auto options = request_.rewriting;
     options.last = RuleSet::portable;
+    options.for_file = true;
     options.more = extension_rules(out_.loaded.extensions);
     const auto after = std::move(options.after_set);
     options.after_set = [&](const Graph& g, RuleSet set) {

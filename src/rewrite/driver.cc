@@ -177,7 +177,7 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   const Graph& graph = match.graph();
   match.machine = options_.machine;
   match.bf16 = options_.bf16;
-  match.most_repeated = options_.most_repeated;
+  match.for_file = options_.for_file;
   match.kept = &kept_;
   match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;
   if (!exempt_.empty())

@@ -24,9 +24,9 @@ struct RewriteOptions {
   std::function<Tensor(const Tensor&)> narrowed = {};
   /// For which conditions estimate what a rewrite gains; null: any. It outlives the driver.
   const Machine* machine = nullptr;
-  /// Bytes of a constant that is mostly what it is computed from, repeated (Broadcast, Tile, Range). A model
-  /// that runs computes it once; a file is smaller without it.
-  std::size_t most_repeated = std::size_t{64} << 20;
+  /// The graph is written to a file, not run: weights of few bits stay so, and constants that would mostly
+  /// repeat what they are computed from (Broadcast, Tile, Range) stay small.
+  bool for_file = false;
   RewriteObserver* observer = nullptr;  ///< of each rewrite; null: nobody. It outlives the driver
 #ifdef NDEBUG
   bool verify = false;  ///< checks the whole graph after every rewrite

@@ -135,7 +135,7 @@ class Match {
   const KeptValues* kept = nullptr;
   const Machine* machine = nullptr;                                ///< that the rewriting is for; null: any
   bool bf16 = false;                                               ///< products are going to be bf16
-  std::size_t most_repeated = std::size_t{64} << 20;               ///< RewriteOptions::most_repeated
+  bool for_file = false;                                           ///< RewriteOptions::for_file
   const std::function<Tensor(const Tensor&)>* narrowed = nullptr;  ///< constants as bf16, or null
 
  private:

@@ -2,13 +2,15 @@
 #include <algorithm>
 
 #include "rules/rules.h"
-#include "rules/support.h"
+#include "rules/stored_weights.h"
 
 namespace lamina {
 namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 20;  // a larger result must not outgrow its inputs
-constexpr double kRepeated = 16;  // times what was there: more than weights of few bits become as floats
+/// In a file a constant is no larger if it is mostly what it is computed from, repeated.
+constexpr std::size_t kLargestInFiles = std::size_t{1} << 20;
+constexpr double kRepeated = 16;
 
 bool reads_constants_only(const Graph& g, const Node& n) {
   return !n.inputs.empty() && n.bodies.empty() && !n.op.has(Trait::impure | Trait::control_flow) &&
@@ -33,7 +35,7 @@ Verdict small_enough(const Match& m) {
   }
   const bool large = out > static_cast<double>(kLargest) && out > static_cast<double>(in);
   const bool repeated =
-      out > static_cast<double>(m.most_repeated) && out > kRepeated * static_cast<double>(in);
+      m.for_file && out > static_cast<double>(kLargestInFiles) && out > kRepeated * static_cast<double>(in);
   if (large || repeated)
     return Verdict::no("its result has {} MiB, its inputs only {}", static_cast<std::size_t>(out / (1 << 20)),
                        in >> 20);
@@ -41,11 +43,14 @@ Verdict small_enough(const Match& m) {
 }
 
 Found<std::vector<Tensor>> evaluated(const Match& m) {
+  const Node& n = m.root_node();
+  if (m.for_file && unpacks(m.graph(), n))
+    return Verdict::no("{} stays in few bits in the file", m.label(n.inputs[0]));
   if (auto v = small_enough(m); !v) return v;
   std::vector<Tensor> inputs;
-  for (auto v : m.root_node().inputs) inputs.push_back(v.valid() ? *m.graph().constant(v) : Tensor());
+  for (auto v : n.inputs) inputs.push_back(v.valid() ? *m.graph().constant(v) : Tensor());
   try {
-    return evaluate_node(m.root_node(), inputs, {});
+    return evaluate_node(n, inputs, {});
   } catch (const Error& e) {
     return Verdict::no("{}", e.what());
   }

@@ -37,8 +37,7 @@ Verdict takes_bias(const Match& m, NodeId host) {
 struct Behind {
   NodeId host;
   LinearSteps steps;  ///< from the root up
-  Tensor weights;     ///< invalid: as they are
-  std::vector<double> bias;
+  Replaced parts;
 };
 
 /// New weights and bias.
@@ -50,18 +49,22 @@ Found<Behind> folded(const Match& m, NodeId host, const LinearSteps& steps) {
   if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(n.outputs[0]));
   const auto type = g.type(n.outputs[0]).element;
   const auto factor = per_channel(does.factor, channels), shift = per_channel(does.shift, channels);
-  Behind out{host, steps, {}, {}};
-  if (!does.factor.all(1)) {
-    out.weights = scaled_weights(g, n, Side::outputs, factor);
-    if (!all_finite(out.weights)) return Verdict::no("the scaled weights are not finite");
+  Behind out{host, steps, {}};
+  auto& [weights, factors, bias, input] = out.parts;
+  const bool scales = !does.factor.all(1);
+  if (scales && g.constant(n.inputs[1])) {
+    weights = scaled_weights(g, n, Side::outputs, factor);
+    if (!all_finite(weights)) return Verdict::no("the scaled weights are not finite");
+  } else if (scales) {
+    factors = output_factors(g, n, factor);
   }
   if (has_input(n, 2) || !does.shift.all(0)) {
-    out.bias = bias_values(g, n, channels);
-    for (std::size_t c = 0; c < channels; ++c) out.bias[c] = out.bias[c] * factor[c] + shift[c];
-    if (!all_finite(from_doubles(type, {std::ssize(out.bias)}, out.bias)))
-      return Verdict::no("the {} is not finite", out.weights.valid() ? "scaled bias" : "sum");
+    bias = bias_values(g, n, channels);
+    for (std::size_t c = 0; c < channels; ++c) bias[c] = bias[c] * factor[c] + shift[c];
+    if (!all_finite(from_doubles(type, {std::ssize(bias)}, bias)))
+      return Verdict::no("the {} is not finite", scales ? "scaled bias" : "sum");
   }
-  if (!out.weights.valid() && out.bias.empty()) return std::nullopt;  // changes nothing
+  if (!scales && bias.empty()) return std::nullopt;  // changes nothing
   return out;
 }
 
@@ -71,7 +74,7 @@ Verdict takes_behind(const Match& m, NodeId host, const LinearStep& step) {
   const Graph& g = m.graph();
   const Node& n = g.node(host);
   if (m.is_exempt(host)) return Verdict::no("{} is exempt", m.label(n.outputs[0]));
-  if (auto v = step.scales() ? foldable(m, host) : takes_bias(m, host); !v) return v;
+  if (auto v = step.scales() ? foldable(m, host, Side::outputs) : takes_bias(m, host); !v) return v;
   if (step.scales())
     if (auto v = bias_is_constant(g, n); !v) return v;
   if (!channel_count(g, n)) return Verdict::no("the channels of {} are not known", m.label(n.outputs[0]));
@@ -105,7 +108,7 @@ Found<Making> fuse_behind(const Match& m) {
   return Making([now = std::move(found).take()](Rewrite& r) {
     for (const auto& step : now.steps) r.absorb(step.node);
     r.absorb(now.host);
-    r.replace(rebuilt(r, now.host, now.weights, now.bias));
+    r.replace(rebuilt(r, now.host, now.parts));
   });
 }
 

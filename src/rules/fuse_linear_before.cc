@@ -264,7 +264,7 @@ void make(Rewrite& r, const Before& b) {
     r.absorb(b.way.reshape);
   }
   for (const auto& s : b.steps) r.absorb(s.node);
-  r.replace(rebuilt(r, b.way.host, b.weights, b.bias, x));
+  r.replace(rebuilt(r, b.way.host, {b.weights, {}, b.bias, x}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "rules/linear.h"
 #include "rules/rules.h"
+#include "rules/stored_weights.h"
 
 namespace lamina {
 namespace {
@@ -23,12 +24,19 @@ struct Merged {
   Tensor factor, shift;
 };
 
+/// Takes away a zero point: who reads the file looks for it next to the numbers.
+bool centres_weights(const Graph& g, const LinearStep& step) {
+  const auto maker = g.producer(step.x);
+  return step.shifts() && maker.valid() && unpacks(g, g.node(maker));
+}
+
 /// The steps that end here.
 LinearSteps run_to(const Match& m, const LinearStep& lowest) {
   const Graph& g = m.graph();
   Shape running = Shape::of({});
   return steps_above(m, lowest, [&](const LinearStep& step) {
-    if (!is_usable(m, step) || !shares_axes(running, shape_of(g, step))) return false;
+    if (!is_usable(m, step) || !shares_axes(running, shape_of(g, step)) || centres_weights(g, step))
+      return false;
     running = *broadcast(running, shape_of(g, step));
     return true;
   });

@@ -28,14 +28,10 @@ std::optional<Rules> rules_of(const OptimizeOptions& options) {
   return all;
 }
 
-constexpr std::size_t kMostRepeatedInFiles = std::size_t{1} << 20;
-
 /// Without bf16 products nothing lies between any: values would be rounded for nothing.
 OptimizeOptions settled(OptimizeOptions options) {
   const auto& off = options.disable;
   if (std::find(off.begin(), off.end(), "bf16-product") != off.end()) options.bf16 = false;
-  if (options.last <= RuleSet::portable)  // for a file
-    options.most_repeated = std::min(options.most_repeated, kMostRepeatedInFiles);
   return options;
 }
 

@@ -40,6 +40,7 @@ Rules& registered() {
     add_fuse_pad(rules);
     add_move_strides(rules);
     add_merge_fake_quantize(rules);
+    add_stored_weights(rules);
     add_fuse_group_conv(rules);
     add_hoist_activation(rules);
     add_fuse_simple(rules);

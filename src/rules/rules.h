@@ -50,6 +50,7 @@ void add_remove_power(Rules& rules);
 void add_fuse_pad(Rules& rules);
 void add_move_strides(Rules& rules);
 void add_merge_fake_quantize(Rules& rules);
+void add_stored_weights(Rules& rules);
 void add_fuse_group_conv(Rules& rules);
 void add_hoist_activation(Rules& rules);
 void add_fuse_simple(Rules& rules);

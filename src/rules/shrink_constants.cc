@@ -5,7 +5,7 @@
 #include "ops/activation.h"
 #include "ops/quantization.h"
 #include "rules/rules.h"
-#include "rules/support.h"
+#include "rules/shrink_constants.h"
 
 namespace lamina {
 namespace {
@@ -71,6 +71,12 @@ Found<Repeated> find(const Match& m) {
 }
 
 }  // namespace
+
+Tensor without_repeats(Tensor t) {
+  for (std::size_t axis = 0; axis < t.rank() && t.size() > 0; ++axis)
+    if (t.shape()[axis] > 1 && repeats(t, axis)) t = first_slice(t, axis);
+  return t;
+}
 
 void add_shrink_constants(Rules& rules) {
   rules.push_back(

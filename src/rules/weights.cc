@@ -8,7 +8,9 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "ops/convolution.h"
+#include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "rules/stored_weights.h"
 
 namespace lamina {
 namespace {
@@ -88,16 +90,35 @@ bool has_weights(const Node& n) {
   return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<MatMul>();
 }
 
-Verdict foldable(const Match& m, NodeId host) {
+namespace {
+
+/// A factor of their own stands in front of the host, where it joins their scale.
+Verdict can_be_scaled(const Match& m, const Node& n, Side side) {
+  const Graph& g = m.graph();
+  const auto label = m.label(n.outputs[0]);
+  if (g.constant(n.inputs[1])) return Verdict::yes();
+  if (!m.for_file || !stored_weights(g, n.inputs[1]))
+    return Verdict::no("the weights of {} are not a constant", label);
+  if (side == Side::inputs)
+    return Verdict::no("the weights of {} are stored in few bits, with a scale for each output", label);
+  const auto* back = n.op.as<ConvolutionBackpropData>();
+  if (back && back->groups > 1)
+    return Verdict::no("the weights of {} are stored in few bits by group", label);
+  return read_only_by(g, n.inputs[1], g.producer(n.outputs[0]));
+}
+
+}  // namespace
+
+Verdict foldable(const Match& m, NodeId host, Side side) {
   const Graph& g = m.graph();
   const Node& n = g.node(host);
   const auto label = m.label(n.outputs[0]);
   if (epilogue(n)) return Verdict::no("{} has an epilogue already", label);
-  const auto* w = g.constant(n.inputs[1]);
-  if (!w) return Verdict::no("the weights of {} are not a constant", label);
-  if (!is_float(w->element_type()) || !is_float(g.type(n.outputs[0]).element))
+  if (auto v = can_be_scaled(m, n, side); !v) return v;
+  const auto& w = g.type(n.inputs[1]);
+  if (!is_float(w.element) || !is_float(g.type(n.outputs[0]).element))
     return Verdict::no("{} computes with integers", label);
-  if (w->rank() < 2) return Verdict::no("{} has no matrix of weights", label);
+  if (!w.shape.ranked() || w.shape.rank() < 2) return Verdict::no("{} has no matrix of weights", label);
   if (!n.op.is<ConvolutionBackpropData>() && (has_input(n, 3) || has_input(n, 4)))
     return Verdict::no("{} has zero points", label);
   return Verdict::yes();
@@ -166,21 +187,29 @@ std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_
   return per_channel(*graph.constant(host.inputs[2]), channels);
 }
 
-ValueId rebuilt(Rewrite& r, NodeId host, const Tensor& weights, const std::vector<double>& bias,
-                ValueId input) {
-  const Node& n = r.graph().node(host);
-  auto inputs = n.inputs;
+Tensor output_factors(const Graph& graph, const Node& host, const std::vector<double>& factors) {
+  const auto& w = graph.type(host.inputs[1]);
+  const auto rank = w.shape.rank();
+  const auto* product = host.op.as<MatMul>();
+  const auto axis = product ? rank - (product->transpose_b ? 2 : 1) : host.op.is<Convolution>() ? 0 : 1;
+  return from_doubles(w.element, along_axis(rank, axis, factors.size()), factors);
+}
+
+ValueId rebuilt(Rewrite& r, NodeId host, const Replaced& parts) {
   const auto& graph = r.graph();
+  const Node n = graph.node(host);
+  auto inputs = n.inputs;
   const auto label = [&](std::size_t i, const char* suffix) {
     return has_input(n, i) ? graph.value(n.inputs[i]).name : n.name.empty() ? std::string() : n.name + suffix;
   };
-  if (input.valid()) inputs[0] = input;
-  if (weights.valid()) inputs[1] = r.constant(weights, label(1, ".weights"));
-  if (!bias.empty()) {
+  if (parts.input.valid()) inputs[0] = parts.input;
+  if (parts.weights.valid()) inputs[1] = r.constant(parts.weights, label(1, ".weights"));
+  if (parts.factors.valid()) inputs[1] = r.add(Multiply{}, {inputs[1], r.constant(parts.factors)});
+  if (!parts.bias.empty()) {
     if (inputs.size() < 3) inputs.resize(3);
-    inputs[2] = r.constant(
-        from_doubles(graph.type(n.outputs[0]).element, {static_cast<std::int64_t>(bias.size())}, bias),
-        label(2, ".bias"));
+    inputs[2] = r.constant(from_doubles(graph.type(n.outputs[0]).element,
+                                        {static_cast<std::int64_t>(parts.bias.size())}, parts.bias),
+                           label(2, ".bias"));
   }
   r.named_after(host);
   return r.add(Op(n.op), std::move(inputs));

@@ -6,10 +6,11 @@ namespace lamina {
 
 /// Convolution, ConvolutionBackpropData or MatMul.
 bool has_weights(const Node& node);
-/// Such a node with constant float weights and no epilogue yet.
-Verdict foldable(const Match& m, NodeId host);
-/// Its weights, each element multiplied by the factor of its output or input channel.
 enum class Side { outputs, inputs };
+/// Such a node with float weights that can be scaled along these channels, and no epilogue yet: constant
+/// ones, or along its outputs such as are stored in few bits.
+Verdict foldable(const Match& m, NodeId host, Side side = Side::inputs);
+/// Its constant weights, each element multiplied by the factor of its output or input channel.
 Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors);
 /// Of a Convolution, or a MatMul with one matrix: what it makes of a number for each input channel, by output
 /// channel.
@@ -23,8 +24,16 @@ Verdict bias_is_constant(const Graph& graph, const Node& host);
 bool all_finite(const std::vector<double>& values);
 bool all_finite(const Tensor& tensor);
 
-/// The host with other weights (valid), another bias (not empty) and another input (valid).
-ValueId rebuilt(Rewrite& r, NodeId host, const Tensor& weights, const std::vector<double>& bias,
-                ValueId input = {});
+/// One factor for each output channel, in the shape in which it meets weights that are no constant.
+Tensor output_factors(const Graph& graph, const Node& host, const std::vector<double>& factors);
+
+/// What a host gets in place of what it has; invalid or empty: it keeps that.
+struct Replaced {
+  Tensor weights;
+  Tensor factors;  ///< of weights that are no constant
+  std::vector<double> bias;
+  ValueId input;
+};
+ValueId rebuilt(Rewrite& r, NodeId host, const Replaced& parts);
 
 }  // namespace lamina

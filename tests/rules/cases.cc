@@ -41,12 +41,21 @@ class Reader {
       finish();
       rule_ = rest(line, "rule");
       tolerance_ = 1e-5;
+      for_file_ = false;
     } else if (starts(line, "tolerance")) {
       tolerance_ = std::stod(rest(line, "tolerance"));
+    } else if (starts(line, "for_file")) {
+      for_file_ = true;
     } else if (starts(line, "case")) {
       finish();
-      current_ = {
-          std::filesystem::path(file_).stem().string(), rule_, rest(line, "case"), tolerance_, "", "", ""};
+      current_ = {.file = std::filesystem::path(file_).stem().string(),
+                  .rule = rule_,
+                  .name = rest(line, "case"),
+                  .tolerance = tolerance_,
+                  .for_file = for_file_,
+                  .before = "",
+                  .after = "",
+                  .refusal = ""};
       open_ = true;
       text_ = &current_.before;
     } else if (open_ && starts(line, "becomes")) {
@@ -77,6 +86,7 @@ class Reader {
   std::vector<RuleCase>& out_;
   RuleCase current_;
   std::string rule_;
+  bool for_file_ = false;
   double tolerance_ = 1e-5;
   std::string* text_ = nullptr;
   bool open_ = false, ended_ = false;

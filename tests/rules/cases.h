@@ -3,6 +3,7 @@
 ///
 ///   rule fuse-linear
 ///   tolerance 1e-4                          # optional; 1e-5 of the largest value otherwise
+///   for_file                                # optional: as where the graph is written to a file
 ///
 ///   case one value per channel
 ///   graph (x: f32[1,3,8,8]) -> (y) { ... }
@@ -21,6 +22,7 @@ namespace lamina::testing {
 struct RuleCase {
   std::string file, rule, name;
   double tolerance = 1e-5;
+  bool for_file = false;
   std::string before, after;  ///< text of graphs; after is empty when the graph stays
   std::string refusal;        ///< part of the reason; empty: none is expected
 };

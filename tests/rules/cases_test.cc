@@ -26,13 +26,14 @@ void blank_floats(Graph& g) {
 std::string printed(const Graph& g) { return print_graph(g, {true, 16}).text; }
 
 /// Applies the one rule until it fits no more.
-Ledger apply(const std::string& name, Graph& g) {
+Ledger apply(const std::string& name, bool for_file, Graph& g) {
   std::vector<Rule> one;
   for (const auto& r : all_rules())
     if (r.name == name) one.push_back(r);
   EXPECT_EQ(one.size(), 1u) << "no rule " << name;
   RewriteOptions options;
   options.verify = true;
+  options.for_file = for_file;
   Ledger ledger;
   if (!one.empty()) Driver(one, options, ledger).run(g, one[0].set);
   return ledger;
@@ -44,7 +45,7 @@ TEST_P(RuleCases, HoldByStructureAndValue) {
   const auto& c = GetParam();
   const Graph before = parse_graph(c.before, operators());
   Graph after = before;
-  const auto ledger = apply(c.rule, after);
+  const auto ledger = apply(c.rule, c.for_file, after);
   std::string refusals;
   for (const auto& e : ledger.refusals()) refusals += to_string(e) + "\n";
 
