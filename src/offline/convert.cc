@@ -13,6 +13,28 @@
 namespace lamina {
 namespace {
 
+struct FloatBytes {
+  std::size_t halves = 0, wide = 0;
+};
+
+/// Of constants, those in bodies too.
+void count_floats(const Graph& g, FloatBytes& out) {
+  for (std::uint32_t v = 0; v < g.value_slots(); ++v)
+    if (const auto* t = g.constant({v})) {
+      out.halves += t->element_type() == ElementType::f16 ? t->bytes() : 0;
+      out.wide +=
+          t->element_type() == ElementType::f32 || t->element_type() == ElementType::f64 ? t->bytes() : 0;
+    }
+  for (const auto id : g.order())
+    for (const auto& body : g.node(id).bodies) count_floats(body, out);
+}
+
+bool mostly_halves(const Graph& g) {
+  FloatBytes bytes;
+  count_floats(g, bytes);
+  return bytes.halves > bytes.wide;
+}
+
 class Converter {
  public:
   Converter(const std::string& path, const Reader& read, const ConversionRequest& request)
@@ -208,6 +230,7 @@ class Converter {
       for (const auto& place : places_) border.unscaled.push_back(place);
     if (!request_.mean_file.empty()) border.mean_image = mean_image();
     for (auto& note : add_border(g, border)) out_.warnings.push_back(std::move(note));
+    out_.has_halves = mostly_halves(g);
     out_.notes = widen_half(g);
     out_.before = g;
   }

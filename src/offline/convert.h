@@ -28,6 +28,7 @@ struct Conversion {
   Loaded loaded;  ///< with the optimised graph
   Graph before;   ///< as the rules got it
   Ledger ledger;
+  bool has_halves = false;                  ///< most of the model's floats were f16
   std::vector<std::string> exempt;          ///< layers that were left alone because the user asked
   std::vector<std::string> unused_inputs;   ///< that nothing reads
   std::vector<std::string> dropped_inputs;  ///< that the cut left without readers

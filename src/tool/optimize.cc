@@ -39,7 +39,7 @@ class Optimizing {
     const auto conversion = convert_model(c_.model(), reader_of(c_, files_), request);
     for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);
-    const auto written = write(conversion.loaded);
+    const auto written = write(conversion);
     if (!c_.report.empty()) write_page(conversion, request.rewriting, album);
     progress(1);
     if (c_.progress && !c_.stream_output) c_.common.say_text("");
@@ -53,7 +53,14 @@ class Optimizing {
     tell(c_.as_model_optimizer ? "[ WARNING ]  " + text : "lamina: warning: " + text);
   }
 
-  WrittenIr write(const Loaded& loaded) const {
+  /// Unless the user has said how floats are to be stored.
+  bool keeps_halves(const Conversion& conversion) const {
+    return conversion.has_halves && c_.compress_to_fp16.empty() && c_.data_type.empty() &&
+           c_.version_of_ir() > 10;
+  }
+
+  WrittenIr write(const Conversion& conversion) const {
+    const Loaded& loaded = conversion.loaded;
     if (!files_.folder.empty() && !fs::is_directory(files_.folder)) {
       std::error_code error;
       fs::create_directories(files_.folder, error);
@@ -64,6 +71,7 @@ class Optimizing {
     WriteIrOptions options;
     options.version = c_.version_of_ir();
     options.compress_to_fp16 = c_.fp16();
+    options.keep_halves = keeps_halves(conversion);
     options.rt_info["MO_version"] = version();
     options.rt_info["Runtime_version"] = version();
     for (const auto& [name, value] : c_.given()) options.rt_info["conversion_parameters." + name] = value;
@@ -109,6 +117,9 @@ class Optimizing {
   void report(const Conversion& conversion, const WrittenIr& written, double seconds) const {
     if (!c_.is_silent())
       for (const auto& line : summary_of(conversion)) c_.common.say("{}", line);
+    if (!c_.is_silent() && keeps_halves(conversion))
+      c_.common.say_text(
+          "What f16 holds exactly stays f16, as in the model; --data_type FP32 makes all of it f32.");
     c_.common.say_text("");
     c_.common.say("[ SUCCESS ] Generated IR version {} model.", c_.version_of_ir());
     c_.common.say("[ SUCCESS ] XML file: {}", files_.xml);
@@ -127,6 +138,7 @@ class Optimizing {
                      {"xml_bytes", written.xml_bytes},
                      {"bin_bytes", written.bin_bytes},
                      {"compressed_to_fp16", c_.fp16()},
+                     {"keeps_halves", keeps_halves(conversion)},
                      {"seconds", seconds}});
     write_json(c_.common, document);
   }

@@ -123,6 +123,24 @@ TEST(IrWriter, halves_are_converted_back) {
   EXPECT_EQ(count_of(old.xml, "FP32"), 0U);
 }
 
+TEST(IrWriter, halves_stay_where_they_are_exact) {
+  const Graph graph = parse(R"(graph (x: f32[1,2]) -> (y, z) {
+  exact = const f32[2] {0.5,-3}
+  fine = const f32[2] {0.5,0.1}
+  big = const f32[2] {1,100000}
+  y = Multiply(x, exact)
+  s = Add(y, fine)
+  z = Add(s, big)
+})");
+  WriteIrOptions options;
+  options.keep_halves = true;
+  const auto again = written_and_read(graph, options);
+  EXPECT_EQ(count_of(again.xml, R"(element_type="f16")"), 1U) << again.xml;
+  EXPECT_EQ(again.report.warnings, Strings{});
+  options.version = 10;  // which has no such Converts
+  EXPECT_EQ(count_of(written_and_read(graph, options).xml, "f16"), 0U);
+}
+
 TEST(IrWriter, what_files_say_besides_is_kept) {
   IrText ir;
   const int x = ir.parameter("x", "1,3");

@@ -13,6 +13,8 @@ struct WriteIrOptions {
   /// decides sizes or levels, stays); version 10 says f16 wherever the model says f32, as Model Optimizer
   /// did.
   bool compress_to_fp16 = false;
+  /// Of numbers that f16 holds exactly, version 11 stores those as f16: what a model had as f16 stays so.
+  bool keep_halves = false;
   /// "MO_version" and the like, by dotted key; besides what the graph's file carried.
   std::map<std::string, std::string> rt_info = {};
 };

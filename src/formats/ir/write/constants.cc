@@ -32,6 +32,7 @@ Halves halves_of_type(const Tensor& numbers) {
     out.overflown += infinite && std::isfinite(value);
     out.vanished += zero && value != 0;
     out.others += value != 0;
+    out.inexact += static_cast<T>(to_float(half)) != value;
     std::memcpy(to + i * sizeof(half), &half, sizeof(half));
   }
   return out;

@@ -38,6 +38,7 @@ struct Halves {
   Tensor tensor;
   std::size_t overflown = 0;  ///< finite numbers that became infinite
   std::size_t vanished = 0;   ///< numbers other than 0 that became 0
+  std::size_t inexact = 0;    ///< numbers that became others, NaN among them
   std::size_t others = 0;     ///< numbers other than 0
 };
 Halves halves_of(const Tensor& floats);  ///< f32 or f64

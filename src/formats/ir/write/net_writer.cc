@@ -55,7 +55,7 @@ NetWriter::NetWriter(Writing& writing, const SpelledGraph& spelled, pugi::xml_no
       edges_(net.append_child("edges")),
       outlets_(graph_.value_slots()),
       written_(graph_.value_slots()) {
-  if (writing.options.compress_to_fp16) exact_ = exact_values(graph_);
+  if (writing.options.compress_to_fp16 || writing.options.keep_halves) exact_ = exact_values(graph_);
   for (const auto& result : graph_.results())
     if (const ValueId other = graph_.find_value(result.name); !other.valid())
       result_names_[result.value.index].push_back(result.name);
@@ -157,7 +157,11 @@ Outlet NetWriter::write_tensor(const Tensor& tensor, const std::string& name, Ou
   const ElementType type = tensor.element_type();
   const bool wide = type == ElementType::f32 || type == ElementType::f64;
   Tensor stored = type == ElementType::u1 ? high_bits_first(tensor) : tensor;
-  if (wide && writing_.options.compress_to_fp16 && (may_compress || writing_.halves_all())) {
+  const auto& options = writing_.options;
+  if (wide && options.keep_halves && options.version > 10 && may_compress)
+    if (Halves halves = halves_of(tensor); halves.inexact == 0)
+      return write_halves(std::move(halves.tensor), name, std::move(port));
+  if (wide && options.compress_to_fp16 && (may_compress || writing_.halves_all())) {
     Halves halves = halves_of(tensor);
     const bool fits = halves.overflown == 0 && static_cast<double>(halves.vanished) <=
                                                    kMostVanished * static_cast<double>(halves.others);
