@@ -190,6 +190,7 @@ std::map<std::string, std::string> OptimizeCommand::given() const {
   add("disable_fusing", disable_fusing ? "true" : "");
   add("disable_gfusing", disable_gfusing ? "true" : "");
   add("disable_resnet_optimization", disable_resnet_optimization ? "true" : "");
+  add("disable_weights_compression", disable_weights_compression ? "true" : "");
   return out;
 }
 
@@ -239,6 +240,8 @@ void add_switches(OptionSet& o, OptimizeCommand& c) {
   o.flag("--disable_fusing", c.disable_fusing, "Merges and fuses no linear operators");
   o.flag("--disable_gfusing", c.disable_gfusing, "Joins no convolutions to a grouped one");
   o.flag("--disable_resnet_optimization", c.disable_resnet_optimization, "Moves no strides");
+  o.flag("--disable_weights_compression", c.disable_weights_compression,
+         "Keeps the FakeQuantize of weights, which are floats");
   o.text("--finegrain_fusing", c.finegrain_fusing, "NAME_OR_REGEX,...",
          "Nodes that no optimisation touches: expressions for a part of the name");
   o.list("--disable", c.common.disable, "RULE[,RULE]", "Optimisations to leave out, or all", ',');

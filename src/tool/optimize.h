@@ -19,6 +19,7 @@ struct OptimizeCommand {
   std::function<bool()> scale_given;
   int ir_version = 11;
   bool disable_fusing = false, disable_gfusing = false, disable_resnet_optimization = false;
+  bool disable_weights_compression = false;
   bool progress = false, stream_output = false, version = false;
   bool input_model_is_text = false, generate_ir_v10 = false;
   /// Some option is of the Model Optimizer: errors are its own, with numbers of its FAQ.

@@ -88,6 +88,7 @@ OptimizeOptions rewriting_of(const OptimizeCommand& c) {
   if (c.disable_fusing) o.disable.insert(o.disable.end(), {"merge-linear", "fuse-linear"});
   if (c.disable_gfusing) o.disable.push_back("fuse-group-conv");
   if (c.disable_resnet_optimization) o.disable.push_back("move-strides");
+  if (c.disable_weights_compression) o.disable.push_back("compress-weights");
   o.exempt = c.common.exempt;
   for (auto& pattern : searched(c.finegrain_fusing)) o.exempt.push_back(std::move(pattern));
   return o;

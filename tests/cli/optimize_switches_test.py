@@ -1,10 +1,39 @@
 """lamina optimize: what its switches switch off, and how they may be said."""
 
+import pathlib
 import unittest
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 from optimize_case import Base, constant, save
+
+
+def port(number: int, *dims: int) -> str:
+    return f'<port id="{number}" precision="FP32">{"".join(f"<dim>{d}</dim>" for d in dims)}</port>'
+
+
+def quantised_product(path: pathlib.Path) -> pathlib.Path:
+    """An IR of x [1,3] times weights [4,3] behind a FakeQuantize."""
+    weights = np.random.default_rng(1).uniform(-1, 1, (4, 3)).astype(np.float32)
+    path.with_suffix(".bin").write_bytes(weights.tobytes() + np.array([-1, 1], np.float32).tobytes())
+    layers = [f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,3" element_type="f32"/><output>{port(0, 1, 3)}</output></layer>']
+    for number, (name, dims, offset) in enumerate([("w", (4, 3), 0), ("low", (1, 1), 48), ("high", (1, 1), 52)], 1):
+        shape, size = ",".join(map(str, dims)), 4 * int(np.prod(dims))
+        layers.append(
+            f'<layer id="{number}" name="{name}" type="Const" version="opset1"><data element_type="f32" shape="{shape}" '
+            f'offset="{offset}" size="{size}"/><output>{port(0, *dims)}</output></layer>'
+        )
+    bounds = "".join(port(i, 1, 1) for i in range(1, 5))
+    layers += [
+        f'<layer id="4" name="fq" type="FakeQuantize" version="opset1"><data levels="255"/><input>{port(0, 4, 3)}{bounds}</input><output>{port(5, 4, 3)}</output></layer>',
+        f'<layer id="5" name="y" type="MatMul" version="opset1"><data transpose_b="true"/><input>{port(0, 1, 3)}{port(1, 4, 3)}</input><output>{port(2, 1, 4)}</output></layer>',
+        f'<layer id="6" name="y/sink" type="Result" version="opset1"><input>{port(0, 1, 4)}</input></layer>',
+    ]
+    edges = [(1, 0, 4, 0), (2, 0, 4, 1), (3, 0, 4, 2), (2, 0, 4, 3), (3, 0, 4, 4), (0, 0, 5, 0), (4, 5, 5, 1), (5, 2, 6, 0)]
+    lines = "".join(f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>' for a, b, c, d in edges)
+    path.write_text(f'<net name="fq" version="11"><layers>{"".join(layers)}</layers><edges>{lines}</edges></net>')
+    return path
 
 
 class Switches(Base):
@@ -60,6 +89,18 @@ class Switches(Base):
         self.model = save(self.path / "if.onnx", nodes, [constant("zero", 1)], {"data": [1]}, "y")
         _, document = self.made("--exempt", "inner_Add")
         self.assertEqual(document["exempt"], ["inner_Add"])
+
+    def test_weights_compression(self) -> None:
+        self.model = quantised_product(self.path / "fq.xml")
+        x = np.array([[1, -2, 0.5]], np.float32)
+        sizes = []
+        for words, type_of_weights in ((), "i8"), (("--disable_weights_compression",), "f32"):
+            out, _ = self.made(*words)
+            self.assertIn(f'element_type="{type_of_weights}" shape="4,3"', out.read_text())
+            self.assertEqual("FakeQuantize" in out.read_text(), bool(words))
+            sizes.append(out.with_suffix(".bin").stat().st_size)
+            np.testing.assert_allclose(self.run_model(out, x=x)[0], self.run_model(self.model, x=x)[0], rtol=1e-5)
+        self.assertLess(sizes[0], sizes[1])
 
     def test_an_empty_list_is_none(self) -> None:
         off = self.rules("--finegrain_fusing", "", "--disable_fusing", "--layout=", "--mean_values", "")
