@@ -195,16 +195,27 @@ struct Moved {
   std::vector<std::vector<Tensor>> operands;  ///< of each node, but for the first
 };
 
+/// What the root makes of a constant in place of what it reads.
+Found<Tensor> moved_constant(const Match& m, Tensor tensor) {
+  const Node& n = m.root_node();
+  std::vector<Tensor> inputs{std::move(tensor)};
+  for (std::size_t i = 1; i < n.inputs.size(); ++i) inputs.push_back(*m.graph().constant(n.inputs[i]));
+  try {
+    return evaluate_node(n, inputs, {}).at(0);
+  } catch (const Error& e) {
+    return Verdict::no("{}", e.what());
+  }
+}
+
 /// Operands along axes that are joined with others would have to be repeated.
 Found<Tensor> moved_operand(const Match& m, const Tensor& operand, const Dims& dims) {
   if (operand.size() == 1) return operand.reshaped({});
-  const Node& n = m.root_node();
   const auto all = broadcast(Shape::of(operand.shape()), Shape::of(dims));
   if (!all || !(*all == Shape::of(dims))) return Verdict::no("a scale is larger than what it scales");
-  std::vector<Tensor> inputs{from_doubles(operand.element_type(), dims,
-                                          broadcast_values(to_doubles(operand), operand.shape(), dims))};
-  for (std::size_t i = 1; i < n.inputs.size(); ++i) inputs.push_back(*m.graph().constant(n.inputs[i]));
-  const auto out = without_repeats(evaluate_node(n, inputs, {}).at(0));
+  auto spread = moved_constant(m, from_doubles(operand.element_type(), dims,
+                                               broadcast_values(to_doubles(operand), operand.shape(), dims)));
+  if (!spread) return spread.verdict();
+  auto out = without_repeats(*spread);
   if (out.size() > operand.size())
     return Verdict::no("scales of shape {} lie along an axis that it joins with another",
                        to_string(operand.shape()));
@@ -217,20 +228,18 @@ Found<Moved> moved(const Match& m) {
   if (!m.for_file || g.readers(n.inputs[0]) != 1) return std::nullopt;
   auto from = stored_weights(g, n.inputs[0]);
   if (!from || g.node(from->nodes[0]).op.is<Dequantize>()) return std::nullopt;
-  std::vector<Tensor> inputs{*g.constant(from->numbers)};
-  for (std::size_t i = 1; i < n.inputs.size(); ++i) {
-    const auto* t = n.inputs[i].valid() ? g.constant(n.inputs[i]) : nullptr;
-    if (!t) return std::nullopt;
-    inputs.push_back(*t);
-  }
-  Moved out{*from, evaluate_node(n, inputs, {}).at(0), {}};
+  for (std::size_t i = 1; i < n.inputs.size(); ++i)
+    if (!n.inputs[i].valid() || !g.constant(n.inputs[i])) return std::nullopt;
+  const auto numbers = moved_constant(m, *g.constant(from->numbers));
+  if (!numbers) return numbers.verdict();
+  Moved out{*from, *numbers, {}};
   for (const auto id : from->nodes) {
     if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
     auto& operands = out.operands.emplace_back();
     for (std::size_t i = 1; i < g.node(id).inputs.size(); ++i) {
       const auto* t = g.constant(g.node(id).inputs[i]);
       if (!t) return std::nullopt;
-      auto now = moved_operand(m, *t, inputs[0].shape());
+      auto now = moved_operand(m, *t, g.constant(from->numbers)->shape());
       if (!now) return now.verdict();
       operands.push_back(*now);
     }

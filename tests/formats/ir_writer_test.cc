@@ -235,6 +235,7 @@ TEST(IrWriter, writes_files_for_others) {
       Ledger ledger;
       OptimizeOptions rewriting;
       rewriting.last = RuleSet::portable;
+      rewriting.for_file = true;
       if (!std::getenv("LAMINA_IR_AS_READ")) optimize(loaded.graph, rewriting, ledger);
       const auto report = write_ir(loaded, fmt::format("{}/{}.xml", folder, path.stem().string()), options);
       for (const auto& warning : report.warnings) fmt::print("{}: {}\n", path.string(), warning);

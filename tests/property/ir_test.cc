@@ -23,6 +23,7 @@ std::string problem_when_written(const Example& example, const WriteIrOptions& o
     Ledger ledger;
     OptimizeOptions rewriting;
     rewriting.last = RuleSet::portable;
+    rewriting.for_file = true;
     optimize(graph, rewriting, ledger);
   }
   RereadIr again;

@@ -17,6 +17,7 @@ struct Family {
 using Families = std::vector<Family>;
 void add_integer_families(Families& families);      ///< all integer types, values over their whole range
 void add_quantised_families(Families& families);    ///< Quantize and Dequantize per axis, moved and joined
+void add_stored_families(Families& families);       ///< weights of few bits
 void add_binary_families(Families& families);       ///< convolutions of +1 and -1
 void add_compute_families(Families& families);      ///< convolutions, matrix products, poolings
 void add_elementwise_families(Families& families);  ///< arithmetic, activations, comparisons, conversions

@@ -22,6 +22,12 @@ bool is_zero(const Tensor* tensor) {
   return std::all_of(numbers.begin(), numbers.end(), [](double v) { return v == 0; });
 }
 
+bool all_positive(const Tensor* tensor) {
+  if (!tensor) return false;
+  const auto numbers = to_doubles(*tensor);
+  return std::all_of(numbers.begin(), numbers.end(), [](double v) { return v > 0; });
+}
+
 /// Scale or zero point under a shape that broadcasts to x.
 ValueId laid_out(Spelling& c, ValueId parameter, std::int64_t axis, std::int64_t block_size,
                  const std::string& name) {
@@ -93,14 +99,13 @@ std::vector<ValueId> quantize(Spelling& c) {
   if (c.has(2) && !is_zero(c.constant(c.in(2))))
     zero = c.converted(laid_out(c, c.in(2), op.axis, op.block_size, "zero_point"), ElementType::f32,
                        "zero_point_f32");
-  const auto [low, high] = [&] {
-    if (bits_of(type) > 16) return std::pair<double, double>(-2147483648.0, 2147483520.0);
-    const auto range = integer_range<std::int64_t>(type);
-    return std::pair<double, double>(static_cast<double>(range.first), static_cast<double>(range.second));
-  }();
-  if (bits_of(type) > 16) {
+  const auto range = integer_range<std::int64_t>(type);
+  const auto low = static_cast<double>(range.first), high = static_cast<double>(range.second);
+  // More levels than FakeQuantize tells apart in f32, or steps that it would take the wrong way round.
+  if (bits_of(type) > 8 || !all_positive(c.constant(c.in(1)))) {
     ValueId level = c.add(Round{}, {c.add(Divide{}, {x, scale}, "levels")}, "level");
     if (zero.valid()) level = c.add(Add{}, {level, zero}, "moved");
+    if (bits_of(type) <= 16) level = c.add(Clamp{low, high}, {level}, "within");
     return {c.converted(level, type, "quantized")};
   }
   const ValueId from = c.number(low, ElementType::f32, "lowest"),
