@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/divide.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "ops/fake_quantize.h"
@@ -66,6 +67,12 @@ class ParameterIndex {
     const auto along = i / inner_ % size_;
     if (block_ == 0) return static_cast<std::size_t>(along);
     return static_cast<std::size_t>((i / inner_ / size_ * blocks_ + along / block_) * inner_ + i % inner_);
+  }
+  /// As many elements, from each multiple of that number on, have one.
+  std::int64_t run() const {
+    if (shared_) return 1 << 12;
+    if (block_ == 0) return std::max<std::int64_t>(inner_, 1);
+    return inner_ == 1 && size_ % block_ == 0 ? block_ : 1;
   }
 
  private:
@@ -150,6 +157,52 @@ float difference(std::uint64_t x, std::uint64_t zero) {
   return x < zero ? -static_cast<float>(zero - x) : static_cast<float>(x - zero);
 }
 
+/// Numbers of 4 bits lie two to a byte, the low one first.
+template <bool is_signed>
+float half_byte(const std::byte* from, std::int64_t i) {
+  const auto bits = std::to_integer<int>(from[i / 2]) >> (i % 2 * 4) & 15;
+  return static_cast<float>(is_signed && bits > 7 ? bits - 16 : bits);
+}
+
+/// Calls f with what gives number i of integers of 8 bits and less as f32, which are exact.
+template <class F>
+void with_small_numbers(const Tensor& t, const F& f) {
+  const auto* from = t.raw();
+  switch (t.element_type()) {
+    case ElementType::i4:
+      return f([=](std::int64_t i) { return half_byte<true>(from, i); });
+    case ElementType::u4:
+      return f([=](std::int64_t i) { return half_byte<false>(from, i); });
+    case ElementType::i8:
+      return f([=](std::int64_t i) { return static_cast<float>(static_cast<std::int8_t>(from[i])); });
+    default:
+      return f([=](std::int64_t i) { return static_cast<float>(static_cast<std::uint8_t>(from[i])); });
+  }
+}
+
+bool is_small(ElementType type) {
+  return type == ElementType::i4 || type == ElementType::u4 || type == ElementType::i8 ||
+         type == ElementType::u8;
+}
+
+/// Weights of many elements are: on all cores, without copies.
+void dequantize_small(EvalContext& c, const ParameterIndex& parameter) {
+  const auto scale = c.floats(1), zero = c.has(2) ? c.floats(2) : std::vector<float>(scale.size());
+  const auto size = static_cast<std::int64_t>(c.in(0).size()), run = parameter.run();
+  auto* y = c.out().data<float>().data();
+  with_small_numbers(c.in(0), [&](const auto& number) {
+    parallel_for(ceil_div(size, run), std::max<std::int64_t>(1, (1 << 14) / run),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto r = begin; r < end; ++r) {
+                     const auto p = parameter(static_cast<std::size_t>(r * run));
+                     const float z = zero[p], s = scale[p];
+                     const auto last = std::min(size, (r + 1) * run);
+                     for (auto i = r * run; i < last; ++i) y[i] = (number(i) - z) * s;
+                   }
+                 });
+  });
+}
+
 }  // namespace
 
 void Dequantize::infer(InferContext& c) const {
@@ -165,8 +218,10 @@ void Dequantize::infer(InferContext& c) const {
 }
 
 void Dequantize::evaluate(EvalContext& c) const {
-  const auto scale = c.floats(1);
   const ParameterIndex parameter(c, axis, block_size);
+  if (is_small(c.in(0).element_type()) && c.out_element(0) == ElementType::f32)
+    return dequantize_small(c, parameter);
+  const auto scale = c.floats(1);
   with_number_type(c.in(0).element_type(), [&]<class T>() {
     if constexpr (!std::is_floating_point_v<T>) {
       const auto x = c.numbers<T>(0);

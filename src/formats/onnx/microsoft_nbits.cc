@@ -1,5 +1,9 @@
-/// com.microsoft MatMulNBits: the weights are made floats when the model is read; then it is a plain product,
-/// whose kernels bring them into their own order.
+/// com.microsoft MatMulNBits: a plain product with dequantised weights. What Dequantize cannot say (2 bits,
+/// zero points that are floats, a last block that is cut off) is made floats when the model is read.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
 #include "base/divide.h"
 #include "formats/onnx/build.h"
 #include "formats/onnx/convert.h"
@@ -7,6 +11,7 @@
 #include "formats/onnx/microsoft_attention.h"
 #include "ops/eval.h"
 #include "ops/matmul.h"
+#include "ops/quantization.h"
 
 namespace lamina::onnx {
 namespace {
@@ -98,6 +103,29 @@ Tensor dequantized(const Packed& p) {
   return y;
 }
 
+/// The same memory, where two numbers to a byte come as they do in tensors: the low one first.
+Tensor of_few_bits(ElementType type, const Dims& dims, const Tensor& bytes) {
+  return Tensor::share(type, dims, std::make_shared<Tensor>(bytes), bytes.raw());
+}
+
+/// Weights and zero points as they are, where that can be said.
+std::optional<ValueId> stored_weights(Call& c, const Packed& p, const Tensor& weights, const Tensor& scales,
+                                      ElementType type) {
+  const bool whole =
+      std::all_of(p.zeros.begin(), p.zeros.end(), [](double z) { return z == std::floor(z) && z >= 0; });
+  const double most = std::ldexp(1.0, static_cast<int>(p.bits)) - 1;
+  if (p.bits == 2 || p.k % p.block != 0 || !whole || *std::max_element(p.zeros.begin(), p.zeros.end()) > most)
+    return std::nullopt;
+  const auto few = p.bits == 4 ? ElementType::u4 : ElementType::u8;
+  Dequantize op;
+  op.axis = 1;
+  op.block_size = p.block;
+  const Dims blocks{p.n, p.blocks};
+  return c.add(op, {c.constant(of_few_bits(few, {p.n, p.k}, weights)),
+                    c.constant(convert(scales.reshaped(blocks), type)),
+                    c.constant(from_doubles(few, blocks, p.zeros))});
+}
+
 /// A, weights, scales, zero points, an index of groups (of old), bias.
 Values convert_matmul_n_bits(Call& c) {
   if (c.has(4)) c.unsupported("g_idx is not supported");
@@ -116,9 +144,12 @@ Values convert_matmul_n_bits(Call& c) {
   p.scales = to_doubles(scales);
   p.zeros = read_zeros(c, p);
   const auto type = c.known_element(c.in(0));
-  auto w = dequantized(p);
-  if (type != ElementType::f32) w = from_doubles(type, {p.n, p.k}, to_doubles(w));
-  const auto y = c.add(MatMul{false, true}, {c.in(0), c.constant(std::move(w))});
+  auto w = stored_weights(c, p, weights, scales, type);
+  if (!w) {
+    auto floats = dequantized(p);
+    w = c.constant(type == ElementType::f32 ? std::move(floats) : convert(floats, type));
+  }
+  const auto y = c.add(MatMul{false, true}, {c.in(0), *w});
   return {c.has(5) ? add(c, y, c.in(5)) : y};
 }
 
