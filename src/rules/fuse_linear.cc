@@ -46,20 +46,24 @@ Found<Behind> folded(const Match& m, NodeId host, const LinearSteps& steps) {
   const Graph& g = m.graph();
   const Node& n = g.node(host);
   const auto channels = *channel_count(g, n);
-  const auto does = Linear::of(g, steps);
-  if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(n.outputs[0]));
   const auto type = g.type(n.outputs[0]).element;
-  const auto factor = per_channel(does.factor, channels), shift = per_channel(does.shift, channels);
+  const Dims dims{static_cast<std::int64_t>(channels)};
+  Linear does;
+  if (has_input(n, 2)) does.then(LinearStep::Kind::plus, {dims, bias_values(g, n, channels)});
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    does.then(step->kind, {dims, per_channel(numbers_of(*step, *g.constant(step->constant)), channels)});
+  if (does.rounds())
+    return Verdict::no("what is added and taken away again rounds {}", m.label(n.outputs[0]));
   Behind out{host, steps, {}, {}};
-  if (!does.factor.all(1)) {
-    out.weights = scaled_weights(g, n, Side::outputs, factor);
-    if (!all_finite(out.weights)) return Verdict::no("the scaled weights are not finite");
-  }
   if (has_input(n, 2) || !does.shift.all(0)) {
-    out.bias = bias_values(g, n, channels);
-    for (std::size_t c = 0; c < channels; ++c) out.bias[c] = out.bias[c] * factor[c] + shift[c];
-    if (!all_finite(from_doubles(type, {std::ssize(out.bias)}, out.bias)))
-      return Verdict::no("the {} is not finite", out.weights.valid() ? "scaled bias" : "sum");
+    out.bias = per_channel(does.shift, channels);
+    if (!all_finite(from_doubles(type, dims, out.bias)))
+      return Verdict::no("the {} is not finite", does.factor.all(1) ? "sum" : "scaled bias");
+  }
+  if (!does.factor.all(1)) {
+    auto weights = scaled_weights(g, n, Side::outputs, per_channel(does.factor, channels), out.bias);
+    if (!weights) return weights.verdict();
+    out.weights = *weights;
   }
   if (!out.weights.valid() && out.bias.empty()) return std::nullopt;  // changes nothing
   return out;

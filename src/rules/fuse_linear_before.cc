@@ -202,8 +202,11 @@ Found<Before> folded(const Match& m, Before b, const Linear& does) {
   const auto& x = g.type(b.steps.back().x).shape;
   const auto& w = *g.constant(n.inputs[1]);
   if (!does.factor.all(1)) {
-    b.weights = scaled_weights(g, n, Side::inputs, by_input(g, b.way, x, does.factor));
-    if (!all_finite(b.weights)) return Verdict::no("the scaled weights are not finite");
+    const auto beside =
+        bias_is_constant(g, n) ? bias_values(g, n, output_channels(g, n)) : std::vector<double>();
+    auto weights = scaled_weights(g, n, Side::inputs, by_input(g, b.way, x, does.factor), beside);
+    if (!weights) return weights.verdict();
+    b.weights = *weights;
   }
   if (!does.shift.all(0) && !b.left.valid()) {
     const auto more = weighted_sums(g, n, by_input(g, b.way, x, does.shift));
@@ -237,7 +240,7 @@ Found<Before> found_before(const Match& m) {
     return Verdict::no("{} is a scale or bias of {}", m.label(g.node(lowest->node).outputs[0]),
                        m.label(b.steps.back().x));
   const auto does = Linear::of(g, b.steps);
-  if (does.rounds)
+  if (does.rounds())
     return Verdict::no("what is added and taken away again rounds {}", m.label(b.steps.back().x));
   if (auto v = all_take(m, *lowest, !does.factor.all(1)); !v) return v;
   if (const auto v = takes_shift(m, way.host); !v && !does.shift.all(0)) {

@@ -41,18 +41,25 @@ Numbers operator/(const Numbers& a, const Numbers& b);
 /// One for each channel of numbers that are one, or one for each channel.
 std::vector<double> per_channel(const Numbers& numbers, std::size_t channels);
 
+/// Those of the step's constant. Denormal ones count as 0.
+Numbers numbers_of(const LinearStep& step, const Tensor& constant);
+
 /// x * factor + shift, in double.
 struct Linear {
   Numbers factor{{}, {1}}, shift{{}, {0}};
-  /// What is added is so large that x is rounded by it, and is taken away again: that is meant to round.
-  bool rounds = false;
+  Numbers largest{{}, {0}};  ///< of what was added on the way, at the scale of the result
 
-  void then(const LinearStep& step, const Tensor& constant);
+  void then(LinearStep::Kind kind, Numbers constant);
+  /// What was added is so large beside what is left that x was rounded by it: the model may mean that. How
+  /// large x is nobody knows; where no larger sum is left it is taken to be about 1.
+  bool rounds() const;
   /// Steps from the lowest up.
   static Linear of(const Graph& graph, const LinearSteps& steps);
 };
 
-/// Rounded once; a refusal where that is not finite, or where a number is too small for the type.
+/// In this type all that is left of a number is too small to count: constants' denormals of f32 are 0.
+bool is_lost(double number, double rounded, ElementType type);
+/// Rounded once; a refusal where that is not finite, or where a number is lost.
 Found<Tensor> rounded(const Numbers& numbers, ElementType type, const char* what);
 
 }  // namespace lamina

@@ -55,7 +55,8 @@ Found<Merged> merged(const Match& m) {
   const auto steps = run_to(m, lowest);
   if (is_short(steps)) return std::nullopt;
   const auto does = Linear::of(g, steps);
-  if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(steps.back().x));
+  if (does.rounds())
+    return Verdict::no("what is added and taken away again rounds {}", m.label(steps.back().x));
   const auto y = g.node(m.root()).outputs[0];
   const auto type = g.type(y).element;
   auto factor = rounded(does.factor, type, "a factor"), shift = rounded(does.shift, type, "a shift");
