@@ -13,7 +13,6 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kMostSteps = 256;
 constexpr std::size_t kMostReaders = 64;  // of a value that all must be able to take
 
 /// How a host reads what a step gives: by itself, or a matrix product by way of a Reshape.
@@ -68,10 +67,11 @@ std::size_t input_axis(const Node& host, const Shape& x) {
 /// The constant has one number per input channel, or one for all.
 Verdict one_per_input(const Match& m, const Way& way, const LinearStep& step) {
   const Graph& g = m.graph();
-  const auto &x = g.type(step.x).shape, &c = g.type(step.constant).shape;
+  const auto& x = g.type(step.x).shape;
+  const auto c = step.constant_shape(g);
   const Node& host = g.node(way.host);
   if (!x.ranked()) return Verdict::no("the rank of {} is not known", m.label(step.x));
-  if (!way.reshape.valid()) return one_per_channel(m.label(step.constant), c, x, input_axis(host, x));
+  if (!way.reshape.valid()) return one_per_channel(step.constant_label(m), c, x, input_axis(host, x));
   const auto label = m.label(g.node(way.reshape).outputs[0]);
   if (host.op.as<MatMul>()->transpose_a) return Verdict::no("{} is transposed", label);
   const auto first = first_of_flattened(x, input_channels(g, host));
@@ -79,7 +79,7 @@ Verdict one_per_input(const Match& m, const Way& way, const LinearStep& step) {
     return Verdict::no("{} joins other axes than {} has channels for", label, m.label(host.outputs[0]));
   for (std::size_t i = 0; i < c.rank(); ++i)
     if (i + x.rank() - c.rank() < *first && !c[i].is(1))
-      return Verdict::no("{} of shape {} differs along an axis that {} does not join", m.label(step.constant),
+      return Verdict::no("{} of shape {} differs along an axis that {} does not join", step.constant_label(m),
                          to_string(c), label);
   return Verdict::yes();
 }

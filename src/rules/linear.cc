@@ -56,12 +56,23 @@ constexpr double kGranted = 16;
 
 std::optional<LinearStep> linear_step(const Graph& g, NodeId id) {
   const Node& n = g.node(id);
+  if (n.op.is<Negative>() && is_float(g.type(n.outputs[0]).element))
+    return LinearStep{id, Kind::times, n.inputs[0], {}};
   if (!n.op.has(Trait::binary_elementwise) || n.inputs.size() != 2) return std::nullopt;
   const bool first = g.constant(n.inputs[0]) != nullptr, second = g.constant(n.inputs[1]) != nullptr;
   if (first == second || !is_float(g.type(n.outputs[0]).element)) return std::nullopt;
   const auto kind = kind_of(n.op, first);
   if (!kind) return std::nullopt;
   return LinearStep{id, *kind, n.inputs[first ? 1 : 0], n.inputs[first ? 0 : 1]};
+}
+
+Shape LinearStep::constant_shape(const Graph& g) const {
+  return constant.valid() ? g.type(constant).shape : Shape::of({});
+}
+
+Pattern linear_steps() {
+  return is<Add, Subtract, Multiply, Divide, Negative>().that(
+      [](const Graph& g, const Node& n) { return linear_step(g, g.producer(n.outputs[0])).has_value(); });
 }
 
 std::optional<LinearStep> step_that_gives(const Graph& g, ValueId value) {
@@ -71,6 +82,7 @@ std::optional<LinearStep> step_that_gives(const Graph& g, ValueId value) {
 
 Verdict is_usable(const Match& m, const LinearStep& step) {
   const Graph& g = m.graph();
+  if (!step.constant.valid()) return Verdict::yes();
   const auto label = g.label(step.node);
   const Tensor& t = *g.constant(step.constant);
   if (t.size() == 0) return Verdict::no("{} is empty", m.label(step.constant));
@@ -118,7 +130,9 @@ std::vector<double> per_channel(const Numbers& n, std::size_t channels) {
   return n.values;
 }
 
-Numbers numbers_of(const LinearStep& step, const Tensor& constant) {
+Numbers numbers_of(const Graph& graph, const LinearStep& step) {
+  if (!step.constant.valid()) return {{}, {-1}};
+  const Tensor& constant = *graph.constant(step.constant);
   Numbers out{constant.shape(), to_doubles(constant)};
   if (constant.element_type() == ElementType::f32 && step.kind != Kind::over)
     for (auto& v : out.values)
@@ -160,7 +174,7 @@ bool Linear::rounds() const {
 Linear Linear::of(const Graph& graph, const LinearSteps& steps) {
   Linear out;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    out.then(step->kind, numbers_of(*step, *graph.constant(step->constant)));
+    out.then(step->kind, numbers_of(graph, *step));
   return out;
 }
 

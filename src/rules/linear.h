@@ -6,7 +6,8 @@
 
 namespace lamina {
 
-/// A Multiply, Divide, Add or Subtract of floats with exactly one constant operand.
+/// A Multiply, Divide, Add or Subtract of floats with exactly one constant operand; or a Negative, which has
+/// none and counts as a factor of -1.
 struct LinearStep {
   enum class Kind : std::uint8_t { times, over, plus, minus, minus_from };  ///< the last: constant - x
   NodeId node;
@@ -15,7 +16,14 @@ struct LinearStep {
 
   bool scales() const { return kind == Kind::times || kind == Kind::over || kind == Kind::minus_from; }
   bool shifts() const { return kind != Kind::times && kind != Kind::over; }
+  Shape constant_shape(const Graph& graph) const;
+  std::string constant_label(const Match& m) const { return m.label(constant.valid() ? constant : x); }
 };
+/// For the roots of rules.
+Pattern linear_steps();
+/// Longer runs are fused bit by bit.
+constexpr std::size_t kMostSteps = 256;
+
 std::optional<LinearStep> linear_step(const Graph& graph, NodeId node);
 /// Nothing where a graph's input, a constant or something else gives the value.
 std::optional<LinearStep> step_that_gives(const Graph& graph, ValueId value);
@@ -42,7 +50,7 @@ Numbers operator/(const Numbers& a, const Numbers& b);
 std::vector<double> per_channel(const Numbers& numbers, std::size_t channels);
 
 /// Those of the step's constant. Denormal ones count as 0.
-Numbers numbers_of(const LinearStep& step, const Tensor& constant);
+Numbers numbers_of(const Graph& graph, const LinearStep& step);
 
 /// x * factor + shift, in double.
 struct Linear {
