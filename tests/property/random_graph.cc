@@ -104,7 +104,7 @@ const Families& all_families() {
     for (auto* add :
          {add_compute_families, add_elementwise_families, add_movement_families, add_norm_families,
           add_special_families, add_integer_families, add_quantised_families, add_binary_families, add_pieces,
-          add_fusions, add_linear_families, add_blocks, add_pictures})
+          add_fusions, add_linear_families, add_blocks, add_pictures, add_importers})
       add(families);
     return families;
   }();

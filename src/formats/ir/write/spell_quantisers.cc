@@ -98,9 +98,13 @@ std::vector<ValueId> quantize(Spelling& c) {
     const auto range = integer_range<std::int64_t>(type);
     return std::pair<double, double>(static_cast<double>(range.first), static_cast<double>(range.second));
   }();
-  if (bits_of(type) > 16) {
+  if (bits_of(type) >= 16) {  // f32 holds where a level of FakeQuantize lies too roughly for 2^16 of them
     ValueId level = c.add(Round{}, {c.add(Divide{}, {x, scale}, "levels")}, "level");
     if (zero.valid()) level = c.add(Add{}, {level, zero}, "moved");
+    Clamp range;
+    range.min = low;
+    range.max = high;
+    if (bits_of(type) == 16) level = c.add(range, {level}, "within");
     return {c.converted(level, type, "quantized")};
   }
   const ValueId from = c.number(low, ElementType::f32, "lowest"),
