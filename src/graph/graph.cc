@@ -174,9 +174,14 @@ void Graph::add_use(ValueId v, Use use) {
 void Graph::drop_use(ValueId v, Use use) {
   if (!v.valid()) return;
   auto& uses = values_[v.index].uses;
-  const auto it = std::find(uses.begin(), uses.end(), use);
-  LAMINA_CHECK(it != uses.end(), "use list of '{}' is out of step", value(v).name);
-  uses.erase(it);
+  // From both ends: what many read is let go by one after the other.
+  for (std::size_t i = 0; 2 * i < uses.size(); ++i)
+    for (const auto at : {i, uses.size() - 1 - i})
+      if (uses[at] == use) {
+        uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(at));
+        return;
+      }
+  LAMINA_CHECK(false, "use list of '{}' is out of step", value(v).name);
 }
 
 void Graph::set_input(NodeId id, std::size_t input, ValueId v) {

@@ -81,7 +81,8 @@ class Assignment::Problem {
     }
     const auto answer = problem_.solve();
     for (std::size_t n = 0; n < nodes.size(); ++n) chosen[nodes[n]] = answer[variables[n]];
-    for (const auto& [id, value] : values_) states[id] = value.states[answer[value.variable]];
+    for (const auto& [id, value] : values_)
+      if (!value.states.empty()) states[id] = value.states[answer[value.variable]];
   }
 
  private:
@@ -171,31 +172,32 @@ class Assignment::Problem {
     }
   }
 
-  std::size_t variable_of(ValueId v) {
+  struct Value {
+    std::size_t variable = 0;
+    std::vector<State> states;  ///< the variable's alternatives; empty: it does not matter, and has none
+  };
+
+  /// Asked once of each value: many may read it.
+  const Value& variable_of(ValueId v) {
     const auto [it, added] = values_.try_emplace(v);
-    if (added) {
+    if (added && matters(v)) {
       Pbqp::Costs costs;
       add_states(v, it->second.states, costs);
       it->second.variable = problem_.add(std::move(costs));
     }
-    return it->second.variable;
+    return it->second;
   }
 
   /// The value exists in the layout that the node's offer has there.
   void connect(std::size_t variable, NodeId id, ValueId v, Layouts side, std::size_t slot) {
-    if (!matters(v)) return;
-    const auto other = variable_of(v);
+    const auto& value = variable_of(v);
+    if (value.states.empty()) return;
     Pbqp::Costs costs;
     for (const auto& offer : answers_.at(id).offers)
-      for (const auto state : values_.at(v).states)
+      for (const auto state : value.states)
         costs.push_back(exists(state, (offer.*side)[slot]) ? 0 : kInfinity);
-    problem_.connect(variable, other, costs);
+    problem_.connect(variable, value.variable, costs);
   }
-
-  struct Value {
-    std::size_t variable = 0;
-    std::vector<State> states;  ///< the variable's alternatives
-  };
 
   const Graph& graph_;
   const AllAnswers& answers_;

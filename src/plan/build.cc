@@ -1,5 +1,6 @@
 /// Graph -> Plan, one job after the other.
 #include <algorithm>
+#include <set>
 
 #include "base/parallel.h"
 #include "base/progress.h"
@@ -13,10 +14,10 @@ namespace {
 
 /// The nodes that kernels are chosen for.
 std::vector<NodeId> fixed_nodes(const Segment& segment) {
+  const std::set<NodeId> dynamic(segment.dynamic.begin(), segment.dynamic.end());
   std::vector<NodeId> out;
   for (const auto id : segment.planned)
-    if (std::find(segment.dynamic.begin(), segment.dynamic.end(), id) == segment.dynamic.end())
-      out.push_back(id);
+    if (!dynamic.contains(id)) out.push_back(id);
   return out;
 }
 

@@ -15,9 +15,10 @@ std::size_t Pbqp::add(Costs costs) {
 }
 
 void Pbqp::connect(std::size_t a, std::size_t b, const Costs& costs) {
-  for (const auto e : edges_of_[a]) {
+  const auto fewer = edges_of_[a].size() < edges_of_[b].size() ? a : b;
+  for (const auto e : edges_of_[fewer]) {
     auto& edge = edges_[e];
-    if (other(edge, a) != b) continue;
+    if (other(edge, fewer) != (fewer == a ? b : a)) continue;
     const auto rows = costs_[a].size(), columns = costs_[b].size();
     for (std::size_t i = 0; i < rows; ++i)
       for (std::size_t j = 0; j < columns; ++j)
@@ -33,7 +34,7 @@ void Pbqp::detach(std::size_t edge) {
   const auto& e = edges_[edge];
   for (const auto v : {e.a, e.b}) {
     auto& list = edges_of_[v];
-    list.erase(std::find(list.begin(), list.end(), edge));
+    list.erase(std::find(list.rbegin(), list.rend(), edge).base() - 1);  // the last ones go first
     if (!done_[v] && list.size() <= 2) ready_[list.size()].push_back(v);
   }
 }
@@ -108,10 +109,16 @@ std::size_t Pbqp::next() {
       ready_[degree].pop_back();
       if (!done_[v] && edges_of_[v].size() == degree) return v;
     }
-  std::size_t most = costs_.size();
-  for (std::size_t v = 0; v < costs_.size(); ++v)
-    if (!done_[v] && (most == costs_.size() || edges_of_[v].size() > edges_of_[most].size())) most = v;
-  return most;
+  if (order_.size() == costs_.size()) return costs_.size();
+  if (degrees_.empty())
+    for (std::size_t v = 0; v < costs_.size(); ++v) degrees_.push({edges_of_[v].size(), v});
+  while (true) {  // edges become fewer only
+    const auto most = degrees_.top();
+    degrees_.pop();
+    if (done_[most.variable]) continue;
+    if (edges_of_[most.variable].size() == most.edges) return most.variable;
+    degrees_.push({edges_of_[most.variable].size(), most.variable});
+  }
 }
 
 std::vector<std::size_t> Pbqp::solve() {

@@ -3,6 +3,7 @@
 /// problem (Scholz and Eckstein, "Register allocation for irregular architectures", 2002).
 #include <cstddef>
 #include <cstdint>
+#include <queue>
 #include <vector>
 
 namespace lamina {
@@ -52,6 +53,13 @@ class Pbqp {
   std::vector<std::vector<std::size_t>> edges_of_;  // alive ones
   std::vector<bool> done_;
   std::vector<std::vector<std::size_t>> ready_;  // variables that once had 0, 1, 2 edges
+  struct Degree {
+    std::size_t edges, variable;
+    bool operator<(const Degree& o) const {
+      return edges != o.edges ? edges < o.edges : variable > o.variable;
+    }
+  };
+  std::priority_queue<Degree> degrees_;  // edges that variables once had
   std::vector<Eliminated> order_;
   std::size_t guesses_ = 0;
 };

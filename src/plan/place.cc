@@ -33,28 +33,39 @@ bool may_overwrite(const Plan& plan, const PlanStep& step, std::uint32_t in, std
   return from.place == Place::arena && from.bytes == plan.tensors[out].bytes && reads == 1;
 }
 
-void overwrite(Plan& plan, std::uint32_t in, std::uint32_t out) {
-  auto& from = plan.tensors[root(plan, in)];
-  if (const auto& to = plan.tensors[out]; to.place == Place::result) {  // the whole chain moves there
-    from.place = Place::result;
-    from.index = to.index;
+/// What lies where: tensors by root, and when each root is touched for the last time.
+struct Memories {
+  std::vector<std::vector<std::uint32_t>> tensors;
+  std::vector<std::uint32_t> last;
+
+  explicit Memories(const Plan& plan) : tensors(plan.tensors.size()), last(last_uses(plan)) {
+    for (std::uint32_t t = 0; t < tensors.size(); ++t) tensors[root(plan, t)].push_back(t);
   }
-  const auto memory = root(plan, in);
-  for (auto& t : plan.tensors)
-    if (t.root == out) t.root = memory;
-}
+
+  void overwrite(Plan& plan, std::uint32_t in, std::uint32_t out) {
+    const auto memory = root(plan, in);
+    auto& from = plan.tensors[memory];
+    if (const auto& to = plan.tensors[out]; to.place == Place::result) {  // the whole chain moves there
+      from.place = Place::result;
+      from.index = to.index;
+    }
+    for (const auto t : tensors[out]) plan.tensors[t].root = memory;
+    tensors[memory].insert(tensors[memory].end(), tensors[out].begin(), tensors[out].end());
+    tensors[out].clear();
+    last[memory] = std::max(last[memory], last[out]);
+  }
+};
 
 }  // namespace
 
 void overwrite_inputs(Plan& plan, const std::vector<KernelStep>& kernels) {
+  Memories memories(plan);
   for (const auto& kernel : kernels) {
-    if (kernel.offer.in_place.empty()) continue;
-    const auto last = last_uses(plan);
     const auto& step = plan.steps[kernel.step];
     for (const auto& pair : kernel.offer.in_place) {
       const auto in = step.in[pair.input], out = step.out[pair.output];
-      if (!may_overwrite(plan, step, in, out) || last[root(plan, in)] != kernel.step) continue;
-      overwrite(plan, in, out);
+      if (!may_overwrite(plan, step, in, out) || memories.last[root(plan, in)] != kernel.step) continue;
+      memories.overwrite(plan, in, out);
       break;
     }
   }

@@ -1,6 +1,6 @@
 #include "plan/results.h"
 
-#include <algorithm>
+#include <set>
 
 namespace lamina {
 namespace {
@@ -14,11 +14,9 @@ void place_in_result(PlanTensor& tensor, std::size_t result) {
 
 void add_results(Plan& plan, Tensors& tensors) {
   const auto& results = plan.graph.results();
-  const auto& later = plan.rest_results;
+  const std::set<std::size_t> later(plan.rest_results.begin(), plan.rest_results.end());
   for (std::size_t r = 0; r < results.size(); ++r)
-    plan.results.push_back(std::find(later.begin(), later.end(), r) != later.end()
-                               ? kNoTensor
-                               : tensors.of(results[r].value, Layout::plain));
+    plan.results.push_back(later.contains(r) ? kNoTensor : tensors.of(results[r].value, Layout::plain));
   for (std::size_t r = 0; r < plan.results.size(); ++r) {
     auto& t = plan.results[r];
     if (t == kNoTensor) continue;

@@ -1,6 +1,7 @@
 #include "plan/segment.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graph/subgraph.h"
 
@@ -54,19 +55,17 @@ RestGraph rest_of(const Graph& graph, const Segment& segment) {
   RestGraph rest;
   Subgraph part(graph);
   for (const auto id : segment.waiting) part.add_node(id);
+  std::set<NodeId> later(segment.waiting.begin(), segment.waiting.end());
+  later.insert(segment.dynamic.begin(), segment.dynamic.end());
+  const std::set<ValueId> wanted(segment.wanted.begin(), segment.wanted.end());
   for (std::size_t r = 0; r < graph.results().size(); ++r) {
     const auto v = graph.results()[r].value;
     const auto p = graph.producer(v);
-    if (!p.valid()) continue;
-    const auto waits = std::find(segment.waiting.begin(), segment.waiting.end(), p) != segment.waiting.end();
-    const auto dynamic =
-        std::find(segment.dynamic.begin(), segment.dynamic.end(), p) != segment.dynamic.end();
-    if (!waits && !dynamic) continue;
+    if (!p.valid() || !later.contains(p)) continue;
     part.add_result(graph.results()[r].name, v);
     rest.results.push_back(r);
   }
-  for (const auto v : part.cut)
-    rest.values.push_back(std::find(segment.wanted.begin(), segment.wanted.end(), v) != segment.wanted.end());
+  for (const auto v : part.cut) rest.values.push_back(wanted.contains(v));
   rest.graph = std::move(part.graph);
   rest.cut = std::move(part.cut);
   return rest;

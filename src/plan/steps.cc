@@ -18,12 +18,7 @@ std::vector<std::int64_t> rows_of(const Plan& plan, const std::vector<std::uint3
 /// Everything that the node would write lies where it belongs already.
 bool all_in_place(const Subviews& subviews, NodeId node) {
   const auto it = subviews.in_place.find(node);
-  return has(subviews.free, node) || (it != subviews.in_place.end() && !has(it->second, false));
-}
-
-void say_in_place(Plan& plan, NodeId node) {
-  for (auto& choice : plan.choices)
-    if (choice.node == node) choice.label = "in_place";
+  return subviews.free.contains(node) || (it != subviews.in_place.end() && !has(it->second, false));
 }
 
 PlanStep step_of(const Plan& plan, Tensors& tensors, NodeId id, const Offer& offer) {
@@ -50,14 +45,19 @@ PlanStep step_of(const Plan& plan, Tensors& tensors, NodeId id, const Offer& off
 std::vector<KernelStep> add_kernel_steps(Plan& plan, Tensors& tensors, std::vector<Picked> picked,
                                          const Subviews& subviews, WeightStore& weights) {
   std::vector<KernelStep> out;
+  std::map<NodeId, Choice*> choices;
+  for (auto& choice : plan.choices) choices[choice.node] = &choice;
+  const auto say_in_place = [&](NodeId node) {
+    if (const auto it = choices.find(node); it != choices.end()) it->second->label = "in_place";
+  };
   for (auto& p : picked) {
-    if (has(subviews.free, p.node)) {  // not even a reorder of its input
-      say_in_place(plan, p.node);
+    if (subviews.free.contains(p.node)) {  // not even a reorder of its input
+      say_in_place(p.node);
       continue;
     }
     auto step = step_of(plan, tensors, p.node, p.offer);
     if (all_in_place(subviews, p.node)) {
-      say_in_place(plan, p.node);
+      say_in_place(p.node);
     } else if (p.offer.is_view) {
       tensors.alias(step.out[0], step.in[0]);
     } else {

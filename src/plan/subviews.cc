@@ -84,12 +84,13 @@ class Finder {
     const auto outer_row = row_of(y);
     if (!g.wide && (!g.dense || outer_row != 0)) return;
     const auto row = g.wide ? (outer_row != 0 ? outer_row : shape[1]) : 0;
+    std::map<ValueId, int> times;
+    for (const auto v : node.inputs) ++times[v];
     std::vector<bool> in_place(node.inputs.size(), false);
     std::int64_t first = 0;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto v = node.inputs[i];
-      in_place[i] = part_fits(v, layout, row != 0) && p.offer.inputs[i] == layout &&
-                    std::count(node.inputs.begin(), node.inputs.end(), v) == 1;
+      in_place[i] = part_fits(v, layout, row != 0) && p.offer.inputs[i] == layout && times[v] == 1;
       if (in_place[i]) add(v, {y, first, row});
       first += dims(v)[axis] * g.inner;
     }
@@ -136,7 +137,7 @@ class Finder {
       add(v, {x, first, row});
       first += dims(v)[axis] * g.inner;
     }
-    subviews_.free.push_back(p.node);
+    subviews_.free.insert(p.node);
   }
 
   void add(ValueId v, const Subview& part) {

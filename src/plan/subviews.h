@@ -2,6 +2,7 @@
 /// Tensors that are views into others: what a Concat joins is written in its place, what a Split cuts is read
 /// where it lies.
 #include <map>
+#include <set>
 
 #include "plan/choose.h"
 
@@ -20,7 +21,7 @@ struct Subviews {
   /// For each node whose inputs lie in place already: which of them.
   std::map<NodeId, std::vector<bool>> in_place;
   /// Splits of which nothing is left to run.
-  std::vector<NodeId> free;
+  std::set<NodeId> free;
 };
 
 /// Finds what can be done without changing a choice: every kernel that writes or reads a subview must take

@@ -287,22 +287,20 @@ Driver::Redirected Driver::redirect(Graph& graph, const Rule& rule, const Rewrit
 /// The root goes, and what was matched and nobody reads any more.
 void Driver::take_out_replaced(Graph& graph, const Rewrite& r, std::vector<ValueId>& touched,
                                std::vector<SourceId>& sources) {
-  auto matched = r.match().nodes();
-  matched.insert(matched.end(), r.absorbed_.begin(), r.absorbed_.end());
+  auto left = r.match().nodes();
+  left.insert(left.end(), r.absorbed_.begin(), r.absorbed_.end());
+  std::unordered_set<std::uint32_t> matched;
+  for (const auto n : left) matched.insert(n.index);
   const auto take = [&](NodeId n) {
+    for (const auto v : graph.node(n).inputs)  // nobody may read these any more
+      if (const auto p = graph.producer(v); p.valid() && matched.contains(p.index)) left.push_back(p);
     ledger_.forget(path_to(n));
     take_out(graph, n, touched, sources);
   };
   take(r.match().root());
-  for (bool again = true; again;) {
-    again = false;
-    for (auto n : matched) {
-      if (graph.node(n).erased() || !unread(graph, graph.node(n)) || graph.node(n).op.has(Trait::impure))
-        continue;
-      take(n);
-      again = true;
-    }
-  }
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (const Node& n = graph.node(left[i]); !n.erased() && unread(graph, n) && !n.op.has(Trait::impure))
+      take(left[i]);
   drop_repeats(sources);
 }
 

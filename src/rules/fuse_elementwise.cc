@@ -20,7 +20,7 @@ namespace lamina {
 namespace {
 
 constexpr std::size_t kMostOperands = 16;  // distinct tensors; numbers do not count
-constexpr std::size_t kMostNodes = 1024;
+constexpr std::size_t kMostNodes = 1024;   // those in bodies that are merged count, too
 
 bool is_elementwise(const Node& n) {
   return (n.op.has(Trait::elementwise) || (n.op.is<Elementwise>() && epilogue(n))) && n.outputs.size() == 1;
@@ -93,7 +93,9 @@ class Group {
     if (operands > kMostOperands)
       return Verdict::no("with '{}' it would read {} tensors, at most {} are taken", g_.label(id), operands,
                          kMostOperands);
-    if (members_.size() >= kMostNodes) return Verdict::no("it has {} operators already", members_.size());
+    if (operators_ + operators_in(n) > kMostNodes)
+      return Verdict::no("with '{}' it would have {} operators, at most {} are taken", g_.label(id),
+                         operators_ + operators_in(n), kMostNodes);
     return Verdict::yes();
   }
 
@@ -137,6 +139,11 @@ class Group {
   }
 
  private:
+  static std::size_t operators_in(const Node& n) {
+    const auto* body = epilogue(n);
+    return body ? body->node_slots() : 1;
+  }
+
   bool counts(ValueId v) const {
     const auto* t = g_.constant(v);
     return v.valid() && (!t || t->size() != 1);
@@ -154,6 +161,7 @@ class Group {
   void take(NodeId id) {
     const Node& n = g_.node(id);
     members_.insert(id.index);
+    operators_ += operators_in(n);
     operands_.erase(n.outputs[0].index);
     for (std::size_t i = 0; i < inputs_read(n); ++i) {
       const auto v = n.inputs[i];
@@ -179,6 +187,7 @@ class Group {
 
   const Graph& g_;
   std::unordered_set<std::uint32_t> members_;
+  std::size_t operators_ = 0;
   Operands operands_;
   std::vector<ValueId> work_;
 };

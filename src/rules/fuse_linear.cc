@@ -13,9 +13,6 @@
 namespace lamina {
 namespace {
 
-/// Longer runs are merged by merge-linear, or taken bit by bit.
-constexpr std::size_t kMostSteps = 256;
-
 /// The host above a step: nothing where other steps, or something else, stand there.
 NodeId host_of(const Graph& g, const LinearStep& step) {
   const auto maker = g.producer(step.x);
@@ -45,24 +42,29 @@ Found<Behind> folded(const Match& m, NodeId host, const LinearSteps& steps) {
   const Graph& g = m.graph();
   const Node& n = g.node(host);
   const auto channels = *channel_count(g, n);
-  const auto does = Linear::of(g, steps);
-  if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(n.outputs[0]));
   const auto type = g.type(n.outputs[0]).element;
-  const auto factor = per_channel(does.factor, channels), shift = per_channel(does.shift, channels);
+  const Dims dims{static_cast<std::int64_t>(channels)};
+  Linear does;
+  if (has_input(n, 2)) does.then(LinearStep::Kind::plus, {dims, bias_values(g, n, channels)});
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    does.then(step->kind, {dims, per_channel(numbers_of(g, *step), channels)});
+  if (does.rounds())
+    return Verdict::no("what is added and taken away again rounds {}", m.label(n.outputs[0]));
   Behind out{host, steps, {}};
   auto& [weights, factors, bias, input] = out.parts;
   const bool scales = !does.factor.all(1);
+  if (has_input(n, 2) || !does.shift.all(0)) {
+    bias = per_channel(does.shift, channels);
+    if (!all_finite(from_doubles(type, dims, bias)))
+      return Verdict::no("the {} is not finite", scales ? "scaled bias" : "sum");
+  }
+  const auto factor = per_channel(does.factor, channels);
   if (scales && g.constant(n.inputs[1])) {
-    weights = scaled_weights(g, n, Side::outputs, factor);
-    if (!all_finite(weights)) return Verdict::no("the scaled weights are not finite");
+    auto scaled = scaled_weights(g, n, Side::outputs, factor, bias);
+    if (!scaled) return scaled.verdict();
+    weights = *scaled;
   } else if (scales) {
     factors = output_factors(g, n, factor);
-  }
-  if (has_input(n, 2) || !does.shift.all(0)) {
-    bias = bias_values(g, n, channels);
-    for (std::size_t c = 0; c < channels; ++c) bias[c] = bias[c] * factor[c] + shift[c];
-    if (!all_finite(from_doubles(type, {std::ssize(bias)}, bias)))
-      return Verdict::no("the {} is not finite", scales ? "scaled bias" : "sum");
   }
   if (!scales && bias.empty()) return std::nullopt;  // changes nothing
   return out;
@@ -78,8 +80,8 @@ Verdict takes_behind(const Match& m, NodeId host, const LinearStep& step) {
   if (step.scales())
     if (auto v = bias_is_constant(g, n); !v) return v;
   if (!channel_count(g, n)) return Verdict::no("the channels of {} are not known", m.label(n.outputs[0]));
-  if (auto v = one_per_channel(m.label(step.constant), g.type(step.constant).shape,
-                               g.type(n.outputs[0]).shape, channel_axis(g, n));
+  if (auto v = one_per_channel(step.constant_label(m), step.constant_shape(g), g.type(n.outputs[0]).shape,
+                               channel_axis(g, n));
       !v)
     return v;
   return is_usable(m, step);
@@ -112,19 +114,12 @@ Found<Making> fuse_behind(const Match& m) {
   });
 }
 
-namespace {
-
-bool is_step(const Graph& g, const Node& n) { return linear_step(g, g.producer(n.outputs[0])).has_value(); }
-
-}  // namespace
-
 void add_fuse_linear(Rules& rules) {
-  const auto step = is<Add, Subtract, Multiply, Divide>().that(is_step);
   const auto host = is<Convolution, ConvolutionBackpropData, MatMul>().that(reads_steps);
   rules.push_back(
       rule("fuse-linear",
            "Moves arithmetic with constants into weights and biases of convolutions and matrix products",
-           RuleSet::portable, either({step, host}))
+           RuleSet::portable, either({linear_steps(), host}))
           .when([](const Match& m) { return has_weights(m.root_node()) ? fuse_before(m) : fuse_behind(m); })
           .make([](Rewrite& r, const Making& make) { make(r); }));
 }

@@ -13,7 +13,6 @@
 namespace lamina {
 namespace {
 
-constexpr std::size_t kMostSteps = 256;
 constexpr std::size_t kMostReaders = 64;  // of a value that all must be able to take
 
 /// How a host reads what a step gives: by itself, or a matrix product by way of a Reshape.
@@ -68,10 +67,11 @@ std::size_t input_axis(const Node& host, const Shape& x) {
 /// The constant has one number per input channel, or one for all.
 Verdict one_per_input(const Match& m, const Way& way, const LinearStep& step) {
   const Graph& g = m.graph();
-  const auto &x = g.type(step.x).shape, &c = g.type(step.constant).shape;
+  const auto& x = g.type(step.x).shape;
+  const auto c = step.constant_shape(g);
   const Node& host = g.node(way.host);
   if (!x.ranked()) return Verdict::no("the rank of {} is not known", m.label(step.x));
-  if (!way.reshape.valid()) return one_per_channel(m.label(step.constant), c, x, input_axis(host, x));
+  if (!way.reshape.valid()) return one_per_channel(step.constant_label(m), c, x, input_axis(host, x));
   const auto label = m.label(g.node(way.reshape).outputs[0]);
   if (host.op.as<MatMul>()->transpose_a) return Verdict::no("{} is transposed", label);
   const auto first = first_of_flattened(x, input_channels(g, host));
@@ -79,7 +79,7 @@ Verdict one_per_input(const Match& m, const Way& way, const LinearStep& step) {
     return Verdict::no("{} joins other axes than {} has channels for", label, m.label(host.outputs[0]));
   for (std::size_t i = 0; i < c.rank(); ++i)
     if (i + x.rank() - c.rank() < *first && !c[i].is(1))
-      return Verdict::no("{} of shape {} differs along an axis that {} does not join", m.label(step.constant),
+      return Verdict::no("{} of shape {} differs along an axis that {} does not join", step.constant_label(m),
                          to_string(c), label);
   return Verdict::yes();
 }
@@ -202,8 +202,11 @@ Found<Before> folded(const Match& m, Before b, const Linear& does) {
   const auto& x = g.type(b.steps.back().x).shape;
   const auto& w = *g.constant(n.inputs[1]);
   if (!does.factor.all(1)) {
-    b.weights = scaled_weights(g, n, Side::inputs, by_input(g, b.way, x, does.factor));
-    if (!all_finite(b.weights)) return Verdict::no("the scaled weights are not finite");
+    const auto beside =
+        bias_is_constant(g, n) ? bias_values(g, n, output_channels(g, n)) : std::vector<double>();
+    auto weights = scaled_weights(g, n, Side::inputs, by_input(g, b.way, x, does.factor), beside);
+    if (!weights) return weights.verdict();
+    b.weights = *weights;
   }
   if (!does.shift.all(0) && !b.left.valid()) {
     const auto more = weighted_sums(g, n, by_input(g, b.way, x, does.shift));
@@ -237,7 +240,7 @@ Found<Before> found_before(const Match& m) {
     return Verdict::no("{} is a scale or bias of {}", m.label(g.node(lowest->node).outputs[0]),
                        m.label(b.steps.back().x));
   const auto does = Linear::of(g, b.steps);
-  if (does.rounds)
+  if (does.rounds())
     return Verdict::no("what is added and taken away again rounds {}", m.label(b.steps.back().x));
   if (auto v = all_take(m, *lowest, !does.factor.all(1)); !v) return v;
   if (const auto v = takes_shift(m, way.host); !v && !does.shift.all(0)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/elementwise.h"
 #include "ops/walk.h"
@@ -37,34 +38,41 @@ Numbers combined(Numbers a, Numbers b, F f) {
   return a;
 }
 
-/// Beside numbers of this size a step of f32 is a sixteenth of x and more.
-constexpr double kSwallows = 1 << 20;
-/// What is left of a sum that was taken away again.
-constexpr double kLeft = 1.0 / (1 << 10);
-
-/// a + b is next to nothing, and each of them was so large that x was rounded to their steps.
-bool swallows_x(const Numbers& a, const Numbers& b, const Numbers& sum, const Numbers& factor) {
-  if (a.all(0)) return false;
-  const auto largest =
-      combined(a, b, [](double u, double v) { return std::max(std::fabs(u), std::fabs(v)); });
-  const auto left = combined(sum, largest, [](double s, double most) {
-    return std::fabs(s) <= kLeft * most ? most : 0;  // how much was taken away
-  });
-  const auto swallowed =
-      combined(left, factor, [](double most, double f) { return most > kSwallows * std::fabs(f); });
-  return !swallowed.all(0);
+Numbers larger(Numbers a, Numbers b) {
+  return combined(std::move(a), std::move(b),
+                  [](double u, double v) { return std::max(std::fabs(u), std::fabs(v)); });
 }
+
+double largest_of(const Numbers& n) {
+  double most = 0;
+  for (const auto v : n.values) most = std::max(most, std::fabs(v));
+  return most;
+}
+
+/// f32 rounds a number by 2^-24 of it; results may be 2^-20 of the largest of them off.
+constexpr double kGranted = 16;
 
 }  // namespace
 
 std::optional<LinearStep> linear_step(const Graph& g, NodeId id) {
   const Node& n = g.node(id);
+  if (n.op.is<Negative>() && is_float(g.type(n.outputs[0]).element))
+    return LinearStep{id, Kind::times, n.inputs[0], {}};
   if (!n.op.has(Trait::binary_elementwise) || n.inputs.size() != 2) return std::nullopt;
   const bool first = g.constant(n.inputs[0]) != nullptr, second = g.constant(n.inputs[1]) != nullptr;
   if (first == second || !is_float(g.type(n.outputs[0]).element)) return std::nullopt;
   const auto kind = kind_of(n.op, first);
   if (!kind) return std::nullopt;
   return LinearStep{id, *kind, n.inputs[first ? 1 : 0], n.inputs[first ? 0 : 1]};
+}
+
+Shape LinearStep::constant_shape(const Graph& g) const {
+  return constant.valid() ? g.type(constant).shape : Shape::of({});
+}
+
+Pattern linear_steps() {
+  return is<Add, Subtract, Multiply, Divide, Negative>().that(
+      [](const Graph& g, const Node& n) { return linear_step(g, g.producer(n.outputs[0])).has_value(); });
 }
 
 std::optional<LinearStep> step_that_gives(const Graph& g, ValueId value) {
@@ -74,6 +82,7 @@ std::optional<LinearStep> step_that_gives(const Graph& g, ValueId value) {
 
 Verdict is_usable(const Match& m, const LinearStep& step) {
   const Graph& g = m.graph();
+  if (!step.constant.valid()) return Verdict::yes();
   const auto label = g.label(step.node);
   const Tensor& t = *g.constant(step.constant);
   if (t.size() == 0) return Verdict::no("{} is empty", m.label(step.constant));
@@ -121,17 +130,27 @@ std::vector<double> per_channel(const Numbers& n, std::size_t channels) {
   return n.values;
 }
 
-void Linear::then(const LinearStep& step, const Tensor& constant) {
-  const auto plus = [](double u, double v) { return u + v; };
+Numbers numbers_of(const Graph& graph, const LinearStep& step) {
+  if (!step.constant.valid()) return {{}, {-1}};
+  const Tensor& constant = *graph.constant(step.constant);
+  Numbers out{constant.shape(), to_doubles(constant)};
+  if (constant.element_type() == ElementType::f32 && step.kind != Kind::over)
+    for (auto& v : out.values)
+      if (std::fabs(v) < std::numeric_limits<float>::min()) v = 0;
+  return out;
+}
+
+void Linear::then(Kind kind, Numbers c) {
   const auto times = [](double u, double v) { return u * v; };
-  Numbers c{constant.shape(), to_doubles(constant)};
-  switch (step.kind) {
+  switch (kind) {
     case Kind::times:
       factor = combined(std::move(factor), c, times);
+      largest = combined(std::move(largest), c, times);
       shift = combined(std::move(shift), std::move(c), times);
       return;
     case Kind::over:
       factor = factor / c;
+      largest = largest / c;
       shift = shift / c;
       return;
     case Kind::minus:
@@ -144,16 +163,25 @@ void Linear::then(const LinearStep& step, const Tensor& constant) {
     case Kind::plus:
       break;
   }
-  auto sum = combined(shift, c, plus);
-  rounds = rounds || swallows_x(shift, c, sum, factor);
-  shift = std::move(sum);
+  largest = larger(std::move(largest), larger(shift, c));
+  shift = combined(std::move(shift), std::move(c), [](double u, double v) { return u + v; });
+}
+
+bool Linear::rounds() const {
+  return largest_of(largest) > kGranted * std::max(largest_of(shift), largest_of(factor));
 }
 
 Linear Linear::of(const Graph& graph, const LinearSteps& steps) {
   Linear out;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    out.then(*step, *graph.constant(step->constant));
+    out.then(step->kind, numbers_of(graph, *step));
   return out;
+}
+
+bool is_lost(double number, double rounded, ElementType type) {
+  if (number == 0) return false;
+  if (type == ElementType::f32 && std::fabs(rounded) < std::numeric_limits<float>::min()) return true;
+  return std::fabs(rounded - number) > std::fabs(number) / 128;
 }
 
 Found<Tensor> rounded(const Numbers& numbers, ElementType type, const char* what) {
@@ -161,7 +189,7 @@ Found<Tensor> rounded(const Numbers& numbers, ElementType type, const char* what
   const auto now = to_doubles(out);
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!std::isfinite(now[i])) return Verdict::no("{} of {} is not finite", what, numbers.values[i]);
-    if (std::fabs(now[i] - numbers.values[i]) > std::fabs(numbers.values[i]) / 128)
+    if (is_lost(numbers.values[i], now[i], type))
       return Verdict::no("{} of {} is too small for {}", what, numbers.values[i], name_of(type));
   }
   return out;

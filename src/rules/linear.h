@@ -6,7 +6,8 @@
 
 namespace lamina {
 
-/// A Multiply, Divide, Add or Subtract of floats with exactly one constant operand.
+/// A Multiply, Divide, Add or Subtract of floats with exactly one constant operand; or a Negative, which has
+/// none and counts as a factor of -1.
 struct LinearStep {
   enum class Kind : std::uint8_t { times, over, plus, minus, minus_from };  ///< the last: constant - x
   NodeId node;
@@ -15,7 +16,14 @@ struct LinearStep {
 
   bool scales() const { return kind == Kind::times || kind == Kind::over || kind == Kind::minus_from; }
   bool shifts() const { return kind != Kind::times && kind != Kind::over; }
+  Shape constant_shape(const Graph& graph) const;
+  std::string constant_label(const Match& m) const { return m.label(constant.valid() ? constant : x); }
 };
+/// For the roots of rules.
+Pattern linear_steps();
+/// Longer runs are fused bit by bit.
+constexpr std::size_t kMostSteps = 256;
+
 std::optional<LinearStep> linear_step(const Graph& graph, NodeId node);
 /// Nothing where a graph's input, a constant or something else gives the value.
 std::optional<LinearStep> step_that_gives(const Graph& graph, ValueId value);
@@ -41,18 +49,25 @@ Numbers operator/(const Numbers& a, const Numbers& b);
 /// One for each channel of numbers that are one, or one for each channel.
 std::vector<double> per_channel(const Numbers& numbers, std::size_t channels);
 
+/// Those of the step's constant. Denormal ones count as 0.
+Numbers numbers_of(const Graph& graph, const LinearStep& step);
+
 /// x * factor + shift, in double.
 struct Linear {
   Numbers factor{{}, {1}}, shift{{}, {0}};
-  /// What is added is so large that x is rounded by it, and is taken away again: that is meant to round.
-  bool rounds = false;
+  Numbers largest{{}, {0}};  ///< of what was added on the way, at the scale of the result
 
-  void then(const LinearStep& step, const Tensor& constant);
+  void then(LinearStep::Kind kind, Numbers constant);
+  /// What was added is so large beside what is left that x was rounded by it: the model may mean that. How
+  /// large x is nobody knows; where no larger sum is left it is taken to be about 1.
+  bool rounds() const;
   /// Steps from the lowest up.
   static Linear of(const Graph& graph, const LinearSteps& steps);
 };
 
-/// Rounded once; a refusal where that is not finite, or where a number is too small for the type.
+/// In this type all that is left of a number is too small to count: constants' denormals of f32 are 0.
+bool is_lost(double number, double rounded, ElementType type);
+/// Rounded once; a refusal where that is not finite, or where a number is lost.
 Found<Tensor> rounded(const Numbers& numbers, ElementType type, const char* what);
 
 }  // namespace lamina

@@ -26,12 +26,29 @@ NodeId inner_concat(const Graph& g, const Node& outer, ValueId v) {
   return same_axis(g, outer, g.node(p)) ? p : NodeId{};
 }
 
+bool fit_together(const Node& outer, const Node& inner) {
+  return outer.inputs.size() + inner.inputs.size() - 1 <= kMostInputs;
+}
+
+/// The only reader of its result takes the Concat along with others.
+bool reader_joins(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  const auto y = n.outputs[0];
+  if (g.readers(y) != 1 || g.value(y).uses.empty()) return false;
+  const auto id = g.value(y).uses[0].node;
+  const Node& outer = g.node(id);
+  return outer.op.is<Concat>() && outer.bodies.empty() && inner_concat(g, outer, y).valid() &&
+         fit_together(outer, n) && !m.is_exempt(id);
+}
+
 bool joins_joined(const Graph& g, const Node& n) {
   return n.op.is<Concat>() && n.bodies.empty() &&
          std::any_of(n.inputs.begin(), n.inputs.end(),
                      [&](ValueId v) { return inner_concat(g, n, v).valid(); });
 }
 
+/// What Concats of Concats of Concats join, in order: as many levels as fit.
 struct Joined {
   std::vector<ValueId> inputs;
   std::vector<NodeId> inner;
@@ -39,20 +56,34 @@ struct Joined {
 
 Found<Joined> all_inputs(const Match& m) {
   const Graph& g = m.graph();
-  const Node& n = m.root_node();
+  if (reader_joins(m)) return std::nullopt;
   Joined out;
-  for (const auto v : n.inputs) {
-    const auto inner = inner_concat(g, n, v);
-    if (!inner.valid()) {
-      out.inputs.push_back(v);
+  auto why_not = Verdict::no("");
+  auto count = m.root_node().inputs.size();
+  std::vector<std::pair<NodeId, ValueId>> work;  // what a Concat reads, the first one last
+  const auto put = [&](NodeId id) {
+    const auto& inputs = g.node(id).inputs;
+    for (auto v = inputs.rbegin(); v != inputs.rend(); ++v) work.emplace_back(id, *v);
+  };
+  put(m.root());
+  while (!work.empty()) {
+    const auto [reader, v] = work.back();
+    work.pop_back();
+    const auto inner = inner_concat(g, g.node(reader), v);
+    const auto together = inner.valid() ? count + g.node(inner).inputs.size() - 1 : 0;
+    if (inner.valid() && m.is_exempt(inner))
+      why_not = Verdict::no("'{}' is exempt", g.label(inner));
+    else if (together > kMostInputs)
+      why_not = Verdict::no("together they join {} tensors, at most {} are", together, kMostInputs);
+    else if (inner.valid()) {
+      count = together;
+      out.inner.push_back(inner);
+      put(inner);
       continue;
     }
-    if (m.is_exempt(inner)) return Verdict::no("'{}' is exempt", g.label(inner));
-    out.inner.push_back(inner);
-    out.inputs.insert(out.inputs.end(), g.node(inner).inputs.begin(), g.node(inner).inputs.end());
+    out.inputs.push_back(v);
   }
-  if (out.inputs.size() > kMostInputs)
-    return Verdict::no("together they join {} tensors, at most {} are", out.inputs.size(), kMostInputs);
+  if (out.inner.empty()) return why_not;
   return out;
 }
 

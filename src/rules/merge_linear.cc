@@ -16,8 +16,6 @@ bool shares_axes(const Shape& a, const Shape& b) {
   return both && both->count().size() <= std::max(a.count().size(), b.count().size());
 }
 
-const Shape& shape_of(const Graph& g, const LinearStep& step) { return g.type(step.constant).shape; }
-
 /// What the run becomes; nothing where all factors are 1 or all shifts 0.
 struct Merged {
   LinearSteps steps;  ///< from the lowest up
@@ -35,9 +33,9 @@ LinearSteps run_to(const Match& m, const LinearStep& lowest) {
   const Graph& g = m.graph();
   Shape running = Shape::of({});
   return steps_above(m, lowest, [&](const LinearStep& step) {
-    if (!is_usable(m, step) || !shares_axes(running, shape_of(g, step)) || centres_weights(g, step))
+    if (!is_usable(m, step) || !shares_axes(running, step.constant_shape(g)) || centres_weights(g, step))
       return false;
-    running = *broadcast(running, shape_of(g, step));
+    running = *broadcast(running, step.constant_shape(g));
     return true;
   });
 }
@@ -45,7 +43,8 @@ LinearSteps run_to(const Match& m, const LinearStep& lowest) {
 /// Another step behind it will take it along.
 bool goes_on(const Match& m, const LinearStep& step) {
   const auto below = step_below(m, step);
-  return below && is_usable(m, *below) && shares_axes(shape_of(m.graph(), step), shape_of(m.graph(), *below));
+  return below && is_usable(m, *below) &&
+         shares_axes(step.constant_shape(m.graph()), below->constant_shape(m.graph()));
 }
 
 /// A Multiply and an Add, in either order, are few enough.
@@ -63,7 +62,8 @@ Found<Merged> merged(const Match& m) {
   const auto steps = run_to(m, lowest);
   if (is_short(steps)) return std::nullopt;
   const auto does = Linear::of(g, steps);
-  if (does.rounds) return Verdict::no("what it adds and takes away again rounds {}", m.label(steps.back().x));
+  if (does.rounds())
+    return Verdict::no("what is added and taken away again rounds {}", m.label(steps.back().x));
   const auto y = g.node(m.root()).outputs[0];
   const auto type = g.type(y).element;
   auto factor = rounded(does.factor, type, "a factor"), shift = rounded(does.shift, type, "a shift");
@@ -101,13 +101,11 @@ void make(Rewrite& r, const Merged& run) {
   r.replace(y);
 }
 
-bool is_step(const Graph& g, const Node& n) { return linear_step(g, g.producer(n.outputs[0])).has_value(); }
-
 }  // namespace
 
 void add_merge_linear(Rules& rules) {
   rules.push_back(rule("merge-linear", "Makes one Multiply and one Add of a run of arithmetic with constants",
-                       RuleSet::portable, is<Add, Subtract, Multiply, Divide>().that(is_step))
+                       RuleSet::portable, linear_steps())
                       .when(merged)
                       .make(make)
                       .when_others_are_done());

@@ -4,12 +4,14 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "rules/linear.h"
 #include "rules/stored_weights.h"
 
 namespace lamina {
@@ -21,25 +23,28 @@ std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 /// row and column.
 struct Matrix {
   std::size_t rows, columns, inner = 1;
-  std::size_t block_rows;  ///< of a group
+  std::size_t groups = 1;
   bool rows_are_outputs;
 
   Matrix(const Node& host, const Dims& w) {
     const bool matrix = host.op.is<MatMul>();
     const std::size_t first = matrix ? w.size() - 2 : 0;
-    rows = block_rows = count(w[first]);
+    rows = count(w[first]);
     columns = count(w[first + 1]);
     for (std::size_t i = first + 2; i < w.size(); ++i) inner *= count(w[i]);
     const auto* conv = host.op.as<Convolution>();
     const auto* back = host.op.as<ConvolutionBackpropData>();
-    if (conv) block_rows /= count(conv->groups);
-    if (back) block_rows /= count(back->groups);
+    if (conv) groups = count(conv->groups);
+    if (back) groups = count(back->groups);
     rows_are_outputs = matrix ? host.op.as<MatMul>()->transpose_b : conv != nullptr;
   }
   /// The channel that an element's column stands for: each group has its own.
   std::size_t column_channel(std::size_t row, std::size_t column) const {
-    return row / block_rows * columns + column;
+    return row / (rows / groups) * columns + column;
   }
+  std::size_t column_channels() const { return groups * columns; }
+  std::size_t outputs() const { return rows_are_outputs ? rows : column_channels(); }
+  std::size_t inputs() const { return rows_are_outputs ? column_channels() : rows; }
 };
 
 /// Rows [begin, end) of weights, counted through all matrices.
@@ -125,16 +130,17 @@ Verdict foldable(const Match& m, NodeId host, Side side) {
 }
 
 std::size_t input_channels(const Graph& graph, const Node& host) {
-  const auto& dims = graph.constant(host.inputs[1])->shape();
-  if (const auto* conv = host.op.as<Convolution>()) return count(dims[1] * conv->groups);
-  const auto* product = host.op.as<MatMul>();
-  return count(product ? dims.end()[product->transpose_b ? -1 : -2] : dims[0]);
+  return Matrix(host, graph.constant(host.inputs[1])->shape()).inputs();
+}
+
+std::size_t output_channels(const Graph& graph, const Node& host) {
+  return Matrix(host, graph.constant(host.inputs[1])->shape()).outputs();
 }
 
 std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers) {
   const Tensor& w = *graph.constant(host.inputs[1]);
   const Matrix m(host, w.shape());
-  std::vector<double> sums(m.rows_are_outputs ? m.rows : m.columns, 0);
+  std::vector<double> sums(m.outputs(), 0);
   const auto add_up = [&](const auto* v) {
     for (std::size_t row = 0; row < m.rows; ++row)
       for (std::size_t column = 0; column < m.columns; ++column) {
@@ -151,9 +157,10 @@ std::vector<double> weighted_sums(const Graph& graph, const Node& host, const st
   return sums;
 }
 
-Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors) {
-  const Tensor& w = *graph.constant(host.inputs[1]);
-  const Matrix matrix(host, w.shape());
+namespace {
+
+Tensor product_by_channel(const Tensor& w, const Matrix& matrix, Side side,
+                          const std::vector<double>& factors) {
   const bool by_row = matrix.rows_are_outputs == (side == Side::outputs);
   const auto row_size = matrix.columns * matrix.inner;
   const auto rows = row_size == 0 ? 0 : static_cast<std::int64_t>(w.size() / row_size);
@@ -171,6 +178,66 @@ Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std
   auto values = to_doubles(w);
   scale(values.data());
   return from_doubles(w.element_type(), w.shape(), values);
+}
+
+/// Small numbers of f32 that are not 0 are rare: it is worth to ask for them first.
+bool may_lose(const Tensor& w, const Tensor& scaled) {
+  if (w.element_type() != ElementType::f32) return true;
+  constexpr float kLeast = std::numeric_limits<float>::min();
+  const auto aligned = w.to_aligned();
+  const float *before = aligned.data<float>().data(), *after = scaled.data<float>().data();
+  std::atomic<bool> some = false;
+  parallel_for(static_cast<std::int64_t>(w.size()), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
+    int here = 0;
+    for (auto i = begin; i < end; ++i)
+      here |=
+          static_cast<int>(std::fabs(after[i]) < kLeast) & static_cast<int>(std::fabs(before[i]) >= kLeast);
+    if (here != 0) some = true;
+  });
+  return some;
+}
+
+/// Largest numbers of one input channel of one matrix.
+struct Share {
+  double kept = 0, lost = 0;
+};
+
+constexpr double kGranted = 1.0 / (1 << 20);                      // of results
+constexpr double kLargestInput = double(std::uint64_t{1} << 63);  // beside a bias
+
+Verdict loses_nothing(const Tensor& w, const Tensor& scaled, const Matrix& m, Side side,
+                      const std::vector<double>& factors, const std::vector<double>& bias) {
+  if (w.size() == 0 || !may_lose(w, scaled)) return Verdict::yes();
+  const auto before = to_doubles(w), after = to_doubles(scaled);
+  std::vector<Share> shares(m.inputs() * (w.size() / (m.rows * m.columns * m.inner)));
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto line = i / m.inner, column = line % m.columns, row = line / m.columns % m.rows;
+    const auto other = m.column_channel(row, column);
+    const auto in = m.rows_are_outputs ? other : row, out = m.rows_are_outputs ? row : other;
+    auto& share = shares[line / m.columns / m.rows * m.inputs() + in];
+    const double right = before[i] * factors[side == Side::outputs ? out : in];
+    const bool counts = !is_lost(before[i], before[i], w.element_type());
+    if (!counts || !is_lost(right, after[i], w.element_type()))
+      share.kept = std::max(share.kept, std::fabs(after[i]));
+    else if (bias.empty() || std::fabs(right) > kGranted / kLargestInput * std::fabs(bias[out]))
+      share.lost = std::max(share.lost, std::fabs(right));
+  }
+  for (const auto& [kept, lost] : shares)
+    if (lost > kGranted * kept)
+      return Verdict::no("a scaled weight of {} is too small for {}", lost, name_of(w.element_type()));
+  return Verdict::yes();
+}
+
+}  // namespace
+
+Found<Tensor> scaled_weights(const Graph& graph, const Node& host, Side side,
+                             const std::vector<double>& factors, const std::vector<double>& bias) {
+  const Tensor& w = *graph.constant(host.inputs[1]);
+  const Matrix matrix(host, w.shape());
+  auto scaled = product_by_channel(w, matrix, side, factors);
+  if (!all_finite(scaled)) return Verdict::no("the scaled weights are not finite");
+  if (auto v = loses_nothing(w, scaled, matrix, side, factors, bias); !v) return v;
+  return scaled;
 }
 
 Verdict bias_is_constant(const Graph& graph, const Node& host) {

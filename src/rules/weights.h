@@ -10,13 +10,17 @@ enum class Side { outputs, inputs };
 /// Such a node with float weights that can be scaled along these channels, and no epilogue yet: constant
 /// ones, or along its outputs such as are stored in few bits.
 Verdict foldable(const Match& m, NodeId host, Side side = Side::inputs);
-/// Its constant weights, each element multiplied by the factor of its output or input channel.
-Tensor scaled_weights(const Graph& graph, const Node& host, Side side, const std::vector<double>& factors);
+/// Its constant weights, each element multiplied by the factor of its output or input channel. A refusal
+/// where they are not finite, or where one is too small for its type and counted: beside the others of its
+/// input channel, and beside the new bias (by output channel; empty: nothing is known of it).
+Found<Tensor> scaled_weights(const Graph& graph, const Node& host, Side side,
+                             const std::vector<double>& factors, const std::vector<double>& bias);
 /// Of a Convolution, or a MatMul with one matrix: what it makes of a number for each input channel, by output
 /// channel.
 std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers);
-/// The input channels that constant weights are for.
+/// The channels that constant weights are for.
 std::size_t input_channels(const Graph& graph, const Node& host);
+std::size_t output_channels(const Graph& graph, const Node& host);
 /// Its constant bias by channel, zeros where it has none.
 std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_t channels);
 /// Its bias is absent or a constant with one value per channel.

@@ -4,6 +4,7 @@
 
 #include "ops/activation.h"
 #include "ops/convolution.h"
+#include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/shaping.h"
@@ -40,6 +41,7 @@ Made step(GraphBuilder& b, ValueId x, std::size_t channels) {
   const auto kind = b.below(100);
   if (kind < 15) return whole_layer(b, x);
   if (kind < 20) return b.add(PowerStatic{1, b.real(0.5, 2), b.real(-1, 1)}, {x});
+  if (kind < 23) return b.add(Negative{}, {x});
   if (kind < 45) {
     const auto c = operand(b, x, channels, b.percent(20) ? -1.5 : 0.5, 1.5);
     return b.percent(70) ? b.add(Multiply{}, {x, c}) : b.add(Multiply{}, {c, x});

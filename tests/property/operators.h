@@ -27,8 +27,9 @@ void add_special_families(Families& families);      ///< integers, quantisation,
 void add_pieces(Families& families);                ///< functions in the pieces that exporters write
 void add_fusions(Families& families);               ///< stages of epilogues, groups, quantise chains, pads
 void add_linear_families(Families& families);       ///< arithmetic with constants around compute nodes
-void add_blocks(Families& families);    ///< what rules look for: residuals, transposes around things, ...
-void add_pictures(Families& families);  ///< strides that move, channels last
+void add_blocks(Families& families);     ///< what rules look for: residuals, transposes around things, ...
+void add_importers(Families& families);  ///< groups in parts, bottlenecks, orders of channels
+void add_pictures(Families& families);   ///< strides that move, channels last
 
 const Families& all_families();
 

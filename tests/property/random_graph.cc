@@ -101,10 +101,10 @@ Graph with_other_constants(Graph graph, std::uint64_t seed) {
 const Families& all_families() {
   static const Families all = [] {
     Families families{{"between transposes", 8, add_between_transposes}};
-    for (auto* add :
-         {add_compute_families, add_elementwise_families, add_movement_families, add_norm_families,
-          add_special_families, add_integer_families, add_quantised_families, add_stored_families,
-          add_binary_families, add_pieces, add_fusions, add_linear_families, add_blocks, add_pictures})
+    for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
+                      add_norm_families, add_special_families, add_integer_families, add_quantised_families,
+                      add_stored_families, add_binary_families, add_pieces, add_fusions, add_linear_families,
+                      add_blocks, add_pictures, add_importers})
       add(families);
     return families;
   }();

@@ -5,6 +5,9 @@
 #include <random>
 
 #include "graph/text.h"
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/movement.h"
 #include "ops/operators.h"
 #include "rules/optimize.h"
 #include "tests/rules/by_value.h"
@@ -97,6 +100,33 @@ TEST(Chains, longOnesBecomeOneNodeAtOnce) {
   optimize(g, OptimizeOptions{}, ledger);
   EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Elementwise"}));
   EXPECT_EQ(ledger.of_rule("fuse-elementwise").size(), 1u);
+}
+
+TEST(Chains, veryLongOnesBecomeNodesOfOneSize) {
+  constexpr std::size_t kLength = 5000, kMost = 1024;
+  Graph g;
+  auto x = g.add_input("x", {ElementType::f32, Shape::of({1, 8})});
+  for (std::size_t i = 0; i < kLength; ++i) x = i % 2 ? g.add(Sin{}, {x}) : g.add(Tanh{}, {x});
+  g.add_result("y", x);
+  Ledger ledger;
+  optimize(g, OptimizeOptions{}, ledger);
+  EXPECT_EQ(g.node_count(), (kLength + kMost - 1) / kMost);
+  EXPECT_EQ(ledger.counts().at("fuse-elementwise").hits, g.node_count());  // none of them twice
+  for (const auto id : g.order()) EXPECT_LE(epilogue(g.node(id))->node_count(), kMost);
+}
+
+TEST(Chains, manyConcatsAreJoinedAtOnce) {
+  for (const std::size_t length : {3000u, 10000u}) {
+    Graph g;
+    const auto x = g.add_input("x", {ElementType::f32, Shape::of({1, 1})});
+    auto y = x;
+    for (std::size_t i = 0; i < length; ++i) y = g.add(Concat{1}, {y, x});
+    g.add_result("y", y);
+    Ledger ledger;
+    optimize(g, OptimizeOptions{}, ledger);
+    EXPECT_EQ(g.node_count(), 1 + length / 4096);
+    EXPECT_EQ(ledger.counts().at("merge-concats").hits, g.node_count());
+  }
 }
 
 TEST(Chains, nodesThatAreExemptStayApart) {
