@@ -224,18 +224,6 @@ TEST(TensorflowReader, FrozenInputsMustBeThere) {
             std::string::npos);
 }
 
-TEST(TensorflowReader, LoopsAreRefusedByName) {
-  TensorflowGraph g;
-  g.input("x", {1}).node("Enter", "e", {"x"}, {word("frame_name", "while")});
-  g.node("Merge", "m", {"e", "n"}).node("Less", "l", {"m", "x"}).node("LoopCond", "c", {"l"});
-  g.node("Switch", "s", {"m", "c"}).node("Add", "a", {"s:1", "s:1"}).node("NextIteration", "n", {"a"});
-  g.node("Exit", "out", {"s"});
-  const auto m = read_bytes(g.bytes());
-  EXPECT_EQ(result_names(m), Names{"out"});
-  ASSERT_FALSE(m.unsupported.empty());
-  EXPECT_EQ(m.unsupported[0].reason, "loops are not supported");
-}
-
 TEST(TensorflowReader, FunctionsStandForTheirBodies) {
   TensorflowGraph g;
   g.function("twice", {"v"}, {tf::node("Add", "sum", {"v", "v"})}, {{"u", "sum:z:0"}});

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import tensorflow_array_cases as of_arrays
+import tensorflow_cell_cases as of_cells
 import tensorflow_picture_cases as of_pictures
 import tensorflow_reference as reference
 import tensorflow_unknown_cases as of_unknown
@@ -62,6 +63,8 @@ def all_cases() -> Iterator[Case]:
         of_arrays.shapes,
         of_arrays.arrays,
         of_arrays.strided_slices,
+        of_cells.cells,
+        of_cells.boxes,
         of_unknown.computed,
         of_unknown.unknown_ranks,
         all_networks,

@@ -21,6 +21,25 @@ def computed() -> Iterator[Case]:
         shrink_axis_mask=2,
         end_mask=4,
     )
+    for name, begin, masks in (
+        ("first", [2], {"shrink_axis_mask": 1}),
+        ("second", [0, -2, 0], {"shrink_axis_mask": 2, "begin_mask": 5, "end_mask": 5}),
+        ("both", [1, 3], {"shrink_axis_mask": 3}),
+        ("before the others", [-1, 0], {"shrink_axis_mask": 1, "ellipsis_mask": 2}),
+        ("behind the others", [0, 3], {"shrink_axis_mask": 2, "ellipsis_mask": 1}),
+    ):
+        where = np.array(begin, "i4")
+        yield single(
+            f"StridedSlice computed {name}",
+            "StridedSlice",
+            x,
+            where,
+            where + 1,
+            C(np.ones(len(begin), "i4")),
+            T=FLOAT,
+            Index=index,
+            **masks,
+        )
     yield single(
         "Slice computed",
         "Slice",

@@ -7,8 +7,10 @@
 namespace lamina::tensorflow {
 namespace {
 
-bool is_switch(std::string_view op) { return op == "Switch" || op == "RefSwitch"; }
-bool is_merge(std::string_view op) { return op == "Merge" || op == "RefMerge"; }
+/// A Switch of a loop sends what goes on one way and what leaves another; it is no condition.
+bool is_of_loop(const GraphDef& graph, const LinkedNode& node) {
+  return node.inputs.size() == 2 && graph.nodes[node.inputs[1].node].op == "LoopCond";
+}
 
 }  // namespace
 
@@ -62,13 +64,14 @@ void Branches::visit_switch(std::uint32_t n) {
   if (inputs.size() != 2)
     fail(ErrorCode::bad_file, "node \"{}\" (Switch) has {} inputs, wanted 2", graph_.nodes[n].name,
          inputs.size());
+  if (is_of_loop(graph_, links_[n])) return;
   pivots_[n] = inputs[0] == inputs[1];
   if (const auto v = value_of(inputs[1])) dead_ports_.insert({n, *v ? 0u : 1u});
 }
 
 Branches::Conditions Branches::of(Ref ref) const {
   auto base = conditions_[ref.node];
-  if (!is_switch(graph_.nodes[ref.node].op)) return base;
+  if (!is_switch(graph_.nodes[ref.node].op) || is_of_loop(graph_, links_[ref.node])) return base;
   const auto condition = links_[ref.node].inputs[1];
   if (value_of(condition)) return base;
   std::vector<Condition> more;
@@ -108,7 +111,7 @@ void Branches::visit_merge(std::uint32_t n) {
   const auto& inputs = links_[n].inputs;
   std::vector<Ref> live;
   for (auto r : inputs)
-    if (!dead(r)) live.push_back(r);
+    if (!dead(r) && !is_next(graph_.nodes[r.node].op)) live.push_back(r);
   dead_nodes_[n] = live.empty();
   if (live.empty()) return;
   conditions_[n] = of(live[0]);

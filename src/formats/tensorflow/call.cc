@@ -125,9 +125,11 @@ ElementType Call::type_attribute(std::string_view name, ElementType fallback) co
   return type;
 }
 
-Values Call::add_all(Op op, Values inputs, int outputs) {
+Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies) {
   if (outputs > 8) importer_.spend_outputs(outputs);
-  return graph().node(graph().add_node(std::move(op), std::move(inputs), {}, outputs)).outputs;
+  return graph()
+      .node(graph().add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies)))
+      .outputs;
 }
 
 Converter ConverterTable::find(std::string_view type) const {
@@ -144,10 +146,11 @@ std::vector<std::string> ConverterTable::names() const {
 const ConverterTable& converters() {
   static const Lasting all([] {
     ConverterTable t;
-    for (auto* add : {register_arrays, register_convolution, register_elementwise, register_generation,
-                      register_matmul, register_normalization, register_pooling, register_quantization,
-                      register_reduction, register_resize, register_shape, register_slicing, register_sorting,
-                      register_space, register_transposed})
+    for (auto* add :
+         {register_arrays, register_convolution, register_detection, register_elementwise,
+          register_generation, register_lists, register_matmul, register_normalization, register_pooling,
+          register_quantization, register_recurrent, register_reduction, register_resize, register_shape,
+          register_slicing, register_sorting, register_space, register_transposed})
       add(t);
     return t;
   });

@@ -73,7 +73,7 @@ class Call {
 
   // Building. What is constant stays constant where that costs nothing.
   ValueId add(Op op, Values inputs) { return graph().add(std::move(op), std::move(inputs)); }
-  Values add_all(Op op, Values inputs, int outputs);
+  Values add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies = {});
   ValueId constant(Tensor t) { return graph().add_constant(std::move(t)); }
   ValueId ints_constant(const Ints& values);       ///< i64 [n]
   ValueId int_constant(std::int64_t value);        ///< i64 scalar
@@ -126,12 +126,15 @@ const ConverterTable& converters();
 // One function per family, each in the file of its name.
 void register_arrays(ConverterTable& t);
 void register_convolution(ConverterTable& t);
+void register_detection(ConverterTable& t);
 void register_elementwise(ConverterTable& t);
 void register_generation(ConverterTable& t);
+void register_lists(ConverterTable& t);
 void register_matmul(ConverterTable& t);
 void register_normalization(ConverterTable& t);
 void register_pooling(ConverterTable& t);
 void register_quantization(ConverterTable& t);
+void register_recurrent(ConverterTable& t);
 void register_reduction(ConverterTable& t);
 void register_resize(ConverterTable& t);
 void register_shape(ConverterTable& t);

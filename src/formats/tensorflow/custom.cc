@@ -53,7 +53,7 @@ Values Importer::make_custom(std::uint32_t n, std::shared_ptr<const DeclaredOper
   if (info.outputs != kMany && read > info.outputs)
     fail(ErrorCode::bad_file, "has {} outputs that are read, wanted at most {}", read, info.outputs);
   const int outputs = info.outputs == kMany ? read : info.outputs;
-  auto& graph = loaded_.graph;
+  auto& graph = this->graph();
   return graph
       .node(graph.add_node(Op(std::shared_ptr<const AnyOp>(std::move(op))), std::move(inputs), {}, outputs))
       .outputs;

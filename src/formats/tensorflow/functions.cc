@@ -14,13 +14,26 @@ constexpr std::size_t kMostNodes = 200'000;  // that calls may expand to
 constexpr char kPlaceholder = 0x4a;          // how an AttrValue begins that is the calling node's
 
 bool is_call(std::string_view op) { return op == "PartitionedCall" || op == "StatefulPartitionedCall"; }
+bool is_while(std::string_view op) { return op == "While" || op == "StatelessWhile"; }
 bool is_if(std::string_view op) { return op == "If" || op == "StatelessIf"; }
+
+/// A text as an AttrValue.
+std::string text_attribute(std::string_view text) {
+  std::string out(1, '\x12');
+  for (auto length = text.size();; length >>= 7) {
+    out += static_cast<char>(length < 128 ? length : (length & 127) | 128);
+    if (length < 128) break;
+  }
+  return out += text;
+}
 
 /// Names of outputs of operators that have several, each of one tensor.
 std::uint32_t port_named(std::string_view op, std::string_view argument, std::uint32_t index) {
-  using Ports = std::array<std::string_view, 6>;
-  static constexpr std::array<std::pair<std::string_view, Ports>, 9> kSeveral{
-      {{"FusedBatchNorm",
+  using Ports = std::array<std::string_view, 7>;
+  static constexpr std::array<std::pair<std::string_view, Ports>, 14> kSeveral{
+      {{"BlockLSTM", {"i", "cs", "f", "o", "ci", "co", "h"}},
+       {"CombinedNonMaxSuppression", {"nmsed_boxes", "nmsed_scores", "nmsed_classes", "valid_detections"}},
+       {"FusedBatchNorm",
         {"y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2", "reserve_space_3"}},
        {"MaxPoolWithArgmax", {"output", "argmax"}},
        {"Merge", {"output", "value_index"}},
@@ -28,6 +41,9 @@ std::uint32_t port_named(std::string_view op, std::string_view argument, std::ui
        {"NonMaxSuppressionV5", {"selected_indices", "selected_scores", "valid_outputs"}},
        {"RefMerge", {"output", "value_index"}},
        {"Switch", {"output_false", "output_true"}},
+       {"TensorArrayConcat", {"value", "lengths"}},
+       {"TensorListConcat", {"tensor", "lengths"}},
+       {"TensorListPopBack", {"output_handle", "tensor"}},
        {"TopK", {"values", "indices"}},
        {"Unique", {"y", "idx", "count"}}}};
   for (const auto& [name, ports] : kSeveral)
@@ -80,6 +96,10 @@ class Inliner {
     if (is_if(node.op)) {
       const auto *yes = function_of(node, "then_branch"), *no = function_of(node, "else_branch");
       if (yes && no && !node.inputs.empty()) return choose(node, *yes, *no, depth);
+    }
+    if (is_while(node.op)) {
+      const auto *condition = function_of(node, "cond"), *body = function_of(node, "body");
+      if (condition && body) return loop(node, *condition, *body, depth);
     }
     const auto* function = is_call(node.op) ? function_of(node, "f") : function_named(node.op);
     if (!function) return add(node);
@@ -176,11 +196,12 @@ class Inliner {
     return port_named(node.op, argument, index);
   }
 
-  std::string_view simple(std::string_view op, std::string name, Names inputs) {
+  std::string_view simple(std::string_view op, std::string name, Names inputs, Entries attributes = {}) {
     NodeDef node;
     node.name = keep(std::move(name));
     node.op = op;
     node.inputs = std::move(inputs);
+    node.attributes = std::move(attributes);
     add(node);
     return node.name;
   }
@@ -215,6 +236,42 @@ class Inliner {
     for (std::size_t i = 0; i < results[0].size(); ++i)
       merged.push_back(simple("Merge", fmt::format("{}/merge_{}", base, i), {results[0][i], results[1][i]}));
     finish(node, std::move(merged));
+  }
+
+  /// A loop of TensorFlow 1 (frames.h): the condition between Merge and Switch, the body between Switch and
+  /// NextIteration.
+  void loop(const NodeDef& node, const FunctionDef& condition, const FunctionDef& body, int depth) {
+    const auto base = std::string(node.name);
+    const auto frame = keep(text_attribute(base));
+    Names merged, going_on, left;
+    for (auto input : node.inputs) {
+      if (input.starts_with('^')) continue;
+      const auto i = merged.size();
+      const auto enter =
+          simple("Enter", fmt::format("{}/enter_{}", base, i), {input}, {{"frame_name", frame}});
+      merged.push_back(simple("Merge", fmt::format("{}/merge_{}", base, i),
+                              {enter, keep(fmt::format("{}/next_{}", base, i))}));
+    }
+    if (merged.empty()) fail(ErrorCode::bad_file, "node \"{}\" ({}) has no inputs", node.name, node.op);
+    const auto pivot = keep("^" + std::string(merged[0]));
+    const auto asked = expand(condition, keep(base + "/cond/"), merged, node, pivot, depth);
+    if (asked.empty())
+      fail(ErrorCode::bad_file, "the function \"{}\" of node \"{}\" gives no condition", condition.name,
+           base);
+    const auto decides = simple("LoopCond", base + "/loop_cond", {asked[0]});
+    for (std::size_t i = 0; i < merged.size(); ++i) {
+      const std::string sides(simple("Switch", fmt::format("{}/switch_{}", base, i), {merged[i], decides}));
+      left.push_back(simple("Exit", fmt::format("{}/exit_{}", base, i), {keep(sides)}));
+      going_on.push_back(simple("Identity", fmt::format("{}/identity_{}", base, i), {keep(sides + ":1")}));
+    }
+    const auto inside = keep("^" + std::string(going_on[0]));
+    const auto results = expand(body, keep(base + "/body/"), going_on, node, inside, depth);
+    if (results.size() != merged.size())
+      fail(ErrorCode::bad_file, "the body of node \"{}\" gives {} results, wanted {}", base, results.size(),
+           merged.size());
+    for (std::size_t i = 0; i < results.size(); ++i)
+      simple("NextIteration", fmt::format("{}/next_{}", base, i), {results[i]});
+    finish(node, std::move(left));
   }
 
   GraphDef& graph_;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "formats/tensorflow/lists.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
 
@@ -21,8 +22,6 @@ bool is_one_of(std::string_view op, const std::array<std::string_view, kCount>& 
   return std::find(all.begin(), all.end(), op) != all.end();
 }
 
-bool is_merge(std::string_view op) { return op == "Merge" || op == "RefMerge"; }
-
 bool is_variable(std::string_view op) {
   return is_one_of(
       op, std::to_array<std::string_view>({"Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable",
@@ -32,21 +31,26 @@ bool is_variable(std::string_view op) {
 /// Nodes that give nothing, or nothing that is a result.
 bool gives_no_result(std::string_view op) {
   return is_placeholder(op) || is_variable(op) ||
-         is_one_of(
-             op, std::to_array<std::string_view>({"Assert", "Const", "NoOp", "PlaceholderWithDefault", "Save",
-                                                  "SaveV2", "SaveSlices", "RestoreV2", "PrintV2", "Assign",
-                                                  "AssignAdd", "AssignSub", "AssignVariableOp"}));
+         is_one_of(op, std::to_array<std::string_view>({"Assert", "Const", "NoOp", "PlaceholderWithDefault",
+                                                        "Save", "SaveV2", "SaveSlices", "RestoreV2",
+                                                        "PrintV2", "Assign", "AssignAdd", "AssignSub",
+                                                        "AssignVariableOp", "TensorArrayCloseV3"}));
 }
 
 std::string reason_against(std::string_view op) {
   if (is_variable(op)) return "a variable: the graph is not frozen, wanted one whose variables are constants";
-  if (is_one_of(op, std::to_array<std::string_view>({"Enter", "RefEnter", "Exit", "RefExit", "LoopCond",
-                                                     "NextIteration", "RefNextIteration", "While",
-                                                     "StatelessWhile"})))
-    return "loops are not supported";
-  if (op.starts_with("TensorArray") || op.starts_with("TensorList"))
-    return "lists of tensors are not supported";
   return "";
+}
+
+/// One of two values of different shapes.
+ValueId chosen(Graph& graph, ValueId condition, ValueId first, ValueId second) {
+  std::vector<Graph> bodies(2);
+  for (std::size_t side = 0; side < 2; ++side) {
+    const auto a = bodies[side].add_input("first", graph.type(first));
+    const auto b = bodies[side].add_input("second", graph.type(second));
+    bodies[side].add_result("chosen", side == 0 ? a : b);
+  }
+  return graph.node(graph.add_node(If{}, {condition, first, second}, {}, 1, std::move(bodies))).outputs[0];
 }
 
 std::string describe(std::string_view name, std::string_view message) {
@@ -102,27 +106,41 @@ Loaded Importer::run() {
   find_needed();
   // Inputs in the order of the file, whether they are read or not.
   for (std::uint32_t n = 0; n < links_.size(); ++n)
-    if (is_placeholder(def_.nodes[n].op)) import_node(n);
+    if (is_placeholder(def_.nodes[n].op) && !is_left_by_tensorflow(n)) import_node(n);
   for (auto n : links_.order())
-    if (needed_[n] && values_[n].empty()) import_node(n);
+    if (needed_[n] && values_[n].empty() && links_.frames().of(n) == 0) import_node(n);
   add_results();
   if (!settable_.empty())
     fail(ErrorCode::bad_option, "settable \"{}\": there is no such input with a value in the model",
          *settable_.begin());
+  erase_unread_lists(loaded_.graph);
   loaded_.graph.erase_unused();
   return std::move(loaded_);
 }
 
+/// TensorFlow's freezing leaves placeholders for what a loop does not need; only what reads such a one makes
+/// it an input.
+bool Importer::is_left_by_tensorflow(std::uint32_t n) const {
+  return def_.nodes[n].name.starts_with("unused_control_flow_input") && !links_.is_read(n);
+}
+
 /// What nothing reads, constants and inputs left out; also constants behind Identity, as frozen variables
-/// are, and what is on one side of a condition.
+/// are, what is on one side of a condition, and what a loop leaves over beside results that are read.
 void Importer::find_outputs() {
   std::vector<bool> constant(links_.size());
   std::vector<std::uint32_t> conditional;
+  const auto& frames = links_.frames();
+  const auto is_left_over = [&](std::uint32_t n) {
+    const auto& exits = frames[frames.left_by(n)].exits;
+    return frames.of(n) != 0 ||
+           std::any_of(exits.begin(), exits.end(), [&](auto e) { return links_.is_read(e); });
+  };
   for (auto n : links_.order()) {
     const auto& op = def_.nodes[n].op;
     const auto& inputs = links_[n].inputs;
     constant[n] = op == "Const" || (op == "Identity" && inputs.size() == 1 && constant[inputs[0].node]);
-    if (links_.is_read(n) || constant[n] || gives_no_result(op) || branches_->dead(n)) continue;
+    if (links_.is_read(n) || constant[n] || gives_no_result(op) || branches_->dead(n) || is_left_over(n))
+      continue;
     (branches_->inside(n) ? conditional : outputs_).push_back(n);
   }
   if (outputs_.empty()) outputs_ = std::move(conditional);
@@ -152,12 +170,12 @@ void Importer::find_needed() {
 
 void Importer::import_node(std::uint32_t n) {
   const auto& node = def_.nodes[n];
-  auto& graph = loaded_.graph;
+  auto& graph = this->graph();
   naming(node, [&] {
     const auto first_node = graph.node_slots(), first_value = graph.value_slots();
     const bool is_layer = node.op != "Const" && !is_placeholder(node.op);
     const auto source =
-        is_layer ? graph.add_source(std::string(node.name), std::string(node.op)) : SourceId();
+        is_layer ? loaded_.graph.add_source(std::string(node.name), std::string(node.op)) : SourceId();
     values_[n] = convert(n);
     for (auto i = static_cast<std::uint32_t>(first_node); i < graph.node_slots(); ++i) {
       const Node& made = graph.node({i});
@@ -176,11 +194,13 @@ void Importer::bind_outputs(std::uint32_t n, const Values& values, std::size_t f
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i].valid() && values[i].index >= first_value && named.insert(values[i]).second) {
       const std::string name(def_.nodes[n].name);
-      loaded_.graph.set_value_name(values[i], i == 0 ? name : fmt::format("{}:{}", name, i));
+      graph().set_value_name(values[i], i == 0 ? name : fmt::format("{}:{}", name, i));
     }
 }
 
-ValueId Importer::lookup(Ref ref) {
+ValueId Importer::lookup(Scope& scope, Ref ref) {
+  if (scope.around && links_.frames().of(ref.node) != scope.frame)
+    return carried_in(scope, lookup(*scope.around, ref));
   const auto& values = values_[ref.node];
   if (ref.port >= values.size() || !values[ref.port].valid())
     fail(ErrorCode::bad_file, "reads output {} of \"{}\" ({}), which has {}", ref.port,
@@ -192,8 +212,7 @@ ValueId Importer::lookup(Ref ref) {
 Values Importer::inputs_of(std::uint32_t n) {
   Values out;
   for (auto ref : links_[n].inputs)
-    if (!values_[ref.node].empty() || !def_.nodes[ref.node].op.ends_with("NextIteration"))
-      out.push_back(lookup(ref));
+    if (!values_[ref.node].empty() || !is_next(def_.nodes[ref.node].op)) out.push_back(lookup(ref));
   return out;
 }
 
@@ -201,10 +220,11 @@ Values Importer::convert(std::uint32_t n) {
   const auto& node = def_.nodes[n];
   if (node.op == "Const") return import_constant(node);
   if (is_placeholder(node.op)) return import_placeholder(node);
+  if (auto values = import_of_loop(n)) return std::move(*values);
   if (is_merge(node.op)) return import_merge(n);
   auto inputs = inputs_of(n);
   if (node.op == "PlaceholderWithDefault") return import_default(node, inputs);
-  if (node.op == "Switch" || node.op == "RefSwitch") return {inputs.at(0), inputs.at(0)};
+  if (is_switch(node.op)) return {inputs.at(0), inputs.at(0)};
   if (auto operation = loaded_.extensions->find("tensorflow", node.op))
     return make_custom(n, std::move(operation), std::move(inputs));
   const auto converter = converters().find(node.op);
@@ -218,12 +238,12 @@ Values Importer::convert(std::uint32_t n) {
 /// What reads an unknown operator's outputs may well fail; it is not to blame.
 bool Importer::is_tainted(const Values& inputs) const {
   return std::any_of(inputs.begin(), inputs.end(),
-                     [&](ValueId v) { return loaded_.graph.type(v).element == ElementType::undefined; });
+                     [&](ValueId v) { return scope_->graph.type(v).element == ElementType::undefined; });
 }
 
 Values Importer::convert_or_give_up(std::uint32_t n, Values inputs, Converter converter) {
   const auto& node = def_.nodes[n];
-  auto& graph = loaded_.graph;
+  auto& graph = this->graph();
   const auto first_node = graph.node_slots();
   try {
     Call call(*this, node, inputs);
@@ -245,8 +265,8 @@ Values Importer::import_merge(std::uint32_t n) {
   const auto& node = def_.nodes[n];
   const auto& refs = links_[n].inputs;
   for (std::uint32_t i = 0; i < refs.size(); ++i)
-    if (def_.nodes[refs[i].node].op.ends_with("NextIteration")) {
-      list_unsupported(node, "loops are not supported");
+    if (is_next(def_.nodes[refs[i].node].op)) {
+      list_unsupported(node, "a loop without an Enter");
       return make_opaque(node, inputs_of(n));
     }
   Values live;
@@ -256,13 +276,13 @@ Values Importer::import_merge(std::uint32_t n) {
       live.push_back(lookup(refs[i]));
       index = i;
     }
-  auto& graph = loaded_.graph;
+  auto& graph = this->graph();
   if (live.size() == 1)
     return {live[0], graph.add_constant(Tensor::scalar(static_cast<std::int32_t>(index)))};
   const auto choice = branches_->choice(n);
   const auto a = live.size() == 2 ? graph.type(live[0]) : TensorType{},
              b = live.size() == 2 ? graph.type(live[1]) : a;
-  if (!choice || a.element != b.element || !(a.shape.same(b.shape) || a.shape == b.shape)) {
+  if (!choice || a.element != b.element) {
     list_unsupported(node, choice ? fmt::format("sides of types {} and {}", to_string(a), to_string(b))
                                   : "no Switch that decides");
     return make_opaque(node, live);
@@ -272,7 +292,9 @@ Values Importer::import_merge(std::uint32_t n) {
              second = choice->first_if_true ? live[1] : live[0];
   const auto at = graph.add_constant(Tensor::scalar(std::int32_t{choice->first_if_true ? 0 : 1}));
   const auto other = graph.add_constant(Tensor::scalar(std::int32_t{choice->first_if_true ? 1 : 0}));
-  return {graph.add(Select{}, {condition, first, second}), graph.add(Select{}, {condition, at, other})};
+  const bool alike = a.shape.same(b.shape) || a.shape == b.shape;
+  return {alike ? graph.add(Select{}, {condition, first, second}) : chosen(graph, condition, first, second),
+          graph.add(Select{}, {condition, at, other})};
 }
 
 std::uint32_t Importer::ports(std::uint32_t n) const {
@@ -294,8 +316,8 @@ Values Importer::make_opaque(const NodeDef& node, const Values& inputs) {
   for (const auto& [name, message] : node.attributes) op.attributes.push_back(describe(name, message));
   const auto n = *links_.find(node.name);
   spend_outputs(highest_[n] + 1);
-  const auto id = loaded_.graph.add_node(std::move(op), inputs, {}, static_cast<int>(highest_[n]) + 1);
-  return loaded_.graph.node(id).outputs;
+  const auto id = graph().add_node(std::move(op), inputs, {}, static_cast<int>(highest_[n]) + 1);
+  return graph().node(id).outputs;
 }
 
 void Importer::spend_outputs(std::int64_t count) {

@@ -33,6 +33,17 @@ auto naming(const NodeDef& node, F body) try {
       fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
 }
 
+/// Where nodes go: the model's graph, or the body of a loop.
+struct Scope {
+  explicit Scope(Graph& g, Scope* a = nullptr, std::uint32_t f = 0) : graph(g), around(a), frame(f) {}
+  Graph& graph;
+  Scope* around;  ///< of the same graph for a condition that is asked before a loop begins
+  std::uint32_t frame;
+  std::map<ValueId, ValueId> inside{};  ///< by what they are around
+  Values captured{};                    ///< values around that became parameters, in order
+  std::map<std::pair<ValueId, Ints>, ValueId> transposed{};  ///< weights, by what they were and the order
+};
+
 class Importer {
  public:
   /// `owner` keeps the memory that the graph's texts and tensors lie in.
@@ -40,14 +51,18 @@ class Importer {
   Loaded run();
 
   // For converters.
-  Graph& graph() { return loaded_.graph; }
+  Graph& graph() { return scope_->graph; }
+  Scope& scope() { return *scope_; }
   int folding_budget = 200'000;             ///< nodes that may be evaluated while reading
   std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
   /// Takes so many outputs of a node, which a file can ask for with few bytes. Throws when that is too much.
   void spend_outputs(std::int64_t count);
-  std::map<std::pair<ValueId, Ints>, ValueId> transposed;  ///< weights, by what they were and the order
+  /// The node that a reference leads to past what only hands values on.
+  const NodeDef& origin(std::string_view reference) const;
 
  private:
+  friend class LoopImport;
+  bool is_left_by_tensorflow(std::uint32_t node) const;
   void find_outputs();
   void find_needed();
   void import_node(std::uint32_t node);
@@ -57,12 +72,16 @@ class Importer {
   Values import_placeholder(const NodeDef& node);
   Values import_default(const NodeDef& node, const Values& inputs);
   Values import_merge(std::uint32_t node);
+  std::optional<Values> import_of_loop(std::uint32_t node);
+  Values leave_loop(std::uint32_t exit);
   Values make_custom(std::uint32_t node, std::shared_ptr<const DeclaredOperation> operation, Values inputs);
   Attribute attribute_of(std::string_view name, const AttrValue& a);
   Values make_opaque(const NodeDef& node, const Values& inputs);
   std::uint32_t ports(std::uint32_t node) const;
   Values inputs_of(std::uint32_t node);
-  ValueId lookup(Ref ref);
+  ValueId lookup(Ref ref) { return lookup(*scope_, ref); }
+  ValueId lookup(Scope& scope, Ref ref);
+  ValueId carried_in(Scope& scope, ValueId around);
   void bind_outputs(std::uint32_t node, const Values& values, std::size_t first_value);
   void add_results();
   std::optional<Tensor> frozen(const NodeDef& node, const TensorType& type);
@@ -71,12 +90,15 @@ class Importer {
   void list_unsupported(const NodeDef& node, const std::string& reason);
 
   std::int64_t outputs_budget_ = 1 << 18;
+  std::int64_t loop_budget_ = 1'000'000;  // nodes of loops, which are read more than once
   const GraphDef& def_;
   std::shared_ptr<const void> owner_;
   const ReadSettings& settings_;
   Links links_;
   std::optional<Branches> branches_;
   Loaded loaded_;
+  Scope outermost_{loaded_.graph};
+  Scope* scope_ = &outermost_;
   std::vector<Values> values_;          // by node
   std::vector<std::uint32_t> highest_;  // port of each node that something reads
   std::vector<bool> needed_;

@@ -44,7 +44,7 @@ Values Importer::import_constant(const NodeDef& node) {
     list_unsupported(node, fmt::format("elements of type {}", name_of_type(t->type)));
     return make_opaque(node, {});
   }
-  auto& graph = loaded_.graph;
+  auto& graph = this->graph();
   auto read = read_tensor(*t, owner_, constants_budget);
   if (!read.repeated) return {graph.add_constant(std::move(read.data), std::string(node.name))};
   const auto one = graph.add_constant(std::move(read.data));
@@ -61,10 +61,10 @@ Values Importer::import_placeholder(const NodeDef& node) {
   if (t.shape.ranked() && t.shape.rank() == 0 && def_.producer < kScalarsAreKnown) t.shape = Shape();
   if (const auto asked = settings_.shapes.find(name); asked != settings_.shapes.end())
     t.shape = asked->second;
-  if (auto value = frozen(node, t)) return {loaded_.graph.add_constant(std::move(*value), name)};
+  if (auto value = frozen(node, t)) return {graph().add_constant(std::move(*value), name)};
   if (t.element == ElementType::undefined)
     list_unsupported(node, type ? "an input of type " + name_of_type(type->i) : "an input without a type");
-  return {loaded_.graph.add_input(name, std::move(t))};
+  return {graph().add_input(name, std::move(t))};
 }
 
 /// Its value unless callers may set it.
@@ -73,10 +73,10 @@ Values Importer::import_default(const NodeDef& node, const Values& inputs) {
   const auto& type = c.type(c.in(0));
   const auto it = settable_.find(node.name);
   if (auto value = frozen(node, type))
-    return {loaded_.graph.add_constant(std::move(*value), std::string(node.name))};
+    return {graph().add_constant(std::move(*value), std::string(node.name))};
   if (it == settable_.end()) {
     if (c.graph().constant(c.in(0))) return inputs;
-    return {loaded_.graph.add(Identity{}, {c.in(0)})};
+    return {graph().add(Identity{}, {c.in(0)})};
   }
   const auto value = c.known(c.in(0));
   if (!value) c.fail("its value is computed from data");
@@ -87,7 +87,7 @@ Values Importer::import_default(const NodeDef& node, const Values& inputs) {
     shape = asked->second;
   loaded_.defaults.emplace(*it, *value);
   settable_.erase(it);
-  return {loaded_.graph.add_input(std::string(node.name), {type.element, std::move(shape)})};
+  return {graph().add_input(std::string(node.name), {type.element, std::move(shape)})};
 }
 
 std::optional<Tensor> Importer::frozen(const NodeDef& node, const TensorType& type) {

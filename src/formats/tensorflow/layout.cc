@@ -134,7 +134,7 @@ ValueId transposed_weights(Call& c, ValueId weights, const Ints& order) {
   const Graph& g = c.graph();
   while (g.producer(weights).valid() && g.node(g.producer(weights)).op.is<Identity>())
     weights = g.node(g.producer(weights)).inputs[0];
-  auto& known = c.importer().transposed[{weights, order}];
+  auto& known = c.importer().scope().transposed[{weights, order}];
   if (!known.valid()) known = transposed_constant(c, weights, order);
   return known.valid() ? known : c.transpose(weights, order);
 }

@@ -6,12 +6,6 @@
 #include "base/error.h"
 
 namespace lamina::tensorflow {
-namespace {
-
-/// What goes around in a loop of TensorFlow 1 is read before it is made.
-bool closes_loop(const NodeDef& node) { return node.op == "NextIteration" || node.op == "RefNextIteration"; }
-
-}  // namespace
 
 Reference parse_reference(std::string_view text) {
   Reference r;
@@ -31,7 +25,8 @@ Reference parse_reference(std::string_view text) {
   return r;
 }
 
-Links::Links(const GraphDef& graph) : nodes_(graph.nodes.size()), read_(graph.nodes.size()) {
+Links::Links(const GraphDef& graph)
+    : nodes_(graph.nodes.size()), read_(graph.nodes.size()), reads_(graph.nodes.size()) {
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto& node = graph.nodes[n];
     if (node.name.empty()) fail(ErrorCode::bad_file, "a node ({}) has no name", node.op);
@@ -51,9 +46,15 @@ Links::Links(const GraphDef& graph) : nodes_(graph.nodes.size()), read_(graph.no
       } else {
         nodes_[n].inputs.push_back({*from, reference.port});
         read_[*from] = true;
+        ++reads_[*from];
       }
     }
-  sort(graph);
+  order_ = sorted(graph);
+  frames_ = Frames(graph, *this, order_);
+  if (frames_.any()) {
+    order_ = sorted(graph);
+    frames_ = Frames(graph, *this, order_);
+  }
   note_waiting(graph);
 }
 
@@ -75,33 +76,44 @@ std::optional<std::uint32_t> Links::find(std::string_view name) const {
   return it == by_name_.end() ? std::nullopt : std::optional(it->second);
 }
 
-void Links::sort(const GraphDef& graph) {
-  std::vector<std::vector<std::uint32_t>> readers(nodes_.size());
-  std::vector<std::size_t> waiting(nodes_.size(), 0);
+/// What goes around in a loop of TensorFlow 1 is read before it is made. An Exit waits for all of its loop:
+/// for a place in the order behind the nodes', one for each frame.
+std::vector<std::uint32_t> Links::sorted(const GraphDef& graph) const {
+  const auto places = nodes_.size() + frames_.size();
+  std::vector<std::vector<std::uint32_t>> readers(places);
+  std::vector<std::size_t> waiting(places, 0);
   const auto wait = [&](std::uint32_t from, std::uint32_t node) {
-    if (closes_loop(graph.nodes[from])) return;
     readers[from].push_back(node);
     ++waiting[node];
   };
   for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-    for (auto ref : nodes_[n].inputs) wait(ref.node, n);
-    for (auto from : nodes_[n].controls) wait(from, n);
+    for (auto ref : nodes_[n].inputs)
+      if (!is_next(graph.nodes[ref.node].op)) wait(ref.node, n);
+    for (auto from : nodes_[n].controls)
+      if (!is_next(graph.nodes[from].op)) wait(from, n);
+  }
+  for (std::uint32_t f = 1; f < frames_.size(); ++f) {
+    const auto place = static_cast<std::uint32_t>(nodes_.size() + f);
+    for (auto n : frames_[f].nodes) wait(n, place);
+    for (auto n : frames_[f].exits) wait(place, n);
   }
   std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+  for (std::uint32_t n = 0; n < places; ++n)
     if (waiting[n] == 0) ready.push(n);
-  order_.reserve(nodes_.size());
+  std::vector<std::uint32_t> order;
+  order.reserve(places);
   while (!ready.empty()) {
     const auto n = ready.top();
     ready.pop();
-    order_.push_back(n);
+    if (n < nodes_.size()) order.push_back(n);
     for (auto r : readers[n])
       if (--waiting[r] == 0) ready.push(r);
   }
-  for (std::uint32_t n = 0; n < nodes_.size() && order_.size() != nodes_.size(); ++n)
+  for (std::uint32_t n = 0; n < nodes_.size() && order.size() != nodes_.size(); ++n)
     if (waiting[n] != 0)
       fail(ErrorCode::bad_file, "the nodes form a cycle with \"{}\" ({})", graph.nodes[n].name,
            graph.nodes[n].op);
+  return order;
 }
 
 }  // namespace lamina::tensorflow

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/tensorflow/frames.h"
 #include "formats/tensorflow/proto.h"
 
 namespace lamina::tensorflow {
@@ -41,19 +42,25 @@ class Links {
 
   const LinkedNode& operator[](std::uint32_t node) const { return nodes_[node]; }
   std::size_t size() const { return nodes_.size(); }
-  /// Each after those it reads and waits for; what goes around in a loop left out.
+  /// Each after those it reads and waits for; what goes around in a loop left out. What leaves a loop comes
+  /// after all of the loop.
   const std::vector<std::uint32_t>& order() const { return order_; }
   std::optional<std::uint32_t> find(std::string_view name) const;
+  const Frames& frames() const { return frames_; }
   /// Some node reads its data or, NoOp nodes that only group others left out, waits for it.
   bool is_read(std::uint32_t node) const { return read_[node]; }
+  /// How often nodes read its data.
+  std::size_t reads(std::uint32_t node) const { return reads_[node]; }
 
  private:
-  void sort(const GraphDef& graph);
+  std::vector<std::uint32_t> sorted(const GraphDef& graph) const;
   void note_waiting(const GraphDef& graph);
 
   std::vector<LinkedNode> nodes_;
   std::vector<bool> read_;
+  std::vector<std::uint32_t> reads_;
   std::vector<std::uint32_t> order_;
+  Frames frames_;
   std::unordered_map<std::string_view, std::uint32_t> by_name_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "formats/tensorflow/call.h"
 #include "ops/elementwise.h"
+#include "ops/gathering.h"
 #include "ops/movement.h"
 #include "ops/slicing.h"
 
@@ -127,6 +128,25 @@ Values sliced(Call& c, const Bounds& b) {
   return {v == c.in(0) ? c.add(Identity{}, {v}) : v};
 }
 
+/// Single elements of some axes, at computed places: nothing when other axes are cut as well.
+std::optional<ValueId> elements(Call& c, const std::vector<Entry>& entries, const Ints& strides) {
+  std::vector<std::size_t> axes;
+  bool behind = false;  // an ellipsis
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& e = entries[i];
+    if (e.kind == Entry::new_axis || (e.kind == Entry::shrink && behind)) return std::nullopt;
+    if (e.kind == Entry::range && !(e.open_begin && e.open_end && strides[i] == 1)) return std::nullopt;
+    behind = behind || e.kind == Entry::ellipsis;
+    if (e.kind == Entry::shrink) axes.push_back(i);
+  }
+  auto v = c.in(0);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    const auto at = static_cast<std::int64_t>(*axis);
+    v = c.add(Gather{}, {v, c.pick(c.in(1), 0, at), c.int_constant(at)});
+  }
+  return axes.empty() ? std::nullopt : std::optional(v);
+}
+
 Values convert_strided_slice(Call& c) {
   const auto begin = c.known_ints(c.in(1)), end = c.known_ints(c.in(2)), strides = c.known_ints(c.in(3));
   if (begin && end && strides) {
@@ -139,8 +159,11 @@ Values convert_strided_slice(Call& c) {
     if (const auto& s = c.shape(c.in(i)); s.ranked() && s.rank() == 1 && s[0].known() && s[0].size() <= 64)
       count = static_cast<std::size_t>(s[0].size());
   if (!count) c.unsupported("bounds of unknown number");
+  const auto entries = read_entries(c, *count);
+  if (strides && strides->size() == *count)
+    if (const auto v = elements(c, entries, *strides)) return {*v};
   StridedSlice op;
-  for (const auto& e : read_entries(c, *count)) {
+  for (const auto& e : entries) {
     op.begin_mask.push_back(e.open_begin);
     op.end_mask.push_back(e.open_end);
     op.new_axis_mask.push_back(e.kind == Entry::new_axis);

@@ -1,10 +1,7 @@
-/// Order, search, selection of boxes.
+/// Order and search.
 #include "ops/sorting.h"
 
-#include <limits>
-
 #include "formats/tensorflow/call.h"
-#include "ops/detection.h"
 #include "ops/elementwise.h"
 #include "ops/shaping.h"
 
@@ -56,46 +53,12 @@ Values convert_bucketize(Call& c) {
   return {c.add(op, {c.in(0), c.constant(Tensor::of<float>({std::ssize(boundaries)}, boundaries))})};
 }
 
-/// The boxes that stay, of one picture and one class: indices, scores, their number.
-Values select_boxes(Call& c, ValueId threshold, ValueId sigma = {}) {
-  if (c.flag("pad_to_max_output_size")) c.unsupported("results that are padded");
-  NonMaxSuppression op;
-  op.output_type = ElementType::i32;
-  const auto boxes = c.unsqueeze(c.in(0), {0}), scores = c.unsqueeze(c.in(1), {0, 1});
-  const auto most = c.convert(c.to_scalar(c.in(2)), ElementType::i64);
-  const auto overlap =
-      c.inputs() > 3 ? c.to_scalar(c.in(3)) : c.number(c.f("iou_threshold", 0.5), ElementType::f32);
-  Values inputs{boxes, scores, most, overlap, threshold};
-  if (sigma.valid()) inputs.push_back(sigma);
-  const auto chosen = c.add_all(op, std::move(inputs), 3);
-  return {c.pick(chosen[0], 1, 2), c.pick(chosen[1], 1, 2), c.to_scalar(chosen[2])};
-}
-
-Values convert_nms(Call& c) {
-  const auto any = c.number(-std::numeric_limits<float>::infinity(), ElementType::f32);
-  return {select_boxes(c, any)[0]};
-}
-
-Values convert_nms_v3(Call& c) { return {select_boxes(c, c.to_scalar(c.in(4)))[0]}; }
-
-Values convert_nms_v4(Call& c) {
-  const auto chosen = select_boxes(c, c.to_scalar(c.in(4)));
-  return {chosen[0], chosen[2]};
-}
-
-Values convert_nms_v5(Call& c) { return select_boxes(c, c.to_scalar(c.in(4)), c.to_scalar(c.in(5))); }
-
 }  // namespace
 
 void register_sorting(ConverterTable& t) {
   t.add("ArgMax", convert_arg<TopKMode::max>);
   t.add("ArgMin", convert_arg<TopKMode::min>);
   t.add("Bucketize", convert_bucketize);
-  t.add("NonMaxSuppression", convert_nms);
-  t.add("NonMaxSuppressionV2", convert_nms);
-  t.add("NonMaxSuppressionV3", convert_nms_v3);
-  t.add("NonMaxSuppressionV4", convert_nms_v4);
-  t.add("NonMaxSuppressionV5", convert_nms_v5);
   t.add("TopK", convert_top_k);
   t.add("TopKV2", convert_top_k);
   t.add("Unique", convert_unique);

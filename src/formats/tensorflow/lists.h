@@ -1,0 +1,18 @@
+#pragma once
+/// Lists of tensors (TensorArray, TensorList): a list is one tensor that has an axis more, in front. Before
+/// anything is written its elements' shape may not be known: it is an Opaque node then, whose input is the
+/// list's length.
+#include "graph/graph.h"
+
+namespace lamina::tensorflow {
+
+/// A list of zeros in place of one that nothing was written to, given the type that the written one has.
+/// Sizes of elements that are not known are 1 for now.
+ValueId unwritten_list(Graph& graph, ValueId list, const TensorType& written);
+
+/// The length of a list, i64 [1].
+ValueId list_length(Graph& graph, ValueId list);
+/// Erases lists that nothing was written to and nothing reads.
+void erase_unread_lists(Graph& graph);
+
+}  // namespace lamina::tensorflow
