@@ -95,7 +95,7 @@ const std::map<std::string, std::string>& Model::metadata() const {
 }
 const std::string& Model::format() const {
   return guarded(
-      "Model::format", [&]() -> auto& { return Inside::of(*this).described().format; });
+      "Model::format", [&]() -> auto& { return name_of(Inside::of(*this).described().format); });
 }
 const std::vector<std::string>& Model::warnings() const {
   return guarded(

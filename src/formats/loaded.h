@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "extension/extensions.h"
+#include "formats/format.h"
 #include "formats/source.h"
 #include "graph/graph.h"
 
@@ -37,7 +38,7 @@ struct IrNotes {
 
 struct Loaded {
   Graph graph;
-  std::string format;    ///< "ONNX", "OpenVINO IR", "Caffe" or "TensorFlow"
+  ModelFormat format = ModelFormat::onnx;
   std::string version;   ///< "IR 8, opset 13, com.microsoft 1" or "11"
   std::string producer;  ///< who wrote it and in which version; may be empty
   Strings warnings;
@@ -45,6 +46,7 @@ struct Loaded {
   std::vector<Unsupported> unsupported;
   IrNotes ir_notes;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
+  Strings optional_inputs;                 ///< that have a value in the file and are constants here
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();  ///< never null
 };
 
@@ -57,9 +59,9 @@ struct ReadSettings {
   std::map<std::string, Shape, std::less<>> shapes = {};
   /// Operations that lamina does not have, or has another idea of.
   std::shared_ptr<const ExtensionSet> extensions = std::make_shared<const ExtensionSet>();
-  /// Inputs of a TensorFlow graph that are constants, by name: one number (or True, False) for all elements,
-  /// or one for each. What conditions among them decide is not read.
-  std::map<std::string, Strings, std::less<>> frozen = {};
+  /// Inputs of ONNX models and TensorFlow graphs that are constants, by name: "True", "[1 2]" (frozen.h).
+  /// What conditions among them decide in a graph is not read.
+  std::map<std::string, std::string, std::less<>> frozen = {};
 };
 
 /// Readers by format. All errors name the path: Error(bad_file). Throws Error(bad_option) for a settable name

@@ -5,6 +5,7 @@
 
 #include "offline/faq.h"
 #include "offline/mean_file.h"
+#include "offline/places.h"
 #include "ops/control.h"
 #include "ops/unused_inputs.h"
 #include "rules/extension_rules.h"
@@ -55,20 +56,22 @@ class Converter {
     if (request_.progress) request_.progress(stage, done);
   }
 
-  /// Shapes belong to the reader, which makes constants of some: the file is read again with them.
+  /// Shapes and values belong to the reader, which makes constants of some and decides conditions by others:
+  /// the file is read again with them.
   void read() {
     say("reading", 0);
     check_shapes();
     out_.loaded = first_read();
-    cut_ = with_shapes(request_.cut);
-    const KnownInputs known{asked_shapes(), asked_values()};
-    for (const auto& [name, shape] : request_.own_shapes)
-      if (!is_input(name)) fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
+    cut_ = with_shapes(whole_names());
+    for (auto* list : {&cut_.inputs, &cut_.frozen})
+      for (auto& r : *list) r.place = without_port(r.place);
+    check_names();
+    const KnownInputs known{asked_shapes(), asked_values(), asked_inputs()};
     if (known.empty()) return;
     try {
       out_.loaded = read_(known);
     } catch (const Error& e) {
-      if (e.code() == ErrorCode::internal) throw;
+      if (e.code() == ErrorCode::internal || question_of(e) != 0) throw;
       throw FaqError(e.code(), 38, e.what());
     }
     // The reader may have frozen them.
@@ -79,11 +82,30 @@ class Converter {
     std::erase_if(cut_.frozen, done);
   }
 
-  /// A model may say too little to be read without the shapes that have names.
+  CutRequest whole_names() const {
+    const Places places(out_.loaded.graph);
+    return with_whole_names(request_.cut,
+                            [&](const std::string& name) { return is_optional(name) || places.knows(name); });
+  }
+
+  void check_names() const {
+    for (const auto& [name, shape] : request_.own_shapes)
+      if (!is_input(name)) fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
+    std::set<std::string_view> seen;
+    for (const auto* list : {&cut_.inputs, &cut_.frozen})
+      for (const auto& r : *list)
+        if (!seen.insert(r.place).second)
+          fail_faq(ErrorCode::bad_option, 57, "\"{}\" is named twice as an input or a value", r.place);
+  }
+
+  /// A model may say too little to be read without the shapes and values that have names.
   Loaded first_read() const {
-    KnownInputs named{request_.own_shapes, {}};
-    for (const auto& r : request_.cut.inputs)
-      if (r.shape) named.shapes.emplace(r.place, *r.shape);
+    KnownInputs named{request_.own_shapes, {}, {}};
+    for (const auto* list : {&request_.cut.inputs, &request_.cut.frozen})
+      for (const auto& r : *list) {
+        if (r.shape) named.shapes.emplace(r.place, *r.shape);
+        if (r.value) named.frozen.emplace(r.place, *r.value);
+      }
     try {
       return read_({});
     } catch (const Error&) {
@@ -138,6 +160,8 @@ class Converter {
       if (request_.batch && !is_frozen(name)) shape = with_batch(name, shape);
       if (!(shape == g.type(v).shape)) out.emplace(name, shape);
     }
+    for (const auto& r : cut_.inputs)
+      if (r.shape && is_optional(r.place)) out.emplace(r.place, *r.shape);
     return out;
   }
 
@@ -146,14 +170,33 @@ class Converter {
     return std::any_of(g.inputs().begin(), g.inputs().end(),
                        [&](ValueId v) { return g.value(v).name == name; });
   }
+  /// Whether it has a value in the file that another may take the place of.
+  bool is_optional(std::string_view name) const {
+    const auto& names = out_.loaded.optional_inputs;
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
 
-  /// In TensorFlow's graphs values decide which side of a condition is read.
+  /// An input's only output port says nothing: "x:0" is "x".
+  std::string without_port(const std::string& place) const {
+    if (!place.ends_with(":0") || is_input(place) || is_optional(place)) return place;
+    auto name = place.substr(0, place.size() - 2);
+    return is_input(name) || is_optional(name) ? name : place;
+  }
+
   decltype(KnownInputs::frozen) asked_values() const {
     decltype(KnownInputs::frozen) out;
-    if (out_.loaded.format != "TensorFlow") return out;
+    const auto format = out_.loaded.format;
+    if (format != ModelFormat::tensorflow && format != ModelFormat::onnx) return out;
     for (const auto* list : {&cut_.inputs, &cut_.frozen})
       for (const auto& r : *list)
-        if (r.value && is_input(r.place)) out.emplace(r.place, words_of_value(*r.value));
+        if (r.value && (is_input(r.place) || is_optional(r.place))) out.emplace(r.place, *r.value);
+    return out;
+  }
+
+  Strings asked_inputs() const {
+    Strings out;
+    for (const auto& r : cut_.inputs)
+      if (!r.value && is_optional(r.place)) out.push_back(r.place);
     return out;
   }
 
@@ -216,7 +259,7 @@ class Converter {
       text +=
           fmt::format("{}{}{}{} ({}){}{}", text.empty() ? "" : "; ", u.domain, u.domain.empty() ? "" : ".",
                       u.type, fmt::join(u.nodes, ", "), u.reason.empty() ? "" : ": ", u.reason);
-    if (out_.loaded.format != "OpenVINO IR")
+    if (out_.loaded.format != ModelFormat::ir)
       fail_faq(ErrorCode::unsupported, 45, "{}: unsupported: {}", path_, text);
     out_.warnings.push_back("not known, written as in the file: " + text);
   }
@@ -225,7 +268,7 @@ class Converter {
     auto& g = out_.loaded.graph;
     auto border = request_.border;
     border.types = types_;
-    border.channels_last |= out_.loaded.format == "TensorFlow";
+    border.channels_last |= out_.loaded.format == ModelFormat::tensorflow;
     if (border.scale)
       for (const auto& place : places_) border.unscaled.push_back(place);
     if (!request_.mean_file.empty()) border.mean_image = mean_image();

@@ -37,9 +37,10 @@ struct Conversion {
 
 /// What a reader is to know of the model's inputs, by name.
 struct KnownInputs {
-  std::map<std::string, Shape, std::less<>> shapes = {};    ///< in place of the file's
-  std::map<std::string, Strings, std::less<>> frozen = {};  ///< numbers of those that are constants
-  bool empty() const { return shapes.empty() && frozen.empty(); }
+  std::map<std::string, Shape, std::less<>> shapes = {};        ///< in place of the file's
+  std::map<std::string, std::string, std::less<>> frozen = {};  ///< values of those that are constants
+  Strings settable = {};  ///< that have a value in the file, and are inputs
+  bool empty() const { return shapes.empty() && frozen.empty() && settable.empty(); }
 };
 /// Reads the model. Readers that do not freeze inputs leave them.
 using Reader = std::function<Loaded(const KnownInputs&)>;

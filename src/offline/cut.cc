@@ -4,12 +4,11 @@
 #include <set>
 
 #include "base/numbers.h"
-#include "base/words.h"
+#include "formats/frozen.h"
 #include "graph/subgraph.h"
 #include "offline/faq.h"
 #include "offline/places.h"
 #include "ops/control.h"
-#include "ops/eval.h"
 
 namespace lamina {
 namespace {
@@ -43,15 +42,26 @@ class Cutter {
           fail_faq(ErrorCode::bad_input, 30,
                    "{}: that node has {} inputs, and one shape or value was given; wanted PORT:{}", r.place,
                    cuts.size(), r.place);
-        for (const auto& cut : cuts) found_.push_back({&r, cut, list == &request_.frozen});
+        for (const auto& cut : cuts) add({&r, cut, list == &request_.frozen});
       }
     for (const auto& text : request_.outputs) {
       const auto v = places.output(text);
       for (const auto& [name, other] : outputs_)
         if (other == v)
-          fail(ErrorCode::bad_input, "--output: \"{}\" and \"{}\" are the same place", name, text);
+          fail(ErrorCode::bad_input, "--output: {}",
+               name == text ? fmt::format("\"{}\" is named twice", name)
+                            : fmt::format("\"{}\" and \"{}\" are the same place", name, text));
       outputs_.emplace_back(text, v);
     }
+  }
+
+  /// Two inputs in one place would have one name.
+  void add(const Found& place) {
+    const auto [other, fresh] = names_.emplace(place.cut.name, place.request->place);
+    if (!fresh)
+      fail(ErrorCode::bad_input, "\"{}\" and \"{}\" are the same place, wanted one input or value there",
+           other->second, place.request->place);
+    found_.push_back(place);
   }
 
   TensorType type_at(const Found& place) const {
@@ -69,7 +79,8 @@ class Cutter {
     const auto& r = *place.request;
     const auto type = type_at(place);
     if (r.value && !place.cut.node.valid()) frozen_.insert(place.cut.value);
-    if (r.value) return put(place, graph_.add_constant(value_of(r.place, *r.value, type), place.cut.name));
+    if (r.value)
+      return put(place, graph_.add_constant(frozen_value(r.place, *r.value, type), place.cut.name));
     if (!place.cut.node.valid() && is_model_input(place.cut.value)) {
       graph_.set_type(place.cut.value, type);
       return note_input(place.cut.value, r.type);
@@ -218,6 +229,7 @@ class Cutter {
   Graph graph_;
   const CutRequest& request_;
   std::vector<Found> found_;
+  std::map<std::string, std::string> names_;  // of inputs: what was asked for
   std::vector<std::pair<std::string, ValueId>> outputs_;
   std::vector<Result> results_;
   std::set<ValueId> inputs_;  // that were asked for
@@ -232,58 +244,38 @@ class Cutter {
   CutGraph out_;
 };
 
-bool is_list(const std::string& text) {
-  return text.size() >= 2 && (text.front() == '[' || text.front() == '(');
-}
-
-double number_of(const std::string& place, const std::string& word) {
-  const auto lower = lower_case(word);
-  if (lower == "true" || lower == "false") return lower == "true";
-  const auto v = parse_real<double>(word);
-  if (!v)
-    fail_faq(ErrorCode::bad_option, 59, "{}: \"{}\" is no value, wanted a number, True or False", place,
-             word);
-  return *v;
-}
-
-/// Of a value of so many numbers: what is not known of the shape is made of that.
-Dims dims_of(const Shape& shape, std::int64_t count, bool list) {
-  if (!shape.ranked()) return list ? Dims{count} : Dims{};
-  Dims out;
-  std::int64_t known = 1;
-  for (const auto& d : shape.dims()) {
-    out.push_back(d.known() ? d.size() : -1);
-    if (d.known() && d.size() > 0 && known <= count) known *= d.size();
+/// A name ends with the piece that says more than a name.
+template <class T, class Name, class Bare>
+void join_names(std::vector<T>& pieces, Name name_of, Bare is_bare, const KnownName& known) {
+  constexpr std::size_t kMostCommas = 32;
+  std::vector<T> out;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    auto name = name_of(pieces[i]);
+    auto last = i;
+    for (auto k = i; !known(name) && k - i < kMostCommas && k + 1 < pieces.size() && is_bare(pieces[k]);) {
+      name += "," + name_of(pieces[++k]);
+      if (known(name)) last = k;
+    }
+    out.push_back(std::move(pieces[last]));
+    if (last != i) name_of(out.back()) = name;
+    i = last;
   }
-  for (auto& d : out)  // the first unknown one takes all
-    if (d < 0) d = std::exchange(count, known) / known;
-  return out;
+  pieces = std::move(out);
 }
 
 }  // namespace
 
-Strings words_of_value(const std::string& text) {
-  Strings out;
-  std::string word;
-  for (const char c : (is_list(text) ? text.substr(1, text.size() - 2) : text) + ",") {
-    if (c != ',' && c != ' ') {
-      word += c;
-    } else if (!word.empty()) {
-      out.push_back(std::exchange(word, {}));
-    }
-  }
-  return out;
-}
-
-Tensor value_of(const std::string& place, const std::string& text, const TensorType& type) {
-  const bool list = is_list(text);
-  std::vector<double> numbers;
-  for (const auto& word : words_of_value(text)) numbers.push_back(number_of(place, word));
-  const auto count = std::ssize(numbers);
-  const Dims dims = dims_of(type.shape, count, list);
-  if (!type.shape.fits(Shape::of(dims)) || static_cast<std::size_t>(count) != element_count(dims))
-    fail_faq(ErrorCode::bad_option, 59, "{}: {} values for {}", place, numbers.size(), to_string(type));
-  return from_doubles(type.element, dims, numbers);
+CutRequest with_whole_names(CutRequest request, const KnownName& known) {
+  const auto is_bare = [](const InputRequest& r) {
+    return !r.shape && !r.value && r.type == ElementType::undefined;
+  };
+  for (auto* list : {&request.inputs, &request.frozen})
+    join_names(
+        *list, [](InputRequest & r) -> auto& { return r.place; }, is_bare, known);
+  join_names(
+      request.outputs, [](std::string & name) -> auto& { return name; }, [](const auto&) { return true; },
+      known);
+  return request;
 }
 
 CutGraph cut(Graph graph, const CutRequest& request) { return Cutter(std::move(graph), request).made(); }

@@ -1,5 +1,6 @@
 #pragma once
 /// The part of a graph between places that become its inputs and outputs.
+#include <functional>
 #include <map>
 
 #include "graph/graph.h"
@@ -7,11 +8,17 @@
 
 namespace lamina {
 
+/// Each place once.
 struct CutRequest {
   std::vector<InputRequest> inputs = {};  ///< places that become inputs or values; none: the model's inputs
   std::vector<InputRequest> frozen = {};  ///< places that become values, besides
   std::vector<std::string> outputs = {};  ///< places that become outputs, in their order; none: the model's
 };
+
+/// Names may hold the commas that lists of names were parted at: what stands on both sides of one that is
+/// needed becomes one name again.
+using KnownName = std::function<bool(const std::string&)>;
+CutRequest with_whole_names(CutRequest request, const KnownName& known);
 
 struct CutGraph {
   Graph graph;
@@ -20,13 +27,7 @@ struct CutGraph {
   std::map<std::string, ElementType, std::less<>> types;  ///< that inputs are to have
 };
 
-/// Throws FaqError.
+/// Throws FaqError, ReadError.
 CutGraph cut(Graph graph, const CutRequest& request);
-
-/// "1.5", "True", "[1 2 3]", "(1,2,3)": the words of it.
-Strings words_of_value(const std::string& text);
-
-/// The number, or the list of numbers, as a tensor of that type. Throws FaqError(bad_option).
-Tensor value_of(const std::string& place, const std::string& text, const TensorType& type);
 
 }  // namespace lamina

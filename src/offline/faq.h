@@ -15,7 +15,7 @@ template <class... A>
   throw FaqError(code, question, fmt::format(text, std::forward<A>(args)...));
 }
 
-/// The question that an error without a number of its own belongs to, by what was read; 0: none.
-int question_of(const Error& error, std::string_view path);
+/// The question that an error belongs to; 0: none.
+int question_of(const Error& error);
 
 }  // namespace lamina

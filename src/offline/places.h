@@ -24,6 +24,8 @@ class Places {
   /// The graph must outlive it, unchanged.
   explicit Places(const Graph& graph);
 
+  /// Whether there is such a place, or at least what its ports would be of.
+  bool knows(const std::string& text) const { return is_known(parse(text).name); }
   /// What the layer gives, by default by its first output; what it reads by an input port.
   ValueId output(const std::string& text) const;
   /// A model's input alone, an output of a layer, one of its inputs, or all of them that are no constants.

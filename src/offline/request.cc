@@ -212,7 +212,15 @@ std::vector<std::string> parse_names(const std::string& text) {
 
 std::vector<NamedNumbers> parse_numbers(const std::string& option, const std::string& text) {
   std::vector<NamedNumbers> out;
-  for (auto item : outer_pieces(text)) {
+  std::string before;  // of a name that holds commas
+  const auto pieces = outer_pieces(text);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    auto item = before + pieces[i];
+    before.clear();
+    if (!item.empty() && !closes(item.back()) && i + 1 < pieces.size()) {
+      before = item + ",";
+      continue;
+    }
     const auto list = take_group(item, "[(");
     if (!list || list->empty())
       fail_faq(ErrorCode::bad_option, 101, "{} {}: wanted [1,2,3] or NAME[1,2,3],NAME[4,5,6]", option, text);

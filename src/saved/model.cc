@@ -64,7 +64,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
   const WriteTensor tensor = [&](ByteWriter& w, const Tensor& t) { tensors.write(w, t, large); };
   to.put(with_weights);
   write_libraries(to, *loaded.extensions, loaded.graph);
-  to.text(loaded.format);
+  to.text(name_of(loaded.format));
   to.text(loaded.version);
   to.text(loaded.producer);
   to.texts(loaded.warnings);
@@ -91,7 +91,11 @@ Loaded read_model(const CompiledFile& file, const ExtensionSet& given) {
   Loaded loaded;
   from.flag();
   loaded.extensions = read_libraries(from, given, file.path());
-  loaded.format = from.text();
+  const auto format = from.text();
+  const auto known = model_format_named(format);
+  if (!known)
+    fail(ErrorCode::bad_file, "{}: made of a model of the unknown format \"{}\"", file.path(), format);
+  loaded.format = *known;
   loaded.version = from.text();
   loaded.producer = from.text();
   loaded.warnings = from.texts();

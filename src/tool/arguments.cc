@@ -79,7 +79,7 @@ std::string CommandWords::as_typed(std::string text) const {
   return text;
 }
 
-CommandWords canonical_arguments(int argc, char** argv) {
+CommandWords canonical_arguments(const CLI::App& app, int argc, char** argv) {
   CommandWords out{{argv + std::min(argc, 1), argv + argc}, {}};
   auto& words = out.words;
   if (words.empty()) return out;
@@ -96,7 +96,9 @@ CommandWords canonical_arguments(int argc, char** argv) {
     out.typed = std::move(made.typed);
   }
   if (!words.empty() && words[0] == "optimize") {
-    auto made = translate_model_optimizer({words.begin() + 1, words.end()});
+    std::vector<std::string> options, subcommands;
+    collect_names(verb_of(app, words), options, subcommands);
+    auto made = translate_model_optimizer({words.begin() + 1, words.end()}, options);
     words = std::move(made.words);
     words.insert(words.begin(), "optimize");
     out.typed = std::move(made.typed);

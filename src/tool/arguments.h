@@ -21,7 +21,7 @@ struct CommandWords {
 
 /// The arguments in lamina's own words: `help VERB` and, after `benchmark`, the spellings of
 /// OpenVINO's benchmark_app. Throws UsageError.
-CommandWords canonical_arguments(int argc, char** argv);
+CommandWords canonical_arguments(const CLI::App& app, int argc, char** argv);
 
 /// Throws UsageError for words such as -hnt: CLI11 would take them for -h -n -t.
 void refuse_joined_options(const CLI::App& app, const std::vector<std::string>& words);

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "tool/graph_draw.h"
 #include "tool/picture_plan.h"
+#include "tool/rewrite_report.h"
 #include "tool/session.h"
 #include "tool/verb_list.h"
 
@@ -42,9 +43,7 @@ std::string count_of(std::size_t n, const char* what) {
 
 void describe(Picture& p, const GraphOptions& o, const LoadedModel& model, const std::string& what) {
   p.title = fmt::format("{}: {}", file_name(o.common.model), what);
-  p.notes.push_back(
-      fmt::format("{} {}{}", model.loaded().format, model.loaded().version,
-                  model.loaded().producer.empty() ? "" : ", made by " + model.loaded().producer));
+  p.notes.push_back(format_text(model.loaded()));
   for (const auto& u : model.unsupported()) p.notes.push_back("unsupported: " + u);
 }
 

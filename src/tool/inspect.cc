@@ -40,7 +40,7 @@ int run(const Common& c) {
   const Graph graph = with_shapes(loaded.graph, c);
   const auto ports = c.shape.empty() ? Ports(model) : Ports(graph);
   const auto t = graph_totals(graph);
-  c.say("{}: {} {}{}", c.model, loaded.format, loaded.version,
+  c.say("{}: {} {}{}", c.model, name_of(loaded.format), loaded.version,
         loaded.producer.empty() ? "" : ", made by " + loaded.producer);
   for (const auto& p : ports.inputs)
     c.say("input   {}  {}{}", p.name, to_string(p), p.value.valid() ? "  (has a value until it is set)" : "");
@@ -64,7 +64,7 @@ int run(const Common& c) {
   for (const auto& w : model.warnings()) c.say("warning: {}", w);
   for (const auto& u : model.unsupported()) c.say("unsupported: {}", u);
   nlohmann::json j{{"model", c.model},
-                   {"format", loaded.format},
+                   {"format", name_of(loaded.format)},
                    {"version", loaded.version},
                    {"producer", loaded.producer},
                    {"inputs", ports_json(ports.inputs)},

@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   app.footer("lamina help VERB says more. Exit status: 0 yes, 1 no, 2 wrong command line.");
   CommandWords command;
   try {
-    command = canonical_arguments(argc, argv);
+    command = canonical_arguments(app, argc, argv);
     refuse_joined_options(app, command.words);
     auto reversed = command.words;
     std::reverse(reversed.begin(), reversed.end());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/words.h"
@@ -118,40 +119,37 @@ const std::vector<Row>& rows() {
   return table;
 }
 
-/// Options of the verb that are lamina's own: no beginnings of others.
-constexpr std::string_view kOurs[] = {"settable", "weights",    "shape", "disable", "exempt",   "report",
-                                      "json",     "ir_version", "quiet", "help",    "log-level"};
-
 std::string dashed(std::string_view name) { return (name.size() > 2 ? "--" : "-") + std::string(name); }
 
 bool names(const Row& row, std::string_view name) {
   return std::find(row.names.begin(), row.names.end(), name) != row.names.end();
 }
 
-/// The row of "-ms", "--mean_values" or "--mean_v"; null: none.
-const Row* find(const std::string& word) {
-  if (word.size() < 2 || word[0] != '-') return nullptr;
-  auto name = std::string_view(word).substr(0, word.find('='));
-  const bool is_long = name.starts_with("--");
-  name.remove_prefix(is_long ? 2 : 1);
+/// The row of that name; null: none.
+const Row* find_row(std::string_view name, bool is_long) {
   for (const auto& row : rows())
     if (names(row, name) && is_long == (name.size() > 2 || name == "k")) return &row;
   for (const auto& row : rows())
     if (names(row, name) && !is_long) return &row;
-  if (!is_long || name.empty()) return nullptr;
-  std::vector<std::string> meant;
-  const Row* found = nullptr;
-  for (const auto ours : kOurs) {
-    if (ours == name) return nullptr;
-    if (ours.starts_with(name)) meant.push_back(dashed(ours));
+  return nullptr;
+}
+
+/// The row of "-ms", "--mean_values" or "--mean_v"; null: none.
+const Row* find(const std::string& word, const std::vector<std::string>& known) {
+  if (word.size() < 2 || word[0] != '-') return nullptr;
+  const auto option = std::string_view(word).substr(0, word.find('='));
+  const bool is_long = option.starts_with("--");
+  if (const auto* row = find_row(option.substr(is_long ? 2 : 1), is_long)) return row;
+  if (!is_long || option.size() == 2) return nullptr;
+  std::set<std::string> meant;
+  for (const auto& name : known) {
+    if (name == option) return nullptr;
+    if (name.starts_with(option)) meant.insert(name);
   }
   for (const auto& row : rows())
-    if (row.names[0].size() > 2 && row.names[0].starts_with(name)) {
-      meant.push_back(dashed(row.names[0]));
-      found = &row;
-    }
-  if (meant.size() > 1) throw UsageError(fmt::format("option --{} may be {}", name, fmt::join(meant, ", ")));
-  return found;
+    if (const auto name = dashed(row.names[0]); name.starts_with(option)) meant.insert(name);
+  if (meant.size() > 1) throw UsageError(fmt::format("option {} may be {}", option, fmt::join(meant, ", ")));
+  return meant.empty() ? nullptr : find_row(std::string_view(*meant.begin()).substr(2), true);
 }
 
 std::optional<bool> truth(const std::string& text) {
@@ -174,21 +172,20 @@ std::string level_of(const std::string& text) {
 
 class Translation {
  public:
-  explicit Translation(const std::vector<std::string>& in) : in_(in) {}
+  Translation(const std::vector<std::string>& in, const std::vector<std::string>& known)
+      : in_(in), known_(known) {}
 
   ModelOptimizerWords made() && {
-    bool mo = false, ended = false;
+    bool ended = false;
     for (at_ = 0; at_ < in_.size(); ++at_) {
       ended |= in_[at_] == "--";
-      const auto* row = ended ? nullptr : find(in_[at_]);
+      const auto* row = ended ? nullptr : find(in_[at_], known_);
       if (!row) {
         out_.words.push_back(in_[at_]);
         continue;
       }
-      mo |= row->names[0] != "extensions" && row->names[0] != "output_dir";
       take(*row);
     }
-    if (mo) out_.words.insert(out_.words.begin(), "--as-model-optimizer");
     return std::move(out_);
   }
 
@@ -242,6 +239,7 @@ class Translation {
   }
 
   const std::vector<std::string>& in_;
+  const std::vector<std::string>& known_;
   std::size_t at_ = 0;
   std::string typed_;
   ModelOptimizerWords out_;
@@ -249,8 +247,20 @@ class Translation {
 
 }  // namespace
 
-ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words) {
-  return Translation(words).made();
+ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words,
+                                              const std::vector<std::string>& known) {
+  return Translation(words, known).made();
+}
+
+/// What lamina's own form has, too, says nothing.
+bool speaks_model_optimizer(const OptionSet& options) {
+  if (options.given("--idle")) return true;
+  return std::any_of(rows().begin(), rows().end(), [&](const Row& row) {
+    const bool of_both =
+        row.names[0] == "output_dir" || row.names[0] == "extensions" || row.meaning == Meaning::level;
+    const bool has_one = row.meaning <= Meaning::optional_;
+    return has_one && !of_both && options.given(dashed(row.names[0]));
+  });
 }
 
 std::vector<std::string> model_optimizer_names() {

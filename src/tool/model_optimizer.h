@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tool/options.h"
+
 namespace lamina::tool {
 
 struct ModelOptimizerWords {
@@ -12,9 +14,14 @@ struct ModelOptimizerWords {
 };
 
 /// The words after `optimize`: long names may be shortened, short ones become long, flags with a value as
-/// "--silent True" become "--silent=true". What has no effect here becomes --idle with a sentence, and what
-/// is of the Model Optimizer makes --mo true. Throws UsageError for what cannot be done.
-ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words);
+/// "--silent True" become "--silent=true". What has no effect here becomes --idle with a sentence. `known`:
+/// options of the verb, "--disable", which beginnings may mean, too. Throws UsageError for what cannot be
+/// done.
+ModelOptimizerWords translate_model_optimizer(const std::vector<std::string>& words,
+                                              const std::vector<std::string>& known);
+
+/// Whether one of its options was given that the verb has for it.
+bool speaks_model_optimizer(const OptionSet& options);
 
 /// "--input_model", "-ms", ...: for suggestions.
 std::vector<std::string> model_optimizer_names();

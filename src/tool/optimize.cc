@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "offline/faq.h"
 #include "rules/extension_rules.h"
+#include "tool/model_optimizer.h"
 #include "tool/optimize.h"
 #include "tool/rewrite_report.h"
 #include "tool/verb_list.h"
@@ -29,6 +31,7 @@ class Optimizing {
     if (c_.input_model.empty() && c_.output_dir.empty()) throw UsageError("no output, wanted -o FILE.xml");
     require_page_name(c_.report);
     files_ = ir_files(c_);
+    require_room();
     const auto framework = framework_of(c_);
     auto request = request_of(c_);
     RewriteAlbum album;
@@ -50,7 +53,7 @@ class Optimizing {
  private:
   void warn(const std::string& text) const {
     if (c_.common.quiet || c_.common.log_level == "error") return;
-    tell(c_.as_model_optimizer ? "[ WARNING ]  " + text : "lamina: warning: " + text);
+    tell(c_.as_model_optimizer() ? "[ WARNING ]  " + text : "lamina: warning: " + text);
   }
 
   /// Unless the user has said how floats are to be stored.
@@ -59,8 +62,8 @@ class Optimizing {
            c_.version_of_ir() > 10;
   }
 
-  WrittenIr write(const Conversion& conversion) const {
-    const Loaded& loaded = conversion.loaded;
+  /// Before the work is done. What is written directly (a pipe) is left alone.
+  void require_room() const {
     if (!files_.folder.empty() && !fs::is_directory(files_.folder)) {
       std::error_code error;
       fs::create_directories(files_.folder, error);
@@ -68,6 +71,17 @@ class Optimizing {
         fail_faq(ErrorCode::bad_file, 22, "{}: the folder cannot be made: {}", files_.folder,
                  error.message());
     }
+    std::error_code ignored;
+    if (fs::exists(files_.xml, ignored) && !fs::is_regular_file(files_.xml, ignored)) return;
+    try {
+      AtomicFile(files_.xml);
+    } catch (const Error& e) {
+      throw FaqError(e.code(), 22, e.what());
+    }
+  }
+
+  WrittenIr write(const Conversion& conversion) const {
+    const Loaded& loaded = conversion.loaded;
     WriteIrOptions options;
     options.version = c_.version_of_ir();
     options.compress_to_fp16 = c_.fp16();
@@ -128,7 +142,7 @@ class Optimizing {
     c_.common.say("[ SUCCESS ] Memory consumed: {:.0f} MB. ", peak_resident_mb());
     auto document = summary_json(conversion);
     document.update({{"model", c_.model()},
-                     {"format", conversion.loaded.format},
+                     {"format", name_of(conversion.loaded.format)},
                      {"xml", files_.xml},
                      {"bin", files_.bin},
                      {"version", c_.version_of_ir()},
@@ -152,11 +166,11 @@ int run(const OptimizeCommand& c) {
     fmt::print("Version of Model Optimizer is: {}\n", version());
     return 0;
   }
-  if (!c.as_model_optimizer) return Optimizing(c).run();
+  if (!c.as_model_optimizer()) return Optimizing(c).run();
   try {
     return Optimizing(c).run();
   } catch (const Error& e) {
-    tell(error_line(e, c.model()));
+    tell(error_line(e));
     return 1;
   }
 }
@@ -264,7 +278,7 @@ void add_output(OptionSet& o, OptimizeCommand& c) {
   o.flag("--quiet", c.common.quiet, "Nothing but errors");
   add_json(o, c.common);
   OptionHandle(o.list("--idle", c.idle, "TEXT", "")).hidden();
-  OptionHandle(o.flag("--as-model-optimizer", c.as_model_optimizer, "")).hidden();
+  c.as_model_optimizer = [o] { return speaks_model_optimizer(o); };
 }
 
 }  // namespace

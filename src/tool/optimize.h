@@ -23,7 +23,7 @@ struct OptimizeCommand {
   bool progress = false, stream_output = false, version = false;
   bool input_model_is_text = false, generate_ir_v10 = false;
   /// Some option is of the Model Optimizer: errors are its own, with numbers of its FAQ.
-  bool as_model_optimizer = false;
+  std::function<bool()> as_model_optimizer;
 
   const std::string& model() const { return input_model.empty() ? common.model : input_model; }
   int version_of_ir() const { return generate_ir_v10 ? 10 : ir_version; }
@@ -63,6 +63,6 @@ std::vector<std::string> summary_of(const Conversion& conversion);
 nlohmann::json summary_json(const Conversion& conversion);
 
 /// "[ ERROR ]  text For more information please refer to Model Optimizer FAQ, question #60."
-std::string error_line(const Error& error, const std::string& model);
+std::string error_line(const Error& error);
 
 }  // namespace lamina::tool

@@ -127,8 +127,8 @@ nlohmann::json summary_json(const Conversion& c) {
           {"warnings", c.warnings}};
 }
 
-std::string error_line(const Error& error, const std::string& model) {
-  const auto question = question_of(error, model);
+std::string error_line(const Error& error) {
+  const auto question = question_of(error);
   auto line = fmt::format("[ ERROR ]  {}", error.what());
   if (question != 0)
     line += fmt::format("{} For more information please refer to Model Optimizer FAQ, question #{}.",

@@ -62,6 +62,7 @@ Reader reader_of(const OptimizeCommand& c, const IrFiles& files) {
     if (CompiledFile::is_one(source.model()->bytes())) return read_compiled(c, known);
     ReadSettings settings;
     settings.settable = c.common.settable;
+    settings.settable.insert(settings.settable.end(), known.settable.begin(), known.settable.end());
     settings.shapes = known.shapes;
     settings.frozen = known.frozen;
     if (!c.common.extensions.empty())

@@ -139,8 +139,8 @@ IrFiles ir_files(const OptimizeCommand& c) {
   const fs::path model(c.model()), out(c.output_dir);
   IrFiles files;
   files.name = c.model_name.empty() ? model.stem().string() : c.model_name;
-  if (files.name.find('/') != std::string::npos)
-    throw UsageError(fmt::format("--model_name {}: wanted a name without /", files.name));
+  if (files.name.find('/') != std::string::npos || files.name == "." || files.name == "..")
+    throw UsageError(fmt::format("--model_name {}: wanted the name of a file, without /", files.name));
   const auto suffix = suffix_of(c.output_dir);
   if (suffix == ".xml" && !fs::is_directory(out)) {
     files.xml = c.output_dir;

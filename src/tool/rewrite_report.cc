@@ -354,7 +354,7 @@ void require_page_name(const std::string& path) {
 }
 
 std::string format_text(const Loaded& loaded) {
-  return fmt::format("{} {}{}", loaded.format, loaded.version,
+  return fmt::format("{} {}{}", name_of(loaded.format), loaded.version,
                      loaded.producer.empty() ? "" : ", made by " + loaded.producer);
 }
 

@@ -6,7 +6,9 @@
 namespace lamina::tool {
 
 /// Of Caffe's networks the reader makes constants of sizes: with others they are read anew.
-inline bool is_made_for_sizes(const Model& model) { return model.format() == "Caffe"; }
+inline bool is_made_for_sizes(const Model& model) {
+  return Inside::of(model).described().format == ModelFormat::caffe;
+}
 /// The model that the command line names; one that is made for sizes with those of --shape.
 Model read_model(const Common& common);
 /// The same, and prints what its reader found odd.

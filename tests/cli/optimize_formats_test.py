@@ -45,6 +45,27 @@ node { name: "prob" op: "Identity" input: "merge" attr { key: "T" value { type: 
 """
 
 
+# An input with a value decides a condition, another one is a factor, a third one the size of a picture.
+DEFAULTS = """node { name: "image" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 1 } dim { size: 2 } dim { size: 2 } dim { size: 3 } } } } }
+node { name: "no" op: "Const" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "value" value { tensor { dtype: DT_BOOL
+  tensor_shape { } bool_val: false } } } }
+node { name: "phase_train" op: "PlaceholderWithDefault" input: "no" attr { key: "dtype" value { type: DT_BOOL } } attr { key: "shape" value { shape { } } } }
+node { name: "two" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT
+  tensor_shape { } float_val: 2 } } } }
+node { name: "keep" op: "PlaceholderWithDefault" input: "two" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } } }
+node { name: "sizes" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value" value { tensor { dtype: DT_INT32
+  tensor_shape { dim { size: 2 } } int_val: [2, 6] } } } }
+node { name: "shape" op: "PlaceholderWithDefault" input: "sizes" attr { key: "dtype" value { type: DT_INT32 } }
+  attr { key: "shape" value { shape { dim { size: 2 } } } } }
+node { name: "switch" op: "Switch" input: "image" input: "phase_train" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "times" op: "Mul" input: "switch:1" input: "keep" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "relu" op: "Relu" input: "switch" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "merge" op: "Merge" input: "relu" input: "times" attr { key: "N" value { i: 2 } } attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "prob" op: "Reshape" input: "merge" input: "shape" attr { key: "T" value { type: DT_FLOAT } } attr { key: "Tshape" value { type: DT_INT32 } } }
+"""
+
+
 class Caffe(Base):
     def setUp(self) -> None:
         super().setUp()
@@ -161,6 +182,67 @@ class TensorFlow(Base):
                 self.assertEqual(self.inputs_of(out), {"image": "f32[1,4,4,3]"})
                 np.testing.assert_allclose(self.run_model(out, image=x)[0], wanted, rtol=1e-4, atol=0.1)
 
+    def defaults(self) -> pathlib.Path:
+        path = self.path / "defaults.pbtxt"
+        path.write_text(DEFAULTS)
+        return path
+
+    def test_inputs_that_have_values(self) -> None:
+        x = picture(1, 2, 2, 3) - 128
+        graph = self.defaults()
+        for value, wanted in (
+            ("phase_train->True", (2 * x).reshape(2, 6)),
+            ("phase_train->False", np.maximum(x, 0).reshape(2, 6)),
+            ("phase_train:0->true,keep->3.5", (3.5 * x).reshape(2, 6)),
+            ("phase_train->True,keep{f32}->(-1)", (-x).reshape(2, 6)),
+            ("shape->[4 3]", np.maximum(x, 0).reshape(4, 3)),
+            ("shape[2]->[4,-1]", np.maximum(x, 0).reshape(4, 3)),
+        ):
+            for words in (
+                ["--freeze_placeholder_with_value", value],
+                ["--input", value],
+                ["--input", "image," + value],
+                ["--input", value + ",image:0[1,2,2,3]"],
+            ):
+                out, _ = self.made(*words, model=graph)
+                self.assertEqual(self.inputs_of(out), {"image": "f32[1,2,2,3]"}, words)
+                np.testing.assert_allclose(
+                    self.run_model(out, image=x)[0], wanted, rtol=1e-5, err_msg=str(words)
+                )
+
+    def test_inputs_that_have_values_may_be_inputs(self) -> None:
+        x = picture(1, 2, 2, 3) - 128
+        graph = self.defaults()
+        out, _ = self.made(
+            "--input", "keep,image", "--freeze_placeholder_with_value", "phase_train->1", model=graph
+        )
+        self.assertEqual(self.inputs_of(out), {"keep": "f32[]", "image": "f32[1,2,2,3]"})
+        wanted = (7 * x).reshape(2, 6)
+        np.testing.assert_allclose(self.run_model(out, keep=np.float32(7), image=x)[0], wanted, rtol=1e-5)
+        out, _ = self.made("--input", "image,phase_train", model=graph)
+        self.assertEqual(self.inputs_of(out), {"image": "f32[1,2,2,3]", "phase_train": "boolean[]"})
+        for phase, wanted in ((True, 2 * x), (False, np.maximum(x, 0))):
+            got = self.run_model(out, image=x, phase_train=np.array(phase))[0]
+            np.testing.assert_allclose(got, wanted.reshape(2, 6), rtol=1e-5)
+        out, _ = self.made("--settable", "keep", "--input", "phase_train->True", model=graph)
+        self.assertEqual(self.inputs_of(out), {"image": "f32[1,2,2,3]", "keep": "f32[]"})
+
+    def test_values_that_do_not_fit(self) -> None:
+        graph = self.defaults()
+        for value in ("keep->[1,2]", "keep->red", "shape->1", "keep->"):
+            words = [
+                "-m",
+                graph,
+                "-o",
+                self.path / "ir",
+                "--silent",
+                "--freeze_placeholder_with_value",
+                value,
+            ]
+            self.refused(1, *words, says=value.split("-")[0], faq=59)
+        words = ["-m", graph, "-o", self.path / "ir", "--silent", "--input", "image,keep->1"]
+        self.refused(1, *words, "--freeze_placeholder_with_value", "keep->2", says='"keep" is named twice')
+
     def test_channels_are_last(self) -> None:
         x = picture(1, 4, 4, 3)
         mean = np.array([10, 20, 30], np.float32)
@@ -187,6 +269,9 @@ class TensorFlow(Base):
     def test_damaged(self) -> None:
         (self.path / "bad.pb").write_bytes(b"\xff" * 50)
         self.refused(1, "-m", self.path / "bad.pb", "-o", self.path / "ir", "--silent", faq=43)
+        cycle = 'node { name: "a" op: "Relu" input: "b" } node { name: "b" op: "Relu" input: "a" } node { name: "c" op: "Relu" input: "b" }'
+        (self.path / "cycle.pbtxt").write_text(cycle)
+        self.refused(1, "-m", self.path / "cycle.pbtxt", "-o", self.path / "ir", "--silent", faq=97)
 
 
 if __name__ == "__main__":

@@ -230,19 +230,19 @@ TEST(CaffeNet, TwoFilesAreOneModel) {
               structure + ":2: layer \"a\" (InnerProduct): needs weights, but there is no " + blobs);
   }
   write_file(apart, weights);
-  EXPECT_EQ(read(FileSource(structure, apart)).format, "Caffe");
+  EXPECT_EQ(read(FileSource(structure, apart)).format, ModelFormat::caffe);
   write_file(blobs, weights);
   EXPECT_EQ(read_file(structure).graph.results().size(), 1u);
   EXPECT_EQ(read_file(blobs).graph.results().size(), 1u);
-  EXPECT_EQ(read(FileSource(apart, structure)).format, "Caffe");
+  EXPECT_EQ(read(FileSource(apart, structure)).format, ModelFormat::caffe);
   write_file(folder.file("alone.caffemodel"), weights);
   try {
     read_file(folder.file("alone.caffemodel"));
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(std::string(e.what()), folder.file("alone.caffemodel") +
-                                         ": holds weights only, and of the structure: " +
-                                         folder.file("alone.prototxt") + ": no such file");
+                                         ": has weights only, wanted the network's structure in " +
+                                         folder.file("alone.prototxt"));
   }
   write_file(blobs, text);
   try {

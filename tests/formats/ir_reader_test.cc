@@ -57,7 +57,7 @@ TEST(IrReader, KeepsNamesAndOrder) {
     return read_ir(folder.file("m.xml"));
   }();
   const Graph& graph = loaded.graph;
-  EXPECT_EQ(loaded.format, "OpenVINO IR");
+  EXPECT_EQ(loaded.format, ModelFormat::ir);
   EXPECT_EQ(loaded.version, "11");
   EXPECT_EQ(loaded.producer, "OpenVINO 2026.4");
   EXPECT_EQ(loaded.metadata.at("model_info.labels"), "a b");

@@ -19,7 +19,7 @@ TEST(OnnxReader, NamesAndDimensionsSurvive) {
       .node("Abs", {"a"}, {"y"});
   g.output("y");
   const auto m = read_onnx_bytes(onnx_model(g));
-  EXPECT_EQ(m.format, "ONNX");
+  EXPECT_EQ(m.format, ModelFormat::onnx);
   EXPECT_EQ(m.version, "IR 8, opset 13, com.microsoft 1, local 1");
   EXPECT_EQ(m.producer, "tests");
   ASSERT_EQ(m.graph.inputs().size(), 1u);
@@ -208,7 +208,7 @@ TEST(OnnxReader, FormatsAreToldApartByContent) {
   OnnxGraph g;
   g.input("x", ElementType::f32, {"2"}).node("Relu", {"x"}, {"y"}).output("y");
   write_file(folder.file("model.xml"), onnx_model(g));
-  EXPECT_EQ(read_file(folder.file("model.xml")).format, "ONNX");
+  EXPECT_EQ(read_file(folder.file("model.xml")).format, ModelFormat::onnx);
   EXPECT_EQ(read_model(folder.file("model.xml")).results().size(), 1u);
   write_file(folder.file("x.onnx"), "\xef\xbb\xbf \n<net/>");
   EXPECT_THROW(read_file(folder.file("x.onnx")), Error);

@@ -14,7 +14,7 @@ Reader reader_of(const std::string& text) {
   return [text](const KnownInputs& known) {
     Loaded loaded;
     loaded.graph = parse(text);
-    loaded.format = "ONNX";
+    loaded.format = ModelFormat::onnx;
     for (const auto v : loaded.graph.inputs())
       if (const auto it = known.shapes.find(loaded.graph.value(v).name); it != known.shapes.end())
         loaded.graph.set_type(v, {loaded.graph.type(v).element, it->second});

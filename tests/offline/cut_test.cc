@@ -45,8 +45,8 @@ int question(const std::string& inputs, const std::string& outputs = {}, const s
   try {
     cut_at(inputs, outputs, frozen);
     return 0;
-  } catch (const FaqError& e) {
-    return e.question;
+  } catch (const Error& e) {
+    return question_of(e);
   }
 }
 
@@ -140,16 +140,6 @@ TEST(Cut, FrozenInputsAreConstants) {
             "data:f32[1,3,4,4] unused:f32[2]");
   // All that is named is frozen: the others need not be.
   EXPECT_EQ(inputs_of(cut_at("unused->[1,2]").graph), "data:f32[1,3,4,4] other:f32[1,4,4,4]");
-}
-
-TEST(Cut, ValuesHaveTheTypeAndShapeOfTheirPlace) {
-  const auto value = [](const char* text, const TensorType& type) { return value_of("x", text, type); };
-  EXPECT_EQ(value("True", {ElementType::boolean, Shape{}}).raw()[0], std::byte{1});
-  EXPECT_EQ(value("[1, 2]", {ElementType::i32, Shape()}).shape(), Dims{2});
-  EXPECT_EQ(value("(1 2 3 4)", {ElementType::f32, Shape{2, Dim()}}).shape(), (Dims{2, 2}));
-  EXPECT_EQ(value("7", {ElementType::i64, Shape{Dim(), 1}}).shape(), (Dims{1, 1}));
-  for (const auto* text : {"[1 2 3]", "x", "[1,]x", "[]"})
-    EXPECT_THROW(value(text, {ElementType::f32, Shape{2}}), FaqError) << text;
 }
 
 TEST(Cut, RefusalsHaveTheirQuestions) {

@@ -1,6 +1,7 @@
 /// The grammar of the Model Optimizer's options.
 #include <gtest/gtest.h>
 
+#include "formats/read_error.h"
 #include "offline/faq.h"
 #include "offline/mean_file.h"
 #include "offline/request.h"
@@ -100,23 +101,23 @@ TEST(Offsets, AreTwoNumbers) {
     EXPECT_EQ(question([&] { parse_offsets(text); }), 18) << text;
 }
 
-TEST(Faq, ErrorsWithoutANumberHaveTheOneOfTheirKind) {
-  const auto of = [](ErrorCode code, const char* text, const char* path) {
-    return question_of(Error(code, text), path);
+TEST(Faq, ErrorsHaveTheNumberOfTheirKind) {
+  const auto of = [](FileProblem problem) {
+    return question_of(ReadError(ErrorCode::bad_file, "x", problem));
   };
-  const auto file = ErrorCode::bad_file;
-  EXPECT_EQ(of(file, "a.prototxt: has no layer, wanted a Caffe network", "a.prototxt"), 7);
-  EXPECT_EQ(of(file, "a.prototxt:3: 2 input_dim for 2 input, wanted 4 for each", "a.prototxt"), 8);
-  EXPECT_EQ(of(file, "a.prototxt:1: the end, wanted a value", "a.caffemodel"), 11);
-  EXPECT_EQ(of(file, "a.caffemodel: holds weights only, and of the structure: a.prototxt: no such file",
-               "a.caffemodel"),
-            20);
-  EXPECT_EQ(of(file, "a.caffemodel: is no caffemodel or is damaged (x)", "a.prototxt"), 103);
-  EXPECT_EQ(of(file, "a.pb: damaged: x", "a.pb"), 43);
-  EXPECT_EQ(of(file, "a.xml: the graph has a cycle through \"x\"", "a.xml"), 97);
-  EXPECT_EQ(of(file, "a.pb: no such file", "a.pb"), 0);
-  EXPECT_EQ(of(ErrorCode::unsupported, "unsupported: x", "a.onnx"), 45);
-  EXPECT_EQ(question_of(FaqError(file, 22, "x"), "a"), 22);
+  EXPECT_EQ(of(FileProblem::no_layers), 7);
+  EXPECT_EQ(of(FileProblem::input_dims), 8);
+  EXPECT_EQ(of(FileProblem::caffe_text), 11);
+  EXPECT_EQ(of(FileProblem::no_caffe_text), 20);
+  EXPECT_EQ(of(FileProblem::caffe_layer), 38);
+  EXPECT_EQ(of(FileProblem::tensorflow), 43);
+  EXPECT_EQ(of(FileProblem::value_of_input), 59);
+  EXPECT_EQ(of(FileProblem::cycle), 97);
+  EXPECT_EQ(of(FileProblem::caffe_weights), 103);
+  EXPECT_EQ(of(FileProblem::other), 0);
+  EXPECT_EQ(question_of(Error(ErrorCode::bad_file, "x")), 0);
+  EXPECT_EQ(question_of(Error(ErrorCode::unsupported, "x")), 45);
+  EXPECT_EQ(question_of(FaqError(ErrorCode::bad_file, 22, "x")), 22);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ RereadIr written_and_read(const Loaded& loaded, const WriteIrOptions& options) {
 RereadIr written_and_read(const Graph& graph, const WriteIrOptions& options) {
   Loaded loaded;
   loaded.graph = graph;
-  loaded.format = "ONNX";
+  loaded.format = ModelFormat::onnx;
   return written_and_read(loaded, options);
 }
 

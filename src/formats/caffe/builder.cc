@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "formats/caffe/custom.h"
+#include "formats/read_error.h"
 #include "ops/control.h"
 
 namespace lamina::caffe {
@@ -67,10 +68,11 @@ void Builder::run() {
     try {
       add_layer(i);
     } catch (const Error& e) {
-      const auto code = e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code();
       const auto reason = reason_of(e);
-      if (reason.starts_with(path_ + ":")) fail(code, "{}", reason);  // a field, with its own line
-      fail(code, "{}:{}: {}: {}", path_, layer.line, label(layer), reason);
+      const bool located = reason.starts_with(path_ + ":");  // a field, with its own line
+      throw ReadError(
+          e, located ? reason : fmt::format("{}:{}: {}: {}", path_, layer.line, label(layer), reason),
+          located ? FileProblem::caffe_text : FileProblem::caffe_layer);
     }
   }
   add_results();

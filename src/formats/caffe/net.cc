@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "formats/caffe/params.h"
+#include "formats/read_error.h"
 
 namespace lamina::caffe {
 namespace {
@@ -155,7 +156,9 @@ void give_shapes(Net& net, const ProtoText::Message& root) {
   for (std::size_t i = 0; i < shapes.size(); ++i) net.inputs[i].shape = blob_shape(shapes[i].message());
   if (!shapes.empty() || dims.empty()) return;
   if (dims.size() != 4 * net.inputs.size())
-    dims[0].fail("{} input_dim for {} input, wanted 4 for each", dims.size(), net.inputs.size());
+    blaming(FileProblem::input_dims, [&] {
+      dims[0].fail("{} input_dim for {} input, wanted 4 for each", dims.size(), net.inputs.size());
+    });
   for (std::size_t i = 0; i < net.inputs.size(); ++i) {
     std::vector<Dim> shape;
     for (std::size_t k = 0; k < 4; ++k) {
@@ -199,7 +202,8 @@ Net read_net(const ProtoText& file) {
         net.left_out.push_back(read_layer(field));
     }
   }
-  if (layers == 0) fail(ErrorCode::bad_file, "{}: has no layer, wanted a Caffe network", file.path());
+  if (layers == 0)
+    fail_reading(FileProblem::no_layers, "{}: has no layer, wanted a Caffe network", file.path());
   give_shapes(net, root);
   return net;
 }

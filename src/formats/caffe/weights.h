@@ -2,26 +2,13 @@
 /// The weights of a Caffe network: net.caffemodel. Of its layers only names and blobs are read: other fields
 /// have other meanings in the forks of Caffe.
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "base/mapped_file.h"
-#include "graph/op.h"
+#include "formats/caffe/blob.h"
 
 namespace lamina::caffe {
-
-/// A BlobProto, whose values are read when they are asked for.
-struct Blob {
-  Dims dims;              ///< as the file says: shape, or the old num, channels, height, width
-  std::size_t count = 0;  ///< values that are there
-  bool doubles = false;   ///< they are `double_data`
-  std::string_view message;
-  std::string_view run;  ///< where all of them are one packed run of floats
-  /// f32 under these dims, whose product is `count`; shared with the file where that is possible.
-  Tensor tensor(const Dims& dims, const std::shared_ptr<const MappedFile>& file) const;
-};
-using Blobs = std::vector<Blob>;
 
 class Weights {
  public:

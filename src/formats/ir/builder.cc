@@ -136,8 +136,7 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
   } catch (const LocatedError&) {
     throw;
   } catch (const Error& error) {
-    throw LocatedError(error.code() == ErrorCode::bad_input ? ErrorCode::bad_file : error.code(),
-                       reading_.xml.at(layer.xml, error.what()));
+    throw LocatedError(error, reading_.xml.at(layer.xml, error.what()));
   }
   for (std::size_t i = first; i < graph_.node_slots(); ++i)
     graph_.set_sources(NodeId{static_cast<std::uint32_t>(i)}, {source});

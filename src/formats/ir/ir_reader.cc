@@ -73,7 +73,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   loaded.extensions = settings.extensions;
   const int version = checked_version(xml);
   const Network net = version < 10 ? legacy::read_network(xml, version) : read_network(xml, xml.root());
-  loaded.format = "OpenVINO IR";
+  loaded.format = ModelFormat::ir;
   loaded.version = std::to_string(version);
   loaded.producer = producer(xml.root());
   for (const auto* section : {"rt_info", "meta_data"}) add_metadata(loaded, xml.root().child(section), "");

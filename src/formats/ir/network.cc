@@ -172,7 +172,10 @@ void sort_layers(const XmlFile& xml, Network& net) {
   if (net.order.size() == count) return;
   const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](std::size_t n) { return n != 0; });
   const Layer& layer = net.layers[static_cast<std::size_t>(stuck - waiting.begin())];
-  xml.fail(layer.xml, "the edges form a cycle through or before layer '{}'", layer.name);
+  throw LocatedError(
+      ErrorCode::bad_file,
+      xml.at(layer.xml, fmt::format("the edges form a cycle through or before layer '{}'", layer.name)),
+      FileProblem::cycle);
 }
 
 Network read_network(const XmlFile& xml, pugi::xml_node node) {

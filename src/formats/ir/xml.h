@@ -5,14 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/mapped_file.h"
+#include "formats/read_error.h"
 
 namespace lamina::ir {
 
 /// An error that already says where in the file it is.
-struct LocatedError : Error {
-  using Error::Error;
+struct LocatedError : ReadError {
+  using ReadError::ReadError;
 };
 
 class XmlFile {

@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "formats/frozen.h"
 #include "formats/onnx/sequence.h"
+#include "formats/read_error.h"
 #include "ops/control.h"
 
 namespace lamina::onnx {
@@ -18,8 +20,8 @@ constexpr std::int64_t kOldestOpset = 7;
 constexpr std::int64_t kNewestOpset = 28;
 
 /// An error that already says which node of the file it is about.
-struct FileNodeError : Error {
-  using Error::Error;
+struct FileNodeError : ReadError {
+  using ReadError::ReadError;
 };
 
 std::string_view normal_domain(std::string_view domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -82,8 +84,8 @@ std::string version_text(const ModelProto& model) {
 Importer::Importer(const ModelProto& model, const ModelSource& source, const ReadSettings& settings)
     : model_(model),
       tensors_(source),
-      settable_(settings.settable.begin(), settings.settable.end()),
-      shapes_(settings.shapes) {
+      settings_(settings),
+      settable_(settings.settable.begin(), settings.settable.end()) {
   loaded_.extensions = settings.extensions;
   for (const auto& f : model.functions) functions_[{normal_domain(f.domain), f.name, f.overload}] = &f;
   for (const auto& o : model.opsets) opsets_[normal_domain(o.domain)] = o.version;
@@ -91,7 +93,7 @@ Importer::Importer(const ModelProto& model, const ModelSource& source, const Rea
 
 Loaded Importer::run() {
   if (!model_.graph) fail(ErrorCode::bad_file, "is not an ONNX model: it has no graph");
-  loaded_.format = "ONNX";
+  loaded_.format = ModelFormat::onnx;
   loaded_.version = version_text(model_);
   loaded_.producer = std::string(model_.producer_name);
   for (const auto& [key, value] : model_.metadata) loaded_.metadata.emplace(key, value);
@@ -127,12 +129,13 @@ void Importer::declare_initializers(Scope& scope, const GraphProto& proto) {
 }
 
 void Importer::import_inputs(Scope& scope) {
-  std::vector<std::string_view> defaults;
+  auto& defaults = loaded_.optional_inputs;
   for (const auto& v : model_.graph->inputs) {
+    if (is_frozen(scope, v)) continue;
     if (scope.tensors.contains(v.name) || scope.sparse_tensors.contains(v.name)) {
       const auto it = settable_.find(v.name);
       if (it == settable_.end()) {
-        defaults.push_back(v.name);
+        defaults.emplace_back(v.name);
         continue;
       }
       loaded_.defaults.emplace(*it, default_of(scope, v));
@@ -140,9 +143,7 @@ void Importer::import_inputs(Scope& scope) {
     }
     if (v.name.empty()) fail(ErrorCode::bad_file, "an input has no name");
     const auto element = element_type_of_onnx(v.data_type);
-    const auto asked = shapes_.find(v.name);
-    const auto id = scope.graph.add_input(std::string(v.name),
-                                          {element, asked == shapes_.end() ? v.shape : asked->second});
+    const auto id = scope.graph.add_input(std::string(v.name), {element, shape_of(v)});
     if (!scope.values.emplace(v.name, id).second)
       fail(ErrorCode::bad_file, "two inputs have the name \"{}\"", v.name);
     if (v.kind != "tensor" && !v.kind.empty())
@@ -159,7 +160,22 @@ void Importer::import_inputs(Scope& scope) {
                     defaults.size() > 3 ? ", ..." : ""));
   if (!settable_.empty())
     fail(ErrorCode::bad_option, "settable \"{}\": there is no such input with a value in the model{}",
-         *settable_.begin(), did_you_mean(*settable_.begin(), Strings(defaults.begin(), defaults.end())));
+         *settable_.begin(), did_you_mean(*settable_.begin(), defaults));
+}
+
+/// As the caller wants it.
+Shape Importer::shape_of(const ValueInfoProto& input) const {
+  const auto asked = settings_.shapes.find(input.name);
+  return asked == settings_.shapes.end() ? input.shape : asked->second;
+}
+
+/// Makes a constant of an input that is to be one, whatever value it has in the file.
+bool Importer::is_frozen(Scope& scope, const ValueInfoProto& input) {
+  const auto asked = settings_.frozen.find(input.name);
+  if (asked == settings_.frozen.end()) return false;
+  const auto value =
+      frozen_value(input.name, asked->second, {element_type_of_onnx(input.data_type), shape_of(input)});
+  return scope.values.emplace(input.name, scope.graph.add_constant(value, std::string(input.name))).second;
 }
 
 /// The initialiser's value, which the input must be able to take.
@@ -266,9 +282,8 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
   } catch (const FileNodeError&) {
     throw;
   } catch (const Error& e) {
-    throw FileNodeError(e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
-                        fmt::format("node \"{}\" ({}{}{}, opset {}): {}", label(node), node.domain,
-                                    node.domain.empty() ? "" : ".", node.op_type, version, reason_of(e)));
+    throw FileNodeError(e, fmt::format("node \"{}\" ({}{}{}, opset {}): {}", label(node), node.domain,
+                                       node.domain.empty() ? "" : ".", node.op_type, version, reason_of(e)));
   }
 }
 

@@ -76,6 +76,8 @@ class Importer {
 
  private:
   void import_inputs(Scope& scope);
+  Shape shape_of(const ValueInfoProto& input) const;
+  bool is_frozen(Scope& scope, const ValueInfoProto& input);
   Tensor default_of(const Scope& scope, const ValueInfoProto& input);
   Values results(Scope& scope, const GraphProto& proto);
   void declare_initializers(Scope& scope, const GraphProto& proto);
@@ -97,8 +99,8 @@ class Importer {
 
   const ModelProto& model_;
   TensorReader tensors_;
+  const ReadSettings& settings_;
   std::set<std::string, std::less<>> settable_;  // not met yet
-  std::map<std::string, Shape, std::less<>> shapes_;
   Loaded loaded_;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
   std::map<std::string_view, std::int64_t> opsets_;

@@ -3,8 +3,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/error.h"
 #include "formats/onnx/importer.h"
+#include "formats/read_error.h"
 
 namespace lamina::onnx {
 namespace {
@@ -66,9 +66,9 @@ std::vector<std::size_t> sorted(const std::vector<NodeProto>& nodes) {
   }
   for (std::size_t n = 0; n < nodes.size() && order.size() != nodes.size(); ++n)
     if (waiting[n] != 0)
-      fail(ErrorCode::bad_file, "the nodes form a cycle with \"{}\" ({})",
-           nodes[n].name.empty() && !nodes[n].outputs.empty() ? nodes[n].outputs[0] : nodes[n].name,
-           nodes[n].op_type);
+      fail_reading(FileProblem::cycle, "the nodes form a cycle with \"{}\" ({})",
+                   nodes[n].name.empty() && !nodes[n].outputs.empty() ? nodes[n].outputs[0] : nodes[n].name,
+                   nodes[n].op_type);
   return order;
 }
 

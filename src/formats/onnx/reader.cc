@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "formats/loaded.h"
 #include "formats/onnx/importer.h"
+#include "formats/read_error.h"
 
 namespace lamina {
 
@@ -12,8 +13,7 @@ Loaded read_onnx(const ModelSource& source, const ReadSettings& settings) {
     const auto model = onnx::parse_model(file.text());
     return onnx::Importer(model, source, settings).run();
   } catch (const Error& e) {
-    const auto code = e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code();
-    fail(code, "{}: {}", file.path(), e.what());
+    throw ReadError(e, fmt::format("{}: {}", file.path(), e.what()));
   }
 }
 

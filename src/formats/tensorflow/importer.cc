@@ -86,19 +86,9 @@ Importer::Importer(const GraphDef& def, std::shared_ptr<const void> owner, const
 }
 
 Loaded Importer::run() {
-  loaded_.format = "TensorFlow";
+  loaded_.format = ModelFormat::tensorflow;
   loaded_.version = def_.producer > 0 ? fmt::format("GraphDef {}", def_.producer) : "GraphDef";
-  for (const auto& [name, values] : settings_.frozen) {
-    const auto node = links_.find(name);
-    if (!node ||
-        !(is_placeholder(def_.nodes[*node].op) || def_.nodes[*node].op == "PlaceholderWithDefault")) {
-      Strings names;
-      for (const auto& n : def_.nodes)
-        if (is_placeholder(n.op)) names.emplace_back(n.name);
-      fail(ErrorCode::bad_option, "\"{}\" is to have a value: there is no such input{}", name,
-           did_you_mean(name, names));
-    }
-  }
+  note_optional_inputs();
   branches_.emplace(def_, links_, known_booleans());
   for (std::uint32_t n = 0; n < links_.size(); ++n)
     for (auto ref : links_[n].inputs) highest_[ref.node] = std::max(highest_[ref.node], ref.port);
@@ -150,7 +140,8 @@ void Importer::find_outputs() {
          "has no results: every node is read by another one, or is a constant or an input");
 }
 
-/// What outputs are made of, and the conditions that choose between the sides of a Merge.
+/// What outputs are made of, the conditions that choose between the sides of a Merge, and inputs that a
+/// caller sets.
 void Importer::find_needed() {
   std::vector<std::uint32_t> open;
   const auto need = [&](std::uint32_t n) {
@@ -159,6 +150,10 @@ void Importer::find_needed() {
     open.push_back(n);
   };
   for (auto n : outputs_) need(n);
+  for (std::uint32_t n = 0; n < links_.size(); ++n)
+    if (def_.nodes[n].op == "PlaceholderWithDefault" &&
+        (settable_.contains(def_.nodes[n].name) || settings_.frozen.contains(def_.nodes[n].name)))
+      need(n);
   while (!open.empty()) {
     const auto n = open.back();
     open.pop_back();

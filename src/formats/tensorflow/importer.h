@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/loaded.h"
+#include "formats/read_error.h"
 #include "formats/tensorflow/call.h"
 #include "formats/tensorflow/links.h"
 #include "formats/tensorflow/proto.h"
@@ -16,8 +17,8 @@
 namespace lamina::tensorflow {
 
 /// An error that already says which node of the file it is about.
-struct FileNodeError : Error {
-  using Error::Error;
+struct FileNodeError : ReadError {
+  using ReadError::ReadError;
 };
 
 /// Runs `body` so that its errors name the node.
@@ -29,8 +30,7 @@ auto naming(const NodeDef& node, F body) try {
 } catch (const Error& e) {
   const auto* of_node = dynamic_cast<const NodeError*>(&e);
   throw FileNodeError(
-      e.code() == ErrorCode::bad_input ? ErrorCode::bad_file : e.code(),
-      fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
+      e, fmt::format("node \"{}\" ({}): {}", node.name, node.op, of_node ? of_node->reason : e.what()));
 }
 
 /// Where nodes go: the model's graph, or the body of a loop.
@@ -63,6 +63,7 @@ class Importer {
  private:
   friend class LoopImport;
   bool is_left_by_tensorflow(std::uint32_t node) const;
+  void note_optional_inputs();
   void find_outputs();
   void find_needed();
   void import_node(std::uint32_t node);

@@ -1,5 +1,8 @@
 /// Constants and placeholders, and what is known of them before anything is built.
-#include "formats/tensorflow/frozen.h"
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "formats/frozen.h"
 #include "formats/tensorflow/importer.h"
 #include "formats/tensorflow/tensors.h"
 #include "ops/eval.h"
@@ -94,6 +97,22 @@ std::optional<Tensor> Importer::frozen(const NodeDef& node, const TensorType& ty
   const auto it = settings_.frozen.find(node.name);
   if (it == settings_.frozen.end()) return std::nullopt;
   return frozen_value(node.name, it->second, type);
+}
+
+/// Placeholders with a default that stay constants, and whether all that is to be frozen is there.
+void Importer::note_optional_inputs() {
+  Strings names;
+  for (const auto& node : def_.nodes) {
+    const bool optional = node.op == "PlaceholderWithDefault";
+    if (!optional && !is_placeholder(node.op)) continue;
+    names.emplace_back(node.name);
+    if (optional && !settings_.frozen.contains(node.name) && !settable_.contains(node.name))
+      loaded_.optional_inputs.emplace_back(node.name);
+  }
+  for (const auto& [name, value] : settings_.frozen)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail(ErrorCode::bad_option, "\"{}\" is to have a value: there is no such input{}", name,
+           did_you_mean(name, names));
 }
 
 }  // namespace lamina::tensorflow

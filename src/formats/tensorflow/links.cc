@@ -3,7 +3,7 @@
 #include <charconv>
 #include <queue>
 
-#include "base/error.h"
+#include "formats/read_error.h"
 
 namespace lamina::tensorflow {
 
@@ -111,8 +111,8 @@ std::vector<std::uint32_t> Links::sorted(const GraphDef& graph) const {
   }
   for (std::uint32_t n = 0; n < nodes_.size() && order.size() != nodes_.size(); ++n)
     if (waiting[n] != 0)
-      fail(ErrorCode::bad_file, "the nodes form a cycle with \"{}\" ({})", graph.nodes[n].name,
-           graph.nodes[n].op);
+      fail_reading(FileProblem::cycle, "the nodes form a cycle with \"{}\" ({})", graph.nodes[n].name,
+                   graph.nodes[n].op);
   return order;
 }
 

@@ -342,7 +342,7 @@ class LayerMaker {
     if (!net_.writing().from_ir())
       fail(ErrorCode::unsupported,
            "{} \"{}\": lamina does not know this operator of {}, and IR has none of it", op.type, label(),
-           net_.writing().loaded.format);
+           name_of(net_.writing().loaded.format));
     text_.version = op.version;
     for (const auto& attribute : op.attributes) {
       const auto equals = attribute.find('=');

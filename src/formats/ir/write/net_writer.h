@@ -20,7 +20,7 @@ struct Writing {
   ConstantFile& bin;
   WrittenIr& report;
 
-  bool from_ir() const { return loaded.format == "OpenVINO IR"; }
+  bool from_ir() const { return loaded.format == ModelFormat::ir; }
   /// IR 10 in half precision says f16 everywhere.
   bool halves_all() const { return options.version == 10 && options.compress_to_fp16; }
   ElementType stored(ElementType type) const {

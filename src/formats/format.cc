@@ -1,0 +1,29 @@
+#include "formats/format.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/immortal.h"
+
+namespace lamina {
+namespace {
+
+using Names = std::array<std::string, 4>;
+
+/// In the order of the enumeration.
+const Names& names() {
+  static const Lasting all([] { return Names{"ONNX", "OpenVINO IR", "Caffe", "TensorFlow"}; });
+  return *all;
+}
+
+}  // namespace
+
+const std::string& name_of(ModelFormat format) { return names().at(static_cast<std::size_t>(format)); }
+
+std::optional<ModelFormat> model_format_named(std::string_view name) {
+  const auto it = std::find(names().begin(), names().end(), name);
+  if (it == names().end()) return std::nullopt;
+  return static_cast<ModelFormat>(it - names().begin());
+}
+
+}  // namespace lamina
