@@ -35,6 +35,7 @@ FLAGS = [
     "--disable_fusing",
     "--disable_gfusing",
     "--disable_resnet_optimization",
+    "--disable_weights_compression",
     "--input_model_is_text",
     "--generate_deprecated_IR_V10",
 ]
@@ -42,7 +43,6 @@ IDLE = [
     "--keep_shape_ops",
     "--enable_concat_optimization",
     "--move_to_preprocess",
-    "--disable_weights_compression",
     "--legacy_ir_generation",
     "--use_new_frontend",
     "--use_legacy_frontend",

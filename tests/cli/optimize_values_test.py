@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from onnx import helper
-from optimize_case import Base, network, picture, save, varint
+from optimize_case import Base, lamina, network, picture, save, varint
 
 
 class Values(Base):
