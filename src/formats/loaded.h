@@ -32,6 +32,7 @@ struct IrNotes {
   std::string network;
   std::map<std::string, std::string, std::less<>> layers;  ///< by name
   std::map<std::string, OfTensor, std::less<>> tensors;    ///< by the value's name
+  std::map<std::string, Strings, std::less<>> results;     ///< all names, where there are more than its own
   /// Bytes of constants whose element type lamina has not, by the layer's name.
   std::map<std::string, Tensor, std::less<>> foreign;
 };

@@ -250,6 +250,10 @@ TEST(IrHostile, Values) {
   expect_refusal(refused_layer("DetectionOutput", "num_classes=\"2\" keep_top_k=\"-7\" nms_threshold=\"0.5\"",
                                {{"1,4", Values(4)}, {"1,1,4", Values(4)}}, "1,4"),
                  "keep_top_k");
+  expect_refusal(refused_layer("DetectionOutput",
+                               "num_classes=\"3\" keep_top_k=\"7\" nms_threshold=\"0.5\" normalized=\"true\"",
+                               {{"1,2", Values(2)}, {"1,2,4", Values(8)}}, "1,4"),
+                 "num_classes is 3, but there are 2 confidences for 1 priors");
 }
 
 TEST(IrHostile, RoiAlignHasNoModeOfOurs) {

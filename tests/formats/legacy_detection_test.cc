@@ -143,6 +143,8 @@ TEST(LegacyDetection, DetectionOutputRefused) {
   expect_part(refused(code + R"(num_classes="3" nms_threshold="0.4" keep_top_k="-2")"), "keep_top_k is -2");
   expect_part(refused(code + R"(num_classes="3" nms_threshold="nan" keep_top_k="4")"), "nms_threshold");
   expect_part(refused(R"(num_classes="3" nms_threshold="0.4" keep_top_k="4" code_type="round")"), "round");
+  expect_part(refused(code + R"(num_classes="2" nms_threshold="0.4" keep_top_k="4")"),
+              "num_classes is 2, but there are 6 confidences for 2 priors");
 }
 
 TEST(LegacyDetection, Proposals) {

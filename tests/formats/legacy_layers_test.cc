@@ -274,6 +274,13 @@ TEST(LegacyLayers, Eltwise) {
         (Values{21, 15}));
     EXPECT_EQ(values(of_inputs(version, "Eltwise", R"(operation="max")", {a, b, c}, {1, 2})), (Values{6, 3}));
   }
+  const auto three = [&](const std::string& operation) {
+    const Tensor d = floats({1, 2}, {2, 2});
+    return values(of_inputs(6, "Eltwise", "operation=\"" + operation + "\"", {a, b, d}, {1, 2}));
+  };
+  EXPECT_EQ(three("sub"), (Values{0, -7})) << "from left to right";
+  EXPECT_EQ(three("div"), (Values{0.75f, -1.0f / 3}));
+  EXPECT_EQ(three("squared_diff"), (Values{4, 529}));
   EXPECT_EQ(two("min"), (Values{4, -2}));
   EXPECT_EQ(two("sub"), (Values{2, -5}));
   EXPECT_EQ(two("div"), (Values{1.5f, -2.0f / 3}));

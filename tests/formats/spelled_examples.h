@@ -60,6 +60,29 @@ inline constexpr std::string_view kSpelledExamples[] = {
   s = const f32[1] {0.5}
   y = ScaledDotProductAttention(q, k, v, _, s) causal=true
 })",
+    // poolings
+    R"(graph (x: f32[1,2,6,8]) -> (y) {
+  y = AvgPool(x) kernel=[4,3] strides=[4,3] pads_begin=[2,2] pads_end=[0,2] rounding_type=ceil
+})",
+    R"(graph (x: f32[1,2,5,5,7]) -> (y) {
+  y = AvgPool(x) kernel=[3,1,2] strides=[4,4,3] pads_begin=[2,0,1] pads_end=[0,0,0] rounding_type=ceil_torch
+})",
+    R"(graph (x: f32[1,2,5]) -> (y) {
+  y = AvgPool(x) kernel=[3] strides=[3] pads_begin=[1] pads_end=[2] rounding_type=ceil_torch
+})",
+    R"(graph (x: f32[1,2,6,6]) -> (y) {
+  b = const i64[4] {0,0,1,1}
+  e = const i64[4] {0,0,0,0}
+  z = const f32[] {0}
+  p = Pad(x, b, e, z)
+  y = AvgPool(p) kernel=[3,3] strides=[3,2] pads_begin=[0,0] pads_end=[0,0] rounding_type=ceil exclude-pad=true
+})",
+    R"(graph (x: f32[1,2,9,8]) -> (y) {
+  y = AvgPool(x) kernel=[3,2] strides=[2,3] dilations=[2,2] pads_begin=[1,1] pads_end=[2,1] rounding_type=ceil
+})",
+    R"(graph (x: f32[1,2,5,5]) -> (y, i) {
+  y, i = MaxPool(x) kernel=[1,1] strides=[2,3] pads_begin=[0,0] pads_end=[0,0] rounding_type=ceil_torch
+})",
     // recurrent
     R"(graph (x: f32[2,5,3]) -> (y, h, c) {
   w = const f32[2,16,3] seed(1)

@@ -166,6 +166,8 @@ void lstm_sequence(LayerContext& c) {
 void detection_output(LayerContext& c) {
   for (const auto keep : c.integers("keep_top_k"))
     c.require(keep > 0 || keep == -1, "keep_top_k is {}, wanted at least 1", keep);
+  if (const Ints classes = c.integers("num_classes"); classes.size() == 1 && c.inputs() >= 3)
+    require_classes(c, classes[0], c.boolean("normalized", false));
   c.finish(c.op("DetectionOutput"), c.all_inputs());
 }
 
@@ -218,6 +220,16 @@ constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
                                  Entry{"i420tobgr", colours}};
 
 }  // namespace
+
+void require_classes(LayerContext& c, std::int64_t classes, bool normalized) {
+  const Shape confidences = c.shape(1), priors = c.shape(2);
+  if (!confidences.ranked() || !priors.ranked() || confidences.rank() < 2 || priors.rank() == 0) return;
+  const Dim numbers = priors[priors.rank() - 1], given = confidences[1];
+  if (!numbers.known() || !given.known()) return;
+  const std::int64_t count = numbers.size() / (normalized ? 4 : 5);
+  c.require(classes >= 1 && given.size() % classes == 0 && given.size() / classes == count,
+            "num_classes is {}, but there are {} confidences for {} priors", classes, given.size(), count);
+}
 
 Converter special_converter(std::string_view type) {
   for (const Entry& entry : kEntries)

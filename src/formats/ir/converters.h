@@ -31,6 +31,9 @@ Converter embedding_converter(std::string_view type);  ///< bags of embeddings
 Converter detectron_converter(std::string_view type);  ///< two of ExperimentalDetectron
 Converter control_converter(std::string_view type);    ///< bodies and variables
 
+/// A DetectionOutput's num_classes is how many confidences there are for each prior.
+void require_classes(LayerContext& c, std::int64_t classes, bool normalized);
+
 /// Converts the layer where a library of custom layers has an operation of its version (the domain) and type.
 bool convert_custom(LayerContext& c);
 

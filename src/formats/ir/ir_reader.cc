@@ -48,9 +48,16 @@ void add_metadata(Loaded& loaded, pugi::xml_node node, const std::string& prefix
   }
 }
 
+Strings tensor_names(const IrNotes& notes, const Layer& layer, std::size_t port) {
+  const auto it = notes.tensors.find(output_name(layer, port));
+  if (it != notes.tensors.end() && !it->second.names.empty()) return it->second.names;
+  const bool named = port < layer.outputs.size() && !layer.outputs[port].name.empty();
+  return named ? Strings{layer.outputs[port].name} : Strings();
+}
+
 /// Results have the name that their layer gives, else that of what feeds them; a second one of the same value
 /// that of its layer.
-void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
+void add_results(Loaded& loaded, GraphBuilder& builder, const Network& net,
                  const std::vector<std::uint32_t>& results) {
   std::set<std::string> taken;
   for (const auto index : results) {
@@ -61,7 +68,10 @@ void add_results(Graph& graph, GraphBuilder& builder, const Network& net,
     if (taken.contains(name)) name = layer.name;
     for (std::size_t k = taken.size(); !taken.insert(name).second; ++k)
       name = fmt::format("{}_{}", layer.name, k);
-    graph.add_result(name, builder.result(index));
+    loaded.graph.add_result(name, builder.result(index));
+    if (given.empty()) given = tensor_names(loaded.ir_notes, net.layers[feed.layer], feed.port);
+    std::erase(given, name);
+    if (!given.empty()) loaded.ir_notes.results.emplace(name, std::move(given));
   }
 }
 
@@ -95,7 +105,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   add_pre_process(reading, builder, parameters);
   builder.build(results);
   reading.check_variables();
-  add_results(loaded.graph, builder, net, results);
+  add_results(loaded, builder, net, results);
   return loaded;
 }
 

@@ -1,6 +1,7 @@
 // Priors, boxes and regions.
 #include <array>
 
+#include "formats/ir/converters.h"
 #include "formats/ir/legacy/lowering.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
@@ -67,11 +68,13 @@ void detection_output(Lowering& c) {
   const std::int64_t classes = c.integer("num_classes");
   c.require(classes >= 1, "num_classes is {}, wanted at least 1", classes);
   const bool clips = c.boolean("clip_before_nms", c.boolean("clip", false));
+  const bool normalized = priors_are_normalized(c, shared, classes);
+  require_classes(c, classes, normalized);
   Op op = c.op("DetectionOutput",
                {{"share_location", shared},
                 {"clip_before_nms", clips},
                 {"confidence_threshold", c.number("confidence_threshold", -3.4028234663852886e38)},
-                {"normalized", priors_are_normalized(c, shared, classes)}});
+                {"normalized", normalized}});
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < c.inputs(); ++i) inputs.push_back(c.real(i));
   // variances that are in the targets have no row among the priors; a file may have one all the same

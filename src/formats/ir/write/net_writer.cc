@@ -56,9 +56,43 @@ NetWriter::NetWriter(Writing& writing, const SpelledGraph& spelled, pugi::xml_no
       outlets_(graph_.value_slots()),
       written_(graph_.value_slots()) {
   if (writing.options.compress_to_fp16 || writing.options.keep_halves) exact_ = exact_values(graph_);
-  for (const auto& result : graph_.results())
-    if (const ValueId other = graph_.find_value(result.name); !other.valid())
-      result_names_[result.value.index].push_back(result.name);
+  if (!is_body_) plan_results();
+}
+
+/// A result of the same value whose names are those of the value itself.
+bool NetWriter::joins_result_before(const Result& result) const {
+  const auto& notes = writing_.loaded.ir_notes;
+  const auto own = notes.results.find(result.name);
+  const auto tensor = notes.tensors.find(graph_.value(result.value).name);
+  return own != notes.results.end() && tensor != notes.tensors.end() && own->second == tensor->second.names;
+}
+
+/// OpenVINO finds outputs by the names of their tensors. So of several results of one value all but one get a
+/// layer of their own, whose tensor is called as they are. In IR 10, where names of layers count as well, an
+/// input is no result unless both have one name.
+void NetWriter::plan_results() {
+  const bool old = writing_.options.version == 10;
+  for (std::size_t i = 0; i < graph_.results().size(); ++i) {
+    const Result& result = graph_.results()[i];
+    const Value& value = graph_.value(result.value);
+    const auto [end, is_first] = ends_.emplace(result.value.index, i);
+    if (!is_first && result.name == value.name) end->second = i;
+    if (old && value.kind == ValueKind::input && graph_.results()[end->second].name != value.name)
+      ends_.erase(end);
+  }
+  for (std::size_t i = 0; i < graph_.results().size(); ++i) {
+    const Result& result = graph_.results()[i];
+    const auto end = ends_.find(result.value.index);
+    if (end != ends_.end() && (end->second == i || (!old && joins_result_before(result)))) continue;
+    // of an unknown type there are no copies
+    if (graph_.type(result.value).element == ElementType::undefined) continue;
+    copies_.insert(i);
+    copied_names_.insert(result.name);
+  }
+  if (!old) return;
+  for (const auto& result : graph_.results()) border_names_.insert(result.name);
+  for (const auto v : graph_.inputs())
+    for (const auto& name : names_of(v)) border_names_.insert(name);
 }
 
 void NetWriter::write() {
@@ -80,42 +114,68 @@ void NetWriter::write_parameters() {
     const auto& notes = writing_.loaded.ir_notes.tensors;
     const auto note = is_body_ ? notes.end() : notes.find(graph_.value(v).name);
     LayerText text;
-    text.name =
-        note != notes.end() && !note->second.layer.empty() ? note->second.layer : graph_.value(v).name;
+    text.name = parameter_name(v);
     text.type = "Parameter";
     text.version = "opset1";
     text.set("shape", shape_text(graph_.type(v).shape));
     text.set("element_type", element_type_text(writing_.stored(graph_.type(v).element)));
-    add(std::move(text), {port_of(v)}, note != notes.end() ? note->second.layer_rt_info : "");
+    OutPort port = port_of(v);
+    if (writing_.options.version == 10 && ends_.contains(v.index)) port.names.clear();
+    add(std::move(text), {std::move(port)}, note != notes.end() ? note->second.layer_rt_info : "");
     outlets_[v.index] = last();
     written_[v.index] = true;
     parameters_[i] = last().layer;
   }
 }
 
+std::string NetWriter::parameter_name(ValueId v) const {
+  const std::string& name = graph_.value(v).name;
+  if (is_body_) return name;
+  const auto& notes = writing_.loaded.ir_notes.tensors;
+  const auto note = notes.find(name);
+  if (note == notes.end() || note->second.layer.empty()) return name;
+  const bool is_taken = ends_.contains(v.index) || border_names_.contains(note->second.layer);
+  return writing_.options.version == 10 && is_taken ? name : note->second.layer;
+}
+
+/// In IR 10 an output is called as the layer that gives it, too: not by the name of something else.
+std::string NetWriter::layer_name(const Node& node) const {
+  if (node.outputs.empty()) return node.name;
+  const std::string& name = node.name.empty() ? graph_.value(node.outputs[0]).name : node.name;
+  if (!border_names_.contains(name)) return name;
+  const auto end = ends_.find(node.outputs[0].index);
+  return end == ends_.end() ? name : graph_.results()[end->second].name;
+}
+
 void NetWriter::write_results() {
-  for (const auto& result : graph_.results()) {
+  for (std::size_t i = 0; i < graph_.results().size(); ++i) {
+    const Result& result = graph_.results()[i];
     LayerText text;
     text.name = is_body_ ? result.name : result.name + "/sink_port_0";
     text.type = "Result";
     text.version = "opset1";
-    text.inputs = {result_outlet(result)};
+    text.inputs = {copies_.contains(i) ? copied(result) : value(result.value)};
     auto layer = add(std::move(text), {});
-    if (!is_body_) layer.append_attribute("output_names").set_value(names_text({result.name}).c_str());
+    if (!is_body_) layer.append_attribute("output_names").set_value(names_text(names_of(result)).c_str());
     results_.push_back(last().layer);
   }
 }
 
-/// In IR 10 outputs are called as the layers that give them: an input has a layer of its own behind it then.
-Outlet NetWriter::result_outlet(const Result& result) {
-  const Outlet from = value(result.value);
-  const bool is_input = graph_.value(result.value).kind == ValueKind::input;
-  if (is_body_ || writing_.options.version != 10 || !is_input) return from;
-  LayerText text{result.name, "Convert", "opset1", {}, {from}};
-  text.set("destination_type", element_type_text(writing_.stored(graph_.type(result.value).element)));
-  Strings names;
-  if (!graph_.find_value(result.name).valid()) names.push_back(result.name);
-  add(std::move(text), {{graph_.type(result.value), std::move(names)}});
+/// The name, and what an IR file said besides.
+Strings NetWriter::names_of(const Result& result) const {
+  Strings names = {result.name};
+  const auto& notes = writing_.loaded.ir_notes.results;
+  if (const auto it = notes.find(result.name); it != notes.end())
+    names.insert(names.end(), it->second.begin(), it->second.end());
+  return names;
+}
+
+Outlet NetWriter::copied(const Result& result) {
+  const TensorType& type = graph_.type(result.value);
+  LayerText text{result.name, "Convert", "opset1", {}, {value(result.value)}};
+  text.set("destination_type", element_type_text(writing_.stored(type.element)));
+  const ValueId other = graph_.find_value(result.name);
+  add(std::move(text), {{type, other.valid() ? Strings() : names_of(result)}});
   return last();
 }
 
@@ -211,7 +271,7 @@ void NetWriter::write_node(NodeId id) {
   }
   if (!write_control(*this, node, outputs, rt_info)) {
     LayerText text = layer_of(*this, node);
-    text.name = node.name.empty() && !node.outputs.empty() ? graph_.value(node.outputs[0]).name : node.name;
+    text.name = layer_name(node);
     outputs.insert(outputs.end(), text.more_outputs.begin(), text.more_outputs.end());
     add(std::move(text), outputs, rt_info);
   }
@@ -254,13 +314,14 @@ Strings NetWriter::names_of(ValueId v) const {
   std::set<std::string> known = {names[0]};
   const auto add_new = [&](const Strings& more) {
     for (const auto& name : more)
-      if (known.insert(name).second) names.push_back(name);
+      if (!copied_names_.contains(name) && known.insert(name).second) names.push_back(name);
   };
   const auto& notes = writing_.loaded.ir_notes.tensors;
   if (const auto it = notes.find(names[0]); !is_body_ && it != notes.end()) add_new(it->second.names);
-  if (writing_.options.version == 10 && graph_.value(v).kind == ValueKind::input) return names;
   if (const auto it = spelled_.aliases.find(v.index); it != spelled_.aliases.end()) add_new(it->second);
-  if (const auto it = result_names_.find(v.index); it != result_names_.end()) add_new(it->second);
+  if (const auto it = ends_.find(v.index); it != ends_.end())
+    if (const auto own = names_of(graph_.results()[it->second]); !graph_.find_value(own[0]).valid())
+      add_new(own);
   return names;
 }
 

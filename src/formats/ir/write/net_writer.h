@@ -84,7 +84,12 @@ class NetWriter {
  private:
   void write_parameters();
   void write_results();
-  Outlet result_outlet(const Result& result);
+  void plan_results();
+  bool joins_result_before(const Result& result) const;
+  Strings names_of(const Result& result) const;
+  Outlet copied(const Result& result);
+  std::string parameter_name(ValueId value) const;
+  std::string layer_name(const Node& node) const;
   void write_node(NodeId id);
   Outlet write_constant(ValueId value);
   Outlet write_tensor(const Tensor& tensor, const std::string& name, OutPort port, bool may_compress);
@@ -101,11 +106,15 @@ class NetWriter {
   const Graph& graph_;
   const bool is_body_;
   pugi::xml_node layers_, edges_;
-  std::vector<std::vector<TensorType>> ports_;     // types by layer and output
-  std::vector<std::uint32_t> first_port_;          // id of each layer's first output
-  std::vector<Outlet> outlets_;                    // by value
-  std::vector<bool> written_, exact_;              // by value
-  std::map<std::uint32_t, Strings> result_names_;  // by value
+  std::vector<std::vector<TensorType>> ports_;  // types by layer and output
+  std::vector<std::uint32_t> first_port_;       // id of each layer's first output
+  std::vector<Outlet> outlets_;                 // by value
+  std::vector<bool> written_, exact_;           // by value
+  std::map<std::uint32_t, std::size_t> ends_;   // the result that the layer of a value itself leads to
+  std::set<std::size_t> copies_;                // results with a layer of their own
+  std::set<std::string> copied_names_;
+  /// IR 10: names by which OpenVINO knows inputs and outputs; layers that lead to results are among them.
+  std::set<std::string> border_names_;
   std::vector<std::uint32_t> parameters_, results_;
   std::set<std::size_t> left_out_;
   std::set<std::string> untyped_variables_;

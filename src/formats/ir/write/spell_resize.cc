@@ -8,7 +8,6 @@
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/matmul.h"
-#include "ops/pooling.h"
 #include "ops/resize.h"
 #include "ops/shaping.h"
 
@@ -183,53 +182,10 @@ std::vector<ValueId> interpolate(Spelling& c) {
   return {c.add(op, {c.in(0), as_list(c, c.in(1), "sizes"), axes}, "resized")};
 }
 
-/// Positions in planes row by row, counted column by column.
-ValueId column_by_column(Spelling& c, ValueId positions, const Ints& plane) {
-  ValueId rest = positions, sum;
-  std::int64_t stride = 1;
-  for (const auto size : plane) stride *= size;
-  std::int64_t wanted = 1;
-  for (std::size_t i = 0; i < plane.size(); ++i) {
-    stride /= plane[i];
-    const std::string name = fmt::format("axis{}", i);
-    const ValueId step = c.integer(stride, name + "_stride");
-    const ValueId place = c.add(Divide{}, {rest, step}, name + "_place");
-    rest = c.add(FloorMod{}, {rest, step}, name + "_rest");
-    const ValueId term = c.add(Multiply{}, {place, c.integer(wanted, name + "_step")}, name + "_part");
-    sum = sum.valid() ? c.add(Add{}, {sum, term}, name + "_sum") : term;
-    wanted *= plane[i];
-  }
-  return sum;
-}
-
-std::vector<ValueId> max_pool(Spelling& c) {
-  const auto& op = c.op<MaxPool>();
-  if (op.storage_order == 0 || c.outputs() < 2) return {};
-  const Shape shape = c.shape(c.in(0));
-  if (!shape.known()) c.refuse("places column by column of a picture {}", to_string(shape));
-  const Dims dims = shape.sizes();
-  const Ints plane(dims.begin() + 2, dims.end());
-  std::int64_t pixels = 1, range = 1;
-  for (const auto size : plane) pixels *= size;
-  for (std::size_t i = normalize_axis(op.axis, dims.size(), "axis"); i < dims.size(); ++i) range *= dims[i];
-  MaxPool rows = op;
-  rows.storage_order = 0;
-  rows.axis = 0;
-  rows.index_element_type = ElementType::i64;
-  const auto made = c.add_many(rows, {c.in(0)}, 2, "rows");
-  const ValueId size = c.integer(pixels, "pixels");
-  const ValueId in_plane = c.add(FloorMod{}, {made[1], size}, "in_plane");
-  const ValueId before = c.add(Subtract{}, {made[1], in_plane}, "before");
-  const ValueId places = c.add(Add{}, {before, column_by_column(c, in_plane, plane)}, "places");
-  const ValueId within = c.add(FloorMod{}, {places, c.integer(range, "range")}, "within");
-  return {made[0], c.converted(within, op.index_element_type, "indices")};
-}
-
 }  // namespace
 
 SpellOut spell_resize(std::string_view name) {
   if (name == "Interpolate") return interpolate;
-  if (name == "MaxPool") return max_pool;
   return nullptr;
 }
 

@@ -25,7 +25,7 @@ constexpr std::array kScalars = {
 
 SpellOut find_spelling(std::string_view name) {
   for (const auto find : {spell_product, spell_norm, spell_quantiser, spell_movement, spell_recurrent,
-                          spell_resize, spell_detection})
+                          spell_pooling, spell_resize, spell_detection})
     if (const SpellOut spell = find(name)) return spell;
   return nullptr;
 }

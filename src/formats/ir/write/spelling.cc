@@ -26,6 +26,11 @@ std::size_t Spelling::rank(ValueId value) const {
   return shape(value).rank();
 }
 
+const Node* Spelling::maker(ValueId value) const {
+  const NodeId id = speller_.graph().producer(value);
+  return id.valid() ? &speller_.graph().node(id) : nullptr;
+}
+
 std::optional<Ints> Spelling::known_ints(ValueId value) const {
   const Tensor* tensor = constant(value);
   if (!tensor || !is_integer(tensor->element_type()) || bits_of(tensor->element_type()) < 8)

@@ -45,6 +45,11 @@ class Spelling {
   /// Its tensor, or null; the pointer is good until a value is added.
   const Tensor* constant(ValueId value) const;
   std::optional<Ints> known_ints(ValueId value) const;
+  template <class T>
+  bool is_made_by(ValueId value) const {
+    const Node* maker = this->maker(value);
+    return maker && maker->op.is<T>();
+  }
 
   // New values. Operators that have to be spelled out are.
   ValueId add(Op op, std::vector<ValueId> inputs, const std::string& suffix);
@@ -74,6 +79,7 @@ class Spelling {
 
  private:
   [[noreturn]] void refuse_text(const std::string& text) const;
+  const Node* maker(ValueId value) const;  ///< null for inputs and constants
   Speller& speller_;
   const Op& op_;
   const std::vector<ValueId>& inputs_;
@@ -90,7 +96,8 @@ SpellOut spell_norm(std::string_view name);       ///< normalisations, and funct
 SpellOut spell_quantiser(std::string_view name);  ///< to integers and back
 SpellOut spell_movement(std::string_view name);   ///< pads, triangles, one-hot and the like
 SpellOut spell_recurrent(std::string_view name);  ///< cells and sequences
-SpellOut spell_resize(std::string_view name);     ///< Interpolate and poolings
+SpellOut spell_pooling(std::string_view name);
+SpellOut spell_resize(std::string_view name);
 SpellOut spell_detection(std::string_view name);  ///< boxes, order, random numbers
 
 }  // namespace lamina::ir

@@ -152,6 +152,8 @@ WrittenIr write_ir(const Loaded& loaded, const std::string& xml_path, const Writ
   Writing writing{loaded, options, constants, report};
   const std::string text = xml_of(loaded, spelled, writing);
   xml.write(text);
+  if (report.constants > 0 && bin.written() == 0)
+    bin.write(std::string_view("\0", 1));  // or it is no file to map
   report.shared_constants = constants.shared();
   report.xml_bytes = text.size();
   report.bin_bytes = bin.written();
