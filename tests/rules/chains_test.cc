@@ -132,6 +132,26 @@ TEST(Chains, manyConcatsAreJoinedAtOnce) {
   }
 }
 
+TEST(Chains, whatAnExemptOneReadsIsJoinedWithoutIt) {
+  auto g = parse(R"(graph (a: f32[2], b: f32[2]) -> (y, t) {
+    c = Concat(a, b) axis=0
+    d = Concat(c, a) axis=0
+    y = Concat(d, b) axis=0 @"stays"
+    order = const i64[3] {1,0,2}
+    shape = const i64[3] {2,1,1}
+    s = Reshape(a, shape)
+    p = Transpose(s, order)
+    q = Transpose(p, order)
+    t = Transpose(q, order) @"stays"
+  })");
+  OptimizeOptions options;
+  options.exempt = {"stays"};
+  options.last = RuleSet::portable;
+  Ledger ledger;
+  optimize(g, options, ledger);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Concat", "Concat", "Reshape", "Transpose"}));
+}
+
 TEST(Chains, manyReshapesAndTransposesAreJoinedAtOnce) {
   for (const bool turned : {false, true}) {
     Graph g;
