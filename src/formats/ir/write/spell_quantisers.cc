@@ -83,6 +83,12 @@ std::vector<ValueId> fake_quantize(Spelling& c) {
   return {c.add(c.op<FakeQuantize>(), std::move(inputs), "levels")};
 }
 
+bool all_positive(const Tensor* scale) {
+  if (!scale) return false;
+  const auto values = to_doubles(*scale);
+  return std::all_of(values.begin(), values.end(), [](double v) { return v > 0; });
+}
+
 std::vector<ValueId> quantize(Spelling& c) {
   const auto& op = c.op<Quantize>();
   const ElementType type = op.destination_type;
@@ -98,13 +104,14 @@ std::vector<ValueId> quantize(Spelling& c) {
     const auto range = integer_range<std::int64_t>(type);
     return std::pair<double, double>(static_cast<double>(range.first), static_cast<double>(range.second));
   }();
-  if (bits_of(type) >= 16) {  // f32 holds where a level of FakeQuantize lies too roughly for 2^16 of them
+  // f32 holds where a level of FakeQuantize lies too roughly for 2^16 of them; and its bounds are in order.
+  if (bits_of(type) >= 16 || !all_positive(c.constant(c.in(1)))) {
     ValueId level = c.add(Round{}, {c.add(Divide{}, {x, scale}, "levels")}, "level");
     if (zero.valid()) level = c.add(Add{}, {level, zero}, "moved");
     Clamp range;
     range.min = low;
     range.max = high;
-    if (bits_of(type) == 16) level = c.add(range, {level}, "within");
+    if (bits_of(type) <= 16) level = c.add(range, {level}, "within");
     return {c.converted(level, type, "quantized")};
   }
   const ValueId from = c.number(low, ElementType::f32, "lowest"),
