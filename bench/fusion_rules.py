@@ -37,21 +37,22 @@ class RulePage:
 RULES: tuple[RulePage, ...] = (
     RulePage(
         "fuse-linear",
-        "Arithmetic with constants, any number of steps, goes into the weights and bias of the convolution (of"
-        " any kind, groups included) or matrix product behind or before which it stands. In front of a border"
-        " of zeros the factor goes and what is left of a shift stays; a matrix product takes what stands in"
-        " front of the Reshape that flattens its input. Rounded once.",
+        "Arithmetic with constants (changes of sign, too), any number of steps, goes into the weights and bias"
+        " of the convolution (of any kind, groups included) or matrix product behind or before which it stands."
+        " In front of a border of zeros the factor goes and what is left of a shift stays; a matrix product"
+        " takes what stands in front of the Reshape that flattens its input. Rounded once.",
         "An operand is no constant, or has another extent than one value or one per channel (which axis is the"
         " channels' is decided by numpy's alignment, not by the number of values); something else reads the"
         " result and cannot take the arithmetic, too; an epilogue stands between; the arithmetic is in"
-        " integers; the weights to be scaled are no constants; a number is not finite; what is added is so"
-        " large that it rounds, and is taken away again.",
+        " integers; the weights to be scaled are no constants; a number is not finite; scaled weights"
+        " become too small for f32 where they counted; what is added is large beside what is left of it when it"
+        " is taken away again, so that the model may mean to round.",
         (*BIAS, *AFTER, *BEFORE),
     ),
     RulePage(
         "fuse-conv-simple",
         "Activations, scales, shifts, PReLU and FakeQuantize join the epilogue of the convolution (of any"
-        " kind) before them, any number in any order; last of them a conversion, a Quantize to 8 bits or a"
+        " kind) before them, up to 128 in any order; last of them a conversion, a Quantize to 8 bits or a"
         " comparison, whose results have another element type.",
         "Something else reads the convolution's result, or it is an output of the model; an operand is no"
         " constant, or is neither one value nor one per channel, or would make the result larger; element-wise"

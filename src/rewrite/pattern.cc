@@ -12,6 +12,7 @@ namespace lamina {
 namespace {
 
 constexpr std::size_t kMostTurns = 1 << 14;  // of the inputs of nodes, at one root
+constexpr std::size_t kMostLinks = 64;       // of a chain: each root looks along its own
 
 std::shared_ptr<Word> new_word(Word::Kind kind, Patterns parts = {}) {
   auto word = std::make_shared<Word>();
@@ -208,8 +209,8 @@ class Matcher {
       if (value(word.parts[1].word(), v, next)) return true;
       match_.bound_.pop_back();
       const auto p = graph_.producer(v);
-      if (!p.valid() || graph_.value(v).output != 0 || !link.fits(graph_, graph_.node(p)) ||
-          !graph_.node(p).inputs.at(0).valid())
+      if (b.links.size() == kMostLinks || !p.valid() || graph_.value(v).output != 0 ||
+          !link.fits(graph_, graph_.node(p)) || !graph_.node(p).inputs.at(0).valid())
         return false;
       b.links.push_back(p);
       v = graph_.node(p).inputs[0];

@@ -274,7 +274,7 @@ void fold(Rewrite& r, const Reader& reader) {
   }
   inputs[0] = ordered_before(r, reader);
   inputs[1] = weights;
-  r.replace(r.add(Op(conv.op), std::move(inputs)));
+  r.replace(r.add(Op(conv.op), std::move(inputs), conv.bodies));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ Verdict stages_alike(const Match& m, const Branch& first, const Branch& b) {
     if (one.op.is<Transpose>() && transpose_order(g, one) != transpose_order(g, other))
       return differ("Transposes");
     const auto step = linear_step(g, b.stages[i]), as = linear_step(g, first.stages[i]);
-    if (!step) continue;
+    if (!step || !step->constant.valid()) continue;
     if (!as || as->kind != step->kind) return differ("constants");
     const auto axis = channels_behind(g, b, i);
     const auto& x = g.type(step->x).shape;
@@ -229,7 +229,7 @@ ValueId add_stage(Rewrite& r, const std::vector<Branch>& branches, std::size_t i
   const auto id = branches[0].stages[i];
   auto inputs = g.node(id).inputs;
   r.named_after(id);
-  if (const auto step = linear_step(g, id)) {
+  if (const auto step = linear_step(g, id); step && step->constant.valid()) {
     const bool first = step->constant == inputs[0];
     inputs[first ? 0 : 1] = r.constant(joined_constants(g, branches, i), g.value(step->constant).name);
     inputs[first ? 1 : 0] = x;

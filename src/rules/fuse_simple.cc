@@ -16,6 +16,8 @@
 namespace lamina {
 namespace {
 
+constexpr std::size_t kMostStages = 128;  // with each one more the epilogue is copied
+
 /// Every operand of the stage but the host's result is a constant that fits the host's channels.
 Verdict operands_fit(const Match& m, const Pattern& host) {
   const Graph& g = m.graph();
@@ -103,6 +105,8 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
   return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, compared, prelu, levels, rounds}))
       .when([=](const Match& m) -> Verdict {
+        if (const auto* body = epilogue(m.node(host)); body && body->node_slots() >= kMostStages)
+          return Verdict::no("the epilogue of {} has {} stages already", m.label(host), body->node_slots());
         if (const auto verdict = types_fit(m, host); !verdict) return verdict;
         if (!m.has(rounds)) return operands_fit(m, host);
         const auto verdict = all_constant(m, m.id(rounded));

@@ -8,10 +8,54 @@
 namespace lamina {
 namespace {
 
-Pattern reshaping(Patterns inputs) {
-  return with_trait(Trait::keeps_values, "Reshape", std::move(inputs)).that([](const Graph&, const Node& n) {
-    return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>();
-  });
+using IsLink = bool (*)(const Graph&, const Node&);
+
+bool reshapes(const Graph&, const Node& n) {
+  return n.op.is<Reshape>() || n.op.is<Squeeze>() || n.op.is<Unsqueeze>();
+}
+bool transposes(const Graph&, const Node& n) { return n.op.is<Transpose>(); }
+
+/// A node of a kind that reads another one.
+Pattern end_of_run(const char* noun, IsLink is_link) {
+  return node(noun,
+              [is_link](const Graph& g, const Node& n) {
+                const auto maker = is_link(g, n) ? g.producer(n.inputs[0]) : NodeId();
+                return maker.valid() && is_link(g, g.node(maker));
+              },
+              {});
+}
+
+/// The nodes that lead to the root, from the lowest up: each is read by the next one, all but the last by
+/// nobody else. So a long run is joined at once.
+struct Run {
+  std::vector<NodeId> nodes;
+  ValueId x;
+};
+
+Run run_above(const Match& m, IsLink is_link) {
+  const Graph& g = m.graph();
+  Run run{{}, m.root_node().inputs[0]};
+  for (auto id = g.producer(run.x); id.valid() && is_link(g, g.node(id)) && !m.is_exempt(id);
+       id = g.producer(run.x)) {
+    run.nodes.push_back(id);
+    run.x = g.node(id).inputs[0];
+    if (g.readers(g.node(id).outputs[0]) != 1) break;
+  }
+  return run;
+}
+
+/// The node of the kind that alone reads the root: it joins the run, if it may.
+NodeId next_of_run(const Match& m, IsLink is_link) {
+  const Graph& g = m.graph();
+  const auto y = m.root_node().outputs[0];
+  const auto& uses = g.value(y).uses;
+  if (g.readers(y) != 1 || uses.size() != 1 || uses[0].input != 0) return {};
+  const auto next = uses[0].node;
+  return is_link(g, g.node(next)) && !m.is_exempt(next) ? next : NodeId();
+}
+
+Verdict nothing_above(const Match& m) {
+  return Verdict::no("'{}' is exempt", m.graph().label(m.graph().producer(m.root_node().inputs[0])));
 }
 
 /// The shape of the root's result as the pattern of a Reshape.
@@ -20,6 +64,48 @@ Found<Tensor> pattern_of_result(const Match& m) {
   const auto pattern = reshape_pattern(shape);
   if (!pattern) return Verdict::no("more than one size of {} is unknown", to_string(shape));
   return ints_tensor(*pattern);
+}
+
+struct Reshaped {
+  Run run;
+  Tensor pattern;
+};
+Found<Reshaped> one_reshape(const Match& m) {
+  const Graph& g = m.graph();
+  const auto next = next_of_run(m, reshapes);
+  if (next.valid() && reshape_pattern(g.type(g.node(next).outputs[0]).shape)) return std::nullopt;
+  auto run = run_above(m, reshapes);
+  if (run.nodes.empty()) return nothing_above(m);
+  auto pattern = pattern_of_result(m);
+  if (!pattern) return pattern.verdict();
+  return Reshaped{std::move(run), *pattern};
+}
+
+struct Transposed {
+  Run run;
+  Ints order;
+};
+Found<Transposed> one_transpose(const Match& m) {
+  const Graph& g = m.graph();
+  const auto next = next_of_run(m, transposes);
+  if (next.valid() && transpose_order(g, g.node(next))) return std::nullopt;
+  const auto run = run_above(m, transposes);
+  if (run.nodes.empty()) return nothing_above(m);
+  const auto not_known = [&](NodeId id) {
+    return Verdict::no("the order of {} is not a constant", m.label(g.node(id).outputs[0]));
+  };
+  auto order = transpose_order(g, m.root_node());
+  if (!order) return not_known(m.root());
+  Transposed out{{{}, m.root_node().inputs[0]}, std::move(*order)};
+  for (const auto id : run.nodes) {
+    const auto before = transpose_order(g, g.node(id));
+    if (!before && out.run.nodes.empty()) return not_known(id);
+    if (!before) break;
+    for (auto& axis : out.order) axis = before->at(static_cast<std::size_t>(axis));
+    out.run.nodes.push_back(id);
+    out.run.x = g.node(id).inputs[0];
+  }
+  return out;
 }
 
 /// Axes that are longer than 1 keep their order: no element moves in memory.
@@ -40,30 +126,21 @@ bool moves_ones_only(const Graph& g, const Node& n) {
 }  // namespace
 
 void add_merge_reshapes(Rules& rules) {
-  const auto x = any();
-  const auto second = reshaping({reshaping({x})});
   rules.push_back(rule("merge-reshapes", "Joins consecutive Reshapes, Squeezes and Unsqueezes",
-                       RuleSet::normalize, second)
-                      .when(pattern_of_result)
-                      .make([=](Rewrite& r, const Tensor& pattern) {
-                        r.replace(r.add(Reshape{}, {r.match().value(x), r.constant(pattern)}));
+                       RuleSet::normalize, end_of_run("Reshape of a Reshape", reshapes))
+                      .when(one_reshape)
+                      .make([](Rewrite& r, const Reshaped& found) {
+                        for (const auto id : found.run.nodes) r.absorb(id);
+                        r.replace(r.add(Reshape{}, {found.run.x, r.constant(found.pattern)}));
                       })
                       .in_later_sets_too());
 
-  const auto y = any();
-  const auto inner = is<Transpose>(y), outer = is<Transpose>(inner);
-  rules.push_back(rule("merge-transposes", "Joins consecutive Transposes", RuleSet::normalize, outer)
-                      .when([=](const Match& m) -> Found<Ints> {
-                        const auto first = transpose_order(m.graph(), m.node(inner));
-                        auto order = transpose_order(m.graph(), m.node(outer));
-                        if (!first || !order)
-                          return Verdict::no("the order of {} is not a constant",
-                                             m.label(first ? outer : inner));
-                        for (auto& axis : *order) axis = first->at(static_cast<std::size_t>(axis));
-                        return *order;
-                      })
-                      .make([=](Rewrite& r, const Ints& order) {
-                        r.replace(r.add(Transpose{}, {r.match().value(y), r.constant(ints_tensor(order))}));
+  rules.push_back(rule("merge-transposes", "Joins consecutive Transposes", RuleSet::normalize,
+                       end_of_run("Transpose of a Transpose", transposes))
+                      .when(one_transpose)
+                      .make([](Rewrite& r, const Transposed& found) {
+                        for (const auto id : found.run.nodes) r.absorb(id);
+                        r.replace(r.add(Transpose{}, {found.run.x, r.constant(ints_tensor(found.order))}));
                       })
                       .in_later_sets_too());
 

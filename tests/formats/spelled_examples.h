@@ -159,6 +159,16 @@ inline constexpr std::string_view kSpelledExamples[] = {
   q = Quantize(x, t, z) axis=1 block_size=2
   y = Dequantize(q, t, z) axis=1 block_size=2
 })",
+    R"(graph (x: f32[2,6,3], s: f32[1]) -> (a, b, c) {
+  n = const f32[1] {-0.02}
+  a = Quantize(x, n)
+  p = Abs(s)
+  m = Subtract(n, p)
+  b = Quantize(x, m)
+  t = const f32[6] {0.1,0.03,0.001,0.3,0.02,0.7}
+  z = const i16[6] {1,-70,3000,0,5,-6}
+  c = Quantize(x, t, z) axis=1 destination_type=i16
+})",
     R"(graph (x: f32[2,6,3]) -> (y, s, z) {
   y, s, z = DynamicQuantize(x)
 })",

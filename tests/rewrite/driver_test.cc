@@ -393,5 +393,20 @@ TEST(Pattern, ChainsAreFollowedAndUnified) {
   EXPECT_EQ(length, 2u);
 }
 
+/// Else every node of a long chain would look along all of it.
+TEST(Pattern, ChainsAreFollowedFor64Links) {
+  const auto tanh = is<Tanh>(any());
+  const auto links = chain(unary_elementwise(any()), tanh);
+  const auto seen = rule("seen", "", RuleSet::normalize, is<Sqrt>(links)).make([&](Rewrite& r) {
+    r.replace(r.add(Abs{}, {r.match().value(tanh)}));
+  });
+  for (const int length : {64, 65}) {
+    std::string text = "graph (x: f32[2]) -> (y) {\n v0 = Tanh(x)\n";
+    for (int i = 1; i <= length; ++i) text += fmt::format(" v{} = Relu(v{})\n", i, i - 1);
+    const Applied run({seen}, {}, text + fmt::format(" y = Sqrt(v{})\n}}", length));
+    EXPECT_EQ(run.rewrites, length == 64 ? 1u : 0u);
+  }
+}
+
 }  // namespace
 }  // namespace lamina

@@ -6,9 +6,12 @@
 
 #include "graph/text.h"
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/eval.h"
 #include "ops/movement.h"
 #include "ops/operators.h"
+#include "ops/shaping.h"
 #include "rules/optimize.h"
 #include "tests/rules/by_value.h"
 
@@ -127,6 +130,55 @@ TEST(Chains, manyConcatsAreJoinedAtOnce) {
     EXPECT_EQ(g.node_count(), 1 + length / 4096);
     EXPECT_EQ(ledger.counts().at("merge-concats").hits, g.node_count());
   }
+}
+
+TEST(Chains, whatAnExemptOneReadsIsJoinedWithoutIt) {
+  auto g = parse(R"(graph (a: f32[2], b: f32[2]) -> (y, t) {
+    c = Concat(a, b) axis=0
+    d = Concat(c, a) axis=0
+    y = Concat(d, b) axis=0 @"stays"
+    order = const i64[3] {1,0,2}
+    shape = const i64[3] {2,1,1}
+    s = Reshape(a, shape)
+    p = Transpose(s, order)
+    q = Transpose(p, order)
+    t = Transpose(q, order) @"stays"
+  })");
+  OptimizeOptions options;
+  options.exempt = {"stays"};
+  options.last = RuleSet::portable;
+  Ledger ledger;
+  optimize(g, options, ledger);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Concat", "Concat", "Reshape", "Transpose"}));
+}
+
+TEST(Chains, manyReshapesAndTransposesAreJoinedAtOnce) {
+  for (const bool turned : {false, true}) {
+    Graph g;
+    auto x = g.add_input("x", {ElementType::f32, Shape::of({2, 3, 4})});
+    const auto order = g.add_constant(Tensor::of<std::int64_t>({3}, {1, 2, 0}));
+    const auto wide = g.add_constant(Tensor::of<std::int64_t>({2}, {6, -1})),
+               narrow = g.add_constant(Tensor::of<std::int64_t>({3}, {3, 2, 4}));
+    for (int i = 0; i < 2000; ++i)
+      x = turned ? g.add(Transpose{}, {x, order}) : g.add(Reshape{}, {x, i % 2 ? narrow : wide});
+    g.add_result("y", g.add(Relu{}, {x}));
+    Ledger ledger;
+    optimize(g, OptimizeOptions{}, ledger);
+    EXPECT_EQ(g.node_count(), 2u);
+    EXPECT_EQ(ledger.counts().at(turned ? "merge-transposes" : "merge-reshapes").hits, 1u);
+  }
+}
+
+TEST(Chains, anEpilogueHasAnEnd) {
+  Graph g;
+  const auto x = g.add_input("x", {ElementType::f32, Shape::of({1, 3, 2, 2})});
+  auto y = g.add(Convolution{}, {x, g.add_constant(from_doubles(ElementType::f32, {1, 3, 1, 1}, {1, 2, 3}))});
+  for (int i = 0; i < 500; ++i) y = i % 2 ? g.add(Sin{}, {y}) : g.add(Tanh{}, {y});
+  g.add_result("y", y);
+  Ledger ledger;
+  optimize(g, OptimizeOptions{}, ledger);
+  EXPECT_EQ(operators_of(g), (std::vector<std::string>{"Convolution", "Elementwise"}));
+  EXPECT_EQ(ledger.counts().at("fuse-conv-simple").hits, 128u);
 }
 
 TEST(Chains, nodesThatAreExemptStayApart) {

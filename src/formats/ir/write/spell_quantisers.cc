@@ -88,7 +88,6 @@ std::vector<ValueId> fake_quantize(Spelling& c) {
   if (!changed) return {};
   return {c.add(c.op<FakeQuantize>(), std::move(inputs), "levels")};
 }
-
 std::vector<ValueId> quantize(Spelling& c) {
   const auto& op = c.op<Quantize>();
   const ElementType type = op.destination_type;
