@@ -79,6 +79,7 @@ void add_groups_of_importers(GraphBuilder& b) {
   if (odd && b.percent(30)) std::swap(pieces[0], pieces[1]);
   const Layer layer{b.between(1, 4), b.one_of<std::int64_t>({1, 3}), b.between(1, 2), b.percent(30)};
   const bool adds = b.percent(50), acts = b.percent(40);
+  const auto act = b.one_of<Op>({Relu{}, Negative{}, Sigmoid{}});
   std::vector<ValueId> joined;
   for (const auto piece : pieces) {
     Made y = last ? channels(b, piece, false) : Made(piece);
@@ -89,7 +90,7 @@ void add_groups_of_importers(GraphBuilder& b) {
       bias[0] = layer.out;
       y = b.add(Add{}, {*y, b.floats(bias)});
     }
-    if (y && acts) y = b.add(odd && b.percent(20) ? Op(Tanh{}) : Op(Relu{}), {*y});
+    if (y && acts) y = b.add(odd && b.percent(20) ? Op(Tanh{}) : act, {*y});
     if (!y) return;
     joined.push_back(*y);
   }
