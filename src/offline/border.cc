@@ -109,7 +109,7 @@ class Border {
     const auto first = static_cast<std::uint32_t>(graph_.node_slots());
     const bool numbers = has_numbers(i, mean, scale);
     running = transposed(i, converted(i, running, numbers));
-    running = reversed(i, running);
+    running = reversed(i, running, mean.size() == 3 || scale.size() == 3);
     if (numbers) running = with_numbers(i, running, mean, scale);
     if (graph_.type(running).element != own_[i].element)
       running = node(i, "back", Convert{.destination_type = own_[i].element}, {running});
@@ -194,13 +194,14 @@ class Border {
     graph_.set_result(r, graph_.node(id).outputs[0]);
   }
 
-  ValueId reversed(std::size_t i, ValueId v) {
+  /// `three`: so many numbers are there for its channels, should their number be open.
+  ValueId reversed(std::size_t i, ValueId v, bool three) {
     const auto& shape = own_[i].shape;
     if (!request_.reverse_channels || !shape.ranked()) return v;
     const bool said = letters(i, shape).find('C') != std::string::npos;
     if (!said && shape.rank() != 4 && shape.rank() != 5) return v;
     const auto axis = channels(i, shape, 3);
-    if (axis == std::string::npos || !shape[axis].is(3)) return v;
+    if (axis == std::string::npos || !(shape[axis].is(3) || (three && shape[axis].fits(3)))) return v;
     ++reversed_;
     const auto order = graph_.add_constant(i64s({2, 1, 0}), name(i) + "/reverse_input_channels/order");
     const auto at = graph_.add_constant(Tensor::scalar(static_cast<std::int64_t>(axis)),

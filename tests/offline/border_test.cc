@@ -177,6 +177,12 @@ TEST(Border, OnlyInputsWithThreeChannelsAreReversed) {
   }
 }
 
+TEST(Border, NumbersSayThatAnOpenNumberOfChannelsIsThree) {
+  auto r = means("[1,2,3]");
+  r.reverse_channels = true;
+  EXPECT_EQ(run("f32[1,?,1,1]", r, counting({1, 3, 1, 1})), (Values{1, -1, -3}));
+}
+
 TEST(Border, AMeanImageIsSubtracted) {
   EXPECT_EQ(run("f32[1,1,1,2]", {.mean_image = counting({1, 1, 2})}, counting({1, 1, 1, 2})), (Values{0, 0}));
   EXPECT_EQ(question("f32[1,1,2,2]", {.mean_image = counting({1, 1, 2})}), 10);
