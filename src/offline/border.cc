@@ -12,17 +12,6 @@
 namespace lamina {
 namespace {
 
-constexpr std::string_view kRest = "...";
-
-/// With a letter for each of so many axes; nothing where it has more or fewer.
-std::optional<std::string> spread(std::string letters, std::size_t rank) {
-  if (const auto rest = letters.find(kRest); rest != std::string::npos) {
-    const auto others = letters.size() - kRest.size();
-    letters.replace(rest, kRest.size(), rank > others ? rank - others : 0, '?');
-  }
-  return letters.size() == rank ? std::optional(letters) : std::nullopt;
-}
-
 /// Axis k of what has the letters `to` is axis order[k] of what has `from`.
 Ints order_between(const LayoutRequest& r, const std::string& from, const std::string& to) {
   Ints order;
@@ -43,14 +32,20 @@ Tensor i64s(const Ints& values) { return Tensor::of(Dims{std::ssize(values)}, va
 class Border {
  public:
   Border(Graph& graph, const BorderRequest& request) : graph_(graph), request_(request) {
-    for (const auto v : graph.inputs()) before_.push_back(v);
+    for (const auto v : graph.inputs()) {
+      before_.push_back(v);
+      own_.push_back(graph.type(v));
+    }
   }
 
   std::vector<std::string> made() && {
     check_names();
     const auto means = by_input(request_.means, "mean", 61), scales = by_input(request_.scales, "scale", 62);
     for (std::size_t i = 0; i < before_.size(); ++i) add(i, means[i], scales[i]);
-    for (std::size_t r = 0; r < graph_.results().size(); ++r) transpose_result(r);
+    for (std::size_t r = 0; r < graph_.results().size(); ++r) {
+      transpose_result(r);
+      convert_result(r);
+    }
     if (request_.reverse_channels && reversed_ == 0)
       notes_.push_back("--reverse_input_channels: no input has 3 channels, nothing is reversed");
     graph_.infer_types();
@@ -104,29 +99,20 @@ class Border {
     return letters_of(request_.layouts, name(i), shape.rank());
   }
 
-  /// The axis of the channels in the model's own shape, of which there are `count` (1: any number); npos:
-  /// none that fits.
-  std::size_t channel_axis(std::size_t i, const Shape& shape, std::size_t count) const {
-    const auto npos = std::string::npos;
-    if (!shape.ranked() || shape.rank() == 0) return npos;
-    const auto fits = [&](std::size_t axis) {
-      return axis < shape.rank() && (count == 1 || shape[axis].fits(static_cast<std::int64_t>(count)));
-    };
-    if (const auto c = letters(i, shape).find('C'); c != npos) return fits(c) ? c : npos;
-    const std::size_t first = std::min<std::size_t>(1, shape.rank() - 1), last = shape.rank() - 1;
-    if (request_.channels_last) return fits(last) ? last : npos;
-    const bool first_unknown =
-        first != last && !shape[first].known() && shape[last].is(static_cast<long>(count));
-    if (fits(first) && !first_unknown) return first;
-    return fits(last) ? last : npos;
+  std::size_t channels(std::size_t i, const Shape& shape, std::size_t count) const {
+    const auto said = shape.ranked() ? letters(i, shape) : std::string();
+    return channel_axis(shape, said, count, request_.channels_last);
   }
 
   void add(std::size_t i, const Numbers& mean, const Numbers& scale) {
     auto running = before_[i];
     const auto first = static_cast<std::uint32_t>(graph_.node_slots());
-    running = transposed(i, converted(i, running));
-    running = reversed(i, running);
-    running = with_numbers(i, running, mean, scale);
+    const bool numbers = has_numbers(i, mean, scale);
+    running = transposed(i, converted(i, running, numbers));
+    running = reversed(i, running, mean.size() == 3 || scale.size() == 3);
+    if (numbers) running = with_numbers(i, running, mean, scale);
+    if (graph_.type(running).element != own_[i].element)
+      running = node(i, "back", Convert{.destination_type = own_[i].element}, {running});
     if (running == before_[i]) return;
     // All that read the input but the first of the new nodes read what these make.
     const auto uses = graph_.value(before_[i]).uses;
@@ -144,12 +130,14 @@ class Border {
     return graph_.node(id).outputs[0];
   }
 
-  ValueId converted(std::size_t i, ValueId v) {
+  /// From the type of the written input to that in which the numbers are used: halves would round them.
+  ValueId converted(std::size_t i, ValueId v, bool numbers) {
+    const auto own = own_[i].element;
+    const auto computed = numbers && bits_of(own) < 32 ? ElementType::f32 : own;
     const auto wanted = request_.types.find(name(i));
-    const auto own = type(i).element;
-    if (wanted == request_.types.end() || wanted->second == own) return v;
-    graph_.set_type(v, {wanted->second, type(i).shape});
-    return node(i, "convert", Convert{.destination_type = own}, {v});
+    if (wanted != request_.types.end()) graph_.set_type(v, {wanted->second, type(i).shape});
+    if (type(i).element == computed) return v;
+    return node(i, "convert", Convert{.destination_type = computed}, {v});
   }
 
   const LayoutRequest* change_of(const std::string& port) const {
@@ -173,7 +161,6 @@ class Border {
     if (std::is_sorted(order.begin(), order.end())) return v;
     std::vector<Dim> dims(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) dims[static_cast<std::size_t>(order[k])] = shape[k];
-    model_shapes_[i] = shape;
     for (const auto at : {before_[i], v}) graph_.set_type(at, {graph_.type(at).element, Shape(dims)});
     return node(i, "layout", Transpose{}, {v, graph_.add_constant(i64s(order), name(i) + "/layout/order")});
   }
@@ -197,19 +184,24 @@ class Border {
     graph_.set_result(r, graph_.node(id).outputs[0]);
   }
 
-  /// As the model has it, where the input has another layout by now.
-  TensorType model_type(std::size_t i, ValueId v) const {
-    const auto moved = model_shapes_.find(i);
-    return {graph_.type(v).element, moved == model_shapes_.end() ? type(i).shape : moved->second};
+  void convert_result(std::size_t r) {
+    const auto result = graph_.results()[r];
+    const auto wanted = request_.result_types.find(result.name);
+    if (wanted == request_.result_types.end() || graph_.type(result.value).element == wanted->second) return;
+    const auto called = result.name + "/convert";
+    const auto id = graph_.add_node(Convert{.destination_type = wanted->second}, {result.value}, called);
+    graph_.set_sources(id, {graph_.add_source(called, "Convert")});
+    graph_.set_result(r, graph_.node(id).outputs[0]);
   }
 
-  ValueId reversed(std::size_t i, ValueId v) {
-    const auto shape = model_type(i, v).shape;
+  /// `three`: so many numbers are there for its channels, should their number be open.
+  ValueId reversed(std::size_t i, ValueId v, bool three) {
+    const auto& shape = own_[i].shape;
     if (!request_.reverse_channels || !shape.ranked()) return v;
     const bool said = letters(i, shape).find('C') != std::string::npos;
     if (!said && shape.rank() != 4 && shape.rank() != 5) return v;
-    const auto axis = channel_axis(i, shape, 3);
-    if (axis == std::string::npos || !shape[axis].is(3)) return v;
+    const auto axis = channels(i, shape, 3);
+    if (axis == std::string::npos || !(shape[axis].is(3) || (three && shape[axis].fits(3)))) return v;
     ++reversed_;
     const auto order = graph_.add_constant(i64s({2, 1, 0}), name(i) + "/reverse_input_channels/order");
     const auto at = graph_.add_constant(Tensor::scalar(static_cast<std::int64_t>(axis)),
@@ -217,26 +209,30 @@ class Border {
     return node(i, "reverse_input_channels", Gather{}, {v, order, at});
   }
 
-  ValueId with_numbers(std::size_t i, ValueId v, const Numbers& mean, const Numbers& scale) {
-    const bool image = request_.mean_image.valid();
-    const bool all = request_.scale && is_float(graph_.type(v).element) &&
-                     !std::count(request_.unscaled.begin(), request_.unscaled.end(), name(i));
-    if (mean.empty() && scale.empty() && !image && !all) return v;
-    const auto own = model_type(i, v);
-    if (!is_float(own.element))
+  bool scaled(std::size_t i) const {
+    return request_.scale && is_float(own_[i].element) &&
+           !std::count(request_.unscaled.begin(), request_.unscaled.end(), name(i));
+  }
+
+  bool has_numbers(std::size_t i, const Numbers& mean, const Numbers& scale) const {
+    const bool any = !mean.empty() || !scale.empty() || request_.mean_image.valid();
+    if (any && !is_float(own_[i].element))
       fail(ErrorCode::bad_option, "means and scales: input \"{}\" is {}, wanted floats", name(i),
-           to_string(own));
-    // Halves would round the numbers.
-    const auto computed = bits_of(own.element) < 32 ? ElementType::f32 : own.element;
-    if (computed != own.element) v = node(i, "f32", Convert{.destination_type = computed}, {v});
+           to_string(own_[i]));
+    return any || scaled(i);
+  }
+
+  ValueId with_numbers(std::size_t i, ValueId v, const Numbers& mean, const Numbers& scale) {
+    const auto& own = own_[i];
+    const auto computed = graph_.type(v).element;
     const auto put = [&](const char* what, Op op, const Values& values) {
       v = node(i, what, std::move(op), {v, constant(i, what, computed, values)});
     };
-    if (image) put("mean", Subtract{}, image_for(own));
+    if (request_.mean_image.valid()) put("mean", Subtract{}, image_for(own));
     if (!mean.empty()) put("mean", Subtract{}, along(i, own, mean, 61));
     if (!scale.empty()) put("scale", Divide{}, along(i, own, scale, 62));
-    if (all) put("scale", Divide{}, along(i, own, {*request_.scale}, 62));
-    return computed == own.element ? v : node(i, "back", Convert{.destination_type = own.element}, {v});
+    if (scaled(i)) put("scale", Divide{}, along(i, own, {*request_.scale}, 62));
+    return v;
   }
 
   struct Values {
@@ -259,7 +255,7 @@ class Border {
     }
     Dims dims(own.shape.ranked() ? own.shape.rank() : 0, 1);
     if (numbers.size() > 1) {
-      const auto axis = channel_axis(i, own.shape, numbers.size());
+      const auto axis = channels(i, own.shape, numbers.size());
       if (axis == std::string::npos)
         fail_faq(ErrorCode::bad_option, 60,
                  "{} {} values: input \"{}\" is {}, which has another number of channels", numbers.size(),
@@ -284,12 +280,27 @@ class Border {
   Graph& graph_;
   const BorderRequest& request_;
   std::vector<ValueId> before_;
-  std::map<std::size_t, Shape> model_shapes_;  // of inputs whose layout changes
+  std::vector<TensorType> own_;  // of these, in the model
   std::size_t reversed_ = 0;
   std::vector<std::string> notes_;
 };
 
 }  // namespace
+
+std::size_t channel_axis(const Shape& shape, const std::string& letters, std::size_t count, bool last_only) {
+  const auto npos = std::string::npos;
+  if (!shape.ranked() || shape.rank() == 0) return npos;
+  const auto fits = [&](std::size_t axis) {
+    return axis < shape.rank() && (count == 1 || shape[axis].fits(static_cast<std::int64_t>(count)));
+  };
+  if (const auto c = letters.find('C'); c != npos) return fits(c) ? c : npos;
+  const std::size_t first = std::min<std::size_t>(1, shape.rank() - 1), last = shape.rank() - 1;
+  if (last_only) return fits(last) ? last : npos;
+  const bool first_unknown =
+      first != last && !shape[first].known() && shape[last].is(static_cast<std::int64_t>(count));
+  if (fits(first) && !first_unknown) return first;
+  return fits(last) ? last : npos;
+}
 
 std::string letters_of(const std::vector<LayoutRequest>& layouts, const std::string& input,
                        std::size_t rank) {

@@ -11,6 +11,7 @@ namespace lamina {
 
 struct BorderRequest {
   std::map<std::string, ElementType, std::less<>> types = {};  ///< of inputs, where it is not the model's
+  std::map<std::string, ElementType, std::less<>> result_types = {};  ///< the same of results
   std::vector<LayoutRequest> layouts = {};
   std::vector<NamedNumbers> means = {}, scales = {};
   std::optional<double> scale = {};        ///< divides all inputs of floats
@@ -21,9 +22,15 @@ struct BorderRequest {
 };
 
 /// Puts nodes behind the inputs: a Convert, a Transpose from the layout of the file that is written, a Gather
-/// that reverses channels, then means and scales in the model's own layout. Returns what is odd. Throws
-/// FaqError.
+/// that reverses channels, then means and scales in the model's own layout; and before the results. Returns
+/// what is odd. Throws FaqError.
 std::vector<std::string> add_border(Graph& graph, const BorderRequest& request);
+
+/// The axis of the channels, of which there are `count` (1: any number): what the letters say ("" or '?'
+/// where nothing is said), else the last one with `last`, else the first behind the batch that fits, else the
+/// last. npos: none fits.
+std::size_t channel_axis(const Shape& shape, const std::string& letters, std::size_t count,
+                         bool last = false);
 
 /// A letter per axis, '?' where nothing is said: of an input of that rank by its name.
 std::string letters_of(const std::vector<LayoutRequest>& layouts, const std::string& input, std::size_t rank);

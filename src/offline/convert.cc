@@ -62,9 +62,10 @@ class Converter {
     say("reading", 0);
     check_shapes();
     out_.loaded = first_read();
-    cut_ = with_shapes(whole_names());
+    cut_ = whole_names();
     for (auto* list : {&cut_.inputs, &cut_.frozen})
       for (auto& r : *list) r.place = without_port(r.place);
+    give_shapes(cut_);
     check_names();
     const KnownInputs known{asked_shapes(), asked_values(), asked_inputs()};
     if (known.empty()) return;
@@ -91,6 +92,10 @@ class Converter {
   void check_names() const {
     for (const auto& [name, shape] : request_.own_shapes)
       if (!is_input(name)) fail_faq(ErrorCode::bad_input, 83, "--shape: there is no input \"{}\"", name);
+    for (const auto& r : cut_.frozen)
+      if (!r.value)
+        fail_faq(ErrorCode::bad_option, 59, "--freeze_placeholder_with_value {}: wanted NAME->VALUE",
+                 r.place);
     std::set<std::string_view> seen;
     for (const auto* list : {&cut_.inputs, &cut_.frozen})
       for (const auto& r : *list)
@@ -123,18 +128,25 @@ class Converter {
       fail_faq(ErrorCode::bad_option, 56, "both --batch and shapes of inputs, wanted one of them");
   }
 
-  /// --input_shape says shapes of what --input names, in its order, or of the model's inputs.
-  CutRequest with_shapes(CutRequest cut) const {
+  /// --input_shape says shapes of what --input names, in its order, or of the model's inputs that stay.
+  void give_shapes(CutRequest& cut) const {
     const auto& shapes = request_.shapes;
-    if (shapes.empty()) return cut;
+    if (shapes.empty()) return;
     const auto& g = out_.loaded.graph;
     if (cut.inputs.empty()) {
-      if (shapes.size() != g.inputs().size())
-        fail_faq(
-            ErrorCode::bad_option, shapes.size() == 1 ? 32 : 58,
-            "--input_shape: {} shapes for {} inputs; wanted --input with the names of those that they are of",
-            shapes.size(), g.inputs().size());
-      for (const auto v : g.inputs()) cut.inputs.push_back({.place = g.value(v).name});
+      const bool of_all = shapes.size() == g.inputs().size();
+      std::size_t next = 0;
+      for (const auto v : g.inputs()) {
+        const auto& name = g.value(v).name;
+        const bool frozen = is_frozen(name);
+        if (!frozen && next < shapes.size()) cut.inputs.push_back({.place = name, .shape = shapes[next]});
+        next += of_all || !frozen;
+      }
+      if (shapes.size() == next) return;
+      fail_faq(
+          ErrorCode::bad_option, shapes.size() == 1 ? 32 : 58,
+          "--input_shape: {} shapes for {} inputs; wanted --input with the names of those that they are of",
+          shapes.size(), next);
     }
     std::vector<InputRequest*> wanted;  // what is frozen has its shape by its value
     for (auto& r : cut.inputs)
@@ -143,7 +155,6 @@ class Converter {
       fail_faq(ErrorCode::bad_option, 58, "--input_shape: {} shapes for the {} inputs of --input",
                shapes.size(), wanted.size());
     for (std::size_t i = 0; i < shapes.size(); ++i) wanted[i]->shape = shapes[i];
-    return cut;
   }
 
   /// Of the model's own inputs, where they are to be others than in the file.
@@ -294,6 +305,11 @@ class Converter {
   void rewrite() {
     say("rewriting", 0.2);
     auto options = request_.rewriting;
+    for (const auto& part : request_.finegrain) options.exempt.push_back(anywhere(part));
+    const Exemptions exempt(options.exempt);
+    note_idle(exempt);
+    if (!exempt.empty()) note_exempt(exempt, out_.before);
+    out_.rewriting = options;
     options.last = RuleSet::portable;
     options.for_file = true;
     options.more = extension_rules(out_.loaded.extensions);
@@ -302,20 +318,32 @@ class Converter {
       say("rewriting", 0.2 + 0.6 * static_cast<double>(set) / static_cast<double>(RuleSet::portable));
       if (after) after(g, set);
     };
-    const Exemptions exempt(options.exempt);
-    for (const auto& pattern : exempt.idle(out_.before))
-      out_.warnings.push_back(fmt::format("exempt \"{}\": fits the name of no node", pattern));
-    if (!exempt.empty()) note_exempt(exempt, out_.before);
     optimize(out_.loaded.graph, options, out_.ledger);
     for (const auto& [rule, why] : out_.ledger.stopped())
       out_.warnings.push_back(fmt::format("{}; it is left out", why));
   }
 
-  /// Nodes of `g`, which is the model or a body in it.
+  static std::string anywhere(const std::string& part) { return fmt::format("(?s:.*)(?:{})(?s:.*)", part); }
+
+  void note_idle(const Exemptions& exempt) {
+    std::map<std::string, std::string> parts;
+    for (const auto& part : request_.finegrain) parts.emplace(anywhere(part), part);
+    for (const auto& pattern : exempt.idle(out_.before)) {
+      const auto part = parts.find(pattern);
+      out_.warnings.push_back(
+          part == parts.end()
+              ? fmt::format("exempt \"{}\": fits the name of no node", pattern)
+              : fmt::format("finegrain_fusing \"{}\": is in the name of no node", part->second));
+    }
+  }
+
+  /// Nodes of `g`, which is the model or a body in it; those of one layer have one name.
   void note_exempt(const Exemptions& exempt, const Graph& g) {
+    auto& names = out_.exempt;
     for (const auto id : g.order()) {
       const Node& n = g.node(id);
-      if (exempt.covers(n, out_.before.sources)) out_.exempt.push_back(g.label(id));
+      if (exempt.covers(n, out_.before.sources) && noted_.insert(g.label(id)).second)
+        names.push_back(g.label(id));
       for (const auto& body : n.bodies) note_exempt(exempt, body);
     }
   }
@@ -336,6 +364,7 @@ class Converter {
   CutRequest cut_;
   std::vector<std::string> places_;  // inputs that are no inputs of the file
   std::map<std::string, ElementType, std::less<>> types_;
+  std::set<std::string> noted_;  // in out_.exempt
   Conversion out_;
 };
 

@@ -78,10 +78,10 @@ class Cutter {
   void apply(const Found& place) {
     const auto& r = *place.request;
     const auto type = type_at(place);
-    if (r.value && !place.cut.node.valid()) frozen_.insert(place.cut.value);
+    if (r.value && place.cut.readers.empty()) frozen_.insert(place.cut.value);
     if (r.value)
       return put(place, graph_.add_constant(frozen_value(r.place, *r.value, type), place.cut.name));
-    if (!place.cut.node.valid() && is_model_input(place.cut.value)) {
+    if (place.cut.readers.empty() && is_model_input(place.cut.value)) {
       graph_.set_type(place.cut.value, type);
       return note_input(place.cut.value, r.type);
     }
@@ -95,10 +95,8 @@ class Cutter {
   }
 
   void put(const Found& place, ValueId by) {
-    if (place.cut.node.valid())
-      graph_.set_input(place.cut.node, place.cut.input, by);
-    else
-      replace_reads(place.cut.value, by);
+    for (const auto& reader : place.cut.readers) graph_.set_input(reader.node, reader.input, by);
+    if (place.cut.readers.empty()) replace_reads(place.cut.value, by);
   }
 
   /// Results too, but outputs that were asked for by name.

@@ -45,13 +45,17 @@ Places::Layer Places::layer(const std::vector<NodeId>& nodes) const {
     return !graph_.is_result(v) && !uses.empty() &&
            std::all_of(uses.begin(), uses.end(), [&](const Use& u) { return members.contains(u.node); });
   };
-  std::set<ValueId> seen;
+  std::map<ValueId, std::size_t> seen;  // of a layer of several nodes, which may read a value in each
   for (const auto id : nodes) {
     const Node& n = graph_.node(id);
-    for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    for (std::uint32_t i = 0; i < n.inputs.size(); ++i) {
       const auto v = n.inputs[i];
-      const bool again = nodes.size() > 1 && (!v.valid() || !seen.insert(v).second);
-      if (!made.contains(v) && !again) out.inputs.push_back({id, i});
+      if (made.contains(v) || (nodes.size() > 1 && !v.valid())) continue;
+      const auto [at, fresh] = seen.emplace(v, out.inputs.size());
+      if (fresh || nodes.size() == 1)
+        out.inputs.push_back({v, {{id, i}}});
+      else
+        out.inputs[at->second].readers.push_back({id, i});
     }
     if (nodes.size() == 1 || !std::all_of(n.outputs.begin(), n.outputs.end(), stays_inside))
       for (const auto v : n.outputs) out.outputs.push_back(v);
@@ -109,11 +113,10 @@ ValueId Places::output(const std::string& text) const {
     const auto all = layer(*nodes);
     if (name.in < 0) return layer_output(name, all);
     const auto port = static_cast<std::size_t>(name.in);
-    if (port >= all.inputs.size() ||
-        !graph_.node(all.inputs[port].node).inputs[all.inputs[port].input].valid())
+    if (port >= all.inputs.size() || !all.inputs[port].value.valid())
       fail_faq(ErrorCode::bad_input, 29, "{}: input port {} of a node that has {}", name.name, port,
                all.inputs.size());
-    return graph_.node(all.inputs[port].node).inputs[all.inputs[port].input];
+    return all.inputs[port].value;
   }
   const auto v = value_named(name.name);
   if (!v.valid()) unknown(name.name);
@@ -131,21 +134,19 @@ std::vector<Cut> Places::inputs(const std::string& text) const {
     if (name.in >= 0) fail_faq(ErrorCode::bad_input, 28, "{}: \"{}\" has no input port", text, name.name);
     if (name.out > 0)
       fail_faq(ErrorCode::bad_input, 34, "{}: output port {} of one that has 1", text, name.out);
-    return {{NodeId{}, 0, v, graph_.value(v).name}};
+    return {{{}, v, graph_.value(v).name}};
   }
   const auto all = layer(*nodes);
   if (name.out >= 0)
-    return {{NodeId{}, 0, layer_output(name, all),
-             fmt::format("{}/placeholder_out_port_{}", name.name, name.out)}};
+    return {{{}, layer_output(name, all), fmt::format("{}/placeholder_out_port_{}", name.name, name.out)}};
   if (name.in >= 0 && static_cast<std::size_t>(name.in) >= all.inputs.size())
     fail_faq(ErrorCode::bad_input, 29, "{}: input port {} of a node that has {}", name.name, name.in,
              all.inputs.size());
   std::vector<Cut> out;
   for (std::size_t i = 0; i < all.inputs.size(); ++i) {
-    const auto [node, input] = all.inputs[i];
-    const auto v = graph_.node(node).inputs[input];
+    const auto& [v, readers] = all.inputs[i];
     if (name.in >= 0 ? i != static_cast<std::size_t>(name.in) : !v.valid() || graph_.constant(v)) continue;
-    if (v.valid()) out.push_back({node, input, v, fmt::format("{}/placeholder_port_{}", name.name, i)});
+    if (v.valid()) out.push_back({readers, v, fmt::format("{}/placeholder_port_{}", name.name, i)});
   }
   if (out.empty()) fail_faq(ErrorCode::bad_input, 33, "{}: nothing but constants is read there", text);
   return out;

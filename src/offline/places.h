@@ -9,12 +9,11 @@
 
 namespace lamina {
 
-/// A place where a graph may be cut: what a node reads by one input, or a value for all that read it.
+/// A place where a graph may be cut: what a layer reads by one input, or a value for all that read it.
 struct Cut {
-  NodeId node;            ///< invalid: the value itself
-  std::size_t input = 0;  ///< of the node
-  ValueId value;          ///< what is read there
-  std::string name;       ///< of the input that is to take its place
+  std::vector<Use> readers;  ///< nodes of the layer; none: the value itself
+  ValueId value;             ///< what is read there
+  std::string name;          ///< of the input that is to take its place
 };
 
 /// Reads "name", "port:name" and "name:port". A layer goes before a tensor of its name, and a name that holds
@@ -34,11 +33,11 @@ class Places {
  private:
   /// A layer of the file as the nodes that stand for it see it.
   struct Layer {
-    struct Port {
-      NodeId node;
-      std::size_t input = 0;
+    struct Input {
+      ValueId value;  ///< invalid: left out
+      std::vector<Use> readers;
     };
-    std::vector<Port> inputs;  ///< what comes from other layers, constants too
+    std::vector<Input> inputs;  ///< what comes from other layers, constants too
     std::vector<ValueId> outputs;
   };
   struct Name {

@@ -10,6 +10,8 @@
 namespace lamina {
 namespace {
 
+constexpr std::string_view kRest = "...";
+
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -46,25 +48,10 @@ std::optional<std::int64_t> size_of(std::string_view word) {
   return n && *n >= 0 ? n : std::nullopt;
 }
 
-/// 3, ?, -1, 1..10, ..10, 1..
-std::optional<Dim> dim_of(std::string_view word) {
-  if (word == "?" || word == "-1") return Dim();
-  const auto dots = word.find("..");
-  if (dots == std::string_view::npos) {
-    const auto size = size_of(word);
-    return size ? std::optional<Dim>(*size) : std::nullopt;
-  }
-  const auto low = word.substr(0, dots), high = word.substr(dots + 2);
-  const auto least = low.empty() ? std::optional<std::int64_t>(0) : size_of(low);
-  const auto most = high.empty() ? std::optional(Dim::kUnbounded) : size_of(high);
-  if (!least || !most || *least > *most) return std::nullopt;
-  return Dim(*least, *most);
-}
-
 Shape shape_of(const std::string& option, const std::string& text, std::string_view list) {
   std::vector<Dim> dims;
   for (const auto& word : list_words(list)) {
-    const auto dim = dim_of(word);
+    const auto dim = size_said(word);
     if (!dim)
       fail_faq(ErrorCode::bad_option, 57, "{} {}: \"{}\" is no size, wanted sizes such as [1,3,224,224]",
                option, text, word);
@@ -73,16 +60,10 @@ Shape shape_of(const std::string& option, const std::string& text, std::string_v
   return Shape(std::move(dims));
 }
 
-/// "f32", "FP32", "boolean", "bool".
 ElementType type_of(const std::string& option, const std::string& text, std::string_view word) {
-  auto name = lower_case(trimmed(word));
-  if (name.starts_with("fp")) name.erase(1, 1);
-  if (name == "bool") name = "boolean";
-  const auto type = element_type_named(name);
-  if (!type || *type == ElementType::undefined)
-    fail_faq(ErrorCode::bad_option, 50,
-             "{} {}: \"{}\" is no element type, wanted f32, f16, i64, i32, u8, ...", option, text, word);
-  return *type;
+  if (const auto type = element_type_said(word)) return *type;
+  fail_faq(ErrorCode::bad_option, 50, "{} {}: \"{}\" is no element type, wanted f32, f16, i64, i32, u8, ...",
+           option, text, word);
 }
 
 /// Takes a group in brackets of that kind off the end; nothing when there is none.
@@ -130,25 +111,6 @@ double number_of(const std::string& option, const std::string& text, const std::
   return *v;
 }
 
-/// "[n,h,w,c]" and "nhwc" as "NHWC"; * is ... .
-std::string letters_of(const std::string& option, const std::string& text, std::string_view layout) {
-  layout = trimmed(layout);
-  if (const auto list = inside(layout)) layout = *list;
-  std::string letters;
-  for (const char c : upper_case(layout))
-    if (c != ',' && c != ' ') letters += c == '*' ? "..." : std::string(1, c);
-  auto plain = letters;
-  if (const auto rest = plain.find("..."); rest != std::string::npos) plain.erase(rest, 3);
-  const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
-  if (!std::all_of(plain.begin(), plain.end(), [&](char c) { return is_letter(c) || c == '?'; }))
-    fail(ErrorCode::bad_option, "{} {}: \"{}\" is no layout, wanted letters, ? and ..., such as nchw", option,
-         text, layout);
-  for (const char c : plain)
-    if (is_letter(c) && std::count(plain.begin(), plain.end(), c) > 1)
-      fail(ErrorCode::bad_option, "{} {}: {} is there twice", option, text, c);
-  return letters;
-}
-
 LayoutRequest layout_of(const std::string& option, const std::string& item) {
   LayoutRequest out;
   std::string layouts = item;
@@ -161,13 +123,61 @@ LayoutRequest layout_of(const std::string& option, const std::string& item) {
     }
   }
   const auto arrow = layouts.find("->");
-  out.source = letters_of(option, item, std::string_view(layouts).substr(0, arrow));
+  out.source = layout_letters(option + " " + item, std::string_view(layouts).substr(0, arrow));
   if (arrow != std::string::npos)
-    out.target = letters_of(option, item, std::string_view(layouts).substr(arrow + 2));
+    out.target = layout_letters(option + " " + item, std::string_view(layouts).substr(arrow + 2));
   return out;
 }
 
 }  // namespace
+
+std::optional<Dim> size_said(std::string_view word) {
+  if (word == "?" || word == "-1") return Dim();
+  const auto dots = word.find("..");
+  if (dots == std::string_view::npos) {
+    const auto size = size_of(word);
+    return size ? std::optional<Dim>(*size) : std::nullopt;
+  }
+  const auto low = word.substr(0, dots), high = word.substr(dots + 2);
+  const auto least = low.empty() ? std::optional<std::int64_t>(0) : size_of(low);
+  const auto most = high.empty() ? std::optional(Dim::kUnbounded) : size_of(high);
+  if (!least || !most || *least > *most) return std::nullopt;
+  return Dim(*least, *most);
+}
+
+std::optional<ElementType> element_type_said(std::string_view word) {
+  auto name = lower_case(trimmed(word));
+  if (name.starts_with("fp")) name.erase(1, 1);
+  if (name == "bool") name = "boolean";
+  const auto type = element_type_named(name);
+  return type && *type != ElementType::undefined ? type : std::nullopt;
+}
+
+std::string layout_letters(const std::string& what, std::string_view layout) {
+  layout = trimmed(layout);
+  if (const auto list = inside(layout)) layout = *list;
+  std::string letters;
+  for (const char c : upper_case(layout))
+    if (c != ',' && c != ' ') letters += c == '*' ? std::string(kRest) : std::string(1, c);
+  auto plain = letters;
+  if (const auto rest = plain.find(kRest); rest != std::string::npos) plain.erase(rest, kRest.size());
+  const auto is_letter = [](char c) { return c >= 'A' && c <= 'Z'; };
+  if (!std::all_of(plain.begin(), plain.end(), [&](char c) { return is_letter(c) || c == '?'; }))
+    fail(ErrorCode::bad_option, "{}: \"{}\" is no layout, wanted letters, ? and ..., such as nchw", what,
+         layout);
+  for (const char c : plain)
+    if (is_letter(c) && std::count(plain.begin(), plain.end(), c) > 1)
+      fail(ErrorCode::bad_option, "{}: {} is there twice", what, c);
+  return letters;
+}
+
+std::optional<std::string> spread(std::string letters, std::size_t rank) {
+  if (const auto rest = letters.find(kRest); rest != std::string::npos) {
+    const auto others = letters.size() - kRest.size();
+    letters.replace(rest, kRest.size(), rank > others ? rank - others : 0, '?');
+  }
+  return letters.size() == rank ? std::optional(letters) : std::nullopt;
+}
 
 std::vector<std::string> outer_pieces(const std::string& text) {
   std::vector<std::string> out;

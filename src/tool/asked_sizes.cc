@@ -3,30 +3,17 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/words.h"
+#include "offline/request.h"
 #include "tool/named_lists.h"
 
 namespace lamina::tool {
 namespace {
 
-/// "224", "?", "-1", "1..10", "2.."
 Size size_of(const std::string& option, const std::string& word) {
-  if (word == "?" || word == "-1") return {0, kAnySize};
-  const auto dots = word.find("..");
-  const auto number = [&](const std::string& digits, std::int64_t otherwise) {
-    if (digits.empty()) return otherwise;
-    const auto n = parse_integer<std::int64_t>(digits);
-    if (!n || *n < 0) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
-    return *n;
-  };
-  if (dots == std::string::npos) {
-    const auto n = number(word.empty() ? "empty" : word, 0);
-    return {n, n};
-  }
-  const Size s{number(word.substr(0, dots), 0), number(word.substr(dots + 2), kAnySize)};
-  if (s.least > s.most) throw UsageError(fmt::format("{}: \"{}\" is not a range", option, word));
-  return s;
+  const auto size = size_said(word.empty() ? "empty" : word);
+  if (!size) throw UsageError(fmt::format("{}: \"{}\" is not a size", option, word));
+  return {size->low(), size->high() == Dim::kUnbounded ? kAnySize : size->high()};
 }
 
 }  // namespace

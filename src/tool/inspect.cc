@@ -76,6 +76,7 @@ int run(const Common& c) {
                    {"parameter_types", t.parameter_types},
                    {"flops", t.flops()},
                    {"flops_complete", t.all_known},
+                   {"flops_of_one", t.of_one},
                    {"unused", unused},
                    {"unsupported", model.unsupported()},
                    {"warnings", model.warnings()}};

@@ -62,8 +62,9 @@ int run(int argc, char** argv) {
     tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()))));
     return 2;
   } catch (const Error& e) {
-    tell(fmt::format("lamina: {}", e.what()));
-    return status_of(e);
+    const auto status = status_of(e);
+    tell(fmt::format("lamina: {}", status == 2 ? one_line(command.as_typed(e.what())) : e.what()));
+    return status;
   } catch (const std::bad_alloc&) {
     tell("lamina: out of memory");
     return 1;

@@ -43,7 +43,7 @@ class Optimizing {
     for (const auto& text : conversion.loaded.warnings) warn(text);
     for (const auto& text : conversion.warnings) warn(text);
     const auto written = write(conversion);
-    if (!c_.report.empty()) write_page(conversion, request.rewriting, album);
+    if (!c_.report.empty()) write_page(conversion, album);
     progress(1);
     if (c_.progress && !c_.stream_output) c_.common.say_text("");
     report(conversion, written, std::chrono::duration<double>(Clock::now() - begin).count());
@@ -105,7 +105,7 @@ class Optimizing {
     }
   }
 
-  void write_page(const Conversion& done, const OptimizeOptions& options, const RewriteAlbum& album) const {
+  void write_page(const Conversion& done, const RewriteAlbum& album) const {
     auto notes = done.notes;
     for (const auto& name : done.dropped_inputs)
       notes.push_back(fmt::format("input \"{}\" is gone: nothing behind the cut reads it", name));
@@ -116,8 +116,8 @@ class Optimizing {
                              .after = done.loaded.graph,
                              .ledger = done.ledger,
                              .album = album,
-                             .disable = options.disable,
-                             .exempt = options.exempt,
+                             .disable = done.rewriting.disable,
+                             .exempt = done.rewriting.exempt,
                              .more = extension_rules(done.loaded.extensions),
                              .notes = std::move(notes)});
   }

@@ -98,7 +98,9 @@ std::vector<std::string> summary_of(const Conversion& c) {
   out.push_back(fmt::format("operators      {} -> {}", before.nodes, after.nodes));
   out.push_back(fmt::format("multiply-adds  {:.4g} -> {:.4g}{}{}", before.multiply_adds, after.multiply_adds,
                             change_of(before.multiply_adds, after.multiply_adds),
-                            before.all_known && after.all_known ? "" : ", of what has known sizes"));
+                            !before.all_known || !after.all_known ? ", of what has known sizes"
+                            : before.of_one                       ? ", for a batch of 1"
+                                                                  : ""));
   if (!c.unused_inputs.empty()) out.push_back("nothing reads  input " + names_in_line(c.unused_inputs));
   if (!c.dropped_inputs.empty()) out.push_back("cut off        input " + names_in_line(c.dropped_inputs));
   if (!c.exempt.empty()) out.push_back("left alone     (exempt) " + names_in_line(c.exempt));
@@ -114,7 +116,8 @@ nlohmann::json summary_json(const Conversion& c) {
     return nlohmann::json{{"operators", t.nodes},
                           {"multiply_adds", t.multiply_adds},
                           {"flops", t.flops()},
-                          {"flops_complete", t.all_known}};
+                          {"flops_complete", t.all_known},
+                          {"flops_of_one", t.of_one}};
   };
   return {{"rewrites", c.ledger.rewrites()},
           {"rules", rules},

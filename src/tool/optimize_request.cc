@@ -75,7 +75,7 @@ std::vector<std::string> searched(const std::string& list) {
     } catch (const Error& e) {
       throw UsageError(fmt::format("--finegrain_fusing: {}", e.what()));
     }
-    out.push_back(fmt::format("(?s:.*)(?:{})(?s:.*)", piece));
+    out.emplace_back(piece);
   }
   return out;
 }
@@ -90,7 +90,6 @@ OptimizeOptions rewriting_of(const OptimizeCommand& c) {
   if (c.disable_resnet_optimization) o.disable.push_back("move-strides");
   if (c.disable_weights_compression) o.disable.push_back("compress-weights");
   o.exempt = c.common.exempt;
-  for (auto& pattern : searched(c.finegrain_fusing)) o.exempt.push_back(std::move(pattern));
   return o;
 }
 
@@ -178,9 +177,6 @@ ConversionRequest request_of(const OptimizeCommand& c) {
   ConversionRequest r;
   if (!c.input.empty()) r.cut.inputs = parse_inputs("--input", c.input);
   if (!c.freeze.empty()) r.cut.frozen = parse_inputs("--freeze_placeholder_with_value", c.freeze);
-  for (const auto& f : r.cut.frozen)
-    if (!f.value)
-      fail_faq(ErrorCode::bad_option, 59, "--freeze_placeholder_with_value {}: wanted NAME->VALUE", c.freeze);
   r.cut.outputs = parse_names(c.output);
   if (!c.input_shape.empty()) r.shapes = parse_shapes("--input_shape", c.input_shape);
   add_own_shapes(c, r);
@@ -197,6 +193,7 @@ ConversionRequest request_of(const OptimizeCommand& c) {
       throw UsageError(
           fmt::format("--transform: Transformation {} is not available.", name.substr(0, name.find('['))));
   r.rewriting = rewriting_of(c);
+  r.finegrain = searched(c.finegrain_fusing);
   return r;
 }
 

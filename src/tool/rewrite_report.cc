@@ -169,6 +169,7 @@ class Page {
     out +=
         figures_row("bytes read and written", human_bytes(b.bytes), human_bytes(a.bytes), b.bytes, a.bytes);
     out += "</table>\n";
+    if (b.of_one || a.of_one) out += "<p class=\"note\">The batch is open: counted for one of it.</p>\n";
     if (!b.all_known || !a.all_known)
       out +=
           "<p class=\"note\">Shapes of some layers are not known before inputs have theirs: what these "

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "base/error.h"
 #include "graph/work.h"
 
 namespace lamina::tool {
@@ -46,18 +49,48 @@ void add_graph(const Graph& g, Totals& t) {
   }
 }
 
+/// With 1 in front of inputs whose batch is open; nothing where none is, or where it is not alone.
+std::optional<Graph> of_one(const Graph& graph) {
+  bool open = false;
+  Graph out = graph;
+  for (const auto v : out.inputs()) {
+    auto type = out.type(v);
+    if (!type.shape.ranked()) return std::nullopt;
+    for (std::size_t i = 0; i < type.shape.rank(); ++i)
+      if (!type.shape[i].known() && i > 0) return std::nullopt;
+    if (type.shape.known()) continue;
+    open = true;
+    type.shape[0] = 1;
+    out.set_type(v, type);
+  }
+  if (!open) return std::nullopt;
+  try {
+    out.infer_types();
+  } catch (const Error&) {  // it must be more than one
+    return std::nullopt;
+  }
+  return out;
+}
+
 }  // namespace
 
 Totals graph_totals(const Graph& graph) {
   Totals t;
   add_graph(graph, t);
-  return t;
+  if (t.all_known) return t;
+  const auto single = of_one(graph);
+  if (!single) return t;
+  Totals known;
+  add_graph(*single, known);
+  if (!known.all_known) return t;
+  known.of_one = true;
+  return known;
 }
 
 std::string work_text(const Totals& t) {
-  return fmt::format("{}{:.3g} ({:.3g} GFLOP)",
+  return fmt::format("{}{:.3g} ({:.3g} GFLOP){}",
                      t.all_known ? "" : "at least (unknown shapes; --shape makes them known) ",
-                     t.multiply_adds, 1e-9 * t.flops());
+                     t.multiply_adds, 1e-9 * t.flops(), t.of_one ? " for a batch of 1" : "");
 }
 
 }  // namespace lamina::tool

@@ -19,13 +19,14 @@ struct Totals {
   double others = 0;         ///< of the rest, about one per element
   double bytes = 0;          ///< read and written when each operand passes once
   bool all_known = true;     ///< false: shapes of what multiplies are missing
+  bool of_one = false;       ///< the batch, the only size that is missing, was taken for 1
   /// As papers count them: two for each multiply-add, nothing for the rest.
   double flops() const { return 2 * multiply_adds; }
 };
 
 Totals graph_totals(const Graph& graph);
 
-/// "4.1e+09 (8.2 GFLOP)", with "at least" where shapes are unknown.
+/// "4.1e+09 (8.2 GFLOP)", with "at least" where shapes are unknown, "for a batch of 1" where that was taken.
 std::string work_text(const Totals& totals);
 
 }  // namespace lamina::tool

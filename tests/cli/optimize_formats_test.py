@@ -5,6 +5,8 @@ import unittest
 from collections.abc import Sequence
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 from optimize_case import Base, field, picture, varint
 
 
@@ -164,6 +166,48 @@ class Caffe(Base):
         fails(103, PROTOTXT, b"\xff" * 50)
 
 
+class Onnx(Base):
+    """Initialisers that are inputs, too, have a value which callers may change."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        nodes = [
+            helper.make_node("Reshape", ["x", "s"], ["t"], "reshape"),
+            helper.make_node("Mul", ["t", "k"], ["y"], "mul"),
+        ]
+        weights = [
+            numpy_helper.from_array(np.array([3, 4], np.int64), "s"),
+            numpy_helper.from_array(np.array([2], np.float32), "k"),
+        ]
+        ports = [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]),
+            helper.make_tensor_value_info("s", TensorProto.INT64, [2]),
+            helper.make_tensor_value_info("k", TensorProto.FLOAT, [1]),
+        ]
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph(nodes, "g", ports, [result], weights)
+        self.model = self.path / "defaults.onnx"
+        onnx.save(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), self.model
+        )
+
+    def test_inputs_that_have_values(self) -> None:
+        x = np.arange(12, dtype=np.float32).reshape(2, 6)
+        for words, shape, factor in (
+            ([], (3, 4), 2),
+            (["--freeze_placeholder_with_value", "k->5"], (3, 4), 5),
+            (["--input", "x,s->[4 3]"], (4, 3), 2),
+            (["--input", "x,k"], (3, 4), 7),
+            (["--input", "k,x,s->[4 3]"], (4, 3), 7),
+        ):
+            out, _ = self.made(*words)
+            given = {"x": x} | ({"k": np.array([7], np.float32)} if factor == 7 else {})
+            self.assertEqual(set(self.inputs_of(out)), set(given), words)
+            np.testing.assert_array_equal(self.run_model(out, **given)[0], factor * x.reshape(shape))
+        line = ["-m", self.model, "-o", self.path, "--silent", "--quiet", "--freeze_placeholder_with_value"]
+        self.refused(1, *line, "k->[5 6]", says="k: 2 values for f32[1]", faq=59)
+
+
 class TensorFlow(Base):
     def setUp(self) -> None:
         super().setUp()
@@ -177,6 +221,8 @@ class TensorFlow(Base):
             for words in (
                 ["--freeze_placeholder_with_value", f"training->{value}"],
                 ["--input", f"image,training->{value}"],
+                ["--input_shape", "[1,4,4,3]", "--freeze_placeholder_with_value", f"training->{value}"],
+                ["--input_shape", "[1,4,4,3],[]", "--freeze_placeholder_with_value", f"training->{value}"],
             ):
                 out, _ = self.made(*words, model=self.graph)
                 self.assertEqual(self.inputs_of(out), {"image": "f32[1,4,4,3]"})

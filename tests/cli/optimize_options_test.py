@@ -216,6 +216,8 @@ class Places(Base):
             out, _ = self.made(*words, model=model)
             self.assertEqual(len(self.inputs_of(out)), 2)
             np.testing.assert_allclose(self.run_model(out, in0=x, in1=x)[0], 2 * x)
+        out, _ = self.made("--freeze_placeholder_with_value", "in,1->[" + "1 " * 12 + "]", model=model)
+        self.assertEqual(list(self.inputs_of(out)), ["b"])
         self.refused(
             1, model, "-o", self.path / "x.xml", "--output", "layer,2", says="No node with name layer"
         )

@@ -102,6 +102,24 @@ class Switches(Base):
             np.testing.assert_allclose(self.run_model(out, x=x)[0], self.run_model(self.model, x=x)[0], rtol=1e-5)
         self.assertLess(sizes[0], sizes[1])
 
+    def test_exempt_names_that_fit_nothing(self) -> None:
+        done = self.done("-m", self.model, "-o", self.path, "-n", "x", "--finegrain_fusing", "nothing,conv1")
+        self.assertEqual(done.stderr, '[ WARNING ]  finegrain_fusing "nothing": is in the name of no node\n')
+
+    def test_work_for_an_open_batch(self) -> None:
+        fixed = self.made("--input_shape", "[1,3,8,8]")[1]
+        self.assertFalse(fixed["before"]["flops_of_one"])
+        self.assertGreater(fixed["before"]["flops"], 0)
+        for shape, known in (("[?,3,8,8]", True), ("[2..9,3,8,8]", True), ("[?,3,?,8]", False)):
+            report = self.path / "report.html"
+            _, document = self.made("--input_shape", shape, "--report", report)
+            for when in ("before", "after"):
+                self.assertEqual(document[when]["flops_complete"], known)
+                self.assertEqual(document[when]["flops_of_one"], known)
+                if known:
+                    self.assertEqual(document[when]["flops"], fixed[when]["flops"])
+            self.assertEqual("counted for one of it" in report.read_text(), known)
+
     def test_an_empty_list_is_none(self) -> None:
         off = self.rules("--finegrain_fusing", "", "--disable_fusing", "--layout=", "--mean_values", "")
         self.assertIn("decompose-batchnorm", off)

@@ -148,6 +148,24 @@ TEST(Border, NumbersOfHalvesAreNotRounded) {
     }
 }
 
+TEST(Border, WiderInputsOfHalvesAreNotRoundedBeforeTheirMeans) {
+  auto g = model_of("f16[1,1]");
+  auto r = means("[4096]");
+  r.types["x"] = ElementType::f32;
+  r.result_types["y"] = ElementType::f32;
+  add_border(g, r);
+  EXPECT_EQ(to_string(g.type(g.inputs()[0])), "f32[1,1]");
+  EXPECT_EQ(to_string(g.type(g.results()[0].value)), "f32[1,1]");
+  EXPECT_EQ(interpret(g, {Tensor::of({1, 1}, Values{4097})}).at(0).data<float>()[0], 1);  // no half
+}
+
+TEST(Border, ResultsMayHaveOtherTypes) {
+  auto g = model_of("f32[2]");
+  add_border(g, {.result_types = {{"y", ElementType::i32}, {"z", ElementType::u8}}});
+  EXPECT_EQ(to_string(g.type(g.results()[0].value)), "i32[2]");
+  EXPECT_EQ(g.node_count(), 2u);
+}
+
 TEST(Border, OnlyInputsWithThreeChannelsAreReversed) {
   const BorderRequest r{.reverse_channels = true};
   for (const auto& [type, nodes] :
@@ -157,6 +175,12 @@ TEST(Border, OnlyInputsWithThreeChannelsAreReversed) {
     EXPECT_EQ(add_border(g, r).size(), nodes == 1 ? 1u : 0u) << type;
     EXPECT_EQ(g.node_count(), nodes) << type;
   }
+}
+
+TEST(Border, NumbersSayThatAnOpenNumberOfChannelsIsThree) {
+  auto r = means("[1,2,3]");
+  r.reverse_channels = true;
+  EXPECT_EQ(run("f32[1,?,1,1]", r, counting({1, 3, 1, 1})), (Values{1, -1, -3}));
 }
 
 TEST(Border, AMeanImageIsSubtracted) {

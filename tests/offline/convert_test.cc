@@ -54,7 +54,7 @@ ConversionRequest preprocessed() {
 Tensor by_hand(const Tensor& data, bool last) {
   const float mean[] = {103.5F, 116.25F, 123.75F}, scale[] = {58.5F, 57, 57.25F};
   auto out = data.clone();
-  const std::size_t points = 36;
+  const std::size_t points = data.size() / 3;
   for (std::size_t c = 0; c < 3; ++c)
     for (std::size_t p = 0; p < points; ++p) {
       const auto at = [&](std::size_t channel) { return last ? p * 3 + channel : channel * points + p; };
@@ -68,8 +68,9 @@ void expect_same(const char* text, bool last = false) {
   const auto made = convert_model("m", reader_of(text), preprocessed());
   auto raw = testing::random_inputs(parse(text), 3).at(0).clone();
   for (auto& v : raw.data<float>()) v = 128 + 100 * v;
-  testing::expect_close(interpret(made.loaded.graph, {raw}).at(0),
-                        interpret(parse(text), {by_hand(raw, last)}).at(0), text);
+  const auto got = interpret(made.loaded.graph, {raw}), wanted = interpret(parse(text), {by_hand(raw, last)});
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) testing::expect_close(got[i], wanted[i], text);
 }
 
 std::size_t count(const Graph& g, std::string_view op) {
@@ -89,6 +90,37 @@ TEST(Convert, PreprocessingGoesIntoTheFirstConvolution) {
   EXPECT_EQ(count(border, "Divide") + count(border, "Multiply"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kLast), preprocessed()).loaded.graph, "Gather"), 0u);
   EXPECT_EQ(count(convert_model("m", reader_of(kDepthwise), preprocessed()).loaded.graph, "Gather"), 1u);
+}
+
+TEST(Convert, PreprocessingIsRightWhereverItEndsUp) {
+  for (const auto* text : {
+           R"(graph (x: f32[1,3,6,6]) -> (a, b, c) {
+             v = const f32[4,3,3,3] seed(1)
+             w = const f32[5,3,1,1] seed(2)
+             a = Convolution(x, v)
+             b = Convolution(x, w)
+             c = Relu(x)
+           })",
+           R"(graph (x: f32[1,3,2,4,4]) -> (y) {
+             w = const f32[4,3,3,3,3] seed(1)
+             y = Convolution(x, w) strides=[1,1,1] dilations=[1,1,1] pads_begin=[1,1,1] pads_end=[1,1,1]
+           })",
+           R"(graph (x: f32[1,3,4,4]) -> (y, z) {
+             w = const f32[4,3,3,3] seed(1)
+             y = Convolution(x, w)
+             z = Identity(x)
+           })",
+           R"(graph (x: f32[1,3,4,4]) -> (y) {
+             p = MaxPool(x) kernel=[2,2] strides=[2,2]
+             w = const f32[4,3,2,2] seed(1)
+             y = Convolution(p, w)
+           })",
+           R"(graph (x: f32[1,3,4,4]) -> (y) {
+             w = const f32[12,1,3,3] seed(1)
+             y = Convolution(x, w) groups=3
+           })",
+       })
+    expect_same(text);
 }
 
 TEST(Convert, ShapesAndBatchGoToTheReader) {
@@ -148,6 +180,11 @@ TEST(Convert, ExemptLayersAreListedAndLeftAlone) {
   ASSERT_EQ(made.warnings.size(), 1u);
   EXPECT_NE(made.warnings[0].find("no such"), std::string::npos);
   EXPECT_EQ(convert_model("m", reader_of(text), {}).loaded.graph.node_count(), 1u);
+  r.rewriting.exempt = {};
+  r.finegrain = {"n1", "such"};  // a part of the name is enough
+  const auto searched = convert_model("m", reader_of(text), r);
+  EXPECT_EQ(searched.exempt, Strings{"bn1"});
+  EXPECT_EQ(searched.warnings, Strings{"finegrain_fusing \"such\": is in the name of no node"});
 }
 
 TEST(Convert, UnknownOperatorsBehindTheCutDoNotMatter) {

@@ -117,6 +117,24 @@ TEST(Cut, ACutInTheMiddleComputesTheSame) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].same_as(all[i]));
 }
 
+TEST(Cut, ALayerOfSeveralNodesReadsAnInputOnce) {
+  const auto g = parse(R"(graph (x: f32[2]) -> (z) {
+    sources {
+      0 "relu" "Relu"
+      1 "swish" "Swish"
+      2 "gate" "Mul"
+    }
+    r = Relu(x) @"relu" from [0]
+    s = Sigmoid(r) @"swish/sigmoid" from [1]
+    y = Multiply(r, s) @"swish" from [1]
+    z = Multiply(y, r) @"gate" from [2]
+  })");
+  const auto made = cut(g, {.inputs = parse_inputs("--input", "swish,1:gate")});
+  EXPECT_EQ(inputs_of(made.graph), "swish/placeholder_port_0:f32[2] gate/placeholder_port_1:f32[2]");
+  EXPECT_EQ(made.graph.node_count(), 3u);
+  EXPECT_THROW(cut(g, {.inputs = parse_inputs("--input", "1:swish")}), FaqError);
+}
+
 TEST(Cut, TypesAreToldToTheBorder) {
   const auto made = cut_at("data{u8},other{f16}");
   EXPECT_EQ(made.types.at("data"), ElementType::u8);
