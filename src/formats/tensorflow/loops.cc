@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "formats/known.h"
+#include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/counting.h"
 #include "formats/tensorflow/importer.h"
 #include "formats/tensorflow/lists.h"
@@ -295,6 +296,7 @@ class LoopImport {
   }
 
   void add_loop(ValueId first, Graph body, const Scope& scope) {
+    erase_unread_complex(body);
     erase_unread_lists(body);
     body.erase_unused();
     Loop op;
