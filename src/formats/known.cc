@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "graph/infer.h"
 #include "ops/eval.h"
 
 namespace lamina {
@@ -35,7 +36,7 @@ class Folder {
     std::vector<Tensor> inputs;
     for (auto i : node.inputs) {
       auto t = i.valid() ? value(i, depth + 1) : Tensor{};
-      if (!t || t->size() > kMostKnown) return std::nullopt;
+      if (!t || t->size() > kMostKnown) return is_shape(i) ? sizes(v) : std::nullopt;
       inputs.push_back(std::move(*t));
     }
     InferContext types(node, inputs);
@@ -43,6 +44,24 @@ class Folder {
     for (const auto& type : types.result())
       if (!is_small(type)) return std::nullopt;
     return evaluate_node(node, inputs, {}).at(graph_.value(v).output);
+  }
+
+  bool is_shape(ValueId v) const {
+    const auto producer = graph_.producer(v);
+    return producer.valid() && graph_.node(producer).op.info().name == "ShapeOf";
+  }
+
+  /// Of a shape that is known in part, the part that is taken.
+  std::optional<Tensor> sizes(ValueId v) const {
+    const auto& type = graph_.type(v);
+    const auto dims = dims_of_value(graph_, v);
+    if (!dims || !is_small(type) || type.shape.count().size() != std::ssize(*dims)) return std::nullopt;
+    Ints values;
+    for (const auto& d : *dims) {
+      if (!d.known()) return std::nullopt;
+      values.push_back(d.size());
+    }
+    return from_ints(type.element, type.shape.sizes(), values);
   }
 
   static bool is_small(const TensorType& type) {

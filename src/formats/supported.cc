@@ -33,8 +33,9 @@ std::vector<std::string> supported_tensorflow() {
   auto out = tensorflow::converters().names();
   // What is no operator of its own in the graph.
   for (const char* name :
-       {"Assert", "Const", "If", "Merge", "NoOp", "PartitionedCall", "Placeholder", "PlaceholderV2",
-        "PlaceholderWithDefault", "StatefulPartitionedCall", "StatelessIf", "Switch"})
+       {"Assert", "Const", "Enter", "Exit", "If", "LoopCond", "Merge", "NextIteration", "NoOp",
+        "PartitionedCall", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
+        "StatefulPartitionedCall", "StatelessIf", "StatelessWhile", "Switch", "While"})
     out.emplace_back(name);
   std::sort(out.begin(), out.end());
   return out;

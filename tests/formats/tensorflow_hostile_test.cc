@@ -28,6 +28,21 @@ TensorflowGraph sample() {
   g.node("StridedSlice", "part", {"shape", "one", "two", "one"}, {integer("shrink_axis_mask", 1)});
   g.node("Pack", "sizes", {"part", "part"}, {integer("N", 2)});
   g.node("ResizeBilinear", "large", {"m", "sizes"}, {flag("half_pixel_centers", true)});
+  g.constant("zero", Tensor::scalar<std::int32_t>(0)).constant("more", Tensor::scalar<std::int32_t>(1));
+  g.node("TensorArrayV3", "list", {"part"}, {type("dtype", 1)});
+  for (const auto* name : {"zero", "list:1"}) {
+    const std::string v(name == std::string("zero") ? "i" : "l");
+    g.node("Enter", v + "e", {name}, {word("frame_name", "w")}).node("Merge", v + "m", {v + "e", v + "n"});
+    g.node("Switch", v + "s", {v + "m", "cond"})
+        .node("Identity", v, {v + "s:1"})
+        .node("Exit", v + "x", {v + "s"});
+  }
+  g.node("Enter", "n", {"part"}, {word("frame_name", "w"), flag("is_constant", true)});
+  g.node("Enter", "xs", {"shape"}, {word("frame_name", "w"), flag("is_constant", true)});
+  g.node("Less", "less", {"im", "n"}).node("LoopCond", "cond", {"less"}).node("Add", "next", {"i", "more"});
+  g.node("NextIteration", "in", {"next"}).node("Cast", "item", {"xs"}, {type("DstT", 1)});
+  g.node("TensorArrayWriteV3", "set", {"list", "i", "item", "l"}).node("NextIteration", "ln", {"set"});
+  g.node("TensorArrayGatherV3", "all", {"list", "one", "lx"}).node("Identity", "last", {"ix"});
   g.constant("axis", Tensor::scalar<std::int32_t>(3));
   g.node("ArgMax", "best", {"large", "axis"}).node("Conv5D", "odd", {"large"}, {number("f", 2)});
   return g;

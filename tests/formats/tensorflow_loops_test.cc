@@ -251,5 +251,26 @@ TEST(TensorflowLoops, ManyInEachOtherEnd) {
   EXPECT_TRUE(said.empty() || said.find("too many nodes") != std::string::npos) << said;
 }
 
+TEST(TensorflowLoops, ManyVariablesAndManyLoopsAreReadInTime) {
+  TensorflowGraph wide;
+  wide.input("x", {2}).input("n", {}, 3);
+  count(wide, "n");
+  for (int i = 0; i < 5000; ++i) {
+    const auto v = "v" + std::to_string(i);
+    carry(wide, v, "x", v + "/twice");
+    wide.node("Add", v + "/twice", {v, v}).node("Exit", v + "/exit", {v + "/switch"});
+  }
+  EXPECT_EQ(read_bytes(wide.bytes()).graph.results().size(), 5000u);
+  TensorflowGraph many;
+  many.input("x", {2}).input("n", {}, 3);
+  for (int i = 0; i < 2000; ++i) {
+    const auto f = "f" + std::to_string(i), v = "v" + std::to_string(i);
+    count(many, "n", f);
+    carry(many, v, i == 0 ? "x" : "v" + std::to_string(i - 1) + "/exit", v + "/twice", f);
+    many.node("Add", v + "/twice", {v, v}).node("Exit", v + "/exit", {v + "/switch"});
+  }
+  EXPECT_EQ(loops(read_bytes(many.bytes()).graph), 2000u);
+}
+
 }  // namespace
 }  // namespace lamina::testing::tf

@@ -6,7 +6,7 @@ import numpy as np
 
 TYPES = {
     "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "str": 7, "int64": 9, "bool": 10,
-    "bfloat16": 14, "uint16": 17, "float16": 19, "uint32": 22, "uint64": 23,
+    "bfloat16": 14, "uint16": 17, "float16": 19, "uint32": 22, "uint64": 23, "complex64": 8,
 }  # fmt: skip
 
 

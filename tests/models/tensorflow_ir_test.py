@@ -21,6 +21,7 @@ from tensorflow_test import all_cases, all_networks
 WRONG_THERE = (
     "FakeQuantPerChannel {'narrow_range': True}",
     "FloorDiv i32",  # towards zero
+    "CropAndResize (14, 14) nearest 0.5",  # a sample on the border is beyond it by a rounding
     "transposed computed SAME",  # sizes that are computed do not compile
     "transposed computed VALID",
     "IdentityN",  # the name of an input that is a result

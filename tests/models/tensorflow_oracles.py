@@ -74,10 +74,10 @@ def run_tensorflow(graph: Graph, feeds: dict[str, np.ndarray], wanted: list[str]
             for at, argument in enumerate(definition.input_arg):
                 behind = len(definition.input_arg) - at - 1
                 if argument.number_attr or argument.type_list_attr:
-                    arguments[argument.name] = data[at : len(data) - behind]
-                    data = data[:at] + [None] + data[len(data) - behind :]
+                    count = attributes.get(argument.number_attr, len(data) - behind)
+                    arguments[argument.name], data = data[:count], data[count:]
                 else:
-                    arguments[argument.name] = data[at]
+                    arguments[argument.name], *data = data
             try:
                 result = function(**{renamed(a, parameters): v for a, v in arguments.items()})
             except (tf.errors.NotFoundError, tf.errors.UnimplementedError):

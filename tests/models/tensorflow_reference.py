@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import tensorflow_reference_cells  # noqa: F401 - registers its operators
+import tensorflow_reference_segments  # noqa: F401
 from tensorflow_graph import Graph
 from tensorflow_reference_arrays import OPERATORS, F, operator
 

@@ -15,6 +15,7 @@ import tensorflow_array_cases as of_arrays
 import tensorflow_cell_cases as of_cells
 import tensorflow_picture_cases as of_pictures
 import tensorflow_reference as reference
+import tensorflow_segment_cases as of_segments
 import tensorflow_unknown_cases as of_unknown
 from openvino_cases import use_openvino
 from tensorflow_cases import Case
@@ -65,6 +66,9 @@ def all_cases() -> Iterator[Case]:
         of_arrays.strided_slices,
         of_cells.cells,
         of_cells.boxes,
+        of_segments.segments,
+        of_segments.spectra,
+        of_segments.resampled,
         of_unknown.computed,
         of_unknown.unknown_ranks,
         all_networks,

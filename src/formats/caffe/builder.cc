@@ -213,7 +213,7 @@ Values Builder::make_opaque(const LayerDef& layer, const Values& inputs) {
 Values Builder::convert(const LayerDef& layer, const Values& inputs) {
   auto& graph = loaded_.graph;
   const auto first_node = graph.node_slots();
-  const Call call(graph, layer, inputs, weights_, loaded_.warnings);
+  const Call call(graph, folding_budget_, layer, inputs, weights_, loaded_.warnings);
   if (auto operation = loaded_.extensions->find(kDomain, layer.type))
     return make_custom(call, std::move(operation));
   const auto converter = converters().find(layer.type);

@@ -2,7 +2,6 @@
 
 #include "base/immortal.h"
 #include "ops/eval.h"
-#include "ops/movement.h"
 #include "ops/shaping.h"
 
 namespace lamina::caffe {
@@ -18,18 +17,15 @@ ValueId Call::in(std::size_t i) const {
   return inputs_[i];
 }
 
-std::size_t Call::rank(ValueId v) const {
-  if (!shape(v).ranked()) unsupported("the rank of \"{}\" is not known", graph_.value(v).name);
-  return shape(v).rank();
+std::size_t Call::axis(std::int64_t axis, ValueId v) const {
+  return normalize_axis(axis, known_rank(v), "axis");
 }
 
-std::size_t Call::axis(std::int64_t axis, ValueId v) const { return normalize_axis(axis, rank(v), "axis"); }
-
 std::int64_t Call::size(ValueId v, std::size_t axis) const {
-  if (axis >= rank(v)) fail("the bottom has shape {}, wanted an axis {}", to_string(shape(v)), axis);
+  if (axis >= known_rank(v)) fail("the bottom has shape {}, wanted an axis {}", to_string(shape(v)), axis);
   if (!shape(v)[axis].known())
     unsupported("the size of axis {} of \"{}\" is not known: give the input's shape", axis,
-                graph_.value(v).name);
+                graph().value(v).name);
   return shape(v)[axis].size();
 }
 
@@ -53,16 +49,6 @@ Tensor Call::tensor(std::size_t i, const Dims& dims) const {
 
 Tensor Call::vector(std::size_t i) const { return tensor(i, {static_cast<std::int64_t>(blob(i).count)}); }
 
-Values Call::add_all(Op op, Values inputs, int outputs) const {
-  return graph_.node(graph_.add_node(std::move(op), std::move(inputs), {}, outputs)).outputs;
-}
-
-ValueId Call::ints(const Ints& values) const {
-  return constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values));
-}
-
-ValueId Call::index(std::int64_t value) const { return constant(Tensor::scalar<std::int64_t>(value)); }
-
 ValueId Call::number(double value) const {
   return constant(Tensor::scalar<float>(static_cast<float>(value)));
 }
@@ -74,16 +60,10 @@ ValueId Call::floats(const Dims& dims, const Floats& values) const {
 ValueId Call::reshape(ValueId v, const Ints& pattern) const {
   const auto& now = shape(v);
   if (now.known() && now.sizes() == pattern) return v;
-  if (const auto* t = graph_.constant(v);
+  if (const auto* t = graph().constant(v);
       t && std::all_of(pattern.begin(), pattern.end(), [](auto d) { return d > 0; }))
     return constant(t->reshaped(pattern));
-  return add(Reshape{true}, {v, ints(pattern)});
-}
-
-ValueId Call::shape_of(ValueId v) const { return add(ShapeOf{}, {v}); }
-
-ValueId Call::slice(ValueId v, std::int64_t axis, std::int64_t start, std::int64_t stop) const {
-  return add(Slice{}, {v, ints({start}), ints({stop}), ints({1}), ints({axis})});
+  return add(Reshape{true}, {v, ints_constant(pattern)});
 }
 
 Converter ConverterTable::find(std::string_view type) const {

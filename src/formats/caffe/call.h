@@ -5,41 +5,28 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/building.h"
 #include "formats/caffe/net.h"
 #include "formats/caffe/params.h"
 #include "formats/caffe/weights.h"
-#include "graph/graph.h"
 
 namespace lamina::caffe {
 
 using Values = std::vector<ValueId>;
 
-/// A layer that our operators cannot express: it becomes Opaque and is listed.
-struct NotSupported {
-  std::string reason;
-};
-
-class Call {
+class Call : public Building {
  public:
-  Call(Graph& graph, const LayerDef& layer, Values inputs, const Weights& weights, Strings& warnings)
-      : graph_(graph),
+  Call(Graph& graph, int& folding_budget, const LayerDef& layer, Values inputs, const Weights& weights,
+       Strings& warnings)
+      : Building(graph, folding_budget),
         layer_(layer),
         inputs_(std::move(inputs)),
         weights_(weights),
         blobs_(weights.find(layer.name)),
         warnings_(warnings) {}
 
-  Graph& graph() const { return graph_; }
   const LayerDef& layer() const { return layer_; }
   Params params(std::string_view name) const { return Params(layer_.message, name); }
-  template <class... A>
-  [[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) const {
-    lamina::fail(ErrorCode::bad_file, text, std::forward<A>(args)...);
-  }
-  template <class... A>
-  [[noreturn]] void unsupported(fmt::format_string<A...> text, A&&... args) const {
-    throw NotSupported{fmt::format(text, std::forward<A>(args)...)};
-  }
   void warn(const std::string& text) const;
 
   // Bottoms and tops.
@@ -47,8 +34,6 @@ class Call {
   std::size_t outputs() const { return layer_.tops.size(); }
   const Values& all() const { return inputs_; }
   ValueId in(std::size_t i) const;  ///< throws when absent
-  const Shape& shape(ValueId v) const { return graph_.type(v).shape; }
-  std::size_t rank(ValueId v) const;  ///< NotSupported while it is not known
   /// A parameter `axis`, which may be negative, as one of the value's.
   std::size_t axis(std::int64_t axis, ValueId v) const;
   /// The size of an axis; NotSupported while it is not known.
@@ -63,22 +48,12 @@ class Call {
   Tensor vector(std::size_t i) const;
 
   // Building.
-  ValueId add(Op op, Values inputs) const { return graph_.add(std::move(op), std::move(inputs)); }
-  Values add_all(Op op, Values inputs, int outputs = -1) const;
-  ValueId constant(Tensor t) const { return graph_.add_constant(std::move(t)); }
-  ValueId ints(const Ints& values) const;   ///< i64 [n]
-  ValueId index(std::int64_t value) const;  ///< i64 scalar
-  ValueId number(double value) const;       ///< f32 scalar
+  ValueId number(double value) const;  ///< f32 scalar
   ValueId floats(const Dims& dims, const Floats& values) const;
   /// The same elements under another shape: a pattern of Reshape, where 0 keeps a size.
   ValueId reshape(ValueId v, const Ints& pattern) const;
-  /// The shape, i64 [rank].
-  ValueId shape_of(ValueId v) const;
-  /// v[axis, start..stop) along one axis.
-  ValueId slice(ValueId v, std::int64_t axis, std::int64_t start, std::int64_t stop) const;
 
  private:
-  Graph& graph_;
   const LayerDef& layer_;
   Values inputs_;
   const Weights& weights_;

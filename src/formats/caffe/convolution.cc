@@ -40,7 +40,7 @@ struct Filter {
 
 Filter read_filter(const Call& c) {
   const auto p = c.params("convolution_param");
-  const auto rank = c.rank(c.in(0));
+  const auto rank = c.known_rank(c.in(0));
   if (rank < 3) c.fail("the bottom has shape {}, wanted rank 3 or more", to_string(c.shape(c.in(0))));
   if (p.integer("axis", 1) != 1)
     c.unsupported("a convolution over axes that do not begin behind the channels");
@@ -123,7 +123,7 @@ Values convert_inner_product(const Call& c) {
   const bool transposed = p.flag("transpose", false);
   const auto axis = c.axis(p.integer("axis", 1), c.in(0));
   auto x = c.in(0);
-  if (c.rank(x) != axis + 1) {
+  if (c.known_rank(x) != axis + 1) {
     Ints pattern(axis, 0);
     pattern.push_back(depth);
     x = c.reshape(x, pattern);
@@ -142,7 +142,7 @@ Values convert_embed(const Call& c) {
   if (outputs < 1) c.fail("num_output is {}, wanted 1 or more", outputs);
   const auto table = c.constant(c.tensor(0, {share_of(c, outputs, "num_output"), outputs}));
   const auto rows = c.add(Convert{ElementType::i32}, {c.in(0)});
-  const auto y = c.add(Gather{}, {table, rows, c.index(0)});
+  const auto y = c.add(Gather{}, {table, rows, c.int_constant(0)});
   if (!p.flag("bias_term", true)) return {y};
   return {c.add(Add{}, {y, c.constant(c.tensor(1, {outputs}))})};
 }

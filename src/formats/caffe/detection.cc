@@ -13,7 +13,7 @@
 namespace lamina::caffe {
 namespace {
 
-ValueId rows(const Call& c, ValueId v) { return c.rank(v) == 2 ? v : c.reshape(v, {0, -1}); }
+ValueId rows(const Call& c, ValueId v) { return c.known_rank(v) == 2 ? v : c.reshape(v, {0, -1}); }
 
 /// CORNER_SIZE says how far a corner moves in sizes of the prior, CORNER in pictures: a factor for each
 /// location.
@@ -21,7 +21,7 @@ ValueId by_prior_sizes(const Call& c, ValueId locations, std::int64_t repeats) {
   const auto boxes = c.reshape(c.slice(c.in(2), 1, 0, 1), {-1, 1, 4});
   const auto sizes = c.add(Subtract{}, {c.slice(boxes, 2, 2, 4), c.slice(boxes, 2, 0, 2)});
   auto factors = c.add(Concat{2}, {sizes, sizes});
-  if (repeats != 1) factors = c.add(Tile{}, {factors, c.ints({1, repeats, 1})});
+  if (repeats != 1) factors = c.add(Tile{}, {factors, c.ints_constant({1, repeats, 1})});
   return c.add(Multiply{}, {locations, c.reshape(factors, {1, -1})});
 }
 
@@ -53,7 +53,7 @@ Values convert_detection_output(const Call& c) {
 }
 
 /// Regions as rows of 5, whatever the file's dims are.
-ValueId regions(const Call& c) { return c.rank(c.in(1)) == 2 ? c.in(1) : c.reshape(c.in(1), {-1, 5}); }
+ValueId regions(const Call& c) { return c.known_rank(c.in(1)) == 2 ? c.in(1) : c.reshape(c.in(1), {-1, 5}); }
 
 Values convert_roi_pooling(const Call& c) {
   const auto p = c.params("roi_pooling_param");

@@ -52,7 +52,7 @@ struct Along {
 };
 
 Along along(const Call& c, const Params& p) {
-  const auto rank = c.rank(c.in(0));
+  const auto rank = c.known_rank(c.in(0));
   Along a{c.axis(p.integer("axis", 1), c.in(0))};
   const auto axes = p.integer("num_axes", 1);
   if (axes < -1) c.fail("num_axes is {}, wanted -1 or more", axes);
@@ -95,7 +95,7 @@ Values convert_scale(const Call& c) {
 
 /// An operand that numpy would align at the right, aligned at an axis: ones behind it.
 ValueId aligned(const Call& c, ValueId operand, std::size_t axis, std::size_t rank) {
-  const auto own = c.rank(operand);
+  const auto own = c.known_rank(operand);
   if (own == 0) return operand;
   if (axis + own > rank)
     c.fail("the second operand has shape {}, wanted that of the axes from {} on", to_string(c.shape(operand)),
@@ -109,13 +109,13 @@ ValueId aligned(const Call& c, ValueId operand, std::size_t axis, std::size_t ra
   }
   Ints axes;
   for (std::size_t i = 0; i < behind; ++i) axes.push_back(static_cast<std::int64_t>(own + i));
-  return c.add(Unsqueeze{}, {operand, c.ints(axes)});
+  return c.add(Unsqueeze{}, {operand, c.ints_constant(axes)});
 }
 
 /// x + shift, a blob or the second bottom.
 Values convert_bias(const Call& c) {
   const auto p = c.params("bias_param");
-  const auto rank = c.rank(c.in(0));
+  const auto rank = c.known_rank(c.in(0));
   const auto at = c.axis(p.integer("axis", 1), c.in(0));
   const auto shift = c.inputs() > 1 ? c.in(1) : operand(c, 0, along(c, p));
   return {c.add(Add{}, {c.in(0), aligned(c, shift, at, rank)})};
@@ -123,7 +123,7 @@ Values convert_bias(const Call& c) {
 
 /// a * x + y, with a number of a for each channel: [N, C] or [N, C, 1, 1].
 Values convert_axpy(const Call& c) {
-  const auto a = aligned(c, c.in(0), 0, c.rank(c.in(1)));
+  const auto a = aligned(c, c.in(0), 0, c.known_rank(c.in(1)));
   return {c.add(Add{}, {c.add(Multiply{}, {c.in(1), a}), c.in(2)})};
 }
 

@@ -12,7 +12,7 @@ namespace {
 /// All axes but those of the batch and, with `by_channel`, of the channels.
 Ints inner_axes(const Call& c, bool by_channel) {
   Ints axes;
-  for (auto a = std::int64_t{by_channel ? 2 : 1}; a < static_cast<std::int64_t>(c.rank(c.in(0))); ++a)
+  for (auto a = std::int64_t{by_channel ? 2 : 1}; a < static_cast<std::int64_t>(c.known_rank(c.in(0))); ++a)
     axes.push_back(a);
   return axes;
 }
@@ -26,7 +26,7 @@ Values batch_statistics(const Call& c, double eps) {
   c.warn("use_global_stats is false: the statistics are those of each batch");
   auto axes = inner_axes(c, true);
   axes.insert(axes.begin(), 0);
-  return {c.add(MVN{true, eps, MvnEpsMode::inside_sqrt}, {c.in(0), c.ints(axes)})};
+  return {c.add(MVN{true, eps, MvnEpsMode::inside_sqrt}, {c.in(0), c.ints_constant(axes)})};
 }
 
 /// A sum of statistics, divided by the number that they were summed up with; 0 where that is 0.
@@ -75,21 +75,21 @@ Values convert_lrn(const Call& c) {
   if (op.size < 1 || op.size % 2 == 0) c.fail("local_size is {}, wanted an odd number", op.size);
   const bool within = p.choice("norm_region", {"ACROSS_CHANNELS", "WITHIN_CHANNEL"}, 0) == 1;
   if (within) op.bias = 1;
-  return {c.add(op, {c.in(0), c.ints(within ? inner_axes(c, true) : Ints{1})})};
+  return {c.add(op, {c.in(0), c.ints_constant(within ? inner_axes(c, true) : Ints{1})})};
 }
 
 Values convert_mvn(const Call& c) {
   const auto p = c.params("mvn_param");
   const bool across = p.flag("across_channels", false);
   return {c.add(MVN{p.flag("normalize_variance", true), p.number("eps", 1e-9), MvnEpsMode::outside_sqrt},
-                {c.in(0), c.ints(inner_axes(c, !across))})};
+                {c.in(0), c.ints_constant(inner_axes(c, !across))})};
 }
 
 /// SSD's: x / its length, over the channels or all, times a learned scale.
 Values convert_normalize(const Call& c) {
   const auto p = c.params("norm_param");
   const auto axes = p.flag("across_spatial", true) ? inner_axes(c, false) : Ints{1};
-  const auto y = c.add(NormalizeL2{p.number("eps", 1e-10), L2EpsMode::add}, {c.in(0), c.ints(axes)});
+  const auto y = c.add(NormalizeL2{p.number("eps", 1e-10), L2EpsMode::add}, {c.in(0), c.ints_constant(axes)});
   const auto scale = c.vector(0);
   if (p.flag("channel_shared", true) && scale.size() != 1)
     c.fail("blob 0 has {} values, wanted one that all channels share", scale.size());

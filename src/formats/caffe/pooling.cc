@@ -109,10 +109,10 @@ std::int64_t overhang(const Pool& p, std::size_t axis, std::int64_t size) {
 /// The same for both axes of a bottom whose sizes are not known, in operators; pads of all four axes.
 ValueId overhang(const Call& c, const Pool& p) {
   const auto plus = [&](ValueId v, auto&& of_axis) {
-    return c.add(Add{}, {v, c.ints({of_axis(0), of_axis(1)})});
+    return c.add(Add{}, {v, c.ints_constant({of_axis(0), of_axis(1)})});
   };
   const auto one = [](std::size_t) { return std::int64_t{1}; };
-  const auto sizes = c.slice(c.shape_of(c.in(0)), 0, 2, 4), strides = c.ints(p.strides);
+  const auto sizes = c.slice(c.shape_of(c.in(0)), 0, 2, 4), strides = c.ints_constant(p.strides);
   const auto rounded_up = [&](auto&& room) {  // (size + room) / stride
     const auto more = plus(sizes, [&](std::size_t i) { return room(i) + p.strides[i] - 1; });
     return c.add(Divide{}, {more, strides});
@@ -125,16 +125,17 @@ ValueId overhang(const Call& c, const Pool& p) {
   const auto frame = plus(sizes, [&](std::size_t i) { return 2 * p.pads[i]; });
   const auto inner = plus(sizes, [&](std::size_t i) { return p.pads[i]; });
   const auto end = c.add(Subtract{}, {c.add(Minimum{}, {reach, frame}), inner});
-  return c.add(Concat{0}, {c.ints({0, 0}), end});
+  return c.add(Concat{0}, {c.ints_constant({0, 0}), end});
 }
 
 /// A mean over windows whose last one reaches over the padding divides by what lies within it: zeros are put
 /// around as far as the windows reach, and then nothing is padded.
 ValueId padded_mean(const Call& c, const Pool& p, AvgPool op) {
   const auto &h = c.shape(c.in(0))[2], &w = c.shape(c.in(0))[3];
-  const auto end = h.known() && w.known() ? c.ints({0, 0, overhang(p, 0, h.size()), overhang(p, 1, w.size())})
-                                          : overhang(c, p);
-  const auto x = c.add(Pad{}, {c.in(0), c.ints({0, 0, p.pads[0], p.pads[1]}), end, c.number(0)});
+  const auto end = h.known() && w.known()
+                       ? c.ints_constant({0, 0, overhang(p, 0, h.size()), overhang(p, 1, w.size())})
+                       : overhang(c, p);
+  const auto x = c.add(Pad{}, {c.in(0), c.ints_constant({0, 0, p.pads[0], p.pads[1]}), end, c.number(0)});
   op.pads_begin = op.pads_end = {0, 0};
   op.rounding_type = RoundingType::ceil;
   return c.add(std::move(op), {x});
@@ -154,9 +155,10 @@ Values convert_pooling(const Call& c) {
   const auto p = c.params("pooling_param");
   const auto kind = p.choice("pool", {"MAX", "AVE", "STOCHASTIC"}, 0);
   if (kind == 2) c.unsupported("stochastic pooling");
-  if (c.rank(c.in(0)) != 4) c.fail("the bottom has shape {}, wanted rank 4", to_string(c.shape(c.in(0))));
+  if (c.known_rank(c.in(0)) != 4)
+    c.fail("the bottom has shape {}, wanted rank 4", to_string(c.shape(c.in(0))));
   if (p.flag("global_pooling", false)) {
-    const auto axes = c.ints({2, 3});
+    const auto axes = c.ints_constant({2, 3});
     if (c.outputs() > 1) c.unsupported("positions of a global maximum");
     if (kind == 0) return {c.add(ReduceMax{{true}}, {c.in(0), axes})};
     return {c.add(ReduceMean{{true}}, {c.in(0), axes})};
@@ -186,17 +188,18 @@ Values unpooled(const Call& c, const Params& p) {
   const auto sizes = upsampled(c, p, 2);
   const auto images = c.size(c.in(0), 0), channels = c.size(c.in(0), 1);
   const Dims flat{images, channels, sizes[0] * sizes[1]};
-  const auto zeros = c.add(Broadcast{}, {c.number(0), c.ints(flat)});
+  const auto zeros = c.add(Broadcast{}, {c.number(0), c.ints_constant(flat)});
   const auto x = c.reshape(c.in(0), {images, channels, -1}),
              mask = c.add(Convert{ElementType::i32}, {c.reshape(c.in(1), {images, channels, -1})});
-  const auto y = c.add(ScatterElementsUpdate{}, {zeros, mask, x, c.index(2)});
+  const auto y = c.add(ScatterElementsUpdate{}, {zeros, mask, x, c.int_constant(2)});
   return {c.reshape(y, {images, channels, sizes[0], sizes[1]})};
 }
 
 /// With one bottom each element is repeated along both axes.
 Values convert_upsample(const Call& c) {
   const auto p = c.params("upsample_param");
-  if (c.rank(c.in(0)) != 4) c.fail("the bottom has shape {}, wanted rank 4", to_string(c.shape(c.in(0))));
+  if (c.known_rank(c.in(0)) != 4)
+    c.fail("the bottom has shape {}, wanted rank 4", to_string(c.shape(c.in(0))));
   if (c.inputs() > 1) return unpooled(c, p);
   const auto scale = p.count("scale", 1);
   if (scale < 1 || scale > 4096) c.fail("scale is {}, wanted 1 to 4096", scale);
@@ -206,7 +209,7 @@ Values convert_upsample(const Call& c) {
   op.coordinate_transformation_mode = CoordinateMode::asymmetric;
   op.nearest_mode = NearestMode::floor;
   const auto scales = c.floats({2}, Floats(2, static_cast<double>(scale)));
-  return {c.add(std::move(op), {c.in(0), scales, c.ints({2, 3})})};
+  return {c.add(std::move(op), {c.in(0), scales, c.ints_constant({2, 3})})};
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace {
 /// Height and width of a bottom: numbers where they are known.
 ValueId size_of(const Call& c, std::size_t i) {
   const auto v = c.in(i);
-  if (c.rank(v) != 4) c.fail("bottom {} has shape {}, wanted rank 4", i, to_string(c.shape(v)));
+  if (c.known_rank(v) != 4) c.fail("bottom {} has shape {}, wanted rank 4", i, to_string(c.shape(v)));
   const auto &h = c.shape(v)[2], &w = c.shape(v)[3];
-  return h.known() && w.known() ? c.ints({h.size(), w.size()}) : c.slice(c.shape_of(v), 0, 2, 4);
+  return h.known() && w.known() ? c.ints_constant({h.size(), w.size()}) : c.slice(c.shape_of(v), 0, 2, 4);
 }
 
 /// Of the picture: as the layer says, or the second bottom's.
@@ -22,7 +22,7 @@ ValueId image_size(const Call& c, const Params& p) {
   const auto h = p.count("img_h", both), w = p.count("img_w", both);
   if (h == 0 && w == 0) return size_of(c, 1);
   if (h == 0 || w == 0) c.fail("img_h is {} and img_w {}, wanted both", h, w);
-  return c.ints({h, w});
+  return c.ints_constant({h, w});
 }
 
 struct Steps {
@@ -69,7 +69,7 @@ void add_boxes(const PriorBox& op, PriorBoxClustered& to) {
 /// [2, boxes] as Caffe's [1, 2, boxes].
 Values of_one_image(const Call& c, Op op, ValueId cells, ValueId image) {
   const auto boxes = c.add(std::move(op), {cells, image});
-  return {c.add(Unsqueeze{}, {boxes, c.ints({0})})};
+  return {c.add(Unsqueeze{}, {boxes, c.ints_constant({0})})};
 }
 
 void check_sizes(const Call& c, const Floats& values, std::string_view what) {

@@ -28,7 +28,7 @@ Values convert_slice(const Call& c) {
   if (parts == 1) return {c.add(Identity{}, {c.in(0)})};
   if (points.empty())
     return c.add_all(Split{static_cast<std::int64_t>(parts)},
-                     {c.in(0), c.index(static_cast<std::int64_t>(axis))}, static_cast<int>(parts));
+                     {c.in(0), c.int_constant(static_cast<std::int64_t>(axis))}, static_cast<int>(parts));
   if (points.size() + 1 != parts) c.fail("{} slice_point for {} tops, wanted one less", points.size(), parts);
   Ints lengths;
   std::int64_t from = 0;
@@ -42,7 +42,8 @@ Values convert_slice(const Call& c) {
     c.fail("slice_point {} of a bottom of shape {}, wanted less than its axis {} has", from,
            to_string(c.shape(c.in(0))), axis);
   lengths.push_back(-1);
-  return c.add_all(VariadicSplit{}, {c.in(0), c.index(static_cast<std::int64_t>(axis)), c.ints(lengths)},
+  return c.add_all(VariadicSplit{},
+                   {c.in(0), c.int_constant(static_cast<std::int64_t>(axis)), c.ints_constant(lengths)},
                    static_cast<int>(parts));
 }
 
@@ -67,8 +68,8 @@ Values convert_flatten(const Call& c) {
   Ints pattern;
   keep(c, pattern, 0, axis);
   pattern.push_back(-1);
-  keep(c, pattern, end + 1, c.rank(x));
-  return {c.add(Reshape{true}, {x, c.ints(pattern)})};
+  keep(c, pattern, end + 1, c.known_rank(x));
+  return {c.add(Reshape{true}, {x, c.ints_constant(pattern)})};
 }
 
 /// Dims of the shape stand for the axes [axis, axis + num_axes): 0 keeps the one of its place, -1 is what is
@@ -77,7 +78,7 @@ Values convert_reshape(const Call& c) {
   const auto p = c.params("reshape_param");
   const auto dims = p.message("shape").integers("dim");
   const auto x = c.in(0);
-  const auto rank = static_cast<std::int64_t>(c.rank(x));
+  const auto rank = static_cast<std::int64_t>(c.known_rank(x));
   auto axis = p.integer("axis", 0);
   const auto count = p.integer("num_axes", -1);
   if (axis < 0) axis += rank + 1;
@@ -99,13 +100,13 @@ Values convert_reshape(const Call& c) {
       keep(c, pattern, from, from + 1);
   }
   keep(c, pattern, static_cast<std::size_t>(end), static_cast<std::size_t>(rank));
-  return {c.add(Reshape{true}, {x, c.ints(pattern)})};
+  return {c.add(Reshape{true}, {x, c.ints_constant(pattern)})};
 }
 
 /// Axes that are not listed come behind, in order.
 Values convert_permute(const Call& c) {
   auto order = c.params("permute_param").counts("order");
-  const auto rank = static_cast<std::int64_t>(c.rank(c.in(0)));
+  const auto rank = static_cast<std::int64_t>(c.known_rank(c.in(0)));
   if (static_cast<std::int64_t>(order.size()) > rank)
     c.fail("order has {} axes, wanted {}", order.size(), rank);
   for (const auto axis : order) {
@@ -114,15 +115,15 @@ Values convert_permute(const Call& c) {
   }
   for (std::int64_t axis = 0; axis < rank; ++axis)
     if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
-  return {c.add(Transpose{}, {c.in(0), c.ints(order)})};
+  return {c.add(Transpose{}, {c.in(0), c.ints_constant(order)})};
 }
 
 /// From `axis` on the sizes of the second bottom, from the offsets on.
 Values convert_crop(const Call& c) {
   const auto p = c.params("crop_param");
   const auto x = c.in(0), like = c.in(1);
-  const auto first = c.axis(p.integer("axis", 2), x), rank = c.rank(x);
-  if (c.rank(like) != rank)
+  const auto first = c.axis(p.integer("axis", 2), x), rank = c.known_rank(x);
+  if (c.known_rank(like) != rank)
     c.fail("bottoms have shapes {} and {}, wanted one rank", to_string(c.shape(x)), to_string(c.shape(like)));
   auto offsets = p.counts("offset");
   if (offsets.empty()) offsets = {0};
@@ -141,11 +142,13 @@ Values convert_crop(const Call& c) {
       c.fail("offset {} and size {} on axis {} of a bottom of shape {}", offsets[i], to.size(), axis,
              to_string(c.shape(x)));
   }
-  if (known) return {c.add(Slice{}, {x, c.ints(offsets), c.ints(stop), c.ints(steps), c.ints(axes)})};
+  if (known)
+    return {c.add(Slice{}, {x, c.ints_constant(offsets), c.ints_constant(stop), c.ints_constant(steps),
+                            c.ints_constant(axes)})};
   const auto sizes =
       c.slice(c.shape_of(like), 0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(rank));
-  const auto ends = c.add(Add{}, {sizes, c.ints(offsets)});
-  return {c.add(Slice{}, {x, c.ints(offsets), ends, c.ints(steps), c.ints(axes)})};
+  const auto ends = c.add(Add{}, {sizes, c.ints_constant(offsets)});
+  return {c.add(Slice{}, {x, c.ints_constant(offsets), ends, c.ints_constant(steps), c.ints_constant(axes)})};
 }
 
 Values convert_tile(const Call& c) {
@@ -153,9 +156,9 @@ Values convert_tile(const Call& c) {
   const auto axis = c.axis(p.integer("axis", 1), c.in(0));
   const auto tiles = p.count("tiles", 0);
   if (tiles < 1) c.fail("tiles is {}, wanted 1 or more", tiles);
-  Ints repeats(c.rank(c.in(0)), 1);
+  Ints repeats(c.known_rank(c.in(0)), 1);
   repeats[axis] = tiles;
-  return {c.add(Tile{}, {c.in(0), c.ints(repeats)})};
+  return {c.add(Tile{}, {c.in(0), c.ints_constant(repeats)})};
 }
 
 Values convert_shuffle(const Call& c) {

@@ -30,8 +30,8 @@ Values convert_clip(Call& c) {
   const bool exact = is_float(type) || bits_of(type) <= 32;  // Clamp's bounds are doubles
   if (low && high && *low <= *high && exact) return {c.add(Clamp{*low, *high}, {x})};
   auto y = x;
-  if (c.has(1)) y = c.add(Maximum{}, {y, to_scalar(c, c.in(1))});
-  if (c.has(2)) y = c.add(Minimum{}, {y, to_scalar(c, c.in(2))});
+  if (c.has(1)) y = c.add(Maximum{}, {y, c.to_scalar(c.in(1))});
+  if (c.has(2)) y = c.add(Minimum{}, {y, c.to_scalar(c.in(2))});
   return {y == x ? c.add(Identity{}, {x}) : y};
 }
 
@@ -45,7 +45,7 @@ Values convert_prelu(Call& c) {
   auto slope = c.in(1);
   if (c.known_rank(slope) == 1 && !c.type(slope).shape[0].is(1) && c.known_rank(x) > 2) {
     const auto& size = c.type(slope).shape[0];
-    slope = size.known() ? reshape(c, slope, Ints{1, size.size()}) : unsqueeze(c, slope, {0});
+    slope = size.known() ? c.reshape(slope, Ints{1, size.size()}) : c.unsqueeze(slope, {0});
   }
   return {c.add(PRelu{}, {x, slope})};
 }
@@ -80,12 +80,12 @@ Values convert_thresholded_relu(Call& c) {
 
 Values convert_shrink(Call& c) {
   const auto type = c.known_element(c.in(0));
-  const auto x = is_float(type) ? c.in(0) : convert(c, c.in(0), ElementType::f32);
+  const auto x = is_float(type) ? c.in(0) : c.convert(c.in(0), ElementType::f32);
   const auto lambd = c.f("lambd", 0.5), bias = c.f("bias", 0);
   const auto below = c.add(Less{}, {x, c.number_like(-lambd, x)}),
              above = c.add(Greater{}, {x, c.number_like(lambd, x)});
   const auto high = c.add(Select{}, {above, subtract(c, x, c.number_like(bias, x)), c.number_like(0, x)});
-  return {convert(c, c.add(Select{}, {below, add(c, x, c.number_like(bias, x)), high}), type)};
+  return {c.convert(c.add(Select{}, {below, add(c, x, c.number_like(bias, x)), high}), type)};
 }
 
 Values convert_gelu(Call& c) {
@@ -114,7 +114,7 @@ Values softmax(Call& c) {
   Ints pattern(axis, 0);  // keeps the sizes in front, joins the others
   pattern.push_back(-1);
   const auto flat = c.add(Reshape{true}, {x, c.ints_constant(pattern)});
-  return {reshape(c, c.add(O{static_cast<std::int64_t>(axis)}, {flat}), shape_of(c, x))};
+  return {c.reshape(c.add(O{static_cast<std::int64_t>(axis)}, {flat}), c.shape_of(x))};
 }
 
 /// Inference: the input itself, nothing dropped.
@@ -125,7 +125,7 @@ Values convert_dropout(Call& c) {
   Values out{c.add(Identity{}, {x})};
   if (c.wants(1)) {
     const auto type = c.version() >= 10 ? ElementType::boolean : c.known_element(x);
-    out.push_back(filled(c, c.number(1, type), shape_of(c, x)));
+    out.push_back(c.filled(c.number(1, type), c.shape_of(x)));
   }
   return out;
 }

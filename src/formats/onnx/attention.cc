@@ -31,7 +31,7 @@ ValueId split_heads(Call& c, ValueId v, std::int64_t heads) {
   if (!width.known()) c.unsupported("an unknown hidden size");
   if (width.size() % heads != 0) c.fail("{} channels for {} heads", width.size(), heads);
   const auto split = c.add(Reshape{true}, {v, c.ints_constant({0, 0, heads, width.size() / heads})});
-  return transpose(c, split, {0, 2, 1, 3});
+  return c.transpose(split, {0, 2, 1, 3});
 }
 
 std::int64_t known_dim(const Call& c, ValueId v, std::size_t axis) {
@@ -44,7 +44,7 @@ std::int64_t known_dim(const Call& c, ValueId v, std::size_t axis) {
 /// Heads of keys or values repeated so that each head of the queries has its own.
 ValueId repeat_heads(Call& c, ValueId v, std::int64_t heads, std::int64_t times) {
   if (times == 1) return v;
-  const auto tiled = c.add(Tile{}, {unsqueeze(c, v, {2}), c.ints_constant({1, 1, times, 1, 1})});
+  const auto tiled = c.add(Tile{}, {c.unsqueeze(v, {2}), c.ints_constant({1, 1, times, 1, 1})});
   return c.add(Reshape{true}, {tiled, c.ints_constant({0, heads * times, -1, known_dim(c, v, 3)})});
 }
 
@@ -55,7 +55,7 @@ ValueId masked(Call& c, ValueId scores, ValueId mask) {
   if (!m[m.rank() - 1].same(s[3]) && !m[m.rank() - 1].is(1))
     c.unsupported("a mask that may be shorter than the keys");
   if (c.known_element(mask) != ElementType::boolean)
-    return add(c, scores, convert(c, mask, c.known_element(scores)));
+    return add(c, scores, c.convert(mask, c.known_element(scores)));
   return c.add(Select{}, {mask, scores, c.number_like(-std::numeric_limits<double>::infinity(), scores)});
 }
 
@@ -64,7 +64,7 @@ ValueId causal(Call& c, ValueId scores, ValueId past) {
   const auto range = [&](ValueId size) {
     return c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
   };
-  auto rows = unsqueeze(c, range(size_of(c, scores, 2)), {1});
+  auto rows = c.unsqueeze(range(size_of(c, scores, 2)), {1});
   if (past.valid()) rows = add(c, rows, size_of(c, past, 2));
   const auto seen = c.add(LessEqual{}, {range(size_of(c, scores, 3)), rows});
   return c.add(Select{}, {seen, scores, c.number_like(-std::numeric_limits<double>::infinity(), scores)});
@@ -103,8 +103,8 @@ Values convert_attention(Call& c) {
     v = split_heads(c, v, c.i("kv_num_heads", 0));
   }
   if (c.has(4)) {
-    k = concat(c, {c.in(4), k}, 2);
-    v = concat(c, {c.in(5), v}, 2);
+    k = c.concat({c.in(4), k}, 2);
+    v = c.concat({c.in(5), v}, 2);
   }
   Values out{ValueId{}, k, v};
   const auto heads = known_dim(c, q, 1), groups = known_dim(c, k, 1);
@@ -127,8 +127,7 @@ Values convert_attention(Call& c) {
     if (is_causal) scores = causal(c, scores, c.maybe(4));
     out[0] = c.add(MatMul{}, {probabilities(c, scores), v});
   }
-  if (joined)
-    out[0] = c.add(Reshape{true}, {transpose(c, out[0], {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
+  if (joined) out[0] = c.add(Reshape{true}, {c.transpose(out[0], {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
   return out;
 }
 
@@ -142,22 +141,22 @@ ValueId rotations(Call& c, ValueId cache, std::int64_t heads_axis, ElementType t
     if (c.known_rank(c.in(3)) != 2) c.fail("position_ids have rank {}, wanted 2", c.known_rank(c.in(3)));
     cache = c.add(Gather{0, OutOfRange::error}, {cache, c.in(3), c.int_constant(0)});
   }
-  return unsqueeze(c, convert(c, cache, type), {heads_axis});
+  return c.unsqueeze(c.convert(cache, type), {heads_axis});
 }
 
 /// Elements of a pair are neighbours, or half of the rotated part away from each other.
 ValueId rotated(Call& c, ValueId x, ValueId cosines, ValueId sines, std::int64_t size) {
   const bool neighbours = c.flag("interleaved");
   const auto part = [&](std::int64_t which) {
-    if (!neighbours) return slice(c, x, 3, which * size / 2, (which + 1) * size / 2);
+    if (!neighbours) return c.slice(x, 3, which * size / 2, (which + 1) * size / 2);
     return c.add(Slice{}, {x, c.ints_constant({which}), c.ints_constant({size}), c.ints_constant({2}),
                            c.ints_constant({3})});
   };
   const auto a = part(0), b = part(1);
   const auto real = subtract(c, multiply(c, a, cosines), multiply(c, b, sines)),
              imaginary = add(c, multiply(c, a, sines), multiply(c, b, cosines));
-  if (!neighbours) return concat(c, {real, imaginary}, 3);
-  const auto joined = concat(c, {unsqueeze(c, real, {4}), unsqueeze(c, imaginary, {4})}, 4);
+  if (!neighbours) return c.concat({real, imaginary}, 3);
+  const auto joined = c.concat({c.unsqueeze(real, {4}), c.unsqueeze(imaginary, {4})}, 4);
   return c.add(Reshape{true}, {joined, c.ints_constant({0, 0, 0, size})});
 }
 
@@ -186,12 +185,12 @@ Values convert_rotary_embedding(Call& c) {
     if (!c.type(v).shape.ranked() || !c.type(v).shape[3].fits(Dim(turned / 2)))
       c.fail("a cache has {} values for a position, wanted {}", to_string(c.type(v).shape[3]), turned / 2);
   const auto batch = c.type(x).shape[0], length = c.type(x).shape[rank == 3 ? 1 : 2];
-  auto y = rotated(c, turned == size ? x : slice(c, x, 3, 0, turned), cosines, sines, turned);
+  auto y = rotated(c, turned == size ? x : c.slice(x, 3, 0, turned), cosines, sines, turned);
   const auto& made = c.type(y).shape;
   if (made.ranked() && (!made[0].fits(batch) || !made[rank == 3 ? 1 : 2].fits(length)))
     c.fail("the caches are for {}, wanted a batch of {} and {} positions", to_string(made), to_string(batch),
            to_string(length));
-  if (turned != size) y = concat(c, {y, slice(c, x, 3, turned, size)}, 3);
+  if (turned != size) y = c.concat({y, c.slice(x, 3, turned, size)}, 3);
   if (rank == 3) y = c.add(Reshape{true}, {y, c.ints_constant({0, 0, last.size()})});
   return {y};
 }

@@ -1,7 +1,6 @@
 #include "formats/onnx/call.h"
 
 #include "base/immortal.h"
-#include "formats/known.h"
 #include "formats/onnx/importer.h"
 #include "graph/infer.h"
 #include "ops/eval.h"
@@ -16,11 +15,14 @@ namespace {
 }  // namespace
 
 Call::Call(Importer& importer, Scope& scope, const NodeProto& node, std::int64_t version)
-    : importer_(importer), scope_(scope), node_(node), version_(version) {
+    : Building(scope.graph, importer.folding_budget),
+      importer_(importer),
+      scope_(scope),
+      node_(node),
+      version_(version) {
   for (auto name : node.inputs) inputs_.push_back(name.empty() ? ValueId{} : importer.lookup(scope, name));
 }
 
-Graph& Call::graph() const { return scope_.graph; }
 void Call::warn(const std::string& text) { importer_.warn(text); }
 
 ValueId Call::in(std::size_t i) const {
@@ -31,39 +33,6 @@ ValueId Call::in(std::size_t i) const {
 const Values& Call::all_present() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) in(i);
   return inputs_;
-}
-
-ElementType Call::known_element(ValueId v) const {
-  if (element(v) == ElementType::undefined)
-    unsupported("the element type of \"{}\" is not known", graph().value(v).name);
-  return element(v);
-}
-
-std::optional<std::size_t> Call::rank(ValueId v) const {
-  const auto& shape = type(v).shape;
-  return shape.ranked() ? std::optional(shape.rank()) : std::nullopt;
-}
-
-std::size_t Call::known_rank(ValueId v) const {
-  const auto r = rank(v);
-  if (!r) unsupported("the rank of \"{}\" is not known", graph().value(v).name);
-  return *r;
-}
-
-std::optional<Tensor> Call::known(ValueId v) const {
-  return known_value(graph(), v, importer_.folding_budget);
-}
-
-std::optional<Ints> Call::known_ints(ValueId v) const {
-  const auto t = known(v);
-  if (!t || is_float(t->element_type())) return std::nullopt;
-  return to_ints(*t);
-}
-
-std::optional<double> Call::known_number(ValueId v) const {
-  const auto t = known(v);
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_doubles(*t)[0];
 }
 
 const AttributeProto* Call::find(std::string_view name) const {
@@ -145,20 +114,6 @@ ElementType Call::element_attribute(std::string_view name, ElementType fallback)
     unsupported("elements of type {} are not supported", name_of_onnx_type(number));
   return type;
 }
-
-Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies) {
-  return graph()
-      .node(graph().add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies)))
-      .outputs;
-}
-
-ValueId Call::ints_constant(const Ints& values) {
-  return constant(Tensor::of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values));
-}
-
-ValueId Call::int_constant(std::int64_t value) { return constant(Tensor::scalar<std::int64_t>(value)); }
-
-ValueId Call::number(double value, ElementType type) { return constant(from_doubles(type, {}, {value})); }
 
 Converter ConverterTable::find(std::string_view domain, std::string_view type) const {
   const auto it = rows_.find({std::string(domain), std::string(type)});

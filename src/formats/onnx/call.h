@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "formats/building.h"
 #include "formats/onnx/proto.h"
-#include "graph/graph.h"
 
 namespace lamina::onnx {
 
@@ -16,27 +16,13 @@ struct Scope;
 
 using Values = std::vector<ValueId>;
 
-/// A node that our operators cannot express: it becomes Opaque and is listed.
-struct NotSupported {
-  std::string reason;
-};
-
-class Call {
+class Call : public Building {
  public:
   Call(Importer& importer, Scope& scope, const NodeProto& node, std::int64_t version);
 
-  Graph& graph() const;
   const NodeProto& node() const { return node_; }
   std::int64_t version() const { return version_; }  ///< of the node's operator set
   std::string_view op() const { return node_.op_type; }
-  template <class... A>
-  [[noreturn]] void fail(fmt::format_string<A...> text, A&&... args) const {
-    lamina::fail(ErrorCode::bad_file, text, std::forward<A>(args)...);
-  }
-  template <class... A>
-  [[noreturn]] void unsupported(fmt::format_string<A...> text, A&&... args) const {
-    throw NotSupported{fmt::format(text, std::forward<A>(args)...)};
-  }
   void warn(const std::string& text);
 
   // Inputs.
@@ -49,18 +35,6 @@ class Call {
   const Values& all() const { return inputs_; }
   /// All inputs, none of which may be absent.
   const Values& all_present() const;
-  const TensorType& type(ValueId v) const { return graph().type(v); }
-  ElementType element(ValueId v) const { return type(v).element; }
-  /// The element type; NotSupported while it is not known.
-  ElementType known_element(ValueId v) const;
-  std::optional<std::size_t> rank(ValueId v) const;
-  /// The rank; NotSupported while it is not known.
-  std::size_t known_rank(ValueId v) const;
-  std::size_t axis(std::int64_t axis, std::size_t rank) const { return normalize_axis(axis, rank, "axis"); }
-  /// The value when it is constant or follows from constants and known shapes.
-  std::optional<Tensor> known(ValueId v) const;
-  std::optional<Ints> known_ints(ValueId v) const;
-  std::optional<double> known_number(ValueId v) const;  ///< of one element
 
   // Attributes. A function's references are resolved; another kind than wanted is an error.
   bool has_attribute(std::string_view name) const { return find(name) != nullptr; }
@@ -77,15 +51,6 @@ class Call {
   /// An element type given by its number in TensorProto.DataType.
   ElementType element_attribute(std::string_view name, ElementType fallback) const;
   const AttributeProto* find(std::string_view name) const;
-
-  // Building.
-  ValueId add(Op op, Values inputs) { return graph().add(std::move(op), std::move(inputs)); }
-  Values add_all(Op op, Values inputs, int outputs = -1, std::vector<Graph> bodies = {});
-  ValueId constant(Tensor t) { return graph().add_constant(std::move(t)); }
-  ValueId ints_constant(const Ints& values);       ///< i64 [n]
-  ValueId int_constant(std::int64_t value);        ///< i64 scalar
-  ValueId number(double value, ElementType type);  ///< a scalar
-  ValueId number_like(double value, ValueId like) { return number(value, known_element(like)); }
 
   Importer& importer() const { return importer_; }
   Scope& scope() const { return scope_; }

@@ -38,7 +38,7 @@ Values convert_conv(Call& c) {
 /// A zero point of the weights is a scalar or [O].
 Values convert_conv_integer(Call& c) {
   Values inputs{c.in(0), c.in(1), ValueId{}, c.maybe(2), c.maybe(3)};
-  if (inputs[3].valid()) inputs[3] = to_scalar(c, inputs[3]);
+  if (inputs[3].valid()) inputs[3] = c.to_scalar(inputs[3]);
   while (!inputs.back().valid()) inputs.pop_back();
   return {c.add(read_convolution(c, c.in(0), c.in(1)), std::move(inputs))};
 }
@@ -116,7 +116,7 @@ Values convert_deform_conv(Call& c) {
   Values inputs{c.in(0), c.in(2), c.in(1)};
   if (c.has(4)) inputs.push_back(c.in(4));
   const auto y = c.add(op, std::move(inputs));
-  return {c.has(3) ? add(c, y, reshape(c, c.in(3), Ints{1, -1, 1, 1})) : y};
+  return {c.has(3) ? add(c, y, c.reshape(c.in(3), Ints{1, -1, 1, 1})) : y};
 }
 
 Ints known_sizes(const Call& c, std::size_t input, const char* what) {

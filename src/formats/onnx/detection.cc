@@ -13,10 +13,10 @@ Values convert_non_max_suppression(Call& c) {
   NonMaxSuppression op;
   op.box_encoding = c.flag("center_point_box") ? BoxEncoding::center : BoxEncoding::corner;
   op.sort_result_descending = false;
-  const auto most = c.has(2) ? to_scalar(c, c.in(2)) : c.int_constant(0);
-  const auto overlap = c.has(3) ? to_scalar(c, c.in(3)) : c.number(0, ElementType::f32);
+  const auto most = c.has(2) ? c.to_scalar(c.in(2)) : c.int_constant(0);
+  const auto overlap = c.has(3) ? c.to_scalar(c.in(3)) : c.number(0, ElementType::f32);
   const auto score =
-      c.has(4) ? to_scalar(c, c.in(4)) : c.number(std::numeric_limits<float>::lowest(), ElementType::f32);
+      c.has(4) ? c.to_scalar(c.in(4)) : c.number(std::numeric_limits<float>::lowest(), ElementType::f32);
   return {c.add(op, {c.in(0), c.in(1), most, overlap, score})};
 }
 

@@ -38,10 +38,9 @@ Values convert_pow(Call& c) {
   const auto type = c.known_element(base), exponent_type = c.known_element(exponent);
   if (type == exponent_type) return {c.add(Power{}, {base, exponent})};
   if (!is_float(type) && is_float(exponent_type))
-    return {convert(
-        c, c.add(Power{}, {convert(c, base, ElementType::f64), convert(c, exponent, ElementType::f64)}),
-        type)};
-  return {c.add(Power{}, {base, convert(c, exponent, type)})};
+    return {c.convert(
+        c.add(Power{}, {c.convert(base, ElementType::f64), c.convert(exponent, ElementType::f64)}), type)};
+  return {c.add(Power{}, {base, c.convert(exponent, type)})};
 }
 
 Values convert_mod(Call& c) {

@@ -32,12 +32,12 @@ Values convert_constant_of_shape(Call& c) {
   auto value = c.tensor("value");
   if (!value) value = Tensor::scalar<float>(0);
   if (value->size() != 1) c.fail("value has {} elements, wanted 1", value->size());
-  return {filled(c, c.constant(value->reshaped({})), c.in(0))};
+  return {c.filled(c.constant(value->reshaped({})), c.in(0))};
 }
 
 Values convert_range(Call& c) {
   return {c.add(Range{c.known_element(c.in(0))},
-                {to_scalar(c, c.in(0)), to_scalar(c, c.in(1)), to_scalar(c, c.in(2))})};
+                {c.to_scalar(c.in(0)), c.to_scalar(c.in(1)), c.to_scalar(c.in(2))})};
 }
 
 Values convert_eye_like(Call& c) {
@@ -48,21 +48,21 @@ Values convert_eye_like(Call& c) {
 }
 
 Values convert_one_hot(Call& c) {
-  const auto indices = is_float(c.known_element(c.in(0))) ? convert(c, c.in(0), ElementType::i64) : c.in(0);
-  const auto depth = to_scalar(c, convert(c, c.in(1), ElementType::i64));
+  const auto indices = is_float(c.known_element(c.in(0))) ? c.convert(c.in(0), ElementType::i64) : c.in(0);
+  const auto depth = c.to_scalar(c.convert(c.in(1), ElementType::i64));
   OneHot op{c.i("axis", -1), NegativeIndices::normalize};
-  return {c.add(op, {indices, depth, pick(c, c.in(2), 0, 1), pick(c, c.in(2), 0, 0)})};
+  return {c.add(op, {indices, depth, c.pick(c.in(2), 0, 1), c.pick(c.in(2), 0, 0)})};
 }
 
 template <class T>
 Values convert_running(Call& c) {
   T op{c.flag("exclusive"), c.flag("reverse")};
-  return {c.add(op, {c.in(0), to_scalar(c, c.in(1))})};
+  return {c.add(op, {c.in(0), c.to_scalar(c.in(1))})};
 }
 
 Values convert_trilu(Call& c) {
   Trilu op{c.flag("upper", true)};
-  return {c.add(op, c.has(1) ? Values{c.in(0), to_scalar(c, c.in(1))} : Values{c.in(0)})};
+  return {c.add(op, c.has(1) ? Values{c.in(0), c.to_scalar(c.in(1))} : Values{c.in(0)})};
 }
 
 Values convert_einsum(Call& c) {
@@ -91,7 +91,7 @@ ElementType random_type(const Call& c, bool like) {
 template <bool kLike>
 Values convert_random_uniform(Call& c) {
   const auto type = random_type(c, kLike);
-  const auto shape = kLike ? shape_of(c, c.in(0)) : c.ints_constant(c.ints("shape"));
+  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
   return {c.add(random<RandomUniform>(c, type),
                 {shape, c.number(c.f("low", 0), type), c.number(c.f("high", 1), type)})};
 }
@@ -99,7 +99,7 @@ Values convert_random_uniform(Call& c) {
 template <bool kLike>
 Values convert_random_normal(Call& c) {
   const auto type = random_type(c, kLike);
-  const auto shape = kLike ? shape_of(c, c.in(0)) : c.ints_constant(c.ints("shape"));
+  const auto shape = kLike ? c.shape_of(c.in(0)) : c.ints_constant(c.ints("shape"));
   return {c.add(random<RandomNormal>(c, type),
                 {shape, c.number(c.f("mean", 0), type), c.number(c.f("scale", 1), type)})};
 }
@@ -126,7 +126,7 @@ Values convert_grid_sample(Call& c) {
 /// Where the centres (or, with align_corners, from edge to edge) of `size` pixels lie in -1 .. 1.
 ValueId grid_places(Call& c, ValueId size, ElementType type) {
   const auto n = c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)});
-  const auto place = convert(c, n, type), count = convert(c, size, type);
+  const auto place = c.convert(n, type), count = c.convert(size, type);
   const auto one = c.number(1, type), two = c.number(2, type);
   if (!c.flag("align_corners"))
     return subtract(c, divide(c, add(c, multiply(c, place, two), one), count), one);
@@ -151,19 +151,19 @@ Values convert_affine_grid(Call& c) {
   if (const auto given = c.known_ints(size))
     for (auto s : *given)
       if (s < 1 || s >= 1 << 30) c.fail("size has {}, wanted 1 or more", s);
-  const auto pixels = slice(c, size, 0, 2, spatial + 2);
+  const auto pixels = c.slice(size, 0, 2, spatial + 2);
   Values parts;
   for (auto axis = spatial; axis-- > 0;) {
     Ints others;
     for (std::int64_t i = 0; i < spatial; ++i)
       if (i != axis) others.push_back(i);
-    const auto places = grid_places(c, convert(c, pick(c, size, 0, axis + 2), ElementType::i64), type);
-    parts.push_back(reshape(c, filled(c, unsqueeze(c, places, others), pixels), Ints{-1, 1}));
+    const auto places = grid_places(c, c.convert(c.pick(size, 0, axis + 2), ElementType::i64), type);
+    parts.push_back(c.reshape(c.filled(c.unsqueeze(places, others), pixels), Ints{-1, 1}));
   }
   parts.push_back(add(c, multiply(c, parts[0], c.number(0, type)), c.number(1, type)));
-  const auto grid = c.add(MatMul{false, true}, {concat(c, parts, 1), theta});
-  const auto shape = concat(c, {slice(c, size, 0, 0, 1), pixels, c.ints_constant({spatial})}, 0);
-  return {reshape(c, grid, shape)};
+  const auto grid = c.add(MatMul{false, true}, {c.concat(parts, 1), theta});
+  const auto shape = c.concat({c.slice(size, 0, 0, 1), pixels, c.ints_constant({spatial})}, 0);
+  return {c.reshape(grid, shape)};
 }
 
 }  // namespace

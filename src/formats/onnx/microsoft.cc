@@ -41,7 +41,7 @@ ValueId batch_first(Call& c, ValueId v) {
   Ints order;
   for (std::int64_t a = 1; a + 1 < rank; ++a) order.push_back(a);
   order.insert(order.end(), {0, rank - 1});
-  return transpose(c, v, order);
+  return c.transpose(v, order);
 }
 
 Values convert_fused_matmul(Call& c) {

@@ -49,7 +49,7 @@ State read_past(Call& c, ValueId past) {
   check_rank(c, past, "the past", 5);
   if (!c.type(past).shape[0].fits(2))
     c.fail("the past is {}, wanted [2, ...]", to_string(c.type(past).shape));
-  return {pick(c, past, 0, 0), pick(c, past, 0, 1)};
+  return {c.pick(past, 0, 0), c.pick(past, 0, 1)};
 }
 
 /// Input, weights, bias, mask, past, bias of the scores. Each projection has its own part of the weights.
@@ -64,8 +64,8 @@ Values convert_attention(Call& c) {
   Values parts;
   for (std::int64_t i = 0, from = 0; i < 3; ++i) {
     const auto to = from + sizes[static_cast<std::size_t>(i)];
-    auto y = c.add(MatMul{}, {c.in(0), slice(c, c.in(1), 1, from, to)});
-    if (c.has(2)) y = add(c, y, slice(c, c.in(2), 0, from, to));
+    auto y = c.add(MatMul{}, {c.in(0), c.slice(c.in(1), 1, from, to)});
+    if (c.has(2)) y = add(c, y, c.slice(c.in(2), 0, from, to));
     parts.push_back(split_heads(c, y, heads));
     from = to;
   }
@@ -75,19 +75,19 @@ Values convert_attention(Call& c) {
   if (c.has(4)) {
     const auto past = read_past(c, c.in(4));
     a.past = past.k;
-    a.k = concat(c, {past.k, a.k}, 2);
-    a.v = concat(c, {past.v, a.v}, 2);
+    a.k = c.concat({past.k, a.k}, 2);
+    a.v = c.concat({past.v, a.v}, 2);
   }
   a.key_mask = c.maybe(3);
   a.bias = c.maybe(5);
   Values out{attend(c, a)};
-  if (c.wants(1)) out.push_back(concat(c, {unsqueeze(c, a.k, {0}), unsqueeze(c, a.v, {0})}, 0));
+  if (c.wants(1)) out.push_back(c.concat({c.unsqueeze(a.k, {0}), c.unsqueeze(a.v, {0})}, 0));
   return out;
 }
 
 /// A part of the bias of all projections.
 ValueId biased(Call& c, ValueId v, std::int64_t from, std::int64_t size) {
-  return c.has(3) ? add(c, v, slice(c, c.in(3), 0, from, from + size)) : v;
+  return c.has(3) ? add(c, v, c.slice(c.in(3), 0, from, from + size)) : v;
 }
 
 std::int64_t width_of(const Call& c, ValueId v, std::size_t axis) {
@@ -101,12 +101,12 @@ ValueId packed_part(Call& c, ValueId v, std::int64_t heads, std::int64_t parts, 
   const auto shape = c.type(v).shape;
   if (!shape[2].fits(heads) || !shape[3].fits(parts))
     c.fail("a packed operand is {}, wanted [N, L, {}, {}, size]", to_string(shape), heads, parts);
-  auto part = pick(c, v, 3, i);
+  auto part = c.pick(v, 3, i);
   if (c.has(3)) {
     const auto size = width_of(c, v, 4), first = (i + 3 - parts) * heads * size;
-    part = add(c, part, reshape(c, slice(c, c.in(3), 0, first, first + heads * size), Ints{heads, size}));
+    part = add(c, part, c.reshape(c.slice(c.in(3), 0, first, first + heads * size), Ints{heads, size}));
   }
-  return transpose(c, part, {0, 2, 1, 3});
+  return c.transpose(part, {0, 2, 1, 3});
 }
 
 /// Queries, keys and values in all the forms that they come in; those of rank 4 are ready.
@@ -152,8 +152,8 @@ Values convert_multi_head_attention(Call& c) {
     check_rank(c, c.in(6), "past_key", 4);
     check_rank(c, c.in(7), "past_value", 4);
     a.past = c.in(6);
-    a.k = concat(c, {c.in(6), a.k}, 2);
-    a.v = concat(c, {c.in(7), a.v}, 2);
+    a.k = c.concat({c.in(6), a.k}, 2);
+    a.v = c.concat({c.in(7), a.v}, 2);
   }
   a.key_mask = c.maybe(4);
   a.bias = c.maybe(5);
@@ -182,11 +182,11 @@ ValueId apart(Call& c, ValueId v, std::int64_t heads) {
 }
 
 ValueId split_heads(Call& c, ValueId v, std::int64_t heads) {
-  return transpose(c, apart(c, v, heads), {0, 2, 1, 3});
+  return c.transpose(apart(c, v, heads), {0, 2, 1, 3});
 }
 
 ValueId join_heads(Call& c, ValueId v) {
-  return c.add(Reshape{true}, {transpose(c, v, {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
+  return c.add(Reshape{true}, {c.transpose(v, {0, 2, 1, 3}), c.ints_constant({0, 0, -1})});
 }
 
 void register_microsoft_attention(ConverterTable& t) {

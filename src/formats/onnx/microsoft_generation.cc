@@ -36,7 +36,7 @@ Rotation read_rotation(Call& c, std::size_t caches, ValueId positions, std::int6
   if (width.size() == 0) c.fail("a cache of angles is empty");
   const auto at = [&](std::size_t i) {
     const auto rows = c.add(Gather{0, OutOfRange::error}, {c.in(i), positions, c.int_constant(0)});
-    return unsqueeze(c, rows, {heads});
+    return c.unsqueeze(rows, {heads});
   };
   return {at(caches), at(caches + 1), width.size(), false};
 }
@@ -46,28 +46,28 @@ ValueId rotated(Call& c, ValueId x, const Rotation& r) {
   if (size.known() && size.size() < 2 * r.half) c.fail("{} angles for heads of {}", r.half, size.size());
   ValueId a, b;
   if (r.interleaved) {
-    const auto turning = slice(c, x, 3, 0, 2 * r.half);
+    const auto turning = c.slice(x, 3, 0, 2 * r.half);
     const auto pairs = c.add(Reshape{true}, {turning, c.ints_constant({0, 0, 0, r.half, 2})});
-    a = pick(c, pairs, 4, 0), b = pick(c, pairs, 4, 1);
+    a = c.pick(pairs, 4, 0), b = c.pick(pairs, 4, 1);
   } else {
-    a = slice(c, x, 3, 0, r.half), b = slice(c, x, 3, r.half, 2 * r.half);
+    a = c.slice(x, 3, 0, r.half), b = c.slice(x, 3, r.half, 2 * r.half);
   }
   const auto real = subtract(c, multiply(c, a, r.cos), multiply(c, b, r.sin)),
              imaginary = add(c, multiply(c, b, r.cos), multiply(c, a, r.sin));
   Values parts{real, imaginary};
   if (r.interleaved) {
-    const auto pairs = concat(c, {unsqueeze(c, real, {4}), unsqueeze(c, imaginary, {4})}, 4);
+    const auto pairs = c.concat({c.unsqueeze(real, {4}), c.unsqueeze(imaginary, {4})}, 4);
     parts = {c.add(Reshape{true}, {pairs, c.ints_constant({0, 0, 0, 2 * r.half})})};
   }
-  if (!size.is(2 * r.half)) parts.push_back(slice(c, x, 3, 2 * r.half, kEnd));
-  return concat(c, std::move(parts), 3);
+  if (!size.is(2 * r.half)) parts.push_back(c.slice(x, 3, 2 * r.half, kEnd));
+  return c.concat(std::move(parts), 3);
 }
 
 /// [N, L], or [1]: the first one's.
 ValueId positions_of(Call& c, ValueId given, ValueId length) {
   check_rank(c, given, "position_ids", 1, 2);
   if (c.known_rank(given) == 2) return given;
-  return unsqueeze(c, add(c, counted(c, length), convert(c, given, ElementType::i64)), {0});
+  return c.unsqueeze(add(c, counted(c, length), c.convert(given, ElementType::i64)), {0});
 }
 
 /// Input, positions, cosines, sines.
@@ -131,9 +131,9 @@ void read_operands(Call& c, Grouped& g) {
     g.q = c.in(0), g.k = c.in(1), g.v = c.in(2);
   } else {
     const auto q = g.heads * g.size, k = g.groups * g.size;
-    g.q = slice(c, c.in(0), 2, 0, q);
-    g.k = slice(c, c.in(0), 2, q, q + k);
-    g.v = slice(c, c.in(0), 2, q + k, q + 2 * k);
+    g.q = c.slice(c.in(0), 2, 0, q);
+    g.k = c.slice(c.in(0), 2, q, q + k);
+    g.v = c.slice(c.in(0), 2, q + k, q + 2 * k);
   }
   g.q = apart(c, g.q, g.heads), g.k = apart(c, g.k, g.groups), g.v = apart(c, g.v, g.groups);
   g.length = size_of(c, g.q, 1);
@@ -144,12 +144,12 @@ void read_lengths(Call& c, Grouped& g) {
   g.has_past = c.has(3);
   for (std::size_t i = 3; i < 5 && g.has_past; ++i) check_rank(c, c.in(i), "the past", 4);
   if (g.has_past && c.type(c.in(3)).shape[2].is(0)) g.has_past = false;
-  const auto last = reshape(c, convert(c, c.in(5), ElementType::i64), Ints{-1});
+  const auto last = c.reshape(c.convert(c.in(5), ElementType::i64), Ints{-1});
   g.totals = add(c, last, c.int_constant(1));
   g.columns = g.length;
   if (!g.has_past) return;
   g.before = c.add(Maximum{}, {subtract(c, g.totals, g.length), c.int_constant(0)});
-  g.columns = to_scalar(c, convert(c, c.in(6), ElementType::i64));
+  g.columns = c.to_scalar(c.convert(c.in(6), ElementType::i64));
 }
 
 void rotate(Call& c, Grouped& g) {
@@ -158,9 +158,9 @@ void rotate(Call& c, Grouped& g) {
   if (c.has(9))
     positions = positions_of(c, c.in(9), g.length);
   else if (g.has_past)
-    positions = add(c, unsqueeze(c, g.before, {1}), counted(c, g.length));
+    positions = add(c, c.unsqueeze(g.before, {1}), counted(c, g.length));
   else
-    positions = unsqueeze(c, counted(c, g.length), {0});
+    positions = c.unsqueeze(counted(c, g.length), {0});
   auto r = read_rotation(c, 7, positions, 2);
   r.interleaved = read_flag(c, "rotary_interleaved");
   g.q = rotated(c, g.q, r), g.k = rotated(c, g.k, r);
@@ -171,10 +171,10 @@ void rotate(Call& c, Grouped& g) {
 ValueId present(Call& c, const Grouped& g, ValueId past, ValueId now) {
   const auto room = size_of(c, past, 2);
   const auto at = counted(c, c.add(Maximum{}, {g.columns, room}));
-  const auto before = unsqueeze(c, g.before, {1});
+  const auto before = c.unsqueeze(g.before, {1});
   const auto indices =
       c.add(Select{}, {c.add(Less{}, {at, before}), at, add(c, subtract(c, at, before), room)});
-  return c.add(Gather{1, OutOfRange::zeros}, {concat(c, {past, now}, 2), indices, c.int_constant(2)});
+  return c.add(Gather{1, OutOfRange::zeros}, {c.concat({past, now}, 2), indices, c.int_constant(2)});
 }
 
 /// What is added to the scores [N, groups, heads of a group, L, columns]; absent where nothing is hidden.
@@ -182,7 +182,7 @@ ValueId grouped_mask(Call& c, const Grouped& g, ValueId rows, std::int64_t windo
   const auto at = counted(c, g.columns);
   ValueId seen;
   if (!read_flag(c, "causal", true)) {
-    seen = c.add(Less{}, {at, unsqueeze(c, g.totals, {1, 2, 3, 4})});
+    seen = c.add(Less{}, {at, c.unsqueeze(g.totals, {1, 2, 3, 4})});
   } else {
     seen = c.add(LessEqual{}, {at, rows});
     if (window > 0)
@@ -194,24 +194,23 @@ ValueId grouped_mask(Call& c, const Grouped& g, ValueId rows, std::int64_t windo
 ValueId grouped_bias(Call& c, const Grouped& g) {
   check_rank(c, c.in(10), "the bias of the scores", 4);
   const auto heads = c.type(c.in(10)).shape[1];
-  if (heads.is(1)) return unsqueeze(c, c.in(10), {2});
+  if (heads.is(1)) return c.unsqueeze(c.in(10), {2});
   if (!heads.is(g.heads)) c.fail("a bias for {} heads, wanted 1 or {}", to_string(heads), g.heads);
-  const auto sizes = shape_of(c, c.in(10));
-  return reshape(c, c.in(10),
-                 concat(c,
-                        {slice(c, sizes, 0, 0, 1), c.ints_constant({g.groups, g.heads / g.groups}),
-                         slice(c, sizes, 0, 2, 4)},
-                        0));
+  const auto sizes = c.shape_of(c.in(10));
+  return c.reshape(c.in(10),
+                   c.concat({c.slice(sizes, 0, 0, 1), c.ints_constant({g.groups, g.heads / g.groups}),
+                             c.slice(sizes, 0, 2, 4)},
+                            0));
 }
 
 /// softmax with one more score for each row, of which nothing is taken.
 ValueId softmax_with_sink(Call& c, const Grouped& g, ValueId scores) {
   const auto one = c.ints_constant({1});
-  const auto sink = c.has(11) ? reshape(c, c.in(11), Ints{1, g.groups, g.heads / g.groups, 1, 1})
-                              : c.number_like(0, scores);
-  const auto column = filled(c, sink, concat(c, {slice(c, shape_of(c, scores), 0, 0, 4), one}, 0));
-  const auto weights = c.add(Softmax{-1}, {concat(c, {column, scores}, 4)});
-  return slice(c, weights, 4, 1, kEnd);
+  const auto sink =
+      c.has(11) ? c.reshape(c.in(11), Ints{1, g.groups, g.heads / g.groups, 1, 1}) : c.number_like(0, scores);
+  const auto column = c.filled(sink, c.concat({c.slice(c.shape_of(scores), 0, 0, 4), one}, 0));
+  const auto weights = c.add(Softmax{-1}, {c.concat({column, scores}, 4)});
+  return c.slice(weights, 4, 1, kEnd);
 }
 
 /// q [N, groups, heads of a group, L, size], k and v [N, groups, 1, T, size].
@@ -228,8 +227,8 @@ ValueId attend(Call& c, const Grouped& g, ValueId q, ValueId k, ValueId v) {
     return c.add(ScaledDotProductAttention{true}, {q, k, v, ValueId{}, scale});
 
   auto rows = counted(c, g.length);
-  if (g.has_past) rows = add(c, unsqueeze(c, g.before, {1}), rows);
-  rows = unsqueeze(c, rows, g.has_past ? Ints{1, 2, 4} : Ints{1});
+  if (g.has_past) rows = add(c, c.unsqueeze(g.before, {1}), rows);
+  rows = c.unsqueeze(rows, g.has_past ? Ints{1, 2, 4} : Ints{1});
   auto mask = grouped_mask(c, g, rows, window);
   if (c.has(10)) mask = add(c, mask, grouped_bias(c, g));
   if (softcap == 0 && !has_sink) return c.add(ScaledDotProductAttention{}, {q, k, v, mask, scale});
@@ -252,16 +251,16 @@ Values convert_group_query_attention(Call& c) {
   read_lengths(c, g);
   rotate(c, g);
   const Ints order{0, 2, 1, 3};
-  auto k = transpose(c, g.k, order), v = transpose(c, g.v, order);
+  auto k = c.transpose(g.k, order), v = c.transpose(g.v, order);
   if (g.has_past) k = present(c, g, c.in(3), k), v = present(c, g, c.in(4), v);
   Values out{ValueId{}, k, v};
   const auto grouped = [&](ValueId x) {
     if (g.has_past)
-      x = c.add(Slice{}, {x, c.ints_constant({0}), to_vector(c, g.columns), c.ints_constant({1}),
+      x = c.add(Slice{}, {x, c.ints_constant({0}), c.to_vector(g.columns), c.ints_constant({1}),
                           c.ints_constant({2})});
-    return unsqueeze(c, x, {2});
+    return c.unsqueeze(x, {2});
   };
-  const auto q = c.add(Reshape{true}, {transpose(c, g.q, order),
+  const auto q = c.add(Reshape{true}, {c.transpose(g.q, order),
                                        c.ints_constant({0, g.groups, g.heads / g.groups, -1, g.size})});
   const auto y = attend(c, g, q, grouped(k), grouped(v));
   out[0] = join_heads(c, c.add(Reshape{true}, {y, c.ints_constant({0, g.heads, -1, g.size})}));

@@ -23,17 +23,17 @@ ValueId weights(Call& c, std::size_t weight, std::size_t scale, std::int64_t hid
   const auto by_direction = [&](ValueId v) {
     const auto rank = c.known_rank(v);
     if (rank == 0 || rank > 2) c.fail("a scale or zero point has rank {}, wanted 1 or 2", rank);
-    return unsqueeze(c, v, rank == 1 ? Ints{1, 2} : Ints{1});
+    return c.unsqueeze(v, rank == 1 ? Ints{1, 2} : Ints{1});
   };
-  auto wide = convert(c, c.in(weight), ElementType::f32);
-  if (c.has(scale + 1)) wide = subtract(c, wide, convert(c, by_direction(c.in(scale + 1)), ElementType::f32));
-  const auto w = transpose(c, multiply(c, wide, by_direction(c.in(scale))), {0, 2, 1});
+  auto wide = c.convert(c.in(weight), ElementType::f32);
+  if (c.has(scale + 1)) wide = subtract(c, wide, c.convert(by_direction(c.in(scale + 1)), ElementType::f32));
+  const auto w = c.transpose(multiply(c, wide, by_direction(c.in(scale))), {0, 2, 1});
   return reorder_gates(c, w, {2, 0, 3, 1}, hidden);
 }
 
 ValueId bias(Call& c, std::int64_t hidden) {
   const auto half = [&](std::int64_t from) {
-    return reorder_gates(c, slice(c, c.in(3), 1, from * hidden, (from + 4) * hidden), {2, 0, 3, 1}, hidden);
+    return reorder_gates(c, c.slice(c.in(3), 1, from * hidden, (from + 4) * hidden), {2, 0, 3, 1}, hidden);
   };
   return add(c, half(0), half(4));
 }
@@ -98,22 +98,22 @@ Values run_directions(Call& c, const LstmParts& parts, std::int64_t hidden) {
   if (c.has(4)) c.unsupported("sequences of several lengths");
   const auto direction = c.s("direction", "forward");
   const std::size_t count = direction == "bidirectional" ? 2 : 1;
-  const auto zeros = filled(c, c.number(0, ElementType::f32),
-                            concat(c, {to_vector(c, size_of(c, c.in(0), 1)), c.ints_constant({hidden})}, 0));
+  const auto zeros = c.filled(c.number(0, ElementType::f32),
+                              c.concat({c.to_vector(size_of(c, c.in(0), 1)), c.ints_constant({hidden})}, 0));
   Values y, h, s;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto of = [&](ValueId v) { return v.valid() ? pick(c, v, 0, static_cast<std::int64_t>(i)) : v; };
+    const auto of = [&](ValueId v) { return v.valid() ? c.pick(v, 0, static_cast<std::int64_t>(i)) : v; };
     OneDirection d;
     d.h = c.has(5) ? of(c.in(5)) : zeros;
     d.c = c.has(6) ? of(c.in(6)) : zeros;
     d.w = of(parts.w), d.r = of(parts.r), d.b = of(parts.b), d.p = of(c.maybe(7));
     d.reverse = direction == "reverse" || i == 1;
     const auto out = run_direction(c, d, lstm_cell(c, hidden, i, count), parts.x);
-    y.push_back(unsqueeze(c, out[2], {1}));
-    h.push_back(unsqueeze(c, out[0], {0}));
-    s.push_back(unsqueeze(c, out[1], {0}));
+    y.push_back(c.unsqueeze(out[2], {1}));
+    h.push_back(c.unsqueeze(out[0], {0}));
+    s.push_back(c.unsqueeze(out[1], {0}));
   }
-  return {concat(c, std::move(y), 1), concat(c, std::move(h), 0), concat(c, std::move(s), 0)};
+  return {c.concat(std::move(y), 1), c.concat(std::move(h), 0), c.concat(std::move(s), 0)};
 }
 
 Values convert_dynamic_quantize_lstm(Call& c) {

@@ -25,7 +25,7 @@ ValueId filtered(Call& c, ValueId seen, const Attended& a) {
 }
 
 /// [N] as i64 [N, 1, 1, 1].
-ValueId by_batch(Call& c, ValueId v) { return unsqueeze(c, convert(c, v, ElementType::i64), {1, 2, 3}); }
+ValueId by_batch(Call& c, ValueId v) { return c.unsqueeze(c.convert(v, ElementType::i64), {1, 2, 3}); }
 
 /// [N] lengths; [2N] ends and starts, or [3N + 2] lengths and what only other processors read.
 ValueId length_mask(Call& c, const Attended& a) {
@@ -37,10 +37,10 @@ ValueId length_mask(Call& c, const Attended& a) {
     if (!batch.known()) c.unsupported("a mask of {} elements for an unknown batch", count.size());
     const auto n = batch.size();
     if (a.starts_too && count.is(2 * n))
-      starts = slice(c, a.key_mask, 0, n, 2 * n);
+      starts = c.slice(a.key_mask, 0, n, 2 * n);
     else if (!count.is(3 * n + 2))
       c.fail("the mask has {} elements for a batch of {}", count.size(), n);
-    ends = slice(c, a.key_mask, 0, 0, n);
+    ends = c.slice(a.key_mask, 0, 0, n);
   }
   auto seen = c.add(Less{}, {columns, by_batch(c, ends)});
   if (starts.valid())
@@ -55,7 +55,7 @@ ValueId raw_mask(Call& c, const Attended& a) {
   if (!last.fits(keys))
     c.fail("the mask has {} columns, there are {} keys", to_string(last), to_string(keys));
   const auto seen = c.add(Greater{}, {a.key_mask, c.number_like(0, a.key_mask)});
-  return filtered(c, unsqueeze(c, seen, shape.rank() == 2 ? Ints{1, 2} : Ints{1}), a);
+  return filtered(c, c.unsqueeze(seen, shape.rank() == 2 ? Ints{1, 2} : Ints{1}), a);
 }
 
 ValueId key_mask(Call& c, const Attended& a) {
@@ -70,7 +70,7 @@ ValueId key_mask(Call& c, const Attended& a) {
 
 /// Query i sees the keys up to i, and all those from before.
 ValueId seen_before(Call& c, const Attended& a) {
-  auto rows = unsqueeze(c, counted(c, size_of(c, a.q, 2)), {1});
+  auto rows = c.unsqueeze(counted(c, size_of(c, a.q, 2)), {1});
   if (a.past.valid()) rows = add(c, rows, size_of(c, a.past, 2));
   return c.add(LessEqual{}, {counted(c, size_of(c, a.k, 2)), rows});
 }

@@ -35,7 +35,7 @@ Values convert_simplified_layer_normalization(Call& c) {
   if (!c.wants(1)) return out;
   if (c.axis(axis, c.known_rank(c.in(0))) + 1 != c.known_rank(c.in(0)))
     c.unsupported("the deviation over several axes as an output");
-  out.push_back(inverse_deviation(c, convert(c, c.in(0), ElementType::f32), epsilon));
+  out.push_back(inverse_deviation(c, c.convert(c.in(0), ElementType::f32), epsilon));
   return out;
 }
 
@@ -80,7 +80,7 @@ Values convert_skip_layer_normalization(Call& c) {
   }
   if (!c.wants(1) && !c.wants(2)) return out;
   if (kSimplified && c.wants(1)) c.unsupported("the mean as an output");
-  auto centred = convert(c, sum, ElementType::f32);
+  auto centred = c.convert(sum, ElementType::f32);
   if (!kSimplified) {
     out[1] = last_mean(c, centred);
     centred = subtract(c, centred, out[1]);
@@ -100,12 +100,12 @@ ValueId rows_at(Call& c, std::size_t table, ValueId ids) {
 /// The number of ones in each row of a mask, i32 [N]; zeros without a mask.
 ValueId count_mask(Call& c) {
   if (!c.has(7)) {
-    const auto n = to_vector(c, size_of(c, c.in(0), 0));
-    return filled(c, c.number(0, ElementType::i32), n);
+    const auto n = c.to_vector(size_of(c, c.in(0), 0));
+    return c.filled(c.number(0, ElementType::i32), n);
   }
   const auto mask = c.in(7);
   check_rank(c, mask, "the mask", 2);
-  const auto ones = convert(c, c.add(Equal{}, {mask, c.number_like(1, mask)}), ElementType::i32);
+  const auto ones = c.convert(c.add(Equal{}, {mask, c.number_like(1, mask)}), ElementType::i32);
   return c.add(ReduceSum{}, {ones, c.ints_constant({1})});
 }
 
@@ -117,7 +117,7 @@ Values convert_embed_layer_normalization(Call& c) {
     sum = add(c, sum, rows_at(c, 3, c.in(8)));
   } else {
     check_rank(c, c.in(3), "an embedding", 2);
-    const auto length = to_vector(c, size_of(c, c.in(0), 1));
+    const auto length = c.to_vector(size_of(c, c.in(0), 1));
     sum = add(
         c, sum,
         c.add(Slice{}, {c.in(3), c.ints_constant({0}), length, c.ints_constant({1}), c.ints_constant({0})}));
@@ -136,17 +136,17 @@ ValueId group_normalize(Call& c, ValueId x) {
   if (activation != 0 && activation != 1) c.fail("activation is {}, wanted 0 or 1", activation);
   const auto type = c.known_element(x);
   const auto y = c.add(GroupNormalization{groups, c.f("epsilon", 1e-5f)},
-                       {x, convert(c, c.in(1), type), convert(c, c.in(2), type)});
+                       {x, c.convert(c.in(1), type), c.convert(c.in(2), type)});
   return activation == 1 ? c.add(Swish{}, {y}) : y;
 }
 
 /// x with the channels in axis 1.
 ValueId channels_first(Call& c, ValueId x) {
-  return read_flag(c, "channels_last", true) ? transpose(c, x, {0, 3, 1, 2}) : x;
+  return read_flag(c, "channels_last", true) ? c.transpose(x, {0, 3, 1, 2}) : x;
 }
 
 ValueId as_given(Call& c, ValueId x) {
-  return read_flag(c, "channels_last", true) ? transpose(c, x, {0, 2, 3, 1}) : x;
+  return read_flag(c, "channels_last", true) ? c.transpose(x, {0, 2, 3, 1}) : x;
 }
 
 Values convert_group_norm(Call& c) {
@@ -160,8 +160,8 @@ Values convert_skip_group_norm(Call& c) {
   check_rank(c, c.in(3), "the skip", 4, 2);
   const bool last = read_flag(c, "channels_last", true);
   const Ints pixels = last ? Ints{1, 2} : Ints{2, 3};
-  auto sum = add(c, c.in(0), c.known_rank(c.in(3)) == 2 ? unsqueeze(c, c.in(3), pixels) : c.in(3));
-  if (c.has(4)) sum = add(c, sum, last ? c.in(4) : unsqueeze(c, c.in(4), {1, 2}));
+  auto sum = add(c, c.in(0), c.known_rank(c.in(3)) == 2 ? c.unsqueeze(c.in(3), pixels) : c.in(3));
+  if (c.has(4)) sum = add(c, sum, last ? c.in(4) : c.unsqueeze(c.in(4), {1, 2}));
   return {as_given(c, group_normalize(c, channels_first(c, sum))), sum};
 }
 

@@ -18,14 +18,14 @@ namespace {
 
 /// A tensor, its scale and its zero point, one after the other in the inputs.
 ValueId dequantized(Call& c, std::size_t first) {
-  return dequantize(c, c.in(first), to_scalar(c, c.in(first + 1)),
-                    c.has(first + 2) ? to_scalar(c, c.in(first + 2)) : ValueId{}, 1);
+  return dequantize(c, c.in(first), c.to_scalar(c.in(first + 1)),
+                    c.has(first + 2) ? c.to_scalar(c.in(first + 2)) : ValueId{}, 1);
 }
 
 /// Quantised to the scale and zero point at `first`; without a zero point to the type of input 0.
 ValueId requantized(Call& c, ValueId y, std::size_t first) {
-  return quantize(c, y, to_scalar(c, c.in(first)),
-                  c.has(first + 1) ? to_scalar(c, c.in(first + 1)) : ValueId{}, c.known_element(c.in(0)), 1);
+  return quantize(c, y, c.to_scalar(c.in(first)), c.has(first + 1) ? c.to_scalar(c.in(first + 1)) : ValueId{},
+                  c.known_element(c.in(0)), 1);
 }
 
 template <class O>
@@ -51,7 +51,7 @@ Values convert_qlinear_softmax(Call& c) {
   Ints pattern(at, 0);
   pattern.push_back(-1);
   const auto flat = c.add(Reshape{true}, {x, c.ints_constant(pattern)});
-  const auto y = reshape(c, c.add(Softmax{static_cast<std::int64_t>(at)}, {flat}), shape_of(c, x));
+  const auto y = c.reshape(c.add(Softmax{static_cast<std::int64_t>(at)}, {flat}), c.shape_of(x));
   return {requantized(c, y, 3)};
 }
 
@@ -91,7 +91,7 @@ Values convert_nhwc_max_pool(Call& c) {
   Ints first{0, spatial + 1}, last{0};
   for (std::int64_t a = 1; a <= spatial; ++a) first.push_back(a), last.push_back(a + 1);
   last.push_back(1);
-  return {transpose(c, c.add(op, {transpose(c, c.in(0), first)}), last)};
+  return {c.transpose(c.add(op, {c.transpose(c.in(0), first)}), last)};
 }
 
 /// Scale and zero point of the result, then three inputs for each part.
@@ -102,7 +102,7 @@ Values convert_qlinear_concat(Call& c) {
   Values parts;
   for (std::size_t i = 2; i < c.inputs(); i += 3) parts.push_back(dequantized(c, i));
   const auto y = c.add(Concat{c.i("axis", 0)}, std::move(parts));
-  return {quantize(c, y, to_scalar(c, c.in(0)), to_scalar(c, c.in(1)), ElementType::u8, 1)};
+  return {quantize(c, y, c.to_scalar(c.in(0)), c.to_scalar(c.in(1)), ElementType::u8, 1)};
 }
 
 /// alpha * A' * B' + C; C is i32 with the scale alpha * scale of A * scale of B. Without a scale the result
@@ -116,7 +116,7 @@ Values convert_qgemm(Call& c) {
     inputs[0] = multiply(c, inputs[0], c.number_like(alpha, inputs[0]));
     scale = folded(c, multiply(c, scale, c.number_like(alpha, scale)));
   }
-  if (c.has(6)) inputs.push_back(multiply(c, convert(c, c.in(6), c.known_element(scale)), scale));
+  if (c.has(6)) inputs.push_back(multiply(c, c.convert(c.in(6), c.known_element(scale)), scale));
   const auto y = c.add(op, std::move(inputs));
   return {c.has(7) ? requantized(c, y, 7) : y};
 }
@@ -129,7 +129,7 @@ ValueId integer_product(Call& c, ValueId a, ValueId b, ValueId a_zero, ValueId b
 }
 
 ValueId scaled(Call& c, ValueId product, ValueId scale, ValueId bias) {
-  const auto y = multiply(c, convert(c, product, c.known_element(scale)), scale);
+  const auto y = multiply(c, c.convert(product, c.known_element(scale)), scale);
   return bias.valid() ? add(c, y, bias) : y;
 }
 

@@ -23,7 +23,7 @@ ValueId by_channel(Call& c, ValueId v, ValueId x) {
   const auto rank = c.known_rank(x);
   Ints axes;
   for (std::size_t a = 1; a + 1 < rank; ++a) axes.push_back(static_cast<std::int64_t>(a));
-  return unsqueeze(c, v, axes);
+  return c.unsqueeze(v, axes);
 }
 
 /// With the statistics of this batch; they also update the running ones.
@@ -38,7 +38,7 @@ Values train_batch_normalization(Call& c, const Values& in, double epsilon) {
   const auto variance = reduce<ReduceMean>(c, multiply(c, centred, centred), over, false);
   const auto rest = subtract(c, c.number_like(1, in[3]), momentum);
   const auto running = [&](ValueId old, ValueId now) {
-    return add(c, multiply(c, old, momentum), multiply(c, convert(c, now, c.known_element(old)), rest));
+    return add(c, multiply(c, old, momentum), multiply(c, c.convert(now, c.known_element(old)), rest));
   };
   const auto y = c.add(BatchNormInference{epsilon}, {x, in[1], in[2], mean, variance});
   return {y, running(c.in(3), mean), running(c.in(4), variance)};
@@ -48,7 +48,7 @@ Values convert_batch_normalization(Call& c) {
   if (c.version() < 9 && c.i("spatial", 1) == 0) c.unsupported("spatial = 0 is not supported");
   Values in;
   const auto type = c.known_element(c.in(0));
-  for (std::size_t i = 0; i < 5; ++i) in.push_back(convert(c, c.in(i), type));
+  for (std::size_t i = 0; i < 5; ++i) in.push_back(c.convert(c.in(i), type));
   const auto epsilon = c.f("epsilon", 1e-5f);
   if (c.version() >= 14 && c.flag("training_mode")) {
     if (c.element(c.in(3)) != type) c.unsupported("training with mixed element types");
@@ -67,8 +67,8 @@ Values convert_instance_normalization(Call& c) {
 /// The mean and the inverse standard deviation, which only training reads.
 void add_statistics(Call& c, ValueId x, std::int64_t axis, double epsilon, Values& out) {
   const auto rank = c.known_rank(x);
-  const auto wide = convert(c, x, c.i("stash_type", 1) == 1 ? ElementType::f32 : c.known_element(x));
-  const auto axes = axes_from(c, x, static_cast<std::int64_t>(c.axis(axis, rank)));
+  const auto wide = c.convert(x, c.i("stash_type", 1) == 1 ? ElementType::f32 : c.known_element(x));
+  const auto axes = c.axes_from(x, static_cast<std::int64_t>(c.axis(axis, rank)));
   const auto mean = reduce<ReduceMean>(c, wide, axes, true);
   const auto centred = subtract(c, wide, mean);
   const auto variance = reduce<ReduceMean>(c, multiply(c, centred, centred), axes, true);
@@ -80,8 +80,8 @@ void add_statistics(Call& c, ValueId x, std::int64_t axis, double epsilon, Value
 Values convert_layer_normalization(Call& c) {
   LayerNormalization op{c.i("axis", -1), c.f("epsilon", 1e-5f)};
   const auto type = c.known_element(c.in(0));
-  Values inputs{c.in(0), convert(c, c.in(1), type)};
-  if (c.has(2)) inputs.push_back(convert(c, c.in(2), type));
+  Values inputs{c.in(0), c.convert(c.in(1), type)};
+  if (c.has(2)) inputs.push_back(c.convert(c.in(2), type));
   Values out{c.add(op, std::move(inputs))};
   if (c.wants(1) || c.wants(2)) add_statistics(c, c.in(0), op.axis, op.epsilon, out);
   return out;
@@ -103,7 +103,7 @@ Values convert_group_normalization(Call& c) {
     if (c.known_rank(x) < 2 || !c.type(x).shape[1].known()) c.unsupported("an unknown number of channels");
     const auto target = c.ints_constant({groups, c.type(x).shape[1].size() / groups});
     for (auto* v : {&scale, &bias})
-      *v = reshape(c, c.add(Broadcast{}, {unsqueeze(c, *v, {1}), target}), Ints{-1});
+      *v = c.reshape(c.add(Broadcast{}, {c.unsqueeze(*v, {1}), target}), Ints{-1});
   }
   return {c.add(GroupNormalization{groups, c.f("epsilon", 1e-5f)}, {x, scale, bias})};
 }
@@ -136,7 +136,7 @@ Values convert_lrn(Call& c) {
 ValueId instance_normalize(Call& c, ValueId x, double epsilon) {
   MVN op;
   op.eps = epsilon;
-  return c.add(op, {x, axes_from(c, x, 2)});
+  return c.add(op, {x, c.axes_from(x, 2)});
 }
 
 void register_normalization(ConverterTable& t) {

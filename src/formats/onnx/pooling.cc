@@ -67,7 +67,7 @@ template <class O>
 Values global(Call& c) {
   O op;
   op.keep_dims = true;
-  return {c.add(op, {c.in(0), axes_from(c, c.in(0), 2)})};
+  return {c.add(op, {c.in(0), c.axes_from(c.in(0), 2)})};
 }
 
 Values convert_global_lp_pool(Call& c) {
@@ -77,7 +77,7 @@ Values convert_global_lp_pool(Call& c) {
   if (p <= 0) c.fail("p is {}, wanted 1 or more", p);
   ReduceSum sum;
   sum.keep_dims = true;
-  return {root(c, c.add(sum, {power(c, c.in(0), p), axes_from(c, c.in(0), 2)}), p)};
+  return {root(c, c.add(sum, {power(c, c.in(0), p), c.axes_from(c.in(0), 2)}), p)};
 }
 
 /// Writes each element to its place in zeros of the size before pooling.
@@ -99,10 +99,10 @@ Values convert_max_unpool(Call& c) {
     sizes[i + 2] = out.size();
   }
   const auto count = static_cast<std::int64_t>(element_count(sizes));
-  const auto zeros = filled(c, c.number_like(0, x), c.ints_constant({count}));
+  const auto zeros = c.filled(c.number_like(0, x), c.ints_constant({count}));
   const auto flat = c.add(ScatterElementsUpdate{},
-                          {zeros, reshape(c, indices, Ints{-1}), reshape(c, x, Ints{-1}), c.int_constant(0)});
-  return {reshape(c, flat, sizes)};
+                          {zeros, c.reshape(indices, Ints{-1}), c.reshape(x, Ints{-1}), c.int_constant(0)});
+  return {c.reshape(flat, sizes)};
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Values convert_max_unpool(Call& c) {
 ValueId global_mean(Call& c, ValueId x) {
   ReduceMean op;
   op.keep_dims = true;
-  return c.add(op, {x, axes_from(c, x, 2)});
+  return c.add(op, {x, c.axes_from(x, 2)});
 }
 
 void register_pooling(ConverterTable& t) {

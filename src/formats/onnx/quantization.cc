@@ -27,7 +27,7 @@ Values convert_quantize_linear(Call& c) {
   if (!is_integer(op.destination_type)) c.unsupported("quantisation to {}", name_of(op.destination_type));
   if (const auto precision = c.i("precision", 0); precision != 0 && precision != 1)
     c.unsupported("precision {} is not supported", name_of_onnx_type(precision));
-  const auto x = is_float(c.known_element(c.in(0))) ? c.in(0) : convert(c, c.in(0), ElementType::f32);
+  const auto x = is_float(c.known_element(c.in(0))) ? c.in(0) : c.convert(c.in(0), ElementType::f32);
   return {c.add(op, c.has(2) ? Values{x, c.in(1), c.in(2)} : Values{x, c.in(1)})};
 }
 
@@ -41,7 +41,7 @@ Values convert_dequantize_linear(Call& c) {
   auto scale = c.in(1);
   const auto y = c.add(op, c.has(2) ? Values{c.in(0), scale, c.in(2)} : Values{c.in(0), scale});
   if (c.i("output_dtype", 0) == 0) return {y};
-  return {convert(c, y, c.element_attribute("output_dtype", ElementType::f32))};
+  return {c.convert(y, c.element_attribute("output_dtype", ElementType::f32))};
 }
 
 Values convert_dynamic_quantize_linear(Call& c) { return c.add_all(DynamicQuantize{}, {c.in(0)}); }
@@ -62,9 +62,9 @@ ValueId dequantize_operand(Call& c, std::size_t first, bool rows) {
   const auto x = c.in(first), scale = c.in(first + 1), zero = c.maybe(first + 2);
   const auto scale_rank = c.known_rank(scale);
   if (scale_rank <= 1) return dequantize(c, x, scale, zero, rows ? -2 : -1);
-  auto wide = convert(c, x, ElementType::i32);
-  if (zero.valid()) wide = subtract(c, wide, convert(c, zero, ElementType::i32));
-  return multiply(c, convert(c, wide, c.known_element(scale)), scale);
+  auto wide = c.convert(x, ElementType::i32);
+  if (zero.valid()) wide = subtract(c, wide, c.convert(zero, ElementType::i32));
+  return multiply(c, c.convert(wide, c.known_element(scale)), scale);
 }
 
 Values convert_qlinear_matmul(Call& c) {
@@ -88,9 +88,7 @@ ValueId quantize(Call& c, ValueId y, ValueId scale, ValueId zero_point, ElementT
   return c.add(op, zero_point.valid() ? Values{y, scale, zero_point} : Values{y, scale});
 }
 
-ValueId product_of_scales(Call& c, ValueId a, ValueId b) {
-  return folded(c, multiply(c, to_scalar(c, a), b));
-}
+ValueId product_of_scales(Call& c, ValueId a, ValueId b) { return folded(c, multiply(c, c.to_scalar(a), b)); }
 
 void register_quantization(ConverterTable& t) {
   for (auto domain : {std::string_view(), kMicrosoft}) {

@@ -88,7 +88,7 @@ ValueId sum(Call& c, ValueId a, ValueId b) {
 
 /// Blocks [from, from + count) of `hidden` elements along axis 1.
 ValueId blocks(Call& c, ValueId v, std::int64_t hidden, std::int64_t from, std::int64_t count) {
-  const auto y = slice(c, v, 1, from * hidden, (from + count) * hidden);
+  const auto y = c.slice(v, 1, from * hidden, (from + count) * hidden);
   return c.graph().constant(v) ? folded(c, y) : y;
 }
 
@@ -100,19 +100,19 @@ ValueId joined_bias(Call& c, ValueId b, std::int64_t gates, std::int64_t hidden,
   const auto of_r = reorder_gates(c, blocks(c, b, hidden, gates, gates), order, hidden);
   if (!keep_last) return sum(c, of_w, of_r);
   const auto shared = sum(c, blocks(c, of_w, hidden, 0, 2), blocks(c, of_r, hidden, 0, 2));
-  const auto y = concat(c, {shared, blocks(c, of_w, hidden, 2, 1), blocks(c, of_r, hidden, 2, 1)}, 1);
+  const auto y = c.concat({shared, blocks(c, of_w, hidden, 2, 1), blocks(c, of_r, hidden, 2, 1)}, 1);
   return c.graph().constant(b) ? folded(c, y) : y;
 }
 
 struct Layout {
   bool batch_first = false;
-  ValueId x(Call& c, ValueId v) const { return batch_first ? v : transpose(c, v, {1, 0, 2}); }
+  ValueId x(Call& c, ValueId v) const { return batch_first ? v : c.transpose(v, {1, 0, 2}); }
   ValueId state(Call& c, ValueId v) const {
-    return !v.valid() || batch_first ? v : transpose(c, v, {1, 0, 2});
+    return !v.valid() || batch_first ? v : c.transpose(v, {1, 0, 2});
   }
   /// From [N, D, T, h].
   ValueId y(Call& c, ValueId v) const {
-    return batch_first ? transpose(c, v, {0, 2, 1, 3}) : transpose(c, v, {2, 1, 0, 3});
+    return batch_first ? c.transpose(v, {0, 2, 1, 3}) : c.transpose(v, {2, 1, 0, 3});
   }
 };
 
@@ -188,8 +188,8 @@ ValueId reorder_gates(Call& c, ValueId v, const Ints& order, std::int64_t hidden
     c.fail("weights are {}, wanted {} along axis 1", to_string(shape), gates * hidden);
   if (const auto* t = c.graph().constant(v)) return c.constant(reordered(*t, order, order.size()));
   Values parts;
-  for (auto g : order) parts.push_back(slice(c, v, 1, g * hidden, (g + 1) * hidden));
-  return concat(c, std::move(parts), 1);
+  for (auto g : order) parts.push_back(c.slice(v, 1, g * hidden, (g + 1) * hidden));
+  return c.concat(std::move(parts), 1);
 }
 
 Values build_lstm(Call& c, const LstmParts& parts, std::int64_t hidden) {

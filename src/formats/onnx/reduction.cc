@@ -15,18 +15,18 @@ std::optional<ValueId> axes_of(Call& c, std::int64_t input_since) {
   if (c.version() < input_since) {
     const auto axes = c.ints("axes");
     if (!axes.empty()) return c.ints_constant(axes);
-    return axes_from(c, x, 0);
+    return c.axes_from(x, 0);
   }
   if (c.has(1)) {
     if (const auto known = c.known_ints(c.in(1)); known && !known->empty()) return c.ints_constant(*known);
     const auto& shape = c.type(c.in(1)).shape;
     if (!shape.ranked() || (shape.rank() == 1 && !shape[0].known()))
       c.unsupported("axes of unknown number are not supported");
-    if (shape.rank() == 0) return to_vector(c, c.in(1));
+    if (shape.rank() == 0) return c.to_vector(c.in(1));
     if (shape.rank() == 1 && shape[0].size() > 0) return c.in(1);
   }
   if (alone) return std::nullopt;
-  return axes_from(c, x, 0);
+  return c.axes_from(x, 0);
 }
 
 template <class R>

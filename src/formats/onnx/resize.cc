@@ -61,7 +61,7 @@ void note_unchanged(const Call& c, Target& t, ValueId values, bool scales) {
 Values interpolate(Call& c, Interpolate op, ValueId values, Target target, ValueId roi = {}) {
   const auto x = c.in(0);
   const bool scales = op.shape_calculation_mode == ShapeCalculationMode::scales;
-  if (scales && c.known_element(values) != ElementType::f32) values = convert(c, values, ElementType::f32);
+  if (scales && c.known_element(values) != ElementType::f32) values = c.convert(values, ElementType::f32);
   if (!roi.valid()) note_unchanged(c, target, values, scales);
   Ints kept, axes;
   for (std::size_t i = 0; i < target.unchanged.size(); ++i)
@@ -84,7 +84,7 @@ Values interpolate(Call& c, Interpolate op, ValueId values, Target target, Value
   }
   Values inputs{x, values};
   if (!target.axes.empty() || roi.valid())
-    inputs.push_back(target.axes.empty() ? axes_from(c, x, 0) : c.ints_constant(target.axes));
+    inputs.push_back(target.axes.empty() ? c.axes_from(x, 0) : c.ints_constant(target.axes));
   if (roi.valid()) inputs.push_back(roi);
   return {c.add(op, std::move(inputs))};
 }

@@ -88,12 +88,12 @@ Values convert_join(Call& c) {
   if (parts.empty()) c.fail("the sequence is empty");
   const auto axis = c.i("axis", 0);
   if (c.flag("new_axis"))
-    for (auto& v : parts) v = unsqueeze(c, v, {axis});
+    for (auto& v : parts) v = c.unsqueeze(v, {axis});
   if (parts.size() == 1) {
     c.axis(axis, c.known_rank(parts[0]));
     return parts;
   }
-  return {concat(c, std::move(parts), axis)};
+  return {c.concat(std::move(parts), axis)};
 }
 
 /// Lengths of parts of `part` each, the last one smaller where that does not come out even.
@@ -133,7 +133,7 @@ Values convert_split(Call& c) {
   auto parts = c.add_all(VariadicSplit{}, {x, c.int_constant(axis), c.ints_constant(lengths)},
                          static_cast<int>(lengths.size()));
   if (!c.has(1) && !c.flag("keepdims", true))
-    for (auto& v : parts) v = squeeze(c, v, {axis});
+    for (auto& v : parts) v = c.squeeze(v, {axis});
   return make_sequence(c, std::move(parts));
 }
 

@@ -32,12 +32,12 @@ Values convert_flatten(Call& c) {
     const auto front = element_count(std::span(sizes).first(static_cast<std::size_t>(axis)));
     const auto back = element_count(std::span(sizes).subspan(static_cast<std::size_t>(axis)));
     return {
-        reshape(c, x, c.ints_constant({static_cast<std::int64_t>(front), static_cast<std::int64_t>(back)}))};
+        c.reshape(x, c.ints_constant({static_cast<std::int64_t>(front), static_cast<std::int64_t>(back)}))};
   }
-  if (axis == 0) return {reshape(c, x, c.ints_constant({1, -1}))};
+  if (axis == 0) return {c.reshape(x, c.ints_constant({1, -1}))};
   if (axis == 1) return {c.add(Reshape{true}, {x, c.ints_constant({0, -1})})};
-  const auto front = product(c, slice(c, shape_of(c, x), 0, 0, axis));
-  return {reshape(c, x, concat(c, {front, c.ints_constant({-1})}, 0))};
+  const auto front = product(c, c.slice(c.shape_of(x), 0, 0, axis));
+  return {c.reshape(x, c.concat({front, c.ints_constant({-1})}, 0))};
 }
 
 /// Axes are an attribute before opset 13, an input since.
@@ -60,18 +60,18 @@ Values convert_unsqueeze(Call& c) {
 
 Values convert_transpose(Call& c) {
   const auto order = c.maybe_ints("perm");
-  return {order ? transpose(c, c.in(0), *order) : c.add(Transpose{}, {c.in(0)})};
+  return {order ? c.transpose(c.in(0), *order) : c.add(Transpose{}, {c.in(0)})};
 }
 
 /// Since opset 15 of a range of axes.
 Values convert_shape(Call& c) {
-  auto shape = shape_of(c, c.in(0));
+  auto shape = c.shape_of(c.in(0));
   if (c.has_attribute("start") || c.has_attribute("end"))
-    shape = slice(c, shape, 0, c.i("start", 0), c.i("end", std::numeric_limits<std::int64_t>::max()));
+    shape = c.slice(shape, 0, c.i("start", 0), c.i("end", std::numeric_limits<std::int64_t>::max()));
   return {shape};
 }
 
-Values convert_size(Call& c) { return {c.add(ReduceProd{}, {shape_of(c, c.in(0)), c.ints_constant({0})})}; }
+Values convert_size(Call& c) { return {c.add(ReduceProd{}, {c.shape_of(c.in(0)), c.ints_constant({0})})}; }
 
 Values convert_expand(Call& c) {
   return {c.add(Broadcast{BroadcastMode::bidirectional}, {c.in(0), c.in(1)})};
@@ -101,7 +101,7 @@ ValueId size_of(Call& c, ValueId x, std::int64_t axis) {
     const auto a = c.axis(axis, shape.rank());
     if (shape[a].known()) return c.int_constant(shape[a].size());
   }
-  return pick(c, shape_of(c, x), 0, axis);
+  return c.pick(c.shape_of(x), 0, axis);
 }
 
 void register_shape(ConverterTable& t) {

@@ -17,10 +17,10 @@ namespace {
 /// periodic.
 Values window(Call& c, double a0, double a1, double a2) {
   const auto type = c.element_attribute("output_datatype", ElementType::f32);
-  const auto size = to_scalar(c, convert(c, c.in(0), ElementType::i64));
-  const auto n = convert(c, c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)}),
-                         ElementType::f64);
-  auto length = convert(c, size, ElementType::f64);
+  const auto size = c.to_scalar(c.convert(c.in(0), ElementType::i64));
+  const auto n = c.convert(c.add(Range{ElementType::i64}, {c.int_constant(0), size, c.int_constant(1)}),
+                           ElementType::f64);
+  auto length = c.convert(size, ElementType::f64);
   if (!c.flag("periodic", true)) length = subtract(c, length, c.number_like(1, length));
   const auto turn = divide(c, multiply(c, n, c.number_like(2 * std::numbers::pi, n)), length);
   const auto first = multiply(c, c.add(Cos{}, {turn}), c.number_like(a1, turn));
@@ -29,7 +29,7 @@ Values window(Call& c, double a0, double a1, double a2) {
     const auto twice = c.add(Cos{}, {multiply(c, turn, c.number_like(2, turn))});
     y = add(c, y, multiply(c, twice, c.number_like(a2, turn)));
   }
-  return {convert(c, y, type)};
+  return {c.convert(y, type)};
 }
 
 Values convert_hann(Call& c) { return window(c, 0.5, 0.5, 0); }
@@ -54,14 +54,14 @@ Values convert_dft(Call& c) {
   if (!last.known()) c.unsupported("an unknown number of parts");
   if (inverse && onesided) c.unsupported("an inverse from one side");
   auto x = c.in(0);
-  if (last.is(1)) x = concat(c, {x, multiply(c, x, c.number_like(0, x))}, -1);
+  if (last.is(1)) x = c.concat({x, multiply(c, x, c.number_like(0, x))}, -1);
   Values inputs{x, c.ints_constant({at})};
-  if (c.has(1)) inputs.push_back(to_vector(c, c.in(1)));
+  if (c.has(1)) inputs.push_back(c.to_vector(c.in(1)));
   const auto y = inverse ? c.add(IDFT{}, std::move(inputs)) : c.add(DFT{}, std::move(inputs));
   if (!onesided) return {y};
   const auto half = add(c, divide(c, size_of(c, y, at), c.int_constant(2)), c.int_constant(1));
   return {c.add(Slice{},
-                {y, c.ints_constant({0}), to_vector(c, half), c.ints_constant({1}), c.ints_constant({at})})};
+                {y, c.ints_constant({0}), c.to_vector(half), c.ints_constant({1}), c.ints_constant({at})})};
 }
 
 constexpr std::int64_t kLongestFrame = 4096;
@@ -133,15 +133,15 @@ Values convert_stft(Call& c) {
 
   spend(c, 2 * bins * parts * size);
   auto waves = c.constant(fourier_weights(size, bins, parts));
-  if (c.has(2)) waves = folded(c, multiply(c, waves, convert(c, c.in(2), ElementType::f32)));
-  x = convert(c, x, ElementType::f32);
-  x = rank == 2 ? unsqueeze(c, x, {1}) : transpose(c, x, {0, 2, 1});
+  if (c.has(2)) waves = folded(c, multiply(c, waves, c.convert(c.in(2), ElementType::f32)));
+  x = c.convert(x, ElementType::f32);
+  x = rank == 2 ? c.unsqueeze(x, {1}) : c.transpose(x, {0, 2, 1});
   Convolution op;
   op.strides = {step};
   op.dilations = {1};
   op.pads_begin = op.pads_end = {0};
-  const auto y = transpose(c, c.add(op, {x, waves}), {0, 2, 1});
-  return {convert(c, c.add(Reshape{true}, {y, c.ints_constant({0, 0, bins, 2})}), type)};
+  const auto y = c.transpose(c.add(op, {x, waves}), {0, 2, 1});
+  return {c.convert(c.add(Reshape{true}, {y, c.ints_constant({0, 0, bins, 2})}), type)};
 }
 
 double scalar(const Call& c, std::size_t input, const char* what) {

@@ -22,7 +22,7 @@ ValueId ones_for(Call& c, ValueId v) {
   const auto& shape = c.type(v).shape;
   if (shape.ranked() && shape.rank() == 1 && shape[0].known() && shape[0].size() < 1024)
     return c.ints_constant(Ints(static_cast<std::size_t>(shape[0].size()), 1));
-  return filled(c, c.int_constant(1), shape_of(c, v));
+  return c.filled(c.int_constant(1), c.shape_of(v));
 }
 
 Values convert_slice(Call& c) {
@@ -56,10 +56,10 @@ Values split_evenly(Call& c, ValueId x, std::int64_t axis, std::int64_t parts) {
     return c.add_all(VariadicSplit{}, {x, at, c.ints_constant(lengths)}, count);
   }
   const auto rounded = add(c, size_of(c, x, axis), c.int_constant(parts - 1));
-  const auto part = to_vector(c, divide(c, rounded, c.int_constant(parts)));
+  const auto part = c.to_vector(divide(c, rounded, c.int_constant(parts)));
   Values lengths(static_cast<std::size_t>(parts - 1), part);
   lengths.push_back(c.ints_constant({-1}));
-  return c.add_all(VariadicSplit{}, {x, at, concat(c, std::move(lengths), 0)}, count);
+  return c.add_all(VariadicSplit{}, {x, at, c.concat(std::move(lengths), 0)}, count);
 }
 
 Values convert_split(Call& c) {
@@ -131,9 +131,9 @@ Values convert_pad(Call& c) {
     } else {
       if (axes) c.unsupported("axes with pads that are computed");
       const auto rank = static_cast<std::int64_t>(c.known_rank(x));
-      pads = {slice(c, c.in(1), 0, 0, rank), slice(c, c.in(1), 0, rank, 2 * rank)};
+      pads = {c.slice(c.in(1), 0, 0, rank), c.slice(c.in(1), 0, rank, 2 * rank)};
     }
-    if (c.has(2)) value = to_scalar(c, c.in(2));
+    if (c.has(2)) value = c.to_scalar(c.in(2));
   }
   Values inputs{x, pads.first, pads.second};
   if (value.valid()) inputs.push_back(value);
@@ -167,9 +167,9 @@ Values convert_center_crop_pad(Call& c) {
 
 /// Slices where the condition holds.
 Values convert_compress(Call& c) {
-  const auto chosen = squeeze(c, c.add(NonZero{}, {c.in(1)}), {0});
+  const auto chosen = c.squeeze(c.add(NonZero{}, {c.in(1)}), {0});
   const bool flat = !c.has_attribute("axis");
-  const auto x = flat ? reshape(c, c.in(0), Ints{-1}) : c.in(0);
+  const auto x = flat ? c.reshape(c.in(0), Ints{-1}) : c.in(0);
   return {c.add(Gather{0, OutOfRange::error}, {x, chosen, c.int_constant(flat ? 0 : c.i("axis", 0))})};
 }
 

@@ -23,7 +23,7 @@ TopK top_k(std::int64_t axis, bool largest) {
 }
 
 Values convert_top_k(Call& c) {
-  const auto k = c.version() < 10 ? c.int_constant(c.i("k", 0)) : to_scalar(c, c.in(1));
+  const auto k = c.version() < 10 ? c.int_constant(c.i("k", 0)) : c.to_scalar(c.in(1));
   return c.add_all(top_k(c.i("axis", -1), c.version() < 11 || c.flag("largest", true)), {c.in(0), k});
 }
 
@@ -31,7 +31,7 @@ template <bool kLargest>
 Values convert_arg(Call& c) {
   const auto axis = c.i("axis", 0);
   const auto index = arg_extreme(c, c.in(0), axis, kLargest, c.flag("select_last_index"));
-  return {c.flag("keepdims", true) ? index : squeeze(c, index, {axis})};
+  return {c.flag("keepdims", true) ? index : c.squeeze(index, {axis})};
 }
 
 /// 1 at the first largest element along the axis; before opset 13 the axes from `axis` on are one.
@@ -53,8 +53,8 @@ Values convert_hardmax(Call& c) {
   auto range = c.add(Range{ElementType::i64}, {c.int_constant(0), size_of(c, flat, at), c.int_constant(1)});
   Ints trailing;
   for (std::size_t i = 0; i < after; ++i) trailing.push_back(static_cast<std::int64_t>(i) + 1);
-  const auto y = convert(c, c.add(Equal{}, {index, unsqueeze(c, range, trailing)}), c.known_element(x));
-  return {flat == x ? y : reshape(c, y, shape_of(c, x))};
+  const auto y = c.convert(c.add(Equal{}, {index, c.unsqueeze(range, trailing)}), c.known_element(x));
+  return {flat == x ? y : c.reshape(y, c.shape_of(x))};
 }
 
 Values convert_non_zero(Call& c) { return {c.add(NonZero{}, {c.in(0)})}; }

@@ -69,7 +69,9 @@ Values convert_split_v(Call& c) {
   const auto parts = parts_of(c, "num_split");
   const auto axis = c.wanted_int(c.in(2), "an axis");
   if (parts == 1) return {c.add(Identity{}, {c.in(0)})};
-  return c.add_all(VariadicSplit{}, {c.in(0), c.int_constant(axis), c.in(1)}, static_cast<int>(parts));
+  const auto known = c.known_ints(c.in(1));
+  const auto lengths = known ? c.ints_constant(*known) : c.in(1);
+  return c.add_all(VariadicSplit{}, {c.in(0), c.int_constant(axis), lengths}, static_cast<int>(parts));
 }
 
 /// [rank, 2] as two lists.

@@ -1,63 +1,21 @@
 #include "formats/tensorflow/call.h"
 
 #include "base/immortal.h"
-#include "formats/known.h"
 #include "formats/tensorflow/importer.h"
 #include "graph/infer.h"
 #include "ops/eval.h"
 
 namespace lamina::tensorflow {
 
-Graph& Call::graph() const { return importer_.graph(); }
+Call::Call(Importer& importer, const NodeDef& node, Values inputs)
+    : Building(importer.graph(), importer.folding_budget),
+      importer_(importer),
+      node_(node),
+      inputs_(std::move(inputs)) {}
 
 ValueId Call::in(std::size_t i) const {
   if (i >= inputs_.size()) fail("input {} is missing", i);
   return inputs_[i];
-}
-
-ElementType Call::known_element(ValueId v) const {
-  if (element(v) == ElementType::undefined)
-    unsupported("the element type of \"{}\" is not known", graph().value(v).name);
-  return element(v);
-}
-
-std::optional<std::size_t> Call::rank(ValueId v) const {
-  return shape(v).ranked() ? std::optional(shape(v).rank()) : std::nullopt;
-}
-
-std::size_t Call::known_rank(ValueId v) const {
-  const auto r = rank(v);
-  if (!r) unsupported("the rank of \"{}\" is not known", graph().value(v).name);
-  return *r;
-}
-
-std::optional<Tensor> Call::known(ValueId v) const {
-  return known_value(graph(), v, importer_.folding_budget);
-}
-
-std::optional<Ints> Call::known_ints(ValueId v) const {
-  const auto t = known(v);
-  if (!t || is_float(t->element_type())) return std::nullopt;
-  return to_ints(*t);
-}
-
-std::optional<double> Call::known_number(ValueId v) const {
-  const auto t = known(v);
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_doubles(*t)[0];
-}
-
-Ints Call::wanted_ints(ValueId v, std::string_view what) const {
-  auto values = known_ints(v);
-  if (!values) unsupported("{} that are computed from data", what);
-  return std::move(*values);
-}
-
-std::int64_t Call::wanted_int(ValueId v, std::string_view what) const {
-  const auto values = known_ints(v);
-  if (!values) unsupported("{} that is computed from data", what);
-  if (values->size() != 1) fail("{} has {} elements, wanted 1", what, values->size());
-  return values->front();
 }
 
 std::optional<AttrValue> Call::find(std::string_view name) const {
@@ -127,9 +85,7 @@ ElementType Call::type_attribute(std::string_view name, ElementType fallback) co
 
 Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodies) {
   if (outputs > 8) importer_.spend_outputs(outputs);
-  return graph()
-      .node(graph().add_node(std::move(op), std::move(inputs), {}, outputs, std::move(bodies)))
-      .outputs;
+  return Building::add_all(std::move(op), std::move(inputs), outputs, std::move(bodies));
 }
 
 Converter ConverterTable::find(std::string_view type) const {
@@ -146,11 +102,12 @@ std::vector<std::string> ConverterTable::names() const {
 const ConverterTable& converters() {
   static const Lasting all([] {
     ConverterTable t;
-    for (auto* add :
-         {register_arrays, register_convolution, register_detection, register_elementwise,
-          register_generation, register_lists, register_matmul, register_normalization, register_pooling,
-          register_quantization, register_recurrent, register_reduction, register_resize, register_shape,
-          register_slicing, register_sorting, register_space, register_transposed})
+    for (auto* add : {register_arrays,        register_complex,    register_convolution,  register_detection,
+                      register_elementwise,   register_generation, register_lists,        register_matmul,
+                      register_normalization, register_pooling,    register_quantization, register_recurrent,
+                      register_reduction,     register_resampling, register_resize,       register_segments,
+                      register_shape,         register_slicing,    register_sorting,      register_space,
+                      register_transposed})
       add(t);
     return t;
   });

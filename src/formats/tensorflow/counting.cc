@@ -4,6 +4,7 @@ namespace lamina::tensorflow {
 namespace {
 
 constexpr std::size_t kMostBounds = 16;
+constexpr int kMostSteps = 64;  // Identity nodes one behind the other
 
 bool flag_of(const NodeDef& node, std::string_view name) {
   for (const auto& [key, message] : node.attributes)
@@ -13,9 +14,15 @@ bool flag_of(const NodeDef& node, std::string_view name) {
 
 }  // namespace
 
+LoopShape::LoopShape(const GraphDef& graph, const Links& links, const LoopFrame& frame)
+    : graph_(graph), links_(links), frame_(frame) {
+  for (auto exit : frame.exits)
+    if (links[exit].inputs.size() == 1) ++exits_[links[exit].inputs[0].node];
+}
+
 /// Without the Identity nodes before it.
 Ref LoopShape::behind(Ref ref) const {
-  for (std::size_t steps = 0; steps < links_.size(); ++steps) {
+  for (int steps = 0; steps < kMostSteps; ++steps) {
     const auto& inputs = links_[ref.node].inputs;
     if (op(ref.node) == "Identity" && inputs.size() == 1)
       ref = inputs[0];
@@ -92,13 +99,12 @@ std::optional<Appending> LoopShape::appends(const LoopVariable& v) const {
   auto before = inputs[array ? 3 : 0];
   if (carried(before) != v.merge || links_.reads(write) != 1 || links_.reads(v.merge) != 1)
     return std::nullopt;
-  for (; op(before.node) == "Identity"; before = links_[before.node].inputs[0])
+  for (; op(before.node) == "Identity"; before = links_[before.node].inputs[0])  // as far as carried() went
     if (links_.reads(before.node) != 1) return std::nullopt;
-  std::size_t exits = 0;
-  for (auto exit : frame_.exits)
-    exits += links_[exit].inputs.size() == 1 && links_[exit].inputs[0].node == before.node;
+  const auto exits = exits_.find(before.node);
+  const std::size_t left = exits == exits_.end() ? 0 : exits->second;
   const auto place = carried(inputs[1]);
-  if (links_.reads(before.node) != exits + 1 || !place) return std::nullopt;
+  if (links_.reads(before.node) != left + 1 || !place) return std::nullopt;
   Appending out{inputs[2], *place, false};
   if (list)
     out.grows = flag_of(graph_.nodes[write], "resize_if_index_out_of_bounds");

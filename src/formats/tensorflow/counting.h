@@ -3,6 +3,7 @@
 /// get one element each time.
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 
 #include "formats/tensorflow/links.h"
 
@@ -23,8 +24,7 @@ struct Appending {
 
 class LoopShape {
  public:
-  LoopShape(const GraphDef& graph, const Links& links, const LoopFrame& frame)
-      : graph_(graph), links_(links), frame_(frame) {}
+  LoopShape(const GraphDef& graph, const Links& links, const LoopFrame& frame);
 
   /// The value goes around as it is.
   bool stays(const LoopVariable& v) const;
@@ -44,6 +44,7 @@ class LoopShape {
   const GraphDef& graph_;
   const Links& links_;
   const LoopFrame& frame_;
+  std::unordered_map<std::uint32_t, std::size_t> exits_;  // by the Switch they read
 };
 
 }  // namespace lamina::tensorflow

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/importer.h"
 #include "ops/activation.h"
 #include "ops/movement.h"
@@ -118,7 +119,15 @@ Values convert_clip(Call& c) {
   return {c.add(Maximum{}, {c.add(Minimum{}, {x, c.in(2)}), c.in(1)})};
 }
 
+Values convert_erfc(Call& c) {
+  return {c.add(Subtract{}, {c.number_like(1, c.in(0)), c.add(Erf{}, {c.in(0)})})};
+}
+
 Values convert_cast(Call& c) {
+  if (const auto to = c.find("DstT"); to && is_complex_type(to->i)) {
+    const auto real = c.convert(c.in(0), ElementType::f32);
+    return {make_complex(c, real, c.filled(c.number(0, ElementType::f32), c.shape_of(real)))};
+  }
   const auto type = c.type_attribute("DstT", ElementType::undefined);
   if (type == ElementType::undefined) c.fail("has no DstT");
   if (c.element(c.in(0)) == type) return pass(c);
@@ -169,6 +178,7 @@ void register_unary(ConverterTable& t) {
   t.add("Cosh", unary<Cosh>);
   t.add("Abs", unary<Abs>);
   t.add("Erf", unary<Erf>);
+  t.add("Erfc", convert_erfc);
   t.add("Exp", unary<Exp>);
   t.add("Expm1", convert_expm1);
   t.add("Floor", float_only<Floor>);

@@ -68,6 +68,23 @@ Values convert_diagonal(Call& c) {
   return {c.add(Select{}, {on, c.unsqueeze(x, {-1}), elsewhere})};
 }
 
+/// Other numbers than TensorFlow's, of the same distribution.
+Values convert_uniform(Call& c) {
+  RandomUniform op;
+  op.output_type = c.type_attribute("dtype", ElementType::f32);
+  op.global_seed = c.i("seed", 0);
+  op.op_seed = c.i("seed2", 0);
+  return {c.add(op, {c.in(0), c.number(0, op.output_type), c.number(1, op.output_type)})};
+}
+
+Values convert_normal(Call& c) {
+  RandomNormal op;
+  op.output_type = c.type_attribute("dtype", ElementType::f32);
+  op.global_seed = c.i("seed", 0);
+  op.op_seed = c.i("seed2", 0);
+  return {c.add(op, {c.in(0), c.number(0, op.output_type), c.number(1, op.output_type)})};
+}
+
 }  // namespace
 
 void register_generation(ConverterTable& t) {
@@ -80,6 +97,8 @@ void register_generation(ConverterTable& t) {
   t.add("MatrixDiagV3", convert_diagonal);
   t.add("OneHot", convert_one_hot);
   t.add("Range", convert_range);
+  t.add("RandomStandardNormal", convert_normal);
+  t.add("RandomUniform", convert_uniform);
 }
 
 }  // namespace lamina::tensorflow

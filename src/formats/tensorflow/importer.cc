@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/lists.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -103,6 +104,7 @@ Loaded Importer::run() {
   if (!settable_.empty())
     fail(ErrorCode::bad_option, "settable \"{}\": there is no such input with a value in the model",
          *settable_.begin());
+  erase_unread_complex(loaded_.graph);
   erase_unread_lists(loaded_.graph);
   loaded_.graph.erase_unused();
   return std::move(loaded_);
@@ -242,7 +244,12 @@ Values Importer::convert_or_give_up(std::uint32_t n, Values inputs, Converter co
   const auto first_node = graph.node_slots();
   try {
     Call call(*this, node, inputs);
-    return converter(call);
+    const bool complex =
+        std::any_of(inputs.begin(), inputs.end(), [&](auto v) { return is_complex(graph, v); });
+    if (!complex) return converter(call);
+    if (auto made = convert_complex(call, converter)) return std::move(*made);
+    list_unsupported(node, "complex numbers");
+    return make_opaque(node, inputs);
   } catch (const NotSupported& e) {
     if (!is_tainted(inputs)) list_unsupported(node, e.reason);
   } catch (const Error& e) {

@@ -1,8 +1,10 @@
 /// A frame of the file as a Loop.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "formats/known.h"
+#include "formats/tensorflow/complex.h"
 #include "formats/tensorflow/counting.h"
 #include "formats/tensorflow/importer.h"
 #include "formats/tensorflow/lists.h"
@@ -79,6 +81,7 @@ class LoopImport {
       Variable variable{v, shape_.stays(v)};
       variable.initial = in_.lookup(around_, enter[0]);
       variable.type = around_.graph.type(variable.initial);
+      by_merge_.emplace(v.merge, variables_.size());
       variables_.push_back(std::move(variable));
     }
     for (auto& v : variables_)
@@ -94,9 +97,8 @@ class LoopImport {
   }
 
   const Variable* variable_of(std::uint32_t merge) const {
-    for (const auto& v : variables_)
-      if (v.of.merge == merge) return &v;
-    return nullptr;
+    const auto it = by_merge_.find(merge);
+    return it == by_merge_.end() ? nullptr : &variables_[it->second];
   }
 
   /// What is added to a variable in each iteration, 1 or more.
@@ -295,6 +297,7 @@ class LoopImport {
   }
 
   void add_loop(ValueId first, Graph body, const Scope& scope) {
+    erase_unread_complex(body);
     erase_unread_lists(body);
     body.erase_unused();
     Loop op;
@@ -359,10 +362,8 @@ class LoopImport {
       if (!in_.needed_[exit]) continue;
       const auto& from = links(exit).inputs;
       const auto& inputs = links(from.at(0).node).inputs;
-      const auto v = std::find_if(variables_.begin(), variables_.end(), [&](const auto& variable) {
-        return !inputs.empty() && inputs[0] == Ref{variable.of.merge, 0};
-      });
-      if (v == variables_.end() || !is_switch(op(from[0].node)))
+      const auto* v = inputs.empty() ? nullptr : variable_of(inputs[0].node);
+      if (!v || !is_switch(op(from[0].node)))
         throw NotSupported{"an Exit of what is no value that a loop carries"};
       in_.values_[exit] = {v->last};
       const auto& name = in_.def_.nodes[exit].name;
@@ -378,27 +379,11 @@ class LoopImport {
   Scope& around_;
   ValueId trips_{}, limit_{};  // the number of iterations; what it was made of when that is one value
   std::vector<Variable> variables_;
+  std::unordered_map<std::uint32_t, std::size_t> by_merge_;
   std::vector<std::uint32_t> condition_nodes_, body_nodes_;
 };
 
-/// What only hands values on within a loop, and the loop itself where it is left.
-std::optional<Values> Importer::import_of_loop(std::uint32_t n) {
-  const auto& node = def_.nodes[n];
-  const auto& inputs = links_[n].inputs;
-  const auto one = [&](std::size_t count) -> ValueId {
-    if (inputs.size() < count) fail(ErrorCode::bad_file, "has {} inputs, wanted {}", inputs.size(), count);
-    return lookup(inputs[0]);
-  };
-  if (is_exit(node.op) && links_.frames().left_by(n) != 0) return leave_loop(n);
-  if (is_enter(node.op) && scope_->around) return Values{one(1)};
-  if (is_next(node.op) || node.op == "LoopCond") return Values{one(1)};
-  if (is_switch(node.op) && inputs.size() == 2 && def_.nodes[inputs[1].node].op == "LoopCond") {
-    const auto v = one(2);
-    return Values{v, v};
-  }
-  return std::nullopt;
-}
-
+/// All of its Exits have their values then.
 Values Importer::leave_loop(std::uint32_t exit) {
   const auto frame = links_.frames().left_by(exit);
   try {
@@ -409,33 +394,6 @@ Values Importer::leave_loop(std::uint32_t exit) {
       if (needed_[n]) values_[n] = make_opaque(def_.nodes[n], {});
   }
   return values_[exit];
-}
-
-/// A value from around a loop in its body: a constant again where it is known, else a parameter.
-ValueId Importer::carried_in(Scope& scope, ValueId around) {
-  if (&scope.graph == &scope.around->graph) return around;
-  const auto [it, added] = scope.inside.try_emplace(around);
-  if (!added) return it->second;
-  const auto& outside = scope.around->graph;
-  const auto name = outside.value(around).name;
-  if (const auto* t = outside.constant(around)) return it->second = scope.graph.add_constant(*t, name);
-  if (auto known = known_value(outside, around, folding_budget))
-    return it->second = scope.graph.add_constant(std::move(*known), name);
-  scope.captured.push_back(around);
-  return it->second = scope.graph.add_input(name, outside.type(around));
-}
-
-const NodeDef& Importer::origin(std::string_view reference) const {
-  auto n = links_.find(parse_reference(reference).name).value();
-  for (std::size_t steps = 0; steps < links_.size(); ++steps) {
-    const auto& node = def_.nodes[n];
-    const auto& inputs = links_[n].inputs;
-    const bool hands_on = is_enter(node.op) || is_merge(node.op) || is_switch(node.op) || is_exit(node.op) ||
-                          node.op == "Identity";
-    if (!hands_on || inputs.empty()) break;
-    n = inputs[0].node;
-  }
-  return def_.nodes[n];
 }
 
 }  // namespace lamina::tensorflow

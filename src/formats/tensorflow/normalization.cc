@@ -55,12 +55,13 @@ Values normalize_by_batch(Call& c, ValueId x, const Layout& layout, double epsil
   const auto unbiased = c.add(Divide{}, {c.add(Multiply{}, {variance, count}), less});
   const auto factor = c.f("exponential_avg_factor", 1);
   const auto running = [&](ValueId of_batch, std::size_t input) {
-    const auto now = c.reshape(of_batch, {-1});
+    const auto now = c.reshape(of_batch, Ints{-1});
     if (factor == 1) return now;
     return c.add(Add{}, {c.add(Multiply{}, {now, c.number_like(factor, x)}),
                          c.add(Multiply{}, {c.in(input), c.number_like(1 - factor, x)})});
   };
-  return {y, running(mean, 3), running(unbiased, 4), c.reshape(mean, {-1}), c.reshape(variance, {-1})};
+  return {y, running(mean, 3), running(unbiased, 4), c.reshape(mean, Ints{-1}),
+          c.reshape(variance, Ints{-1})};
 }
 
 /// x, scale, offset, mean, variance. Half-precision data has its parameters in f32.

@@ -2,6 +2,7 @@
 #include "ops/resize.h"
 
 #include "formats/tensorflow/layout.h"
+#include "formats/tensorflow/resampling.h"
 
 namespace lamina::tensorflow {
 namespace {
@@ -36,7 +37,13 @@ Values convert_bilinear(Call& c) {
   return interpolate(c, op, c.convert(c.in(0), ElementType::f32));
 }
 
+/// By TensorFlow's own weights where sizes are known.
 Values convert_bicubic(Call& c) {
+  corners(c);
+  const auto sizes = c.known_ints(c.in(1));
+  if (const auto& shape = c.shape(c.in(0));
+      sizes && shape.ranked() && shape.rank() == 4 && shape[1].known() && shape[2].known())
+    return resize_bicubic(c);
   Interpolate op;
   op.mode = InterpolateMode::cubic;
   op.coordinate_transformation_mode = coordinates(c);

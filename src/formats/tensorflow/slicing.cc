@@ -1,4 +1,5 @@
 /// Slice, StridedSlice with its masks, ReverseV2.
+#include <algorithm>
 #include <limits>
 
 #include "formats/tensorflow/call.h"
@@ -128,23 +129,29 @@ Values sliced(Call& c, const Bounds& b) {
   return {v == c.in(0) ? c.add(Identity{}, {v}) : v};
 }
 
-/// Single elements of some axes, at computed places: nothing when other axes are cut as well.
+/// Single elements of some axes, at computed places: nothing when other axes are cut as well. Axes behind an
+/// ellipsis count from the end, so that those in front may go before or after them.
 std::optional<ValueId> elements(Call& c, const std::vector<Entry>& entries, const Ints& strides) {
-  std::vector<std::size_t> axes;
-  bool behind = false;  // an ellipsis
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const auto& e = entries[i];
-    if (e.kind == Entry::new_axis || (e.kind == Entry::shrink && behind)) return std::nullopt;
-    if (e.kind == Entry::range && !(e.open_begin && e.open_end && strides[i] == 1)) return std::nullopt;
-    behind = behind || e.kind == Entry::ellipsis;
-    if (e.kind == Entry::shrink) axes.push_back(i);
+  const auto count = std::ssize(entries);
+  std::vector<std::pair<std::int64_t, std::int64_t>> front, behind;  // axis, entry
+  bool seen = false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& e = entries[static_cast<std::size_t>(i)];
+    const bool whole = e.open_begin && e.open_end && strides[static_cast<std::size_t>(i)] == 1;
+    if (e.kind == Entry::new_axis || (e.kind == Entry::range && !whole)) return std::nullopt;
+    seen = seen || e.kind == Entry::ellipsis;
+    if (e.kind != Entry::shrink) continue;
+    if (seen)
+      behind.emplace_back(i - count, i);
+    else
+      front.emplace_back(i, i);
   }
+  if (front.empty() && behind.empty()) return std::nullopt;
+  std::reverse(front.begin(), front.end());
+  front.insert(front.end(), behind.begin(), behind.end());
   auto v = c.in(0);
-  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-    const auto at = static_cast<std::int64_t>(*axis);
-    v = c.add(Gather{}, {v, c.pick(c.in(1), 0, at), c.int_constant(at)});
-  }
-  return axes.empty() ? std::nullopt : std::optional(v);
+  for (const auto& [axis, i] : front) v = c.add(Gather{}, {v, c.pick(c.in(1), 0, i), c.int_constant(axis)});
+  return v;
 }
 
 Values convert_strided_slice(Call& c) {
