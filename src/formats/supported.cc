@@ -4,6 +4,7 @@
 
 #include "formats/caffe/call.h"
 #include "formats/ir/converters.h"
+#include "formats/ir/legacy/lowering.h"
 #include "formats/onnx/call.h"
 #include "formats/tensorflow/call.h"
 
@@ -26,6 +27,15 @@ std::vector<SupportedLayer> supported_ir() {
   std::vector<SupportedLayer> out;
   for (const auto& [key, layer] : ir::layer_types()) out.push_back({layer.name, layer.opset});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.type < b.type; });
+  return out;
+}
+
+std::vector<std::string> supported_legacy_ir() {
+  auto out = ir::legacy::lowerings().names();
+  const auto more = ir::ageless_converters().names();
+  out.insert(out.end(), more.begin(), more.end());
+  out.insert(out.end(), {"Const", "Input"});
+  std::sort(out.begin(), out.end());
   return out;
 }
 

@@ -17,6 +17,9 @@ struct SupportedLayer {
 /// Sorted by type. Each is also read in all later sets, up to newest_ir_opset().
 std::vector<SupportedLayer> supported_ir();
 int newest_ir_opset();
+/// Layer types of IR 2 to 7, sorted. Layers that are called as those of IR 10, with the same attributes, are
+/// read there, too.
+std::vector<std::string> supported_legacy_ir();
 /// Operators of TensorFlow graphs, sorted.
 std::vector<std::string> supported_tensorflow();
 

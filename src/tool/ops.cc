@@ -59,11 +59,9 @@ std::map<int, std::vector<std::string>> ir_by_opset() {
 }
 
 int run(const OpsOptions& o) {
-  nlohmann::json j{{"operators", nlohmann::json::array()},
-                   {"onnx", supported_onnx()},
-                   {"ir", nlohmann::json::array()},
-                   {"caffe", supported_caffe()},
-                   {"tensorflow", supported_tensorflow()}};
+  nlohmann::json j{{"operators", nlohmann::json::array()}, {"onnx", supported_onnx()},
+                   {"ir", nlohmann::json::array()},        {"ir_2_to_7", supported_legacy_ir()},
+                   {"caffe", supported_caffe()},           {"tensorflow", supported_tensorflow()}};
   for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
   const auto list = rows();
   for (const auto& r : list)
@@ -76,6 +74,7 @@ int run(const OpsOptions& o) {
     for (const auto& name : supported_caffe()) o.common.say("{}", name);
   } else if (o.format == "ir") {
     for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
+    for (const auto& type : supported_legacy_ir()) o.common.say("{:<28} IR 2 to 7", type);
   } else if (o.format == "markdown") {
     o.common.say_text(
         "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
@@ -94,6 +93,10 @@ int run(const OpsOptions& o) {
         newest_ir_opset()));
     for (const auto& [opset, types] : ir_by_opset())
       o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
+    o.common.say_text(fmt::format(
+        "\n## OpenVINO IR 2 to 7\n\nCase is ignored, as in all IR. What these versions share with "
+        "later ones (MatMul, GatherElements, ...) is read, too.\n\n{}",
+        fmt::join(supported_legacy_ir(), ", ")));
     o.common.say_text(
         fmt::format("\n## Caffe\n\nLayers, those of V1 (`CONVOLUTION`) too: [caffe.md](caffe.md).\n\n{}",
                     fmt::join(supported_caffe(), ", ")));

@@ -83,6 +83,16 @@ inline constexpr std::string_view kSpelledExamples[] = {
     R"(graph (x: f32[1,2,5,5]) -> (y, i) {
   y, i = MaxPool(x) kernel=[1,1] strides=[2,3] pads_begin=[0,0] pads_end=[0,0] rounding_type=ceil_torch
 })",
+    // regions
+    R"(graph (x: f32[2,3,7,9]) -> (y) {
+  r = const f32[4,4] {0.5,1,5,6.5, -3,-2,4,3, 2,2,12,11, 3,3,3.25,3.5}
+  i = const i64[4] {0,1,1,0}
+  y = ROIAlign(x, r, i) pooled_h=3 pooled_w=2 sampling_ratio=2 spatial_scale=0.75 mode=max_corner aligned_mode=half_pixel_for_nn
+})",
+    R"(graph (x: f32[1,2,6,6], r: f32[3,4]) -> (y) {
+  i = const i32[3] {0,0,0}
+  y = ROIAlign(x, r, i) pooled_h=2 pooled_w=2 sampling_ratio=3 mode=max_corner
+})",
     // recurrent
     R"(graph (x: f32[2,5,3]) -> (y, h, c) {
   w = const f32[2,16,3] seed(1)

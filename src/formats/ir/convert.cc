@@ -88,6 +88,27 @@ const std::map<std::string, LayerType, std::less<>>& layer_types() {
   return *all;
 }
 
+const ConverterTable& ageless_converters() {
+  static const Lasting all([] {
+    ConverterTable t;
+    register_embedding(t);
+    register_detectron(t);
+    return t;
+  });
+  return *all;
+}
+
+const ConverterTable& converters() {
+  static const Lasting all([] {
+    ConverterTable t = ageless_converters();
+    register_windows(t);
+    register_special(t);
+    register_control(t);
+    return t;
+  });
+  return *all;
+}
+
 void convert(LayerContext& c) {
   if (convert_custom(c)) return;
   const Layer& layer = c.layer();
@@ -100,9 +121,7 @@ void convert(LayerContext& c) {
   if (known == layer_types().end()) throw NotSupported{};
   if (const int first = known->second.opset; layer.opset != 0 && layer.opset < first)
     throw NotSupported{fmt::format("opset{}, it is known from opset{} on", layer.opset, first)};
-  for (const auto find :
-       {window_converter, special_converter, embedding_converter, detectron_converter, control_converter})
-    if (const Converter converter = find(type)) return converter(c);
+  if (const Converter converter = converters().find(type)) return converter(c);
   Op op = c.op(known->second.name);
   c.finish(std::move(op), c.has("auto_broadcast") ? broadcast_inputs(c) : c.all_inputs());
 }

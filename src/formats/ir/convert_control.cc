@@ -1,7 +1,6 @@
 // TensorIterator, Loop and If with their port maps, and variables. ops/control.h says what lamina's Loop and
 // If look like.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -329,14 +328,6 @@ void assign(LayerContext& c) {
     c.finish(std::move(op), c.all_inputs());
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"tensoriterator", tensor_iterator}, Entry{"loop", loop},
-                                 Entry{"if", if_else}, Entry{"readvalue", read_value},
-                                 Entry{"assign", assign}};
-
 }  // namespace
 
 void read_slicing(const XmlFile& xml, pugi::xml_node line, Mapping& mapping) {
@@ -354,10 +345,12 @@ void convert_tensor_iterator(LayerContext& c, Body body) {
   LoopConverter(c, std::move(body), false).convert();
 }
 
-Converter control_converter(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_control(ConverterTable& t) {
+  t.add("TensorIterator", tensor_iterator);
+  t.add("Loop", loop);
+  t.add("If", if_else);
+  t.add("ReadValue", read_value);
+  t.add("Assign", assign);
 }
 
 }  // namespace lamina::ir

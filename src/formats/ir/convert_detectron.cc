@@ -122,10 +122,9 @@ void top_regions(LayerContext& c) {
 
 }  // namespace
 
-Converter detectron_converter(std::string_view type) {
-  if (type == "experimentaldetectronpriorgridgenerator") return prior_grid;
-  if (type == "experimentaldetectrontopkrois") return top_regions;
-  return nullptr;
+void register_detectron(ConverterTable& t) {
+  t.add("ExperimentalDetectronPriorGridGenerator", prior_grid);
+  t.add("ExperimentalDetectronTopKROIs", top_regions);
 }
 
 }  // namespace lamina::ir

@@ -1,6 +1,5 @@
 // Bags of embeddings: rows of a table, added up bag by bag. They become Gather and, where bags differ in
 // size, ScatterNDUpdate: one row of zeros per bag, to which the rows are added.
-#include <array>
 #include <limits>
 #include <numeric>
 
@@ -183,21 +182,14 @@ void segments(LayerContext& c) {
   finish_bags(c, b, ids, count, 0);
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"embeddingbagpackedsum", packed}, Entry{"embeddingbagpacked", packed},
-                                 Entry{"embeddingbagoffsetssum", offsets},
-                                 Entry{"embeddingbagoffsets", offsets},
-                                 Entry{"embeddingsegmentssum", segments}};
-
 }  // namespace
 
-Converter embedding_converter(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_embedding(ConverterTable& t) {
+  t.add("EmbeddingBagPackedSum", packed);
+  t.add("EmbeddingBagPacked", packed);
+  t.add("EmbeddingBagOffsetsSum", offsets);
+  t.add("EmbeddingBagOffsets", offsets);
+  t.add("EmbeddingSegmentsSum", segments);
 }
 
 }  // namespace lamina::ir

@@ -196,29 +196,6 @@ void colours(LayerContext& c) {
            c.all_inputs());
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"batchnorminference", batch_norm},
-                                 Entry{"mvn", mvn},
-                                 Entry{"range", range},
-                                 Entry{"xor", logical_xor},
-                                 Entry{"reverse", reverse},
-                                 Entry{"gathernd", gather_nd},
-                                 Entry{"broadcast", broadcast},
-                                 Entry{"split", split},
-                                 Entry{"lstmcell", lstm_cell},
-                                 Entry{"lstmsequence", lstm_sequence},
-                                 Entry{"detectionoutput", detection_output},
-                                 Entry{"nonmaxsuppression", non_max_suppression},
-                                 Entry{"roialign", roi_align},
-                                 Entry{"convert", convert_type},
-                                 Entry{"nv12torgb", colours},
-                                 Entry{"nv12tobgr", colours},
-                                 Entry{"i420torgb", colours},
-                                 Entry{"i420tobgr", colours}};
-
 }  // namespace
 
 void require_classes(LayerContext& c, std::int64_t classes, bool normalized) {
@@ -231,10 +208,25 @@ void require_classes(LayerContext& c, std::int64_t classes, bool normalized) {
             "num_classes is {}, but there are {} confidences for {} priors", classes, given.size(), count);
 }
 
-Converter special_converter(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_special(ConverterTable& t) {
+  t.add("BatchNormInference", batch_norm);
+  t.add("MVN", mvn);
+  t.add("Range", range);
+  t.add("Xor", logical_xor);
+  t.add("Reverse", reverse);
+  t.add("GatherND", gather_nd);
+  t.add("Broadcast", broadcast);
+  t.add("Split", split);
+  t.add("LSTMCell", lstm_cell);
+  t.add("LSTMSequence", lstm_sequence);
+  t.add("DetectionOutput", detection_output);
+  t.add("NonMaxSuppression", non_max_suppression);
+  t.add("ROIAlign", roi_align);
+  t.add("Convert", convert_type);
+  t.add("NV12toRGB", colours);
+  t.add("NV12toBGR", colours);
+  t.add("I420toRGB", colours);
+  t.add("I420toBGR", colours);
 }
 
 }  // namespace lamina::ir

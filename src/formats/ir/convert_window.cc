@@ -1,7 +1,6 @@
 // Convolutions, poolings and resizing: what differs between revisions, and between IR's vocabulary and
 // lamina's.
 #include <algorithm>
-#include <array>
 
 #include "formats/col2im.h"
 #include "formats/ir/converters.h"
@@ -187,25 +186,17 @@ void col2im(LayerContext& c) {
   c.finish(reshape, {picture, c.constant(image, "image")});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"convolution", convolution},
-                                 Entry{"groupconvolution", group_convolution},
-                                 Entry{"convolutionbackpropdata", convolution_backprop},
-                                 Entry{"groupconvolutionbackpropdata", group_convolution_backprop},
-                                 Entry{"binaryconvolution", binary_convolution},
-                                 Entry{"maxpool", max_pool},
-                                 Entry{"col2im", col2im},
-                                 Entry{"interpolate", interpolate}};
-
 }  // namespace
 
-Converter window_converter(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_windows(ConverterTable& t) {
+  t.add("Convolution", convolution);
+  t.add("GroupConvolution", group_convolution);
+  t.add("ConvolutionBackpropData", convolution_backprop);
+  t.add("GroupConvolutionBackpropData", group_convolution_backprop);
+  t.add("BinaryConvolution", binary_convolution);
+  t.add("MaxPool", max_pool);
+  t.add("Col2Im", col2im);
+  t.add("Interpolate", interpolate);
 }
 
 }  // namespace lamina::ir

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "formats/ir/layer_context.h"
+#include "formats/ir/type_table.h"
 
 namespace lamina::ir {
 
@@ -24,12 +25,19 @@ const std::map<std::string, LayerType, std::less<>>& layer_types();
 /// types that are not in layer_types(), and in operation sets that do not have them.
 void convert(LayerContext& c);
 
-/// Type in lower case -> converter, null for none. One function per file of converters.
-Converter window_converter(std::string_view type);     ///< convolutions, poolings, resizing
-Converter special_converter(std::string_view type);    ///< other layers whose revisions differ
-Converter embedding_converter(std::string_view type);  ///< bags of embeddings
-Converter detectron_converter(std::string_view type);  ///< two of ExperimentalDetectron
-Converter control_converter(std::string_view type);    ///< bodies and variables
+using ConverterTable = TypeTable<Converter>;
+
+/// Of layers that are not simply the operator of the same name.
+const ConverterTable& converters();
+/// Those of them that do not depend on operation sets: files of IR 2 to 7 have them, too.
+const ConverterTable& ageless_converters();
+
+// One function per file of converters.
+void register_windows(ConverterTable& t);    ///< convolutions, poolings, resizing
+void register_special(ConverterTable& t);    ///< other layers whose revisions differ
+void register_embedding(ConverterTable& t);  ///< bags of embeddings; ageless
+void register_detectron(ConverterTable& t);  ///< two of ExperimentalDetectron; ageless
+void register_control(ConverterTable& t);    ///< bodies and variables
 
 /// A DetectionOutput's num_classes is how many confidences there are for each prior.
 void require_classes(LayerContext& c, std::int64_t classes, bool normalized);

@@ -1,6 +1,5 @@
 // TensorIterators, whose port maps name ports of the body's layers, and state.
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "formats/ir/legacy/legacy.h"
@@ -127,18 +126,11 @@ void memory(Lowering& c) {
   c.add(op, c.all_inputs(), "assigned");
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"tensoriterator", tensor_iterator}, Entry{"memory", memory}};
-
 }  // namespace
 
-Converter control_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_control(LoweringTable& t) {
+  t.add("TensorIterator", tensor_iterator);
+  t.add("Memory", memory);
 }
 
 }  // namespace lamina::ir::legacy

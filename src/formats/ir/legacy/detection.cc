@@ -1,9 +1,8 @@
 // Priors, boxes and regions.
-#include <array>
 
+#include "ops/detection.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/lowering.h"
-#include "ops/detection.h"
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 #include "ops/shaping.h"
@@ -170,27 +169,19 @@ void ctc_greedy_decoder(Lowering& c) {
   c.finish(op, {c.real(0), c.add(Maximum{}, {goes_on, first}, "goes_on")});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"priorbox", prior_box},
-                                 Entry{"priorboxclustered", prior_box_clustered},
-                                 Entry{"detectionoutput", detection_output},
-                                 Entry{"proposal", proposal},
-                                 Entry{"simplernms", simpler_nms},
-                                 Entry{"roipooling", roi_pooling},
-                                 Entry{"psroipooling", psroi_pooling},
-                                 Entry{"regionyolo", region_yolo},
-                                 Entry{"reorgyolo", reorg_yolo},
-                                 Entry{"ctcgreedydecoder", ctc_greedy_decoder}};
-
 }  // namespace
 
-Converter detection_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_detection(LoweringTable& t) {
+  t.add("PriorBox", prior_box);
+  t.add("PriorBoxClustered", prior_box_clustered);
+  t.add("DetectionOutput", detection_output);
+  t.add("Proposal", proposal);
+  t.add("SimplerNMS", simpler_nms);
+  t.add("ROIPooling", roi_pooling);
+  t.add("PSROIPooling", psroi_pooling);
+  t.add("RegionYolo", region_yolo);
+  t.add("ReorgYolo", reorg_yolo);
+  t.add("CTCGreedyDecoder", ctc_greedy_decoder);
 }
 
 }  // namespace lamina::ir::legacy

@@ -228,74 +228,75 @@ void eltwise(Lowering& c) {
   it->second(c);
 }
 
-const Table& layers() {
-  static const Lasting all([] {
-    return Table{{"relu", relu},
-                 {"relu6", relu6},
-                 {"prelu", prelu},
-                 {"clamp", clamp},
-                 {"elu", elu},
-                 {"selu", selu},
-                 {"sigmoid", real_function<Sigmoid>},
-                 {"logistic", real_function<Sigmoid>},
-                 {"tanh", real_function<Tanh>},
-                 {"softplus", real_function<SoftPlus>},
-                 {"softsign", real_function<SoftSign>},
-                 {"hardsigmoid", hard_sigmoid},
-                 {"hard_sigmoid", hard_sigmoid},
-                 {"exp", real_function<Exp>},
-                 {"log", real_function<Log>},
-                 {"sqrt", real_function<Sqrt>},
-                 {"erf", real_function<Erf>},
-                 {"abs", function<Abs>},
-                 {"neg", function<Negative>},
-                 {"sign", function<Sign>},
-                 {"floor", function<Floor>},
-                 {"ceil", function<Ceiling>},
-                 {"ceiling", function<Ceiling>},
-                 {"acos", real_function<Acos>},
-                 {"acosh", real_function<Acosh>},
-                 {"asin", real_function<Asin>},
-                 {"asinh", real_function<Asinh>},
-                 {"atan", real_function<Atan>},
-                 {"atanh", real_function<Atanh>},
-                 {"cos", real_function<Cos>},
-                 {"cosh", real_function<Cosh>},
-                 {"sin", real_function<Sin>},
-                 {"sinh", real_function<Sinh>},
-                 {"tan", real_function<Tan>},
-                 {"reciprocal", reciprocal},
-                 {"not", logical_not},
-                 {"logicalnot", logical_not},
-                 {"power", power},
-                 {"convert", convert},
-                 {"copy", identity},
-                 {"dropout", identity},
-                 {"identity", identity},
-                 {"quantize", fake_quantize},
-                 {"fakequantize", fake_quantize},
-                 {"select", select},
-                 {"eltwise", eltwise}};
-  });
-  return *all;
+/// What an Activation may be, too.
+void register_functions(LoweringTable& t) {
+  t.add("ReLU", relu);
+  t.add("ReLU6", relu6);
+  t.add("PReLU", prelu);
+  t.add("Clamp", clamp);
+  t.add("ELU", elu);
+  t.add("Selu", selu);
+  t.add("Sigmoid", real_function<Sigmoid>);
+  t.add("Logistic", real_function<Sigmoid>);
+  t.add("TanH", real_function<Tanh>);
+  t.add("SoftPlus", real_function<SoftPlus>);
+  t.add("SoftSign", real_function<SoftSign>);
+  t.add("HardSigmoid", hard_sigmoid);
+  t.add("Hard_Sigmoid", hard_sigmoid);
+  t.add("Exp", real_function<Exp>);
+  t.add("Log", real_function<Log>);
+  t.add("Sqrt", real_function<Sqrt>);
+  t.add("Erf", real_function<Erf>);
+  t.add("Abs", function<Abs>);
+  t.add("Neg", function<Negative>);
+  t.add("Sign", function<Sign>);
+  t.add("Floor", function<Floor>);
+  t.add("Ceil", function<Ceiling>);
+  t.add("Ceiling", function<Ceiling>);
+  t.add("Acos", real_function<Acos>);
+  t.add("Acosh", real_function<Acosh>);
+  t.add("Asin", real_function<Asin>);
+  t.add("Asinh", real_function<Asinh>);
+  t.add("Atan", real_function<Atan>);
+  t.add("Atanh", real_function<Atanh>);
+  t.add("Cos", real_function<Cos>);
+  t.add("Cosh", real_function<Cosh>);
+  t.add("Sin", real_function<Sin>);
+  t.add("Sinh", real_function<Sinh>);
+  t.add("Tan", real_function<Tan>);
+  t.add("Reciprocal", reciprocal);
+  t.add("Not", logical_not);
+  t.add("LogicalNot", logical_not);
+  t.add("Power", power);
+  t.add("Convert", convert);
+  t.add("Copy", identity);
+  t.add("Dropout", identity);
+  t.add("Identity", identity);
+  t.add("Quantize", fake_quantize);
+  t.add("FakeQuantize", fake_quantize);
 }
 
 /// One layer type for many functions.
 void activation(Lowering& c) {
   c.want("type");
   const std::string type = c.word("type");
-  const auto it = layers().find(type);
-  if (it == layers().end() || type == "eltwise" || type == "select")
-    throw NotSupported{fmt::format("activation \"{}\"", type.substr(0, 80))};
-  it->second(c);
+  static const Lasting functions([] {
+    LoweringTable t;
+    register_functions(t);
+    return t;
+  });
+  const Converter converter = (*functions).find(type);
+  if (!converter) throw NotSupported{fmt::format("activation \"{}\"", type.substr(0, 80))};
+  converter(c);
 }
 
 }  // namespace
 
-Converter elementwise_lowering(std::string_view type) {
-  if (type == "activation") return activation;
-  const auto it = layers().find(type);
-  return it == layers().end() ? nullptr : it->second;
+void register_elementwise(LoweringTable& t) {
+  register_functions(t);
+  t.add("Activation", activation);
+  t.add("Select", select);
+  t.add("Eltwise", eltwise);
 }
 
 }  // namespace lamina::ir::legacy

@@ -1,5 +1,4 @@
 // Products with weights, scales, and normalisations.
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -148,27 +147,19 @@ void grn(Lowering& c) {
   c.finish(op, {c.real(0)});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"fullyconnected", fully_connected},
-                                 Entry{"innerproduct", fully_connected},
-                                 Entry{"gemm", gemm},
-                                 Entry{"scaleshift", scale_shift},
-                                 Entry{"batchnormalization", batch_normalization},
-                                 Entry{"norm", local_response},
-                                 Entry{"lrn", local_response},
-                                 Entry{"normalize", normalize},
-                                 Entry{"mvn", mean_variance},
-                                 Entry{"grn", grn}};
-
 }  // namespace
 
-Converter linear_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_linear(LoweringTable& t) {
+  t.add("FullyConnected", fully_connected);
+  t.add("InnerProduct", fully_connected);
+  t.add("Gemm", gemm);
+  t.add("ScaleShift", scale_shift);
+  t.add("BatchNormalization", batch_normalization);
+  t.add("Norm", local_response);
+  t.add("LRN", local_response);
+  t.add("Normalize", normalize);
+  t.add("MVN", mean_variance);
+  t.add("GRN", grn);
 }
 
 }  // namespace lamina::ir::legacy

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/immortal.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/legacy.h"
 #include "formats/ir/text.h"
@@ -37,13 +38,11 @@ bool without_ones_equal(const Dims& a, const Dims& b) {
 /// Layers that are called as an operator is, with its attributes: newer ones, and those of extensions. Not
 /// those whose revisions differ, nor Unique, whose outputs have no ends of their own in old files.
 void lower_alike(Lowering& c) {
-  const std::string type = ir::lower(c.layer().type);
-  for (const auto find : {embedding_converter, detectron_converter})
-    if (const ir::Converter converter = find(type)) return converter(c);
-  const auto known = layer_types().find(type);
-  if (known == layer_types().end() || type == "unique") throw NotSupported{};
-  for (const auto find : {window_converter, special_converter, control_converter})
-    if (find(type)) throw NotSupported{};
+  const std::string& type = c.layer().type;
+  if (const ir::Converter converter = ageless_converters().find(type)) return converter(c);
+  const auto known = layer_types().find(ir::lower(type));
+  if (known == layer_types().end() || known->first == "unique" || converters().find(type))
+    throw NotSupported{};
   const AnyOp* prototype = operators().find(known->second.name);
   if (!prototype || has(prototype->info().traits, Trait::control_flow)) throw NotSupported{};
   Op op = c.op(known->second.name);
@@ -251,18 +250,23 @@ void Lowering::settle() {
     if (outputs_[i].valid()) outputs_[i] = settled_rank(settled_type(outputs_[i], i), i);
 }
 
+const LoweringTable& lowerings() {
+  static const Lasting all([] {
+    LoweringTable t;
+    for (const auto add :
+         {register_windows, register_linear, register_elementwise, register_shaping, register_selection,
+          register_resizing, register_detection, register_recurrent, register_control})
+      add(t);
+    return t;
+  });
+  return *all;
+}
+
 void lower_layer(GraphBuilder& builder, std::uint32_t index, std::vector<ValueId>& outputs) {
   Lowering c(builder, index, outputs);
   if (convert_custom(c)) return;
-  const std::string type = ir::lower(c.layer().type);
-  for (const auto find :
-       {window_lowering, linear_lowering, elementwise_lowering, shape_lowering, selection_lowering,
-        resize_lowering, detection_lowering, recurrent_lowering, control_lowering})
-    if (const Converter converter = find(type)) {
-      converter(c);
-      return c.settle();
-    }
-  lower_alike(c);
+  const Converter converter = lowerings().find(c.layer().type);
+  converter ? converter(c) : lower_alike(c);
   c.settle();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// What the lowering of a layer of the versions 2 to 7 sees of it.
 #include "formats/ir/layer_context.h"
+#include "formats/ir/type_table.h"
 
 namespace lamina::ir::legacy {
 
@@ -62,15 +63,20 @@ class Lowering : public LayerContext {
 
 using Converter = void (*)(Lowering&);
 
-/// Type in lower case -> what lowers it, null for none. One function per file.
-Converter window_lowering(std::string_view type);       ///< convolutions, poolings
-Converter linear_lowering(std::string_view type);       ///< products, scales, normalisations
-Converter elementwise_lowering(std::string_view type);  ///< activations, arithmetic
-Converter shape_lowering(std::string_view type);        ///< the same elements elsewhere
-Converter selection_lowering(std::string_view type);    ///< reductions, indices, what is picked by value
-Converter resize_lowering(std::string_view type);
-Converter detection_lowering(std::string_view type);
-Converter recurrent_lowering(std::string_view type);
-Converter control_lowering(std::string_view type);  ///< TensorIterator, Memory
+using LoweringTable = TypeTable<Converter>;
+
+/// All types that the tables name.
+const LoweringTable& lowerings();
+
+// One function per file.
+void register_windows(LoweringTable& t);      ///< convolutions, poolings
+void register_linear(LoweringTable& t);       ///< products, scales, normalisations
+void register_elementwise(LoweringTable& t);  ///< activations, arithmetic
+void register_shaping(LoweringTable& t);      ///< the same elements elsewhere
+void register_selection(LoweringTable& t);    ///< reductions, indices, what is picked by value
+void register_resizing(LoweringTable& t);
+void register_detection(LoweringTable& t);
+void register_recurrent(LoweringTable& t);
+void register_control(LoweringTable& t);  ///< TensorIterator, Memory
 
 }  // namespace lamina::ir::legacy

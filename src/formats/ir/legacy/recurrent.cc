@@ -1,11 +1,10 @@
 // Recurrent cells and sequences. Weights are one matrix [gates, inputs and states], with gates in lamina's
 // order.
-#include <array>
 
+#include "ops/recurrent.h"
 #include "formats/ir/legacy/lowering.h"
 #include "formats/ir/text.h"
 #include "ops/movement.h"
-#include "ops/recurrent.h"
 #include "ops/shaping.h"
 
 namespace lamina::ir::legacy {
@@ -124,20 +123,15 @@ void sequence(Lowering& c) {
                  c.add(Squeeze{}, {made[i], c.constant(Ints{1}, "directions")}, fmt::format("state_{}", i)));
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"lstmcell", cell<kLstm>},       Entry{"grucell", cell<kGru>},
-                                 Entry{"rnncell", cell<kRnn>},         Entry{"lstmsequence", sequence<kLstm>},
-                                 Entry{"grusequence", sequence<kGru>}, Entry{"rnnsequence", sequence<kRnn>}};
-
 }  // namespace
 
-Converter recurrent_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_recurrent(LoweringTable& t) {
+  t.add("LSTMCell", cell<kLstm>);
+  t.add("GRUCell", cell<kGru>);
+  t.add("RNNCell", cell<kRnn>);
+  t.add("LSTMSequence", sequence<kLstm>);
+  t.add("GRUSequence", sequence<kGru>);
+  t.add("RNNSequence", sequence<kRnn>);
 }
 
 }  // namespace lamina::ir::legacy

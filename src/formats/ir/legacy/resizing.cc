@@ -1,6 +1,5 @@
 // Interp and Resample: bilinear and nearest resizing of pictures.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -133,18 +132,11 @@ void resample(Lowering& c) {
   c.finish(op, {c.real(0), c.constant(sizes, "sizes"), c.constant(axes, "axes")});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"interp", interp}, Entry{"resample", resample}};
-
 }  // namespace
 
-Converter resize_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_resizing(LoweringTable& t) {
+  t.add("Interp", interp);
+  t.add("Resample", resample);
 }
 
 }  // namespace lamina::ir::legacy

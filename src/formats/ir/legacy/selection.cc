@@ -189,40 +189,32 @@ void non_max_suppression(Lowering& c) {
                      c.constant(Ints{1}, "step"), c.constant(Ints{0}, "axes")});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"softmax", softmax<Softmax>},
-                                 Entry{"logsoftmax", softmax<LogSoftmax>},
-                                 Entry{"reducesum", reduce<ReduceSum>},
-                                 Entry{"reducemean", reduce<ReduceMean>},
-                                 Entry{"reducemax", reduce<ReduceMax>},
-                                 Entry{"reducemin", reduce<ReduceMin>},
-                                 Entry{"reduceprod", reduce<ReduceProd>},
-                                 Entry{"reducel1", reduce<ReduceL1>},
-                                 Entry{"reducel2", reduce<ReduceL2>},
-                                 Entry{"reduceand", reduce_logical<ReduceLogicalAnd>},
-                                 Entry{"reduceor", reduce_logical<ReduceLogicalOr>},
-                                 Entry{"reducesumsquare", reduce_sum_square},
-                                 Entry{"reducelogsum", reduce_log_sum},
-                                 Entry{"reducelogsumexp", reduce_log_sum_exp},
-                                 Entry{"argmax", arg_max},
-                                 Entry{"topk", top_k},
-                                 Entry{"onehot", one_hot},
-                                 Entry{"gather", gather},
-                                 Entry{"gathertree", gather_tree},
-                                 Entry{"scatterupdate", scatter_update},
-                                 Entry{"bucketize", bucketize},
-                                 Entry{"cumsum", cum_sum},
-                                 Entry{"nonmaxsuppression", non_max_suppression}};
-
 }  // namespace
 
-Converter selection_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_selection(LoweringTable& t) {
+  t.add("SoftMax", softmax<Softmax>);
+  t.add("LogSoftmax", softmax<LogSoftmax>);
+  t.add("ReduceSum", reduce<ReduceSum>);
+  t.add("ReduceMean", reduce<ReduceMean>);
+  t.add("ReduceMax", reduce<ReduceMax>);
+  t.add("ReduceMin", reduce<ReduceMin>);
+  t.add("ReduceProd", reduce<ReduceProd>);
+  t.add("ReduceL1", reduce<ReduceL1>);
+  t.add("ReduceL2", reduce<ReduceL2>);
+  t.add("ReduceAnd", reduce_logical<ReduceLogicalAnd>);
+  t.add("ReduceOr", reduce_logical<ReduceLogicalOr>);
+  t.add("ReduceSumSquare", reduce_sum_square);
+  t.add("ReduceLogSum", reduce_log_sum);
+  t.add("ReduceLogSumExp", reduce_log_sum_exp);
+  t.add("ArgMax", arg_max);
+  t.add("TopK", top_k);
+  t.add("OneHot", one_hot);
+  t.add("Gather", gather);
+  t.add("GatherTree", gather_tree);
+  t.add("ScatterUpdate", scatter_update);
+  t.add("Bucketize", bucketize);
+  t.add("CumSum", cum_sum);
+  t.add("NonMaxSuppression", non_max_suppression);
 }
 
 }  // namespace lamina::ir::legacy

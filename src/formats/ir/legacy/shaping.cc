@@ -1,6 +1,5 @@
 // The same elements under another shape or in other places.
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <numeric>
 
@@ -304,39 +303,31 @@ void reverse_sequence(Lowering& c) {
   c.finish(op, {c.in(0), c.integral(1)});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"reshape", reshape},
-                                 Entry{"flatten", flatten},
-                                 Entry{"squeeze", squeeze},
-                                 Entry{"unsqueeze", unsqueeze},
-                                 Entry{"permute", permute},
-                                 Entry{"concat", concat},
-                                 Entry{"split", split},
-                                 Entry{"slice", split},
-                                 Entry{"crop", crop},
-                                 Entry{"tile", tile},
-                                 Entry{"pad", pad},
-                                 Entry{"stridedslice", strided_slice},
-                                 Entry{"shufflechannels", shuffle_channels},
-                                 Entry{"depthtospace", blocks<DepthToSpace>},
-                                 Entry{"spacetodepth", blocks<SpaceToDepth>},
-                                 Entry{"broadcast", broadcast},
-                                 Entry{"expand", broadcast},
-                                 Entry{"fill", fill},
-                                 Entry{"shape", shape_of},
-                                 Entry{"shapeof", shape_of},
-                                 Entry{"range", range},
-                                 Entry{"reversesequence", reverse_sequence}};
-
 }  // namespace
 
-Converter shape_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_shaping(LoweringTable& t) {
+  t.add("Reshape", reshape);
+  t.add("Flatten", flatten);
+  t.add("Squeeze", squeeze);
+  t.add("Unsqueeze", unsqueeze);
+  t.add("Permute", permute);
+  t.add("Concat", concat);
+  t.add("Split", split);
+  t.add("Slice", split);
+  t.add("Crop", crop);
+  t.add("Tile", tile);
+  t.add("Pad", pad);
+  t.add("StridedSlice", strided_slice);
+  t.add("ShuffleChannels", shuffle_channels);
+  t.add("DepthToSpace", blocks<DepthToSpace>);
+  t.add("SpaceToDepth", blocks<SpaceToDepth>);
+  t.add("Broadcast", broadcast);
+  t.add("Expand", broadcast);
+  t.add("Fill", fill);
+  t.add("Shape", shape_of);
+  t.add("ShapeOf", shape_of);
+  t.add("Range", range);
+  t.add("ReverseSequence", reverse_sequence);
 }
 
 }  // namespace lamina::ir::legacy

@@ -1,7 +1,6 @@
 // Convolutions and poolings. Where an automatic padding or rounding leaves open how many windows there are,
 // the sizes of the file's ports say it.
 #include <algorithm>
-#include <array>
 
 #include "formats/ir/legacy/lowering.h"
 #include "formats/ir/text.h"
@@ -304,20 +303,14 @@ void pooling(Lowering& c) {
   c.finish(op, {c.real(0)});
 }
 
-struct Entry {
-  std::string_view type;
-  Converter converter;
-};
-constexpr std::array kEntries = {Entry{"convolution", convolution}, Entry{"deconvolution", deconvolution},
-                                 Entry{"deformableconvolution", deformable_convolution},
-                                 Entry{"binaryconvolution", binary_convolution}, Entry{"pooling", pooling}};
-
 }  // namespace
 
-Converter window_lowering(std::string_view type) {
-  for (const Entry& entry : kEntries)
-    if (entry.type == type) return entry.converter;
-  return nullptr;
+void register_windows(LoweringTable& t) {
+  t.add("Convolution", convolution);
+  t.add("Deconvolution", deconvolution);
+  t.add("DeformableConvolution", deformable_convolution);
+  t.add("BinaryConvolution", binary_convolution);
+  t.add("Pooling", pooling);
 }
 
 }  // namespace lamina::ir::legacy

@@ -25,11 +25,6 @@ std::vector<ValueId> suppression(Spelling& c) {
   return c.add_many(c.op<NonMaxSuppression>(), std::move(inputs), c.outputs(), "kept");
 }
 
-std::vector<ValueId> roi_align(Spelling& c) {
-  if (c.op<ROIAlign>().mode == RoiAlignMode::max_corner) c.refuse("maxima of corners");
-  return {};
-}
-
 /// Of two uniform numbers, as Box and Muller do it.
 std::vector<ValueId> random_normal(Spelling& c) {
   const auto& op = c.op<RandomNormal>();
@@ -61,12 +56,10 @@ std::vector<ValueId> read_value(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_detection(std::string_view name) {
-  if (name == "NonMaxSuppression") return suppression;
-  if (name == "ROIAlign") return roi_align;
-  if (name == "RandomNormal") return random_normal;
-  if (name == "ReadValue") return read_value;
-  return nullptr;
+void register_detection(SpellingTable& t) {
+  t.add("NonMaxSuppression", suppression);
+  t.add("RandomNormal", random_normal);
+  t.add("ReadValue", read_value);
 }
 
 }  // namespace lamina::ir

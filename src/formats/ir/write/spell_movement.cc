@@ -179,15 +179,14 @@ std::vector<ValueId> running_sum(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_movement(std::string_view name) {
-  if (name == "Pad") return pad;
-  if (name == "Trilu") return trilu;
-  if (name == "CumProd") return running_product;
-  if (name == "CumSum") return running_sum;
-  if (name == "OneHot") return one_hot;
-  if (name == "Transpose") return transpose;
-  if (name == "Einsum") return einsum;
-  return nullptr;
+void register_movement(SpellingTable& t) {
+  t.add("Pad", pad);
+  t.add("Trilu", trilu);
+  t.add("CumProd", running_product);
+  t.add("CumSum", running_sum);
+  t.add("OneHot", one_hot);
+  t.add("Transpose", transpose);
+  t.add("Einsum", einsum);
 }
 
 }  // namespace lamina::ir

@@ -135,18 +135,18 @@ std::vector<ValueId> identity(Spelling& c) { return {c.in(0)}; }
 
 }  // namespace
 
-SpellOut spell_norm(std::string_view name) {
-  if (name == "LayerNormalization") return layer_normalization;
-  if (name == "RMSNormalization") return rms_normalization;
-  if (name == "GroupNormalization") return group_normalization;
-  if (name == "ScaleShift") return scale_shift;
-  if (name == "PowerStatic") return power_static;
-  if (name == "SoftSign") return soft_sign;
-  if (name == "IsNaN") return is_nan;
-  if (name == "IsFinite") return is_finite;
-  if (name == "IsInf") return is_infinite;
-  if (name == "Identity" || name == "Elementwise") return identity;
-  return nullptr;
+void register_norms(SpellingTable& t) {
+  t.add("LayerNormalization", layer_normalization);
+  t.add("RMSNormalization", rms_normalization);
+  t.add("GroupNormalization", group_normalization);
+  t.add("ScaleShift", scale_shift);
+  t.add("PowerStatic", power_static);
+  t.add("SoftSign", soft_sign);
+  t.add("IsNaN", is_nan);
+  t.add("IsFinite", is_finite);
+  t.add("IsInf", is_infinite);
+  t.add("Identity", identity);
+  t.add("Elementwise", identity);
 }
 
 }  // namespace lamina::ir

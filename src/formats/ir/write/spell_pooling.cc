@@ -339,10 +339,9 @@ std::vector<ValueId> max_pool(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_pooling(std::string_view name) {
-  if (name == "AvgPool") return mean_pool;
-  if (name == "MaxPool") return max_pool;
-  return nullptr;
+void register_pooling(SpellingTable& t) {
+  t.add("AvgPool", mean_pool);
+  t.add("MaxPool", max_pool);
 }
 
 }  // namespace lamina::ir

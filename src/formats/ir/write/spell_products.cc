@@ -284,14 +284,13 @@ std::vector<ValueId> determinant(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_product(std::string_view name) {
-  if (name == "Convolution") return convolution;
-  if (name == "ConvolutionBackpropData") return transposed_convolution;
-  if (name == "BinaryConvolution") return binary_convolution;
-  if (name == "MatMul") return matrix_product;
-  if (name == "ScaledDotProductAttention") return attention;
-  if (name == "Determinant") return determinant;
-  return nullptr;
+void register_products(SpellingTable& t) {
+  t.add("Convolution", convolution);
+  t.add("ConvolutionBackpropData", transposed_convolution);
+  t.add("BinaryConvolution", binary_convolution);
+  t.add("MatMul", matrix_product);
+  t.add("ScaledDotProductAttention", attention);
+  t.add("Determinant", determinant);
 }
 
 }  // namespace lamina::ir

@@ -151,12 +151,11 @@ std::vector<ValueId> dynamic_quantize(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_quantiser(std::string_view name) {
-  if (name == "FakeQuantize") return fake_quantize;
-  if (name == "Quantize") return quantize;
-  if (name == "Dequantize") return dequantize;
-  if (name == "DynamicQuantize") return dynamic_quantize;
-  return nullptr;
+void register_quantisers(SpellingTable& t) {
+  t.add("FakeQuantize", fake_quantize);
+  t.add("Quantize", quantize);
+  t.add("Dequantize", dequantize);
+  t.add("DynamicQuantize", dynamic_quantize);
 }
 
 }  // namespace lamina::ir

@@ -156,14 +156,13 @@ std::vector<ValueId> cell(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_recurrent(std::string_view name) {
-  if (name == "LSTMSequence") return sequence<LSTMSequence, LSTMCell>;
-  if (name == "GRUSequence") return sequence<GRUSequence, GRUCell>;
-  if (name == "RNNSequence") return sequence<RNNSequence, RNNCell>;
-  if (name == "LSTMCell") return cell<LSTMCell>;
-  if (name == "GRUCell") return cell<GRUCell>;
-  if (name == "RNNCell") return cell<RNNCell>;
-  return nullptr;
+void register_recurrent(SpellingTable& t) {
+  t.add("LSTMSequence", sequence<LSTMSequence, LSTMCell>);
+  t.add("GRUSequence", sequence<GRUSequence, GRUCell>);
+  t.add("RNNSequence", sequence<RNNSequence, RNNCell>);
+  t.add("LSTMCell", cell<LSTMCell>);
+  t.add("GRUCell", cell<GRUCell>);
+  t.add("RNNCell", cell<RNNCell>);
 }
 
 }  // namespace lamina::ir

@@ -184,9 +184,6 @@ std::vector<ValueId> interpolate(Spelling& c) {
 
 }  // namespace
 
-SpellOut spell_resize(std::string_view name) {
-  if (name == "Interpolate") return interpolate;
-  return nullptr;
-}
+void register_resizing(SpellingTable& t) { t.add("Interpolate", interpolate); }
 
 }  // namespace lamina::ir

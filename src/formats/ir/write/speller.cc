@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/immortal.h"
 #include "formats/ir/write/net_writer.h"
 #include "ops/control.h"
 #include "ops/convolution_depthwise.h"
@@ -22,13 +23,6 @@ constexpr std::array kScalars = {
     Scalars{"TopK", 0b10},         Scalars{"OneHot", 0b1110}, Scalars{"CumSum", 0b10},
     Scalars{"Pad", 0b1000},        Scalars{"Split", 0b10},    Scalars{"VariadicSplit", 0b10},
     Scalars{"GatherTree", 0b1000}, Scalars{"STFT", 0b1100},   Scalars{"If", 0b1}};
-
-SpellOut find_spelling(std::string_view name) {
-  for (const auto find : {spell_product, spell_norm, spell_quantiser, spell_movement, spell_recurrent,
-                          spell_pooling, spell_resize, spell_detection})
-    if (const SpellOut spell = find(name)) return spell;
-  return nullptr;
-}
 
 /// How many slices of the value there are: (factor * size + offset) / stride.
 ValueId slice_count(Spelling& c, const Loop& op, std::size_t k, ValueId value) {
@@ -49,6 +43,18 @@ ValueId slice_count(Spelling& c, const Loop& op, std::size_t k, ValueId value) {
 }
 
 }  // namespace
+
+const SpellingTable& spellings() {
+  static const Lasting all([] {
+    SpellingTable t;
+    for (const auto add :
+         {register_products, register_norms, register_quantisers, register_movement, register_recurrent,
+          register_pooling, register_resizing, register_regions, register_detection})
+      add(t);
+    return t;
+  });
+  return *all;
+}
 
 Speller::Speller(const Graph& from, int version) : from_(from), version_(version), map_(from.value_slots()) {
   to_.name = from.name;
@@ -219,7 +225,7 @@ std::vector<ValueId> Speller::emit(const Op& op, std::vector<ValueId> inputs, in
     for (std::size_t i = 0; with_scalars == kind && i < inputs.size(); ++i)
       if (((which >> i) & 1U) != 0 && inputs[i].valid())
         inputs[i] = Spelling(*this, op, inputs, outputs, label).scalar(inputs[i], fmt::format("scalar{}", i));
-  if (const SpellOut spell = bodies.empty() ? find_spelling(kind) : nullptr) {
+  if (const SpellOut spell = bodies.empty() ? spellings().find(kind) : nullptr) {
     Spelling spelling(*this, op, inputs, outputs, label);
     if (auto made = spell(spelling); !made.empty()) return made;
   }

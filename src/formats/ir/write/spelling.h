@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/ir/type_table.h"
 #include "graph/graph.h"
 
 namespace lamina::ir {
@@ -90,14 +91,20 @@ class Spelling {
 /// What stands for the node's outputs; an empty list: the node may stay as it is.
 using SpellOut = std::vector<ValueId> (*)(Spelling&);
 
-/// By the operator's name; null for operators that are layers always. One function per file.
-SpellOut spell_product(std::string_view name);    ///< convolutions, matrix products, attention
-SpellOut spell_norm(std::string_view name);       ///< normalisations, and functions of elements
-SpellOut spell_quantiser(std::string_view name);  ///< to integers and back
-SpellOut spell_movement(std::string_view name);   ///< pads, triangles, one-hot and the like
-SpellOut spell_recurrent(std::string_view name);  ///< cells and sequences
-SpellOut spell_pooling(std::string_view name);
-SpellOut spell_resize(std::string_view name);
-SpellOut spell_detection(std::string_view name);  ///< boxes, order, random numbers
+using SpellingTable = TypeTable<SpellOut>;
+
+/// By the operator's name; what is not in it is a layer always.
+const SpellingTable& spellings();
+
+// One function per file.
+void register_products(SpellingTable& t);    ///< convolutions, matrix products, attention
+void register_norms(SpellingTable& t);       ///< normalisations, and functions of elements
+void register_quantisers(SpellingTable& t);  ///< to integers and back
+void register_movement(SpellingTable& t);    ///< pads, triangles, one-hot and the like
+void register_recurrent(SpellingTable& t);   ///< cells and sequences
+void register_pooling(SpellingTable& t);
+void register_resizing(SpellingTable& t);
+void register_regions(SpellingTable& t);
+void register_detection(SpellingTable& t);  ///< boxes, order, random numbers
 
 }  // namespace lamina::ir
