@@ -136,7 +136,21 @@ class Pictures(Base):
     def test_bodies_are_drawn(self) -> None:
         text = self.draw("b.svg", CONTROL_FLOW, "--stage", "original").read_text()
         self.assertIn("then: 1 node", text)
-        self.assertIn("nodes, not drawn", text)
+
+    def test_large_bodies_are_counted(self) -> None:
+        make, value = onnx.helper.make_node, onnx.helper.make_tensor_value_info
+        names = ["x", *(f"r{i}" for i in range(99)), "then"]
+        chain = [make("Abs", [a], [b]) for a, b in zip(names, names[1:], strict=False)]
+        sides = {
+            "then_branch": onnx.helper.make_graph(chain, "t", [], [value("then", 1, [8])]),
+            "else_branch": onnx.helper.make_graph([make("Neg", ["x"], ["else"])], "e", [], [value("else", 1, [8])]),
+        }
+        inputs = [value("x", 1, [8]), value("c", onnx.TensorProto.BOOL, [])]
+        graph = onnx.helper.make_graph([make("If", ["c"], ["y"], **sides)], "g", inputs, [value("y", 1, [8])])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8), self.path / "if.onnx")
+        text = self.draw("if.svg", self.path / "if.onnx", "--stage", "original").read_text()
+        self.assertIn("then: 100 nodes, not drawn", text)
+        self.assertIn("else: 1 node", text)
 
     def test_columns(self) -> None:
         def width(*arguments: object) -> float:
