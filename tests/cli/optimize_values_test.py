@@ -51,6 +51,16 @@ class Values(Base):
         out, _ = self.made("--compress_to_fp16=False")
         self.assertEqual(out.with_suffix(".bin").stat().st_size, size)
 
+    def test_halves_of_the_model_stay(self) -> None:
+        halves, _ = self.made("--compress_to_fp16")
+        small = halves.with_suffix(".bin").stat().st_size
+        again = self.path / "again.xml"
+        for words, kept in ((), True), (("--data_type", "FP32"), False), (("--compress_to_fp16=False",), False):
+            done = lamina("optimize", halves, "-o", again, *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("What f16 holds exactly stays f16" in done.stdout, kept, done.stdout)
+            self.assertEqual(again.with_suffix(".bin").stat().st_size == small, kept)
+
     def test_preprocessing(self) -> None:
         x = picture(1, 3, 8, 8)
         mean, scale = np.array([103.5, 116.25, 123.75], np.float32), np.array([58.5, 57, 57.25], np.float32)
