@@ -93,6 +93,11 @@ TEST(IrWriter, refuses_by_name) {
 })");
   EXPECT_EQ(refusal_to_write(graph),
             "Determinant \"det\": IR has no operator for determinants of matrices [2,N,N]");
+  const Graph volume = parse(R"(graph (x: f32[1,2,3,4,5], g: f32[1,2,2,2,3]) -> (y) {
+  y = GridSample(x, g) @"sample"
+})");
+  EXPECT_EQ(refusal_to_write(volume),
+            "GridSample \"sample\": IR has no operator for a grid of 5 axes, wanted 4");
 }
 
 std::size_t count_of(const std::string& text, const std::string& word) {

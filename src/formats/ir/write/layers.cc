@@ -289,6 +289,7 @@ class LayerMaker {
     const std::string_view name = node_.op.info().name;
     if (name == "LSTMCell" || name == "LSTMSequence") drop({"input_forget"});
     if (name == "LSTMCell" || name == "LSTMSequence") drop_zero_peepholes(name == "LSTMCell" ? 6 : 7);
+    if (name == "GridSample" && rank(0) != 4) refuse("a grid of {} axes, wanted 4", rank(0));
     if (const auto* op = node_.op.as<Interpolate>()) {
       interpolate(*op);
     } else if (const auto* read = node_.op.as<ReadValue>()) {
