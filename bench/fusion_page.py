@@ -102,7 +102,7 @@ def page(data: Json) -> str:
             "Renamed since 0.1.0: `raise-activation` is `hoist-activation`, `raise-activation-over-concat` is"
             " `hoist-activation-over-concat`, `decompose-batch-norm` is `decompose-batchnorm`, and `fuse-linear` does"
             " what `fuse-bias`, `fold-scale-into-weights`, `fold-scale-before-convolution` and"
-            " `fold-shift-before-convolution` did."
+            " `fold-shift-before-convolution` did, with which its rows were measured."
         ),
     ]
     for rule in RULES:

@@ -160,8 +160,10 @@ def check_model(
     try:
         got = run(core, xml, values)
     except RuntimeError as error:
-        if is_run_by_peer(core, SHARED / case["model"], values):
+        model = SHARED / case["model"]
+        if model.suffix != ".onnx" or is_run_by_peer(core, model, values):
             return "OpenVINO: " + " ".join(str(error).split())[-300:]
+        print(f"{case['name']}: OpenVINO does not run the model itself, either")
         got = []
     if got:
         ok, text = agree(check_outputs, case, got, halves)
