@@ -97,21 +97,17 @@ std::vector<double> by_input(const Graph& g, const Way& way, const Shape& x, con
   return broadcast_values(numbers.values, from, inside);
 }
 
-bool all_zero(const Ints& pads) {
-  return std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; });
-}
-
 bool has_no_border(const Graph& g, const Node& n) {
   const auto& conv = *n.op.as<Convolution>();
   if (conv.auto_pad == AutoPad::valid) return true;
-  if (conv.auto_pad == AutoPad::explicit_) return all_zero(conv.pads_begin) && all_zero(conv.pads_end);
+  if (conv.auto_pad == AutoPad::explicit_) return all_are(conv.pads_begin, 0) && all_are(conv.pads_end, 0);
   const auto &w = g.type(n.inputs[1]).shape, &x = g.type(n.inputs[0]).shape;
   if (!w.known() || !x.ranked() || x.rank() != w.rank()) return false;
   const auto kernel = w.sizes();
   for (std::size_t i = 2; i < x.rank(); ++i)
     if (!x[i].known() && kernel[i] != 1) return false;
   const auto window = resolve(conv, std::span(x.dims()).subspan(2), std::span(kernel).subspan(2));
-  return all_zero(window.pads_begin) && all_zero(window.pads_end);
+  return all_are(window.pads_begin, 0) && all_are(window.pads_end, 0);
 }
 
 /// Every output of the host holds the same sum of what is added to its input.

@@ -17,10 +17,6 @@ struct Pads {
   Ints begin, end;
 };
 
-bool all_zero(const Ints& list) {
-  return std::all_of(list.begin(), list.end(), [](auto v) { return v == 0; });
-}
-
 /// The number that a Pad writes.
 std::optional<double> filler(const Graph& g, const Node& pad) {
   if (pad.op.as<Pad>()->pad_mode != PadMode::constant) return std::nullopt;
@@ -92,7 +88,7 @@ bool windows_end_inside(const AvgPool& op, const Shape& picture) {
 /// window reaches beyond its pads, others than lamina divide by another number.
 Verdict joins_mean(const Match& m, const Pattern& pool, const AvgPool& op, const Shape& picture) {
   const auto w = with_own_pads(op, picture, op.kernel);
-  const bool own = w.auto_pad != AutoPad::valid && !(all_zero(w.pads_begin) && all_zero(w.pads_end));
+  const bool own = w.auto_pad != AutoPad::valid && !(all_are(w.pads_begin, 0) && all_are(w.pads_end, 0));
   if (op.exclude_pad && own) return Verdict::no("{} does not count its own pads", m.label(pool));
   if (op.rounding_type == RoundingType::ceil_torch)
     return Verdict::no("{} drops windows that begin in its pads", m.label(pool));

@@ -4,6 +4,7 @@
 #include "ops/shaping.h"
 #include "rules/rules.h"
 #include "rules/support.h"
+#include "rules/transposes.h"
 
 namespace lamina {
 namespace {
@@ -108,19 +109,11 @@ Found<Transposed> one_transpose(const Match& m) {
   return out;
 }
 
-/// Axes that are longer than 1 keep their order: no element moves in memory.
-bool moves_ones_only(const Graph& g, const Node& n) {
-  const auto& shape = g.type(n.inputs[0]).shape;
+/// And is no identity.
+bool moves_no_element(const Graph& g, const Node& n) {
   const auto order = transpose_order(g, n);
-  if (!order) return false;
-  if (std::is_sorted(order->begin(), order->end())) return false;  // that is an identity
-  std::int64_t last = -1;
-  for (auto axis : *order) {
-    if (shape[static_cast<std::size_t>(axis)].is(1)) continue;
-    if (axis < last) return false;
-    last = axis;
-  }
-  return true;
+  return order && !std::is_sorted(order->begin(), order->end()) &&
+         moves_ones_only(g.type(n.inputs[0]).shape, *order);
 }
 
 }  // namespace
@@ -145,7 +138,7 @@ void add_merge_reshapes(Rules& rules) {
                       .in_later_sets_too());
 
   const auto z = any();
-  const auto transpose = is<Transpose>(z).that(moves_ones_only);
+  const auto transpose = is<Transpose>(z).that(moves_no_element);
   rules.push_back(rule("transpose-to-reshape", "Makes a Transpose that only moves sizes of 1 a Reshape",
                        RuleSet::normalize, transpose)
                       .when(pattern_of_result)

@@ -4,6 +4,7 @@
 
 #include "ops/movement.h"
 #include "ops/pooling.h"
+#include "rules/pointwise.h"
 #include "rules/rules.h"
 #include "rules/subsampling.h"
 

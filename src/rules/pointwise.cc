@@ -1,4 +1,5 @@
-/// Nodes that compute each position of the pictures from the same position of their operands.
+#include "rules/pointwise.h"
+
 #include <algorithm>
 
 #include "ops/activation.h"
@@ -7,7 +8,6 @@
 #include "ops/quantization.h"
 #include "ops/reduction.h"
 #include "ops/shaping.h"
-#include "rules/subsampling.h"
 
 namespace lamina {
 namespace {

@@ -15,11 +15,6 @@ namespace {
 
 constexpr double kLeastFloat = 1.1754943508222875e-38;  // that is no denormal
 
-template <class Reduce>
-bool keeps_dims(const Graph&, const Node& n) {
-  return n.op.as<Reduce>()->keep_dims && n.bodies.empty();
-}
-
 /// max(x, min) as Clip without an upper bound.
 bool has_only_a_minimum(const Graph&, const Node& n) { return n.op.as<Clamp>()->max == INFINITY; }
 

@@ -21,11 +21,6 @@ std::optional<Ints> axes_of(const Graph& g, const Node& n) {
   return axes;
 }
 
-template <class Reduce>
-bool keeps_dims(const Graph&, const Node& n) {
-  return n.op.as<Reduce>()->keep_dims && n.bodies.empty();
-}
-
 /// The result of the root has the shape of `x`.
 Verdict same_shape(const Match& m, const Pattern& x) {
   const auto& to = m.graph().type(m.root_node().outputs[0]).shape;

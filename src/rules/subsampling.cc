@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ops/pooling.h"
+#include "rules/pointwise.h"
 
 namespace lamina {
 namespace {
@@ -14,10 +15,6 @@ constexpr std::size_t kMostValues = 128;  // that are looked at for one strided 
 constexpr double kPooledElement = 32;
 constexpr double kLeastGain = 1e-3;  // of what is not rounding
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-
-bool all_are(const Ints& list, std::int64_t number) {
-  return std::all_of(list.begin(), list.end(), [&](auto v) { return v == number; });
-}
 
 /// same_upper and same_lower give a window of 1 none.
 bool has_pads(const Window& w) {

@@ -21,15 +21,6 @@ const Window* strided_window(const Graph& graph, const Node& node);
 /// The strides of a window, one per axis.
 Ints all_strides(const Window& window, std::size_t axes);
 
-/// Operand i of a node that computes each position by itself.
-enum class Spread : std::uint8_t {
-  positions,   ///< has positions, or may have: the same as the result
-  everywhere,  ///< the same for all positions
-};
-/// What a node's operands are to its result of that rank, where only axes with a step above 1 are looked at.
-/// Nothing: the node is bound to its positions.
-std::optional<std::vector<Spread>> pointwise(const Graph& graph, const Node& node, const Ints& step);
-
 /// Values that nobody wants in full.
 struct Subsampled {
   Ints step;  ///< per picture axis

@@ -45,6 +45,10 @@ bool has_input(const Node& node, std::size_t input) {
   return input < node.inputs.size() && node.inputs[input].valid();
 }
 
+bool all_are(const Ints& list, std::int64_t number) {
+  return std::all_of(list.begin(), list.end(), [&](auto v) { return v == number; });
+}
+
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input) {
   if (!has_input(node, input)) return std::nullopt;
   const auto* t = graph.constant(node.inputs[input]);

@@ -15,6 +15,12 @@ std::optional<double> single_value(const Graph& graph, ValueId value);
 /// A constant integer operand's elements.
 std::optional<Ints> constant_ints(const Graph& graph, const Node& node, std::size_t input);
 bool has_input(const Node& node, std::size_t input);
+bool all_are(const Ints& list, std::int64_t number);
+/// A reduction whose result has as many axes as what it reads.
+template <class Reduce>
+bool keeps_dims(const Graph&, const Node& node) {
+  return node.op.as<Reduce>()->keep_dims && node.bodies.empty();
+}
 /// The order of a Transpose, one number per axis of what it reads; nothing where it or the rank is not known.
 std::optional<Ints> transpose_order(const Graph& graph, const Node& transpose);
 
