@@ -53,15 +53,16 @@ isa: test ## tests and models limited to each instruction set in turn, and on pr
 	@scripts/bootstrap --isa
 	@.deps/py/bin/python3 tests/emulated.py build/release
 
-soak: ## random graphs with fresh seeds against the interpreter, on all cores, SOAK_MINUTES=10
+soak: ## random graphs against the interpreter and damaged files for each reader, fresh seeds, SOAK_MINUTES=10
 	@scripts/bootstrap --test-models
 	@$(call cmake,release,--target property_tests formats_tests)
 	@seed=$${LAMINA_SEED:-$$(date +%s)}; running=; status=0; \
 	for job in $$(seq $(JOBS)); do \
 	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
-	    build/release/bin/property_tests --gtest_brief=1 --gtest_filter=Property.soak & running="$$running $$!"; done; \
-	LAMINA_SEED=$$seed LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
-	  build/release/bin/formats_tests --gtest_brief=1 --gtest_filter='*.soak' & running="$$running $$!"; \
+	    build/release/bin/property_tests --gtest_brief=1 --gtest_filter=Property.soak & running="$$running $$!"; \
+	  LAMINA_SEED=$$((seed + job)) LAMINA_SOAK_MINUTES=$(SOAK_MINUTES) \
+	    GTEST_TOTAL_SHARDS=$(JOBS) GTEST_SHARD_INDEX=$$((job - 1)) \
+	    build/release/bin/formats_tests --gtest_brief=1 --gtest_filter='*.soak' & running="$$running $$!"; done; \
 	for job in $$running; do wait $$job || status=1; done; exit $$status
 
 bench: ## times every kernel on the problems of bench/problems, BENCH="--kernel native bench/problems/bert.txt"

@@ -1,5 +1,7 @@
 #include "formats/read_error.h"
 
+#include "graph/graph.h"
+
 namespace lamina {
 namespace {
 
@@ -16,6 +18,11 @@ ReadError::ReadError(const Error& error, std::string_view text, FileProblem othe
 FileProblem problem_of(const Error& error) {
   const auto* known = dynamic_cast<const ReadError*>(&error);
   return known ? known->problem : FileProblem::other;
+}
+
+std::string reason_of(const Error& error) {
+  const auto* of_node = dynamic_cast<const NodeError*>(&error);
+  return of_node ? of_node->reason : error.what();
 }
 
 }  // namespace lamina

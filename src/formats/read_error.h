@@ -1,5 +1,7 @@
 #pragma once
 /// Errors of readers by what is wrong with the file, for those who tell users more than the text.
+#include <string>
+
 #include "base/error.h"
 
 namespace lamina {
@@ -26,6 +28,9 @@ struct ReadError : Error {
 };
 
 FileProblem problem_of(const Error& error);
+
+/// What was wrong, without the label that Graph gives to a node without a name.
+std::string reason_of(const Error& error);
 
 template <class... A>
 [[noreturn]] void fail_reading(FileProblem problem, fmt::format_string<A...> text, A&&... args) {

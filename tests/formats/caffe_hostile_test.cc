@@ -1,13 +1,12 @@
 // Caffe's files cut short, with flipped bits, and made to do harm: an Error each, and nothing worse.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <protozero/pbf_writer.hpp>
 #include <random>
 
 #include "lamina/error.h"
 #include "tests/support/caffe_model.h"
+#include "tests/support/soak.h"
 
 namespace lamina::testing {
 namespace {
@@ -107,27 +106,19 @@ TEST(CaffeHostile, Damaged) {
   EXPECT_GT(read, 0);
 }
 
-/// Both files damaged several times over, for as long as LAMINA_SOAK_MINUTES says.
+/// Both files damaged several times over.
 TEST(CaffeHostile, soak) {
-  const char* minutes = std::getenv("LAMINA_SOAK_MINUTES");
-  if (!minutes) GTEST_SKIP() << "LAMINA_SOAK_MINUTES is not set";
-  const char* seed = std::getenv("LAMINA_SEED");
-  std::mt19937 random(seed ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 1);
   const auto text = structure(), blobs = weights();
-  const auto start = std::chrono::steady_clock::now();
-  const std::chrono::duration<double, std::ratio<60>> most(std::strtod(minutes, nullptr));
-  int read = 0, rounds = 0;
-  while (std::chrono::steady_clock::now() - start < most && !HasFailure()) {
+  soak_until_failure([&](std::mt19937& random) {
     auto structure = text, values = blobs;
     for (auto changes = random() % 6; changes > 0; --changes)
       structure = damaged(structure, random, random() % 4 ? "0123456789-.{}:'\"# e[],exyz" : "");
     for (auto changes = random() % 3; changes > 0; --changes) values = damaged(values, random, "");
-    read += reads(structure, values);
-    ++rounds;
+    const bool read = reads(structure, values);
     if (HasFailure())
       write_file("soak-caffe.prototxt", structure), write_file("soak-caffe.caffemodel", values);
-  }
-  std::fprintf(stderr, "Caffe: %d of %d damaged networks could be read\n", read, rounds);
+    return read;
+  });
 }
 
 TEST(CaffeHostile, HugeNumbers) {

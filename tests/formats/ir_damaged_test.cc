@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "interpreter/interpreter.h"
 #include "lamina/error.h"
-#include "tests/support/ir_text.h"
+#include "tests/support/damaged_ir.h"
+#include "tests/support/soak.h"
 
 namespace lamina::testing {
 namespace {
@@ -27,30 +27,6 @@ std::string small_net() {
   return ir.text();
 }
 
-/// Reads, and runs what reads; every Error is fine, everything else is not.
-void survive(const TemporaryFolder& folder, const std::string& xml) {
-  write_file(folder.file("m.xml"), xml);
-  try {
-    const auto loaded = read_ir(folder.file("m.xml"));
-    const auto small = [](const TensorType& type) {
-      return type.element != ElementType::undefined && type.shape.known() &&
-             element_count(type.shape.sizes()) <= 100000;
-    };
-    std::vector<Tensor> inputs;
-    for (const auto input : loaded.graph.inputs()) {
-      const auto& type = loaded.graph.type(input);
-      if (!small(type)) return;
-      inputs.emplace_back(type.element, type.shape.sizes());
-    }
-    for (std::size_t i = 0; i < loaded.graph.value_slots();
-         ++i)  // an honest large size is allowed to take its time
-      if (!small(loaded.graph.type(ValueId{static_cast<std::uint32_t>(i)}))) return;
-    if (loaded.unsupported.empty()) (void)interpret(loaded.graph, inputs);
-  } catch (const Error& error) {
-    EXPECT_NE(error.code(), ErrorCode::internal) << error.what();
-  }
-}
-
 TEST(IrDamaged, TruncatedAtEveryLength) {
   const std::string xml = small_net();
   const TemporaryFolder folder;
@@ -66,37 +42,40 @@ TEST(IrDamaged, TruncatedAtEveryLength) {
   }
 }
 
+/// One to three changes.
+std::string damaged(std::string xml, std::mt19937& random) {
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  const std::string favourites = "0123456789-,.\"<>/ex";
+  for (std::size_t n = 1 + below(3); n > 0; --n) {
+    const std::size_t at = below(xml.size());
+    switch (below(4)) {
+      case 0:
+        xml[at] = static_cast<char>(xml[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        xml[at] = favourites[below(favourites.size())];
+        break;
+      case 2:
+        xml.erase(at, 1 + below(20));
+        break;
+      default:
+        xml.insert(at, xml.substr(below(xml.size()), below(60)));
+        break;
+    }
+  }
+  return xml;
+}
+
 TEST(IrDamaged, ThousandsOfMutations) {
   const std::string xml = small_net();
   const TemporaryFolder folder;
   write_file(folder.file("m.bin"), std::string(32, '\1'));
   std::mt19937 random(20);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  const std::string favourites = "0123456789-,.\"<>/ex";
-  for (int round = 0; round < 6000; ++round) {
-    std::string changed = xml;
-    for (std::size_t n = 1 + below(3); n > 0; --n) {
-      const std::size_t at = below(changed.size());
-      switch (below(4)) {
-        case 0:
-          changed[at] = static_cast<char>(changed[at] ^ (1 << below(8)));
-          break;
-        case 1:
-          changed[at] = favourites[below(favourites.size())];
-          break;
-        case 2:
-          changed.erase(at, 1 + below(20));
-          break;
-        default:
-          changed.insert(at, changed.substr(below(changed.size()), below(60)));
-          break;
-      }
-    }
-    survive(folder, changed);
-  }
+  for (int round = 0; round < 6000; ++round) survive(folder, damaged(xml, random));
 }
 
-TEST(IrDamaged, MutatedConstants) {
+/// Layers whose results have shapes by constants.
+IrText shaped_by_constants() {
   IrText ir;
   const int x = ir.parameter("x", "2,6");
   const int order = ir.constant("2", Longs{1, 0}), pattern = ir.constant("2", Longs{3, -1}),
@@ -109,14 +88,32 @@ TEST(IrDamaged, MutatedConstants) {
   ir.result({ir.layer("VariadicSplit", "opset1", "", {{x}, {axis}, {lengths}}, 2)});
   ir.result({ir.layer("Tile", "opset1", "", {{x}, {repeats}})});
   ir.result({ir.layer("ReduceSum", "opset1", "keep_dims=\"false\"", {{x}, {axis}})});
+  return ir;
+}
+
+std::string with_another_byte(std::string bin, std::mt19937& random) {
+  bin[random() % bin.size()] = static_cast<char>(random() % 2 ? random() % 16 : 0xFF);
+  return bin;
+}
+
+TEST(IrDamaged, MutatedConstants) {
+  const IrText ir = shaped_by_constants();
   const TemporaryFolder folder;
   std::mt19937 random(21);
   for (int round = 0; round < 3000; ++round) {
-    std::string bin = ir.bin;
-    bin[random() % bin.size()] = static_cast<char>(random() % 2 ? random() % 16 : 0xFF);
-    write_file(folder.file("m.bin"), bin);
+    write_file(folder.file("m.bin"), with_another_byte(ir.bin, random));
     survive(folder, ir.text());
   }
+}
+
+TEST(IrDamaged, soak) {
+  const std::string net = small_net();
+  const IrText shaped = shaped_by_constants();
+  const TemporaryFolder folder;
+  soak_until_failure([&](std::mt19937& random) {
+    write_file(folder.file("m.bin"), with_another_byte(shaped.bin, random));
+    return survive(folder, damaged(random() % 2 ? net : shaped.text(), random));
+  });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
@@ -49,10 +48,6 @@ void expect_same(const std::string& old_type, const std::string& old_data, const
     EXPECT_EQ(y.shape(), out) << old_type << " " << version;
     EXPECT_EQ(values(y), wanted) << old_type << " " << version;
   }
-}
-
-void expect_part(const std::string& what, const std::string& part) {
-  EXPECT_NE(what.find(part), std::string::npos) << "wanted \"" << part << "\", got \"" << what << "\"";
 }
 
 TEST(LegacyDetection, PriorBox) {

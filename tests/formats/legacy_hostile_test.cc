@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
-#include <cstdlib>
 #include <random>
 
-#include "interpreter/interpreter.h"
 #include "lamina/error.h"
+#include "tests/support/damaged_ir.h"
 #include "tests/support/legacy_ir.h"
+#include "tests/support/soak.h"
 
 namespace lamina::testing {
 namespace {
@@ -182,34 +181,10 @@ LegacyIr varied(int version) {
   return ir;
 }
 
-/// Reads, and runs what reads; every Error is fine, everything else is not.
-void survive(const TemporaryFolder& folder, const std::string& xml) {
-  write_file(folder.file("m.xml"), xml);
-  try {
-    const auto loaded = read_ir(folder.file("m.xml"));
-    const auto small = [](const TensorType& type) {
-      return type.element != ElementType::undefined && type.shape.known() &&
-             element_count(type.shape.sizes()) <= 100000;
-    };
-    std::vector<Tensor> inputs;
-    for (const auto input : loaded.graph.inputs()) {
-      const auto& type = loaded.graph.type(input);
-      if (!small(type)) return;
-      inputs.emplace_back(type.element, type.shape.sizes());
-    }
-    for (std::size_t i = 0; i < loaded.graph.value_slots(); ++i)  // an honest large size may take its time
-      if (!small(loaded.graph.type(ValueId{static_cast<std::uint32_t>(i)}))) return;
-    if (loaded.unsupported.empty()) (void)interpret(loaded.graph, inputs);
-  } catch (const Error& error) {
-    EXPECT_NE(error.code(), ErrorCode::internal) << error.what() << "\n" << xml;
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-  }
-}
-
 /// Changes of one to three places; whole attributes' values become others, too.
 class Mutations {
  public:
-  explicit Mutations(std::uint32_t seed) : random_(seed) {}
+  explicit Mutations(std::mt19937& random) : random_(random) {}
   std::string of(std::string xml) {
     for (std::size_t n = 1 + below(3); n > 0; --n) change(xml);
     return xml;
@@ -268,19 +243,15 @@ class Mutations {
           xml.replace(from + 1, to - from - 1, words[below(words.size())]);
     }
   }
-  std::mt19937 random_;
+  std::mt19937& random_;
 };
 
-/// `rounds` mutations of a net of each version; or until time is over.
-template <class GoOn>
-void mutate(std::uint32_t seed, const GoOn& go_on) {
-  const TemporaryFolder folder;
-  Mutations mutations(seed);
-  for (std::size_t round = 0; go_on(round); ++round) {
-    const LegacyIr ir = varied(std::array{2, 4, 6, 7}[round % 4]);
-    write_file(folder.file("m.bin"), ir.bin);
-    survive(folder, mutations.of(ir.text()));
-  }
+constexpr std::array kVersions = {2, 4, 6, 7};
+
+bool survive_mutations(const TemporaryFolder& folder, int version, std::mt19937& random) {
+  const LegacyIr ir = varied(version);
+  write_file(folder.file("m.bin"), ir.bin);
+  return survive(folder, Mutations(random).of(ir.text()));
 }
 
 TEST(LegacyHostile, TheVariedNetsAreGood) {
@@ -304,20 +275,16 @@ TEST(LegacyHostile, TruncatedAtEveryLength) {
 }
 
 TEST(LegacyHostile, ThousandsOfMutations) {
-  mutate(23, [](std::size_t round) { return round < 4000; });
+  const TemporaryFolder folder;
+  std::mt19937 random(23);
+  for (std::size_t round = 0; round < 4000; ++round) survive_mutations(folder, kVersions[round % 4], random);
 }
 
-/// For `make soak`: fresh seeds for LAMINA_SOAK_MINUTES.
 TEST(LegacyHostile, soak) {
-  const char* minutes = std::getenv("LAMINA_SOAK_MINUTES");
-  if (!minutes) GTEST_SKIP() << "LAMINA_SOAK_MINUTES is not set";
-  const char* seed = std::getenv("LAMINA_SEED");
-  const auto start = std::chrono::steady_clock::now();
-  const std::chrono::duration<double, std::ratio<60>> length(std::strtod(minutes, nullptr));
-  mutate(seed ? static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10)) : std::random_device()(),
-         [&](std::size_t) {
-           return std::chrono::steady_clock::now() - start < length && !::testing::Test::HasFailure();
-         });
+  const TemporaryFolder folder;
+  soak_until_failure([&](std::mt19937& random) {
+    return survive_mutations(folder, kVersions[random() % kVersions.size()], random);
+  });
 }
 
 }  // namespace

@@ -20,10 +20,6 @@ void expect_near(const Values& got, const Values& wanted) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5f) << i;
 }
 
-void expect_part(const std::string& what, const std::string& part) {
-  EXPECT_NE(what.find(part), std::string::npos) << "wanted \"" << part << "\", got \"" << what << "\"";
-}
-
 /// One input, one state; rows of weights are [of the input, of the state].
 struct Lstm {
   Values weights = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f};  // f, i, c, o

@@ -1,9 +1,7 @@
 // Layers of IR 2 to 7 that reduce, sort, pick and resize, by value.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
@@ -14,19 +12,9 @@ namespace {
 using Values = std::vector<float>;
 using Whole = std::vector<std::int32_t>;
 
-Values counted(std::size_t n, float first = 1) {
-  Values out(n);
-  std::iota(out.begin(), out.end(), first);
-  return out;
-}
-
 void expect_near(const Values& got, const Values& wanted) {
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5f) << i;
-}
-
-void expect_part(const std::string& what, const std::string& part) {
-  EXPECT_NE(what.find(part), std::string::npos) << "wanted \"" << part << "\", got \"" << what << "\"";
 }
 
 TEST(LegacySelection, SoftMax) {

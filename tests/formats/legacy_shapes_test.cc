@@ -1,10 +1,5 @@
-// Layers of IR 2 to 7 beside windows, by value: products, scales, normalisations, activations, arithmetic,
-// shapes.
-#include <fmt/format.h>
+// Layers of IR 2 to 7 that shape, cut, join, fill and move, by value.
 #include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
 
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
@@ -14,27 +9,6 @@ namespace {
 
 using Values = std::vector<float>;
 using Whole = std::vector<std::int32_t>;
-
-Values counted(std::size_t n, float first = 1) {
-  Values out(n);
-  std::iota(out.begin(), out.end(), first);
-  return out;
-}
-
-void expect_part(const std::string& what, const std::string& part) {
-  EXPECT_NE(what.find(part), std::string::npos) << "wanted \"" << part << "\", got \"" << what << "\"";
-}
-
-/// The first output of a layer of several f32 inputs.
-Tensor of_inputs(int version, const std::string& type, const std::string& data,
-                 const std::vector<Tensor>& inputs, const Dims& out, const std::vector<Blob>& blobs = {}) {
-  LegacyIr ir(version);
-  std::vector<From> from;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    from.push_back({ir.input(fmt::format("x{}", i), inputs[i].shape())});
-  ir.layer(type, data, from, {out}, blobs);
-  return run(ir, inputs).at(0);
-}
 
 TEST(LegacyShapes, ReshapeByAttribute) {
   const auto c = [](const std::string& data, const Dims& out) {

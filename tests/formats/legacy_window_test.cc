@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "ops/eval.h"
 #include "tests/support/legacy_ir.h"
 
@@ -11,12 +9,6 @@ namespace lamina::testing {
 namespace {
 
 using Values = std::vector<float>;
-
-Values counted(std::size_t n, float first = 1) {
-  Values out(n);
-  std::iota(out.begin(), out.end(), first);
-  return out;
-}
 
 /// kernel, strides and pads in the spelling of the version; pads are begin and end of y, then of x.
 std::string window(int version, const Dims& kernel, const Dims& strides = {1, 1},

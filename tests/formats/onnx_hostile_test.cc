@@ -6,6 +6,7 @@
 
 #include "lamina/error.h"
 #include "tests/support/onnx_model.h"
+#include "tests/support/soak.h"
 
 namespace lamina::testing {
 namespace {
@@ -68,21 +69,38 @@ TEST(OnnxHostile, FlippedBits) {
   EXPECT_GT(read, 0);  // bits of weights and names do no harm
 }
 
+enum Damage : unsigned { other_byte, more_bytes, fewer_bytes, other_bit };
+
+std::string damaged(std::string bytes, Damage damage, std::mt19937& random) {
+  const auto at = random() % bytes.size();
+  if (damage == other_byte)
+    bytes[at] = static_cast<char>(random() % 2 ? 0xff : random());
+  else if (damage == more_bytes)
+    bytes.insert(at, 1 + random() % 4, static_cast<char>(random()));
+  else if (damage == fewer_bytes)
+    bytes.erase(at, 1 + random() % 8);
+  else
+    bytes[at] ^= static_cast<char>(1 << (random() % 8));
+  return bytes;
+}
+
 TEST(OnnxHostile, BytesChangedInsertedRemoved) {
   const TemporaryFolder folder;
   const auto whole = sample();
   std::mt19937 random(7);
-  for (int round = 0; round < 2000; ++round) {
+  for (unsigned round = 0; round < 2000; ++round)
+    reads(folder.file("m.onnx"), damaged(whole, static_cast<Damage>(round % 3), random));
+}
+
+TEST(OnnxHostile, soak) {
+  const TemporaryFolder folder;
+  const auto whole = sample();
+  soak_until_failure([&](std::mt19937& random) {
     auto bytes = whole;
-    const auto at = random() % bytes.size();
-    if (round % 3 == 0)
-      bytes[at] = static_cast<char>(random() % 2 ? 0xff : random());
-    else if (round % 3 == 1)
-      bytes.insert(at, 1 + random() % 4, static_cast<char>(random()));
-    else
-      bytes.erase(at, 1 + random() % 8);
-    reads(folder.file("m.onnx"), bytes);
-  }
+    for (auto changes = 1 + random() % 4; changes > 0; --changes)
+      bytes = damaged(bytes, static_cast<Damage>(random() % 4), random);
+    return reads(folder.file("m.onnx"), bytes);
+  });
 }
 
 TEST(OnnxHostile, RandomBytes) {

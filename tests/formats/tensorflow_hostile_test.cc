@@ -1,12 +1,11 @@
 // TensorFlow graphs that are damaged or mean harm: an Error each, in time and without much memory.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
 #include <random>
 
 #include "interpreter/interpreter.h"
 #include "lamina/error.h"
+#include "tests/support/soak.h"
 #include "tests/support/tensorflow_graph.h"
 
 namespace lamina::testing::tf {
@@ -96,18 +95,10 @@ TEST(TensorflowHostile, BytesChangedInsertedRemoved) {
   for (int round = 0; round < 1000; ++round) reads(damaged(kText, random), "m.pbtxt");
 }
 
-/// For `make soak`: fresh seeds for LAMINA_SOAK_MINUTES.
 TEST(TensorflowHostile, soak) {
-  const char* minutes = std::getenv("LAMINA_SOAK_MINUTES");
-  if (!minutes) GTEST_SKIP() << "LAMINA_SOAK_MINUTES is not set";
-  const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::duration<double, std::ratio<60>>(std::strtod(minutes, nullptr));
-  const char* seed = std::getenv("LAMINA_SEED");
-  std::mt19937 random(seed ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10)) : 1);
-  while (std::chrono::steady_clock::now() < end) {
-    reads(damaged(sample().bytes(), random));
-    reads(damaged(kText, random), "m.pbtxt");
-  }
+  soak_until_failure([](std::mt19937& random) {
+    return random() % 2 ? reads(damaged(sample().bytes(), random)) : reads(damaged(kText, random), "m.pbtxt");
+  });
 }
 
 TEST(TensorflowHostile, NamesAndReferences) {

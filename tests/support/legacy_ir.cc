@@ -1,6 +1,9 @@
 #include "tests/support/legacy_ir.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
@@ -140,5 +143,25 @@ LegacyIr OneLayer::ir(int version) const {
 
 Tensor OneLayer::run(int version) const { return testing::run(ir(version), {floats(in, x)}).at(0); }
 std::string OneLayer::refusal(int version) const { return testing::refusal(ir(version)); }
+
+Tensor of_inputs(int version, const std::string& type, const std::string& data,
+                 const std::vector<Tensor>& inputs, const Dims& out, const std::vector<Blob>& blobs) {
+  LegacyIr ir(version);
+  std::vector<From> from;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    from.push_back({ir.input(fmt::format("x{}", i), inputs[i].shape())});
+  ir.layer(type, data, from, {out}, blobs);
+  return run(ir, inputs).at(0);
+}
+
+std::vector<float> counted(std::size_t n, float first) {
+  std::vector<float> out(n);
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
+
+void expect_part(const std::string& what, const std::string& part) {
+  EXPECT_NE(what.find(part), std::string::npos) << "wanted \"" << part << "\", got \"" << what << "\"";
+}
 
 }  // namespace lamina::testing

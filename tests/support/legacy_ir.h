@@ -74,4 +74,13 @@ struct OneLayer {
   LegacyIr ir(int version) const;
 };
 
+/// The first output of a layer of several f32 inputs.
+Tensor of_inputs(int version, const std::string& type, const std::string& data,
+                 const std::vector<Tensor>& inputs, const Dims& out, const std::vector<Blob>& blobs = {});
+
+/// first, first + 1, ...
+std::vector<float> counted(std::size_t n, float first = 1);
+/// That an error's text has this part.
+void expect_part(const std::string& what, const std::string& part);
+
 }  // namespace lamina::testing

@@ -11,12 +11,6 @@
 namespace lamina::caffe {
 namespace {
 
-/// What was wrong, without the label that Graph gives to a node without a name.
-std::string reason_of(const Error& e) {
-  const auto* of_node = dynamic_cast<const NodeError*>(&e);
-  return of_node ? of_node->reason : e.what();
-}
-
 /// Layers that read from data bases and files; Python ones without a bottom do, too.
 bool is_data(const LayerDef& layer) {
   return layer.bottoms.empty() && (layer.type.ends_with("Data") || layer.type == "Python");

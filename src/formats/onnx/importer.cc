@@ -33,12 +33,6 @@ std::string label(const NodeProto& node) {
   return std::string(node.op_type);
 }
 
-/// What was wrong, without the label that Graph gives to a node without a name.
-std::string reason_of(const Error& e) {
-  const auto* of_node = dynamic_cast<const NodeError*>(&e);
-  return of_node ? of_node->reason : e.what();
-}
-
 std::string describe(const AttributeProto& a) {
   switch (a.type) {
     case AttributeProto::float_:

@@ -1,12 +1,12 @@
 #include "formats/onnx/tensors.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "formats/booleans.h"
 #include "formats/wire.h"
 #include "graph/infer.h"
 
@@ -17,16 +17,6 @@ std::size_t byte_count(const Dims& dims, ElementType type) {
   const auto count = element_count(dims);
   const auto bits = static_cast<std::size_t>(bits_of(type));
   return (count * bits + 7) / 8;
-}
-
-/// Booleans are bytes of 0 or 1 here; files may hold any byte.
-Tensor normalized(Tensor t) {
-  if (t.element_type() != ElementType::boolean) return t;
-  const auto* p = reinterpret_cast<const unsigned char*>(t.raw());
-  if (std::all_of(p, p + t.size(), [](unsigned char v) { return v <= 1; })) return t;
-  Tensor copy = t.clone();
-  for (std::size_t i = 0; i < copy.size(); ++i) copy.raw()[i] = std::byte(p[i] != 0);
-  return copy;
 }
 
 /// The typed data fields of a TensorProto: which number, and what one entry holds.

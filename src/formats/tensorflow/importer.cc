@@ -13,11 +13,6 @@
 namespace lamina::tensorflow {
 namespace {
 
-std::string reason_of(const Error& e) {
-  const auto* of_node = dynamic_cast<const NodeError*>(&e);
-  return of_node ? of_node->reason : e.what();
-}
-
 template <std::size_t kCount>
 bool is_one_of(std::string_view op, const std::array<std::string_view, kCount>& all) {
   return std::find(all.begin(), all.end(), op) != all.end();

@@ -1,8 +1,8 @@
 #include "formats/tensorflow/tensors.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "formats/booleans.h"
 #include "formats/wire.h"
 #include "ops/eval.h"
 
@@ -11,16 +11,6 @@ namespace {
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 22;  // elements of one constant made of few numbers,
 constexpr std::size_t kMostPerValue = 256;                   // or for each of many
-
-/// Booleans are bytes of 0 or 1 here; files may hold any byte.
-Tensor normalized(Tensor t) {
-  if (t.element_type() != ElementType::boolean) return t;
-  const auto* p = reinterpret_cast<const unsigned char*>(t.raw());
-  if (std::all_of(p, p + t.size(), [](unsigned char v) { return v <= 1; })) return t;
-  Tensor copy = t.clone();
-  for (std::size_t i = 0; i < copy.size(); ++i) copy.raw()[i] = std::byte(p[i] != 0);
-  return copy;
-}
 
 /// The field of TensorProto that holds values of that type.
 std::uint32_t value_field(ElementType type) {
