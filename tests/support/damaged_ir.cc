@@ -29,6 +29,33 @@ void run_when_small(const Loaded& loaded) {
 
 }  // namespace
 
+std::string damaged(std::string xml, const std::vector<std::string>& words, std::mt19937& random) {
+  constexpr std::string_view kFavourites = "0123456789-,.\"<>/ex";
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (std::size_t n = 1 + below(3); n > 0; --n) {
+    const std::size_t at = below(xml.size());
+    switch (below(5)) {
+      case 0:
+        xml[at] = static_cast<char>(xml[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        xml[at] = kFavourites[below(kFavourites.size())];
+        break;
+      case 2:
+        xml.erase(at, 1 + below(20));
+        break;
+      case 3:
+        xml.insert(at, xml.substr(below(xml.size()), below(60)));
+        break;
+      default:
+        if (const auto from = xml.find("=\"", at), to = xml.find('"', from + 2);
+            from != std::string::npos && to != std::string::npos)
+          xml.replace(from + 2, to - from - 2, words[below(words.size())]);
+    }
+  }
+  return xml;
+}
+
 bool survive(const TemporaryFolder& folder, const std::string& xml) {
   write_file(folder.file("m.xml"), xml);
   bool read = false;
