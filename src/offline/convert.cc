@@ -305,10 +305,10 @@ class Converter {
   void rewrite() {
     say("rewriting", 0.2);
     auto options = request_.rewriting;
-    for (const auto& part : request_.finegrain) options.exempt.push_back(anywhere(part));
+    for (const auto& part : request_.finegrain) options.exempt.push_back(in_any_part(part));
     const Exemptions exempt(options.exempt);
     note_idle(exempt);
-    if (!exempt.empty()) note_exempt(exempt, out_.before);
+    out_.exempt = exempt_names(exempt, out_.before);
     out_.rewriting = options;
     options.last = RuleSet::portable;
     options.for_file = true;
@@ -323,28 +323,12 @@ class Converter {
       out_.warnings.push_back(fmt::format("{}; it is left out", why));
   }
 
-  static std::string anywhere(const std::string& part) { return fmt::format("(?s:.*)(?:{})(?s:.*)", part); }
-
   void note_idle(const Exemptions& exempt) {
-    std::map<std::string, std::string> parts;
-    for (const auto& part : request_.finegrain) parts.emplace(anywhere(part), part);
     for (const auto& pattern : exempt.idle(out_.before)) {
-      const auto part = parts.find(pattern);
-      out_.warnings.push_back(
-          part == parts.end()
-              ? fmt::format("exempt \"{}\": fits the name of no node", pattern)
-              : fmt::format("finegrain_fusing \"{}\": is in the name of no node", part->second));
-    }
-  }
-
-  /// Nodes of `g`, which is the model or a body in it; those of one layer have one name.
-  void note_exempt(const Exemptions& exempt, const Graph& g) {
-    auto& names = out_.exempt;
-    for (const auto id : g.order()) {
-      const Node& n = g.node(id);
-      if (exempt.covers(n, out_.before.sources) && noted_.insert(g.label(id)).second)
-        names.push_back(g.label(id));
-      for (const auto& body : n.bodies) note_exempt(exempt, body);
+      const auto said = as_said(pattern);
+      out_.warnings.push_back(said == pattern
+                                  ? fmt::format("exempt \"{}\": fits the name of no node", said)
+                                  : fmt::format("finegrain_fusing \"{}\": is in the name of no node", said));
     }
   }
 
@@ -364,7 +348,6 @@ class Converter {
   CutRequest cut_;
   std::vector<std::string> places_;  // inputs that are no inputs of the file
   std::map<std::string, ElementType, std::less<>> types_;
-  std::set<std::string> noted_;  // in out_.exempt
   Conversion out_;
 };
 
