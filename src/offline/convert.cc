@@ -56,6 +56,10 @@ class Converter {
     if (request_.progress) request_.progress(stage, done);
   }
 
+  static bool says_something(const ReadSettings& s) {
+    return !s.settable.empty() || !s.shapes.empty() || !s.frozen.empty();
+  }
+
   /// Shapes and values belong to the reader, which makes constants of some and decides conditions by others:
   /// the file is read again with them.
   void read() {
@@ -67,8 +71,11 @@ class Converter {
       for (auto& r : *list) r.place = without_port(r.place);
     give_shapes(cut_);
     check_names();
-    const KnownInputs known{asked_shapes(), asked_values(), asked_inputs()};
-    if (known.empty()) return;
+    ReadSettings known;
+    known.settable = asked_inputs();
+    known.shapes = asked_shapes();
+    known.frozen = asked_values();
+    if (!says_something(known)) return;
     try {
       out_.loaded = read_(known);
     } catch (const Error& e) {
@@ -105,7 +112,8 @@ class Converter {
 
   /// A model may say too little to be read without the shapes and values that have names.
   Loaded first_read() const {
-    KnownInputs named{request_.own_shapes, {}, {}};
+    ReadSettings named;
+    named.shapes = request_.own_shapes;
     for (const auto* list : {&request_.cut.inputs, &request_.cut.frozen})
       for (const auto& r : *list) {
         if (r.shape) named.shapes.emplace(r.place, *r.shape);
@@ -114,7 +122,7 @@ class Converter {
     try {
       return read_({});
     } catch (const Error&) {
-      if (named.empty()) throw;
+      if (!says_something(named)) throw;
       return read_(named);
     }
   }
@@ -158,9 +166,9 @@ class Converter {
   }
 
   /// Of the model's own inputs, where they are to be others than in the file.
-  decltype(KnownInputs::shapes) asked_shapes() const {
+  decltype(ReadSettings::shapes) asked_shapes() const {
     const auto& g = out_.loaded.graph;
-    decltype(KnownInputs::shapes) out;
+    decltype(ReadSettings::shapes) out;
     for (const auto v : g.inputs()) {
       const auto& name = g.value(v).name;
       auto shape = g.type(v).shape;
@@ -194,8 +202,8 @@ class Converter {
     return is_input(name) || is_optional(name) ? name : place;
   }
 
-  decltype(KnownInputs::frozen) asked_values() const {
-    decltype(KnownInputs::frozen) out;
+  decltype(ReadSettings::frozen) asked_values() const {
+    decltype(ReadSettings::frozen) out;
     const auto format = out_.loaded.format;
     if (format != ModelFormat::tensorflow && format != ModelFormat::onnx) return out;
     for (const auto* list : {&cut_.inputs, &cut_.frozen})
@@ -305,10 +313,10 @@ class Converter {
   void rewrite() {
     say("rewriting", 0.2);
     auto options = request_.rewriting;
-    for (const auto& part : request_.finegrain) options.exempt.push_back(anywhere(part));
+    for (const auto& part : request_.finegrain) options.exempt.push_back(in_any_part(part));
     const Exemptions exempt(options.exempt);
     note_idle(exempt);
-    if (!exempt.empty()) note_exempt(exempt, out_.before);
+    out_.exempt = exempt_names(exempt, out_.before);
     out_.rewriting = options;
     options.last = RuleSet::portable;
     options.for_file = true;
@@ -323,28 +331,12 @@ class Converter {
       out_.warnings.push_back(fmt::format("{}; it is left out", why));
   }
 
-  static std::string anywhere(const std::string& part) { return fmt::format("(?s:.*)(?:{})(?s:.*)", part); }
-
   void note_idle(const Exemptions& exempt) {
-    std::map<std::string, std::string> parts;
-    for (const auto& part : request_.finegrain) parts.emplace(anywhere(part), part);
     for (const auto& pattern : exempt.idle(out_.before)) {
-      const auto part = parts.find(pattern);
-      out_.warnings.push_back(
-          part == parts.end()
-              ? fmt::format("exempt \"{}\": fits the name of no node", pattern)
-              : fmt::format("finegrain_fusing \"{}\": is in the name of no node", part->second));
-    }
-  }
-
-  /// Nodes of `g`, which is the model or a body in it; those of one layer have one name.
-  void note_exempt(const Exemptions& exempt, const Graph& g) {
-    auto& names = out_.exempt;
-    for (const auto id : g.order()) {
-      const Node& n = g.node(id);
-      if (exempt.covers(n, out_.before.sources) && noted_.insert(g.label(id)).second)
-        names.push_back(g.label(id));
-      for (const auto& body : n.bodies) note_exempt(exempt, body);
+      const auto said = as_said(pattern);
+      out_.warnings.push_back(said == pattern
+                                  ? fmt::format("exempt \"{}\": fits the name of no node", said)
+                                  : fmt::format("finegrain_fusing \"{}\": is in the name of no node", said));
     }
   }
 
@@ -364,7 +356,6 @@ class Converter {
   CutRequest cut_;
   std::vector<std::string> places_;  // inputs that are no inputs of the file
   std::map<std::string, ElementType, std::less<>> types_;
-  std::set<std::string> noted_;  // in out_.exempt
   Conversion out_;
 };
 

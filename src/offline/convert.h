@@ -38,15 +38,9 @@ struct Conversion {
   std::vector<std::string> warnings, notes;
 };
 
-/// What a reader is to know of the model's inputs, by name.
-struct KnownInputs {
-  std::map<std::string, Shape, std::less<>> shapes = {};        ///< in place of the file's
-  std::map<std::string, std::string, std::less<>> frozen = {};  ///< values of those that are constants
-  Strings settable = {};  ///< that have a value in the file, and are inputs
-  bool empty() const { return shapes.empty() && frozen.empty() && settable.empty(); }
-};
-/// Reads the model. Readers that do not freeze inputs leave them.
-using Reader = std::function<Loaded(const KnownInputs&)>;
+/// Reads the model, with what the settings say of its inputs; extensions are the reader's own. Readers that
+/// do not freeze inputs leave them.
+using Reader = std::function<Loaded(const ReadSettings&)>;
 
 /// `path`: what errors call the model. Throws Error, FaqError among them.
 Conversion convert_model(const std::string& path, const Reader& read, const ConversionRequest& request);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -50,28 +52,50 @@ bool Exemptions::covers(const Node& node, const std::vector<Source>& sources) co
 
 namespace {
 
-void each_name(const Graph& graph, const std::function<void(const std::string&)>& see) {
-  for (std::uint32_t i = 0; i < graph.node_slots(); ++i) {
-    const Node& node = graph.node({i});
-    if (node.erased()) continue;
-    see(node.name);
-    for (const auto& body : node.bodies) each_name(body, see);
+constexpr std::string_view kBefore = "(?s:.*)(?:", kBehind = ")(?s:.*)";
+
+void each_node(const Graph& graph, const std::function<void(const Graph&, NodeId)>& see) {
+  for (const auto id : graph.order()) {
+    see(graph, id);
+    for (const auto& body : graph.node(id).bodies) each_node(body, see);
   }
 }
 
 }  // namespace
 
 std::vector<std::string> Exemptions::idle(const Graph& graph) const {
+  if (patterns_.empty()) return {};
   std::vector<const Pattern*> unused;
   for (const auto& p : patterns_) unused.push_back(&p);
   const auto see = [&](const std::string& name) {
     std::erase_if(unused, [&](const Pattern* p) { return p->fits(name); });
   };
-  each_name(graph, see);
+  each_node(graph, [&](const Graph& g, NodeId id) { see(g.node(id).name); });
   for (const auto& source : graph.sources) see(source.name);
   std::vector<std::string> out;
   for (const auto* p : unused) out.push_back(p->text);
   return out;
+}
+
+std::vector<std::string> exempt_names(const Exemptions& exempt, const Graph& graph) {
+  std::vector<std::string> out;
+  if (exempt.empty()) return out;
+  std::set<std::string> seen;  // nodes of one layer have one name
+  each_node(graph, [&](const Graph& g, NodeId id) {
+    if (!exempt.covers(g.node(id), graph.sources)) return;
+    if (auto label = g.label(id); seen.insert(label).second) out.push_back(std::move(label));
+  });
+  return out;
+}
+
+std::string in_any_part(const std::string& expression) {
+  return std::string(kBefore) + expression + std::string(kBehind);
+}
+
+std::string as_said(const std::string& pattern) {
+  const auto around = kBefore.size() + kBehind.size();
+  if (pattern.size() < around || !pattern.starts_with(kBefore) || !pattern.ends_with(kBehind)) return pattern;
+  return pattern.substr(kBefore.size(), pattern.size() - around);
 }
 
 }  // namespace lamina

@@ -35,4 +35,12 @@ class Exemptions {
   mutable std::unordered_map<std::string, bool> known_;
 };
 
+/// Labels of the nodes that are covered, each once, bodies included.
+std::vector<std::string> exempt_names(const Exemptions& exempt, const Graph& graph);
+
+/// The pattern for names with the expression anywhere in them.
+std::string in_any_part(const std::string& expression);
+/// The pattern as the user wrote it: the expression of `in_any_part`, else the pattern itself.
+std::string as_said(const std::string& pattern);
+
 }  // namespace lamina

@@ -22,6 +22,7 @@ void report_rewriting(const std::string& path, const Common& common, const Sessi
   const auto rewritten =
       rewrite_model(std::move(graph), settings, s.impl().program()->machine(), Logger(), rules, &album);
   auto notes = rewritten.facts.widened;
+  notes.insert(notes.end(), rewritten.facts.warnings.begin(), rewritten.facts.warnings.end());
   for (const auto& u : s.impl().model().unsupported()) notes.push_back("unsupported: " + u);
   write_report(path, {.model = std::filesystem::path(common.model).filename().string(),
                       .format = format_text(loaded),

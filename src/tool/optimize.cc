@@ -183,6 +183,9 @@ std::map<std::string, std::string> OptimizeCommand::given() const {
     if (!value.empty()) out[name] = value;
   };
   add("input_model", fs::path(model()).filename().string());  // of folders nobody need know
+  add("input_proto", fs::path(input_proto).filename().string());
+  add("input_model_is_text", input_model_is_text ? "true" : "");
+  add("model_name", model_name);
   add("framework", framework);
   add("input", input);
   add("output", output);
@@ -200,6 +203,7 @@ std::map<std::string, std::string> OptimizeCommand::given() const {
   add("reverse_input_channels", reverse_input_channels);
   add("data_type", data_type);
   add("compress_to_fp16", compress_to_fp16);
+  add("static_shape", static_shape);
   add("finegrain_fusing", finegrain_fusing);
   add("disable_fusing", disable_fusing ? "true" : "");
   add("disable_gfusing", disable_gfusing ? "true" : "");
@@ -232,7 +236,8 @@ void add_surgery(OptionSet& o, OptimizeCommand& c) {
   o.text("--freeze_placeholder_with_value", c.freeze, "NAME->VALUE,...", "Inputs that become constants");
   o.text("--layout", c.layout, "NAME(nhwc->nchw),...", "What inputs are, and what they are to be in the IR");
   o.text("--source_layout", c.source_layout, "NAME(nhwc),...", "The same in two options");
-  o.text("--target_layout", c.target_layout, "NAME(nchw),...", "");
+  o.text("--target_layout", c.target_layout, "NAME(nchw),...",
+         "What they are to be in the IR, beside --source_layout");
 }
 
 void add_preprocessing(OptionSet& o, OptimizeCommand& c) {

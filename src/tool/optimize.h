@@ -29,7 +29,7 @@ struct OptimizeCommand {
   int version_of_ir() const { return generate_ir_v10 ? 10 : ir_version; }
   bool fp16() const;
   bool is_silent() const { return silent == "true"; }
-  /// Its options that were given, for the file that is written: name and value.
+  /// The Model Optimizer's options that were given and are of the model, for its file: name and value.
   std::map<std::string, std::string> given() const;
 };
 

@@ -45,7 +45,7 @@ class WatchedSource final : public ModelSource {
 };
 
 /// The model inside of a compiled one, whose shapes are those that it was compiled with.
-Loaded read_compiled(const OptimizeCommand& c, const KnownInputs& known) {
+Loaded read_compiled(const OptimizeCommand& c, const ReadSettings& known) {
   const auto model = Inside::read(
       c.model(), {.settable = c.common.settable, .extensions = c.common.extensions}, known.shapes);
   return Inside::of(model).loaded();
@@ -54,17 +54,13 @@ Loaded read_compiled(const OptimizeCommand& c, const KnownInputs& known) {
 }  // namespace
 
 Reader reader_of(const OptimizeCommand& c, const IrFiles& files) {
-  return [&c, &files](const KnownInputs& known) {
+  return [&c, &files](ReadSettings settings) {
     if (!c.input_proto.empty() && !c.common.weights.empty())
       throw UsageError("--weights: wanted without --input_proto, which names the model's other file, too");
     const FileSource file(c.model(), c.input_proto + c.common.weights);
     const WatchedSource source(file, files);
-    if (CompiledFile::is_one(source.model()->bytes())) return read_compiled(c, known);
-    ReadSettings settings;
-    settings.settable = c.common.settable;
-    settings.settable.insert(settings.settable.end(), known.settable.begin(), known.settable.end());
-    settings.shapes = known.shapes;
-    settings.frozen = known.frozen;
+    if (CompiledFile::is_one(source.model()->bytes())) return read_compiled(c, settings);
+    settings.settable.insert(settings.settable.end(), c.common.settable.begin(), c.common.settable.end());
     if (!c.common.extensions.empty())
       settings.extensions = std::make_shared<const ExtensionSet>(c.common.extensions);
     return read(source, settings);

@@ -215,7 +215,6 @@ class Page {
       if (said.insert(html).second) out += "<li>" + html + "</li>\n";
     };
     for (const auto& input : unused_inputs(r_.before)) item(text_html(to_string(input)));
-    for (const auto& [rule, why] : r_.ledger.stopped()) item(fmt::format("left out: {}", text_html(why)));
     if (!r_.disable.empty()) item("switched off: " + names_html(r_.disable, kListed));
     exemptions(item);
     for (const auto& note : r_.notes) item(text_html(note));
@@ -224,18 +223,10 @@ class Page {
   template <class Item>
   void exemptions(const Item& item) const {
     for (const auto& pattern : r_.exempt) {
-      const Exemptions one(std::vector<std::string>{pattern});
-      std::vector<std::string> names;
-      collect_exempt(r_.before, one, names);
-      item(names.empty() ? text_html(fmt::format("exempt \"{}\": fits the name of no node", pattern))
-                         : text_html(fmt::format("exempt by \"{}\", left as they are: ", pattern)) +
-                               names_html(names, kListed));
-    }
-  }
-  void collect_exempt(const Graph& g, const Exemptions& exempt, std::vector<std::string>& names) const {
-    for (const auto id : g.order()) {
-      if (exempt.covers(g.node(id), r_.before.sources)) names.push_back(g.label(id));
-      for (const auto& body : g.node(id).bodies) collect_exempt(body, exempt, names);
+      const auto names = exempt_names(Exemptions(std::vector<std::string>{pattern}), r_.before);
+      if (names.empty()) continue;  // there is a warning
+      item(text_html(fmt::format("exempt by \"{}\", left as they are: ", as_said(pattern))) +
+           names_html(names, kListed));
     }
   }
 

@@ -18,9 +18,9 @@ struct RewriteReport {
   const Graph& after;
   const Ledger& ledger;
   const RewriteAlbum& album;                           ///< what saw the rewriting (RewriteOptions::observer)
-  std::vector<std::string> disable = {}, exempt = {};  ///< as they were asked for
+  std::vector<std::string> disable = {}, exempt = {};  ///< what rules were told
   std::shared_ptr<const Rules> more = {};              ///< rules of libraries
-  std::vector<std::string> notes = {};                 ///< what else there is to say, a line each
+  std::vector<std::string> notes = {};  ///< what else there is to say, a line each: warnings, too
 };
 
 /// The page, complete in itself: no scripts, nothing from outside. The same for the same rewriting. It stays

@@ -2,6 +2,7 @@
 
 import re
 import unittest
+import xml.etree.ElementTree as ET
 
 import numpy as np
 from onnx import helper
@@ -108,6 +109,19 @@ class EveryOption(Base):
             for word in [name, *short]:
                 for more in ([word, value], [f"{word}={value}"]):
                     self.assertEqual(self.done(*self.words(*more)).stderr, "", more)
+
+    def test_that_the_ir_tells_of(self) -> None:
+        of_the_run = {"--log_level", "--transform", "--extensions", "--silent", "--progress", "--stream_output"}
+        of_the_run |= {"--generate_deprecated_IR_V10"}
+        words = {name: value for name, (value, _) in WORKING.items()}
+        words |= dict.fromkeys([*BOOLEANS, *FLAGS], "true")
+        for name, value in words.items():
+            if name not in of_the_run and value:
+                self.done(*self.words(f"{name}={value}"))
+                xml = self.path / "ir" / ("x.xml" if name == "--model_name" else "net.xml")
+                told = ET.parse(xml).find(f"rt_info/conversion_parameters/{name[2:]}")
+                self.assertIsNotNone(told, name)
+                self.assertEqual(told.get("value"), value, name)
 
     def test_that_is_a_flag(self) -> None:
         for name in [*FLAGS, *BOOLEANS]:

@@ -129,13 +129,17 @@ class ReportTest(unittest.TestCase):
 
     def test_optimize_tells_what_went_into_the_file(self) -> None:
         xml, page = self.path / "small.xml", self.path / "small.html"
-        done = lamina("optimize", SMALL, "-o", xml, "--report", page, "--finegrain_fusing", "ReLU32")
+        words = "--finegrain_fusing", "ReLU32,nobody"
+        done = lamina("optimize", SMALL, "-o", xml, "--report", page, *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(xml.exists())
         text = page.read_text(encoding="utf-8")
         Page(text)
-        for part in (SMALL.name, "multiply-adds", "left as they are: ReLU32", "fold-constants"):
+        exempt = "exempt by &quot;ReLU32&quot;, left as they are: ReLU32"
+        for part in (SMALL.name, "multiply-adds", exempt, "fold-constants"):
             self.assertIn(part, text)
+        self.assertNotIn("(?s", text)
+        self.assertEqual(text.count("nobody"), 1)
         self.assertNotIn("fuse-conv-simple", text)  # a file cannot hold what it makes
 
     def test_a_page_has_the_name_of_one(self) -> None:

@@ -11,7 +11,7 @@ namespace {
 using testing::parse;
 
 Reader reader_of(const std::string& text) {
-  return [text](const KnownInputs& known) {
+  return [text](const ReadSettings& known) {
     Loaded loaded;
     loaded.graph = parse(text);
     loaded.format = ModelFormat::onnx;

@@ -33,6 +33,18 @@ TEST(Exemptions, names_and_expressions_for_the_whole_name) {
   EXPECT_FALSE(Exemptions({}).covers(named("conv1"), {}));
 }
 
+TEST(Exemptions, an_expression_in_any_part_of_the_name) {
+  EXPECT_TRUE(covers(in_any_part("on|x"), "conv1"));
+  EXPECT_TRUE(covers(in_any_part("on|x"), "a\nx\nb"));
+  EXPECT_TRUE(covers(in_any_part(""), "a"));
+  EXPECT_TRUE(covers(in_any_part("^conv1$"), "conv1"));
+  EXPECT_FALSE(covers(in_any_part("^on"), "conv1"));
+  for (const std::string text : {"", "on|x", "(?s:.*)"}) {
+    EXPECT_EQ(as_said(in_any_part(text)), text);
+    EXPECT_EQ(as_said(text), text);
+  }
+}
+
 TEST(Exemptions, names_are_bytes) {
   EXPECT_TRUE(covers(".*conv.*", "\xff\xfe conv \x80"));
   EXPECT_TRUE(covers("schicht_\xc3\xbc.*", "schicht_\xc3\xbc_1"));
@@ -79,6 +91,24 @@ TEST(Exemptions, tells_which_fit_nothing) {
                              operators());
   EXPECT_EQ(Exemptions({"fir.*", "second", "layer", "third", "sec"}).idle(g),
             (std::vector<std::string>{"third", "sec"}));
+}
+
+TEST(Exemptions, lists_what_is_covered_once_bodies_included) {
+  const auto g = parse_graph(R"(graph (c: boolean[], x: f32[2]) -> (z) {
+  y = If(c, x) @"choice" {
+    body graph (a: f32[2]) -> (d) {
+      b = Relu(a) @"one"
+      d = Exp(b) @"one"
+    }
+    body graph (a: f32[2]) -> (d) {
+      d = Exp(a) @"two"
+    }
+  }
+  z = Relu(y) @"three"
+})",
+                             operators());
+  EXPECT_EQ(exempt_names(Exemptions({"one|three|four"}), g), (std::vector<std::string>{"one", "three"}));
+  EXPECT_TRUE(exempt_names(Exemptions({}), g).empty());
 }
 
 }  // namespace
