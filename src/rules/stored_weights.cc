@@ -171,7 +171,8 @@ Found<Stored> decomposed(const Match& m) {
   if (!scale || (has_input(n, 2) && !zero)) return Verdict::no("its scales are not constant");
   Tensor numbers = *g.constant(n.inputs[0]);
   Dims dims = numbers.shape(), whole;
-  const auto axis = dims.empty() ? 0 : normalize_axis(op.axis, dims.size(), "axis");
+  const bool is_one = scale->size() == 1 && op.block_size == 0;  // then the axis need not be one
+  const auto axis = is_one ? 0 : normalize_axis(op.axis, dims.size(), "axis");
   const auto shape = laid_out(*scale, dims, axis, op.block_size);
   if (!shape) return shape.verdict();
   if (op.block_size > 0 && scale->size() > 1) {

@@ -106,6 +106,19 @@ std::size_t count_of(const std::string& text, const std::string& word) {
   return count;
 }
 
+TEST(IrWriter, nothing_inside_of_old_files_is_called_as_outputs) {
+  const Graph graph = parse(R"(graph (x: f32[2,3]) -> ("c" = y) {
+  c = const f32[3] seed(1)
+  y = Add(x, c)
+})");
+  WriteIrOptions options;
+  options.version = 10;
+  const auto again = written_and_read(graph, options);
+  EXPECT_EQ(count_of(again.xml, R"(names="y,c")"), 1U) << again.xml;
+  EXPECT_EQ(count_of(again.xml, R"(names="c")"), 1U);  // of the Result, whose output_names they are
+  EXPECT_EQ(count_of(again.xml, R"(name="c" )"), 0U);
+}
+
 TEST(IrWriter, equal_constants_are_stored_once) {
   const Graph graph = parse(R"(graph (x: f32[2,3]) -> (z) {
   a = const f32[2,3] seed(1)

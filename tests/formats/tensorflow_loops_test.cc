@@ -89,7 +89,9 @@ TEST(TensorflowLoops, ConditionsThatNeverHoldLeaveNoLoop) {
   count(g, "n");
   carry(g, "v", "x", "v/twice");
   g.node("Add", "v/twice", {"v", "v"}).node("Exit", "y", {"v/switch"});
-  EXPECT_EQ(loops(read_bytes(g.bytes()).graph), 0u);
+  const auto graph = read_bytes(g.bytes()).graph;
+  EXPECT_EQ(loops(graph), 0u);
+  EXPECT_TRUE(graph.find_value("x").valid());
   EXPECT_EQ(values(run(g, {floats({2}, {3, 4})}).at(0)), (List{3, 4}));
 }
 
@@ -164,6 +166,19 @@ TEST(TensorflowLoops, ArraysOfTensors) {
     EXPECT_EQ(y.shape(), (Dims{3, 2}));
     EXPECT_EQ(values(y), (List{1, 4, 9, 16, 25, 36}));
   }
+}
+
+TEST(TensorflowLoops, ArraysGrowPastTheirEndByZeros) {
+  TensorflowGraph g;
+  g.input("x", {2}).constant("none", whole(0)).constant("place", whole(2));
+  g.node("TensorArrayV3", "made", {"none"}, {type("dtype", 1), flag("dynamic_size", true)});
+  g.node("TensorArrayWriteV3", "list", {"made", "place", "x", "made:1"});
+  g.node("TensorArraySizeV3", "size", {"made", "list"}).constant("one", whole(1));
+  g.node("Range", "all", {"none", "size", "one"});
+  g.node("TensorArrayGatherV3", "y", {"made", "all", "list"}, {type("dtype", 1)});
+  const auto y = run(g, {floats({2}, {3, 4})}).at(0);
+  EXPECT_EQ(y.shape(), (Dims{3, 2}));
+  EXPECT_EQ(values(y), (List{0, 0, 0, 0, 3, 4}));
 }
 
 TEST(TensorflowLoops, FunctionsAsConditionAndBody) {

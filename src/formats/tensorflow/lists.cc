@@ -75,7 +75,17 @@ ValueId fitted(Call& c, ValueId list, ValueId item) {
   return c.filled(list, c.concat({c.part(c.shape_of(list), 0, 1), c.shape_of(item)}, 0));
 }
 
-/// The list with the item at a place, which may be just behind its end when it grows.
+/// Zeros between the end of a list and a place behind it, for items of that shape.
+Values gap_before(Call& c, ValueId list, ValueId index, ValueId item) {
+  const auto known = c.known_ints(index);
+  const auto& shape = c.shape(list);
+  if (known && shape.ranked() && shape[0].known() && known->at(0) <= shape[0].size()) return {};
+  const auto length = c.part(c.shape_of(list), 0, 1);
+  const auto missing = c.add(Maximum{}, {c.add(Subtract{}, {index, length}), c.ints_constant({0})});
+  return {c.filled(c.number(0, c.known_element(item)), c.concat({missing, c.shape_of(item)}, 0))};
+}
+
+/// The list with the item at a place, which may be behind its end when it grows.
 ValueId with_item(Call& c, ValueId list, ValueId index, ValueId item, bool grows) {
   index = c.to_vector(c.convert(index, ElementType::i64));
   list = fitted(c, list, item);
@@ -84,7 +94,10 @@ ValueId with_item(Call& c, ValueId list, ValueId index, ValueId item, bool grows
   const auto end = c.ints_constant({std::numeric_limits<std::int64_t>::max()});
   const auto head = c.add(Slice{}, {list, zero, index, one, zero});
   const auto tail = c.add(Slice{}, {list, c.add(Add{}, {index, one}), end, one, zero});
-  return c.concat({head, alone(c, item), tail}, 0);
+  Values parts{head};
+  for (const auto gap : gap_before(c, list, index, item)) parts.push_back(gap);
+  parts.insert(parts.end(), {alone(c, item), tail});
+  return c.concat(std::move(parts), 0);
 }
 
 ValueId length_of(Call& c, ValueId list) {

@@ -367,7 +367,8 @@ class LoopImport {
         throw NotSupported{"an Exit of what is no value that a loop carries"};
       in_.values_[exit] = {v->last};
       const auto& name = in_.def_.nodes[exit].name;
-      if (!v->stays && !around_.graph.find_value(name).valid())
+      const bool is_made = !v->stays && v->last != v->initial;  // not where nothing goes round
+      if (is_made && !around_.graph.find_value(name).valid())
         around_.graph.set_value_name(v->last, std::string(name));
     }
   }

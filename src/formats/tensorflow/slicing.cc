@@ -71,6 +71,17 @@ struct Bounds {
   Ints shrunk, added;            // axes that go from its result, and come into the result after that
 };
 
+/// Backwards from before the first element there is none; Slice would begin at the first.
+bool begins_before(const Call& c, std::int64_t axis, const Entry& e, std::int64_t begin,
+                   std::int64_t stride) {
+  const auto& shape = c.shape(c.in(0));
+  if (stride > 0 || e.open_begin || begin >= 0 || !shape.ranked()) return false;
+  const auto at = axis < 0 ? axis + std::ssize(shape.dims()) : axis;
+  if (at < 0 || at >= std::ssize(shape.dims())) return false;
+  const auto& size = shape[static_cast<std::size_t>(at)];
+  return size.known() && begin < -size.size();
+}
+
 /// Axes behind the ellipsis count from the end.
 Bounds bounds_of(const Call& c, const std::vector<Entry>& entries, const Ints& begin, const Ints& end,
                  const Ints& strides) {
@@ -100,7 +111,12 @@ Bounds bounds_of(const Call& c, const std::vector<Entry>& entries, const Ints& b
     } else {
       if (strides[i] == 0) c.fail("has a stride of 0");
       const bool whole = e.open_begin && e.open_end && strides[i] == 1;
-      if (!whole) {
+      if (begins_before(c, in, e, begin[i], strides[i])) {
+        b.start.push_back(0);
+        b.stop.push_back(0);
+        b.step.push_back(1);
+        b.axes.push_back(in);
+      } else if (!whole) {
         b.start.push_back(e.open_begin ? open_start(strides[i]) : begin[i]);
         b.stop.push_back(e.open_end ? open_stop(strides[i]) : end[i]);
         b.step.push_back(strides[i]);

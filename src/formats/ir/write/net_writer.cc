@@ -144,7 +144,12 @@ std::string NetWriter::layer_name(const Node& node) const {
   const std::string& name = node.name.empty() ? graph_.value(node.outputs[0]).name : node.name;
   if (!border_names_.contains(name)) return name;
   const auto end = ends_.find(node.outputs[0].index);
-  return end == ends_.end() ? name : graph_.results()[end->second].name;
+  return end == ends_.end() ? inner_name(name) : graph_.results()[end->second].name;
+}
+
+/// Of what is neither input nor output.
+std::string NetWriter::inner_name(const std::string& name) const {
+  return border_names_.contains(name) ? name + "/inner" : name;
 }
 
 void NetWriter::write_results() {
@@ -191,7 +196,9 @@ Outlet NetWriter::value(ValueId v) {
 
 Outlet NetWriter::write_constant(ValueId v) {
   const bool exact = v.index < exact_.size() && exact_[v.index];
-  return write_tensor(graph_.value(v).constant, graph_.value(v).name, port_of(v), !exact);
+  const auto& name = graph_.value(v).name;
+  return write_tensor(graph_.value(v).constant, ends_.contains(v.index) ? name : inner_name(name), port_of(v),
+                      !exact);
 }
 
 Outlet NetWriter::constant(Tensor tensor, const std::string& name, bool as_it_is) {
@@ -309,19 +316,27 @@ OutPort NetWriter::port_of(ValueId v) const {
   return port;
 }
 
+/// In IR 10 the names of outputs are theirs, whatever else is called so inside.
 Strings NetWriter::names_of(ValueId v) const {
-  Strings names = {graph_.value(v).name};
+  const auto& value = graph_.value(v);
+  const auto end = ends_.find(v.index);
+  const bool is_own = value.kind == ValueKind::input ||
+                      (end != ends_.end() && graph_.results()[end->second].name == value.name);
+  Strings names = {is_own ? value.name : inner_name(value.name)};
   std::set<std::string> known = {names[0]};
   const auto add_new = [&](const Strings& more) {
     for (const auto& name : more)
       if (!copied_names_.contains(name) && known.insert(name).second) names.push_back(name);
   };
   const auto& notes = writing_.loaded.ir_notes.tensors;
-  if (const auto it = notes.find(names[0]); !is_body_ && it != notes.end()) add_new(it->second.names);
+  if (const auto it = notes.find(value.name); !is_body_ && it != notes.end()) add_new(it->second.names);
   if (const auto it = spelled_.aliases.find(v.index); it != spelled_.aliases.end()) add_new(it->second);
-  if (const auto it = ends_.find(v.index); it != ends_.end())
-    if (const auto own = names_of(graph_.results()[it->second]); !graph_.find_value(own[0]).valid())
-      add_new(own);
+  if (end == ends_.end()) return names;
+  const auto own = names_of(graph_.results()[end->second]);
+  const ValueId other = graph_.find_value(own[0]);
+  const bool gives_way =
+      other.valid() && border_names_.contains(own[0]) && graph_.value(other).kind != ValueKind::input;
+  if (!other.valid() || gives_way) add_new(own);
   return names;
 }
 

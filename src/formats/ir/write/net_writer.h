@@ -89,6 +89,7 @@ class NetWriter {
   Strings names_of(const Result& result) const;
   Outlet copied(const Result& result);
   std::string parameter_name(ValueId value) const;
+  std::string inner_name(const std::string& name) const;
   std::string layer_name(const Node& node) const;
   void write_node(NodeId id);
   Outlet write_constant(ValueId value);
