@@ -6,6 +6,7 @@
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/gathering.h"
 #include "ops/quantization.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
@@ -162,6 +163,14 @@ Found<Dims> laid_out(const Tensor& parameter, const Dims& numbers, std::size_t a
   return dims;
 }
 
+/// OpenVINO 2026.4 gathers rows of stored numbers by a kernel of its own, which knows blocks within rows
+/// only.
+bool is_table(const Graph& g, ValueId v) {
+  const auto& uses = g.value(v).uses;
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const Use& use) { return g.node(use.node).op.is<Gather>(); });
+}
+
 Found<Stored> decomposed(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
@@ -173,6 +182,8 @@ Found<Stored> decomposed(const Match& m) {
   Dims dims = numbers.shape(), whole;
   const bool is_one = scale->size() == 1 && op.block_size == 0;  // then the axis need not be one
   const auto axis = is_one ? 0 : normalize_axis(op.axis, dims.size(), "axis");
+  if (op.block_size > 0 && axis + 1 < dims.size() && is_table(g, n.outputs[0]))
+    return Verdict::no("rows are gathered from blocks that lie along another axis");
   const auto shape = laid_out(*scale, dims, axis, op.block_size);
   if (!shape) return shape.verdict();
   if (op.block_size > 0 && scale->size() > 1) {
