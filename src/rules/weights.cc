@@ -74,21 +74,36 @@ void scale_rows(const Matrix& m, bool by_row, const std::vector<double>& factors
 bool all_finite(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
-bool all_finite(const Tensor& tensor) {
-  if (tensor.element_type() != ElementType::f32) return all_finite(to_doubles(tensor));
+namespace {
+
+/// What is among numbers of f32, zeros among the small ones.
+struct Kinds {
+  bool infinite = false, small = false;
+};
+
+Kinds kinds_of(const Tensor& tensor) {
   constexpr std::int64_t kPiece = 1 << 16;
   const auto size = static_cast<std::int64_t>(tensor.size());
-  std::atomic<bool> finite = true;
+  std::atomic<bool> infinite = false, small = false;
   parallel_for(ceil_div(size, kPiece), 1, [&](std::int64_t begin, std::int64_t end) {
-    std::uint32_t largest = 0;  // exponents of all ones are infinities and NaN
+    std::uint32_t largest = 0, smallest = 0x7fffffffu;  // exponents of all ones are infinities and NaN
     for (auto i = begin * kPiece; i < std::min(end * kPiece, size); ++i) {
       std::uint32_t bits;
       std::memcpy(&bits, tensor.raw() + count(i) * sizeof(bits), sizeof(bits));
       largest = std::max(largest, bits & 0x7fffffffu);
+      smallest = std::min(smallest, bits & 0x7fffffffu);
     }
-    if (largest >= 0x7f800000u) finite = false;
+    if (largest >= 0x7f800000u) infinite = true;
+    if (smallest < 0x00800000u) small = true;
   });
-  return finite;
+  return {infinite, small};
+}
+
+}  // namespace
+
+bool all_finite(const Tensor& tensor) {
+  if (tensor.element_type() != ElementType::f32) return all_finite(to_doubles(tensor));
+  return !kinds_of(tensor).infinite;
 }
 
 bool has_weights(const Node& n) {
@@ -180,18 +195,20 @@ Tensor product_by_channel(const Tensor& w, const Matrix& matrix, Side side,
   return from_doubles(w.element_type(), w.shape(), values);
 }
 
-/// Small numbers of f32 that are not 0 are rare: it is worth to ask for them first.
+/// A number that is small now was none before.
 bool may_lose(const Tensor& w, const Tensor& scaled) {
   if (w.element_type() != ElementType::f32) return true;
   constexpr float kLeast = std::numeric_limits<float>::min();
-  const auto aligned = w.to_aligned();
-  const float *before = aligned.data<float>().data(), *after = scaled.data<float>().data();
+  const auto* raw = w.raw();  // of a file it may lie anywhere: a copy would take longer than the question
+  const float* after = scaled.data<float>().data();
   std::atomic<bool> some = false;
   parallel_for(static_cast<std::int64_t>(w.size()), 1 << 18, [&](std::int64_t begin, std::int64_t end) {
     int here = 0;
-    for (auto i = begin; i < end; ++i)
-      here |=
-          static_cast<int>(std::fabs(after[i]) < kLeast) & static_cast<int>(std::fabs(before[i]) >= kLeast);
+    for (auto i = begin; i < end; ++i) {
+      float before;
+      std::memcpy(&before, raw + count(i) * sizeof(before), sizeof(before));
+      here |= static_cast<int>(std::fabs(after[i]) < kLeast) & static_cast<int>(std::fabs(before) >= kLeast);
+    }
     if (here != 0) some = true;
   });
   return some;
@@ -207,7 +224,7 @@ constexpr double kLargestInput = double(std::uint64_t{1} << 63);  // beside a bi
 
 Verdict loses_nothing(const Tensor& w, const Tensor& scaled, const Matrix& m, Side side,
                       const std::vector<double>& factors, const std::vector<double>& bias) {
-  if (w.size() == 0 || !may_lose(w, scaled)) return Verdict::yes();
+  if (!may_lose(w, scaled)) return Verdict::yes();
   const auto before = to_doubles(w), after = to_doubles(scaled);
   std::vector<Share> shares(m.inputs() * (w.size() / (m.rows * m.columns * m.inner)));
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -235,7 +252,10 @@ Found<Tensor> scaled_weights(const Graph& graph, const Node& host, Side side,
   const Tensor& w = *graph.constant(host.inputs[1]);
   const Matrix matrix(host, w.shape());
   auto scaled = product_by_channel(w, matrix, side, factors);
-  if (!all_finite(scaled)) return Verdict::no("the scaled weights are not finite");
+  const bool is_f32 = w.element_type() == ElementType::f32;
+  const auto kinds = is_f32 ? kinds_of(scaled) : Kinds{!all_finite(to_doubles(scaled)), true};
+  if (kinds.infinite) return Verdict::no("the scaled weights are not finite");
+  if (w.size() == 0 || !kinds.small) return scaled;
   if (auto v = loses_nothing(w, scaled, matrix, side, factors, bias); !v) return v;
   return scaled;
 }
