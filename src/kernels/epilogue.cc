@@ -5,6 +5,7 @@
 #include "kernels/cost.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/eval.h"
 #include "ops/quantization.h"
 
 namespace lamina {
@@ -23,10 +24,26 @@ std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId
   return std::nullopt;
 }
 
+/// One number of a constant input that has one; without the input: 0.
+std::optional<float> single(const Graph& body, const Node& n, std::size_t input) {
+  if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
+  const auto* t = body.constant(n.inputs[input]);
+  return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
+}
+
+/// The scale and zero point by which the body makes floats of a parameter of 8 bits.
+std::optional<Dequantized> dequantized(const Graph& body, const Node& n) {
+  if (!n.op.is<Dequantize>() || bits_of(body.type(n.inputs[0]).element) != 8) return std::nullopt;
+  const auto scale = single(body, n, 1), zero_point = single(body, n, 2);
+  if (!scale || !zero_point) return std::nullopt;
+  return Dequantized{*scale, *zero_point};
+}
+
 /// What a conversion in the body reads, when that is a parameter and is converted for one reader only.
 ValueId converted_parameter(const Graph& body, ValueId v) {
   const auto p = body.producer(v);
-  if (!p.valid() || !body.node(p).op.is<Convert>() || body.readers(v) != 1) return {};
+  if (!p.valid() || body.readers(v) != 1) return {};
+  if (!body.node(p).op.is<Convert>() && !dequantized(body, body.node(p))) return {};
   const auto from = body.node(p).inputs[0];
   return body.value(from).kind == ValueKind::input && body.readers(from) == 1 ? from : ValueId{};
 }
@@ -50,6 +67,7 @@ std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId ru
     } else if (const auto from = converted_parameter(body, v); from.valid() && others == 0) {
       stage.extra = extra_of(node, body, from);
       stage.operand_element = body.type(from).element;
+      stage.dequantized = dequantized(body, body.node(body.producer(v)));
       if (!stage.extra) return std::nullopt;
     } else {
       return std::nullopt;

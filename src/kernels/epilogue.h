@@ -7,6 +7,11 @@
 
 namespace lamina {
 
+/// How integers of 8 bits stand for numbers: (x - zero_point) * scale.
+struct Dequantized {
+  float scale = 1, zero_point = 0;
+};
+
 /// One element-wise operator whose running value is the result of the stage before.
 struct Stage {
   const Node* node = nullptr;  ///< in the body
@@ -16,6 +21,8 @@ struct Stage {
   std::optional<std::size_t> extra;  ///< index into the compute node's inputs
   /// Of the extra input, where the body converts it to the type of the running value first.
   ElementType operand_element = ElementType::undefined;
+  /// Where it does that by scale and zero point: (x - zero_point) * scale, one of each.
+  std::optional<Dequantized> dequantized;
   Dims operand_dims;    ///< of the other operand
   std::size_t end = 0;  ///< operators of the body up to this one, in their order
 };
