@@ -120,6 +120,7 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
   if (steps.shift.valid()) y = r.add(Add{}, {y, r.constant(steps.shift)});
   if (steps.levels < 256) y = r.add(Clamp{0, static_cast<double>(steps.levels - 1)}, {y});
   y = r.add(Quantize{}, {y, r.constant(from_doubles(ElementType::f32, {}, {1}))});
+  r.name_value(y, "levels");  // by which both sides of a comparison know it
   std::vector<ValueId> inputs{y, r.constant(by_channel(ElementType::f32, steps.scale))};
   if (!all_zero(steps.zero_point))
     inputs.push_back(r.constant(by_channel(ElementType::u8, steps.zero_point)));
@@ -139,7 +140,7 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
 void add_int8_levels(Rules& rules) {
   rules.push_back(rule("int8-levels",
                        "A FakeQuantize before a quantised product rounds to integers of 8 bits",
-                       RuleSet::integers, is<FakeQuantize>())
+                       RuleSet::levels, is<FakeQuantize>())
                       .when(steps_of)
                       .make(round_to_integers));
 }
