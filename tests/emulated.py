@@ -38,6 +38,7 @@ PROGRAMS = {
     "kernels_tests": "Attention.masks:Binary.one_and_three_dimensions:Gemm.batches_that_broadcast:Kernels.convolution_epilogues"
     ":Kernels.convolutions_in_one_and_three_dimensions:Kernels.transposed_convolutions",
     "plan_tests": "Memory.*:Plan.*",
+    "quantised_tests": "Pattern.ties*:Pattern.at_random",
 }
 
 # Values that are wrong because of the emulator: natively, the same code for AVX2 is right.

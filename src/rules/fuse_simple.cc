@@ -105,7 +105,8 @@ Verdict types_fit(const Match& m, const Pattern& host) {
 Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& host) {
   const auto unary = unary_elementwise(host);
   const auto shift = is<Add, Multiply, Maximum, Minimum>(host, constant_only()).any_order();
-  const auto ordered = is<Subtract, Divide>(host, constant_only());
+  const auto ordered = is<Subtract, Divide, Power>(host, constant_only());
+  const auto reversed = is<Subtract, Divide>(constant_only(), host);
   const auto compared =
       is<Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual>(host, constant_only()).any_order();
   const auto prelu = is<PRelu>(host, any());
@@ -113,7 +114,8 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   // What is rounded to integers and comes back at once.
   const auto rounded = is<Quantize>(host).that(steps_to_integers).used_once();
   const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
-  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, compared, prelu, levels, rounds}))
+  return rule(name, doc, RuleSet::runtime,
+              either({unary, shift, ordered, reversed, compared, prelu, levels, rounds}))
       .when([=](const Match& m) -> Verdict {
         if (const auto* body = epilogue(m.node(host)); body && body->node_slots() >= kMostStages)
           return Verdict::no("the epilogue of {} has {} stages already", m.label(host), body->node_slots());
@@ -133,6 +135,24 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
       });
 }
 
+/// A value that is read twice by one operator is no chain of stages.
+Rule square() {
+  const auto x = node("convolution, matrix product or pooling",
+                      [](const Graph&, const Node& n) { return is_host(n); }, {});
+  return rule("fuse-square", "The result of a convolution, matrix product or pooling times itself is Power",
+              RuleSet::runtime, is<Multiply>(x, x))
+      .when([=](const Match& m) -> Verdict {
+        if (m.graph().readers(m.value(x)) != 2) return Verdict::no("{} is also read by others", m.label(x));
+        if (m.type(x).element != ElementType::f32)
+          return Verdict::no("{} is {}", m.label(x), name_of(m.type(x).element));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const auto two = r.constant(from_doubles(ElementType::f32, {}, {2}));
+        r.replace(r.add(Power{}, {r.match().value(x), two}));
+      });
+}
+
 }  // namespace
 
 Rule fuse_custom_simple() {
@@ -145,6 +165,7 @@ Rule fuse_custom_simple() {
 }
 
 void add_fuse_simple(Rules& rules) {
+  rules.push_back(square());
   rules.push_back(fuse_into("fuse-conv-simple",
                             "Activations, scales and shifts join the convolution before them",
                             is<Convolution, ConvolutionBackpropData, BinaryConvolution>().used_once()));

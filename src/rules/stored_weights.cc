@@ -57,10 +57,15 @@ bool unpacks(const Graph& g, const Node& n) {
 
 namespace {
 
+/// What conversions of halves become once these are floats; it will be removed.
+bool converts_nothing(const Graph& g, const Node& n) {
+  return n.op.is<Convert>() && g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
+}
+
 /// Gives elements of what it reads, or cuts them.
-bool hands_on(const Node& n) {
-  return moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() || n.op.is<Concat>() ||
-         n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
+bool hands_on(const Graph& g, const Node& n) {
+  return converts_nothing(g, n) || moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() ||
+         n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
 }
 
 /// The product whose weights the value becomes; invalid: none.
@@ -89,7 +94,7 @@ bool has_quantised_source(const Graph& g, const Node& product) {
     const Node& n = g.node(maker);
     if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2 && fq->levels <= 256;
     if (n.op.is<Dequantize>()) return bits_of(g.type(n.inputs[0]).element) == 8;
-    if (!hands_on(n)) return false;
+    if (!hands_on(g, n)) return false;
     v = n.inputs[0];
   }
   return false;
@@ -108,7 +113,7 @@ bool feeds_quantised_product(const Graph& g, ValueId from) {
         if (maker.valid() && (g.node(maker).op.is<Dequantize>() || g.node(maker).op.is<FakeQuantize>()))
           return true;
       }
-      if (!hands_on(n)) continue;
+      if (!hands_on(g, n)) continue;
       for (const auto v : n.outputs)
         if (seen.size() < kMostValues && std::find(seen.begin(), seen.end(), v) == seen.end())
           seen.push_back(v);

@@ -1,0 +1,230 @@
+#include "tests/quantised/trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/quantization.h"
+#include "ops/walk.h"
+#include "rules/weights.h"
+#include "rules/widen_half.h"
+#include "tests/support/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+constexpr double kOfLargest = 1e-5;  // floats may be off
+constexpr double kFromTie = 1e-4;    // of a level
+constexpr double kRounding = 2e-7;   // of the largest sum: what an order of sums in f32 changes
+constexpr double kSensitive = 1;     // of what results may be off: such an element decides nothing
+
+using Values = std::vector<Tensor>;
+
+Values all_values(const Graph& g, const Values& inputs) {
+  Values values(g.value_slots());
+  for (std::uint32_t v = 0; v < values.size(); ++v)
+    if (const auto* c = g.constant({v})) values[v] = *c;
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[g.inputs()[i].index] = inputs[i];
+  for (const auto id : g.order()) {
+    Values in;
+    for (const auto v : g.node(id).inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
+    const auto out = interpret_node(g.node(id), in);
+    for (std::size_t i = 0; i < out.size(); ++i) values[g.node(id).outputs[i].index] = out[i];
+  }
+  return values;
+}
+
+double largest(const Tensor& t) {
+  double most = 0;
+  for (const double v : to_doubles(t))
+    if (std::isfinite(v)) most = std::max(most, std::fabs(v));
+  return most;
+}
+
+Tensor moved(const Tensor& t, const std::vector<double>& by) {
+  auto values = to_doubles(t);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += by[by.size() == 1 ? 0 : i];
+  return from_doubles(t.element_type(), t.shape(), values);
+}
+
+/// What the graph gives, and what it would give if its last operator, which rounds, read a little less or
+/// more.
+struct Wanted {
+  Tensor result, low, high;
+  std::vector<bool> skip;
+};
+
+NodeId product_of(const Graph& g) {
+  for (const auto id : g.order())
+    if (has_weights(g.node(id))) return id;
+  return {};
+}
+
+/// `values` with the product's result changed, as far as `end`.
+Tensor with_other_sums(const Graph& g, Values values, double by, ValueId end) {
+  const auto product = product_of(g);
+  std::vector<bool> changed(values.size());
+  const auto sums = g.node(product).outputs[0];
+  values[sums.index] = moved(values[sums.index], {by});
+  changed[sums.index] = true;
+  for (const auto id : g.order()) {
+    const Node& n = g.node(id);
+    if (std::none_of(n.inputs.begin(), n.inputs.end(),
+                     [&](ValueId v) { return v.valid() && changed[v.index]; }))
+      continue;
+    Values in;
+    for (const auto v : n.inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
+    values[n.outputs[0].index] = interpret_node(n, in)[0];
+    changed[n.outputs[0].index] = true;
+  }
+  return values[end.index];
+}
+
+/// The value before the last rounding.
+ValueId before_rounding(const Graph& g) {
+  const auto result = g.results()[0].value;
+  const Node& last = g.node(g.producer(result));
+  return last.op.is<Quantize>() || last.op.is<Convert>() ? last.inputs[0] : result;
+}
+
+/// A scale for each element.
+std::vector<double> step_of_each(const Graph& g, const Node& quantize, const Dims& dims) {
+  const Tensor& scale = *g.constant(quantize.inputs[1]);
+  Dims from(scale.size() == 1 ? 0 : dims.size(), 1);
+  if (!from.empty()) from[static_cast<std::size_t>(quantize.op.as<Quantize>()->axis)] = scale.shape()[0];
+  return broadcast_values(to_doubles(scale), from, dims);
+}
+
+Wanted wanted(const Graph& g, const Values& inputs) {
+  const auto values = all_values(g, inputs);
+  const auto result = g.results()[0].value, end = before_rounding(g);
+  const Tensor& x = values[end.index];
+  const Node& last = g.node(g.producer(result));
+  std::vector<double> off(x.size(), kOfLargest * largest(x));
+  if (last.op.is<Quantize>()) {
+    off = step_of_each(g, last, x.shape());
+    for (auto& o : off) o *= kFromTie;
+  }
+  Wanted w{values[result.index], {}, {}, std::vector<bool>(x.size())};
+  const auto rounded = [&](double sign) {
+    auto by = off;
+    for (auto& b : by) b *= sign;
+    const auto near = moved(x, by);
+    if (end == result) return near;
+    Values in{near};
+    for (std::size_t i = 1; i < last.inputs.size(); ++i) in.push_back(values[last.inputs[i].index]);
+    return interpret_node(last, in)[0];
+  };
+  w.low = rounded(-1);
+  w.high = rounded(1);
+  const auto sums = g.node(product_of(g)).outputs[0];
+  const double rounding = kRounding * largest(values[sums.index]);
+  const auto here = to_doubles(x);
+  for (const double sign : {-1.0, 1.0}) {
+    const auto other = to_doubles(with_other_sums(g, values, sign * rounding, end));
+    for (std::size_t i = 0; i < other.size(); ++i)
+      if (other[i] != here[i] && !(std::fabs(other[i] - here[i]) <= kSensitive * off[i]) &&
+          !(std::isnan(other[i]) && std::isnan(here[i])))
+        w.skip[i] = true;
+  }
+  return w;
+}
+
+void judge(const Tensor& got, const Wanted& wanted, bool exact, Trial& trial) {
+  const auto& want = wanted.result;
+  if (got.element_type() != want.element_type() || got.shape() != want.shape()) {
+    trial.problem = fmt::format("is {}{}, wanted {}{}", name_of(got.element_type()), to_string(got.shape()),
+                                name_of(want.element_type()), to_string(want.shape()));
+    return;
+  }
+  const auto g = to_doubles(got), w = to_doubles(want), low = to_doubles(wanted.low),
+             high = to_doubles(wanted.high);
+  const bool integers = is_integer(want.element_type());
+  trial.elements += g.size();
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    if (g[i] == w[i] || (std::isnan(g[i]) && std::isnan(w[i]))) continue;
+    const bool in_range = g[i] >= low[i] && g[i] <= high[i] && !(exact && integers);
+    if (in_range)
+      trial.a_step_off += integers;
+    else if (wanted.skip[i])
+      ++trial.skipped;
+    else if (trial.problem.empty())
+      trial.problem =
+          fmt::format("element {} is {}, wanted {}, from {} to {}", i, g[i], w[i], low[i], high[i]);
+  }
+}
+
+/// Weights that are made at run time are quantised by nodes of their own; views are no work; what is given in
+/// halves is widened at the border.
+bool counts(const Graph& g, const Node& n, const Node& product) {
+  if (n.op.has(Trait::keeps_values) || n.op.name() == "Reshape") return false;
+  if (n.op.is<Convert>() && !g.producer(n.inputs[0]).valid()) return false;
+  auto v = product.inputs[1];
+  for (int steps = 0; steps < 3 && v.valid(); ++steps) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) break;
+    if (&g.node(maker) == &n) return false;
+    v = g.node(maker).inputs[0];
+  }
+  return true;
+}
+
+std::string gap_of(const Graph& g, const Ledger& ledger) {
+  std::vector<std::string> names;
+  const auto product = product_of(g);
+  if (!product.valid()) return "no product is left";
+  const Node& host = g.node(product);
+  const bool integer = is_integer(g.type(host.inputs[0]).element);
+  for (const auto id : g.order())
+    if (counts(g, g.node(id), host)) names.push_back(g.node(id).op.name());
+  if (names.size() == 1 && integer) return {};
+  std::string text = integer ? "" : "in floats: ";
+  text += fmt::format("{}", fmt::join(names, "+"));
+  for (const auto& entry : ledger.refusals())
+    if (entry.rule.starts_with("int8") || entry.rule.starts_with("fuse"))
+      text += "\n        " + entry.rule + ": " + entry.text;
+  return text;
+}
+
+Values run(const Graph& g, const Values& inputs) { return run_graph(g, inputs, 1).outputs; }
+
+/// The step with which what is stored uses most of its range.
+double fitting_step(Pattern p) {
+  p.stored = Stored::as_it_is;
+  Graph g = parse(text_of(p));
+  widen_half(g);
+  const double most = largest(interpret(g, pattern_inputs(g, p.seed))[0]);
+  const double step =
+      std::clamp(most, 1e-3, 1e3) / (p.destination == ElementType::i8 || p.destination_zero ? 120 : 200);
+  return p.powers_of_two ? std::exp2(std::round(std::log2(step))) : step;
+}
+
+}  // namespace
+
+Trial tried(Pattern p, bool exact, const std::function<void(Graph&)>& fault) {
+  Trial trial;
+  std::string text, optimised;
+  try {
+    if (p.stored == Stored::quantised) p.step = fitting_step(p);
+    text = text_of(p);
+    Graph g = parse(text);
+    widen_half(g);
+    const auto inputs = pattern_inputs(g, p.seed);
+    Graph better = g;
+    Ledger ledger;
+    optimize(better, {}, ledger);
+    if (fault) fault(better);
+    optimised = print_graph(better).text;
+    trial.gap = gap_of(better, ledger);
+    judge(run(better, inputs)[0], wanted(g, inputs), exact, trial);
+  } catch (const std::exception& e) {
+    trial.problem = std::string("error: ") + e.what();
+  }
+  if (!trial.problem.empty())
+    trial.problem = fmt::format("{}\n{}\n{}\n{}", in_words(p), trial.problem, text, optimised);
+  return trial;
+}
+
+}  // namespace lamina::testing

@@ -1,0 +1,23 @@
+#pragma once
+/// A graph of the pattern, rewritten, planned and run, beside the interpreter on the graph as it is.
+#include <functional>
+#include <string>
+
+#include "tests/quantised/pattern.h"
+
+namespace lamina::testing {
+
+struct Trial {
+  std::string problem;  ///< what is wrong; empty when nothing is
+  /// Operators of the optimised graph where the pattern is not one node, and the rules' refusals; else empty.
+  std::string gap;
+  std::size_t elements = 0;
+  std::size_t skipped = 0;  ///< that a rounding of the product changes by more than results may differ
+  std::size_t a_step_off = 0;
+};
+
+/// The scale of what is stored fits the values that come up. `exact`: ties are ties in any order of sums, so
+/// that integers must be the same. `fault`: what is done to the optimised graph.
+Trial tried(Pattern p, bool exact = false, const std::function<void(Graph&)>& fault = {});
+
+}  // namespace lamina::testing
