@@ -31,6 +31,7 @@ namespace {
 OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& machine) {
   o.machine = &machine;
   o.bf16 = used == Precision::bf16;
+  o.integers = used != Precision::f32;
   return o;
 }
 

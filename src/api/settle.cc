@@ -60,7 +60,7 @@ void decide_precision(Settings& s, const Machine& machine) {
   const auto verdict = asked == Precision::f16    ? Verdict::no("f16 is computed in f32")
                        : asked == Precision::bf16 ? multiplies_bf16(machine)
                                                   : Verdict::yes();
-  s.precision = verdict ? asked : Precision::f32;
+  s.precision = verdict ? asked : Precision::model;  // f32 would leave integers out
   s.precision_reason = verdict.reason();
   if (verdict && !key.empty() && key != "INFERENCE_PRECISION_HINT")
     s.precision_reason = fmt::format("{} decides", key);
@@ -74,7 +74,7 @@ std::vector<std::string> precision_sentences(const Settings& s) {
   else if (asked == Precision::bf16)
     out.push_back(fmt::format("f32 in place of bf16: {}", s.precision_reason));
   if (asked == Precision::f32)
-    out.emplace_back("f32 was asked for: floating-point values are f32 and quantise steps literal anyway");
+    out.emplace_back("f32 was asked for: quantise steps are computed as they stand, no layer in integers");
   return out;
 }
 

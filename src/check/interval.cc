@@ -9,6 +9,7 @@
 #include "graph/subgraph.h"
 #include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
+#include "ops/convolution.h"
 #include "ops/decompose.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
@@ -211,8 +212,34 @@ class OneNode {
 
   void round_sums() { add_part(sizes(), kRounding); }
 
+  /// Integers as floats, of the size that they may have without their zero point.
+  Tensor size_of_integers(std::size_t operand) const {
+    const auto zero = operand + 3;
+    double most = 0;
+    if (zero < middles_.size() && middles_[zero].valid() && !node_.op.is<ConvolutionBackpropData>())
+      for (const double z : values_of(middles_[zero])) most = std::max(most, std::fabs(z));
+    auto values = values_of(middles_[operand]);
+    for (auto& v : values) v = std::fabs(v) + most;
+    return from_doubles(ElementType::f32, middles_[operand].shape(), values);
+  }
+
+  /// Sums of integers are exact: they differ where an operand does.
+  void products_of_integers() {
+    for (std::size_t j = 0; j < 2; ++j) {
+      if (in_[j].radius.empty()) continue;
+      std::vector<Tensor> in{size_of_integers(0), size_of_integers(1)};
+      in[j] = from_doubles(ElementType::f32, middles_[j].shape(), in_[j].radius);
+      if (node_.op.is<ConvolutionBackpropData>() && middles_.size() > 3)
+        in.insert(in.end(), {Tensor(), middles_[3]});
+      const auto sums = values_of(run(in).at(0));
+      auto& r = radius(0);
+      for (std::size_t i = 0; i < r.size(); ++i) r[i] += std::fabs(sums[i]);
+    }
+  }
+
   /// Of the magnitudes a part, and each operand's radius times the other's magnitudes.
   void products() {
+    if (!is_floats(middles_[0])) return products_of_integers();
     if (!is_floats(out_[0].middle)) return;
     round_sums();
     for (std::size_t j = 0; j < std::min<std::size_t>(2, in_.size()); ++j) {

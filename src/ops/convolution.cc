@@ -180,11 +180,12 @@ void Convolution::infer(InferContext& c) const {
 }
 
 void ConvolutionBackpropData::infer(InferContext& c) const {
-  require_float(c, 0, "input");
-  require_same_element(c, 0, 1, "weights");
-  const auto element = sums_element(c, c.element(0), sums);
+  const auto element = result_element(c, sums);
   const auto rank = common_rank(c);
   const auto &x = c.shape(0), &w = c.shape(1);
+  for (std::size_t i = 0; i < 2; ++i)
+    c.require(!is_integer(c.element(i)) || bits_of(c.element(i)) <= 16, "input {} is {}, wanted 8 or 16 bits",
+              i, name_of(c.element(i)));
   c.require(groups >= 1, "groups is {}, wanted 1 or more", groups);
   if (w.ranked() && x.ranked()) require_dim(c, x[1], w[0], "number of input channels");
   Dim outputs;

@@ -52,7 +52,8 @@ struct Convolution : Window {
 };
 
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
-/// spatial...]. Input 3 gives the output's spatial sizes. `sums` as there.
+/// spatial...]. Input 3 gives the output's spatial sizes. Integers of 8 and 16 bits accumulate exactly and
+/// give i32. `sums` as there.
 struct ConvolutionBackpropData : Window {
   static constexpr OpInfo info{"ConvolutionBackpropData",
                                2,

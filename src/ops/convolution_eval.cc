@@ -245,7 +245,10 @@ void ConvolutionBackpropData::evaluate(EvalContext& c) const {
                     ? convolve_transposed(g, Elements<double>(c, 0).data(), Elements<double>(c, 1).data())
                     : convolve_transposed(g, Elements<float>(c, 0).data(), Elements<float>(c, 1).data());
   if (c.has(2)) add_bias(values, c.doubles(2), g.out_size);
-  c.store(0, values);
+  if (is_float(c.out_element(0))) return c.store(0, values);
+  Ints sums_of_integers(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) sums_of_integers[i] = static_cast<std::int64_t>(values[i]);
+  c.store(0, sums_of_integers);
 }
 
 void BinaryConvolution::evaluate(EvalContext& c) const {

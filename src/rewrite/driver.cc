@@ -92,6 +92,7 @@ Ledger::Subject Driver::subject(std::string label, const std::vector<SourceId>& 
 }
 
 std::size_t Driver::run(Graph& graph, RuleSet set) {
+  set_ = set;
   active_.clear();
   depth_ = 1;
   for (const auto& r : rules_) {
@@ -177,6 +178,8 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   const Graph& graph = match.graph();
   match.machine = options_.machine;
   match.bf16 = options_.bf16;
+  match.integers = options_.integers;
+  match.stored = options_.for_file || (options_.integers && set_ <= RuleSet::integers);
   match.for_file = options_.for_file;
   match.kept = &kept_;
   match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;

@@ -20,6 +20,9 @@ struct RewriteOptions {
   std::int64_t stop_after = -1;      ///< number of rewrites; negative: no limit
   /// Rules of the set `precision` will come: others leave products to them that f32 would do without.
   bool bf16 = false;
+  /// Quantised layers become products of integers: until the set `integers` has run, weights of few bits stay
+  /// so. False: quantise steps are computed as they stand.
+  bool integers = true;
   /// Constants as bf16; empty: they are converted anew each time.
   std::function<Tensor(const Tensor&)> narrowed = {};
   /// For which conditions estimate what a rewrite gains; null: any. It outlives the driver.
@@ -93,6 +96,7 @@ class Driver {
   Exemptions exempt_;
   Ledger& ledger_;
   KeptValues kept_;
+  RuleSet set_{};               // that runs
   std::vector<Active> active_;  // in this run
   int depth_ = 1;               // of the deepest pattern among them
   const Graph* outermost_ = nullptr;

@@ -133,9 +133,11 @@ class Match {
 
   std::function<bool(NodeId)> exempt;
   const KeptValues* kept = nullptr;
-  const Machine* machine = nullptr;                                ///< that the rewriting is for; null: any
-  bool bf16 = false;                                               ///< products are going to be bf16
-  bool for_file = false;                                           ///< RewriteOptions::for_file
+  const Machine* machine = nullptr;  ///< that the rewriting is for; null: any
+  bool bf16 = false;                 ///< products are going to be bf16
+  bool integers = false;             ///< RewriteOptions::integers
+  bool for_file = false;             ///< RewriteOptions::for_file
+  bool stored = false;               ///< weights of few bits stay so in this set
   const std::function<Tensor(const Tensor&)>* narrowed = nullptr;  ///< constants as bf16, or null
 
  private:

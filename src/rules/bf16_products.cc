@@ -24,6 +24,7 @@ Verdict pays(const bf16::Context& c, const Node& n) {
 }
 
 Verdict gains(const Match& m) {
+  if (!m.bf16) return bf16::nothing_to_do();
   const bf16::Context c(m);
   if (auto verdict = bf16::may_multiply(c, m.root()); !verdict) return verdict;
   return pays(c, m.root_node());

@@ -17,6 +17,7 @@ bool makes_f32(const Graph& g, const Node& n) {
 }
 
 Verdict lies_between(const Match& m) {
+  if (!m.bf16) return bf16::nothing_to_do();
   return bf16::lies_between(bf16::Context(m), m.root_node().outputs[0]);
 }
 
@@ -53,6 +54,7 @@ bool passes_widened(const Graph& g, const Node& n) {
 }
 
 Verdict all_between(const Match& m) {
+  if (!m.bf16) return bf16::nothing_to_do();
   for (const auto v : m.root_node().outputs)
     if (m.graph().readers(v) > 0) return bf16::lies_between(bf16::Context(m), v);
   return Verdict::no("nobody reads it");
@@ -118,10 +120,12 @@ void add_bf16_values(Rules& rules) {
            RuleSet::precision,
            node("node with an epilogue",
                 [](const Graph& g, const Node& n) { return widened_input(g, n) != SIZE_MAX; }, {}))
+          .when([](const Match& m) { return m.bf16 ? Verdict::yes() : bf16::nothing_to_do(); })
           .make([](Rewrite& r) { read_bf16(r); }));
   const auto wide = any();
   const auto narrow = is<Convert>(wide).that(bf16::narrows_widened);
   rules.push_back(rule("bf16-narrow-widened", "bf16 that was widened is itself", RuleSet::precision, narrow)
+                      .when([](const Match& m) { return m.bf16 ? Verdict::yes() : bf16::nothing_to_do(); })
                       .make([wide](Rewrite& r) {
                         const auto& g = r.graph();
                         r.absorb(g.producer(r.match().value(wide)));

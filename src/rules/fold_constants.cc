@@ -44,8 +44,7 @@ Verdict small_enough(const Match& m) {
 
 Found<std::vector<Tensor>> evaluated(const Match& m) {
   const Node& n = m.root_node();
-  if (m.for_file && unpacks(m.graph(), n))
-    return Verdict::no("{} stays in few bits in the file", m.label(n.inputs[0]));
+  if (stays_stored(m, n)) return Verdict::no("{} stays in few bits", m.label(n.inputs[0]));
   if (auto v = small_enough(m); !v) return v;
   std::vector<Tensor> inputs;
   for (auto v : n.inputs) inputs.push_back(v.valid() ? *m.graph().constant(v) : Tensor());

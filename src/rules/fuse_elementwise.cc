@@ -13,6 +13,7 @@
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "rules/bf16.h"
+#include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -205,6 +206,7 @@ bool reader_takes(const Graph& g, const Node& n) {
 
 bool may_end_a_group(const Graph& g, const Node& n) {
   if (!is_elementwise(n) || bf16::narrows_widened(g, n) || bf16::widens(g, n)) return false;
+  if (int8::is_left_to_readers(g, n)) return false;
   const bool fed = std::any_of(n.inputs.begin(), n.inputs.end(), [&](ValueId v) {
     const auto p = g.producer(v);
     return p.valid() && is_elementwise(g.node(p));

@@ -10,6 +10,7 @@
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "rules/extension_rules.h"
+#include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -63,6 +64,12 @@ Verdict all_constant(const Match& m, NodeId step) {
   return Verdict::yes();
 }
 
+/// From the sums of integers to f32, as the first of all stages.
+bool widens_sums(const Match& m, const Pattern& host) {
+  return int8::widens_sums(m.graph(), m.root_node()) &&
+         m.graph().producer(m.root_node().inputs[0]) == m.id(host);
+}
+
 /// What the stage makes is stored as it is: else element-wise operators become one node of their own.
 Verdict only_stored(const Match& m) {
   const Graph& g = m.graph();
@@ -70,6 +77,7 @@ Verdict only_stored(const Match& m) {
   if (m.root_node().op.is<Quantize>() && !steps_to_integers(g, m.root_node()))
     return Verdict::no("it makes {}, in blocks or not of 8 bits", name_of(g.type(made).element));
   if (bits_of(g.type(made).element) < 8) return Verdict::no("it packs {}", name_of(g.type(made).element));
+  if (m.integers && steps_to_integers(g, m.root_node())) return Verdict::yes();
   for (const auto& use : g.value(made).uses)
     if (g.node(use.node).op.has(Trait::elementwise))
       return Verdict::no("'{}' computes with the {} that it makes", g.label(use.node),
@@ -77,12 +85,14 @@ Verdict only_stored(const Match& m) {
   return Verdict::yes();
 }
 
-/// Integers stay integers only behind poolings, where nothing is summed up.
+/// Sums of integers become floats first; integers that were rounded may become numbers again.
 Verdict types_fit(const Match& m, const Pattern& host) {
   const auto &from = m.type(host), &to = m.graph().type(m.root_node().outputs[0]);
   const bool pooling = is_pooling(m.node(host));
+  if (widens_sums(m, host)) return Verdict::yes();
   if (!is_float(from.element)) {
-    if (!pooling || !ends_quantised(m.node(host)) || !steps_back(m.root_node()) || !is_float(to.element))
+    if ((!pooling && !m.integers) || !ends_quantised(m.node(host)) || !steps_back(m.root_node()) ||
+        !is_float(to.element))
       return Verdict::no("{} computes with integers", m.label(host));
   } else if (from.element != to.element && !pooling) {
     return only_stored(m);

@@ -16,7 +16,7 @@ bool inputs_are_known(const Graph& graph) {
 }
 
 bool runs(RuleSet set, const Graph& graph, const OptimizeOptions& options) {
-  if (set > options.last || (set == RuleSet::precision && !options.bf16)) return false;
+  if (set > options.last || (set == RuleSet::precision && !options.bf16 && !options.integers)) return false;
   return set < RuleSet::fused || inputs_are_known(graph);
 }
 
@@ -46,7 +46,7 @@ void run_sets(Graph& graph, std::span<const Rule> rules, const OptimizeOptions& 
   Driver driver(rules, options, ledger);
   for (const auto set : sets_of(rules)) {
     if (!runs(set, graph, options)) break;
-    if (set == RuleSet::precision) driver.keep(bf16::deciding_values(graph, options.carried));
+    if (set == RuleSet::precision && options.bf16) driver.keep(bf16::deciding_values(graph, options.carried));
     driver.run(graph, set);
     graph.infer_types();  // a rewrite may tell more about what lies behind it
     if (options.verify) require_sound(graph, fmt::format("after the set {}", name_of(set)));

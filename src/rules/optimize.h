@@ -10,7 +10,7 @@
 namespace lamina {
 
 struct OptimizeOptions : RewriteOptions {
-  /// Sets up to and including this one run; `precision` where `bf16` says so and all sizes are known.
+  /// Sets up to and including this one run; `precision` where all sizes are known.
   RuleSet last = RuleSet::precision;
   /// Besides all_rules(), and tried before them: those of libraries (rules/extension_rules.h). Null: none.
   std::shared_ptr<const Rules> more = {};

@@ -41,12 +41,17 @@ Rules& registered() {
     add_move_strides(rules);
     add_merge_fake_quantize(rules);
     add_stored_weights(rules);
+    add_int8_levels(rules);
+    add_int8_products(rules);
+    add_int8_moves(rules);
+    add_int8_scales(rules);
     add_fuse_group_conv(rules);
     add_hoist_activation(rules);
     add_fuse_simple(rules);
     add_fuse_sum(rules);
     add_fuse_conv_depthwise(rules);
     add_fuse_elementwise(rules);
+    add_int8_values(rules);
     add_bf16_products(rules);
     add_bf16_values(rules);
     return rules;

@@ -7,11 +7,14 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
+#include "ops/movement.h"
+#include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
 #include "rules/rules.h"
 #include "rules/shrink_constants.h"
+#include "rules/weights.h"
 
 namespace lamina {
 namespace {
@@ -50,6 +53,73 @@ bool unpacks(const Graph& g, const Node& n) {
   if (!is_few_bits(t->element_type())) return false;
   if (n.op.is<Dequantize>()) return true;
   return n.op.is<Convert>() && !(t->size() <= kSmallZeroPoint && is_zero_point(g, n.outputs[0]));
+}
+
+namespace {
+
+/// Gives elements of what it reads, or cuts them.
+bool hands_on(const Node& n) {
+  return moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() || n.op.is<Concat>() ||
+         n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
+}
+
+/// The product whose weights the value becomes; invalid: none.
+NodeId product_of(const Graph& g, ValueId v) {
+  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
+    const auto& uses = g.value(v).uses;
+    if (uses.empty()) return {};
+    const Node& n = g.node(uses[0].node);
+    if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
+    if (uses[0].input != 0 || n.outputs.size() != 1) return {};
+    if (!scales_or_centres(g, n) && !moves_elements(n) && !n.op.has(Trait::keeps_values)) return {};
+    v = n.outputs[0];
+  }
+  return {};
+}
+
+}  // namespace
+
+bool has_quantised_source(const Graph& g, const Node& product) {
+  constexpr std::size_t kMostMoves = 16;
+  auto v = product.inputs[0];
+  for (std::size_t steps = 0; steps < kMostMoves && v.valid(); ++steps) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) return false;
+    const Node& n = g.node(maker);
+    if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2 && fq->levels <= 256;
+    if (n.op.is<Dequantize>()) return bits_of(g.type(n.inputs[0]).element) == 8;
+    if (!hands_on(n)) return false;
+    v = n.inputs[0];
+  }
+  return false;
+}
+
+bool feeds_quantised_product(const Graph& g, ValueId from) {
+  constexpr std::size_t kMostValues = 64;
+  std::vector<ValueId> seen{from};
+  for (std::size_t at = 0; at < seen.size(); ++at)
+    for (const auto& use : g.value(seen[at]).uses) {
+      const Node& n = g.node(use.node);
+      if (has_weights(n) && use.input < 2) {
+        const auto other = n.inputs[1 - use.input];
+        const auto maker = g.producer(other);
+        if (stored_weights(g, other)) return true;
+        if (maker.valid() && (g.node(maker).op.is<Dequantize>() || g.node(maker).op.is<FakeQuantize>()))
+          return true;
+      }
+      if (!hands_on(n)) continue;
+      for (const auto v : n.outputs)
+        if (seen.size() < kMostValues && std::find(seen.begin(), seen.end(), v) == seen.end())
+          seen.push_back(v);
+    }
+  return false;
+}
+
+bool stays_stored(const Match& m, const Node& unpack) {
+  if (!m.stored || !unpacks(m.graph(), unpack)) return false;
+  if (m.for_file) return true;
+  const auto product = product_of(m.graph(), unpack.outputs[0]);
+  return product.valid() && has_quantised_source(m.graph(), m.graph().node(product));
 }
 
 std::optional<StoredWeights> stored_weights(const Graph& g, ValueId value) {
@@ -130,7 +200,7 @@ Tensor levels_of(const Node& fake_quantize, std::vector<Tensor> inputs, std::int
 Found<Stored> compressed(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
-  if (!m.for_file) return std::nullopt;
+  if (!stays_stored(m, n)) return std::nullopt;
   const auto levels = n.op.as<FakeQuantize>()->levels;
   if (levels > 256) return Verdict::no("{} levels are more than 8 bits hold", levels);
   std::vector<Tensor> inputs;
@@ -237,7 +307,7 @@ Found<Tensor> moved_operand(const Match& m, const Tensor& operand, const Dims& d
 Found<Moved> moved(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
-  if (!m.for_file || g.readers(n.inputs[0]) != 1) return std::nullopt;
+  if (!m.stored || g.readers(n.inputs[0]) != 1) return std::nullopt;
   auto from = stored_weights(g, n.inputs[0]);
   if (!from || g.node(from->nodes[0]).op.is<Dequantize>()) return std::nullopt;
   for (std::size_t i = 1; i < n.inputs.size(); ++i)

@@ -1,7 +1,8 @@
 #pragma once
 /// Numbers that a model stores in few bits: a constant of small integers, a Convert, a Subtract of the zero
 /// point, a Multiply with the scale; or a constant that a FakeQuantize rounds. Where a file is written they
-/// stay so: it is smaller, and who reads it can compute with integers.
+/// stay so: it is smaller, and who reads it can compute with integers. So they do
+/// where a quantised product reads them, until the set `integers` has made it one of integers.
 #include "rules/support.h"
 
 namespace lamina {
@@ -11,6 +12,15 @@ bool is_few_bits(ElementType type);
 /// Such a constant, or one behind a FakeQuantize, made floats by this node alone. One number, and a small
 /// zero point, is not worth it.
 bool unpacks(const Graph& graph, const Node& node);
+
+/// They stay so in this set: `unpack` is what makes floats of them.
+bool stays_stored(const Match& m, const Node& unpack);
+/// What a product multiplies is quantised: a Dequantize or FakeQuantize gives it, perhaps moved or pooled
+/// since.
+bool has_quantised_source(const Graph& graph, const Node& product);
+
+/// A product with such weights multiplies the value, perhaps moved or pooled before.
+bool feeds_quantised_product(const Graph& graph, ValueId value);
 
 /// How such numbers reach a value.
 struct StoredWeights {

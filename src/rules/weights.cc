@@ -117,7 +117,7 @@ Verdict can_be_scaled(const Match& m, const Node& n, Side side) {
   const Graph& g = m.graph();
   const auto label = m.label(n.outputs[0]);
   if (g.constant(n.inputs[1])) return Verdict::yes();
-  if (!m.for_file || !stored_weights(g, n.inputs[1]))
+  if (!m.stored || !stored_weights(g, n.inputs[1]))
     return Verdict::no("the weights of {} are not a constant", label);
   if (side == Side::inputs)
     return Verdict::no("the weights of {} are stored in few bits, with a scale for each output", label);

@@ -109,7 +109,14 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
 
 namespace {
 
-/// What the node computes in, by what it reads; undefined: no floats.
+/// It multiplies or pools integers of 8 bits.
+bool computes_in_8_bits(const Graph& g, const Node& n) {
+  const bool kind = n.op.has(Trait::products) || n.op.has(Trait::host);
+  return kind && n.inputs[0].valid() && is_integer(g.type(n.inputs[0]).element) &&
+         bits_of(g.type(n.inputs[0]).element) == 8;
+}
+
+/// What the node computes in, by what it reads; undefined: neither floats nor integers of 8 bits.
 ElementType computes_in(const Graph& g, const Node& n) {
   for (const auto& body : n.bodies)
     for (const auto id : n.op.has(Trait::control_flow) ? body.order() : std::vector<NodeId>())
@@ -118,9 +125,11 @@ ElementType computes_in(const Graph& g, const Node& n) {
     return v.valid() && g.type(v).element != ElementType::boolean;  // that chooses
   });
   if (n.op.is<Convert>() || read == n.inputs.end()) return ElementType::undefined;
+  if (computes_in_8_bits(g, n)) return g.type(n.inputs[0]).element;
   const auto type = g.type(*read).element;
   // What converts integers first, as preprocessing does.
-  return n.op.is<Elementwise>() && !is_float(type) ? g.type(n.outputs[0]).element : type;
+  const auto computed = n.op.is<Elementwise>() && !is_float(type) ? g.type(n.outputs[0]).element : type;
+  return is_float(computed) ? computed : ElementType::undefined;
 }
 
 }  // namespace
@@ -132,7 +141,8 @@ Precisions precisions_of(const Compiled& compiled, const Request& request) {
     for (const auto& step : plan->steps) {
       const bool runs = step.kind == PlanStep::Kind::kernel || step.kind == PlanStep::Kind::dynamic;
       const auto type = runs ? computes_in(plan->graph, plan->graph.node(step.node)) : ElementType::undefined;
-      if (is_float(type)) ++out.layers[std::string(name_of(type))];
+      if (is_float(type) || (bits_of(type) == 8 && type != ElementType::boolean))
+        ++out.layers[std::string(name_of(type))];
     }
   return out;
 }
@@ -148,7 +158,7 @@ std::string to_string(const Precisions& p) {
     else
       text += fmt::format("; {}: {}", type, count);
   }
-  if (text.empty()) text = "no layer computes with floats";
+  if (text.empty()) text = "no layer computes with floats or 8-bit integers";
   return p.reason.empty() ? text : fmt::format("{}; no bf16: {}", text, p.reason);
 }
 

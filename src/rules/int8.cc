@@ -1,0 +1,75 @@
+#include "rules/int8.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "ops/quantization.h"
+#include "rules/weights.h"
+
+namespace lamina::int8 {
+
+Found<Levels> levels_of(const Match& m, ValueId v) {
+  const Graph& g = m.graph();
+  const auto maker = v.valid() ? g.producer(v) : NodeId{};
+  if (!maker.valid()) return std::nullopt;
+  const Node& n = g.node(maker);
+  const auto* op = n.op.as<Dequantize>();
+  if (!op || bits_of(g.type(n.inputs[0]).element) != 8 || g.type(v).element != ElementType::f32)
+    return std::nullopt;
+  const auto scale = op->block_size == 0 ? single_value(g, n.inputs[1]) : std::nullopt,
+             zero = has_input(n, 2) ? single_value(g, n.inputs[2]) : 0.0;
+  if (!scale || !zero)
+    return Verdict::no("{} is made of integers with more than one scale, or with one that is computed",
+                       m.label(v));
+  if (!std::isnormal(static_cast<float>(*scale)) || *scale <= 0)
+    return Verdict::no("{} has the scale {}, wanted a positive number", m.label(v), *scale);
+  return Levels{maker, n.inputs[0], static_cast<float>(*scale), static_cast<std::int64_t>(*zero)};
+}
+
+bool same_levels(const Graph& g, const Levels& a, const Levels& b) {
+  return a.scale == b.scale && a.zero_point == b.zero_point &&
+         g.type(a.integers).element == g.type(b.integers).element;
+}
+
+ValueId zero_point(Rewrite& r, ElementType type, std::int64_t number) {
+  return number == 0 ? ValueId{} : r.constant(from_ints(type, {}, {number}));
+}
+
+ValueId dequantized(Rewrite& r, ValueId integers, float scale, std::int64_t zero) {
+  const auto type = r.graph().type(integers).element;
+  std::vector<ValueId> inputs{integers, r.constant(from_doubles(ElementType::f32, {}, {scale}))};
+  if (zero != 0) inputs.push_back(zero_point(r, type, zero));
+  return r.add(Dequantize{}, std::move(inputs));
+}
+
+bool multiplies_integers(const Graph& g, const Node& n) {
+  return has_weights(n) && n.inputs[0].valid() && is_integer(g.type(n.inputs[0]).element);
+}
+
+bool is_group(const Node& n) { return n.op.is<Elementwise>() && epilogue(n); }
+
+bool can_read(const Graph& g, const Use& use) {
+  const Node& n = g.node(use.node);
+  if (g.type(n.inputs[use.input]).element != ElementType::f32) return false;
+  return is_group(n) || (epilogue(n) && is_host(n) && use.input >= base_inputs(n));
+}
+
+bool is_left_to_readers(const Graph& g, const Node& n) {
+  const auto* op = n.op.as<Dequantize>();
+  if (!op || op->block_size != 0 || bits_of(g.type(n.inputs[0]).element) != 8 || g.is_result(n.outputs[0]))
+    return false;
+  for (std::size_t i = 1; i < n.inputs.size(); ++i)
+    if (n.inputs[i].valid() && !single_value(g, n.inputs[i])) return false;
+  const auto& uses = g.value(n.outputs[0]).uses;
+  return std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return can_read(g, use); });
+}
+
+bool widens_sums(const Graph& g, const Node& n) {
+  const auto* op = n.op.as<Convert>();
+  const auto maker = op ? g.producer(n.inputs[0]) : NodeId{};
+  return maker.valid() && op->destination_type == ElementType::f32 && multiplies_integers(g, g.node(maker)) &&
+         !epilogue(g.node(maker));
+}
+
+}  // namespace lamina::int8

@@ -1,0 +1,42 @@
+#pragma once
+/// What rules know of quantised layers: values that stand for integers of 8 bits, and products of such.
+/// Integers, scales and zero points are all in the graph: a product of integers gives i32, behind which stand
+/// Convert, Multiply by the scales, Add of the bias, and all that was there before.
+#include "rules/support.h"
+
+namespace lamina::int8 {
+
+/// A value that is (integers - zero_point) * scale, with one of each for all elements.
+struct Levels {
+  NodeId step;  ///< the Dequantize
+  ValueId integers;
+  float scale = 1;
+  std::int64_t zero_point = 0;
+};
+/// Nothing where no Dequantize of 8 bits gives the value; a reason where it has no single constant scale, or
+/// one that is not positive.
+Found<Levels> levels_of(const Match& m, ValueId v);
+/// Equal integers are equal numbers.
+bool same_levels(const Graph& graph, const Levels& a, const Levels& b);
+
+/// Adds the Dequantize that makes numbers of these integers.
+ValueId dequantized(Rewrite& r, ValueId integers, float scale, std::int64_t zero_point);
+/// A constant zero point of that type; invalid for 0.
+ValueId zero_point(Rewrite& r, ElementType type, std::int64_t zero_point);
+
+/// A product of integers.
+bool multiplies_integers(const Graph& graph, const Node& node);
+/// From the sums of such a product to f32.
+bool widens_sums(const Graph& graph, const Node& node);
+
+/// A node of element-wise operators.
+bool is_group(const Node& node);
+/// The reader can make numbers of 8-bit integers itself, where it reads f32 now.
+bool can_read(const Graph& graph, const Use& use);
+/// A Dequantize of 8 bits by one scale, which all readers can do themselves.
+bool is_left_to_readers(const Graph& graph, const Node& node);
+
+/// Where quantise steps are computed as they stand.
+inline Verdict nothing_to_do() { return Verdict::no(""); }
+
+}  // namespace lamina::int8

@@ -1,0 +1,169 @@
+/// Where elements are only moved or chosen, integers are: what makes numbers of them comes behind, what makes
+/// integers comes before.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/movement.h"
+#include "ops/pooling.h"
+#include "ops/quantization.h"
+#include "ops/resize.h"
+#include "rules/int8.h"
+#include "rules/rules.h"
+
+namespace lamina {
+namespace {
+
+using int8::Levels;
+
+/// No window lies outside the picture as a whole: that of integers would give the least of these.
+bool windows_have_elements(const MaxPool& op) {
+  if (op.rounding_type == RoundingType::ceil || op.auto_pad != AutoPad::explicit_)
+    return op.pads_begin.empty() && op.pads_end.empty();
+  for (std::size_t i = 0; i < op.kernel.size(); ++i) {
+    const auto extent = (op.kernel[i] - 1) * (i < op.dilations.size() ? op.dilations[i] : 1) + 1;
+    if (i < op.pads_begin.size() && op.pads_begin[i] >= extent) return false;
+    if (i < op.pads_end.size() && op.pads_end[i] >= extent) return false;
+  }
+  return true;
+}
+
+bool is_nearest(const Node& n) {
+  const auto* op = n.op.as<Interpolate>();
+  return op && op->mode == InterpolateMode::nearest &&
+         op->coordinate_transformation_mode != CoordinateMode::tf_crop_and_resize &&
+         std::all_of(op->pads_begin.begin(), op->pads_begin.end(), [](auto p) { return p == 0; }) &&
+         std::all_of(op->pads_end.begin(), op->pads_end.end(), [](auto p) { return p == 0; });
+}
+
+/// Each element that it gives is one of those it reads.
+bool passes_on(const Graph& g, const Node& n) {
+  if (!n.bodies.empty() || n.inputs.empty() || !n.inputs[0].valid()) return false;
+  if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && windows_have_elements(*op);
+  if (const auto* op = n.op.as<Pad>())
+    return op->pad_mode != PadMode::constant || !has_input(n, 3) || single_value(g, n.inputs[3]) == 0.0;
+  return moves_elements(n) || n.op.has(Trait::reads_part) || n.op.is<Concat>() || n.op.is<Split>() ||
+         n.op.is<VariadicSplit>() || is_nearest(n);
+}
+
+std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
+
+/// What a constant border becomes: the integer that stands for 0.
+bool has_border(const Node& n) {
+  const auto* op = n.op.as<Pad>();
+  return op && op->pad_mode == PadMode::constant;
+}
+
+Found<std::vector<Levels>> sources(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  if (!m.integers) return std::nullopt;
+  std::vector<Levels> out;
+  for (std::size_t i = 0; i < data_inputs(n); ++i) {
+    auto levels = int8::levels_of(m, n.inputs[i]);
+    if (!levels) return i == 0 ? Found<std::vector<Levels>>(std::nullopt) : levels.verdict();
+    if (i > 0 && !int8::same_levels(g, out[0], *levels))
+      return Verdict::no("{} has another scale or zero point than {}", m.label(n.inputs[i]),
+                         m.label(n.inputs[0]));
+    out.push_back(*levels);
+  }
+  return out;
+}
+
+void pass_integers(Rewrite& r, const std::vector<Levels>& from) {
+  const Node n = r.match().root_node();
+  const auto type = r.graph().type(from[0].integers).element;
+  auto inputs = n.inputs;
+  for (std::size_t i = 0; i < from.size(); ++i) inputs[i] = from[i].integers;
+  if (has_border(n)) {
+    inputs.resize(4);
+    inputs[3] = r.constant(from_ints(type, {}, {from[0].zero_point}));
+  }
+  const auto id = r.add_node(n.op, std::move(inputs), static_cast<int>(n.outputs.size()));
+  const auto outputs = r.graph().node(id).outputs;
+  for (const auto& levels : from)
+    if (r.graph().readers(r.graph().node(levels.step).outputs[0]) == 1) r.absorb(levels.step);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (r.graph().readers(n.outputs[i]) > 0 || r.graph().is_result(n.outputs[i]))
+      r.replace(i, int8::dequantized(r, outputs[i], from[0].scale, from[0].zero_point));
+}
+
+/// To integers of 8 bits with one scale.
+bool rounds(const Graph& g, const Node& n) {
+  const auto* op = n.op.as<Quantize>();
+  return op && op->block_size == 0 && bits_of(op->destination_type) == 8 && single_value(g, n.inputs[1]) &&
+         (!has_input(n, 2) || single_value(g, n.inputs[2]));
+}
+
+/// All that it joins or moves is computed, and nobody else reads that: then it can be rounded where it is
+/// made.
+Verdict can_be_rounded(const Match& m, const Pattern& moved) {
+  const Graph& g = m.graph();
+  const Node& n = m.node(moved);
+  if (!m.integers) return int8::nothing_to_do();
+  if (const auto scale = single_value(g, m.root_node().inputs[1]); !scale || *scale <= 0)
+    return Verdict::no("its scale is not positive");
+  if (has_border(n) || n.op.has(Trait::reads_part)) return int8::nothing_to_do();
+  if (g.type(n.outputs[0]).element != ElementType::f32) return int8::nothing_to_do();
+  for (std::size_t i = 0; i < data_inputs(n); ++i) {
+    if (g.constant(n.inputs[i])) return Verdict::no("{} is a constant", m.label(n.inputs[i]));
+    if (!g.producer(n.inputs[i]).valid()) return Verdict::no("{} is an input", m.label(n.inputs[i]));
+    if (g.readers(n.inputs[i]) != 1) return Verdict::no("{} is also read by others", m.label(n.inputs[i]));
+  }
+  return Verdict::yes();
+}
+
+void round_before(Rewrite& r, const Pattern& moved) {
+  const Node n = r.match().node(moved), q = r.match().root_node();
+  auto inputs = n.inputs;
+  for (std::size_t i = 0; i < data_inputs(n); ++i) {
+    auto parameters = q.inputs;
+    parameters[0] = inputs[i];
+    inputs[i] = r.add(Op(q.op), std::move(parameters));
+  }
+  r.named_after(moved);
+  r.replace(r.add(Op(n.op), std::move(inputs)));
+}
+
+/// Every integer comes back as itself.
+Verdict comes_back(const Match& m, const Pattern& made) {
+  const Graph& g = m.graph();
+  const Node& q = m.root_node();
+  const auto levels = int8::levels_of(m, m.value(made));
+  if (!m.integers || !levels) return int8::nothing_to_do();
+  const auto scale = static_cast<float>(*single_value(g, q.inputs[1]));
+  const auto zero = static_cast<std::int64_t>(has_input(q, 2) ? *single_value(g, q.inputs[2]) : 0);
+  const auto type = g.type(levels->integers).element;
+  if (type != q.op.as<Quantize>()->destination_type || scale != levels->scale || zero != levels->zero_point)
+    return Verdict::no("{} has another scale, zero point or type", m.label(made));
+  for (int d = -255; d <= 255; ++d)
+    if (std::nearbyintf(static_cast<float>(d) * scale / scale) != static_cast<float>(d))
+      return Verdict::no("with the scale {} some integers do not come back", scale);
+  return output_stays_apart(m, q.outputs[0], levels->integers);
+}
+
+}  // namespace
+
+void add_int8_moves(Rules& rules) {
+  rules.push_back(rule("int8-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass integers on",
+                       RuleSet::integers, node("operator that passes elements on", passes_on, {}))
+                      .when(sources)
+                      .make(pass_integers));
+  const auto moved = node("operator that passes elements on", passes_on, {})
+                         .used_once()
+                         .that([](const Graph&, const Node& n) { return n.outputs.size() == 1; });
+  const auto quantize = is<Quantize>(moved).that(rounds);
+  rules.push_back(rule("int8-round-before", "Values are rounded to integers before they are moved or joined",
+                       RuleSet::integers, quantize)
+                      .when([=](const Match& m) { return can_be_rounded(m, moved); })
+                      .make([=](Rewrite& r) { round_before(r, moved); }));
+  const auto made = is<Dequantize>(any());
+  rules.push_back(rule("int8-same-levels", "Integers that become the same integers again stay as they are",
+                       RuleSet::integers, is<Quantize>(made).that(rounds))
+                      .when([=](const Match& m) { return comes_back(m, made); })
+                      .make([=](Rewrite& r) {
+                        r.absorb(r.match().id(made));
+                        r.replace(r.match().node(made).inputs[0]);
+                      }));
+}
+
+}  // namespace lamina

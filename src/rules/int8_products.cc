@@ -1,0 +1,270 @@
+/// Convolutions and matrix products of quantised operands multiply the integers themselves.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/convolution.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/quantization.h"
+#include "ops/shaping.h"
+#include "rules/int8.h"
+#include "rules/rules.h"
+#include "rules/stored_weights.h"
+#include "rules/weights.h"
+
+namespace lamina {
+namespace {
+
+using int8::Levels;
+
+/// Integers with one scale and zero point, or one for each output channel.
+struct Factors {
+  ValueId value;   ///< where they are no constant
+  Tensor numbers;  ///< else: i8 where all differences from their zero points fit
+  Tensor zero_points;
+  std::vector<double> scale{1};
+  std::vector<NodeId> nodes;  ///< that made floats of them
+};
+
+/// The axis of the weights along which outputs lie.
+std::size_t output_axis(const Graph& g, const Node& product) {
+  const auto rank = g.type(product.inputs[1]).shape.rank();
+  if (const auto* op = product.op.as<MatMul>()) return rank - (op->transpose_b && rank > 1 ? 2 : 1);
+  return product.op.is<Convolution>() ? 0 : 1;
+}
+
+/// The elements of an operand that broadcasts to the weights along their outputs alone.
+Found<std::vector<double>> by_output(const Match& m, const Node& product, const Tensor& operand) {
+  if (operand.size() == 1) return to_doubles(operand);
+  const auto& w = m.graph().type(product.inputs[1]).shape;
+  const auto axis = output_axis(m.graph(), product);
+  const auto shift = w.rank() - std::min(w.rank(), operand.rank());
+  for (std::size_t i = 0; i < operand.rank(); ++i)
+    if (operand.shape()[i] != 1 && i + shift != axis)
+      return Verdict::no("its weights have scales along axis {}, integers are summed there", i + shift);
+  const auto* back = product.op.as<ConvolutionBackpropData>();
+  if (back && back->groups > 1) return Verdict::no("its weights have scales by group");
+  return to_doubles(operand);
+}
+
+/// A constant scale or zero point of a Dequantize, laid out to meet the weights.
+Found<Tensor> laid_out(const Match& m, const Node& dequantize, std::size_t input) {
+  const auto* t = m.graph().constant(dequantize.inputs[input]);
+  const auto& op = *dequantize.op.as<Dequantize>();
+  if (!t) return Verdict::no("the scales of its weights are computed");
+  if (t->size() == 1) return *t;
+  if (op.block_size != 0) return Verdict::no("its weights have scales by block, integers are summed across");
+  const auto rank = m.graph().type(dequantize.inputs[0]).shape.rank();
+  return t->reshaped(along_axis(rank, normalize_axis(op.axis, rank, "axis"), t->size()));
+}
+
+std::vector<double> times(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> out(std::max(a.size(), b.size()));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = a[i % a.size()] * b[i % b.size()];
+  return out;
+}
+
+/// One step from the integers to the weights: adds its scale; zero points in `zero`.
+Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f, std::vector<double>& zero) {
+  const Graph& g = m.graph();
+  const auto scaled = [&](const Tensor& t) -> Verdict {
+    const auto s = by_output(m, product, t);
+    if (s) f.scale = times(f.scale, *s);
+    return s.verdict();
+  };
+  const auto centred = [&](const Tensor& t) -> Verdict {
+    const auto z = by_output(m, product, t);
+    if (z) zero = *z;
+    return z.verdict();
+  };
+  if (step.op.is<Convert>()) return Verdict::yes();
+  if (step.op.is<Dequantize>()) {
+    const auto s = laid_out(m, step, 1);
+    if (!s) return s.verdict();
+    if (auto v = scaled(*s); !v || !has_input(step, 2)) return v;
+    const auto z = laid_out(m, step, 2);
+    return z ? centred(*z) : z.verdict();
+  }
+  const auto* operand = step.inputs.size() == 2 ? g.constant(step.inputs[1]) : nullptr;
+  if (operand && step.op.is<Multiply>()) return scaled(*operand);
+  const bool first = f.scale == std::vector<double>{1} && zero == std::vector<double>{0};
+  if (operand && step.op.is<Subtract>() && first) return centred(*operand);
+  return Verdict::no("its weights are made of integers by {}", step.op.name());
+}
+
+/// The integers without their zero points, where these are whole and what is left has 8 bits.
+Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, std::size_t axis) {
+  const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
+  if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
+  if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != std::nearbyint(z); }))
+    return Verdict::no("a zero point of its weights is no whole number");
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < numbers.rank(); ++i)
+    inner *= static_cast<std::size_t>(numbers.shape()[i]);
+  const Tensor bytes =
+      numbers.element_type() == ElementType::u8 ? numbers : convert(numbers, ElementType::i8);
+  Tensor out(ElementType::i8, numbers.shape());
+  const bool is_unsigned = bytes.element_type() == ElementType::u8;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto raw = std::to_integer<std::uint8_t>(bytes.raw()[i]);
+    const int number = is_unsigned ? raw : static_cast<std::int8_t>(raw);
+    const int left = number - static_cast<int>(zero[zero.size() == 1 ? 0 : i / inner % zero.size()]);
+    if (left < -128 || left > 127) return std::nullopt;
+    out.raw()[i] = static_cast<std::byte>(left);
+  }
+  return out;
+}
+
+Found<Factors> constant_factors(const Match& m, const Node& product, const StoredWeights& stored) {
+  const Graph& g = m.graph();
+  Factors out;
+  std::vector<double> zero{0};
+  for (const auto id : stored.nodes) {
+    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
+    if (auto v = follow(m, product, g.node(id), out, zero); !v) return v;
+  }
+  out.nodes = stored.nodes;
+  const Tensor& numbers = *g.constant(stored.numbers);
+  auto small = centred(numbers, zero, output_axis(g, product));
+  if (small) {
+    out.numbers = *small;
+  } else if (!small.verdict().reason().empty()) {
+    return small.verdict();
+  } else {
+    out.numbers = bits_of(numbers.element_type()) == 8 ? numbers : convert(numbers, ElementType::i8);
+    const Dims dims = zero.size() == 1 ? Dims{} : Dims{static_cast<std::int64_t>(zero.size())};
+    out.zero_points = from_doubles(out.numbers.element_type(), dims, zero);
+  }
+  return out;
+}
+
+/// Given at run time: one scale, or one for each output channel.
+Found<Factors> computed_factors(const Match& m, const Node& product) {
+  const Graph& g = m.graph();
+  const auto maker = g.producer(product.inputs[1]);
+  if (!maker.valid() || !g.node(maker).op.is<Dequantize>()) return std::nullopt;
+  const Node& n = g.node(maker);
+  const auto type = g.type(n.inputs[0]).element;
+  if (bits_of(type) != 8 || !g.type(n.inputs[0]).shape.ranked()) return std::nullopt;
+  Factors out;
+  std::vector<double> zero{0};
+  if (auto v = follow(m, product, n, out, zero); !v) return v;
+  out.value = n.inputs[0];
+  if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != 0; }))
+    out.zero_points =
+        from_doubles(type, zero.size() == 1 ? Dims{} : Dims{static_cast<std::int64_t>(zero.size())}, zero);
+  return out;
+}
+
+struct Integers {
+  Levels source;
+  Factors factors;
+};
+
+/// So many products of integers of 8 and 9 bits stay below 2^31.
+constexpr double kMostProducts = 33025;
+
+Verdict sums_fit(const Graph& g, const Node& product) {
+  const auto& w = g.type(product.inputs[1]).shape;
+  if (!w.ranked()) return Verdict::no("the rank of its weights is not known");
+  const auto axis = output_axis(g, product);
+  double count = 1;
+  if (const auto* op = product.op.as<MatMul>()) {
+    const Dim depth = w.rank() < 2 ? w[0] : w[w.rank() - (op->transpose_b ? 1 : 2)];
+    if (!depth.known()) return Verdict::no("the number of products in a sum is not known");
+    count = static_cast<double>(depth.size());
+  } else {
+    for (std::size_t i = 0; i < w.rank(); ++i) {
+      if (!w[i].known()) return Verdict::no("the number of products in a sum is not known");
+      if (i != axis) count *= static_cast<double>(w[i].size());
+    }
+  }
+  if (count > kMostProducts)
+    return Verdict::no("sums of {:.0f} products of integers may need more than 32 bits", count);
+  return Verdict::yes();
+}
+
+Found<Integers> operands(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  if (!m.integers || g.type(n.outputs[0]).element != ElementType::f32) return std::nullopt;
+  const auto stored = stored_weights(g, n.inputs[1]);
+  auto factors = stored ? constant_factors(m, n, *stored) : computed_factors(m, n);
+  auto source = int8::levels_of(m, n.inputs[0]);
+  const bool no_source = !source && source.verdict().reason().empty();
+  const bool no_factors = !factors && factors.verdict().reason().empty();
+  if (no_source && no_factors) return std::nullopt;
+  if (!source) {
+    if (!no_source) return source.verdict();
+    return Verdict::no("its weights are integers, its input {} is not quantised to 8 bits",
+                       m.label(n.inputs[0]));
+  }
+  if (!factors) {
+    if (!no_factors) return factors.verdict();
+    return Verdict::no("its input is quantised, its weights {} are floats", m.label(n.inputs[1]));
+  }
+  if (n.op.is<ConvolutionBackpropData>() && has_input(n, 3) && !g.constant(n.inputs[3]))
+    return Verdict::no("its output's sizes are computed");
+  if (n.op.is<ConvolutionBackpropData>() && (source->zero_point != 0 || factors->zero_points.valid()))
+    return Verdict::no("integers of a transposed convolution have no zero points");
+  if (epilogue(n)) return Verdict::no("it has an epilogue already");
+  if (auto v = sums_fit(g, n); !v) return v;
+  if (!g.type(n.outputs[0]).shape.ranked()) return Verdict::no("the rank of its result is not known");
+  return Integers{*source, std::move(factors).take()};
+}
+
+/// Numbers by output channel in the shape in which they meet the result.
+Tensor by_channel(const Graph& g, const Node& product, const std::vector<double>& numbers) {
+  if (numbers.size() == 1) return from_doubles(ElementType::f32, {}, numbers);
+  const auto rank = g.type(product.outputs[0]).shape.rank();
+  const Dims dims = product.op.is<MatMul>() ? Dims{static_cast<std::int64_t>(numbers.size())}
+                                            : along_axis(rank, 1, numbers.size());
+  return from_doubles(ElementType::f32, dims, numbers);
+}
+
+/// The bias as an operand of Add.
+ValueId bias_operand(Rewrite& r, const Node& product) {
+  const Graph& g = r.graph();
+  const auto v = product.inputs[2];
+  if (product.op.is<MatMul>()) return v;
+  const auto rank = g.type(product.outputs[0]).shape.rank();
+  if (const auto* t = g.constant(v))
+    return r.constant(t->to_aligned().reshaped(along_axis(rank, 1, t->size())), g.value(v).name);
+  Ints pattern(rank, 1);
+  pattern[1] = -1;
+  return r.add(Reshape{}, {v, r.constant(ints_tensor(pattern))});
+}
+
+void multiply_integers(Rewrite& r, const Integers& found) {
+  const Graph& g = r.graph();
+  const Node n = r.match().root_node();  // the graph changes
+  const auto& [source, factors] = found;
+  const auto weights =
+      factors.value.valid() ? factors.value : r.constant(factors.numbers, g.value(n.inputs[1]).name);
+  const auto x_zero = int8::zero_point(r, g.type(source.integers).element, source.zero_point);
+  const auto w_zero = factors.zero_points.valid() ? r.constant(factors.zero_points) : ValueId{};
+  std::vector<ValueId> inputs{source.integers, weights};
+  const bool back = n.op.is<ConvolutionBackpropData>();
+  if (back && has_input(n, 3)) inputs = {source.integers, weights, {}, n.inputs[3]};
+  if (!back && (x_zero.valid() || w_zero.valid())) inputs = {source.integers, weights, {}, x_zero, w_zero};
+  if (!back && !w_zero.valid() && x_zero.valid()) inputs.pop_back();
+  auto y = r.add(Convert{ElementType::f32}, {r.add(Op(n.op), std::move(inputs))});
+  y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, times({source.scale}, factors.scale)))});
+  if (has_input(n, 2)) y = r.add(Add{}, {y, bias_operand(r, n)});
+  if (g.readers(n.inputs[0]) == 1) r.absorb(source.step);
+  for (const auto id : factors.nodes) r.absorb(id);
+  r.replace(y);
+}
+
+}  // namespace
+
+void add_int8_products(Rules& rules) {
+  const auto product = is<Convolution, ConvolutionBackpropData, MatMul>(any(), any());
+  rules.push_back(rule("int8-product",
+                       "Convolutions and matrix products of quantised operands multiply their integers",
+                       RuleSet::integers, product)
+                      .when(operands)
+                      .make(multiply_integers));
+}
+
+}  // namespace lamina
