@@ -256,15 +256,4 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
     };
 }
 
-std::unique_ptr<Executable> onednn::make_byte_reorder(const Dims& shape, Layout from, Layout to) {
-  if (element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS) return nullptr;
-  const auto in = desc(shape, ElementType::u8, from), out = desc(shape, ElementType::u8, to);
-  const dnnl::reorder::primitive_desc pd(engine(), in, engine(), out, user_scratch());
-  if (pd.scratchpad_desc().get_size() != 0 || is_ref(pd.impl_info_str())) return nullptr;
-  return make_primitive(
-      dnnl::reorder(pd),
-      {{DNNL_ARG_FROM, in, Arg::From::input, 0, {}}, {DNNL_ARG_TO, out, Arg::From::output, 0, {}}},
-      pd.scratchpad_desc());
-}
-
 }  // namespace lamina

@@ -106,6 +106,11 @@ std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
   return std::nullopt;
 }
 
+bool inverse_is_exact(float f) {
+  int exponent = 0;
+  return std::frexp(f, &exponent) == 0.5f;
+}
+
 class Translator {
  public:
   Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis, int weights_mask)
@@ -126,7 +131,7 @@ class Translator {
         const auto& stage = (*stages)[i];
         if (!take(stage)) break;
         result_.stages = stage.end;
-        result_.cost += stage_cost(view_.machine(), stage.node->op, element_count(out_));
+        result_.cost += cost_of_taken(stage);
       }
     }
     result_.attr.set_post_ops(ops_);
@@ -138,6 +143,13 @@ class Translator {
   bool stop(std::string why) {
     result_.refusal = std::move(why);
     return false;
+  }
+
+  Cost cost_of_taken(const Stage& stage) const {
+    const auto count = element_count(out_);
+    if (stage.node->op.is<Quantize>() && inverse_is_exact(to_floats(*stage.constant)[0]))
+      return cost_of(view_.machine(), Family::vector_light, 0.3 * static_cast<double>(count), 0, 0);
+    return stage_cost(view_.machine(), stage.node->op, count);
   }
 
   /// What integer sums begin with: to f32, then scales and a bias that are constant. Returns how many stages
@@ -236,10 +248,10 @@ class Translator {
     const float scale = to_floats(*stage.constant)[0], zero = has_zero ? to_floats(*zero_point)[0] : 0;
     if (!std::isfinite(1 / scale)) return stop(fmt::format("int8: Quantize by a scale of {}", scale));
     if (!has_room(3)) return stop("oneDNN takes 32 stages");
-    int exponent = 0;
-    const bool divided = std::frexp(scale, &exponent) != 0.5f;  // else the factor is exact
-    if (divided) divide(*stage.constant);
-    if (!divided && scale != 1) linear(1 / scale, 0);
+    if (!inverse_is_exact(scale))
+      divide(*stage.constant);
+    else if (scale != 1)
+      linear(1 / scale, 0);
     if (std::fmod(zero, 2.0f) != 0) ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
     if (zero != 0) linear(1, zero);
     result_.result = op.destination_type;
