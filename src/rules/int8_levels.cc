@@ -135,6 +135,27 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
   r.replace(y);
 }
 
+/// The zero points of weights, where rounding has moved them off whole numbers by next to nothing.
+Found<Tensor> whole_zero_points(const Match& m, const Pattern& numbers, const Pattern& zero) {
+  constexpr double kNextToNothing = 1e-4;  // of a level
+  const Graph& g = m.graph();
+  const auto& tensor = m.tensor(zero);
+  if (!m.integers || m.for_file || tensor.element_type() != ElementType::f32 ||
+      !stays_stored(m, g.node(g.producer(m.value(numbers)))))
+    return std::nullopt;
+  auto values = to_doubles(tensor);
+  bool all = true, moved = false;
+  for (auto& v : values) {
+    const auto whole = std::nearbyint(v);
+    all = all && std::fabs(v - whole) < kNextToNothing;
+    moved = moved || v != whole;
+    v = whole;
+  }
+  if (!moved) return std::nullopt;
+  if (!all) return Verdict::no("a zero point is no whole number");
+  return from_doubles(ElementType::f32, tensor.shape(), values);
+}
+
 }  // namespace
 
 void add_int8_levels(Rules& rules) {
@@ -143,6 +164,16 @@ void add_int8_levels(Rules& rules) {
                        RuleSet::levels, is<FakeQuantize>())
                       .when(steps_of)
                       .make(round_to_integers));
+  const auto numbers = is<Convert>(), zero = constant_only();
+  rules.push_back(
+      rule("int8-zero-point", "Zero points of weights that were whole before a rounding are so again",
+           RuleSet::levels, is<Subtract>(numbers, zero))
+          .when([=](const Match& m) { return whole_zero_points(m, numbers, zero); })
+          .make([=](Rewrite& r, const Tensor& whole) {
+            const auto& g = r.graph();
+            r.replace(r.add(Subtract{}, {r.match().value(numbers),
+                                         r.constant(whole, g.value(r.match().value(zero)).name)}));
+          }));
 }
 
 }  // namespace lamina

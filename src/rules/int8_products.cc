@@ -99,12 +99,8 @@ Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f
   return Verdict::no("its weights are made of integers by {}", step.op.name());
 }
 
-constexpr double kNearlyWhole = 1e-4;  // of a level: what rounding has left of a zero point
-
 /// The integers without their zero points, where these are whole and what is left has 8 bits.
-Found<Tensor> centred(const Tensor& numbers, std::vector<double> zero, std::size_t axis) {
-  for (auto& z : zero)
-    if (const auto whole = std::nearbyint(z); std::fabs(z - whole) < kNearlyWhole) z = whole;
+Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, std::size_t axis) {
   const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
   if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
   if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != std::nearbyint(z); }))
