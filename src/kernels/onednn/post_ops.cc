@@ -129,8 +129,11 @@ class Translator {
       for (std::size_t i = integers_ ? begin(*stages) : 0; i < stages->size() && result_.refusal.empty();
            ++i) {
         const auto& stage = (*stages)[i];
-        if (!take(stage)) break;
-        result_.stages = stage.end;
+        const bool comes_back = i + 1 < stages->size() && stage.node->op.is<Quantize>() &&
+                                (*stages)[i + 1].node->op.is<Dequantize>();
+        if (!(comes_back ? to_levels(stage, (*stages)[i + 1]) : take(stage))) break;
+        if (comes_back) ++i;
+        result_.stages = (*stages)[i].end;
         result_.cost += cost_of_taken(stage);
       }
     }
@@ -229,6 +232,46 @@ class Translator {
 
   void linear(float factor, float added) { ops_.append_eltwise(algorithm::eltwise_linear, factor, added); }
 
+  /// The one scale and zero point of a Quantize or Dequantize; nothing, and why, where they are others.
+  std::optional<Dequantized> steps_of(const Stage& stage, std::int64_t block_size) {
+    const auto& name = stage.node->op.name();
+    const bool has_zero = stage.node->inputs.size() > 2 && stage.node->inputs[2].valid();
+    const auto* zero_point = has_zero ? epilogue(view_.node())->constant(stage.node->inputs[2]) : nullptr;
+    if (!stage.constant || (has_zero && !zero_point)) {
+      stop(fmt::format("int8: {} by what is known at run time only", name));
+    } else if (stage.constant->size() != 1 || block_size != 0 || (has_zero && zero_point->size() != 1)) {
+      stop(fmt::format("int8: {} by several scales", name));
+    } else {
+      const Dequantized steps{to_floats(*stage.constant)[0], has_zero ? to_floats(*zero_point)[0] : 0};
+      if (std::isfinite(1 / steps.scale)) return steps;
+      stop(fmt::format("int8: {} by a scale of {}", name, steps.scale));
+    }
+    return std::nullopt;
+  }
+
+  void divide_by(const Stage& stage, float scale) {
+    if (!inverse_is_exact(scale))
+      divide(*stage.constant);
+    else if (scale != 1)
+      linear(1 / scale, 0);
+  }
+
+  /// Rounded to integers of 8 bits and made numbers again.
+  bool to_levels(const Stage& to, const Stage& back) {
+    const auto type = to.node->op.as<Quantize>()->destination_type;
+    if (!integers_ || !is_byte(type) || !finite_) return take(to);
+    const auto from = steps_of(to, to.node->op.as<Quantize>()->block_size);
+    const auto into = from ? steps_of(back, back.node->op.as<Dequantize>()->block_size) : std::nullopt;
+    if (!into) return false;
+    if (!has_room(4)) return stop("oneDNN takes 32 stages");
+    const float least = type == ElementType::u8 ? 0 : -128;
+    divide_by(to, from->scale);
+    ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
+    ops_.append_eltwise(algorithm::eltwise_clip, least - from->zero_point, least + 255 - from->zero_point);
+    linear(into->scale, (from->zero_point - into->zero_point) * into->scale);
+    return true;
+  }
+
   /// x / scale, rounded, + zero point, saturated as it is stored: which rounds, too, so that nothing needs to
   /// before an even zero point. Ties go to even numbers before an odd one is added.
   bool quantize(const Stage& stage) {
@@ -239,19 +282,11 @@ class Translator {
       return stop(fmt::format("int8: Quantize to {} in the midst of stages", name_of(op.destination_type)));
     if (op.destination_type == ElementType::i8 && !finite_)
       return stop("int8: oneDNN stores 127 for what is not a number");
-    const bool has_zero = stage.node->inputs.size() > 2 && stage.node->inputs[2].valid();
-    const auto* zero_point = has_zero ? body.constant(stage.node->inputs[2]) : nullptr;
-    if (!stage.constant || (has_zero && !zero_point))
-      return stop("int8: Quantize by what is known at run time only");
-    if (stage.constant->size() != 1 || op.block_size != 0 || (has_zero && zero_point->size() != 1))
-      return stop("int8: Quantize by several scales");
-    const float scale = to_floats(*stage.constant)[0], zero = has_zero ? to_floats(*zero_point)[0] : 0;
-    if (!std::isfinite(1 / scale)) return stop(fmt::format("int8: Quantize by a scale of {}", scale));
+    const auto steps = steps_of(stage, op.block_size);
+    if (!steps) return false;
     if (!has_room(3)) return stop("oneDNN takes 32 stages");
-    if (!inverse_is_exact(scale))
-      divide(*stage.constant);
-    else if (scale != 1)
-      linear(1 / scale, 0);
+    divide_by(stage, steps->scale);
+    const float zero = steps->zero_point;
     if (std::fmod(zero, 2.0f) != 0) ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
     if (zero != 0) linear(1, zero);
     result_.result = op.destination_type;
