@@ -105,7 +105,10 @@ Verdict can_be_rounded(const Match& m, const Pattern& moved) {
   if (has_border(n) || n.op.has(Trait::reads_part)) return int8::nothing_to_do();
   if (g.type(n.outputs[0]).element != ElementType::f32) return int8::nothing_to_do();
   for (std::size_t i = 0; i < data_inputs(n); ++i) {
-    if (g.constant(n.inputs[i])) return Verdict::no("{} is a constant", m.label(n.inputs[i]));
+    if (g.constant(n.inputs[i])) {  // that is rounded once
+      if (n.inputs.size() > 1) continue;
+      return int8::nothing_to_do();
+    }
     if (!g.producer(n.inputs[i]).valid()) return Verdict::no("{} is an input", m.label(n.inputs[i]));
     if (g.readers(n.inputs[i]) != 1) return Verdict::no("{} is also read by others", m.label(n.inputs[i]));
   }

@@ -17,10 +17,10 @@ struct Reach {
   bool compute = false;  ///< bound by arithmetic, else by memory
 };
 
-Reach reach_of(const NodeWork& w, double microseconds, const MachineLimits& limits) {
-  const double seconds = microseconds * 1e-6, rate = limits.bandwidth_at(w.bytes);
+Reach reach_of(const LayerRow& r, const MachineLimits& limits) {
+  const double bytes = r.work.bytes, seconds = r.microseconds * 1e-6, rate = limits.bandwidth_at(bytes);
   if (seconds <= 0 || rate <= 0 || limits.flops <= 0) return {};
-  return {limits.least_seconds(w.flops(), w.bytes) / seconds, w.flops() / limits.flops > w.bytes / rate};
+  return {limits.least_seconds(r.flops(), bytes) / seconds, r.flops() / limits.flops > bytes / rate};
 }
 
 std::string reach_text(const Reach& r) {
@@ -43,8 +43,7 @@ class Table {
                 padded("kernel", 30), padded("layout", 24), "us", "share", "GFLOP/s", "GB/s", "of the limit");
   }
   void row(const LayerRow& r) const {
-    line(r.name, r.op, r.kernel, r.layout, r.microseconds, r.work,
-         reach_text(reach_of(r.work, r.microseconds, limits_)));
+    line(r.name, r.op, r.kernel, r.layout, r.microseconds, r.work, reach_text(reach_of(r, limits_)));
   }
   void line(std::string_view name, std::string_view op, std::string_view kernel, std::string_view layout,
             double us, const NodeWork& w, const std::string& reach) const {
@@ -73,7 +72,7 @@ nlohmann::json to_json(const LayerRow& r, double whole, const MachineLimits& lim
                    {"flops", r.work.flops()},
                    {"bytes", r.work.bytes}};
   if (r.microseconds > 0) {
-    const auto reach = reach_of(r.work, r.microseconds, limits);
+    const auto reach = reach_of(r, limits);
     j["gflops"] = r.work.flops() / r.microseconds / 1e3;
     j["gbs"] = r.work.bytes / r.microseconds / 1e3;
     j["limit"] = {{"share", reach.share}, {"by", reach.compute ? "compute" : "memory"}};
@@ -95,7 +94,7 @@ std::vector<KernelTotal> totals_of(const std::vector<LayerRow>& rows, const Mach
     t.kernel = r.kernel;
     ++t.count;
     t.microseconds += r.microseconds;
-    t.least += 1e6 * limits.least_seconds(r.work.flops(), r.work.bytes);
+    t.least += 1e6 * limits.least_seconds(r.flops(), r.work.bytes);
     t.work.multiply_adds += r.work.multiply_adds;
     t.work.others += r.work.others;
     t.work.bytes += r.work.bytes;

@@ -62,6 +62,19 @@ NodeWork moved(const Plan& plan, const PlanStep& step) {
 
 }  // namespace
 
+namespace {
+
+/// How many numbers of that type an instruction multiplies and adds where it takes one of f32. Tiles of AMX
+/// do more.
+double pace_of(ElementType type) {
+  const auto& features = this_machine().features;
+  if (type == ElementType::bf16) return 2;
+  if (bits_of(type) != 8 || type == ElementType::boolean) return 1;
+  return features.has(Feature::avx512_vnni) || features.has(Feature::avx_vnni) ? 4 : 2;
+}
+
+}  // namespace
+
 std::string_view why_nothing_runs(const Node& node) {
   if (node.op.has(Trait::moves)) return "nothing runs: the same memory, seen otherwise";
   if (node.outputs.size() > 1) return "nothing runs: its readers see their part of its input";
@@ -86,6 +99,7 @@ LayerRow row_of(const Plan& plan, const PlanStep& step) {
     const auto& node = plan.graph.node(step.node);
     row.op = operators_of(node);
     row.work = work_of(plan.graph, node);
+    if (node.op.has(Trait::products) && in) row.pace = pace_of(in->type.element);
     for (const auto* tensors : {&step.in, &step.out})
       for (const auto t : *tensors)  // packings, of which the graph does not know
         if (t != kNoTensor && packing_of(plan.tensors[t].layout)) {

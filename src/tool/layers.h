@@ -45,6 +45,10 @@ struct LayerRow {
   std::string precision;  ///< "f32", "u8 -> f32"
   double microseconds = 0;
   NodeWork work;
+  double pace = 1;  ///< multiply-adds of its operands in the time of one of f32
+
+  /// Its arithmetic as so much of f32.
+  double flops() const { return work.flops() / pace; }
 };
 
 LayerRow row_of(const Plan& plan, const PlanStep& step);
