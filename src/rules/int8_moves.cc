@@ -2,7 +2,10 @@
 /// integers comes before.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "ops/activation.h"
+#include "ops/elementwise.h"
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
@@ -127,21 +130,62 @@ void round_before(Rewrite& r, const Pattern& moved) {
   r.replace(r.add(Op(n.op), std::move(inputs)));
 }
 
-/// Every integer comes back as itself.
-Verdict comes_back(const Match& m, const Pattern& made) {
+/// What a Quantize rounds, as a function of integers by arithmetic with single numbers.
+struct Function {
+  Levels from;
+  std::vector<NodeId> steps;  ///< from the Quantize up to the Dequantize
+};
+
+Found<Function> function_of_integers(const Match& m) {
+  constexpr std::size_t kMostSteps = 8;
   const Graph& g = m.graph();
-  const Node& q = m.root_node();
-  const auto levels = int8::levels_of(m, m.value(made));
-  if (!m.integers || !levels) return int8::nothing_to_do();
-  const auto scale = static_cast<float>(*single_value(g, q.inputs[1]));
-  const auto zero = static_cast<std::int64_t>(has_input(q, 2) ? *single_value(g, q.inputs[2]) : 0);
-  const auto type = g.type(levels->integers).element;
-  if (type != q.op.as<Quantize>()->destination_type || scale != levels->scale || zero != levels->zero_point)
-    return Verdict::no("{} has another scale, zero point or type", m.label(made));
-  for (int d = -255; d <= 255; ++d)
-    if (std::nearbyintf(static_cast<float>(d) * scale / scale) != static_cast<float>(d))
-      return Verdict::no("with the scale {} some integers do not come back", scale);
-  return output_stays_apart(m, q.outputs[0], levels->integers);
+  Function f;
+  for (auto id = m.root(); f.steps.size() < kMostSteps;) {
+    const Node& n = g.node(id);
+    f.steps.push_back(id);
+    for (std::size_t i = 1; i < n.inputs.size(); ++i)
+      if (n.inputs[i].valid() && !single_value(g, n.inputs[i])) return std::nullopt;
+    const bool known = n.op.is<Multiply>() || n.op.is<Add>() || n.op.is<Subtract>() || n.op.is<Clamp>() ||
+                       n.op.is<Relu>() || id == m.root();
+    if (!known) return std::nullopt;
+    auto levels = int8::levels_of(m, n.inputs[0]);
+    if (levels) {
+      f.from = *levels;
+      f.steps.push_back(levels->step);
+      return f;
+    }
+    id = g.producer(n.inputs[0]);
+    if (!id.valid() || g.readers(n.inputs[0]) != 1) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Every integer comes back as itself.
+Found<Function> comes_back(const Match& m) {
+  const Graph& g = m.graph();
+  if (!m.integers) return std::nullopt;
+  auto f = function_of_integers(m);
+  if (!f) return f;
+  const auto type = g.type(f->from.integers).element;
+  if (m.root_node().op.as<Quantize>()->destination_type != type)
+    return Verdict::no("{} becomes {}", name_of(type),
+                       name_of(m.root_node().op.as<Quantize>()->destination_type));
+  Tensor all(type, {256});
+  for (std::size_t i = 0; i < 256; ++i) all.raw()[i] = static_cast<std::byte>(i);
+  Tensor now = all;
+  for (auto id = f->steps.rbegin(); id != f->steps.rend(); ++id) {
+    std::vector<Tensor> inputs{now};
+    for (std::size_t i = 1; i < g.node(*id).inputs.size(); ++i) {
+      const auto v = g.node(*id).inputs[i];
+      inputs.push_back(v.valid() ? g.constant(v)->to_aligned().reshaped({}) : Tensor());
+    }
+    now = evaluate_node(g.node(*id), inputs, {}).at(0);
+  }
+  if (std::memcmp(now.raw(), all.raw(), all.bytes()) != 0)
+    return Verdict::no("its scale, zero point or bounds are others than those of {}",
+                       m.label(g.node(f->from.step).outputs[0]));
+  if (auto v = output_stays_apart(m, m.root_node().outputs[0], f->from.integers); !v) return v;
+  return f;
 }
 
 }  // namespace
@@ -159,13 +203,13 @@ void add_int8_moves(Rules& rules) {
                        RuleSet::integers, quantize)
                       .when([=](const Match& m) { return can_be_rounded(m, moved); })
                       .make([=](Rewrite& r) { round_before(r, moved); }));
-  const auto made = is<Dequantize>(any());
   rules.push_back(rule("int8-same-levels", "Integers that become the same integers again stay as they are",
-                       RuleSet::integers, is<Quantize>(made).that(rounds))
-                      .when([=](const Match& m) { return comes_back(m, made); })
-                      .make([=](Rewrite& r) {
-                        r.absorb(r.match().id(made));
-                        r.replace(r.match().node(made).inputs[0]);
+                       RuleSet::integers, is<Quantize>(any()).that(rounds))
+                      .when(comes_back)
+                      .make([](Rewrite& r, const Function& f) {
+                        for (const auto id : f.steps)
+                          if (id != r.match().root()) r.absorb(id);
+                        r.replace(f.from.integers);
                       }));
 }
 

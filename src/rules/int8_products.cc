@@ -213,6 +213,12 @@ Found<Source> source_by_channel(const Graph& g, const Node& product, const Node&
   return Source{dequantize.inputs[0], static_cast<std::int64_t>(*zero), to_doubles(*scale), 0, {}};
 }
 
+/// All sizes but that of the batch.
+bool known_behind_batch(const Shape& shape) {
+  return shape.ranked() &&
+         std::all_of(shape.dims().begin() + 1, shape.dims().end(), [](const Dim& d) { return d.known(); });
+}
+
 Found<Source> source_of(const Match& m, const Node& product) {
   const Graph& g = m.graph();
   auto v = product.inputs[0];
@@ -228,9 +234,14 @@ Found<Source> source_of(const Match& m, const Node& product) {
     if (!found || offset != 0) return levels.verdict();
     out = std::move(found).take();
   }
-  constexpr double kNothing = 1e-4;  // of a level
-  if (std::fabs(offset) > kNothing * out.scale[0] && pads(product))
-    return Verdict::no("0 is no level of {}, and it pads with zeros", m.label(product.inputs[0]));
+  if (offset != 0 && pads(product)) {
+    if (product.op.is<ConvolutionBackpropData>())
+      return Verdict::no("0 is no level of {}", m.label(product.inputs[0]));
+    const auto &x = g.type(product.inputs[0]).shape, &y = g.type(product.outputs[0]).shape;
+    if (!known_behind_batch(x) || !known_behind_batch(y))
+      return Verdict::no("0 is no level of {}, and the size of the picture that it pads is not known",
+                         m.label(product.inputs[0]));
+  }
   out.nodes = nodes;
   if (g.readers(v) == 1 && (offset == 0 || !nodes.empty())) out.nodes.push_back(g.producer(v));
   return out;
@@ -321,23 +332,51 @@ std::vector<double> by_output(const Graph& g, const Node& n, const std::vector<d
   return out;
 }
 
-/// What the source's offset adds to each output channel.
-std::vector<double> offsets(const Graph& g, const Node& n, const Integers& found) {
-  const auto& f = found.factors;
+/// The sums of weights that an output's taps have, over the input channels: [outputs, 1, taps...].
+Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
   const auto axis = output_axis(g, n);
   const auto& dims = f.numbers.shape();
-  std::size_t inner = 1;
+  std::size_t inner = 1, taps = 1;
   for (std::size_t i = axis + 1; i < dims.size(); ++i) inner *= static_cast<std::size_t>(dims[i]);
+  const bool matrix = n.op.is<MatMul>();
+  for (std::size_t i = 2; i < dims.size() && !matrix; ++i) taps *= static_cast<std::size_t>(dims[i]);
   const auto outputs = static_cast<std::size_t>(dims[axis]);
   const auto numbers = to_doubles(f.numbers);
   const auto zero = f.zero_points.valid() ? to_doubles(f.zero_points) : std::vector<double>{0};
-  std::vector<double> out(outputs, 0);
+  std::vector<double> sums(outputs * taps, 0);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto o = i / inner % outputs;
-    out[o] += numbers[i] - zero[o % zero.size()];
+    sums[o * taps + i % taps] += (numbers[i] - zero[o % zero.size()]) * f.scale[o % f.scale.size()];
   }
-  for (std::size_t o = 0; o < outputs; ++o) out[o] *= f.scale[o % f.scale.size()] * found.source.offset;
-  return out;
+  Dims out(dims);
+  if (matrix) out = {0, 1};
+  out[0] = static_cast<std::int64_t>(outputs);
+  out[1] = 1;
+  return from_doubles(ElementType::f64, out, sums);
+}
+
+/// What the source's offset adds to the results: one number for each output channel or, where the border
+/// cuts taps off, for each position.
+Tensor offsets(const Graph& g, const Node& n, const Integers& found) {
+  const auto sums = tap_sums(g, n, found.factors);
+  if (pads(n)) {
+    auto op = *n.op.as<Convolution>();
+    Dims x = g.type(n.inputs[0]).shape.sizes();
+    x[0] = 1;
+    x[1] = op.groups;
+    const std::vector<double> all(element_count(x), found.source.offset);
+    Graph one;
+    const auto y =
+        one.add(op, {one.add_constant(from_doubles(ElementType::f64, x, all)), one.add_constant(sums)});
+    const Node& conv = one.node(one.producer(y));
+    return convert(evaluate_node(conv, {*one.constant(conv.inputs[0]), sums}, {}).at(0), ElementType::f32);
+  }
+  const auto outputs = static_cast<std::size_t>(sums.shape()[0]);
+  const auto values = to_doubles(sums);
+  std::vector<double> out(outputs, 0);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    out[i / (values.size() / outputs)] += values[i] * found.source.offset;
+  return by_channel(g, n, out);
 }
 
 void multiply_integers(Rewrite& r, const Integers& found) {
@@ -356,8 +395,8 @@ void multiply_integers(Rewrite& r, const Integers& found) {
   auto y = r.add(Convert{ElementType::f32}, {r.add(Op(n.op), std::move(inputs))});
   const auto scale = times(by_output(g, n, source.scale), factors.scale);
   y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, scale))});
-  if (source.offset != 0) y = r.add(Add{}, {y, r.constant(by_channel(g, n, offsets(g, n, found)))});
   if (has_input(n, 2)) y = r.add(Add{}, {y, bias_operand(r, n)});
+  if (source.offset != 0) y = r.add(Add{}, {y, r.constant(offsets(g, n, found))});
   for (const auto id : source.nodes) r.absorb(id);
   for (const auto id : factors.nodes) r.absorb(id);
   r.replace(y);

@@ -6,6 +6,7 @@
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
+#include "ops/walk.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -146,6 +147,13 @@ ValueId raised(Rewrite& r, const Scaled& found) {
   return y;
 }
 
+/// Both together are no larger than one of them.
+bool one_covers(const Dims& a, const Dims& b) {
+  const auto both = broadcast(Shape::of(a), Shape::of(b));
+  const auto count = both ? element_count(both->sizes()) : 0;
+  return both && (count == element_count(a) || count == element_count(b));
+}
+
 Found<Scaled> scale_goes_up(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
@@ -196,29 +204,27 @@ void add_int8_scales(Rules& rules) {
                       .when_others_are_done());
   const auto below = constant_only(), above = constant_only(), sums = any();
   const auto inner = is<Add>(sums, below).any_order().used_once();
-  rules.push_back(
-      rule("int8-shift", "Two numbers that are added to sums of integers are added at once",
-           RuleSet::integers, is<Add>(inner, above).any_order())
-          .when([=](const Match& m) -> Verdict {
-            const Graph& g = m.graph();
-            const auto maker = g.producer(m.value(sums));
-            if (!m.integers || !maker.valid() || !factor_of_sums(g, g.node(maker)).valid())
-              return int8::nothing_to_do();
-            if (!single_value(g, m.value(above)) && !single_value(g, m.value(below)) &&
-                !(m.tensor(above).shape() == m.tensor(below).shape()))
-              return Verdict::no("they lie along different axes");
-            return Verdict::yes();
-          })
-          .make([=](Rewrite& r) {
-            const auto &a = r.match().tensor(below), &b = r.match().tensor(above);
-            const auto &large = a.size() < b.size() ? b : a, &small = a.size() < b.size() ? a : b;
-            auto values = to_doubles(large);
-            const auto others = to_doubles(small);
-            for (std::size_t i = 0; i < values.size(); ++i) values[i] += others[i % others.size()];
-            r.replace(r.add(Add{}, {r.match().value(sums),
-                                    r.constant(from_doubles(ElementType::f32, large.shape(), values))}));
-          })
-          .when_others_are_done());
+  rules.push_back(rule("int8-shift", "Two numbers that are added to sums of integers are added at once",
+                       RuleSet::integers, is<Add>(inner, above).any_order())
+                      .when([=](const Match& m) -> Verdict {
+                        const Graph& g = m.graph();
+                        const auto maker = g.producer(m.value(sums));
+                        if (!m.integers || !maker.valid() || !factor_of_sums(g, g.node(maker)).valid())
+                          return int8::nothing_to_do();
+                        if (!one_covers(m.tensor(below).shape(), m.tensor(above).shape()))
+                          return Verdict::no("they lie along different axes");
+                        return Verdict::yes();
+                      })
+                      .make([=](Rewrite& r) {
+                        const auto &a = r.match().tensor(below), &b = r.match().tensor(above);
+                        const auto dims = broadcast(Shape::of(a.shape()), Shape::of(b.shape()))->sizes();
+                        auto values = broadcast_values(to_doubles(a), a.shape(), dims);
+                        const auto others = broadcast_values(to_doubles(b), b.shape(), dims);
+                        for (std::size_t i = 0; i < values.size(); ++i) values[i] += others[i];
+                        r.replace(r.add(Add{}, {r.match().value(sums),
+                                                r.constant(from_doubles(ElementType::f32, dims, values))}));
+                      })
+                      .when_others_are_done());
 }
 
 }  // namespace lamina

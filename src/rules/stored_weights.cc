@@ -113,7 +113,7 @@ bool feeds_quantised_product(const Graph& g, ValueId from) {
         if (maker.valid() && (g.node(maker).op.is<Dequantize>() || g.node(maker).op.is<FakeQuantize>()))
           return true;
       }
-      if (!hands_on(g, n)) continue;
+      if (!hands_on(g, n) && !n.op.is<FakeQuantize>()) continue;  // levels may be the same behind it
       for (const auto v : n.outputs)
         if (seen.size() < kMostValues && std::find(seen.begin(), seen.end(), v) == seen.end())
           seen.push_back(v);

@@ -202,7 +202,9 @@ void offer_convolution(const NodeView& v, Answers& answers) {
     if (const auto verdict = describe(v, op.groups, integers); !verdict)
       return answers.refuse("onednn", "{}", verdict.reason());
   const int weights_mask = op.groups == 1 ? 1 : 3;
-  if (post_ops(v, p.y, Layout::channels_last, 1, weights_mask).same_layout_inputs.empty()) lay_flat(p);
+  if (const auto post = post_ops(v, p.y, Layout::channels_last, 1, weights_mask);
+      post.same_layout_inputs.empty() && !post.whole_constant)
+    lay_flat(p);
   const auto& [x, w, y, g] = p;
   const auto wg = grouped(w, op.groups);
   for (const auto layout : {Layout::channels_last, Layout::plain}) {

@@ -34,6 +34,7 @@ struct Arg {
   enum class From { input, output, constant, unsigned_number, signed_number } from;
   std::size_t index = 0;  ///< of an input or output
   Tensor constant;
+  Layout constant_lies = Layout::plain;  ///< as oneDNN is to read it
 };
 
 /// A primitive with its arguments as an Executable; scratchpad of the user.
@@ -57,6 +58,7 @@ struct PostOps {
   std::vector<Arg> args;                        ///< operands, scales
   std::vector<float> bias;                      ///< of integer sums, per channel; none: empty
   bool operands = false;                        ///< some stage has one that oneDNN reads from memory
+  bool whole_constant = false;                  ///< an operand is a constant of the result's shape
   std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
 };
 /// Arguments of post-ops for a primitive: constants where oneDNN can read them.

@@ -372,8 +372,6 @@ class Translator {
     if (type != ElementType::f32 && !(type == ElementType::bf16 && stores_bf16_) &&
         !(is_byte(type) && integers_))
       return Verdict::no("an operand of {}", name_of(type));
-    if (stage.constant && !channel && layout_ != Layout::plain)
-      return Verdict::no("a constant of the result's shape in channels-last");
     return Verdict::yes();
   }
 
@@ -384,7 +382,9 @@ class Translator {
     const bool channel = per_channel(stage.operand_dims);
     const auto d = desc(whole_dims(stage), element_of(stage), channel ? Layout::plain : layout_);
     if (stage.constant) {
-      result_.args.push_back({slot, d, Arg::From::constant, 0, *stage.constant});
+      result_.args.push_back(
+          {slot, d, Arg::From::constant, 0, *stage.constant, channel ? Layout::plain : layout_});
+      result_.whole_constant = result_.whole_constant || !channel;
     } else {
       result_.args.push_back({slot, d, Arg::From::input, *stage.extra, {}});
       finite_ = finite_ && is_byte(element_of(stage));
@@ -439,10 +439,16 @@ double filled_lanes(const Machine& machine, std::int64_t count) {
 }
 
 std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
-  for (auto& arg : args)
-    if (arg.from == Arg::From::constant && !arg.constant.aligned())
+  for (auto& arg : args) {
+    if (arg.from != Arg::From::constant) continue;
+    if (arg.constant_lies != Layout::plain)
+      arg.constant =
+          context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
+                                [&](const Tensor& t) { return laid_out(t.to_aligned(), arg.constant_lies); });
+    else if (!arg.constant.aligned())
       arg.constant =
           context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
+  }
   return args;
 }
 
