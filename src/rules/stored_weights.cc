@@ -94,7 +94,8 @@ bool has_quantised_source(const Graph& g, const Node& product) {
     const Node& n = g.node(maker);
     if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2 && fq->levels <= 256;
     if (n.op.is<Dequantize>()) return bits_of(g.type(n.inputs[0]).element) == 8;
-    if (!hands_on(g, n)) return false;
+    const bool offset = n.op.is<Add>() && g.constant(n.inputs[1]);  // of levels that have no 0
+    if (!hands_on(g, n) && !offset) return false;
     v = n.inputs[0];
   }
   return false;
