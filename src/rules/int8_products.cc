@@ -26,16 +26,17 @@ struct Factors {
   std::vector<NodeId> nodes;  ///< that made floats of them
 };
 
-/// The axis of the weights along which outputs lie.
+/// The axis of the weights along which outputs lie; their rank where they are one column.
 std::size_t output_axis(const Graph& g, const Node& product) {
   const auto rank = g.type(product.inputs[1]).shape.rank();
-  if (const auto* op = product.op.as<MatMul>()) return rank - (op->transpose_b && rank > 1 ? 2 : 1);
+  if (const auto* op = product.op.as<MatMul>()) return rank < 2 ? rank : rank - (op->transpose_b ? 2 : 1);
   return product.op.is<Convolution>() ? 0 : 1;
 }
 
 /// The elements of an operand that broadcasts to the weights along their outputs alone.
 Found<std::vector<double>> by_output(const Match& m, const Node& product, const Tensor& operand) {
   if (operand.size() == 1) return to_doubles(operand);
+  if (operand.size() == 0) return Verdict::no("its weights are empty");
   const auto& w = m.graph().type(product.inputs[1]).shape;
   const auto axis = output_axis(m.graph(), product);
   const auto shift = w.rank() - std::min(w.rank(), operand.rank());
@@ -96,8 +97,12 @@ Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f
 Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, std::size_t axis) {
   const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
   if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
-  if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != std::nearbyint(z); }))
-    return Verdict::no("a zero point of its weights is no whole number");
+  const auto [least, most] =
+      numbers.element_type() == ElementType::u8 ? std::pair{0, 255} : std::pair{-128, 127};
+  for (const auto z : zero)
+    if (z != std::nearbyint(z) || z < least || z > most)
+      return Verdict::no("a zero point of its weights is {}, wanted a whole number from {} to {}", z, least,
+                         most);
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < numbers.rank(); ++i)
     inner *= static_cast<std::size_t>(numbers.shape()[i]);
@@ -125,6 +130,8 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   }
   out.nodes = stored.nodes;
   const Tensor& numbers = *g.constant(stored.numbers);
+  if (!(Shape::of(numbers.shape()) == g.type(product.inputs[1]).shape))
+    return Verdict::no("its weights are larger than the integers that they are made of");
   auto small = centred(numbers, zero, output_axis(g, product));
   if (small) {
     out.numbers = *small;
@@ -146,6 +153,7 @@ Found<Factors> computed_factors(const Match& m, const Node& product) {
   const Node& n = g.node(maker);
   const auto type = g.type(n.inputs[0]).element;
   if (bits_of(type) != 8 || !g.type(n.inputs[0]).shape.ranked()) return std::nullopt;
+  if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
   Factors out;
   std::vector<double> zero{0};
   if (auto v = follow(m, product, n, out, zero); !v) return v;
@@ -160,6 +168,17 @@ struct Integers {
   Levels source;
   Factors factors;
 };
+
+/// The scale of the sums is that of the products, whatever f32 makes of its factors.
+Verdict scales_fit(const Integers& found) {
+  for (const auto s : found.factors.scale) {
+    const auto both = static_cast<float>(found.source.scale * s);
+    if (s != 0 && (!int8::numbers_are_finite(s) || !std::isnormal(both)))
+      return Verdict::no("its scales are {} and {}, whose product is too small or too large",
+                         found.source.scale, s);
+  }
+  return Verdict::yes();
+}
 
 /// So many products of integers of 8 and 9 bits stay below 2^31.
 constexpr double kMostProducts = 33025;
@@ -210,7 +229,9 @@ Found<Integers> operands(const Match& m) {
   if (epilogue(n)) return Verdict::no("it has an epilogue already");
   if (auto v = sums_fit(g, n); !v) return v;
   if (!g.type(n.outputs[0]).shape.ranked()) return Verdict::no("the rank of its result is not known");
-  return Integers{*source, std::move(factors).take()};
+  Integers found{*source, std::move(factors).take()};
+  if (auto v = scales_fit(found); !v) return v;
+  return found;
 }
 
 /// Numbers by output channel in the shape in which they meet the result.
