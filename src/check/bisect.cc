@@ -39,6 +39,16 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
   return guilty;
 }
 
+Graph with_levels(const Compiled& compiled) {
+  auto options =
+      late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
+  options.last = RuleSet::levels;
+  auto graph = compiled.original();
+  Ledger ledger;
+  optimize(graph, options, ledger);
+  return graph;
+}
+
 Graph before_bf16(const Compiled& compiled, const RunPart& part) {
   auto options =
       late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());

@@ -29,6 +29,8 @@ using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
 std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
                                      const Rewritten& rewritten);
 
+/// The model as rewriting leaves it behind the rule set `levels`.
+Graph with_levels(const Compiled& compiled);
 /// The part's graph as rewriting leaves it before the rule set `precision`.
 Graph before_bf16(const Compiled& compiled, const RunPart& part);
 

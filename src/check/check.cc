@@ -73,6 +73,18 @@ auto steps_of(const Plan& plan, std::vector<LayerCheck>& rows) {
   };
 }
 
+/// Of the first part, in two steps where there is a graph between them.
+Judgement judge_part(const Run& run, std::size_t p, const RunPart& part, const Graph& rewritten,
+                     const JudgeOptions& options) {
+  if (p != 0 || !run.with_levels || !quantises(*part.original))
+    return judge_rewriting(*part.original, part.inputs, rewritten, options);
+  const auto between = run.with_levels();
+  auto first = judge_rewriting(*part.original, part.inputs, between);
+  auto second = judge_rewriting(between, part.inputs, rewritten, options);
+  std::move(second.values.begin(), second.values.end(), std::back_inserter(first.values));
+  return first;
+}
+
 /// Plan by plan: what rewriting made of the values before, and the kernels. Returns the original's results.
 std::vector<Tensor> check_parts(const Run& run, const std::function<void(double)>& progress,
                                 Findings& found) {
@@ -93,7 +105,7 @@ std::vector<Tensor> check_parts(const Run& run, const std::function<void(double)
         progress((static_cast<double>(p) + static_cast<double>(done) / static_cast<double>(all)) /
                  static_cast<double>(plans.size()));
       };
-    auto judgement = judge_rewriting(*part.original, part.inputs, plan.graph, options);
+    auto judgement = judge_part(run, p, part, plan.graph, options);
     if (!judgement.clean()) found.wrong.push_back(part);
     if (p == 0) results = std::move(judgement.results);
     std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));
@@ -132,7 +144,7 @@ std::vector<Tensor> check_bf16_parts(const Run& run, const std::function<void(do
       options.progress = [&](std::size_t done, std::size_t all) {
         progress(static_cast<double>(done) / static_cast<double>(all));
       };
-    auto judgement = judge_rewriting(*part.original, part.inputs, run.before_bf16(part), options);
+    auto judgement = judge_part(run, p, part, run.before_bf16(part), options);
     if (!judgement.clean()) found.wrong.push_back(part);
     if (p == 0) results = std::move(judgement.results);
     std::move(judgement.values.begin(), judgement.values.end(), std::back_inserter(found.values));

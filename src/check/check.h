@@ -19,6 +19,9 @@ struct Run {
   std::vector<std::shared_ptr<const Plan>> plans;  ///< Runner::plans
   std::vector<Output> outputs;                     ///< the first results of the original
   bool half = false;                               ///< the model is one of half precision
+  /// The original with quantise steps that round to integers, where these are numbers of their own: between
+  /// those layers nothing else has a name in both graphs. Empty: the original has them.
+  std::function<Graph()> with_levels = {};
   /// Of a run with bf16: a part's graph before the rule set `precision`. Then outputs are judged against the
   /// interpreter on the rewritten graph, conversions included.
   std::function<Graph(const RunPart&)> before_bf16 = {};

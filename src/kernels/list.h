@@ -15,11 +15,7 @@ void add_reference_kernel(std::vector<Kernel>& list);   // takes everything
 /// they are, with a sentence that says why.
 void add_later_stages(const NodeView& view, Answers& answers);
 
-namespace onednn {
-/// Elements of a byte from one order of axes to another; null where oneDNN has nothing fast.
-std::unique_ptr<Executable> make_byte_reorder(const Dims& shape, Layout from, Layout to);
-}  // namespace onednn
-/// Any layout to any other by a strided copy: what make_reorder falls back to.
+/// Any layout to any other by a strided copy.
 std::unique_ptr<Executable> make_strided_reorder(ElementType type, const Dims& shape, Layout from, Layout to);
 
 }  // namespace lamina

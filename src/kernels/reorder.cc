@@ -18,14 +18,11 @@ std::unique_ptr<Executable> make_reorder(ElementType type, const Dims& shape, La
       copy(type, shape, args.in[0], args.out[0]);
     });
   }
-  // oneDNN's of 16 bits go through f32 below AVX-512, which not all bits survive; those of 32 are slower than
-  // our own.
-  auto bytes = bits_of(type) == 8 ? onednn::make_byte_reorder(shape, from, to) : nullptr;
-  return bytes ? std::move(bytes) : make_strided_reorder(type, shape, from, to);
+  return make_strided_reorder(type, shape, from, to);  // oneDNN's are slower, and those of 16 bits lose some
 }
 
 Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape) {
-  const double bytes = bits_of(type) == 16 ? 8 : bits_of(type) / 8.0;  // no vector code for these
+  const double bytes = bits_of(type) / 8.0;
   return cost_of(machine, Family::transpose, 0, static_cast<double>(element_count(shape)) * bytes * 2);
 }
 

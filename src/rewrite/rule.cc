@@ -3,8 +3,9 @@
 namespace lamina {
 
 std::string_view name_of(RuleSet set) {
-  constexpr std::string_view names[] = {"as_read", "normalize", "folded", "portable", "quantised", "integers",
-                                        "unfused", "runtime",   "fused",  "chains",   "precision"};
+  constexpr std::string_view names[] = {"as_read",   "normalize", "folded",   "portable",
+                                        "quantised", "levels",    "integers", "unfused",
+                                        "runtime",   "fused",     "chains",   "precision"};
   return names[static_cast<std::size_t>(set)];
 }
 
@@ -21,6 +22,11 @@ NodeId Rewrite::add_node(Op op, std::vector<ValueId> inputs, int outputs, std::v
 
 ValueId Rewrite::add(Op op, std::vector<ValueId> inputs, std::vector<Graph> bodies) {
   return graph_.node(add_node(std::move(op), std::move(inputs), -1, std::move(bodies))).outputs.at(0);
+}
+
+void Rewrite::name_value(ValueId value, std::string_view word) {
+  const auto& name = graph_.value(match_.root_node().outputs.at(0)).name;
+  if (!name.empty()) graph_.set_value_name(value, fmt::format("{}.{}", name, word));
 }
 
 ValueId Rewrite::add_for(NodeId old, Op op, std::vector<ValueId> inputs) {

@@ -20,7 +20,8 @@ enum class RuleSet : std::uint8_t {
   folded,     ///< of libraries: constants are folded, exporters' idioms not yet recognised
   portable,   ///< leaves only operators that files can hold
   quantised,  ///< of libraries: quantise steps are still operators
-  integers,   ///< quantise steps to integers
+  levels,     ///< quantise steps before products round to integers
+  integers,   ///< these multiply them
   unfused,    ///< of libraries: activations stand behind what they will be fused into
   runtime,    ///< compute nodes with epilogues
   fused,      ///< of libraries: what no compute node has taken by then
@@ -134,6 +135,9 @@ class Rewrite {
   ValueId add_beside(std::string_view word, Op op, std::vector<ValueId> inputs);
   /// Sources that a new node has besides those of the replaced nodes.
   void add_sources(NodeId node, const std::vector<SourceId>& sources);
+
+  /// What a new value is called: that of the root, with the word behind it.
+  void name_value(ValueId value, std::string_view word);
 
   /// Whoever read this output of the root reads `to` instead.
   void replace(std::size_t output, ValueId to);

@@ -1,4 +1,5 @@
 /// A FakeQuantize before a product of integers rounds to integers.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/activation.h"
@@ -13,23 +14,31 @@
 namespace lamina {
 namespace {
 
-/// x * factor + shift, rounded and cut to 0..levels-1, is a number of a level.
+/// x * factor + shift, rounded and cut to 0..levels-1, is a number of a level, which stands for
+/// (level - zero_point) * scale + offset.
 struct Steps {
   Tensor factor, shift;  ///< by the ranges' shape; the second invalid where it is 0
-  std::int64_t levels;
-  float scale;  ///< from level to level
-  std::int64_t zero_point;
+  std::int64_t levels = 256;
+  std::vector<double> scale, zero_point, offset;  ///< one, or one for each channel
 };
 
-constexpr double kNearlyWhole =
-    1e-3;  // of a level: what rounding of a file's ranges leaves of a whole number
+constexpr double kNearlyWhole = 1e-5;  // of a level: what f32 leaves of a whole number
+constexpr double kNearlyZero = 1e-6;
 
-/// The level that stands for 0.
-Found<std::int64_t> zero_level(double low, double scale, std::int64_t levels) {
-  const double zero = -low / scale, whole = std::nearbyint(zero);
-  if (!(std::fabs(zero - whole) < kNearlyWhole) || whole < 0 || whole > static_cast<double>(levels - 1))
-    return Verdict::no("0 is none of its {} levels from {} on, {} apart", levels, low, scale);
-  return static_cast<std::int64_t>(whole);
+/// What the levels stand for. Ranges in a file may be rounded so that 0 is no level: it is near one then.
+Verdict find_numbers(const std::vector<double>& low, const std::vector<double>& high, Steps& out) {
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    const double scale = (high[i] - low[i]) / static_cast<double>(out.levels - 1);
+    if (!(scale > 0) || !std::isnormal(static_cast<float>(scale)))
+      return Verdict::no("its output range from {} to {} does not rise", low[i], high[i]);
+    const double zero = -low[i] / scale, whole = std::nearbyint(zero);
+    if (whole < 0 || whole > static_cast<double>(out.levels - 1))
+      return Verdict::no("0 is not between its {} levels from {} on, {} apart", out.levels, low[i], scale);
+    out.scale.push_back(scale);
+    out.zero_point.push_back(whole);
+    out.offset.push_back(std::fabs(zero - whole) < kNearlyZero ? 0 : (whole - zero) * scale);
+  }
+  return Verdict::yes();
 }
 
 /// The numbers of input `i`, spread to the shape that both input ranges have together.
@@ -50,13 +59,31 @@ Found<Steps> input_steps(const Graph& g, const Node& n, std::int64_t levels) {
     shift.push_back(-l[i] * factor[i]);
     if (!(l[i] < h[i]) || !std::isnormal(static_cast<float>(factor[i])))
       return Verdict::no("its input range from {} to {} does not rise", l[i], h[i]);
-    if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) < kNearlyWhole * 1e-2)
+    if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) < kNearlyWhole)
       shift[i] = whole;
     shifts = shifts || shift[i] != 0;
   }
-  Steps out{from_doubles(ElementType::f32, dims, factor), {}, levels, 1, 0};
+  Steps out;
+  out.factor = from_doubles(ElementType::f32, dims, factor);
+  out.levels = levels;
   if (shifts) out.shift = from_doubles(ElementType::f32, dims, shift);
   return out;
+}
+
+/// The output ranges are one, or one for each channel.
+Verdict find_output(const Graph& g, const Node& n, Steps& out) {
+  const Tensor &low = *g.constant(n.inputs[3]), &high = *g.constant(n.inputs[4]);
+  const auto both = broadcast(Shape::of(low.shape()), Shape::of(high.shape()));
+  const auto& shape = g.type(n.outputs[0]).shape;
+  if (!both || !shape.ranked() || !one_per_channel("", *both, shape, 1))
+    return Verdict::no("its output ranges are neither one nor one for each channel");
+  const auto dims = both->sizes();
+  const auto l = spread(low, dims), h = spread(high, dims);
+  const auto same = [](const std::vector<double>& v) {
+    return std::all_of(v.begin(), v.end(), [&](double x) { return x == v[0]; });
+  };
+  if (same(l) && same(h)) return find_numbers({l[0]}, {h[0]}, out);
+  return find_numbers(l, h, out);
 }
 
 Found<Steps> steps_of(const Match& m) {
@@ -70,19 +97,21 @@ Found<Steps> steps_of(const Match& m) {
   for (std::size_t i = 1; i < 5; ++i)
     if (!g.constant(n.inputs[i]) || !all_finite(*g.constant(n.inputs[i])))
       return Verdict::no("its ranges are no constant, finite numbers");
-  const auto low = uniform_value(g, n.inputs[3]), high = uniform_value(g, n.inputs[4]);
-  if (!low || !high) return Verdict::no("it has more than one output range");
   auto steps = input_steps(g, n, levels);
   if (!steps) return steps;
-  const double scale = (*high - *low) / static_cast<double>(levels - 1);
-  if (scale <= 0 || !std::isnormal(static_cast<float>(scale)))
-    return Verdict::no("its output range from {} to {} does not rise", *low, *high);
-  const auto zero = zero_level(*low, scale, levels);
-  if (!zero) return zero.verdict();
   auto out = std::move(steps).take();
-  out.scale = static_cast<float>(scale);
-  out.zero_point = *zero;
+  if (auto v = find_output(g, n, out); !v) return v;
   return out;
+}
+
+/// One number, or one for each channel.
+Tensor by_channel(ElementType type, const std::vector<double>& numbers) {
+  return from_doubles(type, numbers.size() == 1 ? Dims{} : Dims{static_cast<std::int64_t>(numbers.size())},
+                      numbers);
+}
+
+bool all_zero(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](double v) { return v == 0; });
 }
 
 void round_to_integers(Rewrite& r, const Steps& steps) {
@@ -91,7 +120,40 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
   if (steps.shift.valid()) y = r.add(Add{}, {y, r.constant(steps.shift)});
   if (steps.levels < 256) y = r.add(Clamp{0, static_cast<double>(steps.levels - 1)}, {y});
   y = r.add(Quantize{}, {y, r.constant(from_doubles(ElementType::f32, {}, {1}))});
-  r.replace(int8::dequantized(r, y, steps.scale, steps.zero_point));
+  r.name_value(y, "levels");  // by which both sides of a comparison know it
+  std::vector<ValueId> inputs{y, r.constant(by_channel(ElementType::f32, steps.scale))};
+  if (!all_zero(steps.zero_point))
+    inputs.push_back(r.constant(by_channel(ElementType::u8, steps.zero_point)));
+  y = r.add(Dequantize{}, std::move(inputs));
+  if (!all_zero(steps.offset)) {
+    const auto rank = r.graph().type(n.outputs[0]).shape.rank();
+    const auto offset = by_channel(ElementType::f32, steps.offset);
+    y = r.add(
+        Add{},
+        {y, r.constant(offset.size() == 1 ? offset : offset.reshaped(along_axis(rank, 1, offset.size())))});
+  }
+  r.replace(y);
+}
+
+/// The zero points of weights, where rounding has moved them off whole numbers by next to nothing.
+Found<Tensor> whole_zero_points(const Match& m, const Pattern& numbers, const Pattern& zero) {
+  constexpr double kNextToNothing = 1e-4;  // of a level
+  const Graph& g = m.graph();
+  const auto& tensor = m.tensor(zero);
+  if (!m.integers || m.for_file || tensor.element_type() != ElementType::f32 ||
+      !stays_stored(m, g.node(g.producer(m.value(numbers)))))
+    return std::nullopt;
+  auto values = to_doubles(tensor);
+  bool all = true, moved = false;
+  for (auto& v : values) {
+    const auto whole = std::nearbyint(v);
+    all = all && std::fabs(v - whole) < kNextToNothing;
+    moved = moved || v != whole;
+    v = whole;
+  }
+  if (!moved) return std::nullopt;
+  if (!all) return Verdict::no("a zero point is no whole number");
+  return from_doubles(ElementType::f32, tensor.shape(), values);
 }
 
 }  // namespace
@@ -99,9 +161,19 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
 void add_int8_levels(Rules& rules) {
   rules.push_back(rule("int8-levels",
                        "A FakeQuantize before a quantised product rounds to integers of 8 bits",
-                       RuleSet::integers, is<FakeQuantize>())
+                       RuleSet::levels, is<FakeQuantize>())
                       .when(steps_of)
                       .make(round_to_integers));
+  const auto numbers = is<Convert>(), zero = constant_only();
+  rules.push_back(
+      rule("int8-zero-point", "Zero points of weights that were whole before a rounding are so again",
+           RuleSet::levels, is<Subtract>(numbers, zero))
+          .when([=](const Match& m) { return whole_zero_points(m, numbers, zero); })
+          .make([=](Rewrite& r, const Tensor& whole) {
+            const auto& g = r.graph();
+            r.replace(r.add(Subtract{}, {r.match().value(numbers),
+                                         r.constant(whole, g.value(r.match().value(zero)).name)}));
+          }));
 }
 
 }  // namespace lamina

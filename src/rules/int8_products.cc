@@ -15,7 +15,14 @@
 namespace lamina {
 namespace {
 
-using int8::Levels;
+/// What a product multiplies: (integers - zero_point) * scale + offset.
+struct Source {
+  ValueId integers;
+  std::int64_t zero_point = 0;
+  std::vector<double> scale;  ///< one, or where each channel has a group of its own one for each
+  double offset = 0;
+  std::vector<NodeId> nodes;  ///< that made floats of them, and are read by nobody else
+};
 
 /// Integers with one scale and zero point, or one for each output channel.
 struct Factors {
@@ -165,19 +172,112 @@ Found<Factors> computed_factors(const Match& m, const Node& product) {
 }
 
 struct Integers {
-  Levels source;
+  Source source;
   Factors factors;
 };
 
+/// Each input channel has a group of its own.
+bool is_depthwise(const Graph& g, const Node& n) {
+  const auto* op = n.op.as<Convolution>();
+  const auto& w = g.type(n.inputs[1]).shape;
+  return op && op->groups > 1 && w.ranked() && w[1].is(1);
+}
+
+/// A border of zeros, or one that depends on sizes.
+bool pads(const Node& n) {
+  const auto zeros = [](const Window& w) {
+    return (w.auto_pad == AutoPad::explicit_ || w.auto_pad == AutoPad::valid) && all_are(w.pads_begin, 0) &&
+           all_are(w.pads_end, 0);
+  };
+  if (const auto* op = n.op.as<Convolution>()) return !zeros(*op);
+  return n.op.is<ConvolutionBackpropData>();
+}
+
+/// A number that is added to all that a Dequantize gives; 0 where that stands there itself.
+double take_offset(const Graph& g, ValueId& v, std::vector<NodeId>& nodes) {
+  const auto maker = g.producer(v);
+  if (!maker.valid() || !g.node(maker).op.is<Add>()) return 0;
+  const Node& n = g.node(maker);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto from = g.producer(n.inputs[i]);
+    const auto number = single_value(g, n.inputs[1 - i]);
+    if (!number || !from.valid() || !g.node(from).op.is<Dequantize>()) continue;
+    if (!g.type(n.inputs[i]).shape.fits(g.type(v).shape)) continue;  // it may have more axes
+    if (g.readers(v) == 1) nodes.push_back(maker);
+    v = n.inputs[i];
+    return *number;
+  }
+  return 0;
+}
+
+/// The scales of a Dequantize by channel, of one zero point.
+Found<Source> source_by_channel(const Graph& g, const Node& product, const Node& dequantize) {
+  const auto& op = *dequantize.op.as<Dequantize>();
+  const auto& shape = g.type(product.inputs[0]).shape;
+  const auto* scale = g.constant(dequantize.inputs[1]);
+  const auto zero = has_input(dequantize, 2) ? uniform_value(g, dequantize.inputs[2]) : 0.0;
+  if (!scale || !zero || op.block_size != 0 || !shape.ranked() || scale->size() < 2 ||
+      normalize_axis(op.axis, shape.rank(), "axis") != 1 || !is_depthwise(g, product))
+    return std::nullopt;
+  return Source{dequantize.inputs[0], static_cast<std::int64_t>(*zero), to_doubles(*scale), 0, {}};
+}
+
+Found<Source> source_of(const Match& m, const Node& product) {
+  const Graph& g = m.graph();
+  auto v = product.inputs[0];
+  std::vector<NodeId> nodes;
+  const double offset = take_offset(g, v, nodes);
+  auto levels = int8::levels_of(m, v);
+  Source out;
+  if (levels) {
+    out = Source{levels->integers, levels->zero_point, {levels->scale}, offset, {}};
+  } else {
+    if (levels.verdict().reason().empty()) return std::nullopt;
+    auto found = source_by_channel(g, product, g.node(g.producer(v)));
+    if (!found || offset != 0) return levels.verdict();
+    if (m.is_exempt(g.producer(v))) return Verdict::no("'{}' is exempt", g.label(g.producer(v)));
+    out = std::move(found).take();
+  }
+  constexpr double kNothing = 1e-4;  // of a level
+  for (auto id : nodes)
+    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
+  if (std::fabs(offset) > kNothing * out.scale[0] && pads(product))
+    return Verdict::no("0 is no level of {}, and it pads with zeros", m.label(product.inputs[0]));
+  out.nodes = nodes;
+  if (g.readers(v) == 1 && (offset == 0 || !nodes.empty())) out.nodes.push_back(g.producer(v));
+  return out;
+}
+
+/// The least and the largest of numbers that are not 0.
+std::pair<double, double> sizes_of(const std::vector<double>& numbers) {
+  std::pair<double, double> out{1, 1};
+  bool any = false;
+  for (const auto n : numbers) {
+    const auto size = std::fabs(n);
+    if (size == 0) continue;
+    out = any ? std::pair{std::min(out.first, size), std::max(out.second, size)} : std::pair{size, size};
+    if (!std::isfinite(size)) return {size, size};
+    any = true;
+  }
+  return out;
+}
+
 /// The scale of the sums is that of the products, whatever f32 makes of its factors.
 Verdict scales_fit(const Integers& found) {
-  for (const auto s : found.factors.scale) {
-    const auto both = static_cast<float>(found.source.scale * s);
-    if (s != 0 && (!int8::numbers_are_finite(s) || !std::isnormal(both)))
-      return Verdict::no("its scales are {} and {}, whose product is too small or too large",
-                         found.source.scale, s);
-  }
-  return Verdict::yes();
+  const auto x = sizes_of(found.source.scale), w = sizes_of(found.factors.scale);
+  const auto least = static_cast<float>(x.first * w.first), most = static_cast<float>(x.second * w.second);
+  if (int8::numbers_are_finite(x.second) && int8::numbers_are_finite(w.second) && std::isnormal(least) &&
+      std::isnormal(most))
+    return Verdict::yes();
+  return Verdict::no("its scales from {} and {} on have products that are too small or too large", x.first,
+                     w.first);
+}
+
+/// What is added to all elements of the source adds one number to each output channel.
+bool one_sum_by_output(const Graph& g, const Node& n) {
+  if (n.op.is<Convolution>()) return true;
+  const auto& w = g.type(n.inputs[1]).shape;
+  return n.op.is<MatMul>() && w.ranked() && w.rank() < 3;
 }
 
 /// So many products of integers of 8 and 9 bits stay below 2^31.
@@ -209,7 +309,7 @@ Found<Integers> operands(const Match& m) {
   if (!m.integers || g.type(n.outputs[0]).element != ElementType::f32) return std::nullopt;
   const auto stored = stored_weights(g, n.inputs[1]);
   auto factors = stored ? constant_factors(m, n, *stored) : computed_factors(m, n);
-  auto source = int8::levels_of(m, n.inputs[0]);
+  auto source = source_of(m, n);
   const bool no_source = !source && source.verdict().reason().empty();
   const bool no_factors = !factors && factors.verdict().reason().empty();
   if (no_source && no_factors) return std::nullopt;
@@ -229,7 +329,11 @@ Found<Integers> operands(const Match& m) {
   if (epilogue(n)) return Verdict::no("it has an epilogue already");
   if (auto v = sums_fit(g, n); !v) return v;
   if (!g.type(n.outputs[0]).shape.ranked()) return Verdict::no("the rank of its result is not known");
-  Integers found{*source, std::move(factors).take()};
+  if (source->offset != 0 && !factors->numbers.valid())
+    return Verdict::no("0 is no level of {}, and its weights are computed", m.label(n.inputs[0]));
+  if (source->offset != 0 && !one_sum_by_output(g, n))
+    return Verdict::no("0 is no level of {}, and its weights are several matrices", m.label(n.inputs[0]));
+  Integers found{std::move(source).take(), std::move(factors).take()};
   if (auto v = scales_fit(found); !v) return v;
   return found;
 }
@@ -256,6 +360,34 @@ ValueId bias_operand(Rewrite& r, const Node& product) {
   return r.add(Reshape{}, {v, r.constant(ints_tensor(pattern))});
 }
 
+/// Scales of a depthwise convolution's inputs by output channel.
+std::vector<double> by_output(const Graph& g, const Node& n, const std::vector<double>& scale) {
+  if (scale.size() == 1) return scale;
+  const auto outputs = static_cast<std::size_t>(g.type(n.inputs[1]).shape[0].size());
+  std::vector<double> out(outputs);
+  for (std::size_t i = 0; i < outputs; ++i) out[i] = scale[i / (outputs / scale.size())];
+  return out;
+}
+
+/// What the source's offset adds to each output channel.
+std::vector<double> offsets(const Graph& g, const Node& n, const Integers& found) {
+  const auto& f = found.factors;
+  const auto axis = output_axis(g, n);
+  const auto& dims = f.numbers.shape();
+  std::size_t inner = 1;
+  for (std::size_t i = axis + 1; i < dims.size(); ++i) inner *= static_cast<std::size_t>(dims[i]);
+  const auto outputs = axis < dims.size() ? static_cast<std::size_t>(dims[axis]) : 1;
+  const auto numbers = to_doubles(f.numbers);
+  const auto zero = f.zero_points.valid() ? to_doubles(f.zero_points) : std::vector<double>{0};
+  std::vector<double> out(outputs, 0);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto o = i / inner % outputs;
+    out[o] += numbers[i] - zero[o % zero.size()];
+  }
+  for (std::size_t o = 0; o < outputs; ++o) out[o] *= f.scale[o % f.scale.size()] * found.source.offset;
+  return out;
+}
+
 void multiply_integers(Rewrite& r, const Integers& found) {
   const Graph& g = r.graph();
   const Node n = r.match().root_node();  // the graph changes
@@ -270,9 +402,11 @@ void multiply_integers(Rewrite& r, const Integers& found) {
   if (!back && (x_zero.valid() || w_zero.valid())) inputs = {source.integers, weights, {}, x_zero, w_zero};
   if (!back && !w_zero.valid() && x_zero.valid()) inputs.pop_back();
   auto y = r.add(Convert{ElementType::f32}, {r.add(Op(n.op), std::move(inputs))});
-  y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, times({source.scale}, factors.scale)))});
+  const auto scale = times(by_output(g, n, source.scale), factors.scale);
+  y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, scale))});
+  if (source.offset != 0) y = r.add(Add{}, {y, r.constant(by_channel(g, n, offsets(g, n, found)))});
   if (has_input(n, 2)) y = r.add(Add{}, {y, bias_operand(r, n)});
-  if (g.readers(n.inputs[0]) == 1) r.absorb(source.step);
+  for (const auto id : source.nodes) r.absorb(id);
   for (const auto id : factors.nodes) r.absorb(id);
   r.replace(y);
 }

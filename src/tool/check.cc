@@ -203,6 +203,7 @@ int checked(const CheckOptions& o, Session& s, nlohmann::json j) {
     s.request.run();
     check::Run last{s.impl().original(), s.inputs, Inside::runner_of(s.request).plans(), outputs_of(o, s),
                     is_half(s)};
+    last.with_levels = [&] { return check::with_levels(s.impl()); };
     if (precisions_of(s.impl(), s.request).bf16())  // else it is a run in f32, whatever was asked for
       last.before_bf16 = [&](const check::RunPart& part) { return check::before_bf16(s.impl(), part); };
     return check::check_run(last, [&](double done) { progress.at(done); });

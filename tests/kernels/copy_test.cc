@@ -1,6 +1,8 @@
 /// Transposes, pads and other copies against the reference, over shapes and element sizes.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -36,7 +38,28 @@ TEST(Copies, orders) {
   check_transpose("1,60,50,64", "0, 3, 1, 2", "f32", ++seed);
 }
 
-/// oneDNN takes 12 axes.
+/// Elements of 1, 2 and 4 bytes, in blocks of all sizes and beside them.
+TEST(Copies, reorders) {
+  for (const auto type :
+       {ElementType::u8, ElementType::i8, ElementType::bf16, ElementType::f16, ElementType::f32})
+    for (const std::int64_t channels : {2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 33, 64, 65, 100, 130})
+      for (const std::int64_t pixels : {2, 3, 4, 6, 9, 15, 16, 21, 31, 49, 64, 67, 196, 300}) {
+        Tensor x(type, {2, channels, pixels, 1}), wanted(type, {2, pixels, 1, channels});
+        const auto bytes = static_cast<std::size_t>(bits_of(type) / 8);
+        SplitMix random(static_cast<std::uint64_t>(channels * pixels));
+        for (std::size_t i = 0; i < x.bytes(); ++i) x.raw()[i] = static_cast<std::byte>(random.next());
+        for (std::int64_t n = 0; n < 2; ++n)
+          for (std::int64_t c = 0; c < channels; ++c)
+            for (std::int64_t p = 0; p < pixels; ++p)
+              std::memcpy(wanted.raw() + static_cast<std::size_t>((n * pixels + p) * channels + c) * bytes,
+                          x.raw() + static_cast<std::size_t>((n * channels + c) * pixels + p) * bytes, bytes);
+        const auto last = laid_out(x, Layout::channels_last);
+        ASSERT_EQ(std::memcmp(last.raw(), wanted.raw(), x.bytes()), 0) << channels << " " << pixels;
+        const auto back = plain_of(last, type, x.shape(), Layout::channels_last);
+        ASSERT_EQ(std::memcmp(back.raw(), x.raw(), x.bytes()), 0) << channels << " " << pixels;
+      }
+}
+
 TEST(Copies, reorders_of_many_axes) {
   for (const auto type : {ElementType::u8, ElementType::f32, ElementType::boolean})
     for (const std::size_t rank : {3, 12, 13, 20}) {

@@ -225,6 +225,45 @@ TEST(Elementwise, fake_quantize_bit_for_bit) {
       {y, low, high, Tensor::of({}, std::vector<float>{-1}), seeded_tensor(ElementType::f32, {7}, 4)}, 0, 0);
 }
 
+TEST(Elementwise, fake_quantize_to_whole_levels) {
+  const auto x = many_floats(4000, 15);
+  for (const auto& [levels, low, high] : {std::tuple{256, 0, 255},
+                                          {256, -128, 127},
+                                          {255, -127, 127},
+                                          {2, 0, 1},
+                                          {16, 0, 15},
+                                          {256, 0, 510},
+                                          {65536, 0, 65535}})
+    for (const char* range : {"{-1}", "{3}"})
+      expect_native(
+          fmt::format("graph (x: f32[4000]) -> (y) {{\n a = const f32[] {}\n b = const f32[] {{2.5}}\n"
+                      " c = const f32[] {{{}}}\n d = const f32[] {{{}}}\n"
+                      " y = FakeQuantize(x, a, b, c, d) levels={}\n}}\n",
+                      range, low, high, levels),
+          {x}, 0, 0);
+}
+
+TEST(Elementwise, quantize_by_one_scale) {
+  auto values = to_floats(many_floats(3000, 14));
+  for (int i = -600; i < 600; ++i) values.push_back(static_cast<float>(i) / 2);  // halves go to even
+  const auto x = floats_of(values);
+  for (const std::string t : {"u8", "i8", "i16", "u16"})
+    for (const char* scale : {"1", "0.5", "8", "0.3", "-1", "0", "1e-40", "3e38", "inf", "nan"})
+      for (const char* zero : {"0", "3", "127"})
+        expect_native(
+            fmt::format("graph (x: f32[{0}]) -> (y) {{\n s = const f32[] {{{2}}}\n z = const {1}[] {{{3}}}\n"
+                        " y = Quantize(x, s, z) destination_type={1}\n}}\n",
+                        values.size(), t, scale, zero),
+            {x}, 0, 0);
+  const auto bytes = random_ints(ElementType::u8, 1203, 7);
+  for (const char* type : {"f32", "f16", "bf16"})
+    expect_native(
+        fmt::format("graph (x: u8[1203]) -> (y) {{\n s = const {}[] {{0.37}}\n z = const u8[] {{131}}\n"
+                    " y = Dequantize(x, s, z)\n}}\n",
+                    type),
+        {bytes}, 0, 0);
+}
+
 TEST(Elementwise, quantize_and_dequantize) {
   auto values = to_floats(many_floats(3 * 400, 13));
   const auto x = Tensor::of({1, 3, 400}, values);

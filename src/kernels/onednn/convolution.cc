@@ -1,10 +1,10 @@
-/// Convolution and transposed convolution: f32, and bf16 with f32 sums.
+/// Convolution and transposed convolution: f32, bf16 with f32 sums, and u8 or i8 with i32 sums.
 #include "ops/convolution.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
 
 namespace lamina::onednn {
@@ -47,13 +47,14 @@ Cost cost(const Machine& machine, std::string_view implementation, ElementType t
           const Dims& y, const Dims& w, std::int64_t groups) {
   const auto is = [&](std::string_view part) { return implementation.find(part) != std::string_view::npos; };
   const double filled = filled_lanes(machine, channels_together(w, groups));
-  const double share = is("dw") ? 1 : share_of_f32(machine, type);
+  const bool depthwise = is("dw") || (is_byte(type) && w[1] == 1 && w[0] == groups);
+  const double share = depthwise ? 1 : share_of_f32(machine, type);
   const double work = multiply_adds(y, w) * (is("gemm") && !is("brg") ? 1 : filled) * share;
   const double bytes =
       bits_of(type) / 8 * static_cast<double>(element_count(x) + element_count(y) + element_count(w));
   if (is("1x1")) return cost_of(machine, Family::brgemm_1x1, work, bytes);
   if (is("brgconv")) return cost_of(machine, Family::brgemm_conv, work, bytes);
-  if (is("dw")) return cost_of(machine, Family::jit_depthwise, work, bytes);
+  if (depthwise) return cost_of(machine, Family::jit_depthwise, work, bytes);
   if (is("gemm"))
     return cost_of(machine, groups > 1 ? Family::gemm_conv_groups : Family::gemm_conv, work,
                    bytes * static_cast<double>(element_count(w)) / static_cast<double>(w[0] * w[1]));
@@ -90,9 +91,7 @@ Verdict wide_enough(const Machine& machine, std::string_view implementation, std
 }
 
 Verdict takes(const NodeView& v) {
-  if (multiplied(v) == ElementType::undefined)
-    return Verdict::no(
-        "element types other than f32, and bf16 with f32 sums where there are instructions for it");
+  if (auto verdict = multiplies(v); !verdict) return verdict;
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
   if (!v.constant(1)) return Verdict::no("weights are not constant");
@@ -104,12 +103,12 @@ Verdict takes(const NodeView& v) {
 /// Fills what both kinds of convolution share of an offer. `together`: output channels of a group.
 template <class Primitive, class Pd>
 Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
-               const Desc& source_weights, const Cost& cost) {
-  Offer o(v, label(v.machine(), pd.impl_info_str(), multiplied(v)), layout);
+               const Desc& source_weights, const Integers& integers, const Cost& cost) {
+  Offer o(v, label(v.machine(), pd.impl_info_str(), operands_name(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
   o.consumed = o.packed = {1};
-  for (std::size_t i = 3; i < std::min<std::size_t>(v.inputs(), 5); ++i)
-    if (v.node().op.is<ConvolutionBackpropData>() ? i == 3 : true) o.consumed.push_back(i);
+  o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
+  if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
   o.stages = post.stages;
   o.scratch = pd.scratchpad_desc().get_size();
   // Behind products stages run element by element.
@@ -118,11 +117,16 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                                                                  : 1);
   const Tensor weights = *v.constant(1);
   const bool bias = v.has(2);
-  o.make = [=, operands = std::move(post.args)](MakeContext& context) {
+  post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
+  if (!post.bias.empty())
+    post.args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::constant, 0,
+                         Tensor::of({static_cast<std::int64_t>(post.bias.size())}, post.bias)});
+  o.make = [=, operands = std::move(post.args), prepare = integers.prepare(),
+            key = "onednn" + integers.key()](MakeContext& context) {
     auto args = aligned(operands, context);
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
     args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
-                    pack(context, weights, source_weights, pd.weights_desc(), "onednn")});
+                    pack(context, weights, source_weights, pd.weights_desc(), key, prepare)});
     if (bias) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
     args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
     return make_primitive(Primitive(pd), std::move(args), pd.scratchpad_desc());
@@ -147,6 +151,36 @@ void lay_flat(Problem& p) {
   for (auto* dims : {&p.g.strides, &p.g.dilations, &p.g.left, &p.g.right}) std::swap((*dims)[0], (*dims)[1]);
 }
 
+/// u8 weights become s8.
+ElementType weights_type(ElementType source) { return is_byte(source) ? ElementType::i8 : source; }
+
+bool is_depthwise(const Dims& w, std::int64_t groups) { return groups > 1 && w[1] == 1 && w[0] == groups; }
+
+Verdict describe(const NodeView& v, std::int64_t groups, Integers& integers) {
+  const auto w = v.dims(1);
+  const WeightChannels channels{w[0], static_cast<std::int64_t>(element_count(w)) / w[0]};
+  if (auto verdict = Integers::describe(v, v.constant(1), channels, false, integers); !verdict)
+    return verdict;
+  if (v.element(0) == ElementType::i8 && !integers.args().empty() && groups > 1 && w[1] == 1 &&
+      !is_depthwise(w, groups))
+    return Verdict::no("int8: a zero point of s8 with one channel and several results in a group");
+  return Verdict::yes();
+}
+
+/// Of products of integers: what oneDNN has chosen is exact.
+Verdict is_right(const NodeView& v, std::string_view implementation, const PostOps& post,
+                 const Integers& integers) {
+  if (!is_byte(multiplied(v))) return Verdict::yes();
+  if (auto verdict = is_exact(implementation); !verdict) return verdict;
+  const auto w = v.dims(1);
+  if (post.operands && v.machine().library != Isa::avx512 && is_depthwise(w, v.op<Convolution>()->groups) &&
+      w[0] % 8 != 0)
+    return Verdict::no("int8: {} is wrong with an operand and {} channels", implementation, w[0]);
+  if (post.result == ElementType::i32)
+    return integers.stores_sums(implementation, static_cast<std::int64_t>(element_count(w)) / w[0]);
+  return Verdict::yes();
+}
+
 /// The last offer is a good one of oneDNN.
 bool fast(const Answers& answers) {
   if (answers.offers.empty()) return false;
@@ -159,34 +193,44 @@ bool fast(const Answers& answers) {
 void offer_convolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<Convolution>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
-  if (v.has(3) || v.has(4)) return answers.refuse("onednn", "zero points");
   Problem p{v.dims(0), v.dims(1), v.out_dims(), geometry(op, v.dims(0), v.dims(1))};
   for (std::size_t i = 0; i < p.g.left.size(); ++i)
     if (p.g.left[i] < 0 || p.g.right[i] < 0) return answers.refuse("onednn", "negative pads");
   const auto type = multiplied(v);
-  const bool narrow = type == ElementType::bf16;
-  if (post_ops(v, p.y, Layout::channels_last, 1, narrow).same_layout_inputs.empty()) lay_flat(p);
+  Integers integers;
+  if (is_byte(type))
+    if (const auto verdict = describe(v, op.groups, integers); !verdict)
+      return answers.refuse("onednn", "{}", verdict.reason());
+  const int weights_mask = op.groups == 1 ? 1 : 3;
+  if (post_ops(v, p.y, Layout::channels_last, 1, weights_mask).same_layout_inputs.empty()) lay_flat(p);
   const auto& [x, w, y, g] = p;
   const auto wg = grouped(w, op.groups);
-  const auto bias = v.has(2) ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    if (layout == Layout::plain && is_byte(type)) break;  // only its reference takes that
     if (layout == Layout::plain && fast(answers)) {
       answers.refuse("onednn",
                      "convolution plain: not asked, {} is there and plain would be im2col and a product",
                      answers.offers.back().label);
       break;
     }
-    const auto post = post_ops(v, v.out_dims(), layout, 1, narrow);
-    const auto pd = try_create(answers, fmt::format("convolution {}", name_of(layout)), [&] {
-      return dnnl::convolution_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-          desc(x, type, layout), any(wg, type), bias, desc(y, post.result, layout), g.strides, g.dilations,
-          g.left, g.right, post.attr);
-    });
+    auto post = post_ops(v, v.out_dims(), layout, 1, weights_mask);
+    integers.set(post.attr);
+    const auto bias = v.has(2) || !post.bias.empty() ? desc({w[0]}, ElementType::f32, Layout::plain) : Desc();
+    const auto pd =
+        try_create(answers, fmt::format("convolution {} {}", operands_name(v), name_of(layout)), [&] {
+          return dnnl::convolution_forward::primitive_desc(
+              engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
+              desc(x, type, layout), any(wg, weights_type(type)), bias, desc(y, post.result, layout),
+              g.strides, g.dilations, g.left, g.right, post.attr);
+        });
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
     const auto together = channels_together(w, op.groups);
+    if (const auto verdict = is_right(v, pd->impl_info_str(), post, integers); !verdict) {
+      answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
     if (const auto verdict = wide_enough(v.machine(), pd->impl_info_str(), together); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
@@ -197,7 +241,7 @@ void offer_convolution(const NodeView& v, Answers& answers) {
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::convolution_forward>(
-        v, *pd, layout, together, post, desc(wg, type, Layout::plain),
+        v, *pd, layout, together, post, desc(wg, weights_type(type), Layout::plain), integers,
         cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups)));
   }
 }
@@ -236,7 +280,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   ws.insert(ws.end(), strides.begin() + 2, strides.end());
   const auto bias = v.has(2) ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
-    const auto post = post_ops(v, y, layout, 1, type == ElementType::bf16);
+    const auto post = post_ops(v, y, layout, 1, op.groups == 1 ? 1 : 3);
     const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
       return dnnl::deconvolution_forward::primitive_desc(
           engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
@@ -257,7 +301,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, together, post, Desc(wg, *type_of(type), ws),
+        v, *pd, layout, together, post, Desc(wg, *type_of(type), ws), {},
         deconvolution_cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
   }
 }

@@ -34,7 +34,7 @@ void offer_unary(const NodeView& v, Answers& answers) {
   if (!pd) return;
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && dims.size() < 3) continue;
-    Offer o(v, label(v.machine(), pd->impl_info_str(), ElementType::f32), layout);
+    Offer o(v, label(v.machine(), pd->impl_info_str(), "f32"), layout);
     o.in_place = {{0, 0}};
     for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
     o.scratch = pd->scratchpad_desc().get_size();
@@ -72,7 +72,7 @@ void offer_binary(const NodeView& v, Answers& answers) {
         [&] { return dnnl::binary::primitive_desc(engine(), *algorithm, a, b, a, user_scratch()); });
     if (!pd) continue;
     Offer o;
-    o.label = label(v.machine(), pd->impl_info_str(), ElementType::f32);
+    o.label = label(v.machine(), pd->impl_info_str(), "f32");
     o.inputs = {layout, layout};
     if (!same) o.inputs[1 - big] = Layout::plain;
     o.outputs = {layout};
@@ -124,7 +124,7 @@ void offer_convert(const NodeView& v, Answers& answers) {
   if (!pd) return;
   for (const auto layout : {Layout::plain, Layout::channels_last}) {
     if (layout == Layout::channels_last && v.rank(0) < 3) continue;
-    Offer o(v, label(v.machine(), pd->impl_info_str(), to), layout);
+    Offer o(v, label(v.machine(), pd->impl_info_str(), name_of(to)), layout);
     o.scratch = pd->scratchpad_desc().get_size();
     o.cost = cost_of(v.machine(), Family::onednn_pass, 0, 6.0 * static_cast<double>(flat[0]));
     o.make = [pd = *pd, a, b](MakeContext&) {

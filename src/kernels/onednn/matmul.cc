@@ -1,10 +1,11 @@
-/// Matrix products, f32 and bf16 with f32 sums, with broadcast batches, bias and post-ops.
+/// Matrix products of f32, of bf16 with f32 sums, of u8 or i8 with i32 sums, with broadcast batches, bias and
+/// post-ops.
 #include "ops/matmul.h"
 
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/integers.h"
 #include "ops/activation.h"
 
 namespace lamina::onednn {
@@ -85,10 +86,7 @@ struct Matrices {
 
 Verdict describe(const NodeView& v, Matrices& m) {
   const auto& op = *v.op<MatMul>();
-  if (multiplied(v) == ElementType::undefined)
-    return Verdict::no(
-        "element types other than f32, and bf16 with f32 sums where there are instructions for it");
-  if (v.has(3) || v.has(4)) return Verdict::no("zero points");
+  if (auto verdict = multiplies(v); !verdict) return verdict;
   Dims a = v.dims(0), b = v.dims(1), y = v.out_dims();
   if (element_count(a) == 0 || element_count(b) == 0) return Verdict::no("empty tensors");
   const bool row = a.size() == 1, column = b.size() == 1;
@@ -118,10 +116,18 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   if (const auto ok = describe(v, m); !ok) return answers.refuse("onednn", "{}", ok.reason());
   const auto& [oa, ob, full_y, rank, one_b] = m;
   const auto type = multiplied(v);
-  const Tensor* weights = v.constant(1);
-  const bool pack_weights = weights && one_b;
-  const auto source_b = desc_of(ob, type);
-  const auto b_desc = pack_weights ? any(ob.dims, type) : source_b;
+  const auto b_type = is_byte(type) ? ElementType::i8 : type;
+  const Tensor* weights = one_b ? v.constant(1) : nullptr;
+  Integers integers;
+  if (is_byte(type))
+    if (const auto ok =
+            Integers::describe(v, weights, {ob.dims[rank - 1], ob.strides[rank - 1]}, true, integers);
+        !ok)
+      return answers.refuse("onednn", "{}", ok.reason());
+  const auto source_b = desc_of(ob, b_type);
+  const auto b_desc = weights ? any(ob.dims, b_type) : source_b;
+  auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1, 1 << (rank - 1));
+  integers.set(post.attr);
   Desc bias;
   if (v.has(2)) {
     const auto dims = v.dims(2);
@@ -130,28 +136,47 @@ void offer_matmul(const NodeView& v, Answers& answers) {
     if (wide.size() != rank || std::any_of(wide.begin(), wide.end() - 1, [](auto d) { return d != 1; }))
       return answers.refuse("onednn", "bias {} is not one value per column", to_string(dims));
     bias = desc(wide, ElementType::f32, Layout::plain);
+  } else if (!post.bias.empty()) {
+    Dims wide(rank, 1);
+    wide.back() = static_cast<std::int64_t>(post.bias.size());
+    bias = desc(wide, ElementType::f32, Layout::plain);
+    post.args.push_back({DNNL_ARG_BIAS, bias, Arg::From::constant, 0, Tensor::of(wide, post.bias)});
   }
-  const auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1, type == ElementType::bf16);
-  const auto pd = try_create(answers, "matmul", [&] {
+  post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
+  const auto pd = try_create(answers, fmt::format("matmul {}", operands_name(v)), [&] {
     return dnnl::matmul::primitive_desc(engine(), desc_of(oa, type), b_desc, bias,
                                         desc_of(full_y, post.result), post.attr);
   });
   if (!post.refusal.empty())
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
-  Offer o(v, label(v.machine(), pd->impl_info_str(), type), Layout::plain);
+  if (is_byte(type)) {
+    const auto exact = is_exact(pd->impl_info_str());
+    const auto stored = post.result == ElementType::i32
+                            ? integers.stores_sums(pd->impl_info_str(), oa.dims[rank - 1])
+                            : Verdict::yes();
+    for (const auto& verdict : {exact, stored})
+      if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  }
+  Offer o(v, label(v.machine(), pd->impl_info_str(), operands_name(v)), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
   o.cost =
       product_cost(v.machine(), type, oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
-  if (pack_weights) o.consumed = o.packed = {1};
-  o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args,
-            source = pack_weights ? *weights : Tensor()](MakeContext& context) {
+  o.consumed = integers.consumed();
+  if (weights) {
+    o.consumed.push_back(1);
+    o.packed = {1};
+  } else if (is_byte(type)) {  // it packs them itself
+    o.cost += move_cost(v.machine(), static_cast<double>(element_count(ob.dims)), 0);
+  }
+  o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args, source = weights ? *weights : Tensor(),
+            prepare = integers.prepare(), key = "onednn" + integers.key()](MakeContext& context) {
     auto args = aligned(operands, context);
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
     if (source.valid())
       args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
-                      pack(context, source, source_b, pd.weights_desc(), "onednn")});
+                      pack(context, source, source_b, pd.weights_desc(), key, prepare)});
     else
       args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::input, 1, {}});
     if (bias_given) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});

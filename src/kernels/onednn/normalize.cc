@@ -13,7 +13,7 @@ namespace {
 /// A primitive that reads input 0 and writes output 0.
 template <class Primitive, class Pd>
 Offer simple_offer(const NodeView& v, const Pd& pd, Layout layout, const Cost& cost) {
-  Offer o(v, label(v.machine(), pd.impl_info_str(), ElementType::f32), layout);
+  Offer o(v, label(v.machine(), pd.impl_info_str(), "f32"), layout);
   for (std::size_t i = 1; i < v.inputs(); ++i) o.consumed.push_back(i);
   o.stages = 0;
   o.scratch = pd.scratchpad_desc().get_size();

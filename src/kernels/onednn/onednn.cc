@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "base/standstill.h"
 #include "kernels/list.h"
+#include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -58,7 +59,7 @@ Desc any(const Dims& dims, ElementType type) {
   return Desc(dims, *type_of(type), dnnl::memory::format_tag::any);
 }
 
-std::string label(const Machine& machine, const char* implementation, ElementType type) {
+std::string label(const Machine& machine, const char* implementation, std::string_view type) {
   std::string out = implementation;
   if (machine.library != onednn_isa()) {  // asked here, in place of the one that runs there
     constexpr std::array<std::string_view, 3> kLevels{"sse41", "avx2", "avx512_core"};
@@ -68,22 +69,37 @@ std::string label(const Machine& machine, const char* implementation, ElementTyp
   }
   for (auto& c : out)
     if (c == ':') c = '_';
-  return out.ends_with(name_of(type)) ? out : fmt::format("{}_{}", out, name_of(type));
+  return out.ends_with(type) ? out : fmt::format("{}_{}", out, type);
 }
 
 ElementType multiplied(const NodeView& v) {
   if (v.all(ElementType::f32)) return ElementType::f32;
-  if (v.element(0) != ElementType::bf16 || v.element(1) != ElementType::bf16 || !multiplies_bf16(v.machine()))
-    return ElementType::undefined;
   const auto* body = epilogue(v.node());
   const auto sums = body ? body->type(body->inputs()[0]).element : v.out_element();
+  const auto x = v.element(0), w = v.element(1);
+  if (is_byte(x) && is_byte(w)) return sums == ElementType::i32 ? x : ElementType::undefined;
   const bool bias = !v.has(2) || v.element(2) == ElementType::f32;
-  return sums == ElementType::f32 && bias ? ElementType::bf16 : ElementType::undefined;
+  const bool narrow = x == ElementType::bf16 && w == ElementType::bf16;
+  return narrow && sums == ElementType::f32 && bias ? ElementType::bf16 : ElementType::undefined;
+}
+
+Verdict multiplies(const NodeView& v) {
+  const auto type = multiplied(v);
+  if (is_byte(type)) return multiplies_bytes(v.machine());
+  if (type == ElementType::undefined || (type == ElementType::bf16 && !multiplies_bf16(v.machine())))
+    return Verdict::no(
+        "element types other than f32, bf16 with f32 sums where there are instructions for it, and u8 or i8 "
+        "with i32 sums");
+  if (!v.op<ConvolutionBackpropData>() && (v.has(3) || v.has(4)))
+    return Verdict::no("zero points of {}", name_of(type));
+  return Verdict::yes();
 }
 
 double share_of_f32(const Machine& machine, ElementType type) {
-  if (type != ElementType::bf16) return 1;
-  return machine.features.has(Feature::amx_bf16) ? 0.125 : 0.5;
+  if (type == ElementType::f32) return 1;
+  const double without_tiles = is_byte(type) ? 0.25 : 0.5;
+  const auto tiles = is_byte(type) ? Feature::amx_int8 : Feature::amx_bf16;
+  return without_tiles * (machine.features.has(tiles) ? 0.25 : 1);
 }
 
 bool is_ref(const char* implementation) { return std::strstr(implementation, "ref") != nullptr; }
@@ -99,10 +115,10 @@ struct Bound {
 
 class PrimitiveStep final : public Step {
  public:
-  explicit PrimitiveStep(const Bound& bound) : bound_(bound), stream_(engine()) {
+  explicit PrimitiveStep(const Bound& bound) : bound_(bound), stream_(engine()), numbers_(bound.args.size()) {
     for (std::size_t i = 0; i < bound.args.size(); ++i) {
       const auto& constant = bound.constants[i];
-      memories_.push_back(constant ? constant : dnnl::memory(bound.args[i].desc, engine(), nullptr));
+      memories_.push_back(constant ? constant : dnnl::memory(bound.args[i].desc, engine(), &numbers_[i]));
       raw_.push_back({bound.args[i].id, memories_.back().get()});
     }
     if (bound.scratchpad.get_size() != 0) {
@@ -112,8 +128,11 @@ class PrimitiveStep final : public Step {
   }
 
   void bind(const RunArgs& args) override {
+    bytes_.clear();
     for (std::size_t i = 0; i < bound_.args.size(); ++i) {
       const auto& arg = bound_.args[i];
+      if (arg.from == Arg::From::unsigned_number || arg.from == Arg::From::signed_number)
+        bytes_.push_back({i, args.in[arg.index]});
       if (arg.from == Arg::From::input) memories_[i].set_data_handle(const_cast<void*>(args.in[arg.index]));
       if (arg.from == Arg::From::output) memories_[i].set_data_handle(args.out[arg.index]);
     }
@@ -121,6 +140,10 @@ class PrimitiveStep final : public Step {
   }
 
   void run() override {
+    for (const auto& [i, byte] : bytes_)
+      numbers_[i] = bound_.args[i].from == Arg::From::signed_number
+                        ? std::int32_t{*static_cast<const std::int8_t*>(byte)}
+                        : *static_cast<const std::uint8_t*>(byte);
     const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(),
                                                static_cast<int>(raw_.size()), raw_.data());
     LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
@@ -135,6 +158,8 @@ class PrimitiveStep final : public Step {
   dnnl::stream stream_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> raw_;
+  std::vector<std::int32_t> numbers_;                            // by argument
+  std::vector<std::pair<std::size_t, const void*>> bytes_ = {};  // arguments that are numbers of 8 bits
 };
 
 class PrimitiveExecutable final : public Executable {
@@ -173,15 +198,16 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
 }
 
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
-            const std::string& key) {
-  if (from == to && source.aligned()) return context.weights.packed(source, "as it lies", std::identity());
+            const std::string& key, const WeightStore::Make& prepare) {
+  if (from == to && source.aligned() && !prepare)
+    return context.weights.packed(source, "as it lies", std::identity());
   // Equal descriptors share a packing; the source's count, too: a matrix may be read transposed and as it is.
   const std::string full =
       fmt::format("{} {} {}", key, fmt::join(from.get_dims(), ","), fmt::join(from.get_strides(), ",")) +
       fmt::format(" {} {} {} {}", fmt::join(to.get_strides(), ","), to.get_size(),
                   fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
   return context.weights.packed(source, full, [&](const Tensor& clean) {
-    const auto aligned = aligned_once(clean);
+    const auto aligned = prepare ? prepare(clean) : aligned_once(clean);
     Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
     dnnl::memory in(from, engine(), const_cast<std::byte*>(aligned.raw())), out(to, engine(), packed.raw());
     dnnl::stream stream(engine());
@@ -228,17 +254,6 @@ void add_onednn_kernels(std::vector<Kernel>& list) {
       offer(view, answers);
       stop_before_tables_go(*left);
     };
-}
-
-std::unique_ptr<Executable> onednn::make_byte_reorder(const Dims& shape, Layout from, Layout to) {
-  if (element_count(shape) == 0 || shape.size() > DNNL_MAX_NDIMS) return nullptr;
-  const auto in = desc(shape, ElementType::u8, from), out = desc(shape, ElementType::u8, to);
-  const dnnl::reorder::primitive_desc pd(engine(), in, engine(), out, user_scratch());
-  if (pd.scratchpad_desc().get_size() != 0 || is_ref(pd.impl_info_str())) return nullptr;
-  return make_primitive(
-      dnnl::reorder(pd),
-      {{DNNL_ARG_FROM, in, Arg::From::input, 0, {}}, {DNNL_ARG_TO, out, Arg::From::output, 0, {}}},
-      pd.scratchpad_desc());
 }
 
 }  // namespace lamina

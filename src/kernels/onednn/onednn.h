@@ -21,8 +21,8 @@ Desc desc(const Dims& dims, ElementType type, Layout layout);
 /// Any layout oneDNN likes (weights).
 Desc any(const Dims& dims, ElementType type);
 
-/// "brgconv:avx512_core" -> "brgconv_avx512_core_f32"
-std::string label(const Machine& machine, const char* implementation, ElementType type);
+/// "brgconv:avx512_core", "f32" -> "brgconv_avx512_core_f32"
+std::string label(const Machine& machine, const char* implementation, std::string_view type);
 /// True when the implementation is a scalar reference.
 bool is_ref(const char* implementation);
 
@@ -30,7 +30,8 @@ bool is_ref(const char* implementation);
 struct Arg {
   int id;  ///< DNNL_ARG_...
   Desc desc;
-  enum class From { input, output, constant } from;
+  /// unsigned_number, signed_number: an input of one element of 8 bits, where oneDNN reads one of 32.
+  enum class From { input, output, constant, unsigned_number, signed_number } from;
   std::size_t index = 0;  ///< of an input or output
   Tensor constant;
 };
@@ -39,8 +40,9 @@ struct Arg {
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
 
 /// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
+/// `prepare`, if any, comes first: `key` tells of it, and of what the descriptor keeps to itself.
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
-            const std::string& key);
+            const std::string& key, const WeightStore::Make& prepare = nullptr);
 
 /// The scratchpad is the request's.
 dnnl::primitive_attr user_scratch();
@@ -52,19 +54,24 @@ struct PostOps {
   ElementType result = ElementType::f32;        ///< that the last of them makes
   Cost cost;                                    ///< of these
   std::string refusal;                          ///< why it stopped there, empty when all were taken
-  std::vector<Arg> args;                        ///< operands
+  std::vector<Arg> args;                        ///< operands, scales
+  std::vector<float> bias;                      ///< of integer sums, per channel; none: empty
+  bool operands = false;                        ///< some stage has one that oneDNN reads from memory
   std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
 };
 /// Arguments of post-ops for a primitive: constants where oneDNN can read them.
 std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context);
 
-/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`. A conversion to
-/// bf16 at the end is taken where `stores_bf16`.
+/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`, which are the
+/// weights' axes of `weights_mask`. What the epilogue of integer sums begins with becomes scales and a bias.
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
-                 bool stores_bf16);
+                 int weights_mask);
 
-/// The node multiplies f32 numbers, or bf16 ones with f32 sums: which; undefined: others.
+/// What the node multiplies: f32 numbers, bf16 ones with f32 sums, or u8 or i8 (input 0) with i32 sums;
+/// undefined: others.
 ElementType multiplied(const NodeView& view);
+/// That oneDNN multiplies it on that machine, exactly if integers.
+Verdict multiplies(const NodeView& view);
 /// How many multiply-adds of f32 take as long as one of that type.
 double share_of_f32(const Machine& machine, ElementType type);
 

@@ -79,7 +79,7 @@ void offer_pooling(const NodeView& v, Answers& answers) {
                                                    w.kernel, w.dilations, w.left, w.right, user_scratch());
     });
     if (!pd) continue;
-    Offer o(v, label(v.machine(), pd->impl_info_str(), type), layout);
+    Offer o(v, label(v.machine(), pd->impl_info_str(), name_of(type)), layout);
     o.stages = 0;
     o.scratch = pd->scratchpad_desc().get_size();
     const double moved = bits_of(type) / 8 * static_cast<double>(element_count(x) + element_count(y));

@@ -4,10 +4,11 @@
 #include <limits>
 
 #include "kernels/epilogue.h"
-#include "kernels/onednn/onednn.h"
+#include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/quantization.h"
 
 namespace lamina::onednn {
 namespace {
@@ -78,6 +79,10 @@ Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
 
 constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit
 
+bool is_finite(const std::vector<float>& list) {
+  return std::all_of(list.begin(), list.end(), [](float f) { return std::isfinite(f); });
+}
+
 /// Binary operators with a scalar are eltwise: exact for Add, Multiply, Maximum, Minimum and Subtract.
 std::optional<Eltwise> scalar_binary(const Op& op, std::size_t running, float c) {
   if (op.is<Add>()) return Eltwise{algorithm::eltwise_linear, 1, c};
@@ -101,11 +106,19 @@ std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
   return std::nullopt;
 }
 
+bool inverse_is_exact(float f) {
+  int exponent = 0;
+  return std::frexp(f, &exponent) == 0.5f;
+}
+
 class Translator {
  public:
-  Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis, bool stores_bf16)
-      : view_(view), out_(out), layout_(layout), channel_(channel_axis), stores_bf16_(stores_bf16) {
+  Translator(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis, int weights_mask)
+      : view_(view), out_(out), layout_(layout), channel_(channel_axis), weights_mask_(weights_mask) {
     result_.attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const auto type = multiplied(view);
+    integers_ = is_byte(type);
+    stores_bf16_ = type == ElementType::bf16 || (integers_ && multiplies_bf16(view.machine()));
   }
 
   PostOps run() {
@@ -113,13 +126,19 @@ class Translator {
     if (!stages) {
       result_.refusal = "the epilogue is not a chain";
     } else {
-      for (const auto& stage : *stages) {
-        if (!take(stage)) break;
-        result_.stages = stage.end;
-        result_.cost += stage_cost(view_.machine(), stage.node->op, element_count(out_));
+      for (std::size_t i = integers_ ? begin(*stages) : 0; i < stages->size() && result_.refusal.empty();
+           ++i) {
+        const auto& stage = (*stages)[i];
+        const bool comes_back = i + 1 < stages->size() && stage.node->op.is<Quantize>() &&
+                                (*stages)[i + 1].node->op.is<Dequantize>();
+        if (!(comes_back ? to_levels(stage, (*stages)[i + 1]) : take(stage))) break;
+        if (comes_back) ++i;
+        result_.stages = (*stages)[i].end;
+        result_.cost += cost_of_taken(stage);
       }
     }
     result_.attr.set_post_ops(ops_);
+    set_scaling();
     return std::move(result_);
   }
 
@@ -129,9 +148,58 @@ class Translator {
     return false;
   }
 
+  Cost cost_of_taken(const Stage& stage) const {
+    const auto count = element_count(out_);
+    if (stage.node->op.is<Quantize>() && inverse_is_exact(to_floats(*stage.constant)[0]))
+      return cost_of(view_.machine(), Family::vector_light, 0.3 * static_cast<double>(count), 0, 0);
+    return stage_cost(view_.machine(), stage.node->op, count);
+  }
+
+  /// What integer sums begin with: to f32, then scales and a bias that are constant. Returns how many stages
+  /// that are.
+  std::size_t begin(const std::vector<Stage>& stages) {
+    const auto& body = *epilogue(view_.node());
+    const auto type_behind = [&](const Stage& s) { return body.type(s.node->outputs[0]).element; };
+    result_.result = ElementType::i32;
+    if (stages.empty()) return 0;
+    if (!stages[0].node->op.is<Convert>() || type_behind(stages[0]) != ElementType::f32) {
+      stop(fmt::format("int8: {} of i32 sums", stages[0].node->op.name()));
+      return 0;
+    }
+    result_.result = ElementType::f32;
+    std::size_t taken = 1;
+    const auto numbers = [&](auto is_it, std::vector<float>& to) {
+      if (taken >= stages.size() || !is_it(stages[taken].node->op)) return;
+      const auto& stage = stages[taken];
+      if (!stage.constant || !per_channel(stage.operand_dims) || type_behind(stage) != ElementType::f32)
+        return;
+      to = to_floats(*stage.constant);
+      finite_ = finite_ && is_finite(to);
+      ++taken;
+      result_.cost += stage_cost(view_.machine(), stage.node->op, element_count(out_));
+    };
+    numbers([](const Op& op) { return op.is<Multiply>(); }, scaling_.scales);
+    numbers([](const Op& op) { return op.is<Add>(); }, scaling_.bias);
+    result_.stages = stages[taken - 1].end;
+    return taken;
+  }
+
+  void set_scaling() {
+    if (const auto count = static_cast<std::int64_t>(scaling_.scales.size()); count != 0) {
+      result_.attr.set_scales_mask(DNNL_ARG_WEIGHTS, count == 1 ? 0 : weights_mask_);
+      result_.args.push_back({DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS,
+                              desc({count}, ElementType::f32, Layout::plain), Arg::From::constant, 0,
+                              Tensor::of({count}, scaling_.scales)});
+    }
+    result_.bias = scaling_.bias_of_channels(out_[channel_]);
+  }
+
+  bool has_room(std::size_t more) { return static_cast<std::size_t>(ops_.len()) + more <= kMostPostOps; }
+
   bool take(const Stage& stage) {
     const auto& op = stage.node->op;
-    if (static_cast<std::size_t>(ops_.len()) >= kMostPostOps) return stop("oneDNN takes 32 stages");
+    if (!has_room(1)) return stop("oneDNN takes 32 stages");
+    if (stage.constant) finite_ = finite_ && is_finite(to_floats(*stage.constant));
     const auto& body = *epilogue(view_.node());
     if (stores_bf16_ && op.is<Convert>() && body.type(stage.node->inputs[0]).element == ElementType::f32 &&
         body.type(stage.node->outputs[0]).element == ElementType::bf16 &&
@@ -143,10 +211,10 @@ class Translator {
       return i < stage.node->inputs.size() ? body.constant(stage.node->inputs[i]) : nullptr;
     };
     for (auto v : stage.node->inputs)
-      if (v.valid() && body.type(v).element != ElementType::f32)
+      if (v.valid() && body.type(v).element != ElementType::f32 && !op.is<Quantize>())
         return stop(fmt::format("{} of {}", op.name(), name_of(body.type(v).element)));
     if (body.type(stage.node->outputs[0]).element != ElementType::f32)
-      return stop(op.name() + " changes the element type");
+      return op.is<Quantize>() ? quantize(stage) : stop(op.name() + " changes the element type");
     if (stage.running == 0)
       if (const auto e = eltwise_of(*stage.node, constant)) return eltwise(op, *e);
     if (op.has(Trait::binary_elementwise)) return binary(stage);
@@ -156,7 +224,106 @@ class Translator {
 
   bool eltwise(const Op& op, const Eltwise& e) {
     if (const auto verdict = keeps_nan(view_.machine(), op, e); !verdict) return stop(verdict.reason());
+    if (op.is<Sqrt>() || op.is<Log>() || op.is<Exp>()) finite_ = false;
+    if (op.is<Relu>() || op.is<Clamp>()) finite_ = true;
     ops_.append_eltwise(e.algorithm, e.alpha, e.beta);
+    return true;
+  }
+
+  void linear(float factor, float added) { ops_.append_eltwise(algorithm::eltwise_linear, factor, added); }
+
+  /// The one scale and zero point of a Quantize or Dequantize; nothing, and why, where they are others.
+  std::optional<Dequantized> steps_of(const Stage& stage, std::int64_t block_size) {
+    const auto& name = stage.node->op.name();
+    const bool has_zero = stage.node->inputs.size() > 2 && stage.node->inputs[2].valid();
+    const auto* zero_point = has_zero ? epilogue(view_.node())->constant(stage.node->inputs[2]) : nullptr;
+    if (!stage.constant || (has_zero && !zero_point)) {
+      stop(fmt::format("int8: {} by what is known at run time only", name));
+    } else if (stage.constant->size() != 1 || block_size != 0 || (has_zero && zero_point->size() != 1)) {
+      stop(fmt::format("int8: {} by several scales", name));
+    } else {
+      const Dequantized steps{to_floats(*stage.constant)[0], has_zero ? to_floats(*zero_point)[0] : 0};
+      if (std::isfinite(1 / steps.scale)) return steps;
+      stop(fmt::format("int8: {} by a scale of {}", name, steps.scale));
+    }
+    return std::nullopt;
+  }
+
+  void divide_by(const Stage& stage, float scale) {
+    if (!inverse_is_exact(scale))
+      divide(*stage.constant);
+    else if (scale != 1)
+      linear(1 / scale, 0);
+  }
+
+  /// Rounded to integers of 8 bits and made numbers again.
+  bool to_levels(const Stage& to, const Stage& back) {
+    const auto type = to.node->op.as<Quantize>()->destination_type;
+    if (!integers_ || !is_byte(type) || !finite_) return take(to);
+    const auto from = steps_of(to, to.node->op.as<Quantize>()->block_size);
+    const auto into = from ? steps_of(back, back.node->op.as<Dequantize>()->block_size) : std::nullopt;
+    if (!into) return false;
+    if (!has_room(4)) return stop("oneDNN takes 32 stages");
+    const float least = type == ElementType::u8 ? 0 : -128;
+    divide_by(to, from->scale);
+    ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
+    ops_.append_eltwise(algorithm::eltwise_clip, least - from->zero_point, least + 255 - from->zero_point);
+    linear(into->scale, (from->zero_point - into->zero_point) * into->scale);
+    return true;
+  }
+
+  /// x / scale, rounded, + zero point, saturated as it is stored: which rounds, too, so that nothing needs to
+  /// before an even zero point. Ties go to even numbers before an odd one is added.
+  bool quantize(const Stage& stage) {
+    const auto& op = *stage.node->op.as<Quantize>();
+    const auto& body = *epilogue(view_.node());
+    if (!integers_) return stop("Quantize behind floats");
+    if (!is_byte(op.destination_type) || !body.is_result(stage.node->outputs[0]))
+      return stop(fmt::format("int8: Quantize to {} in the midst of stages", name_of(op.destination_type)));
+    if (op.destination_type == ElementType::i8 && !finite_)
+      return stop("int8: oneDNN stores 127 for what is not a number");
+    const auto steps = steps_of(stage, op.block_size);
+    if (!steps) return false;
+    if (!has_room(3)) return stop("oneDNN takes 32 stages");
+    divide_by(stage, steps->scale);
+    const float zero = steps->zero_point;
+    if (std::fmod(zero, 2.0f) != 0) ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
+    if (zero != 0) linear(1, zero);
+    result_.result = op.destination_type;
+    return true;
+  }
+
+  /// By one number.
+  void divide(const Tensor& by) {
+    const auto d = desc(Dims(out_.size(), 1), ElementType::f32, Layout::plain);
+    result_.args.push_back(
+        {DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | DNNL_ARG_SRC_1, d, Arg::From::constant, 0, by});
+    result_.operands = true;
+    ops_.append_binary(algorithm::binary_div, d);
+  }
+
+  /// An operator with a tensor of 8 bits: Add and Subtract in steps of that tensor, Multiply with its steps.
+  bool dequantized(const Stage& stage, algorithm how) {
+    const auto& steps = *stage.dequantized;
+    const bool product = how == algorithm::binary_mul;
+    if ((!product && how != algorithm::binary_add && how != algorithm::binary_sub) ||
+        (product && steps.zero_point != 0))
+      return stop(fmt::format("int8: {} with a tensor of 8 bits", stage.node->op.name()));
+    if (!std::isfinite(steps.scale) || !std::isfinite(1 / steps.scale) || !has_room(3))
+      return stop(fmt::format("int8: a second tensor with steps of {}", steps.scale));
+    if (const auto verdict = reads(stage); !verdict) return stop(verdict.reason());
+    if (!product) {
+      auto from = steps;
+      if (how == algorithm::binary_sub) from.zero_point = -from.zero_point;
+      if (integers_ && ops_.len() == 0) {
+        scaling_.count_in(from);
+      } else if (steps.scale != 1 || steps.zero_point != 0) {
+        linear(1 / from.scale, -from.zero_point);
+      }
+    }
+    operand(
+        stage, [&](const Desc& d) { ops_.append_binary(how, d); }, DNNL_ARG_SRC_1);
+    if (steps.scale != 1) linear(steps.scale, 0);
     return true;
   }
 
@@ -169,6 +336,7 @@ class Translator {
     if (!algorithm)
       return stop(fmt::format("oneDNN has no post-op for {} with the value on the right", op.name()));
     if (op.is<Maximum>() || op.is<Minimum>()) return stop(op.name() + " makes a number of NaN there");
+    if (stage.dequantized) return dequantized(stage, *algorithm);
     return operand(
         stage, [&](const Desc& d) { ops_.append_binary(*algorithm, d); }, DNNL_ARG_SRC_1);
   }
@@ -182,31 +350,48 @@ class Translator {
     return true;
   }
 
-  template <class Append>
-  bool operand(const Stage& stage, Append append, int id) {
+  /// The operand's dims with all axes of the result.
+  Dims whole_dims(const Stage& stage) const {
     Dims dims(out_.size() - std::min(out_.size(), stage.operand_dims.size()), 1);
     dims.insert(dims.end(), stage.operand_dims.begin(), stage.operand_dims.end());
+    return dims;
+  }
+
+  static ElementType element_of(const Stage& stage) {
+    return stage.operand_element == ElementType::undefined ? ElementType::f32 : stage.operand_element;
+  }
+
+  Verdict reads(const Stage& stage) const {
+    const bool channel = per_channel(stage.operand_dims);
+    if (!channel && whole_dims(stage) != out_)
+      return Verdict::no("operand {} of {} is neither per channel nor of the result's shape {}",
+                         to_string(stage.operand_dims), stage.node->op.name(), to_string(out_));
+    if (!channel && layout_ != Layout::plain && stage.operand_dims.size() != out_.size())
+      return Verdict::no("an operand of fewer axes, whose channels are others");
+    const auto type = element_of(stage);
+    if (type != ElementType::f32 && !(type == ElementType::bf16 && stores_bf16_) &&
+        !(is_byte(type) && integers_))
+      return Verdict::no("an operand of {}", name_of(type));
+    if (stage.constant && !channel && layout_ != Layout::plain)
+      return Verdict::no("a constant of the result's shape in channels-last");
+    return Verdict::yes();
+  }
+
+  template <class Append>
+  bool operand(const Stage& stage, Append append, int id) {
+    if (const auto verdict = reads(stage); !verdict) return stop(verdict.reason());
     const int slot = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | id;
     const bool channel = per_channel(stage.operand_dims);
-    if (!channel && dims != out_)
-      return stop(fmt::format("operand {} of {} is neither per channel nor of the result's shape {}",
-                              to_string(stage.operand_dims), stage.node->op.name(), to_string(out_)));
-    if (!channel && layout_ != Layout::plain && stage.operand_dims.size() != out_.size())
-      return stop("an operand of fewer axes, whose channels are others");
-    const auto type =
-        stage.operand_element == ElementType::undefined ? ElementType::f32 : stage.operand_element;
-    if (type != ElementType::f32 && (type != ElementType::bf16 || !stores_bf16_))
-      return stop(fmt::format("an operand of {}", name_of(type)));
-    const auto d = desc(dims, type, channel ? Layout::plain : layout_);
+    const auto d = desc(whole_dims(stage), element_of(stage), channel ? Layout::plain : layout_);
     if (stage.constant) {
-      if (!channel && layout_ != Layout::plain)
-        return stop("a constant of the result's shape in channels-last");
       result_.args.push_back({slot, d, Arg::From::constant, 0, *stage.constant});
     } else {
       result_.args.push_back({slot, d, Arg::From::input, *stage.extra, {}});
+      finite_ = finite_ && is_byte(element_of(stage));
       if (!channel) result_.same_layout_inputs.push_back(*stage.extra);
     }
     append(d);
+    result_.operands = true;
     return true;
   }
 
@@ -229,6 +414,7 @@ class Translator {
     result_.args.push_back(
         {slot, desc(dims, ElementType::f32, Layout::plain), Arg::From::constant, 0, *stage.constant});
     ops_.append_prelu(1 << channel_);
+    result_.operands = true;
     return true;
   }
 
@@ -236,7 +422,10 @@ class Translator {
   const Dims& out_;
   Layout layout_;
   std::size_t channel_;
-  bool stores_bf16_;
+  int weights_mask_;
+  bool integers_, stores_bf16_;
+  bool finite_ = true;  ///< no result so far is infinite or not a number
+  Scaling scaling_;
   dnnl::post_ops ops_;
   PostOps result_;
 };
@@ -258,8 +447,8 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
 }
 
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
-                 bool stores_bf16) {
-  return Translator(view, out, layout, channel_axis, stores_bf16).run();
+                 int weights_mask) {
+  return Translator(view, out, layout, channel_axis, weights_mask).run();
 }
 
 }  // namespace lamina::onednn

@@ -1,6 +1,8 @@
 /// Transposes in vector code; see loops.h.
 #include "kernels/native/move/loops.h"
 
+#include <algorithm>
+
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,71 +16,74 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using T = std::uint32_t;
-
-/// Four elements each of lines 0, 4, 8, ... in one vector.
-template <class D>
-HWY_INLINE hn::Vec<D> quarters(D d, const T* src, std::int64_t line) {
+/// As many neighbours as a part of 128 bits has, or D if that is less: of lines 0, kBlock, 2 kBlock, ... in
+/// one vector.
+template <int kBlock, class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> parts(D d, const T* src, std::int64_t line) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  if constexpr (kLanes == 4) {
+  if constexpr (kLanes == kBlock) {
     return hn::LoadU(d, src);
   } else {
     const hn::Half<D> half;
-    return hn::Combine(d, quarters(half, src + kLanes / 2 * line, line), quarters(half, src, line));
+    return hn::Combine(d, parts<kBlock>(half, src + kLanes / 2 * line, line), parts<kBlock>(half, src, line));
   }
 }
 
-/// A square of as many lines as D has lanes: blocks of 4 x 4, in all 128-bit parts at once.
+/// Side of the squares that are transposed within parts of 128 bits, or D if that is less.
 template <class D>
-HWY_INLINE void square(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  using V = hn::Vec<D>;
-  const hn::Repartition<std::uint64_t, D> d64;
+inline constexpr int kSide = std::min<int>(hn::MaxLanes(D()), 16 / sizeof(hn::TFromD<D>));
+
+/// As many lines as D has lanes, of which kSide neighbours each are read: each round of shuffles puts the
+/// lines of one half between those of the other.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void block(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row) {
+  constexpr int kBlock = kSide<D>;
+  hn::Vec<D> a[kBlock], b[kBlock];
   LAMINA_UNROLL
-  for (int g = 0; g < kLanes; g += 4) {
-    const V a = quarters(d, src + g, src_column), b = quarters(d, src + src_column + g, src_column);
-    const V e = quarters(d, src + 2 * src_column + g, src_column),
-            f = quarters(d, src + 3 * src_column + g, src_column);
-    const auto ab_low = hn::BitCast(d64, hn::InterleaveLower(d, a, b)),
-               ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, a, b));
-    const auto ef_low = hn::BitCast(d64, hn::InterleaveLower(d, e, f)),
-               ef_high = hn::BitCast(d64, hn::InterleaveUpper(d, e, f));
-    T* to = dst + g * dst_row;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ef_low)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ef_low)), d, to + dst_row);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ef_high)), d, to + 2 * dst_row);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_high, ef_high)), d, to + 3 * dst_row);
+  for (int i = 0; i < kBlock; ++i) a[i] = parts<kBlock>(d, src + i * src_column, src_column);
+  LAMINA_UNROLL
+  for (int round = 1; round < kBlock; round *= 2) {
+    LAMINA_UNROLL
+    for (int i = 0; i < kBlock / 2; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + kBlock / 2]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + kBlock / 2]);
+    }
+    LAMINA_UNROLL
+    for (int i = 0; i < kBlock; ++i) a[i] = b[i];
   }
+  LAMINA_UNROLL
+  for (int i = 0; i < kBlock; ++i) hn::StoreU(a[i], d, dst + i * dst_row);
 }
 
+template <class T>
 HWY_INLINE void one_by_one(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
                            std::int64_t rows, std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c) dst[r * dst_row + c] = src[c * src_column + r];
 }
 
-/// In squares of D, or of half of it where a side is shorter; the last squares overlap those before.
-template <class D>
-HWY_INLINE void squares(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
-                        std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  if (rows < kLanes || columns < kLanes) {
+/// In blocks of D, or of half of it where a side is shorter; the last blocks overlap those before.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void blocks(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
+                       std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D()), kBlock = kSide<D>;
+  if (rows < kBlock || columns < kLanes) {
     if constexpr (kLanes > 4)
-      return squares(hn::Half<D>(), src, src_column, dst, dst_row, rows, columns);
+      return blocks(hn::Half<D>(), src, src_column, dst, dst_row, rows, columns);
     else
       return one_by_one(src, src_column, dst, dst_row, rows, columns);
   }
   for (std::int64_t c = 0; c < columns; c += kLanes) {
     if (c + kLanes > columns) c = columns - kLanes;
-    for (std::int64_t r = 0; r < rows; r += kLanes) {
-      if (r + kLanes > rows) r = rows - kLanes;
-      square(d, src + c * src_column + r, src_column, dst + r * dst_row + c, dst_row);
+    for (std::int64_t r = 0; r < rows; r += kBlock) {
+      if (r + kBlock > rows) r = rows - kBlock;
+      block(d, src + c * src_column + r, src_column, dst + r * dst_row + c, dst_row);
     }
   }
 }
 
 /// kLines lines of `count` elements become `count` groups of kLines neighbours.
-template <int kLines>
+template <int kLines, class T>
 HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t count) {
   const hn::ScalableTag<T> d;
   const auto n = static_cast<std::int64_t>(hn::Lanes(d));
@@ -94,7 +99,7 @@ HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t
   one_by_one(src + i, line, dst + i * kLines, kLines, count - i, kLines);
 }
 
-template <int kLines>
+template <int kLines, class T>
 HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64_t count) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -113,6 +118,7 @@ HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64
   one_by_one(src + i * kLines, kLines, dst + i, line, kLines, count - i);
 }
 
+template <class T>
 void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
                std::int64_t columns) {
   if (dst_row == columns) {
@@ -125,11 +131,11 @@ void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_r
     if (rows == 3) return deinterleave<3>(src, dst, dst_row, columns);
     if (rows == 4) return deinterleave<4>(src, dst, dst_row, columns);
   }
-  squares(hn::ScalableTag<T>(), src, src_column, dst, dst_row, rows, columns);
+  blocks(hn::ScalableTag<T>(), src, src_column, dst, dst_row, rows, columns);
 }
 
-void fill(T value, T* dst, std::int64_t count) {
-  const hn::ScalableTag<T> d;
+void fill(std::uint32_t value, std::uint32_t* dst, std::int64_t count) {
+  const hn::ScalableTag<std::uint32_t> d;
   const auto n = static_cast<std::int64_t>(hn::Lanes(d));
   const auto v = hn::Set(d, value);
   std::int64_t i = 0;
@@ -139,7 +145,9 @@ void fill(T value, T* dst, std::int64_t count) {
 
 CopyLoops make_table() {
   CopyLoops t;
-  t.transpose = transpose;
+  t.transpose_bytes = transpose<std::uint8_t>;
+  t.transpose_halves = transpose<std::uint16_t>;
+  t.transpose_words = transpose<std::uint32_t>;
   t.fill = fill;
   return t;
 }

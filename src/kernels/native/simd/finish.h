@@ -1,6 +1,7 @@
 #pragma once
 /// What kernels do with a result while it is in registers.
 #include <cstdint>
+#include <limits>
 
 namespace lamina {
 
@@ -9,6 +10,38 @@ struct Finish {
   enum class Kind : std::uint8_t { none, clamp, leaky } kind = Kind::none;
   float low = 0, high = 0;  ///< clamp
   float slope = 0;          ///< leaky: x * slope below 0
+};
+
+/// What happens to a sum of integers (i32) of channel c before it is stored, each step rounded by itself:
+///
+///     v = f32(sum) * scale[c] + shift[c]
+///     v = v + added                       added: a second tensor, or (byte - added_zero) * added_scale
+///     v = finish(v)
+///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
+///
+/// With Stored::sums nothing does: i32 is stored. How kernels use it: integer_finish-inl.h.
+struct IntegerFinish {
+  enum class Stored : std::uint8_t { sums, floats, bytes };
+  enum class Added : std::uint8_t { none, floats, unsigned_bytes, signed_bytes };
+  static constexpr float kMost = std::numeric_limits<float>::infinity();
+
+  Stored stored = Stored::sums;
+  Added added = Added::none;
+  bool nan = false;              ///< v may be NaN
+  const float* scale = nullptr;  ///< of each channel; vectors that begin at a channel may be read whole
+  const float* shift = nullptr;
+  float added_scale = 1, added_zero = 0;
+  Finish finish;
+  float step = 1;  ///< 1: the bounds of finish are in low and high already
+  /// Bounds of v / step; of v where that is the result.
+  float low = -kMost, high = kMost;
+  std::int32_t zero_point = 0;
+
+  /// Nothing but scale, shift, bounds and zero point.
+  bool simple() const {
+    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 &&
+           (stored == Stored::floats || !nan);
+  }
 };
 
 }  // namespace lamina

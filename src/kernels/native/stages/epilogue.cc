@@ -1,41 +1,11 @@
 #include "kernels/native/stages/epilogue.h"
 
-#include <limits>
-
 #include "kernels/epilogue.h"
-#include "ops/activation.h"
+#include "kernels/native/stages/finish.h"
 #include "ops/elementwise.h"
-#include "ops/eval.h"
 
 namespace lamina {
 namespace {
-
-std::optional<float> one_value(const Tensor* t) {
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_floats(*t)[0];
-}
-
-/// The activation that the registers apply for a stage, or nothing.
-std::optional<Finish> finish_of(const Stage& stage) {
-  const auto& op = stage.node->op;
-  if (stage.running != 0) return std::nullopt;
-  Finish f;
-  f.kind = Finish::Kind::clamp;
-  f.high = std::numeric_limits<float>::infinity();
-  if (op.is<Relu>()) return f;
-  if (const auto* c = op.as<Clamp>()) {
-    f.low = static_cast<float>(c->min);
-    f.high = static_cast<float>(c->max);
-    return f;
-  }
-  if (op.is<PRelu>())
-    if (const auto slope = one_value(stage.constant)) {
-      f.kind = Finish::Kind::leaky;
-      f.slope = *slope;
-      return f;
-    }
-  return std::nullopt;
-}
 
 /// [sum with a second tensor] [relu, clamp or leaky relu], or nothing.
 std::optional<Epilogue> in_registers(const NodeView& v, Epilogue e) {
@@ -57,13 +27,31 @@ std::optional<Epilogue> in_registers(const NodeView& v, Epilogue e) {
   return e;
 }
 
+/// The same of sums of integers.
+std::optional<Epilogue> integers_in_registers(const NodeView& v, Epilogue e) {
+  const auto rank = v.out_dims().size();
+  const std::size_t axis = e.out.layout != Layout::plain ? 1 : rank == 0 ? 0 : rank - 1;
+  e.integers = IntegerEpilogue::of(v, axis);
+  if (!e.integers) return std::nullopt;
+  e.add = e.integers->added();
+  e.added.element = e.integers->added_element();
+  return e;
+}
+
+/// What the node's sums are before its epilogue.
+ElementType sums_of(const NodeView& v) {
+  const auto* body = epilogue(v.node());
+  return body ? body->type(body->inputs()[0]).element : v.out_element();
+}
+
 }  // namespace
 
 std::optional<Epilogue> Epilogue::of(const NodeView& v, Layout layout, std::string& why) {
   const auto dims = v.out_dims();
   Epilogue e(Rows::of(v.out_element(), dims, layout));
   e.added.element = ElementType::f32;
-  if (auto all = in_registers(v, e)) return all;
+  auto all = sums_of(v) == ElementType::i32 ? integers_in_registers(v, e) : in_registers(v, e);
+  if (all) return all;
   e.stages = StageProgram::of_epilogue(v, layout, why);
   if (!e.stages) return std::nullopt;
   return e;
@@ -88,6 +76,7 @@ void Epilogue::lay(const MakeContext& context) {
   if (stages) stages = stages->made(context);
   out = context.output(out);
   if (add) added = context.input(*add, added);
+  if (integers) integers->pack(context.weights);
 }
 
 void Sums::apply(StageRun& stages, std::int64_t first) const {
@@ -99,7 +88,7 @@ void Sums::apply(StageRun& stages, std::int64_t first) const {
   for (std::int64_t set = 0; set < (whole ? 1 : p.sets); ++set)
     for (std::int64_t i = 0; i < p.count; i += dense ? p.count : 1) {
       const auto point = p.point + set * p.move + i * p.step;
-      stages(data() + set * this->set() + i * row(), rows_.at<void>(out_, point, p.channel),
+      stages(memory() + set * set_bytes() + i * row_bytes(), rows_.at<void>(out_, point, p.channel),
              first + point * rows_.channels + p.channel, points * p.channels);
     }
 }

@@ -1,8 +1,18 @@
 #pragma once
-/// What native kernels do with their f32 sums. In registers: short common epilogues (Finish, perhaps a second
-/// tensor added before it). All others are a program over finished points, which also makes elements of
-/// other types. Where these go is the output's Rows; sums that have other bytes than the results are kept
-/// in memory of their own, a patch of points at a time.
+/// What native kernels do with their sums, f32 or i32. In registers: short common epilogues, of f32 sums
+/// Finish and perhaps a second tensor added before it, of i32 sums IntegerFinish. All others are a program
+/// over finished points, which also makes elements of other types. Where these go is the output's Rows; sums
+/// that have other bytes than what is stored are kept in memory of their own, a patch of points at a time.
+///
+/// A kernel of i32 sums:
+///
+///     // while offering                             // while making
+///     auto epilogue = Epilogue::of(v, layout, why);  epilogue.lay(context);
+///     epilogue->add_to(offer, v);
+///     // while running, in a task, for a patch of points
+///     const auto sums = epilogue.sums(args.out[0], patch, memory of epilogue.apart_bytes());
+///     each_sums_store(epilogue.integer_finish(), ...)  // simd/integer_finish-inl.h: to sums.memory() and on
+///     if (stages) sums.apply(*stages);
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +21,7 @@
 #include "base/parallel.h"
 #include "kernels/kernel.h"
 #include "kernels/native/simd/finish.h"
+#include "kernels/native/stages/integer_epilogue.h"
 #include "kernels/native/stages/program.h"
 #include "kernels/rows.h"
 
@@ -29,13 +40,20 @@ class Sums {
  public:
   /// `out`: the output's point 0. `apart`: room for the sums, or null.
   Sums(const Rows& rows, void* out, const Patch& patch, void* apart)
-      : rows_(rows), out_(out), patch_(patch), apart_(static_cast<float*>(apart)) {}
+      : rows_(rows), out_(out), patch_(patch), apart_(static_cast<std::byte*>(apart)) {}
 
   /// Of the first point, at the patch's first channel.
-  float* data() const { return apart_ ? apart_ : rows_.at<float>(out_, patch_.point, patch_.channel); }
+  float* data() const { return reinterpret_cast<float*>(memory()); }
   /// Floats from point to point, and from set to set.
   std::int64_t row() const { return apart_ ? patch_.channels : patch_.step * rows_.step; }
   std::int64_t set() const { return apart_ ? patch_.count * patch_.channels : patch_.move * rows_.step; }
+
+  /// The same where registers make what is stored, which is not always of 32 bits.
+  std::byte* memory() const {
+    return apart_ ? apart_ : rows_.at<std::byte>(out_, patch_.point, patch_.channel);
+  }
+  std::int64_t row_bytes() const { return apart_ ? 4 * row() : rows_.bytes(row()); }
+  std::int64_t set_bytes() const { return apart_ ? 4 * set() : rows_.bytes(set()); }
 
   /// Makes the results. `first`: element of the whole output that is the first of point 0.
   void apply(StageRun& stages, std::int64_t first = 0) const;
@@ -44,11 +62,12 @@ class Sums {
   const Rows& rows_;
   void* out_;
   Patch patch_;
-  float* apart_;
+  std::byte* apart_;
 };
 
 struct Epilogue {
   Finish finish;
+  std::optional<IntegerEpilogue> integers;     ///< where sums are i32 and registers do it all
   std::optional<std::size_t> add;              ///< input of the node, of the output's shape
   std::shared_ptr<const StageProgram> stages;  ///< null when the registers do it all
   Rows out, added;                             ///< how the output lies, and what is added
@@ -79,6 +98,12 @@ struct Epilogue {
   /// What is added to a point from that channel on, or null.
   const float* add_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
     return add ? added.at<const float>(args.in[*add], point, channel) : nullptr;
+  }
+  /// What is stored of i32 sums: themselves, where stages follow.
+  IntegerFinish integer_finish() const { return integers ? integers->finish() : IntegerFinish{}; }
+  /// What add_at() gives, of any type.
+  const void* added_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
+    return add ? added.at<const void>(args.in[*add], point, channel) : nullptr;
   }
   /// Calls work(begin, end, slot, stages or null) for pieces of all units, in parallel. `in`: of the node.
   template <class F>

@@ -149,7 +149,9 @@ LAMINA_TEST(none, hn::Lt(hn::Abs(x), set(0)))
 #undef LAMINA_COMPARE
 #undef LAMINA_TEST
 
-/// The expression of ops/fake_quantize.h, operation by operation.
+/// The expression of ops/fake_quantize.h, operation by operation. kSteps: where level / steps * output_range
+/// is the level itself.
+template <bool kSteps>
 struct Quantizer {
   V input_low, low, high, range, output_low, output_high, output_range, steps;
   HWY_INLINE Quantizer(V il, V ih, V ol, V oh, V s)
@@ -165,18 +167,19 @@ struct Quantizer {
   }
   HWY_INLINE V operator()(V x) const {
     const V level = hn::Round(hn::Mul(hn::Div(hn::Sub(x, input_low), range), steps));
-    V y = hn::Add(hn::Mul(hn::Div(level, steps), output_range), output_low);
+    V y = hn::Add(kSteps ? level : hn::Mul(hn::Div(level, steps), output_range), output_low);
     y = hn::IfThenElse(hn::Gt(x, high), output_high, y);
     return hn::IfThenElse(hn::Le(x, low), output_low, y);
   }
 };
 
+template <bool kSteps>
 void fake_quantize_loop(const LoopArgs& a) {
   const D d;
   const V steps = set(*static_cast<const float*>(a.function));
   if ((a.vectors & ~1u) == 0) {
-    const Quantizer q(set(parameter(a, 1)), set(parameter(a, 2)), set(parameter(a, 3)), set(parameter(a, 4)),
-                      steps);
+    const Quantizer<kSteps> q(set(parameter(a, 1)), set(parameter(a, 2)), set(parameter(a, 3)),
+                              set(parameter(a, 4)), steps);
     return for_vectors(a, [&](V x) HWY_ATTR { return q(x); });
   }
   auto* out = static_cast<float*>(a.out);
@@ -187,7 +190,7 @@ void fake_quantize_loop(const LoopArgs& a) {
       if ((a.vectors >> k & 1) == 0) return set(*p);
       return n >= lanes() ? hn::LoadU(d, p + i) : load_some(D(), p + i, n);
     };
-    const V y = Quantizer(operand(1), operand(2), operand(3), operand(4), steps)(operand(0));
+    const V y = Quantizer<kSteps>(operand(1), operand(2), operand(3), operand(4), steps)(operand(0));
     if (n >= lanes())
       hn::StoreU(y, d, out + i);
     else
@@ -246,7 +249,8 @@ void fill_float_loops(FloatLoops& t) {
   LAMINA_TEST(positive_infinite);
   LAMINA_TEST(negative_infinite);
   LAMINA_TEST(none);
-  t.fake_quantize = fake_quantize_loop;
+  t.fake_quantize = fake_quantize_loop<false>;
+  t.fake_quantize_steps = fake_quantize_loop<true>;
 #undef LAMINA_UNARY
 #undef LAMINA_BINARY
 #undef LAMINA_COMPARE

@@ -126,7 +126,8 @@ struct FloatLoops {
   Loop binary[static_cast<int>(Binary::count)];
   Loop compare[static_cast<int>(Compare::count)];
   Loop test[static_cast<int>(Test::count)];
-  Loop fake_quantize;  ///< x, four bounds, steps in `function` (a float)
+  Loop fake_quantize;        ///< x, four bounds, steps in `function` (a float)
+  Loop fake_quantize_steps;  ///< where levels are whole steps above the output's low bound
 };
 /// f32 loops for the effective instruction set.
 const FloatLoops& float_loops();
@@ -150,6 +151,13 @@ struct ConvertLoops {
   Loop f32_to[16], to_f32[16];  ///< by element type
 };
 const ConvertLoops& convert_loops();
+
+/// x, scale and zero point in f32, by the type of 8 or 16 bits that Quantize makes and Dequantize reads; null
+/// for others.
+struct QuantizeLoops {
+  Loop quantize[16], dequantize[16];
+};
+const QuantizeLoops& quantize_loops();
 
 /// Loops that call `function` per element: double (*)(double...) on f32 or f64, std::uint64_t
 /// (*)(std::uint64_t...) on u64, std::int64_t (*)(std::int64_t...) on other integers. `operands` is 1 to 3.

@@ -7,6 +7,11 @@
 #include "ops/elementwise.h"
 
 namespace lamina::stages {
+namespace {
+
+constexpr double kQuantizeCycles = 0.4, kDequantizeCycles = 0.2;
+
+}  // namespace
 
 int Lowering::lower_convert(const Node& n) {
   const auto from = body_.type(n.inputs[0]).element, to = body_.type(n.outputs[0]).element;
@@ -24,6 +29,21 @@ int Lowering::lower_select(const Node& n) {
   return operation(integer_loops().select[log2], {c, a, b}, bytes, 0.15);
 }
 
+namespace {
+
+/// Whether the levels of the output's range are the steps above its low end, to the last bit.
+bool levels_are_steps(std::int64_t levels, float low, float high) {
+  if (levels > 65536) return false;
+  const auto steps = static_cast<float>(levels - 1), range = high - low;
+  for (std::int64_t i = 0; i < levels; ++i) {
+    const auto level = static_cast<float>(i);
+    if (level / steps * range + low != low + level) return false;
+  }
+  return low + steps == high;
+}
+
+}  // namespace
+
 int Lowering::lower_fake_quantize(const Node& n, const FakeQuantize& q) {
   const auto type = carrier(body_.type(n.inputs[0]).element);
   std::vector<int> in;
@@ -33,7 +53,12 @@ int Lowering::lower_fake_quantize(const Node& n, const FakeQuantize& q) {
     in.push_back(converted(x, carrier(body_.type(v).element), ElementType::f32));
   }
   out_.numbers.push_back(std::make_shared<float>(static_cast<float>(q.levels - 1)));
-  const auto y = operation(float_loops().fake_quantize, in, 4, 1, out_.numbers.back().get());
+  const auto low = constant_number(n.inputs[3]), high = constant_number(n.inputs[4]);
+  const bool steps =
+      low && high && levels_are_steps(q.levels, static_cast<float>(*low), static_cast<float>(*high));
+  const auto& loops = float_loops();
+  const auto y = operation(steps ? loops.fake_quantize_steps : loops.fake_quantize, in, 4, steps ? 0.6 : 1,
+                           out_.numbers.back().get());
   return converted(y, ElementType::f32, type);
 }
 
@@ -50,45 +75,54 @@ int Lowering::read_parameter(const Node& n, std::size_t input, std::int64_t axis
   return read(n.inputs[input], &*dims);
 }
 
+int Lowering::read_zero_point(const Node& n, std::int64_t axis, ElementType as) {
+  if (n.inputs.size() <= 2 || !n.inputs[2].valid()) return number(0, as);
+  const auto zero = read_parameter(n, 2, axis);
+  return zero == kNone ? kNone : converted(zero, carrier(body_.type(n.inputs[2]).element), as);
+}
+
+int Lowering::read_scale(const Node& n, std::int64_t axis) {
+  const auto scale = read_parameter(n, 1, axis);
+  return scale == kNone ? kNone
+                        : converted(scale, carrier(body_.type(n.inputs[1]).element), ElementType::f32);
+}
+
 int Lowering::lower_quantize(const Node& n, const Quantize& q) {
   if (q.block_size > 0) return refuse("blocked scales");
-  const auto from = carrier(body_.type(n.inputs[0]).element), to = q.destination_type;
-  const auto x = read(n.inputs[0]), s = read_parameter(n, 1, q.axis);
-  if (x == kNone || s == kNone) return kNone;
-  const auto scale = converted(s, carrier(body_.type(n.inputs[1]).element), ElementType::f32);
-  auto y = unary(Unary::round_even, binary(Binary::divide, converted(x, from, ElementType::f32), scale, 0.4));
-  // The sum with the zero point is exact in f32 for types of up to 16 bits (beyond, the result saturates).
-  const auto sum = bits_of(to) <= 16 ? ElementType::f32 : ElementType::f64;
-  y = converted(y, ElementType::f32, sum);
-  if (n.inputs.size() > 2 && n.inputs[2].valid()) {
-    const auto z = read_parameter(n, 2, q.axis);
-    if (z == kNone) return kNone;
-    const auto zero = converted(z, to, sum);
-    y = sum == ElementType::f32 ? binary(Binary::add, y, zero)
-                                : map(real_functions(Op(Add{}))->real2, ElementType::f64, {y, zero});
-  }
-  return converted(y, sum, to);
+  const auto to = q.destination_type;
+  // Of types of up to 16 bits the sum with the zero point is exact in f32 (beyond, the result saturates).
+  const auto loop = quantize_loops().quantize[static_cast<int>(to)];
+  const auto sum = loop ? ElementType::f32 : ElementType::f64;
+  const auto given = read(n.inputs[0]), scale = read_scale(n, q.axis), zero = read_zero_point(n, q.axis, sum);
+  if (given == kNone || scale == kNone || zero == kNone) return kNone;
+  const auto x = converted(given, carrier(body_.type(n.inputs[0]).element), ElementType::f32);
+  if (loop) return operation(loop, {x, scale, zero}, bytes_of(to), kQuantizeCycles);
+  const auto level = unary(Unary::round_even, binary(Binary::divide, x, scale, 0.4));
+  auto wide = converted(level, ElementType::f32, sum);
+  if (n.inputs.size() > 2 && n.inputs[2].valid())
+    wide = map(real_functions(Op(Add{}))->real2, sum, {wide, zero});
+  return converted(wide, sum, to);
 }
 
 int Lowering::lower_dequantize(const Node& n, const Dequantize& q) {
   if (q.block_size > 0) return refuse("blocked scales");
-  const auto type = body_.type(n.inputs[0]).element, to = carrier(body_.type(n.outputs[0]).element);
+  const auto type = body_.type(n.inputs[0]).element;
   if (type == ElementType::u64) return refuse("Dequantize of u64");
   // Differences of types of up to 16 bits are exact in f32, others wrap in i64.
-  const auto difference = bits_of(type) <= 16 ? ElementType::f32 : ElementType::i64;
-  const auto x0 = read(n.inputs[0]), s0 = read_parameter(n, 1, q.axis);
-  if (x0 == kNone || s0 == kNone) return kNone;
-  auto x = converted(x0, type, difference);
+  const auto loop = quantize_loops().dequantize[static_cast<int>(type)];
+  const auto difference = loop ? ElementType::f32 : ElementType::i64;
+  const auto given = read(n.inputs[0]), scale = read_scale(n, q.axis),
+             zero = read_zero_point(n, q.axis, difference);
+  if (given == kNone || scale == kNone || zero == kNone) return kNone;
+  if (loop) return operation(loop, {given, scale, zero}, 4, kDequantizeCycles);
+  auto x = given;
   if (n.inputs.size() > 2 && n.inputs[2].valid()) {
-    const auto z0 = read_parameter(n, 2, q.axis);
-    if (z0 == kNone) return kNone;
-    const auto z = converted(z0, type, difference);
-    x = difference == ElementType::f32 ? binary(Binary::subtract, x, z)
-                                       : integer(Integer::subtract, ElementType::i64, {x, z});
+    const auto wide = converted(x, type, difference);
+    x = converted(integer(Integer::subtract, difference, {wide, zero}), difference, ElementType::f32);
+  } else {
+    x = converted(x, type, ElementType::f32);
   }
-  x = converted(x, difference, ElementType::f32);
-  const auto scale = converted(s0, carrier(body_.type(n.inputs[1]).element), ElementType::f32);
-  return converted(binary(Binary::multiply, x, scale), ElementType::f32, to);
+  return binary(Binary::multiply, x, scale);
 }
 
 std::optional<std::vector<int>> Lowering::operands(const Node& n) {

@@ -87,6 +87,9 @@ class Lowering {
   /// Scale and zero point lie along the axis.
   std::optional<Dims> along(const Node& n, std::size_t input, std::int64_t axis_given);
   int read_parameter(const Node& n, std::size_t input, std::int64_t axis);
+  int read_scale(const Node& n, std::int64_t axis);  ///< as f32
+  /// 0 where there is none.
+  int read_zero_point(const Node& n, std::int64_t axis, ElementType as);
   int lower_quantize(const Node& n, const Quantize& q);
   int lower_dequantize(const Node& n, const Dequantize& q);
   /// The inputs of a node, PRelu's slope placed along its axis.

@@ -1,0 +1,160 @@
+// IntegerFinish in vectors. Include inside Highway units only, after hwy/highway.h. A kernel has a tile of
+// i32 sums in registers and stores it like this:
+//
+//     each_sums_store(finish, [&](const auto& store) HWY_ATTR {   // what is done is chosen once for many
+//     vectors
+//       for (all vectors of the tile)
+//         store(sums, channel, out, added, count);
+//     });
+//
+// `channel`: of the vector's first sum; it may be any, so vectors may overlap. `out`, `added`: the elements
+// of that channel in the output and in the second tensor (null when there is none); their types are what
+// `finish` says. `count`: sums that are stored, at most a vector; nothing behind them is touched.
+#if defined(LAMINA_INTEGER_FINISH_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef LAMINA_INTEGER_FINISH_INL
+#undef LAMINA_INTEGER_FINISH_INL
+#else
+#define LAMINA_INTEGER_FINISH_INL
+#endif
+
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+#include "kernels/native/simd/finish-inl.h"
+#include "kernels/native/simd/vector_part-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace integer_finish {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+using Words = hn::RebindToSigned<D>;
+using Sums = hn::Vec<Words>;
+using Bytes = hn::Rebind<std::uint8_t, D>;
+
+HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(D())); }
+
+/// Rounded to nearest even; v is no further from 0 than i32 goes (NaN gives anything).
+HWY_INLINE Sums nearest(V v) {
+#if HWY_TARGET == HWY_AVX3
+  return Sums{_mm512_cvtps_epi32(v.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return Sums{_mm256_cvtps_epi32(v.raw)};
+#else
+  return Sums{_mm_cvtps_epi32(v.raw)};
+#endif
+}
+
+/// The low byte of each.
+HWY_INLINE hn::Vec<Bytes> low_bytes(Sums v) {
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<Bytes>{_mm512_cvtepi32_epi8(v.raw)};
+#else
+  return hn::TruncateTo(Bytes(), hn::BitCast(hn::RebindToUnsigned<D>(), v));
+#endif
+}
+
+HWY_INLINE void store_bytes(hn::Vec<Bytes> v, std::uint8_t* to, std::int64_t count) {
+  if (count >= lanes()) return hn::StoreU(v, Bytes(), to);
+#if HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(v, hn::FirstN(Bytes(), static_cast<std::size_t>(count)), Bytes(), to);
+#else
+  HWY_ALIGN std::uint8_t buffer[16];
+  hn::StoreU(v, Bytes(), buffer);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = buffer[i];
+#endif
+}
+
+HWY_INLINE hn::Vec<Bytes> load_bytes(const std::uint8_t* from, std::int64_t count) {
+  if (count >= lanes()) return hn::LoadU(Bytes(), from);
+#if HWY_TARGET == HWY_AVX3
+  return hn::MaskedLoad(hn::FirstN(Bytes(), static_cast<std::size_t>(count)), Bytes(), from);
+#else
+  HWY_ALIGN std::uint8_t buffer[16] = {};
+  for (std::int64_t i = 0; i < count; ++i) buffer[i] = from[i];
+  return hn::LoadU(Bytes(), buffer);
+#endif
+}
+
+/// Of the second tensor.
+HWY_INLINE V added(const IntegerFinish& f, const void* from, std::int64_t count) {
+  using Added = IntegerFinish::Added;
+  const D d;
+  if (f.added == Added::floats) {
+    const auto* floats = static_cast<const float*>(from);
+    return count >= lanes() ? hn::LoadU(d, floats) : load_some(d, floats, count);
+  }
+  const auto bytes = load_bytes(static_cast<const std::uint8_t*>(from), count);
+  const hn::Rebind<std::int8_t, D> signed_bytes;
+  const auto numbers = f.added == Added::unsigned_bytes
+                           ? hn::PromoteTo(Words(), bytes)
+                           : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes));
+  const V number = hn::ConvertTo(d, numbers);
+  return hn::Mul(hn::Sub(number, hn::Set(d, f.added_zero)), hn::Set(d, f.added_scale));
+}
+
+enum class Kind { sums, floats, bytes, any };
+
+/// Stores vectors of sums; see above. `kind`: what is known of f; any: nothing.
+template <Kind kind>
+class Store {
+ public:
+  HWY_INLINE explicit Store(const IntegerFinish& f)
+      : f_(f),
+        low_(hn::Set(D(), f.low)),
+        high_(hn::Set(D(), f.high)),
+        zero_point_(hn::Set(Words(), f.zero_point)) {}
+
+  HWY_INLINE void operator()(Sums sums, std::int64_t channel, void* out, [[maybe_unused]] const void* add,
+                             std::int64_t count) const {
+    if constexpr (kind == Kind::sums) return store_floats(hn::BitCast(D(), sums), out, count);
+    V v = hn::ConvertTo(D(), sums);
+    v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
+    if constexpr (kind == Kind::any) {
+      if (f_.added != IntegerFinish::Added::none) v = hn::Add(v, added(f_, add, count));
+      v = finished(D(), f_.finish, v);
+      if (f_.step != 1) v = hn::Div(v, hn::Set(D(), f_.step));
+    }
+    const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
+    if (kind == Kind::floats || (kind == Kind::any && f_.stored == IntegerFinish::Stored::floats))
+      return store_floats(bounded, out, count);
+    auto level = hn::Add(nearest(bounded), zero_point_);
+    if (kind == Kind::any && f_.nan) level = hn::IfThenElseZero(hn::RebindMask(Words(), hn::Eq(v, v)), level);
+    store_bytes(low_bytes(level), static_cast<std::uint8_t*>(out), count);
+  }
+
+ private:
+  /// Four bytes of each lane.
+  static HWY_INLINE void store_floats(V v, void* out, std::int64_t count) {
+    auto* to = static_cast<float*>(out);
+    if (count >= lanes())
+      hn::StoreU(v, D(), to);
+    else
+      store_some(v, D(), to, count);
+  }
+
+  const IntegerFinish& f_;
+  V low_, high_;
+  Sums zero_point_;
+};
+
+}  // namespace integer_finish
+
+/// Calls work(store) with what stores vectors of sums as f says.
+template <class Work>
+HWY_INLINE void each_sums_store(const IntegerFinish& f, const Work& work) {
+  using integer_finish::Kind;
+  using integer_finish::Store;
+  if (f.stored == IntegerFinish::Stored::sums) return work(Store<Kind::sums>(f));
+  if (!f.simple()) return work(Store<Kind::any>(f));
+  if (f.stored == IntegerFinish::Stored::bytes) return work(Store<Kind::bytes>(f));
+  work(Store<Kind::floats>(f));
+}
+
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,40 @@
+#include "kernels/native/stages/finish.h"
+
+#include <limits>
+
+#include "ops/activation.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+
+namespace lamina {
+namespace {
+
+std::optional<float> one_value(const Tensor* t) {
+  if (!t || t->size() != 1) return std::nullopt;
+  return to_floats(*t)[0];
+}
+
+}  // namespace
+
+std::optional<Finish> finish_of(const Stage& stage) {
+  const auto& op = stage.node->op;
+  if (stage.running != 0) return std::nullopt;
+  Finish f;
+  f.kind = Finish::Kind::clamp;
+  f.high = std::numeric_limits<float>::infinity();
+  if (op.is<Relu>()) return f;
+  if (const auto* c = op.as<Clamp>()) {
+    f.low = static_cast<float>(c->min);
+    f.high = static_cast<float>(c->max);
+    return f;
+  }
+  if (op.is<PRelu>())
+    if (const auto slope = one_value(stage.constant)) {
+      f.kind = Finish::Kind::leaky;
+      f.slope = *slope;
+      return f;
+    }
+  return std::nullopt;
+}
+
+}  // namespace lamina

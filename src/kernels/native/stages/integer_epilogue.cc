@@ -1,0 +1,190 @@
+#include "kernels/native/stages/integer_epilogue.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/divide.h"
+#include "kernels/epilogue.h"
+#include "kernels/native/stages/finish.h"
+#include "ops/elementwise.h"
+#include "ops/eval.h"
+#include "ops/quantization.h"
+
+namespace lamina {
+
+using Added = IntegerFinish::Added;
+using Stored = IntegerFinish::Stored;
+
+/// Takes stages in their order.
+class IntegerChain {
+ public:
+  IntegerChain(const NodeView& v, std::size_t axis, std::vector<Stage> stages)
+      : v_(v), axis_(axis), stages_(std::move(stages)), at_(stages_.begin()) {}
+
+  std::optional<IntegerEpilogue> read() {
+    const auto dims = v_.out_dims();
+    e_.channels_ = dims.empty() ? 1 : dims.at(axis_);
+    if (stages_.empty()) return e_;
+    if (!floats_from_sums()) return std::nullopt;
+    e_.finish_.stored = Stored::floats;
+    constant_of<Multiply>(e_.scale_);
+    constant_of<Add>(e_.shift_);
+    second_tensor();
+    if (at_ != stages_.end())
+      if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
+    if (at_ != stages_.end() && !quantize()) return std::nullopt;
+    if (at_ != stages_.end() || !all_f32()) return std::nullopt;
+    merge_bounds();
+    e_.finish_.nan = may_be_nan();
+    return e_;
+  }
+
+ private:
+  const Graph& body() const { return *epilogue(v_.node()); }
+
+  bool floats_from_sums() {
+    const auto* convert = at_->node->op.as<Convert>();
+    if (!convert || convert->destination_type != ElementType::f32) return false;
+    return ++at_, true;
+  }
+
+  /// All results but the last are; that of a Quantize is the output.
+  bool all_f32() const {
+    for (const auto& s : stages_)
+      if (!s.node->op.is<Quantize>() && body().type(s.node->outputs[0]).element != ElementType::f32)
+        return false;
+    return true;
+  }
+
+  /// One number, or one for each channel.
+  bool by_channels(const Tensor& t) const {
+    if (t.element_type() != ElementType::f32) return false;
+    const auto size = static_cast<std::int64_t>(t.size());
+    const auto& dims = t.shape();
+    const auto behind = v_.out_dims().size() - axis_;  // axes from that of the channels on
+    if (size == 1) return dims.size() <= v_.out_dims().size();
+    return size == e_.channels_ && dims.size() >= behind && dims.size() <= v_.out_dims().size() &&
+           dims[dims.size() - behind] == size;
+  }
+
+  template <class Operator>
+  void constant_of(Tensor& to) {
+    if (at_ == stages_.end() || !at_->node->op.is<Operator>()) return;
+    const auto* constant = at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
+    if (!constant || at_->operand_element != ElementType::undefined || !by_channels(*constant)) return;
+    to = *constant;
+    ++at_;
+  }
+
+  void second_tensor() {
+    if (at_ == stages_.end() || !at_->node->op.is<Add>() || !at_->extra || v_.constant(*at_->extra)) return;
+    const auto type = v_.element(*at_->extra);
+    if (v_.dims(*at_->extra) != v_.out_dims()) return;
+    auto& f = e_.finish_;
+    if (type == ElementType::f32)
+      f.added = Added::floats;
+    else if (type == ElementType::u8 || type == ElementType::i8)
+      f.added = type == ElementType::u8 ? Added::unsigned_bytes : Added::signed_bytes;
+    else
+      return;
+    if (at_->dequantized) {
+      f.added_scale = at_->dequantized->scale;
+      f.added_zero = at_->dequantized->zero_point;
+    }
+    e_.added_ = at_->extra;
+    ++at_;
+  }
+
+  std::optional<float> number(std::size_t input) const {
+    const auto& n = *at_->node;
+    if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
+    const auto* t = body().constant(n.inputs[input]);
+    return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
+  }
+
+  bool quantize() {
+    const auto* q = at_->node->op.as<Quantize>();
+    if (!q || at_->running != 0 || q->block_size != 0) return false;
+    const bool is_signed = q->destination_type == ElementType::i8;
+    if (!is_signed && q->destination_type != ElementType::u8) return false;
+    const auto step = number(1), zero_point = number(2);
+    if (!step || !zero_point) return false;
+    auto& f = e_.finish_;
+    f.stored = Stored::bytes;
+    f.step = *step;
+    f.zero_point = static_cast<std::int32_t>(*zero_point);
+    f.low = (is_signed ? -128.0f : 0.0f) - *zero_point;
+    f.high = (is_signed ? 127.0f : 255.0f) - *zero_point;
+    return ++at_, true;
+  }
+
+  /// One bound does both: within a type's bounds, whole numbers, rounding changes no order.
+  void merge_bounds() {
+    auto& f = e_.finish_;
+    if (f.finish.kind != Finish::Kind::clamp || f.step != 1) return;
+    const auto low = f.low, high = f.high;
+    f.low = std::clamp(f.finish.low, low, high);
+    f.high = std::clamp(f.finish.high, low, high);
+    f.finish = {};
+  }
+
+  /// Where products and sums of the largest numbers are finite, nothing is NaN.
+  bool may_be_nan() const {
+    const auto& f = e_.finish_;
+    if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
+    const auto largest = [](const Tensor& t, float none) {
+      if (!t.valid()) return none;
+      float most = 0;
+      for (const float x : to_floats(t)) most = std::isnan(x) ? x : std::max(most, std::fabs(x));
+      return most;
+    };
+    const float sums = 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0);
+    return !std::isfinite(sums + 255 * std::fabs(f.added_scale)) || !std::isfinite(f.finish.slope);
+  }
+
+  const NodeView& v_;
+  std::size_t axis_;
+  std::vector<Stage> stages_;
+  std::vector<Stage>::const_iterator at_;
+  IntegerEpilogue e_;
+};
+
+std::optional<IntegerEpilogue> IntegerEpilogue::of(const NodeView& v, std::size_t axis) {
+  auto stages = chain_of(v.node());
+  if (!stages) return std::nullopt;
+  return IntegerChain(v, axis, std::move(*stages)).read();
+}
+
+ElementType IntegerEpilogue::added_element() const {
+  switch (finish_.added) {
+    case Added::unsigned_bytes:
+      return ElementType::u8;
+    case Added::signed_bytes:
+      return ElementType::i8;
+    default:
+      return ElementType::f32;
+  }
+}
+
+void IntegerEpilogue::pack(WeightStore& store) {
+  if (finish_.stored == Stored::sums) return;
+  // A vector of 16 may begin at each channel.
+  const auto padded = round_up(channels_ + 15, std::int64_t{16});
+  const auto packed = [&](const Tensor& source, float none) {
+    const auto spread = [&](const std::vector<float>& values) {
+      Tensor out(ElementType::f32, {padded});
+      const auto to = out.data<float>();
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = values[std::min(i, values.size() - 1)];
+      return out;
+    };
+    if (!source.valid()) return spread({none});
+    return store.moved(source, fmt::format("integer epilogue {}", channels_),
+                       [&](const Tensor& t) { return spread(to_floats(t)); });
+  };
+  scale_ = packed(scale_, 1);
+  shift_ = packed(shift_, -0.0f);  // the sum with it is what it was
+  finish_.scale = scale_.data<float>().data();
+  finish_.shift = shift_.data<float>().data();
+}
+
+}  // namespace lamina

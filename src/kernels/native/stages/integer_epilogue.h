@@ -1,0 +1,36 @@
+#pragma once
+/// What registers do with sums of integers: the chain
+///
+///     Convert{f32} [Multiply] [Add] [Add of a second tensor] [Relu, Clamp or leaky Relu] [Quantize{u8, i8}]
+///
+/// whose Multiply and first Add have a constant for each channel or one, and whose Quantize has one scale and
+/// zero point. See IntegerFinish for what it computes.
+#include <optional>
+
+#include "kernels/native/simd/finish.h"
+#include "kernels/node_view.h"
+#include "kernels/weights.h"
+
+namespace lamina {
+
+class IntegerEpilogue {
+ public:
+  /// Of a node whose sums are i32; `axis`: of the output, that of the channels. Nothing for other chains.
+  static std::optional<IntegerEpilogue> of(const NodeView& v, std::size_t axis);
+
+  const IntegerFinish& finish() const { return finish_; }  ///< complete after pack()
+  /// Input of the node, of the output's shape, and its element type.
+  std::optional<std::size_t> added() const { return added_; }
+  ElementType added_element() const;
+  /// Scale and shift of each channel, in whole vectors.
+  void pack(WeightStore& store);
+
+ private:
+  friend class IntegerChain;
+  IntegerFinish finish_;
+  std::optional<std::size_t> added_;
+  std::int64_t channels_ = 1;
+  Tensor scale_, shift_;  ///< not valid: none
+};
+
+}  // namespace lamina

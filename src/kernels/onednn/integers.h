@@ -1,0 +1,63 @@
+#pragma once
+/// Products of integers of 8 bits with sums of 32, which oneDNN computes exactly by VNNI or AMX only: below
+/// that it adds neighbouring products in 16 bits, and halves the weights of signed sources.
+#include "kernels/onednn/onednn.h"
+
+namespace lamina::onednn {
+
+inline bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
+
+/// The machine has instructions for them.
+Verdict multiplies_bytes(const Machine& machine);
+/// oneDNN's choice uses these: its name says so, whatever the machine has.
+Verdict is_exact(std::string_view implementation);
+
+/// "f32", "bf16", "u8s8", "s8s8": what the node multiplies, as oneDNN says it.
+std::string_view operands_name(const NodeView& v);
+
+/// Where the weights' channels lie in memory: `inner` elements from one to the next of `count`.
+struct WeightChannels {
+  std::int64_t count, inner;
+};
+
+/// Zero points and weights of a product of integers.
+class Integers {
+ public:
+  /// `packed`: the weights, if they are packed when the kernel is made. `keeps_zero`: oneDNN may be given a
+  /// zero point of the weights (matrix products).
+  static Verdict describe(const NodeView& v, const Tensor* packed, WeightChannels channels, bool keeps_zero,
+                          Integers& out);
+
+  void set(dnnl::primitive_attr& attr) const;
+  /// Zero points.
+  const std::vector<Arg>& args() const { return args_; }
+  /// Inputs that are read when the kernel is made.
+  const std::vector<std::size_t>& consumed() const { return consumed_; }
+  /// How weights come before oneDNN packs them: with a sign, and without what is subtracted from them. Null:
+  /// as they are.
+  const WeightStore::Make& prepare() const { return prepare_; }
+  /// Tells packings apart whose descriptors look the same.
+  const std::string& key() const { return key_; }
+  /// Whether the implementation stores exact i32 sums of so many products: some have been f32 before.
+  Verdict stores_sums(std::string_view implementation, std::int64_t products) const;
+
+ private:
+  Verdict set_source_zero(const NodeView& v);
+  Verdict set_weights(const NodeView& v, const Tensor* packed, WeightChannels channels, bool keeps_zero);
+
+  std::vector<Arg> args_;
+  std::vector<std::size_t> consumed_;
+  WeightStore::Make prepare_;
+  std::string key_;
+};
+
+/// What the epilogue of integer sums begins with: scale * sum + bias in f32, which oneDNN does itself.
+struct Scaling {
+  std::vector<float> scales, bias;  ///< none, one, or one per channel
+
+  /// The result in steps of another tensor's, above its zero point.
+  void count_in(const Dequantized& steps);
+  std::vector<float> bias_of_channels(std::int64_t channels) const;
+};
+
+}  // namespace lamina::onednn
