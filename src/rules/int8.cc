@@ -1,6 +1,7 @@
 #include "rules/int8.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "ops/elementwise.h"
@@ -22,10 +23,13 @@ Found<Levels> levels_of(const Match& m, ValueId v) {
   if (!scale || !zero)
     return Verdict::no("{} is made of integers with more than one scale, or with one that is computed",
                        m.label(v));
-  if (!std::isnormal(static_cast<float>(*scale)) || *scale <= 0)
-    return Verdict::no("{} has the scale {}, wanted a positive number", m.label(v), *scale);
+  if (!std::isnormal(static_cast<float>(*scale)) || *scale <= 0 || !numbers_are_finite(*scale))
+    return Verdict::no("{} has the scale {}, wanted a positive number, not too large", m.label(v), *scale);
+  if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
   return Levels{maker, n.inputs[0], static_cast<float>(*scale), static_cast<std::int64_t>(*zero)};
 }
+
+bool numbers_are_finite(double scale) { return std::fabs(scale) <= FLT_MAX / 256; }
 
 bool same_levels(const Graph& g, const Levels& a, const Levels& b) {
   return a.scale == b.scale && a.zero_point == b.zero_point &&

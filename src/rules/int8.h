@@ -16,6 +16,8 @@ struct Levels {
 /// Nothing where no Dequantize of 8 bits gives the value; a reason where it has no single constant scale, or
 /// one that is not positive.
 Found<Levels> levels_of(const Match& m, ValueId v);
+/// Integers of 8 bits times that scale are no infinities.
+bool numbers_are_finite(double scale);
 /// Equal integers are equal numbers.
 bool same_levels(const Graph& graph, const Levels& a, const Levels& b);
 

@@ -6,6 +6,7 @@
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
+#include "ops/gathering.h"
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
@@ -44,6 +45,7 @@ bool passes_on(const Graph& g, const Node& n) {
   if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && windows_have_elements(*op);
   if (const auto* op = n.op.as<Pad>())
     return op->pad_mode != PadMode::constant || !has_input(n, 3) || single_value(g, n.inputs[3]) == 0.0;
+  if (n.op.is<GatherTree>()) return false;  // it computes with what it reads
   return moves_elements(n) || n.op.has(Trait::reads_part) || n.op.is<Concat>() || n.op.is<Split>() ||
          n.op.is<VariadicSplit>() || is_nearest(n);
 }
@@ -54,6 +56,12 @@ std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.siz
 bool has_border(const Node& n) {
   const auto* op = n.op.as<Pad>();
   return op && op->pad_mode == PadMode::constant;
+}
+
+/// Zeros come for indices that are none.
+bool may_fill(const Node& n) {
+  const auto* op = n.op.as<Gather>();
+  return op && op->out_of_range == OutOfRange::zeros;
 }
 
 Found<std::vector<Levels>> sources(const Match& m) {
@@ -69,6 +77,8 @@ Found<std::vector<Levels>> sources(const Match& m) {
                          m.label(n.inputs[0]));
     out.push_back(*levels);
   }
+  if (may_fill(n) && out[0].zero_point != 0)
+    return Verdict::no("an index that is none gives 0, the zero point is {}", out[0].zero_point);
   return out;
 }
 
@@ -77,6 +87,7 @@ void pass_integers(Rewrite& r, const std::vector<Levels>& from) {
   const auto type = r.graph().type(from[0].integers).element;
   auto inputs = n.inputs;
   for (std::size_t i = 0; i < from.size(); ++i) inputs[i] = from[i].integers;
+  if (n.op.is<Pad>()) inputs.resize(3);  // a filler may be there and not be read
   if (has_border(n)) {
     inputs.resize(4);
     inputs[3] = r.constant(from_ints(type, {}, {from[0].zero_point}));

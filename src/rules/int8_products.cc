@@ -33,16 +33,17 @@ struct Factors {
   std::vector<NodeId> nodes;  ///< that made floats of them
 };
 
-/// The axis of the weights along which outputs lie.
+/// The axis of the weights along which outputs lie; their rank where they are one column.
 std::size_t output_axis(const Graph& g, const Node& product) {
   const auto rank = g.type(product.inputs[1]).shape.rank();
-  if (const auto* op = product.op.as<MatMul>()) return rank - (op->transpose_b && rank > 1 ? 2 : 1);
+  if (const auto* op = product.op.as<MatMul>()) return rank < 2 ? rank : rank - (op->transpose_b ? 2 : 1);
   return product.op.is<Convolution>() ? 0 : 1;
 }
 
 /// The elements of an operand that broadcasts to the weights along their outputs alone.
 Found<std::vector<double>> by_output(const Match& m, const Node& product, const Tensor& operand) {
   if (operand.size() == 1) return to_doubles(operand);
+  if (operand.size() == 0) return Verdict::no("its weights are empty");
   const auto& w = m.graph().type(product.inputs[1]).shape;
   const auto axis = output_axis(m.graph(), product);
   const auto shift = w.rank() - std::min(w.rank(), operand.rank());
@@ -103,8 +104,12 @@ Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f
 Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, std::size_t axis) {
   const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
   if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
-  if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != std::nearbyint(z); }))
-    return Verdict::no("a zero point of its weights is no whole number");
+  const auto [least, most] =
+      numbers.element_type() == ElementType::u8 ? std::pair{0, 255} : std::pair{-128, 127};
+  for (const auto z : zero)
+    if (z != std::nearbyint(z) || z < least || z > most)
+      return Verdict::no("a zero point of its weights is {}, wanted a whole number from {} to {}", z, least,
+                         most);
   std::size_t inner = 1;
   for (std::size_t i = axis + 1; i < numbers.rank(); ++i)
     inner *= static_cast<std::size_t>(numbers.shape()[i]);
@@ -132,6 +137,8 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   }
   out.nodes = stored.nodes;
   const Tensor& numbers = *g.constant(stored.numbers);
+  if (!(Shape::of(numbers.shape()) == g.type(product.inputs[1]).shape))
+    return Verdict::no("its weights are larger than the integers that they are made of");
   auto small = centred(numbers, zero, output_axis(g, product));
   if (small) {
     out.numbers = *small;
@@ -153,6 +160,7 @@ Found<Factors> computed_factors(const Match& m, const Node& product) {
   const Node& n = g.node(maker);
   const auto type = g.type(n.inputs[0]).element;
   if (bits_of(type) != 8 || !g.type(n.inputs[0]).shape.ranked()) return std::nullopt;
+  if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
   Factors out;
   std::vector<double> zero{0};
   if (auto v = follow(m, product, n, out, zero); !v) return v;
@@ -194,6 +202,7 @@ double take_offset(const Graph& g, ValueId& v, std::vector<NodeId>& nodes) {
     const auto from = g.producer(n.inputs[i]);
     const auto number = single_value(g, n.inputs[1 - i]);
     if (!number || !from.valid() || !g.node(from).op.is<Dequantize>()) continue;
+    if (!g.type(n.inputs[i]).shape.fits(g.type(v).shape)) continue;  // it may have more axes
     if (g.readers(v) == 1) nodes.push_back(maker);
     v = n.inputs[i];
     return *number;
@@ -232,8 +241,11 @@ Found<Source> source_of(const Match& m, const Node& product) {
     if (levels.verdict().reason().empty()) return std::nullopt;
     auto found = source_by_channel(g, product, g.node(g.producer(v)));
     if (!found || offset != 0) return levels.verdict();
+    if (m.is_exempt(g.producer(v))) return Verdict::no("'{}' is exempt", g.label(g.producer(v)));
     out = std::move(found).take();
   }
+  for (auto id : nodes)
+    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
   if (offset != 0 && pads(product)) {
     if (product.op.is<ConvolutionBackpropData>())
       return Verdict::no("0 is no level of {}", m.label(product.inputs[0]));
@@ -245,6 +257,38 @@ Found<Source> source_of(const Match& m, const Node& product) {
   out.nodes = nodes;
   if (g.readers(v) == 1 && (offset == 0 || !nodes.empty())) out.nodes.push_back(g.producer(v));
   return out;
+}
+
+/// The least and the largest of numbers that are not 0.
+std::pair<double, double> sizes_of(const std::vector<double>& numbers) {
+  std::pair<double, double> out{1, 1};
+  bool any = false;
+  for (const auto n : numbers) {
+    const auto size = std::fabs(n);
+    if (size == 0) continue;
+    out = any ? std::pair{std::min(out.first, size), std::max(out.second, size)} : std::pair{size, size};
+    if (!std::isfinite(size)) return {size, size};
+    any = true;
+  }
+  return out;
+}
+
+/// The scale of the sums is that of the products, whatever f32 makes of its factors.
+Verdict scales_fit(const Integers& found) {
+  const auto x = sizes_of(found.source.scale), w = sizes_of(found.factors.scale);
+  const auto least = static_cast<float>(x.first * w.first), most = static_cast<float>(x.second * w.second);
+  if (int8::numbers_are_finite(x.second) && int8::numbers_are_finite(w.second) && std::isnormal(least) &&
+      std::isnormal(most))
+    return Verdict::yes();
+  return Verdict::no("its scales from {} and {} on have products that are too small or too large", x.first,
+                     w.first);
+}
+
+/// What is added to all elements of the source adds one number to each output channel.
+bool one_sum_by_output(const Graph& g, const Node& n) {
+  if (n.op.is<Convolution>()) return true;
+  const auto& w = g.type(n.inputs[1]).shape;
+  return n.op.is<MatMul>() && w.ranked() && w.rank() < 3;
 }
 
 /// So many products of integers of 8 and 9 bits stay below 2^31.
@@ -298,7 +342,11 @@ Found<Integers> operands(const Match& m) {
   if (!g.type(n.outputs[0]).shape.ranked()) return Verdict::no("the rank of its result is not known");
   if (source->offset != 0 && !factors->numbers.valid())
     return Verdict::no("0 is no level of {}, and its weights are computed", m.label(n.inputs[0]));
-  return Integers{std::move(source).take(), std::move(factors).take()};
+  if (source->offset != 0 && !one_sum_by_output(g, n))
+    return Verdict::no("0 is no level of {}, and its weights are several matrices", m.label(n.inputs[0]));
+  Integers found{std::move(source).take(), std::move(factors).take()};
+  if (auto v = scales_fit(found); !v) return v;
+  return found;
 }
 
 /// Numbers by output channel in the shape in which they meet the result.
@@ -340,7 +388,7 @@ Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
   for (std::size_t i = axis + 1; i < dims.size(); ++i) inner *= static_cast<std::size_t>(dims[i]);
   const bool matrix = n.op.is<MatMul>();
   for (std::size_t i = 2; i < dims.size() && !matrix; ++i) taps *= static_cast<std::size_t>(dims[i]);
-  const auto outputs = static_cast<std::size_t>(dims[axis]);
+  const auto outputs = axis < dims.size() ? static_cast<std::size_t>(dims[axis]) : 1;
   const auto numbers = to_doubles(f.numbers);
   const auto zero = f.zero_points.valid() ? to_doubles(f.zero_points) : std::vector<double>{0};
   std::vector<double> sums(outputs * taps, 0);

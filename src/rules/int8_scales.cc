@@ -92,12 +92,21 @@ Verdict stays_finite(const Graph& g, const Run& run, double factor) {
     return Verdict::no("its scale is no positive number");
   if (run.end_factor.valid() && !fits(*g.constant(run.end_factor)))
     return Verdict::no("a scale is too small or too large when it is multiplied");
+  // What becomes too small for f32 is no part of a level.
+  const auto dequantised_fits = [&](NodeId id) {
+    const Node& n = g.node(id);
+    return !n.op.is<Dequantize>() || int8::numbers_are_finite(*single_value(g, n.inputs[1]) * factor);
+  };
+  bool fit = dequantised_fits(run.end);
   for (const auto& s : run.steps)
-    for (const auto v : g.node(s.node).inputs)
+    for (const auto v : g.node(s.node).inputs) {
       if (const auto* t = v.valid() ? g.constant(v) : nullptr; t && !fits(*t))
         return Verdict::no("a constant of '{}' is too small or too large when it is multiplied",
                            g.label(s.node));
-  return Verdict::yes();
+      const auto maker = v.valid() && v != g.node(s.node).inputs[s.running] ? g.producer(v) : NodeId{};
+      fit = fit && (!maker.valid() || dequantised_fits(maker));
+    }
+  return fit ? Verdict::yes() : Verdict::no("a scale is too large when it is multiplied");
 }
 
 /// A constant, or what a Dequantize gives, multiplied.
@@ -158,7 +167,8 @@ Found<Scaled> scale_goes_up(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   const auto* op = n.op.as<Quantize>();
-  if (!m.integers || op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32)
+  if (!m.integers || op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32 ||
+      bits_of(op->destination_type) != 8)  // levels of more bits are no more than roundings apart
     return std::nullopt;
   const auto scale = single_value(g, n.inputs[1]);
   if (!scale || *scale == 1) return std::nullopt;
@@ -177,6 +187,7 @@ Found<Scaled> factor_goes_up(const Match& m, const Pattern& x, const Pattern& fa
   const auto run = run_above(m, m.value(x));
   if (!run) return std::nullopt;
   Scaled out{*run, *k};
+  if (auto v = does_not_grow(m.label(factor), m.shape(factor), m.shape(x)); !v) return v;
   if (auto v = stays_finite(g, out.run, out.factor); !v) return v;
   return out;
 }
@@ -211,6 +222,9 @@ void add_int8_scales(Rules& rules) {
                         const auto maker = g.producer(m.value(sums));
                         if (!m.integers || !maker.valid() || !factor_of_sums(g, g.node(maker)).valid())
                           return int8::nothing_to_do();
+                        for (const auto& shift : {below, above})
+                          if (auto v = does_not_grow(m.label(shift), m.shape(shift), m.shape(sums)); !v)
+                            return v;
                         if (!one_covers(m.tensor(below).shape(), m.tensor(above).shape()))
                           return Verdict::no("they lie along different axes");
                         return Verdict::yes();

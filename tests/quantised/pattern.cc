@@ -120,6 +120,9 @@ const std::vector<Step>& steps() {
 
 namespace {
 
+/// Mostly the largest, so that sums grow.
+int extreme_byte(SplitMix& random) { return random.below(8) == 0 ? 0 : 255; }
+
 /// Writes the graph, line by line.
 class Writer {
  public:
@@ -132,6 +135,25 @@ class Writer {
     for (const auto& step : p_.epilogue) y = stage(step, y);
     const auto result = stored(y);
     return fmt::format("graph ({}) -> ({}) {{\n{}}}\n", fmt::join(inputs_, ", "), result, lines_);
+  }
+
+  std::string sums() {
+    const auto x = input("x", std::string(name_of(p_.source)), kernel_.x);
+    const bool given = p_.weights == Weights::s8_given || !kernel_.constant_weights;
+    const auto type = p_.weights == Weights::u8_zero ? ElementType::u8 : ElementType::i8;
+    const std::string word(name_of(type));
+    const auto w = given ? input("w", word, kernel_.w)
+                         : constant("w", word, kernel_.w, integers(type, element_count(kernel_.w)));
+    const auto zero_point = [&](ElementType of, std::size_t count) {
+      return constant("zero", std::string(name_of(of)), vector_of(count), zeros(of, count));
+    };
+    const bool weights_too = p_.weights == Weights::u8_zero || p_.weights == Weights::s8_zero;
+    const bool back = kernel_.op == "ConvolutionBackpropData";
+    std::string zeros = p_.source_zero && !back ? ", _, " + zero_point(p_.source, 1) : ", _, _";
+    if (weights_too && !back) zeros += ", " + zero_point(type, p_.weights_by_channel ? channels() : 1);
+    if (back || (!p_.source_zero && !weights_too)) zeros.clear();
+    lines_ += fmt::format(" y = {}({}, {}{}) {}\n", kernel_.op, x, w, zeros, kernel_.attributes);
+    return fmt::format("graph ({}) -> (y) {{\n{}}}\n", fmt::join(inputs_, ", "), lines_);
   }
 
  private:
@@ -181,7 +203,9 @@ class Writer {
   }
   std::vector<double> integers(ElementType type, std::size_t count) {
     std::vector<double> out(count);
-    for (auto& v : out) v = static_cast<double>(below(256)) - (type == ElementType::i8 ? 128 : 0);
+    for (auto& v : out)
+      v = static_cast<double>(p_.extreme ? extreme_byte(random_) : below(256)) -
+          (type == ElementType::i8 ? 128 : 0);
     return out;
   }
   static Dims vector_of(std::size_t count) {
@@ -329,6 +353,7 @@ class Writer {
 }  // namespace
 
 std::string text_of(const Pattern& p) { return Writer(p).text(); }
+std::string sums_of(const Pattern& p) { return Writer(p).sums(); }
 
 std::string in_words(const Pattern& p) {
   constexpr const char* weights[] = {"s8",       "s8 with zero points", "u8 with zero points",
@@ -345,13 +370,13 @@ std::string in_words(const Pattern& p) {
   if (p.stored != Stored::as_it_is) text += fmt::format(" -> {}", name_of(p.destination));
   if (p.stored == Stored::quantised && p.destination_zero) text += " with a zero point";
   if (p.stored == Stored::quantised && p.destination_by_channel) text += " by channel";
-  return text + fmt::format(" (seed {})", p.seed);
+  return text + fmt::format("{} (seed {})", p.extreme ? ", extreme" : "", p.seed);
 }
 
-std::vector<Tensor> pattern_inputs(const Graph& graph, std::uint64_t seed) {
+std::vector<Tensor> pattern_inputs(const Graph& graph, const Pattern& p) {
   std::vector<Tensor> out;
   for (const auto v : graph.inputs()) {
-    SplitMix random(seed * 977 + v.index);
+    SplitMix random(p.seed * 977 + v.index);
     const auto& type = graph.type(v);
     Tensor t(type.element, type.shape.sizes());
     if (is_float(type.element)) {
@@ -360,7 +385,10 @@ std::vector<Tensor> pattern_inputs(const Graph& graph, std::uint64_t seed) {
       for (auto& x : values) x = divisor ? 1.25 + 0.75 * random.uniform() : 2.0 * random.uniform();
       t = from_doubles(type.element, t.shape(), values);
     } else {
-      for (std::size_t i = 0; i < t.bytes(); ++i) t.raw()[i] = static_cast<std::byte>(random.next() >> 11);
+      const int shift = type.element == ElementType::i8 ? 128 : 0;
+      for (std::size_t i = 0; i < t.bytes(); ++i)
+        t.raw()[i] = static_cast<std::byte>(p.extreme ? extreme_byte(random) - shift
+                                                      : static_cast<int>(random.below(256)));
     }
     out.push_back(t);
   }

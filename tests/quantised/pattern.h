@@ -50,15 +50,18 @@ struct Pattern {
   bool destination_zero = false, destination_by_channel = false;
   double step = 0.1;           ///< the scale of what is stored
   bool powers_of_two = false;  ///< all scales are: sums in f32 are exact, ties are ties
+  bool extreme = false;        ///< integers are the least and the largest of their types
   std::uint64_t seed = 1;
 };
+/// The product of integers alone, with i32 sums: of what stands before the epilogue.
+std::string sums_of(const Pattern& p);
 /// In the text form.
 std::string text_of(const Pattern& p);
 /// In a few words.
 std::string in_words(const Pattern& p);
 
-/// Integers over their whole range; floats between -2 and 2, from 0.5 on where the input's name begins with
-/// "divisor".
-std::vector<Tensor> pattern_inputs(const Graph& graph, std::uint64_t seed);
+/// Integers over their whole range, or mostly the largest; floats between -2 and 2, from 0.5 on where the
+/// input's name begins with "divisor".
+std::vector<Tensor> pattern_inputs(const Graph& graph, const Pattern& p);
 
 }  // namespace lamina::testing

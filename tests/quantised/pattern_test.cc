@@ -162,6 +162,7 @@ Pattern random_pattern(std::uint64_t seed) {
   p.cast = kCasts[r.below(4) % 3];
   const auto all = ends();
   set_end(p, all[r.below(all.size())]);
+  p.extreme = r.below(8) == 0;
   for (auto n = r.below(5); n-- > 0;) p.epilogue.push_back(steps()[r.below(steps().size())]);
   return p;
 }
@@ -179,6 +180,25 @@ TEST(Pattern, types_and_subgraphs) {
     const std::size_t every = soaks() ? 1 : 13;  // no factor of the counts
     for (std::size_t i = first_seed() % every; i < all.size() && !tally.stop(); i += every) tally.add(all[i]);
   }
+}
+
+TEST(Pattern, sums_are_exact) {
+  auto seed = first_seed() + 500000;
+  for (std::size_t k = 0; k < kernels().size(); ++k)
+    for (const auto source : {ElementType::u8, ElementType::i8})
+      for (const bool zero : {false, true})
+        for (const auto weights : {Weights::s8, Weights::s8_zero, Weights::u8_zero, Weights::s8_given})
+          for (const bool extreme : {false, true}) {
+            Pattern p;
+            p.kernel = k;
+            p.source = source;
+            p.source_zero = zero;
+            p.weights = weights;
+            p.weights_by_channel = ++seed % 2 == 0;
+            p.extreme = extreme;
+            p.seed = seed;
+            EXPECT_EQ(wrong_sums(p), "") << in_words(p);
+          }
 }
 
 TEST(Pattern, kernels_and_epilogues) {

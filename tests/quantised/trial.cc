@@ -195,13 +195,40 @@ double fitting_step(Pattern p) {
   p.stored = Stored::as_it_is;
   Graph g = parse(text_of(p));
   widen_half(g);
-  const double most = largest(interpret(g, pattern_inputs(g, p.seed))[0]);
+  const double most = largest(interpret(g, pattern_inputs(g, p))[0]);
   const double step =
       std::clamp(most, 1e-3, 1e3) / (p.destination == ElementType::i8 || p.destination_zero ? 120 : 200);
   return p.powers_of_two ? std::exp2(std::round(std::log2(step))) : step;
 }
 
+/// What each kernel that offers all of a node makes of it, but for the reference; calls f with its label,
+/// too.
+void each_offer(const Graph& g, NodeId id, const Values& values,
+                const std::function<void(const std::string&, const Tensor&)>& f) {
+  Values in;
+  for (const auto v : g.node(id).inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
+  for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
+    if (!offer.last_resort && !offer.is_view && offer.make && offer.stages >= epilogue_size(g.node(id)))
+      f(offer.label, run_offer(g, id, offer, in).at(0));
+}
+
 }  // namespace
+
+std::string wrong_sums(const Pattern& p) {
+  const auto text = sums_of(p);
+  const Graph g = parse(text);
+  const auto inputs = pattern_inputs(g, p);
+  const auto values = all_values(g, inputs);
+  const auto id = g.order().back();
+  const auto& wanted = values[g.node(id).outputs[0].index];
+  std::string wrong;
+  const auto compare = [&](const std::string& what, const Tensor& got) {
+    if (!got.same_as(wanted)) wrong += what + " is wrong\n";
+  };
+  compare("the plan", run(g, inputs)[0]);
+  each_offer(g, id, values, compare);
+  return wrong.empty() ? wrong : wrong + text;
+}
 
 Trial tried(Pattern p, bool exact, const std::function<void(Graph&)>& fault) {
   Trial trial;
@@ -211,14 +238,22 @@ Trial tried(Pattern p, bool exact, const std::function<void(Graph&)>& fault) {
     text = text_of(p);
     Graph g = parse(text);
     widen_half(g);
-    const auto inputs = pattern_inputs(g, p.seed);
+    const auto inputs = pattern_inputs(g, p);
     Graph better = g;
     Ledger ledger;
     optimize(better, {}, ledger);
     if (fault) fault(better);
     optimised = print_graph(better).text;
     trial.gap = gap_of(better, ledger);
-    judge(run(better, inputs)[0], wanted(g, inputs), exact, trial);
+    const auto want = wanted(g, inputs);
+    judge(run(better, inputs)[0], want, exact, trial);
+    const auto last = better.producer(better.results()[0].value);
+    if (has_weights(better.node(last)))
+      each_offer(better, last, all_values(better, inputs), [&](const std::string& label, const Tensor& got) {
+        const bool right = trial.problem.empty();
+        judge(got, want, exact, trial);
+        if (right && !trial.problem.empty()) trial.problem = label + ": " + trial.problem;
+      });
   } catch (const std::exception& e) {
     trial.problem = std::string("error: ") + e.what();
   }

@@ -20,4 +20,7 @@ struct Trial {
 /// that integers must be the same. `fault`: what is done to the optimised graph.
 Trial tried(Pattern p, bool exact = false, const std::function<void(Graph&)>& fault = {});
 
+/// What is wrong with i32 sums of the pattern's product: in a plan, and of every kernel that offers them.
+std::string wrong_sums(const Pattern& p);
+
 }  // namespace lamina::testing
