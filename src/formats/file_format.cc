@@ -5,6 +5,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "formats/loaded.h"
+#include "formats/onednn_graph/graph_def.h"
 #include "formats/prototext.h"
 
 namespace lamina {
@@ -80,9 +81,11 @@ bool ends_with(const MappedFile& file, std::string_view extension) {
 FileFormat format_of(const MappedFile& file) try {
   const auto text = file.text();
   if (looks_like_xml(text)) return FileFormat::ir;
+  if (onednn_graph::looks_like_json(text)) return FileFormat::onednn_graph;
   if (looks_like_tensorflow(text)) return FileFormat::tensorflow;
   if (looks_like_prototext(text)) return FileFormat::caffe_text;
   if (ends_with(file, ".prototxt")) return FileFormat::caffe_text;
+  if (ends_with(file, ".json")) return FileFormat::onednn_graph;
   if (ends_with(file, ".pbtxt")) return FileFormat::tensorflow;
   const auto e = evidence(text);
   if (e.onnx > 0) return FileFormat::onnx;

@@ -12,6 +12,7 @@ enum class FileFormat : std::uint8_t {
   caffe_text,     ///< net.prototxt
   caffe_weights,  ///< net.caffemodel
   tensorflow,     ///< graph.pb or graph.pbtxt
+  onednn_graph,   ///< graph.json
 };
 
 FileFormat format_of(const MappedFile& file);

@@ -8,11 +8,13 @@
 namespace lamina {
 namespace {
 
-using Names = std::array<std::string, 4>;
+using Names = std::array<std::string, 5>;
 
 /// In the order of the enumeration.
 const Names& names() {
-  static const Lasting all([] { return Names{"ONNX", "OpenVINO IR", "Caffe", "TensorFlow"}; });
+  static const Lasting all([] {
+    return Names{"ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"};
+  });
   return *all;
 }
 

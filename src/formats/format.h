@@ -7,9 +7,9 @@
 
 namespace lamina {
 
-enum class ModelFormat : std::uint8_t { onnx, ir, caffe, tensorflow };
+enum class ModelFormat : std::uint8_t { onnx, ir, caffe, tensorflow, onednn_graph };
 
-/// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow".
+/// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph".
 const std::string& name_of(ModelFormat format);
 /// By that name.
 std::optional<ModelFormat> model_format_named(std::string_view name);

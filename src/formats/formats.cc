@@ -15,7 +15,10 @@ Loaded read(const ModelSource& source, const ReadSettings& settings) {
   if (format == FileFormat::tensorflow) return read_tensorflow(source, settings);
   if (!settable.empty())
     fail(ErrorCode::bad_option, "{}: settable \"{}\": {} has no inputs with values", file.path(), settable[0],
-         is_caffe ? "a Caffe model" : "an IR");
+         is_caffe                             ? "a Caffe model"
+         : format == FileFormat::onednn_graph ? "a graph of oneDNN Graph"
+                                              : "an IR");
+  if (format == FileFormat::onednn_graph) return read_onednn_graph(source, settings);
   return is_caffe ? read_caffe(source, settings) : read_ir(source, settings);
 }
 

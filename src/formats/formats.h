@@ -4,7 +4,7 @@
 
 namespace lamina {
 
-/// Reads ONNX, OpenVINO IR, Caffe or TensorFlow, told apart by content (file_format.h). Throws
+/// Reads ONNX, OpenVINO IR, Caffe, TensorFlow or oneDNN Graph, told apart by content (file_format.h). Throws
 /// Error(bad_file) naming the path. Only ONNX and TensorFlow have settable inputs.
 Loaded read(const ModelSource& source, const ReadSettings& settings = {});
 

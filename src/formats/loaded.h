@@ -72,6 +72,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings = {});
 /// The model is either of the two files.
 Loaded read_caffe(const ModelSource& source, const ReadSettings& settings = {});
 Loaded read_tensorflow(const ModelSource& source, const ReadSettings& settings = {});
+Loaded read_onednn_graph(const ModelSource& source, const ReadSettings& settings = {});
 /// Whether a file begins as a TensorFlow graph does.
 bool looks_like_tensorflow(std::string_view bytes);
 

@@ -5,6 +5,7 @@
 #include "formats/caffe/call.h"
 #include "formats/ir/converters.h"
 #include "formats/ir/legacy/lowering.h"
+#include "formats/onednn_graph/call.h"
 #include "formats/onnx/call.h"
 #include "formats/tensorflow/call.h"
 
@@ -47,6 +48,13 @@ std::vector<std::string> supported_tensorflow() {
         "PartitionedCall", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
         "StatefulPartitionedCall", "StatelessIf", "StatelessWhile", "Switch", "While"})
     out.emplace_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<std::string> supported_onednn_graph() {
+  auto out = onednn_graph::converters().names();
+  out.emplace_back("End");  // marks a result
   std::sort(out.begin(), out.end());
   return out;
 }

@@ -22,5 +22,7 @@ int newest_ir_opset();
 std::vector<std::string> supported_legacy_ir();
 /// Operators of TensorFlow graphs, sorted.
 std::vector<std::string> supported_tensorflow();
+/// Operations of oneDNN Graph, sorted.
+std::vector<std::string> supported_onednn_graph();
 
 }  // namespace lamina

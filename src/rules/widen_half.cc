@@ -1,5 +1,7 @@
 #include "rules/widen_half.h"
 
+#include <algorithm>
+
 #include "extension/custom_op.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -31,6 +33,7 @@ class Widener {
     for (const auto v : graph.inputs()) widen_input(graph, v, outermost);
     for (std::uint32_t v = 0; v < graph.value_slots(); ++v) widen_constant(graph, {v});
     for (const auto id : nodes) {
+      if (is_rounding(graph, graph.node(id))) continue;
       for (const auto v : graph.node(id).outputs) values += is_half(graph.type(v).element);
       if (const auto* custom = custom_op(graph.node(id).op); custom && wants_half(graph.node(id), *custom))
         keep_ports(graph, id, *custom);
@@ -55,6 +58,18 @@ class Widener {
     const auto uses = graph.value(v).uses;
     const auto wide = graph.add(Convert{ElementType::f32}, {v}, graph.value(v).name + "/f32");
     for (const auto& use : uses) graph.set_input(use.node, use.input, wide);
+  }
+
+  /// Wider numbers become halves, which only Converts read.
+  static bool is_rounding(const Graph& graph, const Node& node) {
+    const auto* convert = node.op.as<Convert>();
+    if (!convert || !is_half(convert->destination_type) || is_half(graph.type(node.inputs[0]).element))
+      return false;
+    const auto& uses = graph.value(node.outputs[0]).uses;
+    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      const auto* back = graph.node(use.node).op.as<Convert>();
+      return back && !is_half(back->destination_type);
+    });
   }
 
   static bool keeps_variable(const Node& node) { return node.op.is<ReadValue>() || node.op.is<Assign>(); }
@@ -134,6 +149,7 @@ std::vector<std::string> widen_half(Graph& graph) {
   Widener widener;
   widener.run(graph, true);
   graph.erase_unused();
+  if (widener.values + widener.constants == 0) return {};
   return {fmt::format("half-precision tensors are computed in f32: {} values, {} constants", widener.values,
                       widener.constants)};
 }

@@ -74,7 +74,7 @@ ReadOptions Common::reading() const {
 void add_model(OptionSet& options, Common& c, bool required) {
   const auto model = options.text("model", c.model, "MODEL",
                                   "ONNX model, OpenVINO IR (.xml), Caffe network (.prototxt or .caffemodel), "
-                                  "TensorFlow graph (.pb or .pbtxt) "
+                                  "TensorFlow graph (.pb or .pbtxt), graph of oneDNN Graph (.json) "
                                   "or compiled model (.lamina)");
   if (required) OptionHandle(model).required();
   options.text(

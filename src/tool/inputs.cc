@@ -219,7 +219,17 @@ class NamedSizes {
   const InputOptions& o_;
 };
 
-/// Integers are kept small: most are indices or flags.
+/// Quantised numbers and pixels have their type's whole range. Wider integers are kept small: most are
+/// indices.
+Tensor seeded_values(ElementType type, const Dims& shape, std::uint64_t seed) {
+  const bool whole = is_integer(type) && bits_of(type) <= 8 && type != ElementType::u1;
+  if (!whole) return seeded_tensor(type, shape, seed);
+  Tensor t(type, shape);
+  SplitMix random(seed);
+  for (std::size_t i = 0; i < t.bytes(); ++i) t.raw()[i] = static_cast<std::byte>(random.next());
+  return t;
+}
+
 Tensor made_up(const Port& port, const AskedShapes& shapes, const NamedSizes& sizes, const InputOptions& o,
                std::size_t index, std::vector<std::string>& notes) {
   if (!port.ranked && !asked_shape(port, shapes))
@@ -236,7 +246,7 @@ Tensor made_up(const Port& port, const AskedShapes& shapes, const NamedSizes& si
   notes.push_back(fmt::format("input \"{}\": seeded random values, {}[{}]", port.name, name_of(port.type),
                               fmt::join(shape, ",")));
   if (o.only_shapes) return shape_only(port.type, shape);
-  return seeded_tensor(port.type, shape, o.seed + 1000 * (index + 1));
+  return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
 }
 
 /// The dimension that is the wanted batch, or may be; nothing where the model fixes another.

@@ -59,14 +59,20 @@ std::map<int, std::vector<std::string>> ir_by_opset() {
 }
 
 int run(const OpsOptions& o) {
-  nlohmann::json j{{"operators", nlohmann::json::array()}, {"onnx", supported_onnx()},
-                   {"ir", nlohmann::json::array()},        {"ir_2_to_7", supported_legacy_ir()},
-                   {"caffe", supported_caffe()},           {"tensorflow", supported_tensorflow()}};
+  nlohmann::json j{{"operators", nlohmann::json::array()},
+                   {"onnx", supported_onnx()},
+                   {"ir", nlohmann::json::array()},
+                   {"ir_2_to_7", supported_legacy_ir()},
+                   {"caffe", supported_caffe()},
+                   {"tensorflow", supported_tensorflow()},
+                   {"onednn_graph", supported_onednn_graph()}};
   for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
   const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
-  if (o.format == "tensorflow") {
+  if (o.format == "onednn_graph") {
+    for (const auto& name : supported_onednn_graph()) o.common.say("{}", name);
+  } else if (o.format == "tensorflow") {
     for (const auto& name : supported_tensorflow()) o.common.say("{}", name);
   } else if (o.format == "onnx") {
     for (const auto& name : supported_onnx()) o.common.say("{}", name);
@@ -102,6 +108,10 @@ int run(const OpsOptions& o) {
                     fmt::join(supported_caffe(), ", ")));
     o.common.say_text(
         fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
+    o.common.say_text(
+        fmt::format("\n## oneDNN Graph, JSON\n\nAttributes, types and what is an input: "
+                    "[onednn-graph.md](onednn-graph.md).\n\n{}",
+                    fmt::join(supported_onednn_graph(), ", ")));
   } else if (o.common.extensions.empty()) {
     for (const auto& r : list)
       o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
@@ -115,8 +125,9 @@ int run(const OpsOptions& o) {
 
 Verb setup_ops(OptionSet& options) {
   auto o = std::make_shared<OpsOptions>();
-  options.choice("--format", o->format, {"text", "onnx", "ir", "caffe", "tensorflow", "markdown"}, "FORMAT",
-                 "text, onnx, ir, caffe, tensorflow or markdown");
+  options.choice("--format", o->format,
+                 {"text", "onnx", "ir", "caffe", "tensorflow", "onednn_graph", "markdown"}, "FORMAT",
+                 "text, onnx, ir, caffe, tensorflow, onednn_graph or markdown");
   add_extensions(options, o->common);
   add_json(options, o->common);
   return [o] { return run(*o); };

@@ -22,6 +22,7 @@ std::string deduced_framework(const std::string& path) {
   if (suffix == ".caffemodel" || suffix == ".prototxt") return "caffe";
   if (suffix == ".pb" || suffix == ".pbtxt") return "tf";
   if (suffix == ".onnx") return "onnx";
+  if (suffix == ".json") return "onednn_graph";
   if (suffix == ".xml") return "ir";
   if (suffix == ".lamina") return "lamina";
   return {};
@@ -146,7 +147,7 @@ IrFiles ir_files(const OptimizeCommand& c) {
     files.folder = out.parent_path().string();
     if (c.model_name.empty()) files.name = out.stem().string();
   } else {
-    for (const auto* other : {".onnx", ".bin", ".lamina", ".pb", ".caffemodel"})
+    for (const auto* other : {".onnx", ".bin", ".lamina", ".pb", ".caffemodel", ".json"})
       if (suffix == other && !fs::is_directory(out))
         throw UsageError(fmt::format("-o {}: wanted FILE.xml or a folder", c.output_dir));
     files.folder = c.output_dir;

@@ -31,6 +31,9 @@ TEST(FileFormat, Texts) {
   EXPECT_NE(format("node {\n  name: 'x'"), FileFormat::caffe_text);
   EXPECT_NE(format("versions { producer: 1 }"), FileFormat::caffe_text);
   EXPECT_EQ(format("{", "net.prototxt"), FileFormat::caffe_text);
+  EXPECT_EQ(format("{\n \"version\": "), FileFormat::onednn_graph);
+  EXPECT_EQ(format("\xef\xbb\xbf{\"graph\": []}"), FileFormat::onednn_graph);
+  EXPECT_EQ(format("[", "graph.json"), FileFormat::onednn_graph);
   EXPECT_EQ(format("hello"), FileFormat::onnx);
 }
 
