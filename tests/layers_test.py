@@ -26,6 +26,7 @@ BELOW["saved"] = ["formats"] + ["exec"] + BELOW["exec"]
 BELOW["api"] = [room for room in BELOW]
 BELOW["check"] = [room for room in BELOW]
 BELOW["offline"] = ["rules"] + BELOW["rules"] + ["formats"]
+BELOW["quantise"] = BELOW["api"] + ["api"]
 BELOW["tool"] = [room for room in BELOW]
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

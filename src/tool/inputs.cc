@@ -23,7 +23,11 @@ void add_input_options(OptionSet& options, InputOptions& o) {
       "--input", o.input, "[NAME=]FILE",
       "A file for one input: .npy, .npz, raw .bin or a picture (PNG, JPEG, PPM, PGM; several fill a batch)");
   options.text("--inputs", o.inputs, "FILE.npz", "Inputs by name, or as in0, in1, ...");
-  auto& p = o.picture;
+  add_picture_options(options, o.picture);
+  options.number("--seed", o.seed, 0u, ~0u, "N", "Of the values of inputs that were not given");
+}
+
+void add_picture_options(OptionSet& options, PictureOptions& p) {
   options.list("--mean", p.mean, "V[,V,V]",
                "Pictures: subtracted from the pixels (0 to 255), by channel of the model", ',');
   options.list("--scale", p.scale, "V[,V,V]",
@@ -35,7 +39,6 @@ void add_input_options(OptionSet& options, InputOptions& o) {
   options.choice(
       "--fit", p.fit, {"stretch", "letterbox"}, "HOW",
       "Pictures of another size: stretch (default), or letterbox: in proportion, between grey bars");
-  options.number("--seed", o.seed, 0u, ~0u, "N", "Of the values of inputs that were not given");
 }
 
 const Tensor* find_array(const std::vector<std::pair<std::string, Tensor>>& arrays, const std::string& name,
@@ -374,6 +377,8 @@ std::vector<Tensor> gather_inputs(const std::vector<Port>& ports, const InputOpt
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (!tensors[i].valid() && ports[i].value.valid() && !asked_shape(ports[i], shapes))
       tensors[i] = ports[i].value;
+    if (!tensors[i].valid() && o.only_given)
+      fail(ErrorCode::bad_input, "no file for input \"{}\", wanted {}", ports[i].name, to_string(ports[i]));
     if (!tensors[i].valid()) tensors[i] = made_up(ports[i], shapes, sizes, o, i, notes);
     if (const auto* asked = asked_shape(ports[i], shapes); asked && !fits(tensors[i].shape(), *asked))
       fail(ErrorCode::bad_input, "input \"{}\": its file has shape [{}], --shape says [{}]", ports[i].name,

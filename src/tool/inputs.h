@@ -21,9 +21,11 @@ struct InputOptions {
   bool layouts_of_any = false;  ///< --layout may name inputs that are given no picture
   bool spare_files = false;     ///< more files than an input takes are left out, which is said
   bool files_in_order = false;  ///< files without a name go to the inputs in turn, an .npz by its names
+  bool only_given = false;      ///< an input that no file has is an error
   bool sizes_wanted = false;    ///< unknown sizes of inputs that are made up are errors, batches are 1
 };
 void add_input_options(OptionSet& options, InputOptions& o);
+void add_picture_options(OptionSet& options, PictureOptions& p);  ///< the same does
 
 /// Shapes that are asked for, by input; -1: open.
 using AskedShapes = std::vector<std::pair<std::string, Dims>>;

@@ -19,6 +19,7 @@ Verb setup_inspect(OptionSet& options);
 Verb setup_explain(OptionSet& options);
 Verb setup_graph(OptionSet& options);
 Verb setup_optimize(OptionSet& options);
+Verb setup_quantize(OptionSet& options);
 Verb setup_ops(OptionSet& options);
 Verb setup_rules(OptionSet& options);
 Verb setup_version(OptionSet& options);

@@ -59,7 +59,7 @@ class Base(unittest.TestCase):
 class Verbs(Base):
     def test_help_of_everything(self) -> None:
         self.assertEqual(lamina("--help").returncode, 0)
-        for verb in ("run", "check", "benchmark", "inspect", "explain", "optimize", "ops", "rules", "version"):
+        for verb in ("run", "check", "benchmark", "inspect", "explain", "optimize", "quantize", "ops", "rules", "version"):
             done = lamina(verb, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertIn("Example:", done.stdout)

@@ -1,0 +1,328 @@
+#include "formats/onnx/edit/model.h"
+
+#include <limits>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/error.h"
+#include "formats/onnx/proto.h"
+#include "formats/onnx/tensors.h"
+#include "formats/wire.h"
+
+namespace lamina::onnx {
+namespace {
+
+constexpr int kDeepest = 32;  // graphs in attributes of nodes of graphs ...
+
+/// The field that a reader stands at as it is in the file, behind what `out` has.
+void keep_field(protozero::pbf_reader& in, std::string& out) {
+  protozero::pbf_writer writer(out);
+  switch (in.wire_type()) {
+    case protozero::pbf_wire_type::varint:
+      writer.add_uint64(in.tag(), in.get_uint64());
+      break;
+    case protozero::pbf_wire_type::fixed32:
+      writer.add_fixed32(in.tag(), in.get_fixed32());
+      break;
+    case protozero::pbf_wire_type::fixed64:
+      writer.add_fixed64(in.tag(), in.get_fixed64());
+      break;
+    case protozero::pbf_wire_type::length_delimited:
+      writer.add_bytes(in.tag(), in.get_view());
+      break;
+    default:
+      fail(ErrorCode::bad_file, "damaged: field {} has an unknown wire type", in.tag());
+  }
+}
+
+std::string_view view_of(protozero::pbf_reader& in) {
+  if (in.wire_type() != protozero::pbf_wire_type::length_delimited)
+    fail(ErrorCode::bad_file, "damaged: field {} has another wire type than ONNX says", in.tag());
+  const auto view = in.get_view();
+  return {view.data(), view.size()};
+}
+
+/// The last bytes field of that number; empty when there is none.
+std::string_view bytes_field(std::string_view message, std::uint32_t field) {
+  std::string_view out;
+  protozero::pbf_reader in(message.data(), message.size());
+  while (in.next())
+    if (in.tag() == field && in.wire_type() == protozero::pbf_wire_type::length_delimited)
+      out = view_of(in);
+    else
+      in.skip();
+  return out;
+}
+
+bool has_field(std::string_view message, std::uint32_t field) {
+  protozero::pbf_reader in(message.data(), message.size());
+  while (in.next()) {
+    if (in.tag() == field) return true;
+    in.skip();
+  }
+  return false;
+}
+
+void add_bytes(std::string& out, std::uint32_t field, std::string_view bytes) {
+  protozero::pbf_writer(out).add_bytes(field, bytes.data(), bytes.size());
+}
+
+NamedPiece named(std::string_view message, std::uint32_t name_field) {
+  return {std::string(bytes_field(message, name_field)), Piece(message)};
+}
+
+EditNode parse_node(std::string_view bytes) {
+  EditNode n;
+  protozero::pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) switch (in.tag()) {
+      case 1:
+        n.inputs.emplace_back(view_of(in));
+        break;
+      case 2:
+        n.outputs.emplace_back(view_of(in));
+        break;
+      case 3:
+        n.name = view_of(in);
+        break;
+      case 4:
+        n.op_type = view_of(in);
+        break;
+      case 5:
+        n.attributes.push_back(named(view_of(in), 1));
+        break;
+      case 7:
+        n.domain = view_of(in);
+        break;
+      default:
+        keep_field(in, n.rest);
+    }
+  if (n.domain == "ai.onnx") n.domain.clear();
+  return n;
+}
+
+EditGraph parse_graph(std::string_view bytes) {
+  EditGraph g;
+  protozero::pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) switch (in.tag()) {
+      case 1:
+        g.nodes.push_back(parse_node(view_of(in)));
+        break;
+      case 5:
+        g.initializers.push_back(named(view_of(in), 8));
+        break;
+      case 11:
+        g.inputs.push_back(named(view_of(in), 1));
+        break;
+      case 12: {
+        const auto message = view_of(in);
+        g.outputs.emplace_back(bytes_field(message, 1));
+        add_bytes(g.rest, 12, message);
+        break;
+      }
+      case 13:
+        g.values.push_back(named(view_of(in), 1));
+        break;
+      default:
+        keep_field(in, g.rest);
+    }
+  return g;
+}
+
+void add(protozero::pbf_writer& out, std::uint32_t field, std::string_view bytes) {
+  out.add_bytes(field, bytes.data(), bytes.size());
+}
+
+std::string node_bytes(const EditNode& n) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  for (const auto& name : n.inputs) add(writer, 1, name);
+  for (const auto& name : n.outputs) add(writer, 2, name);
+  if (!n.name.empty()) add(writer, 3, n.name);
+  add(writer, 4, n.op_type);
+  for (const auto& a : n.attributes) add(writer, 5, a.piece.bytes());
+  if (!n.domain.empty()) add(writer, 7, n.domain);
+  return out + n.rest;
+}
+
+std::string graph_bytes(const EditGraph& g) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  for (const auto& n : g.nodes) add(writer, 1, node_bytes(n));
+  for (const auto& t : g.initializers) add(writer, 5, t.piece.bytes());
+  for (const auto& v : g.inputs) add(writer, 11, v.piece.bytes());
+  out += g.rest;
+  for (const auto& v : g.values) add(writer, 13, v.piece.bytes());
+  return out;
+}
+
+void parse_opset(std::string_view bytes, EditModel& model) {
+  WireReader in(bytes, "OperatorSetIdProto");
+  std::string domain;
+  std::int64_t version = 0;
+  while (in.next())
+    if (in.field() == 1)
+      domain = in.bytes();
+    else if (in.field() == 2)
+      version = in.integer();
+    else
+      in.skip();
+  model.opsets[domain == "ai.onnx" ? "" : domain] = version;
+}
+
+EditModel parse(std::string_view bytes) {
+  EditModel m;
+  protozero::pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) switch (in.tag()) {
+      case 1:
+        if (in.wire_type() != protozero::pbf_wire_type::varint)
+          fail(ErrorCode::bad_file, "damaged: the version of the IR is no number");
+        m.ir_version = in.get_int64();
+        break;
+      case 7:
+        m.graph = parse_graph(view_of(in));
+        break;
+      case 8:
+        parse_opset(view_of(in), m);
+        break;
+      case 25:
+        m.has_functions = true;
+        [[fallthrough]];
+      default:
+        keep_field(in, m.rest);
+    }
+  return m;
+}
+
+/// Where a file has the data, all of it is read: a model that is written elsewhere has it in itself.
+void take_in_external_data(EditModel& model, const ModelSource& source) {
+  TensorReader reader(source);
+  const auto whole = parse_model(source.model()->text());
+  if (!whole.graph) return;
+  std::map<std::string_view, const TensorProto*> external;
+  for (const auto& t : whole.graph->initializers)
+    if (t.external) external.emplace(t.name, &t);
+  for (auto& t : model.graph.initializers)
+    if (const auto it = external.find(t.name); it != external.end())
+      t = initializer(t.name, reader.read(*it->second));
+}
+
+std::int64_t onnx_type(ElementType type) {
+  switch (type) {
+    case ElementType::f32:
+      return static_cast<std::int64_t>(DataType::float32);
+    case ElementType::f16:
+      return static_cast<std::int64_t>(DataType::float16);
+    case ElementType::bf16:
+      return static_cast<std::int64_t>(DataType::bfloat16);
+    case ElementType::f64:
+      return static_cast<std::int64_t>(DataType::float64);
+    case ElementType::i64:
+      return static_cast<std::int64_t>(DataType::int64);
+    case ElementType::i32:
+      return static_cast<std::int64_t>(DataType::int32);
+    case ElementType::i16:
+      return static_cast<std::int64_t>(DataType::int16);
+    case ElementType::i8:
+      return static_cast<std::int64_t>(DataType::int8);
+    case ElementType::u64:
+      return static_cast<std::int64_t>(DataType::uint64);
+    case ElementType::u32:
+      return static_cast<std::int64_t>(DataType::uint32);
+    case ElementType::u16:
+      return static_cast<std::int64_t>(DataType::uint16);
+    case ElementType::u8:
+      return static_cast<std::int64_t>(DataType::uint8);
+    case ElementType::boolean:
+      return static_cast<std::int64_t>(DataType::boolean);
+    case ElementType::i4:
+      return static_cast<std::int64_t>(DataType::int4);
+    case ElementType::u4:
+      return static_cast<std::int64_t>(DataType::uint4);
+    default:
+      fail(ErrorCode::unsupported, "ONNX has no elements of {}", name_of(type));
+  }
+}
+
+void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth);
+
+/// A graph (field 6) or several (field 11) in an attribute's message.
+void change_attribute(NamedPiece& attribute, const std::function<void(EditGraph&)>& change, int depth) {
+  const auto message = attribute.piece.bytes();
+  if (!has_field(message, 6) && !has_field(message, 11)) return;
+  std::string out;
+  protozero::pbf_reader in(message.data(), message.size());
+  while (in.next()) {
+    if (in.tag() != 6 && in.tag() != 11) {
+      keep_field(in, out);
+      continue;
+    }
+    const auto field = in.tag();
+    if (depth >= kDeepest) fail(ErrorCode::bad_file, "graphs are nested deeper than {}", kDeepest);
+    auto body = parse_graph(view_of(in));
+    for (auto& node : body.nodes) change_bodies(node, change, depth + 1);
+    change(body);
+    add_bytes(out, field, graph_bytes(body));
+  }
+  attribute.piece = Piece(std::move(out));
+}
+
+void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth) {
+  for (auto& a : node.attributes) change_attribute(a, change, depth);
+}
+
+}  // namespace
+
+std::int64_t EditModel::opset() const {
+  const auto it = opsets.find("");
+  return it == opsets.end() ? 1 : it->second;
+}
+
+EditModel edit_model(const ModelSource& source) {
+  const auto& file = source.model();
+  try {
+    auto model = parse(file->text());
+    model.file = file;
+    take_in_external_data(model, source);
+    return model;
+  } catch (const protozero::exception& e) {
+    fail(ErrorCode::bad_file, "{}: damaged: {}", file->path(), e.what());
+  } catch (const Error& e) {
+    throw Error(e.code(), fmt::format("{}: {}", file->path(), e.what()));
+  }
+}
+
+std::string to_bytes(const EditModel& model) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_int64(1, model.ir_version);
+  for (const auto& [domain, version] : model.opsets) {
+    std::string id;
+    protozero::pbf_writer fields(id);
+    add(fields, 1, domain);
+    fields.add_int64(2, version);
+    add(writer, 8, id);
+  }
+  out += model.rest;
+  std::size_t bytes = out.size() + model.graph.rest.size();
+  for (const auto& t : model.graph.initializers) bytes += t.piece.bytes().size();
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (bytes < kMost) add(writer, 7, graph_bytes(model.graph));
+  if (bytes >= kMost || out.size() >= kMost)
+    fail(ErrorCode::unsupported, "the model has 2 GiB or more, which an ONNX file cannot hold in itself");
+  return out;
+}
+
+NamedPiece initializer(const std::string& name, const Tensor& tensor) {
+  std::string out;
+  protozero::pbf_writer writer(out);
+  writer.add_packed_int64(1, tensor.shape().begin(), tensor.shape().end());
+  writer.add_int64(2, onnx_type(tensor.element_type()));
+  add(writer, 8, name);
+  writer.add_bytes(9, reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+  return {name, Piece(std::move(out))};
+}
+
+void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change) {
+  change_bodies(node, change, 0);
+}
+
+}  // namespace lamina::onnx

@@ -1,0 +1,29 @@
+#pragma once
+/// How far a quantised model is from the f32 one.
+#include <string>
+#include <vector>
+
+#include "lamina/tensor.h"
+
+namespace lamina {
+
+/// Of all elements of all samples together.
+class Drift {
+ public:
+  /// Elements where either is not finite are counted apart.
+  void add(const Tensor& exact, const Tensor& other);
+
+  /// Signal to noise in decibel: infinite without noise.
+  double sqnr() const;
+  /// Root of the sum of squared differences over that of the squared numbers.
+  double relative() const;
+  double max() const { return max_; }
+  double mean() const;
+  std::size_t not_finite() const { return not_finite_; }
+
+ private:
+  double signal_ = 0, noise_ = 0, sum_ = 0, max_ = 0;
+  std::size_t count_ = 0, not_finite_ = 0;
+};
+
+}  // namespace lamina

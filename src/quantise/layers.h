@@ -1,0 +1,37 @@
+#pragma once
+/// The layers of a graph whose products can be computed in 8 bits: convolutions of all kinds and matrix
+/// products with constant weights.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace lamina {
+
+struct Layer {
+  NodeId node;
+  std::string name;         ///< as in the file, or that of its result
+  std::string type;         ///< of the operator
+  std::size_t axis = 0;     ///< of the weights: their output channels
+  std::string reason = {};  ///< why it stays f32; empty: it is quantised
+};
+
+struct LayerChoice {
+  std::vector<std::string> exclude = {};        ///< names, or expressions for the whole name
+  std::vector<std::string> exclude_types = {};  ///< operators of lamina: "MatMul", "Add", ...
+};
+
+/// In the order of execution. Throws Error(bad_option) for a broken expression, and for a name or a type
+/// that fits nothing.
+std::vector<Layer> layers_of(const Graph& graph, const LayerChoice& choice);
+
+/// Input channels are on this axis of what the layer reads.
+std::size_t input_axis(const Graph& graph, NodeId layer);
+/// The number of output channels.
+std::size_t output_channels(const Graph& graph, NodeId layer);
+/// f(element, input channel, output channel) for each element of the layer's constant weights.
+void for_each_weight(const Graph& graph, NodeId layer,
+                     const std::function<void(std::size_t, std::size_t, std::size_t)>& f);
+
+}  // namespace lamina

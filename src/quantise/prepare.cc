@@ -1,0 +1,210 @@
+#include "quantise/prepare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "ops/activation.h"
+#include "ops/convolution.h"
+#include "ops/eval.h"
+#include "ops/matmul.h"
+#include "ops/normalization.h"
+#include "ops/pooling.h"
+#include "rules/optimize.h"
+#include "rules/support.h"
+
+namespace lamina {
+namespace {
+
+/// Factor and shift of each channel.
+struct PerChannel {
+  std::vector<double> factor, shift;
+};
+
+std::optional<PerChannel> batch_normalisation(const Graph& g, const Node& node) {
+  std::vector<std::vector<double>> parts;
+  for (std::size_t i = 1; i < 5; ++i) {
+    const auto* t = g.constant(node.inputs[i]);
+    if (!t || t->element_type() != ElementType::f32) return std::nullopt;
+    parts.push_back(to_doubles(*t));
+  }
+  const auto &gamma = parts[0], &beta = parts[1], &mean = parts[2], &variance = parts[3];
+  PerChannel out;
+  for (std::size_t c = 0; c < gamma.size(); ++c) {
+    if (beta.size() != gamma.size() || mean.size() != gamma.size() || variance.size() != gamma.size())
+      return std::nullopt;
+    out.factor.push_back(gamma[c] / std::sqrt(variance[c] + node.op.as<BatchNormInference>()->epsilon));
+    out.shift.push_back(beta[c] - mean[c] * out.factor.back());
+  }
+  return out;
+}
+
+bool is_convolution(const Node& node) {
+  return (node.op.is<Convolution>() || node.op.is<ConvolutionBackpropData>()) && node.bodies.empty();
+}
+
+const Tensor* f32_constant(const Graph& g, const Node& node, std::size_t input) {
+  const auto* t = has_input(node, input) ? g.constant(node.inputs[input]) : nullptr;
+  return t && t->element_type() == ElementType::f32 ? t : nullptr;
+}
+
+/// The layer with its weights multiplied, and something added to its bias. False: left alone.
+bool scale_outputs(Graph& g, NodeId layer, const PerChannel& by) {
+  const auto node = g.node(layer);
+  const auto* weights = f32_constant(g, node, 1);
+  if (!weights || (has_input(node, 2) && !f32_constant(g, node, 2))) return false;
+  auto numbers = to_floats(*weights);
+  if (output_channels(g, layer) != by.factor.size()) return false;
+  for_each_weight(g, layer, [&](std::size_t i, std::size_t, std::size_t channel) {
+    numbers[i] = static_cast<float>(numbers[i] * by.factor[channel]);
+  });
+  std::vector<float> bias(by.factor.size());
+  if (has_input(node, 2)) bias = to_floats(*f32_constant(g, node, 2));
+  if (bias.size() != by.factor.size()) return false;
+  for (std::size_t c = 0; c < bias.size(); ++c)
+    bias[c] = static_cast<float>(bias[c] * by.factor[c] + by.shift[c]);
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  if (!std::all_of(numbers.begin(), numbers.end(), is_finite) ||
+      !std::all_of(bias.begin(), bias.end(), is_finite))
+    return false;
+  auto inputs = node.inputs;
+  inputs[1] = g.add_constant(Tensor::of(weights->shape(), numbers), g.value(node.inputs[1]).name);
+  if (has_input(node, 2) || std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; })) {
+    inputs.resize(std::max<std::size_t>(inputs.size(), 3));
+    const Dims dims = has_input(node, 2) ? g.constant(node.inputs[2])->shape() : Dims{std::ssize(bias)};
+    inputs[2] = g.add_constant(Tensor::of(dims, bias), g.value(node.outputs[0]).name + "_bias");
+  }
+  g.set_inputs(layer, std::move(inputs));
+  return true;
+}
+
+}  // namespace
+
+std::vector<Absorbed> fold_batch_normalisation(Graph& g,
+                                               const std::function<bool(const std::string&)>& may_change) {
+  std::vector<Absorbed> out;
+  for (const auto id : g.order()) {
+    const auto node = g.node(id);
+    if (!node.op.is<BatchNormInference>()) continue;
+    const auto layer = g.producer(node.inputs[0]);
+    if (!layer.valid() || !is_convolution(g.node(layer)) || g.readers(node.inputs[0]) != 1) continue;
+    if (!may_change(g.value(node.inputs[0]).name) || !may_change(g.value(node.outputs[0]).name)) continue;
+    const auto by = batch_normalisation(g, node);
+    if (!by || !scale_outputs(g, layer, *by)) continue;
+    const auto made = node.inputs[0], wanted = node.outputs[0];
+    const std::string made_name = g.value(made).name, name = g.value(wanted).name;
+    out.push_back({made_name, name});
+    g.replace(wanted, made);
+    g.erase(id);
+    g.set_value_name(made, name);
+  }
+  g.erase_unused_constants();
+  return out;
+}
+
+namespace {
+
+/// What follows the layer without another reader, if channels can be scaled on the way there.
+NodeId next_layer(const Graph& g, NodeId layer, const std::set<NodeId>& layers) {
+  constexpr int kMostBetween = 4;
+  auto v = g.node(layer).outputs[0];
+  for (int i = 0; i <= kMostBetween; ++i) {
+    if (g.readers(v) != 1 || g.value(v).uses.size() != 1) return {};
+    const auto [reader, input] = g.value(v).uses[0];
+    const auto& node = g.node(reader);
+    if (input != 0 || !node.bodies.empty()) return {};
+    if (layers.contains(reader))
+      return node.op.is<MatMul>() == g.node(layer).op.is<MatMul>() ? reader : NodeId{};
+    const bool is_pooling = (node.op.is<MaxPool>() && node.outputs.size() == 1) || node.op.is<AvgPool>();
+    if (!node.op.is<Relu>() && !is_pooling) return {};
+    v = node.outputs[0];
+  }
+  return {};
+}
+
+/// Scaled by the inverse of what the layer before was scaled by.
+bool scale_inputs(Graph& g, NodeId layer, const std::vector<double>& by) {
+  const auto node = g.node(layer);
+  auto numbers = to_floats(*g.constant(node.inputs[1]));
+  bool fits = true;
+  for_each_weight(g, layer, [&](std::size_t i, std::size_t in, std::size_t) {
+    if (in >= by.size())
+      fits = false;
+    else
+      numbers[i] = static_cast<float>(numbers[i] / by[in]);
+  });
+  const auto is_finite = [](float x) { return std::isfinite(x); };
+  if (!fits || !std::all_of(numbers.begin(), numbers.end(), is_finite)) return false;
+  const auto& weights = *g.constant(node.inputs[1]);
+  g.set_input(layer, 1, g.add_constant(Tensor::of(weights.shape(), numbers), g.value(node.inputs[1]).name));
+  return true;
+}
+
+/// The largest weight of each output channel of the one, and of each input channel of the other.
+std::pair<std::vector<double>, std::vector<double>> largest_weights(const Graph& g, NodeId first,
+                                                                    NodeId second) {
+  const auto a = to_floats(*g.constant(g.node(first).inputs[1])),
+             b = to_floats(*g.constant(g.node(second).inputs[1]));
+  std::vector<double> out(output_channels(g, first)), in(out.size());
+  for_each_weight(g, first, [&](std::size_t i, std::size_t, std::size_t channel) {
+    out[channel] = std::max(out[channel], std::fabs(static_cast<double>(a[i])));
+  });
+  for_each_weight(g, second, [&](std::size_t i, std::size_t channel, std::size_t) {
+    if (channel < in.size()) in[channel] = std::max(in[channel], std::fabs(static_cast<double>(b[i])));
+  });
+  return {std::move(out), std::move(in)};
+}
+
+/// The factors with which both have the same range; 1 where a channel has no weights.
+std::vector<double> equalising_factors(const Graph& g, NodeId first, NodeId second) {
+  constexpr double kLeast = 1e-8, kMostTimes = 1e4;
+  const auto [out, in] = largest_weights(g, first, second);
+  std::vector<double> factors(out.size(), 1);
+  for (std::size_t c = 0; c < out.size(); ++c)
+    if (out[c] > kLeast && in[c] > kLeast)
+      factors[c] = std::clamp(std::sqrt(in[c] / out[c]), 1 / kMostTimes, kMostTimes);
+  return factors;
+}
+
+}  // namespace
+
+std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
+  constexpr int kTurns = 20;
+  std::set<NodeId> ids;
+  for (const auto& layer : layers)
+    if (layer.reason.empty()) ids.insert(layer.node);
+  std::vector<std::pair<NodeId, NodeId>> pairs;
+  for (const auto& layer : layers)
+    if (const auto next = ids.contains(layer.node) ? next_layer(g, layer.node, ids) : NodeId{}; next.valid())
+      pairs.emplace_back(layer.node, next);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    double most = 1;
+    for (const auto& [first, second] : pairs) {
+      PerChannel by{.factor = equalising_factors(g, first, second), .shift = {}};
+      by.shift.resize(by.factor.size());
+      const auto before = g.node(first).inputs;
+      if (!scale_outputs(g, first, by)) continue;
+      if (!scale_inputs(g, second, by.factor)) {
+        g.set_inputs(first, before);
+        continue;
+      }
+      for (const double f : by.factor) most = std::max({most, f, 1 / f});
+    }
+    if (most < 1.01) break;
+  }
+  g.erase_unused_constants();
+  return pairs.size();
+}
+
+void fold_constants(Graph& g) {
+  OptimizeOptions options;
+  for (const auto& rule : all_rules())
+    if (rule.name != "fold-constants") options.disable.push_back(rule.name);
+  options.last = RuleSet::normalize;
+  options.for_file = true;
+  Ledger ledger;
+  optimize(g, options, ledger);
+}
+
+}  // namespace lamina

@@ -1,0 +1,28 @@
+#pragma once
+/// What is done to the f32 graph before it is quantised: its function stays the same.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quantise/layers.h"
+
+namespace lamina {
+
+/// A node that became part of the layer before it: the layer gives `output` now. Names of values.
+struct Absorbed {
+  std::string layer_output, output;
+};
+
+/// Batch normalisation becomes part of the convolution before it that nobody else reads. `may_change`:
+/// whether what gives the value of that name may be changed.
+std::vector<Absorbed> fold_batch_normalisation(Graph& graph,
+                                               const std::function<bool(const std::string&)>& may_change);
+
+/// Cross-layer equalisation: where one layer alone reads the channels of another, through ReLUs and maxima at
+/// most, each channel is scaled so that both see the same range. Returns the pairs.
+std::size_t equalise(Graph& graph, const std::vector<Layer>& layers);
+
+/// Evaluates what reads constants only: weights that the file reshapes, say.
+void fold_constants(Graph& graph);
+
+}  // namespace lamina

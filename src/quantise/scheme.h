@@ -1,0 +1,49 @@
+#pragma once
+/// How a graph is quantised, and the graph that computes what the quantised model will.
+#include <map>
+
+#include "quantise/observe.h"
+#include "quantise/places.h"
+#include "quantise/ranges.h"
+#include "quantise/weights.h"
+
+namespace lamina {
+
+struct SchemeOptions {
+  RangeOptions ranges = {};
+  WeightOptions weights = {};
+  LayerChoice choice = {};
+  bool correct_bias = true;
+  /// The file format has no product with a bias: MatMul without one gets none.
+  bool no_new_bias_of_products = false;
+};
+
+/// What was seen of the f32 model's values.
+struct Statistics {
+  std::map<ValueId, Histogram> histograms;
+  std::map<ValueId, std::vector<double>> channel_means;  ///< of what layers read
+};
+
+/// Of all values that a scheme for these layers, or for some of them, may ask for.
+Statistics collect_statistics(const Model& model, const Graph& graph, const std::vector<Layer>& layers,
+                              const SchemeOptions& options, const Samples& samples, const Running& running);
+
+struct Scheme {
+  std::vector<Layer> layers;
+  QuantisedPlaces places;
+  std::vector<Quantiser> quantisers;           ///< by group
+  std::map<NodeId, QuantisedWeights> weights;  ///< of the layers that are quantised
+  std::map<NodeId, Tensor> biases;             ///< corrected ones
+
+  const Quantiser& of(ValueId value) const { return quantisers[places.groups.at(value)]; }
+};
+
+/// Layers whose input has numbers that are not finite, or none, get a reason for f32.
+Scheme make_scheme(const Graph& graph, std::vector<Layer> layers, const Statistics& statistics,
+                   const SchemeOptions& options);
+
+/// The graph with FakeQuantize where values are quantised, and with weights as integers behind which Convert
+/// and Multiply stand: what OpenVINO runs in 8 bits.
+Graph quantised_graph(const Graph& graph, const Scheme& scheme);
+
+}  // namespace lamina
