@@ -106,7 +106,8 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                const Desc& source_weights, const Integers& integers, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), operands_name(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
-  o.consumed = o.packed = {1};
+  o.consumed = {1};
+  if (!integers.looks_at_weights()) o.packed = {1};
   o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
   o.stages = post.stages;

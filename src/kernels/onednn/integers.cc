@@ -124,6 +124,7 @@ Verdict Integers::set_weights(const NodeView& v, const Tensor* packed, WeightCha
     return Verdict::no("int8: {} zero points of {} channels of the weights", shift.zero.size(),
                        channels.count);
   if (is_signed && one && shift.zero[0] == 0) return Verdict::yes();
+  looks_at_weights_ = packed != nullptr;
   if (!packed || !shift.fits(*packed)) {
     if (!keeps_zero || !one || (!packed && !is_signed))
       return Verdict::no("int8: weights of {} without their zero points are no s8 numbers that are known",
