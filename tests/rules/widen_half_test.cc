@@ -14,8 +14,8 @@ Floats outputs_of(const Graph& graph, const std::vector<float>& x) {
 
 TEST(WidenHalf, ConversionsToAHalfAndBackAreRoundings) {
   auto g = parse(R"(graph (x: f32[2]) -> (y) {
-    half = Convert(x) {destination_type=bf16}
-    wide = Convert(half) {destination_type=f32}
+    half = Convert(x) destination_type=bf16
+    wide = Convert(half) destination_type=f32
     y = Relu(wide)
   })");
   EXPECT_TRUE(widen_half(g).empty());
@@ -25,9 +25,9 @@ TEST(WidenHalf, ConversionsToAHalfAndBackAreRoundings) {
 
 TEST(WidenHalf, WhatIsComputedInHalvesIsComputedInF32) {
   auto g = parse(R"(graph (x: f32[2]) -> (y) {
-    half = Convert(x) {destination_type=bf16}
+    half = Convert(x) destination_type=bf16
     z = Relu(half)
-    y = Convert(z) {destination_type=f32}
+    y = Convert(z) destination_type=f32
   })");
   EXPECT_FALSE(widen_half(g).empty());
   EXPECT_EQ(outputs_of(g, {1.001953125F, 257}), (Floats{1.001953125, 257}));
@@ -35,7 +35,7 @@ TEST(WidenHalf, WhatIsComputedInHalvesIsComputedInF32) {
 
 TEST(WidenHalf, ResultsKeepTheirTypes) {
   auto g = parse(R"(graph (x: f32[2]) -> (y) {
-    y = Convert(x) {destination_type=f16}
+    y = Convert(x) destination_type=f16
   })");
   widen_half(g);
   EXPECT_EQ(g.type(g.results()[0].value).element, ElementType::f16);

@@ -201,7 +201,7 @@ void Importer::add_input(Edge& edge) {
 /// To the half type that the file says, unless all numbers are of it.
 void Importer::round(Edge& edge) {
   const auto type = edge.def->element;
-  if (!is_half(type) || edge.fits.of(type)) return;
+  if (!is_half(type) || edge.fits.of(type) || unrounded_.contains(edge.def->id)) return;
   auto& graph = loaded_.graph;
   edge.half = graph.add(Convert{type}, {edge.value}, fmt::format("{}/{}", edge.def->id, edge.def->dtype));
   edge.value = graph.add(Convert{ElementType::f32}, {edge.half});
