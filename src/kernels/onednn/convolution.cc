@@ -188,6 +188,14 @@ bool fast(const Answers& answers) {
   return label.starts_with("brg") || label.starts_with("brd") || label.starts_with("jit");
 }
 
+/// As is_right, of a transposed convolution with weights [I, O/g, ...].
+Verdict sums_are_right(ElementType type, std::string_view implementation, const PostOps& post,
+                       const Dims& w) {
+  if (!is_byte(type)) return Verdict::yes();
+  if (auto verdict = is_exact(implementation); !verdict || post.result != ElementType::i32) return verdict;
+  return Integers().stores_sums(implementation, static_cast<std::int64_t>(element_count(w)) / w[1]);
+}
+
 }  // namespace
 
 void offer_convolution(const NodeView& v, Answers& answers) {
@@ -255,6 +263,9 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<ConvolutionBackpropData>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   const auto type = multiplied(v);
+  if (is_byte(type) && v.element(1) != ElementType::i8)
+    return answers.refuse("onednn", "int8: a transposed convolution with weights of {}",
+                          name_of(v.element(1)));
   const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();  // w: [I, O/g, ...]
   const std::vector<Dim> spatial(x.begin() + 2, x.end());
   std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
@@ -280,14 +291,14 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   ws.push_back(strides[1]);
   ws.push_back(strides[0]);
   ws.insert(ws.end(), strides.begin() + 2, strides.end());
-  const auto bias = v.has(2) ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     const auto post = post_ops(v, y, layout, 1, op.groups == 1 ? 1 : 3);
+    const auto bias = v.has(2) || !post.bias.empty() ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
     const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
       return dnnl::deconvolution_forward::primitive_desc(
           engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-          desc(x, type, layout), any(wg, type), bias, desc(y, post.result, layout), g.strides, g.dilations,
-          g.left, g.right, post.attr);
+          desc(x, type, layout), any(wg, weights_type(type)), bias, desc(y, post.result, layout), g.strides,
+          g.dilations, g.left, g.right, post.attr);
     });
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
@@ -297,13 +308,17 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
                      pd->impl_info_str());
       continue;
     }
+    if (const auto verdict = sums_are_right(type, pd->impl_info_str(), post, w); !verdict) {
+      answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
     const auto together = w[1] == 1 && w[0] == op.groups ? w[0] : w[1];  // [I, O/g, ...]
     if (const auto verdict = wide_enough(v.machine(), pd->impl_info_str(), together); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, together, post, Desc(wg, *type_of(type), ws), {},
+        v, *pd, layout, together, post, Desc(wg, *type_of(weights_type(type)), ws), {},
         deconvolution_cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
   }
 }
