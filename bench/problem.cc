@@ -317,6 +317,15 @@ TensorType type_of(const Text& t) {
   return g.type(g.results()[0].value);
 }
 
+/// The type of constants for each channel of what is computed so far.
+std::string per_channel(const Line& line, const Text& t) {
+  auto dims = type_of(t).shape.sizes();
+  const auto axis = line.kind == "matmul" ? dims.size() - 1 : 1;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (i != axis) dims[i] = 1;
+  return "f32" + to_string(dims);
+}
+
 void append_words(const Line& line, Text& t) {
   int number = 0;
   for (const auto& word : line.words) {
@@ -327,12 +336,17 @@ void append_words(const Line& line, Text& t) {
       t.input(other, to_string(type_of(t)));
       t.node(name, fmt::format("Add({}, {})", t.last, other));
     } else if (word == "scale") {
-      auto dims = type_of(t).shape.sizes();
-      const auto axis = line.kind == "matmul" ? dims.size() - 1 : 1;
-      for (std::size_t i = 0; i < dims.size(); ++i)
-        if (i != axis) dims[i] = 1;
-      t.constant(other, "f32" + to_string(dims));
+      t.constant(other, per_channel(line, t));
       t.node(name, fmt::format("Multiply({}, {})", t.last, other));
+    } else if (word == "requantise") {
+      const auto factors = per_channel(line, t);
+      t.constant(other, factors);
+      t.constant(other + "b", factors);
+      t.body += fmt::format(
+          " one = const f32[] {{1}}\n zero = const u8[] {{3}}\n {0}f = Convert({1}) "
+          "destination_type=f32\n {0}m = Multiply({0}f, {2})\n {0}a = Add({0}m, {2}b)\n",
+          name, t.last, other);
+      t.node(name, fmt::format("Quantize({}a, one, zero)", name));
     } else {
       line.wrong("unknown word " + word);
     }

@@ -2,6 +2,7 @@
 /// Problems for kernels: one line of text describes one node, with what follows it.
 ///
 ///   conv x=f32[1,64,56,56] w=f32[64,64,3,3] pads=1 bias relu
+///   conv x=u8[1,64,56,56] w=i8[64,64,3,3] pads=1 requantise   # in integers
 ///   binconv x=f32[1,64,56,56] w=u1[64,64,3,3] pads=1       # of signs; pad_value=-1, 0 or 1
 ///   matmul a=f32[128,256] b=f32[256,1024] bias gelu        # b is constant; `variable`: it is not
 ///   pool max x=f32[1,64,112,112] kernel=3 strides=2 pads=1
@@ -11,7 +12,7 @@
 ///
 /// Lists are written 1x2 or 1,2; one number stands for all spatial axes. problem.cc has a line per kind.
 /// Words at the end append operators: relu, clamp, hswish, hsigmoid, sigmoid, swish, gelu, tanh, elu, mish,
-/// sum (a tensor of the same shape), scale (one factor per channel).
+/// sum (a tensor of the same shape), scale (one factor per channel), requantise (sums of integers to u8).
 #include <string>
 #include <vector>
 

@@ -4,6 +4,7 @@
 
 #include "check/interval.h"
 #include "graph/subgraph.h"
+#include "ops/elementwise.h"
 
 namespace lamina::check {
 namespace {
@@ -14,12 +15,19 @@ bool ends_in_steps(const Graph& body) {
          !is_float(body.type(body.results()[0].value).element);
 }
 
+/// To levels, or to a half, whose numbers are as far apart.
+bool rounds(const Node& node) {
+  const auto* convert = node.op.as<Convert>();
+  return node.op.has(Trait::levels) || (convert && (convert->destination_type == ElementType::bf16 ||
+                                                    convert->destination_type == ElementType::f16));
+}
+
 }  // namespace
 
 bool quantises(const Graph& graph) {
   for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
     if (graph.node({n}).erased()) continue;
-    if (graph.node({n}).op.has(Trait::levels)) return true;
+    if (rounds(graph.node({n}))) return true;
     for (const auto& body : graph.node({n}).bodies)
       if (quantises(body)) return true;
   }

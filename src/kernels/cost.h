@@ -48,6 +48,8 @@ enum class Family : std::uint8_t {
   native_depthwise,   ///< our depthwise convolution
   depthwise_strided,  ///< the same with windows that do not follow each other
   native_direct,      ///< our other convolutions
+  native_int8,        ///< products of integers, in pairs of 16 bits; `work` counts multiply-adds
+  native_vnni,        ///< in quads of 8 bits
   native_binary,      ///< BinaryConvolution; `work` counts pairs of bits
   binary_depthwise,   ///< the same by channels
   pair_step,          ///< of a convolution and the depthwise one behind it: some lines

@@ -5,7 +5,7 @@
 
 #include "api/inside.h"
 #include "base/error.h"
-#include "base/progress.h"
+#include "formats/onnx/edit/upgrade.h"
 #include "ops/quantization.h"
 #include "quantise/prepare.h"
 #include "quantise/write_onnx.h"
@@ -21,10 +21,33 @@ void require_f32(const Graph& g) {
   }
 }
 
+/// Steps of QuantizeLinear have scales of f16 from opset 19 on only.
+void require_wide_enough(const std::vector<Layer>& layers) {
+  const auto is_half = [](const Layer& l) { return l.reason == "its input is f16, not f32"; };
+  if (!layers.empty() && std::all_of(layers.begin(), layers.end(), is_half))
+    fail(ErrorCode::unsupported,
+         "nothing to quantise: the model computes in f16; as OpenVINO IR (FILE.xml) it is quantised");
+}
+
+/// The graph of a file that is to be written, read as the model was.
+Graph read_again(const LoadedModel& model, std::string bytes) {
+  const auto text = std::make_shared<const std::string>(std::move(bytes));
+  const MemorySource source(
+      MappedFile::in_memory("the quantised model", std::as_bytes(std::span(*text)), text), nullptr, {});
+  ReadSettings settings;
+  settings.settable = model.settable();
+  settings.extensions = model.loaded().extensions;
+  auto loaded = read_onnx(source, settings);
+  if (!loaded.unsupported.empty())
+    fail(ErrorCode::unsupported, "opset {} has no {}, which the model has", onnx::kQuantisingOpset,
+         loaded.unsupported[0].type);
+  return std::move(loaded.graph);
+}
+
 FoundScheme found_for(const Model& model, const Graph& graph, const std::vector<Layer>& layers,
-                      const QuantiseRequest& request, QuantisedModel& out) {
+                      const QuantiseRequest& request, const Quantising& quantised, QuantisedModel& out) {
   require_layers(layers);
-  auto found = find_scheme(model, graph, layers, request);
+  auto found = find_scheme(model, graph, layers, request, quantised);
   out.calibration = found.calibration;
   out.equalised = found.equalised;
   out.evaluations = found.evaluations;
@@ -39,9 +62,9 @@ double weights_sqnr(const Tensor& exact, const QuantisedWeights& q) {
 }
 
 /// `result`: the quantised model; its values have the names of those of `graph`.
-void measure_layers(const Model& model, const Graph& graph, const Model& result_model, const Graph& result,
-                    const Scheme& scheme, const QuantiseRequest& r, QuantisedModel& out) {
-  Observed exact{model, graph, {}}, other{result_model, result, {}};
+void measure_layers(const Model& model, const Graph& graph, const Graph& result, const Scheme& scheme,
+                    const QuantiseRequest& r, QuantisedModel& out) {
+  Observed exact{model, graph, {}}, other{model, result, {}};
   std::vector<Drift> drifts;
   std::vector<std::size_t> places;
   for (const auto& layer : scheme.layers) {
@@ -65,9 +88,9 @@ void measure_layers(const Model& model, const Graph& graph, const Model& result_
   for (std::size_t i = 0; i < places.size(); ++i) out.layers[places[i]].sqnr = drifts[i].sqnr();
 }
 
-void measure_outputs(const Model& model, const Graph& graph, const Model& result_model, const Graph& result,
-                     const QuantiseRequest& r, QuantisedModel& out) {
-  Observed exact{model, graph, {}}, other{result_model, result, {}};
+void measure_outputs(const Model& model, const Graph& graph, const Graph& result, const QuantiseRequest& r,
+                     QuantisedModel& out) {
+  Observed exact{model, graph, {}}, other{model, result, {}};
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < graph.results().size(); ++i) {
     out.outputs.push_back({graph.results()[i].name, {}});
@@ -99,23 +122,28 @@ QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, cons
   r.scheme.no_new_bias_of_products = true;
   auto layers = layers_of(g, r.scheme.choice);
   file.require_nodes(read, layers);
-  const auto found = found_for(model, g, layers, r, out);
-  out.onnx = file.quantised(read, found.graph, absorbed, found.scheme);
-  const auto result =
-      Model::from_memory({.model = std::as_bytes(std::span(out.onnx)), .name = "the quantised model"});
-  const auto& result_graph = Inside::of(result).loaded().graph;
-  measure_outputs(model, original, result, result_graph, r, out);
-  measure_layers(model, found.graph, result, result_graph, found.scheme, r, out);
+  require_wide_enough(layers);
+  const auto bytes_for = [&](const Graph& graph, const Scheme& scheme) {
+    return file.quantised(read, graph, absorbed, scheme);
+  };
+  const auto found = found_for(
+      model, g, layers, r,
+      [&](const Graph& graph, const Scheme& s) { return read_again(Inside::of(model), bytes_for(graph, s)); },
+      out);
+  out.onnx = bytes_for(found.graph, found.scheme);
+  const auto result = read_again(Inside::of(model), out.onnx);
+  measure_outputs(model, original, result, r, out);
+  measure_layers(model, found.graph, result, found.scheme, r, out);
   return out;
 }
 
 QuantisedModel quantise_graph(const Model& model, const Graph& graph, const QuantiseRequest& r) {
   QuantisedModel out;
   require_f32(graph);
-  const auto found = found_for(model, graph, layers_of(graph, r.scheme.choice), r, out);
+  const auto found = found_for(model, graph, layers_of(graph, r.scheme.choice), r, quantised_graph, out);
   out.graph = quantised_graph(found.graph, found.scheme);
-  measure_outputs(model, graph, model, out.graph, r, out);
-  measure_layers(model, found.graph, model, out.graph, found.scheme, r, out);
+  measure_outputs(model, graph, out.graph, r, out);
+  measure_layers(model, found.graph, out.graph, found.scheme, r, out);
   return out;
 }
 

@@ -44,8 +44,9 @@ double typical(const std::vector<double>& errors) {
 
 class Search {
  public:
-  Search(const Model& model, const Graph& graph, const std::vector<Layer>& layers, const QuantiseRequest& r)
-      : model_(model), read_(graph), layers_(layers), r_(r), options_(r.scheme) {}
+  Search(const Model& model, const Graph& graph, const std::vector<Layer>& layers, const QuantiseRequest& r,
+         const Quantising& quantised)
+      : model_(model), read_(graph), layers_(layers), r_(r), quantised_(quantised), options_(r.scheme) {}
 
   FoundScheme run() {
     choose();
@@ -91,13 +92,13 @@ class Search {
     if (exact_.empty()) exact_ = outputs_of(model_, read_, samples, r_.running, "running in f32");
     ++evaluations_;
     return relative_errors(exact_,
-                           outputs_of(model_, quantised_graph(g, scheme), samples, r_.running, "comparing"));
+                           outputs_of(model_, quantised_(g, scheme), samples, r_.running, "comparing"));
   }
 
   double error_on(const Samples& samples, const Scheme& scheme, const Running& running) {
     ++evaluations_;
     return worst(relative_errors(
-        held_out_, outputs_of(model_, quantised_graph(found_.graph, scheme), samples, running, "comparing")));
+        held_out_, outputs_of(model_, quantised_(found_.graph, scheme), samples, running, "comparing")));
   }
 
   Scheme with(const std::vector<bool>& f32, const std::string& reason) const {
@@ -153,6 +154,7 @@ class Search {
   const Graph& read_;
   const std::vector<Layer>& layers_;
   const QuantiseRequest& r_;
+  const Quantising& quantised_;
   SchemeOptions options_;
   Statistics statistics_;
   Outputs exact_, held_out_;
@@ -168,8 +170,8 @@ class Search {
 }  // namespace
 
 FoundScheme find_scheme(const Model& model, const Graph& graph, const std::vector<Layer>& layers,
-                        const QuantiseRequest& request) {
-  return Search(model, graph, layers, request).run();
+                        const QuantiseRequest& request, const Quantising& quantised) {
+  return Search(model, graph, layers, request, quantised).run();
 }
 
 void require_layers(const std::vector<Layer>& layers) {

@@ -13,8 +13,8 @@ struct QuantiseRequest {
   std::optional<Calibration> calibration;
   /// Whether channels are equalised between layers; nothing: if it brings the outputs nearer to f32.
   std::optional<bool> equalise;
-  /// Largest relative error of an output (Drift::relative) that is allowed: the layers that harm it most stay
-  /// f32 until it holds.
+  /// Largest relative error of an output (Drift::relative) that is allowed with the samples held out: the
+  /// layers that harm it most stay f32 until it holds.
   std::optional<double> max_drop;
   Samples samples;   ///< of the calibration; what is left open is decided by them
   Samples held_out;  ///< what drift is measured with
@@ -29,10 +29,13 @@ struct FoundScheme {
   std::size_t evaluations = 0;  ///< of quantised graphs
 };
 
+/// What the quantised model computes, as it will be written.
+using Quantising = std::function<Graph(const Graph&, const Scheme&)>;
+
 /// `layers`: of the graph. Throws Error(unsupported) where none of them can be quantised, or not within
 /// max_drop.
 FoundScheme find_scheme(const Model& model, const Graph& graph, const std::vector<Layer>& layers,
-                        const QuantiseRequest& request);
+                        const QuantiseRequest& request, const Quantising& quantised);
 
 /// Throws Error(unsupported) unless some layer has no reason for f32.
 void require_layers(const std::vector<Layer>& layers);

@@ -49,6 +49,14 @@ bool steps_back(const Node& n) {
   return d && d->block_size == 0;
 }
 
+/// f32 to a half, or the way back.
+bool halves(const Graph& g, const Node& n) {
+  const auto to = g.type(n.outputs[0]).element;
+  return g.type(n.inputs[0]).element == ElementType::f32 &&
+         (to == ElementType::bf16 || to == ElementType::f16);
+}
+bool widens(const Graph& g, const Node& n) { return g.type(n.outputs[0]).element == ElementType::f32; }
+
 /// The epilogue ends in integers.
 bool ends_quantised(const Node& host) {
   const auto* body = epilogue(host);
@@ -114,12 +122,15 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   // What is rounded to integers and comes back at once.
   const auto rounded = is<Quantize>(host).that(steps_to_integers).used_once();
   const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
+  const auto halved = is<Convert>(host).that(halves).used_once();
+  const auto widened = is<Convert>(halved).that(widens);
   return rule(name, doc, RuleSet::runtime,
-              either({unary, shift, ordered, reversed, compared, prelu, levels, rounds}))
+              either({unary, shift, ordered, reversed, compared, prelu, levels, rounds, widened}))
       .when([=](const Match& m) -> Verdict {
         if (const auto* body = epilogue(m.node(host)); body && body->node_slots() >= kMostStages)
           return Verdict::no("the epilogue of {} has {} stages already", m.label(host), body->node_slots());
         if (const auto verdict = types_fit(m, host); !verdict) return verdict;
+        if (m.has(widened)) return Verdict::yes();
         if (!m.has(rounds)) return operands_fit(m, host);
         const auto verdict = all_constant(m, m.id(rounded));
         return verdict ? all_constant(m, m.root()) : verdict;
@@ -127,8 +138,8 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
       .make([=](Rewrite& r) {
         const Match& m = r.match();
         std::vector<NextStage> stages;
-        if (m.has(rounds))
-          stages = {{m.id(rounded), 0}, {m.root(), 0}};
+        if (m.has(rounds) || m.has(widened))
+          stages = {{m.id(m.has(rounds) ? rounded : halved), 0}, {m.root(), 0}};
         else
           stages = {{m.root(), slot_of(m.root_node(), m.value(host))}};
         r.replace(r.graph().node(append_stages(r, m.id(host), stages)).outputs[0]);

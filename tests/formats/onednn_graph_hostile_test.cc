@@ -152,6 +152,18 @@ TEST(OneDnnGraphHostile, Tensors) {
             "op 1000 \"op1000\" (ReLU): has 2 outputs, wanted 1");
 }
 
+TEST(OneDnnGraphHostile, OutputsOfTheWrongNumber) {
+  const auto a = logical(0, "f32", {2}), b = logical(1, "f32", {2}), c = logical(2, "f32", {2});
+  EXPECT_EQ(onednn_refusal(OneDnnGraph().op("End", {a}, {b}).op("ReLU", {b}, {c}).text()),
+            "op 1000 \"op1000\" (End): makes tensor 1, wanted none");
+  EXPECT_EQ(onednn_refusal(OneDnnGraph().op("End", {a}, {}).text()), "no operation makes a result");
+  for (const auto* kind : {"ReLU", "Foreign", "SoftMax", "LayerNorm", "Convolution"}) {
+    reads(OneDnnGraph().op(kind, {a}, {}).op("ReLU", {a}, {b}).text());
+    reads(OneDnnGraph().op(kind, {}, {b}).text());
+    reads(OneDnnGraph().op(kind, {a, a, a, a, a, a}, {b, c, logical(3, "f32", {2})}).text());
+  }
+}
+
 TEST(OneDnnGraphHostile, Cycles) {
   const auto a = logical(0, "f32", {2}), b = logical(1, "f32", {2});
   EXPECT_EQ(onednn_refusal(relu(a, a)), "op 1000 \"op1000\" (ReLU): waits for its own result");

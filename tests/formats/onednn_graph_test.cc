@@ -9,6 +9,7 @@
 
 #include "base/half.h"
 #include "formats/supported.h"
+#include "graph/text.h"
 #include "graph/verify.h"
 #include "interpreter/interpreter.h"
 #include "ops/eval.h"
@@ -393,6 +394,27 @@ TEST(OneDnnGraph, TransposedConvolution) {
               {1, 10, 102, 20, 200, 3, 30, 304, 40, 400});
 }
 
+/// Weights [I, O/groups] have scales for all output channels: those of the first group, then of the second.
+TEST(OneDnnGraph, ScalesOfGroupsOfTransposedConvolutions) {
+  const auto run_it = [](const Dims& weights, const std::string& format, int axis) {
+    const auto text =
+        OneDnnGraph()
+            .op("Dequantize", {logical(1, "s8", weights)}, {f32(2, weights)},
+                {word("qtype", "per_channel"), integer("axis", axis), numbers("scales", {1, 10, 100, 1000}),
+                 list("zps", {0, 0, 1, 0})})
+            .op("ConvTranspose", {f32(0, {1, 4, 1}), f32(2, weights)}, {f32(3, {1, 4, 1})},
+                {list("strides", {1}), list("pads_begin", {0}), list("pads_end", {0}), list("dilations", {1}),
+                 integer("groups", 2), word("data_format", "NCX"), word("weights_format", format)})
+            .text();
+    Tensor w(ElementType::i8, weights);
+    for (std::size_t i = 0; i < w.size(); ++i) w.raw()[i] = std::byte{2};
+    return run_onednn(text, {w, floats({1, 4, 1}, {1, 2, 3, 4})}).at(0);
+  };
+  // 1 + 2 and 3 + 4, times 2, of the third channel times 2 - 1
+  expect_near(run_it({4, 2, 1}, "IOX", 1), {6, 60, 700, 14000});
+  expect_near(run_it({1, 2, 4}, "XOI", 1), {6, 60, 700, 14000});
+}
+
 TEST(OneDnnGraph, MatMul) {
   const auto a = floats({2, 3}, {1, 2, 3, 4, 5, 6}), b = floats({2, 2}, {1, 0, 0, 2}),
              bias = floats({2}, {10, 20});
@@ -608,6 +630,67 @@ TEST(OneDnnGraph, TheQuantisedPattern) {
           .text();
   const auto w = Tensor::of<std::int8_t>({1, 2, 1, 1}, std::vector<std::int8_t>{8, -4});
   EXPECT_EQ(to_doubles(run_onednn(text, {bytes({1, 2, 1, 1}, {130, 126}), w}).at(0)), Floats{3});
+}
+
+/// x cast to bf16, times w cast to bf16 (both 3 * 0.3), then `rest`.
+OneDnnGraph product_of_casts() {
+  OneDnnGraph g;
+  for (const int i : {0, 1})
+    g.op("Dequantize", {logical(i, "s8", {1, 1})}, {f32(10 + i, {1, 1})}, {numbers("scales", {0.3})})
+        .op("TypeCast", {f32(10 + i, {1, 1})}, {logical(20 + i, "bf16", {1, 1})});
+  return g.op("MatMul", {logical(20, "bf16", {1, 1}), logical(21, "bf16", {1, 1})},
+              {logical(30, "bf16", {1, 1})});
+}
+
+double product_of_three(const OneDnnGraph& g) {
+  const auto three = Tensor::of<std::int8_t>({1, 1}, std::vector<std::int8_t>{3});
+  return to_doubles(run_onednn(g.text(), {three, three}).at(0)).at(0);
+}
+
+std::size_t roundings(const OneDnnGraph& g) {
+  const auto text = print_graph(read_onednn_text(g.text()).graph).text;
+  std::size_t count = 0;
+  for (auto at = text.find("=bf16"); at != std::string::npos; at = text.find("=bf16", at + 1)) ++count;
+  return count;
+}
+
+/// Casts of integers, arithmetic and what follows up to a Quantize or a result are oneDNN's pattern.
+TEST(OneDnnGraph, InsideThePatternNothingIsRounded) {
+  const auto bf16 = [](int id) { return logical(id, "bf16", {1, 1}); };
+  auto quantised =
+      product_of_casts()
+          .op("Tanh", {bf16(30)}, {bf16(31)})
+          .op("TypeCast", {bf16(31)}, {f32(32, {1, 1})})
+          .op("Quantize", {f32(32, {1, 1})}, {logical(33, "u8", {1, 1})}, {numbers("scales", {0.01})});
+  EXPECT_EQ(roundings(quantised), 0u);
+  EXPECT_EQ(product_of_three(quantised), 67);
+  auto result = product_of_casts().op("Square", {bf16(30)}, {bf16(31)});
+  EXPECT_EQ(roundings(result), 1u);
+}
+
+/// 0.9 is 0.8984375 in bf16, whose square is 0.80718994140625, in bf16 0.80859375; that of 0.9 is 0.81.
+TEST(OneDnnGraph, OutsideThePatternAllIsRounded) {
+  const auto bf16 = [](int id) { return logical(id, "bf16", {1, 1}); };
+  auto wide = product_of_casts().op("TypeCast", {bf16(30)}, {f32(31, {1, 1})});
+  EXPECT_EQ(roundings(wide), 3u);
+  EXPECT_EQ(product_of_three(wide), 0.80859375);
+  auto softmax = product_of_casts().op("SoftMax", {bf16(30)}, {bf16(31)});
+  EXPECT_EQ(roundings(softmax), 4u);
+  auto twice = product_of_casts().op("Tanh", {bf16(30)}, {bf16(31)}).op("Exp", {bf16(30)}, {bf16(32)});
+  EXPECT_EQ(roundings(twice), 5u);
+  auto port = product_of_casts().field(R"("output_ports": [30, 31])").op("Tanh", {bf16(30)}, {bf16(31)});
+  EXPECT_EQ(roundings(port), 4u);
+}
+
+/// Scales that are powers of two: what is dequantised is a bf16 number already, and so is the product's ReLU.
+TEST(OneDnnGraph, WhatIsRoundAlreadyIsNotRounded) {
+  auto g = OneDnnGraph()
+               .op("Dequantize", {logical(0, "u8", {2})}, {f32(1, {2})},
+                   {numbers("scales", {0.25}), list("zps", {7})})
+               .op("TypeCast", {f32(1, {2})}, {logical(2, "bf16", {2})})
+               .op("Exp", {logical(2, "bf16", {2})}, {logical(3, "bf16", {2})})
+               .op("ReLU", {logical(3, "bf16", {2})}, {logical(4, "bf16", {2})});
+  EXPECT_EQ(roundings(g), 1u);
 }
 
 TEST(OneDnnGraph, SupportedAreListed) {

@@ -111,7 +111,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 struct Host {
   std::string x, w, attributes, y;
   std::int64_t depth;
-  bool rows = false;  // a matrix product
+  bool rows = false;        // a matrix product
+  bool transposed = false;  // a transposed convolution, which has no zero points
 };
 
 std::int64_t channels_of(const Host& h) {
@@ -161,8 +162,14 @@ std::string text_of(const Host& h, const Operands& o, const Epilogue& e, bool wi
   } else if (o.weights_zero != "_") {
     text += fmt::format(" v = const {}[] {{{}}}\n", o.w, o.weights_zero);
   }
-  text += fmt::format(" y = {}(x, w, _, {}, {}{}) {}", h.rows ? "MatMul" : "Convolution",
-                      o.zero == "_" ? "_" : "a", o.weights_zero == "_" ? "_" : "v",
+  text += fmt::format(" y = {}(x, w, _, {}{}{}) {}",
+                      h.rows         ? "MatMul"
+                      : h.transposed ? "ConvolutionBackpropData"
+                                     : "Convolution",
+                      o.zero == "_" ? "_" : "a",
+                      h.transposed            ? ""
+                      : o.weights_zero == "_" ? ", _"
+                                              : ", v",
                       e.second.empty() ? "" : ", p", h.attributes);
   if (!stages.empty())
     text += fmt::format(" {{\n body graph (s: i32[{}]{}) -> ({}) {{\n {}\n }}\n }}", h.y,
@@ -295,6 +302,31 @@ TEST(OnednnIntegers, matrix_products) {
   }
 }
 
+const Host kTransposed[] = {
+    {"1,16,9,10", "16,32,2,2", "strides=[2,2]", "1,32,18,20", 16, false, true},
+    {"1,40,7,7", "40,24,4,4", "strides=[2,2] pads_begin=[1,1] pads_end=[1,1]", "1,24,14,14", 160, false,
+     true},
+    {"2,33,5,6", "33,9,3,3", "pads_begin=[1,1] pads_end=[1,1]", "2,9,5,6", 297, false, true},
+    {"1,64,6,6", "64,64,3,3", "strides=[2,2] pads_begin=[1,1] pads_end=[0,0] dilations=[1,1]", "1,64,12,12",
+     144, false, true},
+    {"1,24,8,8", "24,6,3,3", "groups=3 strides=[2,2]", "1,18,17,17", 18, false, true},
+    {"1,20,30", "20,8,5", "strides=[3]", "1,8,92", 40, false, true},
+    {"1,8,4,4,5", "8,16,3,3,3", "strides=[2,2,2]", "1,16,9,9,11", 27, false, true}};
+
+/// Where oneDNN has something else than what saturates.
+TEST(OnednnIntegers, transposed_convolutions) {
+  if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
+  std::uint64_t seed = 1;
+  std::size_t offers = 0;
+  for (const auto& h : kTransposed)
+    for (const Operands& o : {Operands{"u8"}, Operands{"i8"}})
+      for (const auto& e : kEpilogues) {
+        offers += check(h, o, e, ++seed);
+        if (HasFatalFailure()) return;
+      }
+  EXPECT_GE(offers, std::size(kEpilogues) * 11);
+}
+
 /// What oneDNN says of a node's last operator on a machine: its offers, and why there are no others.
 Answers asked(const std::string& text, const Machine& machine = host()) {
   const auto g = parse(text);
@@ -337,6 +369,38 @@ TEST(OnednnIntegers, what_would_be_wrong_is_refused) {
   EXPECT_FALSE(asked(text_of(long_rows, {"i8"}, stored, true)).offers.empty());
   expect_refused(text_of({"7,40", "given 40,9", "", "7,9", 40, true}, {"u8", "u8"}, stored, true),
                  "int8: weights");
+}
+
+/// Scales are powers of two: nothing is rounded but the stored integers.
+TEST(OnednnIntegers, a_block_of_layers_is_planned_in_8_bits) {
+  const auto layer = [](const std::string& name, const std::string& call, const std::string& second) {
+    return fmt::format(
+        " {0} = {1} {{\n body graph (s: i32[1,64,14,14]{2}) -> (q) {{\n f = Convert(s) "
+        "destination_type=f32\n m = "
+        "const f32[] {{0.0009765625}}\n g = Multiply(f, m)\n{3} o = const f32[] {{1}}\n z = const u8[] "
+        "{{9}}\n q "
+        "= Quantize(t, o, z) destination_type=u8\n }}\n }}\n",
+        name, call, second.empty() ? "" : ", p: u8[1,64,14,14]",
+        second.empty()
+            ? " t = Relu(g)\n"
+            : " d = const f32[] {0.5}\n e = const u8[] {11}\n k = Dequantize(p, d, e)\n l = Add(g, k)\n t = "
+              "Relu(l)\n");
+  };
+  const auto text =
+      "graph (x: u8[1,64,14,14], nine: u8[1]) -> (y, c) {\n u = const i8[64,64,1,1] seed(1)\n v = const "
+      "i8[64,1,3,3] "
+      "seed(2)\n w = const i8[64,64,3,3] seed(3)\n n = const u8[] {9}\n" +
+      layer("a", "Convolution(x, u, _, nine)", "") +
+      layer("b", "Convolution(a, v, _, n) groups=64 pads_begin=[1,1] pads_end=[1,1]", "") +
+      layer("c", "Convolution(b, w, _, n, _, x) pads_begin=[1,1] pads_end=[1,1]", "p") +
+      " y = MaxPool(c) kernel=[2,2] strides=[2,2]\n}\n";
+  auto g = parse(text);
+  const auto inputs = widen(g, 5);
+  const auto wanted = interpret(g, inputs);
+  const auto got = run_graph(g, inputs);
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(got.outputs[i].same_as(wanted[i])) << i;
+  if (!multiplies_here()) return;
+  for (const auto& label : got.labels) EXPECT_NE(label, "reference");
 }
 
 /// A second tensor may hold anything: what is not a number becomes 0.

@@ -36,6 +36,12 @@ const char* const kGraphs[] = {
     "= "
     "LSTMSequence(x, h, c, l, w, r, b) hidden_size=32\n}\n",
     "graph (x: f32[90,3000]) -> (y, s, z) {\n y, s, z = DynamicQuantize(x)\n}\n",
+    "graph (x: i8[2,32,40,40], z: i8[]) -> (y) {\n w = const i8[48,32,3,3] seed(1)\n y = Convolution(x, w, "
+    "_, "
+    "z) pads_begin=[1,1] pads_end=[1,1] {\n body graph (r: i32[2,48,40,40]) -> (q) {\n s = const f32[] "
+    "{0.001}\n "
+    "o = const u8[] {100}\n f = Convert(r) destination_type=f32\n q = Quantize(f, s, o)\n }\n }\n}\n",
+    "graph (a: i8[3,90,63], b: i8[3,63,70]) -> (y) {\n y = MatMul(a, b)\n}\n",
     "graph (x: f32[60,50,70]) -> (y) {\n p = const i64[3] {2,0,1}\n t = Transpose(x, p)\n y = Exp(t)\n}\n",
 };
 

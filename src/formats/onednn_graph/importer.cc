@@ -106,6 +106,7 @@ void Importer::note_groups(const OpDef& op) {
 
 void Importer::note_output(std::size_t op, const TensorDef& t) {
   auto& edge = edges_[t.id];
+  if (def_.ops[op].kind == "End") bad(def_.ops[op], "makes tensor {}, wanted none", t.id);
   if (edge.producer != kNone)
     bad(def_.ops[op], "makes tensor {}, which {} makes already", t.id, label(def_.ops[edge.producer]));
   edge.def = &t;
@@ -183,14 +184,18 @@ void Importer::add_inputs() {
   for_ports("input_ports", def_.input_ports, input_ids_, true, [&](Edge& e) { add_input(e); });
 }
 
-/// numpy has no bf16: such inputs are f32 and rounded.
+/// numpy has no bf16: such inputs are f32 and rounded. Types that lamina has not are bytes, which only
+/// operations that are not supported read.
 void Importer::add_input(Edge& edge) {
   const auto name = name_of_tensor(edge.def->id);
   const auto asked = settings_.shapes.find(name);
   const auto& shape = asked != settings_.shapes.end() ? asked->second : edge.def->shape;
   const auto type = edge.def->element;
   auto& graph = loaded_.graph;
-  edge.value = graph.add_input(name, {type == ElementType::bf16 ? ElementType::f32 : type, shape});
+  const auto given = type == ElementType::bf16        ? ElementType::f32
+                     : type == ElementType::undefined ? ElementType::u8
+                                                      : type;
+  edge.value = graph.add_input(name, {given, shape});
   if (type == ElementType::bf16) return round(edge);
   if (type != ElementType::f16) return;
   edge.half = edge.value;
@@ -201,7 +206,7 @@ void Importer::add_input(Edge& edge) {
 /// To the half type that the file says, unless all numbers are of it.
 void Importer::round(Edge& edge) {
   const auto type = edge.def->element;
-  if (!is_half(type) || edge.fits.of(type)) return;
+  if (!is_half(type) || edge.fits.of(type) || unrounded_.contains(edge.def->id)) return;
   auto& graph = loaded_.graph;
   edge.half = graph.add(Convert{type}, {edge.value}, fmt::format("{}/{}", edge.def->id, edge.def->dtype));
   edge.value = graph.add(Convert{ElementType::f32}, {edge.half});

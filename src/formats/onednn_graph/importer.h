@@ -8,12 +8,14 @@
 
 #include "formats/loaded.h"
 #include "formats/onednn_graph/call.h"
+#include "formats/onednn_graph/roundings.h"
 
 namespace lamina::onednn_graph {
 
 class Importer {
  public:
-  Importer(const GraphDef& def, const ReadSettings& settings) : def_(def), settings_(settings) {}
+  Importer(const GraphDef& def, const ReadSettings& settings)
+      : def_(def), settings_(settings), unrounded_(unrounded_tensors(def)) {}
   Loaded run();
 
  private:
@@ -63,6 +65,7 @@ class Importer {
 
   const GraphDef& def_;
   const ReadSettings& settings_;
+  const std::unordered_set<std::uint64_t> unrounded_;
   Loaded loaded_;
   int folding_budget_ = 200'000;  // nodes that may be evaluated while reading
   std::unordered_map<std::uint64_t, Edge> edges_;

@@ -38,11 +38,15 @@ void add_native_kernels(std::vector<Kernel>& list) {
                   offer_native_attention});
   list.push_back({"native.resize", [](const Op& op) { return op.is<Interpolate>(); }, offer_resize});
   list.push_back({"native.matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_native_matmul});
+  list.push_back(
+      {"native.integer_matmul", [](const Op& op) { return op.is<MatMul>(); }, offer_integer_matmul});
   list.push_back({"native.pooling", is_pooling, offer_native_pooling});
   list.push_back({"native.lrn", [](const Op& op) { return op.is<LRN>(); }, offer_lrn});
   list.push_back({"native.convolution",
                   [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
                   offer_native_convolution});
+  list.push_back({"native.integer_convolution", [](const Op& op) { return op.is<Convolution>(); },
+                  offer_integer_convolution});
   list.push_back(
       {"native.depthwise", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
   list.push_back({"native.conv_depthwise", [](const Op& op) { return op.is<ConvolutionDepthwise>(); },

@@ -27,9 +27,13 @@ void offer_native_softmax(const NodeView& v, Answers& answers);
 void offer_native_attention(const NodeView& v, Answers& answers);
 void offer_resize(const NodeView& v, Answers& answers);
 void offer_native_matmul(const NodeView& v, Answers& answers);
+/// The same of u8 and i8.
+void offer_integer_matmul(const NodeView& v, Answers& answers);
 void offer_native_pooling(const NodeView& v, Answers& answers);
 /// Convolutions and transposed ones of any number of groups, but depthwise ones.
 void offer_native_convolution(const NodeView& v, Answers& answers);
+/// Convolutions of u8 and i8.
+void offer_integer_convolution(const NodeView& v, Answers& answers);
 void offer_native_depthwise(const NodeView& v, Answers& answers);
 /// A convolution and the depthwise one behind it in one pass: lines of the tensor between live in a buffer
 /// that stays in the cache.

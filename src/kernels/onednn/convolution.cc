@@ -71,10 +71,10 @@ bool one_point(const Dims& x) {
   return std::all_of(x.begin() + 2, x.end(), [](Dim d) { return d == 1; });
 }
 
-Cost deconvolution_cost(const Machine& machine, std::string_view implementation, const Dims& x, const Dims& y,
-                        const Dims& w, std::int64_t groups) {
-  const double work = multiply_adds(x, w) * filled_lanes(machine, w[1]),
-               bytes = 4.0 * static_cast<double>(element_count(x) + element_count(y));
+Cost deconvolution_cost(const Machine& machine, std::string_view implementation, ElementType type,
+                        const Dims& x, const Dims& y, const Dims& w, std::int64_t groups) {
+  const double work = multiply_adds(x, w) * filled_lanes(machine, w[1]) * share_of_f32(machine, type),
+               bytes = bits_of(type) / 8.0 * static_cast<double>(element_count(x) + element_count(y));
   const bool depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
   if (implementation.find("conv:any") == std::string_view::npos || depthwise)
     return cost_of(machine, Family::brgemm_deconv, work, bytes);
@@ -106,7 +106,8 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                const Desc& source_weights, const Integers& integers, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), operands_name(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
-  o.consumed = o.packed = {1};
+  o.consumed = {1};
+  if (!integers.looks_at_weights()) o.packed = {1};
   o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
   o.stages = post.stages;
@@ -172,13 +173,15 @@ Verdict is_right(const NodeView& v, std::string_view implementation, const PostO
                  const Integers& integers) {
   if (!is_byte(multiplied(v))) return Verdict::yes();
   if (auto verdict = is_exact(implementation); !verdict) return verdict;
-  const auto w = v.dims(1);
-  if (post.operands && v.machine().library != Isa::avx512 && is_depthwise(w, v.op<Convolution>()->groups) &&
-      w[0] % 8 != 0)
-    return Verdict::no("int8: {} is wrong with an operand and {} channels", implementation, w[0]);
-  if (post.result == ElementType::i32)
-    return integers.stores_sums(implementation, static_cast<std::int64_t>(element_count(w)) / w[0]);
-  return Verdict::yes();
+  const auto w = v.dims(1), y = v.out_dims();
+  const auto* convolution = v.op<Convolution>();
+  if (convolution && post.operands && v.machine().library != Isa::avx512 &&
+      is_depthwise(w, convolution->groups) && y[1] % 8 != 0)
+    return Verdict::no("int8: {} is wrong with an operand and {} channels", implementation, y[1]);
+  if (post.result != ElementType::i32) return Verdict::yes();
+  const auto groups = convolution ? convolution->groups : v.op<ConvolutionBackpropData>()->groups;
+  const auto numbers = static_cast<std::int64_t>(element_count(w));
+  return integers.stores_sums(implementation, convolution ? numbers / w[0] : numbers / (w[1] * groups));
 }
 
 /// The last offer is a good one of oneDNN.
@@ -186,14 +189,6 @@ bool fast(const Answers& answers) {
   if (answers.offers.empty()) return false;
   const auto& label = answers.offers.back().label;
   return label.starts_with("brg") || label.starts_with("brd") || label.starts_with("jit");
-}
-
-/// As is_right, of a transposed convolution with weights [I, O/g, ...].
-Verdict sums_are_right(ElementType type, std::string_view implementation, const PostOps& post,
-                       const Dims& w) {
-  if (!is_byte(type)) return Verdict::yes();
-  if (auto verdict = is_exact(implementation); !verdict || post.result != ElementType::i32) return verdict;
-  return Integers().stores_sums(implementation, static_cast<std::int64_t>(element_count(w)) / w[1]);
 }
 
 }  // namespace
@@ -263,9 +258,6 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<ConvolutionBackpropData>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
   const auto type = multiplied(v);
-  if (is_byte(type) && v.element(1) != ElementType::i8)
-    return answers.refuse("onednn", "int8: a transposed convolution with weights of {}",
-                          name_of(v.element(1)));
   const auto x = v.dims(0), w = v.dims(1), y = v.out_dims();  // w: [I, O/g, ...]
   const std::vector<Dim> spatial(x.begin() + 2, x.end());
   std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
@@ -278,6 +270,8 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     g.right[i] = full - y[i + 2] - g.left[i];
     --g.dilations[i];
     if (g.left[i] < 0) return answers.refuse("onednn", "negative pads");
+    if (is_byte(type) && w[i + 2] < g.strides[i])
+      return answers.refuse("onednn", "int8: strides of {} for a kernel of {}", g.strides[i], w[i + 2]);
     if (g.strides[i] > kLargestStride) return answers.refuse("onednn", "a stride of {}", g.strides[i]);
   }
   Dims wg;  // [g, O/g, I/g, ...]
@@ -291,15 +285,21 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   ws.push_back(strides[1]);
   ws.push_back(strides[0]);
   ws.insert(ws.end(), strides.begin() + 2, strides.end());
+  Integers integers;
+  if (is_byte(type))
+    if (const auto ok = Integers::describe(v, v.constant(1), {y[1], 1}, false, integers); !ok)
+      return answers.refuse("onednn", "{}", ok.reason());
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    if (layout == Layout::plain && is_byte(type)) break;
     const auto post = post_ops(v, y, layout, 1, op.groups == 1 ? 1 : 3);
     const auto bias = v.has(2) || !post.bias.empty() ? desc({y[1]}, ElementType::f32, Layout::plain) : Desc();
-    const auto pd = try_create(answers, fmt::format("deconvolution {}", name_of(layout)), [&] {
-      return dnnl::deconvolution_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-          desc(x, type, layout), any(wg, weights_type(type)), bias, desc(y, post.result, layout), g.strides,
-          g.dilations, g.left, g.right, post.attr);
-    });
+    const auto pd =
+        try_create(answers, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
+          return dnnl::deconvolution_forward::primitive_desc(
+              engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+              desc(x, type, layout), any(wg, weights_type(type)), bias, desc(y, post.result, layout),
+              g.strides, g.dilations, g.left, g.right, post.attr);
+        });
     if (!post.refusal.empty())
       answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
     if (!pd) continue;
@@ -308,7 +308,7 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
                      pd->impl_info_str());
       continue;
     }
-    if (const auto verdict = sums_are_right(type, pd->impl_info_str(), post, w); !verdict) {
+    if (const auto verdict = is_right(v, pd->impl_info_str(), post, integers); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
     }
@@ -318,8 +318,8 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
       continue;
     }
     answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, together, post, Desc(wg, *type_of(weights_type(type)), ws), {},
-        deconvolution_cost(v.machine(), pd->impl_info_str(), x, y, w, op.groups)));
+        v, *pd, layout, together, post, Desc(wg, *type_of(weights_type(type)), ws), integers,
+        deconvolution_cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups)));
   }
 }
 

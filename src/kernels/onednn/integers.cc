@@ -74,10 +74,15 @@ struct Shift {
 
 namespace {
 
+/// Transposed convolutions have none: other inputs stand there.
+bool has_zero(const NodeView& v, std::size_t input) {
+  return !v.op<ConvolutionBackpropData>() && v.has(input);
+}
+
 /// The zero point as an argument, which is a constant or comes at run time.
 Arg zero_argument(const NodeView& v, std::size_t input, int of) {
   Arg arg{DNNL_ARG_ATTR_ZERO_POINTS | of, numbers(1), Arg::From::constant, input, {}};
-  if (v.has(input) && !v.constant(input))
+  if (has_zero(v, input) && !v.constant(input))
     arg.from = v.element(input) == ElementType::u8 ? Arg::From::unsigned_number : Arg::From::signed_number;
   return arg;
 }
@@ -85,7 +90,7 @@ Arg zero_argument(const NodeView& v, std::size_t input, int of) {
 }  // namespace
 
 Verdict Integers::set_source_zero(const NodeView& v) {
-  if (!v.has(3)) return Verdict::yes();
+  if (!has_zero(v, 3)) return Verdict::yes();
   if (element_count(v.dims(3)) != 1)
     return Verdict::no("int8: zero points {} of input 0", to_string(v.dims(3)));
   auto arg = zero_argument(v, 3, DNNL_ARG_SRC);
@@ -107,13 +112,13 @@ Verdict Integers::set_weights(const NodeView& v, const Tensor* packed, WeightCha
   const bool is_signed = v.element(1) == ElementType::i8;
   Shift shift{{0}, channels, is_signed};
   auto arg = zero_argument(v, 4, DNNL_ARG_WEIGHTS);
-  if (const auto* zero = v.constant(4)) {
+  if (const auto* zero = has_zero(v, 4) ? v.constant(4) : nullptr) {
     consumed_.push_back(4);
     const auto list = to_ints(*zero);
     if (list.empty()) return Verdict::no("int8: no zero points of the weights");
     shift.zero.assign(list.begin(), list.end());
     if (std::equal(list.begin() + 1, list.end(), list.begin())) shift.zero.resize(1);
-  } else if (v.has(4)) {
+  } else if (has_zero(v, 4)) {
     if (!keeps_zero || !is_signed || element_count(v.dims(4)) != 1 || !is_byte(v.element(4)))
       return Verdict::no("int8: zero points of the weights that come at run time");
     args_.push_back(std::move(arg));
@@ -124,6 +129,7 @@ Verdict Integers::set_weights(const NodeView& v, const Tensor* packed, WeightCha
     return Verdict::no("int8: {} zero points of {} channels of the weights", shift.zero.size(),
                        channels.count);
   if (is_signed && one && shift.zero[0] == 0) return Verdict::yes();
+  looks_at_weights_ = packed != nullptr;
   if (!packed || !shift.fits(*packed)) {
     if (!keeps_zero || !one || (!packed && !is_signed))
       return Verdict::no("int8: weights of {} without their zero points are no s8 numbers that are known",

@@ -38,6 +38,8 @@ class Integers {
   const WeightStore::Make& prepare() const { return prepare_; }
   /// Tells packings apart whose descriptors look the same.
   const std::string& key() const { return key_; }
+  /// What is offered depends on the weights' elements: they cannot be left out of a plan in a file.
+  bool looks_at_weights() const { return looks_at_weights_; }
   /// Whether the implementation stores exact i32 sums of so many products: some have been f32 before.
   Verdict stores_sums(std::string_view implementation, std::int64_t products) const;
 
@@ -49,6 +51,7 @@ class Integers {
   std::vector<std::size_t> consumed_;
   WeightStore::Make prepare_;
   std::string key_;
+  bool looks_at_weights_ = false;
 };
 
 /// What the epilogue of integer sums begins with: scale * sum + bias in f32, which oneDNN does itself.

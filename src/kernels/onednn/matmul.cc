@@ -166,7 +166,7 @@ void offer_matmul(const NodeView& v, Answers& answers) {
   o.consumed = integers.consumed();
   if (weights) {
     o.consumed.push_back(1);
-    o.packed = {1};
+    if (!integers.looks_at_weights()) o.packed = {1};
   } else if (is_byte(type)) {  // it packs them itself
     o.cost += move_cost(v.machine(), static_cast<double>(element_count(ob.dims)), 0);
   }

@@ -272,8 +272,8 @@ class Translator {
     return true;
   }
 
-  /// x / scale, rounded, + zero point, saturated as it is stored: which rounds, too, so that nothing needs to
-  /// before an even zero point. Ties go to even numbers before an odd one is added.
+  /// x / scale, rounded, + zero point, saturated as it is stored, which rounds, too. Before a zero point is
+  /// added: then ties go to even numbers, and what lies beside a tie does not come to lie on it.
   bool quantize(const Stage& stage) {
     const auto& op = *stage.node->op.as<Quantize>();
     const auto& body = *epilogue(view_.node());
@@ -287,8 +287,10 @@ class Translator {
     if (!has_room(3)) return stop("oneDNN takes 32 stages");
     divide_by(stage, steps->scale);
     const float zero = steps->zero_point;
-    if (std::fmod(zero, 2.0f) != 0) ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
-    if (zero != 0) linear(1, zero);
+    if (zero != 0) {
+      ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
+      linear(1, zero);
+    }
     result_.result = op.destination_type;
     return true;
   }

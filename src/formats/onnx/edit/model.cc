@@ -290,24 +290,25 @@ EditModel edit_model(const ModelSource& source) {
   }
 }
 
+/// The graph stands before the operator sets: OpenVINO takes a file that has two of these in its beginning
+/// for none of ONNX.
 std::string to_bytes(const EditModel& model) {
   std::string out;
-  protozero::pbf_writer writer(out);
-  writer.add_int64(1, model.ir_version);
+  protozero::pbf_writer(out).add_int64(1, model.ir_version);
+  out += model.rest;
+  std::size_t bytes = out.size() + model.graph.rest.size();
+  for (const auto& t : model.graph.initializers) bytes += t.piece.bytes().size();
+  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (bytes < kMost) add_bytes(out, 7, graph_bytes(model.graph));
+  if (bytes >= kMost || out.size() >= kMost)
+    fail(ErrorCode::unsupported, "the model has 2 GiB or more, which an ONNX file cannot hold in itself");
   for (const auto& [domain, version] : model.opsets) {
     std::string id;
     protozero::pbf_writer fields(id);
     add(fields, 1, domain);
     fields.add_int64(2, version);
-    add(writer, 8, id);
+    add_bytes(out, 8, id);
   }
-  out += model.rest;
-  std::size_t bytes = out.size() + model.graph.rest.size();
-  for (const auto& t : model.graph.initializers) bytes += t.piece.bytes().size();
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (bytes < kMost) add(writer, 7, graph_bytes(model.graph));
-  if (bytes >= kMost || out.size() >= kMost)
-    fail(ErrorCode::unsupported, "the model has 2 GiB or more, which an ONNX file cannot hold in itself");
   return out;
 }
 

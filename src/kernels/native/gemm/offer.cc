@@ -8,65 +8,21 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/native/gemm/bias.h"
+#include "kernels/native/gemm/matrices.h"
 #include "kernels/native/gemm/product.h"
 #include "ops/matmul.h"
 
 namespace lamina {
 namespace {
 
+using gemm::MatrixShape;
 using gemm::Product;
-
-/// A product of the node as matrices: rows x depth by depth x columns, for each position of `batch`.
-struct Shape2 {
-  std::int64_t rows = 1, depth = 1, columns = 1;
-  bool transpose_a = false, transpose_b = false;
-  struct Axis {
-    std::int64_t size, a, b;  ///< products; matrices of each operand from one to the next
-  };
-  std::vector<Axis> batch;
-  std::int64_t a_count = 1, b_count = 1;
-};
-
-/// The operands' matrices, rank 1 being a row or a column.
-Shape2 shape_of(const NodeView& v) {
-  const auto& op = *v.op<MatMul>();
-  Dims a = v.dims(0), b = v.dims(1);
-  Shape2 s;
-  s.transpose_a = op.transpose_a && a.size() > 1;
-  s.transpose_b = op.transpose_b && b.size() > 1;
-  if (a.size() == 1) a.insert(a.begin(), 1);
-  if (b.size() == 1) b.push_back(1);
-  s.rows = a[a.size() - (s.transpose_a ? 1 : 2)];
-  s.depth = a[a.size() - (s.transpose_a ? 2 : 1)];
-  s.columns = b[b.size() - (s.transpose_b ? 2 : 1)];
-  a.resize(a.size() - 2);
-  b.resize(b.size() - 2);
-  s.a_count = static_cast<std::int64_t>(element_count(a));
-  s.b_count = static_cast<std::int64_t>(element_count(b));
-  const std::size_t rank = std::max(a.size(), b.size());
-  const auto a_strides = broadcast_strides(a, rank), b_strides = broadcast_strides(b, rank);
-  a.insert(a.begin(), rank - a.size(), 1);
-  b.insert(b.begin(), rank - b.size(), 1);
-  std::int64_t products = 1;
-  for (std::size_t i = 0; i < rank; ++i) {  // numpy's rules: unit dims repeat
-    const auto size = std::max(a[i], b[i]);
-    products *= size;
-    s.batch.push_back({size, a_strides[i], b_strides[i]});
-  }
-  // One right matrix for all: their rows are one matrix.
-  if (s.b_count == 1 && !s.transpose_a && s.a_count == products) {
-    s.rows *= s.a_count;
-    s.a_count = 1;
-    s.batch.clear();
-  }
-  return s;
-}
 
 /// Everything that running needs; made once, shared by threads.
 struct Matrices {
   explicit Matrices(const Machine& machine) : main(machine, 0, 0, 1), tail(main) {}
 
-  Shape2 shape;
+  MatrixShape shape;
   Product main, tail;  ///< tail: the last columns, fewer than a vector, of a right operand read in place
   bool has_tail = false;
   enum class Right { packed, in_place, pack } right = Right::packed;
@@ -78,7 +34,7 @@ struct Matrices {
   std::int64_t bias_size = 0;
 };
 
-Product product_of(const Machine& machine, const Shape2& s, std::int64_t columns, std::int64_t a_row,
+Product product_of(const Machine& machine, const MatrixShape& s, std::int64_t columns, std::int64_t a_row,
                    bool b_in_place, const Epilogue& epilogue) {
   auto p = gemm::plain_product(machine, s.rows, s.depth, columns, a_row, epilogue);
   if (b_in_place && !s.transpose_b) p.dots = false;
@@ -108,7 +64,7 @@ void pack_left(const Matrices& m, const float* from, float* to) {
 }
 
 /// Right matrices, or columns [first, ...) of them, as panels.
-void pack_right(const Shape2& s, const Product& p, std::int64_t first, const float* from, float* to) {
+void pack_right(const MatrixShape& s, const Product& p, std::int64_t first, const float* from, float* to) {
   const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
   parallel_for(packing(*p.machine, s.b_count, s.depth * p.panels.columns), [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i)
@@ -144,14 +100,14 @@ class MatMulStep final : public Step {
         main_.b_row = m_.shape.columns;  // of dots, the lists of columns are the rows
         tail_.b = scratch + m_.tail_at;
         tail_.c = epilogue.out.at<void>(o.c, 0, m_.main.panels.columns);
-        if (tail_.add) tail_.add += m_.main.panels.columns;
+        tail_.add = epilogue.add_at(args, 0, m_.main.panels.columns);
         tail_.first = m_.main.panels.columns;
         break;
     }
     if (m_.bias.valid()) main_.bias = m_.bias.data<float>().data();
     if (m_.copy_bias) {
       main_.bias = scratch + m_.bias_at;
-      tail_.bias = main_.bias + m_.main.panels.columns;
+      tail_.bias = scratch + m_.bias_at + m_.main.panels.columns;
     }
   }
 
@@ -196,7 +152,7 @@ bool per_column(const NodeView& v, std::int64_t columns) {
 }
 
 /// Reading B's rows where they lie saves a pass, but they are far apart in memory.
-bool better_in_place(const Machine& machine, const Shape2& s) {
+bool better_in_place(const Machine& machine, const MatrixShape& s) {
   const auto lanes = gemm::lanes_of(machine.isa());
   if (s.transpose_b) return Product(machine, s.depth, s.columns, s.depth).dots;
   if (s.columns < lanes) return false;
@@ -208,7 +164,7 @@ bool better_in_place(const Machine& machine, const Shape2& s) {
 
 Matrices matrices_of(const NodeView& v, const Epilogue& given) {
   Matrices m(v.machine());
-  m.shape = shape_of(v);
+  m.shape = gemm::matrix_shape(v);
   const auto& s = m.shape;
   Epilogue epilogue = given;
   epilogue.out = {given.out.element, Layout::plain, s.columns};
@@ -282,7 +238,7 @@ void offer_native_matmul(const NodeView& v, Answers& answers) {
   if (v.has(3) || v.has(4)) return answers.refuse("native", "zero points");
   if (element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0)
     return answers.refuse("native", "empty tensors");
-  const Shape2 s = shape_of(v);
+  const MatrixShape s = gemm::matrix_shape(v);
   if (!per_column(v, s.columns))
     return answers.refuse("native", "bias {} is not one value per column", to_string(v.dims(2)));
   std::string why;

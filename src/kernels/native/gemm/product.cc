@@ -120,6 +120,13 @@ Product::Product(const Machine& on, std::int64_t depth, std::int64_t columns, st
       panels(panels_of(shape.lanes, columns, depth)),
       dots(better_as_dots(shape.lanes, depth, columns, run)) {}
 
+Product::Product(const Machine& on, Arithmetic what, Family family, std::int64_t depth, std::int64_t columns)
+    : machine(&on),
+      arithmetic(what),
+      rate(family),
+      shape(tile_shape(lanes_of(on.isa()))),
+      panels(panels_of(shape.lanes, columns, depth)) {}
+
 void Product::pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row,
                    std::int64_t column, float* to) const {
   if (dots) {
@@ -160,10 +167,10 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
 }
 
 void Product::add_region(Region region, const std::vector<Segment>& list) {
-  depth_blocks = dots || epilogue.apart()
+  depth_blocks = dots || epilogue.apart() || epilogue.integer_finish().stored != IntegerFinish::Stored::sums
                      ? 1
                      : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
-  const std::int64_t part = ceil_div(panels.depth, depth_blocks);
+  const std::int64_t part = ceil_div(panels.depth, depth_blocks), in_word = units().in_word();
   region.cut = cuts.size();
   cuts.push_back(segments.size());
   std::int64_t bound = part;
@@ -177,7 +184,7 @@ void Product::add_region(Region region, const std::vector<Segment>& list) {
       while (s.b >= bound) close();
       const auto length = std::min(s.length, bound - s.b);
       segments.push_back({s.a, s.b, length});
-      s = {s.a + length, s.b + length, s.length - length};
+      s = {s.a + length * in_word, s.b + length, s.length - length};
     }
   }
   while (cuts.size() < region.cut + static_cast<std::size_t>(depth_blocks) + 1) close();
@@ -240,24 +247,25 @@ double Product::multiply_adds() const {
   for (const auto& r : regions)
     for (auto s = cuts[r.cut]; s < cuts[r.cut + static_cast<std::size_t>(depth_blocks)]; ++s)
       sum += static_cast<double>(segments[s].length * r.width * r.lines);
-  return sum * static_cast<double>(panels.columns * groups) * static_cast<double>(batches.count());
+  return sum * static_cast<double>(panels.columns * groups * units().in_word()) *
+         static_cast<double>(batches.count());
 }
 
 /// Estimated from tiles: multiply-adds of whole vectors, what starts and ends a tile, and what each segment
 /// costs.
 Cost Product::cost(Family family, double calls) const {
   const double products = static_cast<double>(groups) * static_cast<double>(batches.count());
-  const auto b_floats = static_cast<double>(packed_floats()) * products;
+  const auto b_bytes = static_cast<double>(packed_floats() * units().cell) * products;
   if (points() == 1) {  // B is read once: memory decides, or L2
-    const bool near = b_floats * sizeof(float) < near_bytes(*machine);
+    const bool near = b_bytes < near_bytes(*machine);
     return calls_of(*machine, family, calls) + calls_of(*machine, Family::row_again, products - 1) +
-           cost_of(*machine, near ? Family::near_row : Family::far_row, b_floats, 0, 0) +
-           cost_of(*machine, Family::row_memory, 0, beyond_caches(*machine, 4 * b_floats), 0);
+           cost_of(*machine, near ? Family::near_row : Family::far_row, b_bytes / sizeof(float), 0, 0) +
+           cost_of(*machine, Family::row_memory, 0, beyond_caches(*machine, b_bytes), 0);
   }
   double work = 0, tiles_run = 0, segments_run = 0;
-  const std::int64_t least_rows = panels.count <= 1                                               ? 4
-                                  : b_floats * sizeof(float) > nearest_bytes(*machine) * products ? 3
-                                                                                                  : 1;
+  const std::int64_t least_rows = panels.count <= 1                              ? 4
+                                  : b_bytes > nearest_bytes(*machine) * products ? 3
+                                                                                 : 1;
   const auto most =
       static_cast<std::int64_t>(dots ? dot_shape(shape.lanes).rows[panels.columns] : shape.rows[2]);
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -285,8 +293,9 @@ Cost Product::cost(Family family, double calls) const {
   const bool apart =
       groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
   const double times = products * (threads_here() > 1 ? kSharing : 1);
-  return cost_of(*machine, family, times * work * columns, 0, calls) +
-         cost_of(*machine, Family::far_weights, 0, beyond_l2(*machine, 4 * b_floats), 0) +
+  return cost_of(*machine, family, times * work * columns * static_cast<double>(units().in_word()), 0,
+                 calls) +
+         cost_of(*machine, Family::far_weights, 0, beyond_l2(*machine, b_bytes), 0) +
          cost_of(*machine, Family::product_row, times * steps * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_sum, times * steps * sums * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_segment, times * steps * segments_run, 0, 0) +
@@ -295,12 +304,11 @@ Cost Product::cost(Family family, double calls) const {
 }
 
 void Product::divide(std::int64_t threads) {
-  const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * 4);
+  const auto panel_bytes = std::max<std::int64_t>(1, panels.depth * 2 * panels.lanes * units().cell);
   const auto panel_count = std::max<std::int64_t>(1, panels.count);
   const double together = static_cast<double>(groups) * static_cast<double>(batches.count());
   const double row_us =
-      unit_costs(*machine, Family::native_gemm).work * multiply_adds() *
-      static_cast<double>(panels.padded_columns()) /
+      unit_costs(*machine, rate).work * multiply_adds() * static_cast<double>(panels.padded_columns()) /
       static_cast<double>(std::max<std::int64_t>(1, panels.columns * points() * panel_count)) /
       together;  // of one panel
   const double total_us =
@@ -321,7 +329,7 @@ void Product::divide(std::int64_t threads) {
   const double missing = wanted / static_cast<double>(have() * blocks.number);
   if (missing >= 2)
     blocks = even_parts(panel_count, static_cast<std::int64_t>(static_cast<double>(blocks.size) / missing));
-  rows_first = static_cast<double>(groups * packed_floats()) * sizeof(float) <= near_bytes(*machine);
+  rows_first = static_cast<double>(groups * packed_floats() * units().cell) <= near_bytes(*machine);
   const auto count = have() * blocks.number;
   tasks = divide_work(count, total_us / static_cast<double>(std::max<std::int64_t>(1, count)), threads);
 }

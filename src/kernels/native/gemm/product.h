@@ -1,9 +1,12 @@
 #pragma once
-/// Products C = A x B of f32 where A's rows lie anywhere: matrix products, 1x1 convolutions, and convolutions
+/// Products C = A x B where A's rows lie anywhere: matrix products, 1x1 convolutions, and convolutions
 /// whose rows are output positions and whose k runs over taps and channels, without copying the input.
 ///
 /// B is packed in panels of two vectors of columns, [panel][k][columns of the panel], with zeros behind the
 /// last column. When the number of vectors is odd, the first panel has three (or one, when that is all).
+///
+/// Operands are f32, or integers with sums of i32 (Arithmetic): then a k is a word of several numbers, places
+/// in A count these, and those in B cells: what B has for a k and a column.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,12 +40,17 @@ struct Product {
   /// `run`: how many floats of k lie together in A, which decides about vectors along k. The machine outlives
   /// the product.
   Product(const Machine& machine, std::int64_t depth, std::int64_t columns, std::int64_t run);
+  /// Of integers, `depth` words deep; `rate`: what a unit of work costs.
+  Product(const Machine& machine, Arithmetic arithmetic, Family rate, std::int64_t depth,
+          std::int64_t columns);
 
   /// Packs rows [first, first + count) of one group's B: b[k][j] = from[(k - first) * row + j * column].
   void pack(std::int64_t first, std::int64_t count, const float* from, std::int64_t row, std::int64_t column,
             float* to) const;
   /// Packs one group's B from a constant at any address, lets go of pages of mapped files as they are read.
   void pack_constant(const std::byte* from, std::int64_t row, std::int64_t column, float* to) const;
+  Units units() const { return units_of(arithmetic); }
+  /// Cells of one group's packed B.
   std::int64_t packed_floats() const { return dots ? panels.columns * panels.depth : panels.floats(); }
 
   /// `segments` by ascending k.
@@ -57,16 +65,19 @@ struct Product {
   Cost cost(Family family = Family::native_gemm, double calls = 1) const;
 
   const Machine* machine;
+  Arithmetic arithmetic = Arithmetic::floats;
+  Family rate = Family::native_gemm;
   TileShape shape;
   Panels panels;
   bool dots = false;
   std::vector<Segment> segments;
   std::vector<Region> regions;
-  Positions<3> batches;  ///< products of equal shape: where their A and B lie, in floats, and C, in rows
+  Positions<3> batches;  ///< products of equal shape: where their A and B lie, and C, in rows
   /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
   /// its B follows that of group g - 1.
   std::int64_t groups = 1, a_group = 0;
-  Epilogue epilogue;  ///< of the node; its rows are those of C. Before add_region().
+  std::int64_t bias_b = 0;  ///< sums of Operands::bias from one matrix of B to the next
+  Epilogue epilogue;        ///< of the node; its rows are those of C. Before add_region().
 
   // Set by add_region() and divide().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts
@@ -89,12 +100,13 @@ Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t de
                       std::int64_t a_row, const Epilogue& epilogue);
 
 struct Operands {
-  const float* a;
-  const float* b;
+  const void* a;
+  const void* b;
   /// 0: b is packed. Else its rows lie as they are, `b_row` floats apart; columns % lanes must be 0.
   std::int64_t b_row = 0;
-  const float* bias = nullptr;  ///< padded_columns() of each group, or none
-  const float* add = nullptr;   ///< added before the finish
+  /// Lists of sums of padded_columns() for each group, or none: what each region begins with.
+  const void* bias = nullptr;
+  const void* add = nullptr;  ///< added before the finish, as Epilogue::added lies
   void* c = nullptr;
   const void* const* inputs = nullptr;  ///< of the node, for stages
   std::int64_t first = 0;               ///< element of the output that is C's first, for stages

@@ -9,9 +9,9 @@
 namespace lamina::gemm {
 namespace {
 
-/// Floats of B that stay in L1 with the rest of a strip.
-std::int64_t small_b(const Machine& machine) {
-  return static_cast<std::int64_t>(machine.l1 / sizeof(float) / 2);
+/// Cells of B that stay in L1 with the rest of a strip.
+std::int64_t small_b(const Product& p) {
+  return static_cast<std::int64_t>(p.machine->l1) / p.units().cell / 2;
 }
 
 /// One task: a block of panels for some strips.
@@ -19,7 +19,7 @@ class Task {
  public:
   Task(const Product& product, const Operands& operands, std::int64_t index, std::byte* apart,
        StageRun* stages)
-      : p_(product), o_(operands), tiles_(tiles()), apart_(apart), stages_(stages) {
+      : p_(product), o_(operands), tiles_(tiles(product.arithmetic)), apart_(apart), stages_(stages) {
     const auto next = [&index](std::int64_t count) {
       const auto i = index % count;
       index /= count;
@@ -43,7 +43,7 @@ class Task {
        StageRun* stages)
       : p_(product),
         o_(operands),
-        tiles_(tiles()),
+        tiles_(tiles(product.arithmetic)),
         first_panel_(first_panel),
         last_panel_(last_panel),
         first_strip_(0),
@@ -67,34 +67,39 @@ class Task {
 
  private:
   void start(const Positions<3>::Offsets& batch, std::int64_t group) {
-    a_ = o_.a + batch[0] + group * p_.a_group;
-    b_ = o_.b + batch[1] + group * p_.packed_floats();
+    a_ = static_cast<const std::byte*>(o_.a) + (batch[0] + group * p_.a_group) * units_.element;
+    b_ = static_cast<const std::byte*>(o_.b) + (batch[1] + group * p_.packed_floats()) * units_.cell;
     row_ = batch[2];
     column_ = group * p_.panels.columns;
-    bias_ = o_.bias ? o_.bias + group * p_.panels.padded_columns() : nullptr;
+    group_bias_ = o_.bias ? static_cast<const float*>(o_.bias) + group * p_.panels.padded_columns() +
+                                batch[1] / p_.packed_floats() * p_.bias_b
+                          : nullptr;
     tile_.finish = p_.epilogue.finish;
-    if (p_.dots && bias_)
-      for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = bias_[i % p_.panels.columns];
+    tile_.integers = p_.epilogue.integer_finish();
+    if (p_.dots && group_bias_)
+      for (std::int64_t i = 0; i < kMostDots; ++i) dot_bias_[i] = group_bias_[i % p_.panels.columns];
   }
 
   void run_strip(const Strip& strip, std::int64_t part) {
     const Region& r = p_.regions[strip.region];
+    const Rows& added = p_.epilogue.added;
     const auto cut = p_.cuts.data() + r.cut + part;
     tile_.segments = p_.segments.data() + cut[0];
     tile_.segment_count = static_cast<std::int64_t>(cut[1] - cut[0]);
-    a_first_ = a_ + r.a_first + strip.line * r.a_line + strip.column * r.a_step;
+    a_first_ = a_ + (r.a_first + strip.line * r.a_line + strip.column * r.a_step) * units_.element;
+    bias_ = group_bias_ ? group_bias_ + r.bias * p_.groups * p_.panels.padded_columns() : nullptr;
     point_ = row_ + r.c_first + strip.line * r.c_line + strip.column * r.c_step;
     point_step_ = strip.down ? r.c_line : r.c_step;
     point_move_ = strip.line_move * r.c_line + strip.column_move * r.c_step;
-    tile_.a_step = strip.down ? r.a_line : r.a_step;
-    tile_.a_move = strip.line_move * r.a_line + strip.column_move * r.a_step;
-    tile_.add_step = point_step_ * p_.epilogue.added.step;
-    tile_.add_move = point_move_ * p_.epilogue.added.step;
+    tile_.a_step = (strip.down ? r.a_line : r.a_step) * units_.element;
+    tile_.a_move = (strip.line_move * r.a_line + strip.column_move * r.a_step) * units_.element;
+    tile_.add_step = added.bytes(point_step_ * added.step);
+    tile_.add_move = added.bytes(point_move_ * added.step);
     tile_.repeat = strip.repeat;
     const auto sums = sums_of(strip);
-    c_ = sums.data();
-    tile_.c_step = sums.row();
-    tile_.c_move = sums.set();
+    c_ = sums.memory();
+    tile_.c_step = sums.row_bytes();
+    tile_.c_move = sums.set_bytes();
     if (p_.dots)
       run_dots(strip);
     else
@@ -109,9 +114,11 @@ class Task {
     const Patch patch{point_, strip.rows, column_ + begin, count, point_step_, strip.repeat, point_move_};
     return p_.epilogue.sums(o_.c, patch, apart_);
   }
-  float* c_at(std::int64_t column) const { return c_ + column - p_.panels.column(first_panel_); }
-  const float* add_at(std::int64_t column) const {
-    return o_.add ? o_.add + point_ * p_.epilogue.added.step + column_ + column : nullptr;
+  std::byte* c_at(std::int64_t column) const {
+    return c_ + (column - p_.panels.column(first_panel_)) * tile_.integers.stored_bytes();
+  }
+  const std::byte* add_at(std::int64_t column) const {
+    return o_.add ? p_.epilogue.added.at<const std::byte>(o_.add, point_, column_ + column) : nullptr;
   }
 
   void run_panels(std::int64_t rows) {
@@ -140,15 +147,16 @@ class Task {
     const auto vectors = panels.vectors(panel), width = vectors * panels.lanes;
     const bool near = steps * together * width * panels.depth <= small_b_;
     const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
-    tile_.b_row = o_.b_row ? o_.b_row : width;
-    tile_.b_panel = o_.b_row ? width : width * panels.depth;
+    tile_.b_row = (o_.b_row ? o_.b_row : width) * units_.cell;
+    tile_.b_panel = (o_.b_row ? width : width * panels.depth) * units_.cell;
     tile_.steps = at_once;
     tile_.ahead = nullptr;
     for (; steps > 0; steps -= at_once, panel += at_once * together) {
       const auto column = panels.column(panel);
       tile_.columns = std::min(at_once * together * width, panels.columns - column);
+      tile_.channel = column_ + column;
       tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
-      tile_.b = b_ + (o_.b_row ? column : panels.offset(panel));
+      tile_.b = b_ + (o_.b_row ? column : panels.offset(panel)) * units_.cell;
       const std::int64_t parts = ceil_div(rows, most);
       if (far_ && !near && !o_.b_row) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {
@@ -157,8 +165,7 @@ class Task {
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
         run_tile(count, vectors, together);
-        if (tile_.ahead && at_once == 1)
-          tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move / 4;
+        if (tile_.ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;
       }
     }
@@ -167,8 +174,8 @@ class Task {
   /// The panels that follow come into L2 in as many shares. Behind the last there is nothing, which harms
   /// not.
   void fetch_ahead(std::int64_t shares, std::int64_t columns) {
-    tile_.ahead = tile_.b + columns * p_.panels.depth;
-    tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * 4 / shares);
+    tile_.ahead = tile_.b + columns * p_.panels.depth * units_.cell;
+    tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * units_.cell / shares);
   }
 
   void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {
@@ -186,18 +193,20 @@ class Task {
     DotTile t;
     t.segments = tile_.segments;
     t.segment_count = tile_.segment_count;
-    t.a_step = tile_.a_step;
-    t.b = b_;
+    t.a_step = tile_.a_step / kWordBytes;
+    t.b = reinterpret_cast<const float*>(b_);
     t.depth = p_.panels.depth;
-    t.c_step = tile_.c_step;
-    t.add_step = tile_.add_step;
+    t.c_step = tile_.c_step / kWordBytes;
+    t.add_step = tile_.add_step / kWordBytes;
     t.bias = bias_ ? dot_bias_ : nullptr;
     t.finish = p_.epilogue.finish;
     for (std::int64_t set = 0; set < strip.repeat; ++set)
       for (std::int64_t first = 0; first < strip.rows;) {
-        t.a = a_first_ + set * tile_.a_move + first * t.a_step;
-        t.c = c_at(0) + set * tile_.c_move + first * t.c_step;
-        t.add = o_.add ? add_at(0) + set * tile_.add_move + first * t.add_step : nullptr;
+        t.a = reinterpret_cast<const float*>(a_first_ + set * tile_.a_move + first * tile_.a_step);
+        t.c = reinterpret_cast<float*>(c_at(0) + set * tile_.c_move + first * tile_.c_step);
+        t.add =
+            o_.add ? reinterpret_cast<const float*>(add_at(0) + set * tile_.add_move + first * tile_.add_step)
+                   : nullptr;
         const auto left = strip.rows - first;
         if (left >= most) {
           dots.kernels[columns](t);
@@ -215,14 +224,17 @@ class Task {
   const Product& p_;
   const Operands& o_;
   const Tiles& tiles_;
-  const std::int64_t small_b_ = small_b(*p_.machine);
+  const Units units_ = p_.units();
+  const std::int64_t small_b_ = small_b(p_);
   std::int64_t first_panel_, last_panel_;
   std::int64_t first_strip_, last_strip_;
-  const float *a_, *b_, *bias_;
+  const std::byte *a_, *b_;
+  const float* group_bias_;
   std::int64_t row_, column_;
   // Of the strip at hand.
-  float* c_ = nullptr;  ///< its first point, at the first panel
-  const float* a_first_ = nullptr;
+  std::byte* c_ = nullptr;  ///< its first point, at the first panel
+  const std::byte* a_first_ = nullptr;
+  const float* bias_ = nullptr;
   std::int64_t point_ = 0, point_step_ = 0, point_move_ = 0;  ///< in rows of C
   float dot_bias_[kMostDots];
   bool far_ = false;  ///< B comes from far for the first time

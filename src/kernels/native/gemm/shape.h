@@ -1,9 +1,35 @@
 #pragma once
-/// The shapes of the micro-kernels of matrix products on each level of instructions: what a product is cut
-/// into depends on them, also on a machine that is not here.
+/// The shapes of the micro-kernels of matrix products on each level of instructions, and what they multiply:
+/// what a product is cut into depends on them, also on a machine that is not here.
+#include <cstdint>
+
 #include "base/cpu.h"
 
 namespace lamina::gemm {
+
+/// What a k of a product is: always a word of 4 bytes of A. Those of integers have sums of 32 bits, and B
+/// holds as many numbers for a k and a column as the word does.
+enum class Arithmetic : std::uint8_t {
+  floats,       ///< one f32
+  pairs,        ///< two numbers of 16 bits by two signed ones of 8
+  wide_pairs,   ///< by two of 16
+  small_quads,  ///< four unsigned ones of 8 bits by four within +-64: sums of two stay within 16 bits
+  quads,        ///< by any four signed ones of 8: VNNI
+};
+inline constexpr std::int64_t kWordBytes = 4;
+
+/// Bytes of the operands.
+struct Units {
+  std::int64_t element;  ///< of a number of A, the unit of places in it
+  std::int64_t cell;     ///< of B, for a k and a column: the unit of places in it
+  constexpr std::int64_t in_word() const { return kWordBytes / element; }  ///< numbers of a k
+};
+constexpr Units units_of(Arithmetic a) {
+  return a == Arithmetic::floats       ? Units{4, 4}
+         : a == Arithmetic::pairs      ? Units{2, 2}
+         : a == Arithmetic::wide_pairs ? Units{2, 4}
+                                       : Units{1, 4};
+}
 
 inline constexpr int kMostRows = 14;
 inline constexpr int kMostVectors = 3;

@@ -12,9 +12,10 @@ namespace lamina::gemm {
 /// Rows of A and C that share their segments: points of a rectangle, numbered line by line.
 struct Region {
   std::int64_t width = 1, lines = 1;                 ///< points in a line; lines
-  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< floats: of point 0, between lines, in a line
+  std::int64_t a_first = 0, a_line = 0, a_step = 0;  ///< elements: of point 0, between lines, in a line
   std::int64_t c_first = 0, c_line = 0, c_step = 1;  ///< the same of C, in its rows
   std::size_t cut = 0;                               ///< first of its Product::cuts
+  std::int64_t bias = 0;                             ///< which list of Operands::bias is its own
 };
 
 /// `repeat` sets of `rows` points of a region, side by side (`down`: one below the other), the first set from

@@ -37,6 +37,9 @@ struct IntegerFinish {
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
 
+  /// Of an element of what is stored, and of what is added.
+  std::int64_t stored_bytes() const { return stored == Stored::bytes ? 1 : 4; }
+  std::int64_t added_bytes() const { return added == Added::none ? 0 : added == Added::floats ? 4 : 1; }
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
     return added == Added::none && finish.kind == Finish::Kind::none && step == 1 &&

@@ -1,4 +1,4 @@
-// Loads and stores of the first n lanes of f32 vectors that touch nothing behind them. Include inside Highway
+// Loads and stores of the first n lanes of vectors that touch nothing behind them. Include inside Highway
 // units only, after hwy/highway.h.
 #if defined(LAMINA_VECTOR_PART_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_VECTOR_PART_INL
@@ -16,26 +16,26 @@ namespace lamina::HWY_NAMESPACE {
 
 /// The first n elements (at most a vector) and zeros.
 template <class D>
-HWY_INLINE auto load_some(D d, const float* p, std::int64_t n) {
+HWY_INLINE auto load_some(D d, const hwy::HWY_NAMESPACE::TFromD<D>* p, std::int64_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
 #else
   if (n >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::LoadU(d, p);
-  HWY_ALIGN float buffer[hn::MaxLanes(d)] = {};
+  HWY_ALIGN hn::TFromD<D> buffer[hn::MaxLanes(d)] = {};
   for (std::int64_t i = 0; i < n; ++i) buffer[i] = p[i];
   return hn::Load(d, buffer);
 #endif
 }
 
 template <class D, class V>
-HWY_INLINE void store_some(V v, D d, float* p, std::int64_t n) {
+HWY_INLINE void store_some(V v, D d, hwy::HWY_NAMESPACE::TFromD<D>* p, std::int64_t n) {
   namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET <= HWY_AVX2
   hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(n)), d, p);
 #else
   if (n >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, p);
-  HWY_ALIGN float buffer[hn::MaxLanes(d)];
+  HWY_ALIGN hn::TFromD<D> buffer[hn::MaxLanes(d)];
   hn::Store(v, d, buffer);
   for (std::int64_t i = 0; i < n; ++i) p[i] = buffer[i];
 #endif

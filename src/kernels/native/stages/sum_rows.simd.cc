@@ -25,18 +25,10 @@ HWY_INLINE integer_finish::Sums load(const std::int32_t* from, std::int64_t coun
   return hn::Load(Words(), buffer);
 }
 
-/// Bytes of an element of the output, and of the second tensor.
-HWY_INLINE std::int64_t out_bytes(const IntegerFinish& f) {
-  return f.stored == IntegerFinish::Stored::bytes ? 1 : 4;
-}
-HWY_INLINE std::int64_t added_bytes(const IntegerFinish& f) {
-  return f.added == IntegerFinish::Added::floats ? 4 : f.added == IntegerFinish::Added::none ? 0 : 1;
-}
-
 }  // namespace
 
 void finish_rows(const IntegerFinish& f, const SumRows& r) {
-  const std::int64_t out_size = out_bytes(f), added_size = added_bytes(f);
+  const std::int64_t out_size = f.stored_bytes(), added_size = f.added_bytes();
   each_sums_store(f, [&](const auto& store) HWY_ATTR {
     for (std::int64_t p = 0; p < r.points; ++p)
       for (std::int64_t c = 0; c < r.channels; c += lanes())

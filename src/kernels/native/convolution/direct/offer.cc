@@ -17,50 +17,20 @@
 namespace lamina {
 namespace {
 
+using convolutions::kLongestAxis;
+using convolutions::kMostRegions;
 using convolutions::packed_weights;
+using convolutions::regions_of;
 using convolutions::run_length;
-using convolutions::segments_of;
 using convolutions::Source;
 using convolutions::source_of;
 using gemm::Product;
 using windows::Geometry;
 
-/// Each plane of a volume has regions of its own: their number must not grow with the data.
-constexpr std::int64_t kMostRegions = 4096;
-/// They are found by walking along the outputs of each axis, while the offer is made.
-constexpr std::int64_t kLongestAxis = 1 << 28;
-
-std::int64_t regions_of(const Geometry& g) {
-  std::int64_t planes = 0;
-  for (const auto& z : windows::runs_of(g, 0)) planes += z.count;
-  return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
-}
-
 Product product_of(const Machine& machine, const Geometry& g, const Source& s, const Epilogue& epilogue) {
-  const std::int64_t channels = g.inputs / g.groups;
-  Product p(machine, g.taps() * channels, g.outputs / g.groups, run_length(g, s));
+  Product p(machine, g.taps() * (g.inputs / g.groups), g.outputs / g.groups, run_length(g, s));
   p.epilogue = epilogue;
-  p.groups = g.groups;
-  p.a_group = channels * s.channel;
-  const auto ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
-  for (const auto& z : windows::runs_of(g, 0))
-    for (std::int64_t i = 0; i < z.count; ++i)
-      for (const auto& y : ys)
-        for (const auto& x : xs) {
-          gemm::Region region;
-          region.width = x.count;
-          region.lines = y.count;
-          region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
-          region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
-          region.a_first = (z.tap_count == 0 ? 0 : z.input + i * z.input_step) * s.plane + y.input * s.line +
-                           x.input * s.point;
-          region.c_step = x.step;
-          region.c_line = y.step * g.out[2];
-          region.c_first = ((z.first + i * z.step) * g.out[1] + y.first) * g.out[2] + x.first;
-          p.add_region(region, segments_of(g, s, z, y, x));
-        }
-  p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
-  p.divide(threads_here());
+  convolutions::add_regions(g, s, p);
   return p;
 }
 

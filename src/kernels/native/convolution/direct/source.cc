@@ -1,6 +1,7 @@
 #include "kernels/native/convolution/direct/source.h"
 
 #include "base/mapped_file.h"
+#include "base/parallel.h"
 
 namespace lamina::convolutions {
 
@@ -22,9 +23,10 @@ Source source_of(const Geometry& g, const Rows& in) {
 std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& z, const Run& y,
                                  const Run& x) {
   std::vector<Segment> list;
-  const std::int64_t channels = g.inputs / g.groups;
+  const std::int64_t channels = g.inputs / g.groups, words = ceil_div(channels, s.in_word);
   const auto add = [&](std::int64_t a, std::int64_t b, std::int64_t length) {
-    if (!list.empty() && list.back().a + list.back().length == a && list.back().b + list.back().length == b)
+    if (!list.empty() && list.back().a + list.back().length * s.in_word == a &&
+        list.back().b + list.back().length == b)
       list.back().length += length;
     else
       list.push_back({a, b, length});
@@ -40,9 +42,45 @@ std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& 
           if (s.plain)
             add(a, c * g.taps() + tap, 1);
           else
-            add(a, tap * channels, channels);
+            add(a, tap * words, words);
         }
   return list;
+}
+
+std::int64_t regions_of(const Geometry& g) {
+  std::int64_t planes = 0;
+  for (const auto& z : windows::runs_of(g, 0)) planes += z.count;
+  return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
+}
+
+void add_regions(const Geometry& g, const Source& s, Product& p) {
+  p.groups = g.groups;
+  p.a_group = g.inputs / g.groups * s.channel;
+  const auto zs = windows::runs_of(g, 0), ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
+  std::int64_t z_run = 0;
+  for (const auto& z : zs) {
+    for (std::int64_t i = 0; i < z.count; ++i) {
+      auto taps = z_run * static_cast<std::int64_t>(ys.size() * xs.size());
+      for (const auto& y : ys)
+        for (const auto& x : xs) {
+          gemm::Region region;
+          region.width = x.count;
+          region.lines = y.count;
+          region.a_step = x.tap_count == 0 ? 0 : x.input_step * s.point;
+          region.a_line = y.tap_count == 0 ? 0 : y.input_step * s.line;
+          region.a_first = (z.tap_count == 0 ? 0 : z.input + i * z.input_step) * s.plane + y.input * s.line +
+                           x.input * s.point;
+          region.c_step = x.step;
+          region.c_line = y.step * g.out[2];
+          region.c_first = ((z.first + i * z.step) * g.out[1] + y.first) * g.out[2] + x.first;
+          if (p.arithmetic != gemm::Arithmetic::floats) region.bias = taps++;
+          p.add_region(region, segments_of(g, s, z, y, x));
+        }
+    }
+    ++z_run;
+  }
+  p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
+  p.divide(threads_here());
 }
 
 std::int64_t run_length(const Geometry& g, const Source& s) {

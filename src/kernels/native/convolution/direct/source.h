@@ -6,11 +6,12 @@
 
 namespace lamina::convolutions {
 
-/// How the input lies, in floats.
+/// How the input lies, in its elements.
 struct Source {
   bool plain;
   std::int64_t point, line, plane;  ///< from one point to the next along width, height and depth
   std::int64_t channel;
+  std::int64_t in_word = 1;  ///< elements of a k of the product (gemm::Units)
 };
 Source source_of(const windows::Geometry& g, const Rows& in);
 
@@ -18,6 +19,15 @@ Source source_of(const windows::Geometry& g, const Rows& in);
 /// tap by tap, channel after channel; of a plain one channel by channel, tap after tap.
 std::vector<gemm::Segment> segments_of(const windows::Geometry& g, const Source& s, const windows::Run& z,
                                        const windows::Run& y, const windows::Run& x);
+/// A product of all groups, images and regions of outputs that have the same taps. Where sums begin with what
+/// their taps give (integers), list (z * ys + y) * xs + x belongs to the taps of runs z, y and x.
+void add_regions(const windows::Geometry& g, const Source& s, gemm::Product& p);
+/// Regions: each plane of a volume has its own.
+std::int64_t regions_of(const windows::Geometry& g);
+/// Their number must not grow with the data.
+inline constexpr std::int64_t kMostRegions = 4096;
+/// They are found by walking along the outputs of each axis, while the offer is made.
+inline constexpr std::int64_t kLongestAxis = 1 << 28;
 /// Floats of k that lie together.
 std::int64_t run_length(const windows::Geometry& g, const Source& s);
 

@@ -1,0 +1,167 @@
+#include "kernels/native/integer/operands.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "ops/eval.h"
+
+namespace lamina::integers {
+namespace {
+
+using gemm::Arithmetic;
+
+bool is_byte(ElementType e) { return e == ElementType::u8 || e == ElementType::i8; }
+
+/// Larger ones would leave what 16 bits can hold.
+constexpr std::int64_t kMostZero = 255;
+
+std::optional<std::vector<std::int32_t>> small_numbers(const Tensor& t) {
+  std::vector<std::int32_t> out;
+  const auto wide = convert(t, ElementType::i64);
+  for (const auto value : wide.data<std::int64_t>()) {
+    if (value < -kMostZero || value > kMostZero) return std::nullopt;
+    out.push_back(static_cast<std::int32_t>(value));
+  }
+  return out;
+}
+
+struct Range {
+  std::int32_t low = 0, high = 0;
+};
+
+/// Of weights less their zero points.
+Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column) {
+  const bool several = o.weight_zeros.size() > 1;
+  if (several && per_column == 0) {
+    const Range type = o.signed_weights ? Range{-128, 127} : Range{0, 255};
+    const auto [least, most] = std::minmax_element(o.weight_zeros.begin(), o.weight_zeros.end());
+    return {type.low - *most, type.high - *least};
+  }
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.raw());
+  const auto count = static_cast<std::int64_t>(weights.size()), part = several ? per_column : count;
+  const std::uint8_t flip = o.signed_weights ? 128 : 0;  // compared as unsigned bytes
+  Range all{INT32_MAX, INT32_MIN};
+  for (std::int64_t begin = 0; begin < count; begin += part) {
+    std::uint8_t low = 255, high = 0;
+    for (auto i = begin; i < std::min(begin + part, count); ++i) {
+      const auto w = static_cast<std::uint8_t>(bytes[i] ^ flip);
+      low = std::min(low, w), high = std::max(high, w);
+    }
+    const auto less = o.zero_of_column(begin / part) + flip;
+    all = {std::min(all.low, low - less), std::max(all.high, high - less)};
+  }
+  return all;
+}
+
+bool takes(Arithmetic a, const Range& weights) {
+  switch (a) {
+    case Arithmetic::small_quads:  // 255 * (64 + 64) is below 2^15
+      return weights.low >= -64 && weights.high <= 64;
+    case Arithmetic::quads:
+    case Arithmetic::pairs:
+      return weights.low >= -128 && weights.high <= 127;
+    default:
+      return true;
+  }
+}
+
+/// Arithmetics are in the order of their speed, but that pairs of more bits are slower.
+bool better(Arithmetic a, Arithmetic b) {
+  const auto rank = [](Arithmetic x) { return x == Arithmetic::wide_pairs ? -1 : static_cast<int>(x); };
+  return rank(a) > rank(b);
+}
+
+/// What there may be, the best last.
+std::vector<Arithmetic> arithmetics(const NodeView& v, const Operands& o) {
+  const bool bytes = o.signed_weights && o.weight_zeros.empty(), vnni = gemm::multiplies_quads(v.machine());
+  std::vector<Arithmetic> list;
+  if (!bytes) list.push_back(Arithmetic::wide_pairs);
+  if (!bytes && !v.constant(1)) return list;
+  list.push_back(vnni ? Arithmetic::quads : Arithmetic::pairs);
+  if (!vnni && v.constant(1)) list.push_back(Arithmetic::small_quads);
+  return list;
+}
+
+}  // namespace
+
+std::int32_t Operands::zero(const void* input) const {
+  if (!zero_at_run) return source_zero;
+  const auto byte = *static_cast<const std::uint8_t*>(input);
+  return *zero_at_run == ElementType::i8 ? static_cast<std::int8_t>(byte) : byte;
+}
+
+std::string Operands::label(const Machine& machine) const {
+  return fmt::format("{}{}_int8", name_of(machine.isa()), arithmetic == Arithmetic::quads ? "_vnni" : "");
+}
+
+std::string Operands::weights_key() const {
+  const auto bytes = std::as_bytes(std::span(weight_zeros));
+  return fmt::format("{} {}", signed_weights,
+                     weight_zeros.size() < 2 ? std::to_string(zero_of_column(0)) : to_string(hash_of(bytes)));
+}
+
+std::string Operands::key() const {
+  return fmt::format("{} {}", static_cast<int>(arithmetic), weights_key());
+}
+
+std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::string& why) {
+  const auto no = [&]<class... A>(fmt::format_string<A...> text, A&&... args) {
+    why = fmt::format(text, std::forward<A>(args)...);
+    return std::vector<Operands>();
+  };
+  for (const std::size_t i : {0, 1})
+    if (!is_byte(v.element(i))) return no("operands of {}, wanted u8 or i8", name_of(v.element(i)));
+  if (v.has(2)) return no("a bias of integers");
+  Operands o;
+  o.signed_source = v.element(0) == ElementType::i8;
+  o.signed_weights = v.element(1) == ElementType::i8;
+  if (v.has(3)) {
+    if (element_count(v.dims(3)) != 1) return no("{} zero points of the source", element_count(v.dims(3)));
+    if (const auto* zero = v.constant(3)) {
+      const auto numbers = small_numbers(*zero);
+      if (!numbers) return no("a zero point of the source beyond 8 bits");
+      o.source_zero = numbers->front();
+    } else if (is_byte(v.element(3))) {
+      o.zero_at_run = v.element(3);
+    } else {
+      return no("a zero point of {} that is given at run time, wanted u8 or i8", name_of(v.element(3)));
+    }
+  }
+  if (v.has(4)) {
+    const auto* zeros = v.constant(4);
+    if (!zeros) return no("zero points of weights that are given at run time");
+    const auto numbers = small_numbers(*zeros);
+    if (!numbers) return no("a zero point of weights beyond 8 bits");
+    const auto count = static_cast<std::int64_t>(numbers->size());
+    if (count != 1 && count != columns) return no("{} zero points of weights for {} columns", count, columns);
+    o.weight_zeros = *numbers;
+    if (std::all_of(numbers->begin(), numbers->end(), [](auto z) { return z == 0; })) o.weight_zeros.clear();
+  }
+  std::vector<Operands> possible;
+  for (const auto arithmetic : arithmetics(v, o)) {
+    o.arithmetic = arithmetic;
+    possible.insert(possible.begin(), o);
+  }
+  // Few models have weights of 7 bits, and those with a zero point have that for weights to fit.
+  if (possible.front().arithmetic == Arithmetic::small_quads) std::swap(possible[0], possible[1]);
+  return possible;
+}
+
+Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
+                 WeightStore& store) {
+  if (possible.size() == 1) return possible.front();
+  const auto& any = possible.front();
+  const auto found =
+      store.moved(weights, fmt::format("native_integer_range {} {}", any.weights_key(), per_column),
+                  [&](const Tensor& t) {
+                    const auto range = range_of(t, any, per_column);
+                    return Tensor::of({2}, std::vector<std::int32_t>{range.low, range.high});
+                  });
+  const Range range{found.data<std::int32_t>()[0], found.data<std::int32_t>()[1]};
+  const Operands* best = nullptr;
+  for (const auto& o : possible)
+    if (takes(o.arithmetic, range) && (!best || better(o.arithmetic, best->arithmetic))) best = &o;
+  return *best;
+}
+
+}  // namespace lamina::integers

@@ -1,0 +1,59 @@
+#pragma once
+/// The operands of products of integers: convolutions and matrix products of u8 or i8 whose sums are i32.
+///
+///     sum over k of (x - x_zero) * (w - w_zero)
+///
+/// Zero points of weights are subtracted when these are packed. With pairs, that of the source is when it is
+/// copied as numbers of 16 bits: borders are zeros then. Quads read u8, signed sources with 128 added; what
+/// the zero point gives with all weights that a sum has is what it begins with.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/native/gemm/product.h"
+
+namespace lamina::integers {
+
+struct Operands {
+  gemm::Arithmetic arithmetic = gemm::Arithmetic::pairs;
+  bool signed_source = false, signed_weights = true;
+  std::int32_t source_zero = 0;                 ///< where it is a constant
+  std::optional<ElementType> zero_at_run = {};  ///< else of which type input 3 is
+  std::vector<std::int32_t> weight_zeros;       ///< none, one, or one per column
+
+  gemm::Units units() const { return gemm::units_of(arithmetic); }
+  /// Of bytes: quads, small ones or not.
+  bool quads() const { return units().element == 1; }
+  Family rate() const {
+    return arithmetic == gemm::Arithmetic::quads ? Family::native_vnni : Family::native_int8;
+  }
+  std::int32_t zero_of_column(std::int64_t column) const {
+    return weight_zeros.empty()
+               ? 0
+               : weight_zeros[weight_zeros.size() == 1 ? 0 : static_cast<std::size_t>(column)];
+  }
+  /// The source's zero point in a run with that input 3.
+  std::int32_t zero(const void* input) const;
+  /// The same as quads have it.
+  std::int32_t shifted(std::int32_t zero) const { return zero + (signed_source ? 128 : 0); }
+  /// Sums begin with something.
+  bool compensated() const { return quads() && (zero_at_run || shifted(source_zero) != 0); }
+  /// For labels: "avx512_vnni_int8".
+  std::string label(const Machine& machine) const;
+  /// For keys of packings, and of what is known of weights alone.
+  std::string key() const;
+  std::string weights_key() const;
+};
+
+/// Those of a Convolution or MatMul that there may be, the likeliest first: what weights are is seen when
+/// they are packed, not while offering (plans in files have no weights). None and a sentence when there is no
+/// code for the node. `columns`: as many zero points as weights may have.
+std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::string& why);
+
+/// Which of them it is. `per_column`: weights of a column that lie together, or 0.
+Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,
+                 WeightStore& store);
+
+}  // namespace lamina::integers

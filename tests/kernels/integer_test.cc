@@ -1,0 +1,272 @@
+/// Products of u8 and i8: every offer against the reference, whose sums are exact. Equal means equal.
+#include <gtest/gtest.h>
+
+#include "kernels/native/gemm/product.h"
+#include "tests/support/run_graph.h"
+
+namespace lamina::testing {
+namespace {
+
+template <class T, std::size_t N>
+const T& pick(SplitMix& random, const T (&values)[N]) {
+  return values[random.below(N)];
+}
+
+bool one_in(SplitMix& random, std::uint64_t n) { return random.below(n) == 0; }
+
+/// A constant of that type with numbers of its whole range, or of 7 bits; of small ones where it is large.
+std::string numbers(SplitMix& random, const std::string& name, const std::string& type) {
+  const auto graph = parse(fmt::format("graph (x: {}) -> (x) {{\n}}\n", type));
+  const auto count = element_count(graph.type(graph.inputs()[0]).shape.sizes());
+  if (count > 20000) return fmt::format(" {} = const {} seed(1)\n", name, type);
+  const bool narrow = one_in(random, 3);
+  std::vector<int> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = static_cast<int>(random.below(narrow ? 129 : 256));
+    values.push_back(type[0] == 'u' ? value : value - (narrow ? 64 : 128));
+  }
+  return fmt::format(" {} = const {} {{{}}}\n", name, type, fmt::join(values, ","));
+}
+
+/// Inputs of small numbers i as x of the whole range.
+std::string spread(const std::string& type) {
+  return fmt::format(" k = const {}[] {{37}}\n x = Multiply(i, k)\n", type);
+}
+
+/// Inputs 3 and 4 of a product of u8 or i8.
+struct ZeroPoints {
+  std::string inputs, constants, source = "_", weights = "_";
+
+  std::string arguments() const { return fmt::format(", _, {}, {}", source, weights); }
+};
+
+ZeroPoints zero_points(SplitMix& random, const std::string& x, const std::string& w, std::int64_t columns) {
+  ZeroPoints z;
+  switch (random.below(4)) {
+    case 0:
+      z.inputs = fmt::format(", z: {}[]", x);
+      z.source = "z";
+      break;
+    case 1:
+    case 2:
+      z.constants += fmt::format(" z = const {}[] {{{}}}\n", x, random.below(x == "u8" ? 256 : 128));
+      z.source = "z";
+      break;
+  }
+  switch (random.below(5)) {
+    case 0:
+      z.constants += fmt::format(" v = const {}[] {{{}}}\n", w, w == "u8" ? 128 : 3);
+      z.weights = "v";
+      break;
+    case 1:
+      z.constants += numbers(random, "v", fmt::format("{}[{}]", w, columns));
+      z.weights = "v";
+      break;
+  }
+  return z;
+}
+
+/// What is behind sums of [dims] with `columns` along that axis of constants.
+std::string epilogue(SplitMix& random, const std::string& dims, const std::string& constants) {
+  const std::string scaled = fmt::format(
+      " s = const f32[{0}] seed(7)\n b = const f32[{0}] seed(8)\n f = Convert(r) destination_type=f32\n"
+      " m = Multiply(f, s)\n a = Add(m, b)\n",
+      constants);
+  static const std::string kinds[] = {"",
+                                      "",
+                                      "{0} q = Relu(a)\n",
+                                      "{0} k = const f32[] {{100}}\n o = const u8[] {{7}}\n"
+                                      " t = Clamp(a) min=-300 max=20000\n q = Quantize(t, k, o)\n",
+                                      "{0} k = const f32[] {{70}}\n q = Quantize(a, k) destination_type=i8\n",
+                                      "{0} t = Sigmoid(a)\n q = Convert(t) destination_type=f16\n",
+                                      " k = const i32[] {{5}}\n q = Maximum(r, k)\n"};
+  const auto body = fmt::format(fmt::runtime(pick(random, kinds)), scaled);
+  if (body.empty()) return "";
+  return fmt::format(" {{\n body graph (r: i32[{}]) -> (q) {{\n{} }}\n }}", dims, body);
+}
+
+std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
+                     std::int64_t pads) {
+  const auto extent = dilation * (kernel - 1) + 1;
+  return in + pads < extent ? 0 : (in + pads - extent) / stride + 1;
+}
+
+std::string convolution(SplitMix& random) {
+  static const std::int64_t channels[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 48, 64, 65, 100},
+                            sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 20},
+                            kernels[] = {1, 1, 3, 3, 3, 5, 2, 7}, strides[] = {1, 1, 2, 3},
+                            dilations[] = {1, 1, 1, 2, 3};
+  static const std::string types[] = {"u8", "i8"};
+  while (true) {
+    const auto rank = one_in(random, 4) ? random.below(2) == 0 ? 1u : 3u : 2u;
+    std::int64_t groups = 1, inputs = pick(random, channels), outputs = pick(random, channels);
+    if (one_in(random, 3)) {
+      groups = pick(random, {2, 3, 5});
+      inputs = groups * pick(random, {1, 2, 3, 4, 8, 13});
+      outputs = groups * pick(random, {1, 2, 5, 17, 40});
+    }
+    const std::int64_t images = one_in(random, 4) ? 2 : 1;
+    std::vector<std::int64_t> in, kernel, stride, dilation, begin, end, out;
+    bool fits = true;
+    for (unsigned i = 0; i < rank; ++i) {
+      in.push_back(rank == 3 ? pick(random, {2, 3, 5, 8}) : pick(random, sizes));
+      kernel.push_back(i > 0 && !one_in(random, 5) ? kernel[0] : pick(random, kernels));
+      stride.push_back(pick(random, strides));
+      dilation.push_back(pick(random, dilations));
+      begin.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
+      end.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
+      out.push_back(size_of(in[i], kernel[i], stride[i], dilation[i], begin[i] + end[i]));
+      fits = fits && out[i] > 0;
+    }
+    if (!fits) continue;
+    const auto x = pick(random, types), w = pick(random, types);
+    const bool constant = !one_in(random, 6);
+    const auto weights = fmt::format("{}[{},{},{}]", w, outputs, inputs / groups, fmt::join(kernel, ","));
+    const auto z = zero_points(random, x, w, outputs);
+    const auto behind = epilogue(random, fmt::format("{},{},{}", images, outputs, fmt::join(out, ",")),
+                                 fmt::format("1,{}{}", outputs,
+                                             std::string(rank == 1   ? ",1"
+                                                         : rank == 2 ? ",1,1"
+                                                                     : ",1,1,1")));
+    return fmt::format(
+        "graph (i: {}[{},{},{}]{}{}) -> (y) {{\n{}{}{} y = Convolution(x, w{}) strides=[{}] dilations=[{}] "
+        "pads_begin=[{}] pads_end=[{}] groups={}{}\n}}\n",
+        x, images, inputs, fmt::join(in, ","), constant ? "" : ", w: " + weights, z.inputs,
+        constant ? numbers(random, "w", weights) : "", spread(x), z.constants, z.arguments(),
+        fmt::join(stride, ","), fmt::join(dilation, ","), fmt::join(begin, ","), fmt::join(end, ","), groups,
+        behind);
+  }
+}
+
+std::string product(SplitMix& random) {
+  static const std::int64_t rows[] = {1, 1, 2, 3, 4, 5, 7, 12, 13, 25, 57},
+                            depths[] = {1, 3, 4, 7, 8, 16, 17, 64, 130, 500},
+                            columns[] = {1, 2, 3, 5, 8, 9, 16, 17, 31, 33, 48, 64, 65, 100};
+  static const std::string types[] = {"u8", "i8"};
+  const auto m = pick(random, rows), k = pick(random, depths), n = pick(random, columns);
+  const bool ta = one_in(random, 4), tb = one_in(random, 3), constant = !one_in(random, 3);
+  const std::string batches[] = {"", "", "3,", "2,3,"};
+  const auto batch = pick(random, batches), b_batch = one_in(random, 2) ? "" : batch;
+  const auto x = pick(random, types), w = pick(random, types);
+  const auto matrix = [](std::int64_t r, std::int64_t c, bool transposed) {
+    return fmt::format("{},{}", transposed ? c : r, transposed ? r : c);
+  };
+  const auto weights = fmt::format("{}[{}{}]", w, b_batch, matrix(k, n, tb));
+  const auto z = zero_points(random, x, w, n);
+  return fmt::format(
+      "graph (i: {}[{}{}]{}{}) -> (y) {{\n{}{}{} y = MatMul(x, w{}) transpose_a={} transpose_b={}{}\n}}\n", x,
+      batch, matrix(m, k, ta), constant ? "" : ", w: " + weights, z.inputs,
+      constant ? numbers(random, "w", weights) : "", spread(x), z.constants, z.arguments(), ta, tb,
+      epilogue(random, fmt::format("{}{},{}", batch, m, n), std::to_string(n)));
+}
+
+bool has_integer_offer(const Graph& g) {
+  for (const auto id : g.order())
+    for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
+      if (offer.label.ends_with("_int8")) return true;
+  return false;
+}
+
+void check(const std::string& text, std::uint64_t seed) {
+  SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+  const auto graph = parse(text);
+  EXPECT_TRUE(has_integer_offer(graph));
+  check_all_offers(graph, seed);
+}
+
+TEST(Integers, random_convolutions) {
+  for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    check(convolution(random), seed);
+  }
+}
+
+TEST(Integers, random_products) {
+  for (std::uint64_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    check(product(random), seed);
+  }
+}
+
+/// This machine's AVX-512, or AVX2, without VNNI.
+TEST(Integers, without_vnni) {
+  static const Machine machine = [] {
+    auto m = host();
+    m.features = m.features.without({Feature::avx512_vnni, Feature::avx_vnni});
+    return m;
+  }();
+  for (std::uint64_t seed = 1001; seed <= 1150 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    const auto text = seed % 2 == 0 ? convolution(random) : product(random);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    const auto graph = parse(text);
+    InterpreterOptions observe;
+    observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                          const std::vector<Tensor>& out) {
+      for (const auto& offer : ask_kernels(NodeView(g, id, machine)).offers) {
+        if (!offer.label.ends_with("_int8")) continue;
+        EXPECT_EQ(offer.label.find("vnni"), std::string::npos);
+        expect_close(run_offer(g, id, offer, in, {.threads = 2}).at(0), out.at(0), offer.label);
+      }
+    };
+    interpret(graph, random_inputs(graph, seed), observe);
+  }
+}
+
+/// Where sums of 16 bits would saturate, and where those of 32 wrap.
+TEST(Integers, extremes) {
+  for (const std::string types : {"u8 255 i8 -128", "i8 -128 i8 -128", "u8 255 u8 255", "i8 -128 i8 127"})
+    for (const std::int64_t depth : {2, 63, 4096, 70000}) {
+      std::istringstream words(types);
+      std::string x, w;
+      int xv = 0, wv = 0;
+      words >> x >> xv >> w >> wv;
+      check(
+          fmt::format("graph (i: {0}[2,{4}]) -> (y) {{\n k = const {0}[2,{4}] fill({1})\n x = Maximum(i, k)\n"
+                      " w = const {2}[{4},33] fill({3})\n y = MatMul(x, w)\n}}\n",
+                      x, xv, w, wv, depth),
+          1);
+    }
+  check(
+      "graph (x: u8[1,64,9,9]) -> (y) {\n w = const i8[40,64,3,3] fill(-128)\n z = const u8[] {255}\n"
+      " y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}\n",
+      1);
+}
+
+/// For several threads, with depths in parts.
+TEST(Integers, large) {
+  check(
+      "graph (x: u8[1,64,56,56]) -> (y) {\n w = const i8[96,64,3,3] seed(1)\n z = const u8[] {3}\n"
+      " y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}\n",
+      1);
+  check(
+      "graph (x: i8[1,3,60,60]) -> (y) {\n w = const i8[64,3,7,7] seed(1)\n z = const i8[] {3}\n"
+      " y = Convolution(x, w, _, z) pads_begin=[3,3] pads_end=[3,3] strides=[2,2]\n}\n",
+      1);
+  check(
+      "graph (x: i8[40,20000], z: i8[1]) -> (y) {\n w = const i8[20000,33] seed(1)\n"
+      " y = MatMul(x, w, _, z)\n}\n",
+      1);
+}
+
+TEST(Integers, refusals) {
+  const auto refused = [](const std::string& text) {
+    const auto graph = parse(text);
+    std::string all;
+    for (const auto id : graph.order())
+      for (const auto& r : ask_kernels(NodeView(graph, id)).refusals)
+        if (r.kernel == "native_int8") all += r.reason + "\n";
+    return all;
+  };
+  EXPECT_NE(
+      refused(
+          "graph (x: u8[3,4], v: i8[]) -> (y) {\n w = const i8[4,5] seed(1)\n y = MatMul(x, w, _, _, v)\n}\n")
+          .find("zero points of weights that are given at run time"),
+      std::string::npos);
+  EXPECT_NE(refused("graph (x: i16[3,4]) -> (y) {\n w = const i8[4,5] seed(1)\n y = MatMul(x, w)\n}\n")
+                .find("operands of i16"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace lamina::testing
