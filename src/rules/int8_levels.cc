@@ -79,6 +79,7 @@ Verdict find_output(const Graph& g, const Node& n, Steps& out) {
     return Verdict::no("its output ranges are neither one nor one for each channel");
   const auto dims = both->sizes();
   const auto l = spread(low, dims), h = spread(high, dims);
+  if (l.empty()) return Verdict::no("its output ranges are empty");
   const auto same = [](const std::vector<double>& v) {
     return std::all_of(v.begin(), v.end(), [&](double x) { return x == v[0]; });
   };

@@ -21,12 +21,18 @@ using int8::Levels;
 
 /// No window lies outside the picture as a whole: that of integers would give the least of these.
 bool windows_have_elements(const MaxPool& op) {
-  if (op.rounding_type == RoundingType::ceil || op.auto_pad != AutoPad::explicit_)
-    return op.pads_begin.empty() && op.pads_end.empty();
+  const bool same = op.auto_pad == AutoPad::same_upper || op.auto_pad == AutoPad::same_lower;
+  const bool padded = same || !all_are(op.pads_begin, 0) || !all_are(op.pads_end, 0);
+  const bool goes_on = op.rounding_type != RoundingType::floor;  // beyond the picture's end
+  if (goes_on && padded) return false;
+  const auto at = [](const Ints& list, std::size_t i, std::int64_t other) {
+    return i < list.size() ? list[i] : other;
+  };
   for (std::size_t i = 0; i < op.kernel.size(); ++i) {
-    const auto extent = (op.kernel[i] - 1) * (i < op.dilations.size() ? op.dilations[i] : 1) + 1;
-    if (i < op.pads_begin.size() && op.pads_begin[i] >= extent) return false;
-    if (i < op.pads_end.size() && op.pads_end[i] >= extent) return false;
+    const auto dilation = at(op.dilations, i, 1), extent = (op.kernel[i] - 1) * dilation + 1;
+    if (goes_on && at(op.strides, i, 1) > extent) return false;
+    if (padded && dilation != 1) return false;  // its elements may be on both sides
+    if (at(op.pads_begin, i, 0) >= extent || at(op.pads_end, i, 0) >= extent) return false;
   }
   return true;
 }

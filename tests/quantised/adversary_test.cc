@@ -4,24 +4,12 @@
 
 #include <cmath>
 
-#include "rules/weights.h"
 #include "tests/quantised/pattern.h"
+#include "tests/support/integer_products.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-/// How many products of integers the optimised graph has, bodies included.
-std::size_t integer_products(const Graph& g) {
-  std::size_t count = 0;
-  for (const auto id : g.order()) {
-    const Node& n = g.node(id);
-    count += has_weights(n) && is_integer(g.type(n.inputs[0]).element);
-    if (n.op.name() == "Loop" || n.op.name() == "If")
-      for (const auto& body : n.bodies) count += integer_products(body);
-  }
-  return count;
-}
 
 /// Integers are the same or a step apart; floats as near as kernels must be.
 void expect_near(const Tensor& got, const Tensor& wanted, const std::string& what) {
@@ -224,6 +212,40 @@ TEST(Adversary, a_product_on_both_sides_of_a_sum) {
   expect_right(
       "graph (q: u8[1,2,3,3]) -> (y) {\n" + kSource + kWeights +
       " a = Convolution(x, wd)\n s = Add(a, a)\n so = const f32[] {0.05}\n y = Quantize(s, so)\n}\n");
+}
+
+TEST(Adversary, ranges_without_elements) {
+  expect_right(
+      "graph (f: f32[1,0,2,2]) -> (y) {\n l = const f32[1,0,1,1] {}\n h = const f32[1,0,1,1] {}\n x = "
+      "FakeQuantize(f, l, h, l, h)\n w = const i8[2,0,1,1] {}\n s = const f32[] {1}\n wd = Dequantize(w, "
+      "s)\n y = Convolution(x, wd)\n}\n",
+      {.products = 0});
+}
+
+TEST(Adversary, ranges_without_0) {
+  const std::string q =
+      " l = const f32[] {-0.105}\n h = const f32[] {2.445}\n x = FakeQuantize(f, l, h, l, h)\n sw = const "
+      "f32[] "
+      "{0.01}\n";
+  expect_right("graph (f: f32[2,3]) -> (y) {\n" + q +
+               " w = const i8[3] {1, -2, 127}\n wd = Dequantize(w, sw)\n y = MatMul(x, wd)\n}\n");
+  expect_right(
+      "graph (f: f32[2,2,3]) -> (y) {\n" + q +
+          " w = const i8[2,3,2] {1, -2, 127, 5, 6, 7, -7, -8, -9, 1, 2, 3}\n wd = Dequantize(w, sw)\n y = "
+          "MatMul(x, wd)\n}\n",
+      {.products = 0});
+  expect_right("graph (f: f32[1,4,3]) -> (y) {\n" + q +
+                   " w = const i8[4,1,2] {1, -2, 127, 5, 6, 7, -7, -8}\n wd = Dequantize(w, sw)\n y = "
+                   "ConvolutionBackpropData(x, wd) groups=2\n}\n",
+               {.products = 0});
+  expect_right("graph (f: f32[1,4,3]) -> (y) {\n" + q +
+               " w = const i8[4,2,2] {1, -2, 127, 5, 6, 7, -7, -8, 9, 10, 11, -12, -13, 14, 15, 16}\n wd = "
+               "Dequantize(w, sw)\n y = Convolution(x, wd) groups=2\n}\n");
+  expect_right("graph (q: u8[2,3]) -> (y) {\n" + kSource +
+                   " k = const f32[1,1,1] {0.007}\n v = Add(x, k)\n w = const i8[3,2] {1, -2, 127, 5, 6, "
+                   "7}\n sw = const "
+                   "f32[] {0.01}\n wd = Dequantize(w, sw)\n y = MatMul(v, wd)\n}\n",
+               {.products = 0});
 }
 
 TEST(Adversary, networks_of_fake_quantize) {
