@@ -75,6 +75,7 @@ constexpr std::array<Row, kFamilies> kTable{{
     count("row_again", kOurs, 0.1),
     {"native_depthwise", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 28000, 140000}, {0.05, 54000, 180000}},
     {"depthwise_strided", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 36100, 74800}, {0.05, 50400, 98400}},
+    {"depthwise_int8", kOurs, kNative, {0.05, 16000, 140000}, {0.05, 48000, 280000}, {0.05, 104000, 360000}},
     {"native_direct", kOurs, kNative, {0.05, 14000, 500000}, {0.05, 38500, 500000}, {0.05, 79000, 440000}},
     {"native_binary", kOurs, kLight, {0.05, 205000, 24000}, {0.05, 460000, 22000}, {0.05, 680000, 24000}},
     {"binary_depthwise", kOurs, kLight, {0.05, 89130, 48000}, {0.05, 200000, 44000}, {0.05, 295652, 48000}},

@@ -47,6 +47,7 @@ enum class Family : std::uint8_t {
   row_again,          ///< one more product of one row
   native_depthwise,   ///< our depthwise convolution
   depthwise_strided,  ///< the same with windows that do not follow each other
+  depthwise_int8,     ///< the same of integers of 8 bits
   native_direct,      ///< our other convolutions
   native_binary,      ///< BinaryConvolution; `work` counts pairs of bits
   binary_depthwise,   ///< the same by channels

@@ -1,7 +1,8 @@
 """Instruction sets: nothing compiled for a higher one is reached without its feature bits.
 
 The build's objects are disassembled. Functions of an instruction set stand in its namespace (Highway's N_AVX2 and
-N_AVX3, our N_VPOPCNTDQ); all others, templates of the standard library in the same units too, are x86-64-v2.
+N_AVX3; ours, N_VPOPCNTDQ, and N_VNNI and N_AVX_VNNI inside of those) or, templates, have an argument from there; all
+others, templates of the standard library in the same units too, are x86-64-v2.
 
 - No function has instructions beyond its namespace: a linker may take any unit's copy of an inline function for all.
 - No code names functions of a higher set: only tables do, from which PerIsa takes what the processor has.
@@ -21,13 +22,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-LEVELS = {"SSE4": 0, "AVX2": 1, "AVX3": 2, "VPOPCNTDQ": 3}
+LEVELS = {"SSE4": 0, "AVX2": 1, "AVX_VNNI": 2, "AVX3": 3, "VNNI": 4, "VPOPCNTDQ": 5}
 NONE = 9  # instructions that no level has
-NAMESPACE = re.compile(r"\d+N_(SSE4|AVX2|AVX3|VPOPCNTDQ)(?=[A-Z0-9])")
+NAMESPACE = re.compile(r"\d+N_(SSE4|AVX2|AVX_VNNI|AVX3|VNNI|VPOPCNTDQ)(?=[A-Z0-9])")
 
 # By mnemonic, what encodings do not tell. tzcnt is missing: older processors run it as bsf, which compilers know.
 BEYOND = re.compile(
-    r"lzcnt|movbe|aes|pclmul|sha1|sha256|gf2p8|adcx|adox|rdrand|rdseed|vaes|vpclmul|vgf2p8|vpdp|vpmadd52|vperm(b|i2b|t2b)$"
+    r"lzcnt|movbe|aes|pclmul|sha1|sha256|gf2p8|adcx|adox|rdrand|rdseed|vaes|vpclmul|vgf2p8|vpdp(?!busd$)|vpmadd52|vperm(b|i2b|t2b)$"
     r"|vpmultishift|vpsh[lr]d|vp(compress|expand)[bw]$|vpopcnt[bw]$|vpshufbitqmb|vcvtne|vdpbf16|vfm\w+(ph|sh)$|t(ile|dp)"
 )
 ENCODED = re.compile(r"(?:(?:2e|36|3e|26|64|65|67) )*(c4|c5|62) ")
@@ -40,8 +41,7 @@ RELOCATION = re.compile(r"R_X86_64_(\w+)\t(\S+?)(?:([+-])0x([0-9a-f]+))?(?=\t|$)
 def level_of_name(symbol):
     if symbol.startswith("_GLOBAL__"):  # runs at start-up; compilers name it after any function of the unit
         return 0
-    found = NAMESPACE.search(symbol)
-    return LEVELS[found.group(1)] if found else 0
+    return max((LEVELS[found] for found in NAMESPACE.findall(symbol)), default=0)
 
 
 def level_of_instruction(code, mnemonic):
@@ -49,10 +49,12 @@ def level_of_instruction(code, mnemonic):
     if BEYOND.match(mnemonic):
         return NONE
     if not encoded:
-        return 0
+        return LEVELS["SSE4"]
     if mnemonic in ("vpopcntd", "vpopcntq"):
-        return 3
-    return 2 if encoded.group(1) == "62" or mnemonic.startswith("k") else 1
+        return LEVELS["VPOPCNTDQ"]
+    if encoded.group(1) == "62" or mnemonic.startswith("k"):
+        return LEVELS["VNNI" if mnemonic == "vpdpbusd" else "AVX3"]
+    return LEVELS["AVX_VNNI" if mnemonic == "vpdpbusd" else "AVX2"]
 
 
 class Objects:
