@@ -14,11 +14,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using T = std::uint32_t;
+using Word = std::uint32_t;
+using Byte = std::uint8_t;
 
 /// Four elements each of lines 0, 4, 8, ... in one vector.
 template <class D>
-HWY_INLINE hn::Vec<D> quarters(D d, const T* src, std::int64_t line) {
+HWY_INLINE hn::Vec<D> quarters(D d, const Word* src, std::int64_t line) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   if constexpr (kLanes == 4) {
     return hn::LoadU(d, src);
@@ -30,7 +31,7 @@ HWY_INLINE hn::Vec<D> quarters(D d, const T* src, std::int64_t line) {
 
 /// A square of as many lines as D has lanes: blocks of 4 x 4, in all 128-bit parts at once.
 template <class D>
-HWY_INLINE void square(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row) {
+HWY_INLINE void square(D d, const Word* src, std::int64_t src_column, Word* dst, std::int64_t dst_row) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   using V = hn::Vec<D>;
   const hn::Repartition<std::uint64_t, D> d64;
@@ -43,7 +44,7 @@ HWY_INLINE void square(D d, const T* src, std::int64_t src_column, T* dst, std::
                ab_high = hn::BitCast(d64, hn::InterleaveUpper(d, a, b));
     const auto ef_low = hn::BitCast(d64, hn::InterleaveLower(d, e, f)),
                ef_high = hn::BitCast(d64, hn::InterleaveUpper(d, e, f));
-    T* to = dst + g * dst_row;
+    Word* to = dst + g * dst_row;
     hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_low, ef_low)), d, to);
     hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, ab_low, ef_low)), d, to + dst_row);
     hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, ab_high, ef_high)), d, to + 2 * dst_row);
@@ -51,6 +52,29 @@ HWY_INLINE void square(D d, const T* src, std::int64_t src_column, T* dst, std::
   }
 }
 
+/// 16 x 16 bytes: lines i and i + 8 are shuffled into each other, four times.
+template <class D>
+HWY_INLINE void square(D d, const Byte* src, std::int64_t src_column, Byte* dst, std::int64_t dst_row) {
+  using V = hn::Vec<D>;
+  V a[16], b[16];
+  const auto shuffle = [&](const V(&from)[16], V(&to)[16]) HWY_ATTR {
+    LAMINA_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      to[2 * i] = hn::InterleaveLower(d, from[i], from[i + 8]);
+      to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + 8]);
+    }
+  };
+  LAMINA_UNROLL
+  for (int i = 0; i < 16; ++i) a[i] = hn::LoadU(d, src + i * src_column);
+  shuffle(a, b);
+  shuffle(b, a);
+  shuffle(a, b);
+  shuffle(b, a);
+  LAMINA_UNROLL
+  for (int i = 0; i < 16; ++i) hn::StoreU(a[i], d, dst + i * dst_row);
+}
+
+template <class T>
 HWY_INLINE void one_by_one(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
                            std::int64_t rows, std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -58,12 +82,12 @@ HWY_INLINE void one_by_one(const T* src, std::int64_t src_column, T* dst, std::i
 }
 
 /// In squares of D, or of half of it where a side is shorter; the last squares overlap those before.
-template <class D>
+template <class D, class T>
 HWY_INLINE void squares(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
                         std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   if (rows < kLanes || columns < kLanes) {
-    if constexpr (kLanes > 4)
+    if constexpr (kLanes * sizeof(T) > 16)
       return squares(hn::Half<D>(), src, src_column, dst, dst_row, rows, columns);
     else
       return one_by_one(src, src_column, dst, dst_row, rows, columns);
@@ -78,7 +102,7 @@ HWY_INLINE void squares(D d, const T* src, std::int64_t src_column, T* dst, std:
 }
 
 /// kLines lines of `count` elements become `count` groups of kLines neighbours.
-template <int kLines>
+template <int kLines, class T>
 HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t count) {
   const hn::ScalableTag<T> d;
   const auto n = static_cast<std::int64_t>(hn::Lanes(d));
@@ -94,7 +118,7 @@ HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t
   one_by_one(src + i, line, dst + i * kLines, kLines, count - i, kLines);
 }
 
-template <int kLines>
+template <int kLines, class T>
 HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64_t count) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -113,8 +137,9 @@ HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64
   one_by_one(src + i * kLines, kLines, dst + i, line, kLines, count - i);
 }
 
-void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
-               std::int64_t columns) {
+template <class D, class T>
+HWY_INLINE void transpose_any(D d, const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row,
+                              std::int64_t rows, std::int64_t columns) {
   if (dst_row == columns) {
     if (columns == 2) return interleave<2>(src, src_column, dst, rows);
     if (columns == 3) return interleave<3>(src, src_column, dst, rows);
@@ -125,11 +150,20 @@ void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_r
     if (rows == 3) return deinterleave<3>(src, dst, dst_row, columns);
     if (rows == 4) return deinterleave<4>(src, dst, dst_row, columns);
   }
-  squares(hn::ScalableTag<T>(), src, src_column, dst, dst_row, rows, columns);
+  squares(d, src, src_column, dst, dst_row, rows, columns);
 }
 
-void fill(T value, T* dst, std::int64_t count) {
-  const hn::ScalableTag<T> d;
+void transpose(const Word* src, std::int64_t src_column, Word* dst, std::int64_t dst_row, std::int64_t rows,
+               std::int64_t columns) {
+  transpose_any(hn::ScalableTag<Word>(), src, src_column, dst, dst_row, rows, columns);
+}
+void transpose_bytes(const Byte* src, std::int64_t src_column, Byte* dst, std::int64_t dst_row,
+                     std::int64_t rows, std::int64_t columns) {
+  transpose_any(hn::FixedTag<Byte, 16>(), src, src_column, dst, dst_row, rows, columns);
+}
+
+void fill(Word value, Word* dst, std::int64_t count) {
+  const hn::ScalableTag<Word> d;
   const auto n = static_cast<std::int64_t>(hn::Lanes(d));
   const auto v = hn::Set(d, value);
   std::int64_t i = 0;
@@ -140,6 +174,7 @@ void fill(T value, T* dst, std::int64_t count) {
 CopyLoops make_table() {
   CopyLoops t;
   t.transpose = transpose;
+  t.transpose_bytes = transpose_bytes;
   t.fill = fill;
   return t;
 }

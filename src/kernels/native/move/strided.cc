@@ -105,6 +105,8 @@ template <class T>
 void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
                std::int64_t columns) {
   if constexpr (sizeof(T) == 4) return copy_loops().transpose(src, src_column, dst, dst_row, rows, columns);
+  if constexpr (sizeof(T) == 1)
+    return copy_loops().transpose_bytes(src, src_column, dst, dst_row, rows, columns);
   for (std::int64_t r0 = 0; r0 < rows; r0 += kTile)
     for (std::int64_t c0 = 0; c0 < columns; c0 += kTile) {
       const auto r1 = std::min(rows, r0 + kTile), c1 = std::min(columns, c0 + kTile);
