@@ -174,8 +174,7 @@ void offer_integer_depthwise(const NodeView& v, Answers& answers) {
   epilogue->add_to(o, v);
   o.inputs[0] = Layout::channels_last;
   o.wide_inputs.push_back(0);
-  o.consumed.push_back(1);
-  o.packed = {1};
+  o.consumed.push_back(1);  // not o.packed: what is offered depends on the numbers
   for (const std::size_t i : {3, 4})
     if (v.constant(i)) o.consumed.push_back(i);
   o.scratch = static_cast<std::size_t>(d.tasks.division.slots * d.apart_bytes());
