@@ -107,13 +107,14 @@ Rule fuse_into(const std::string& name, const std::string& doc, const Pattern& h
   const auto compared =
       is<Equal, NotEqual, Greater, GreaterEqual, Less, LessEqual>(host, constant_only()).any_order();
   const auto prelu = is<PRelu>(host, any());
-  const auto halved = is<Convert>(host).that(halves).used_once();
-  const auto widened = is<Convert>(halved).that(widens);
-  const auto levels = either({is<FakeQuantize>(host, any(), any(), any(), any()), widened});
+  const auto levels = is<FakeQuantize>(host, any(), any(), any(), any());
   // What is rounded to integers and comes back at once.
   const auto rounded = is<Quantize>(host).that(steps_to_integers).used_once();
   const auto rounds = is<Dequantize>(rounded).that([](const Graph&, const Node& n) { return steps_back(n); });
-  return rule(name, doc, RuleSet::runtime, either({unary, shift, ordered, compared, prelu, levels, rounds}))
+  const auto halved = is<Convert>(host).that(halves).used_once();
+  const auto widened = is<Convert>(halved).that(widens);
+  return rule(name, doc, RuleSet::runtime,
+              either({unary, shift, ordered, compared, prelu, levels, rounds, widened}))
       .when([=](const Match& m) -> Verdict {
         if (const auto* body = epilogue(m.node(host)); body && body->node_slots() >= kMostStages)
           return Verdict::no("the epilogue of {} has {} stages already", m.label(host), body->node_slots());
