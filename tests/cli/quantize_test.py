@@ -239,6 +239,7 @@ class QuantizeTest(unittest.TestCase):
         self.save_arrays(2)
         self.assertIn("wanted FILE.onnx or FILE.xml", self.refuse(output="q.bin", status=2))
         self.assertIn("no folder", self.refuse(output="none/q.onnx"))
+        self.assertIn("page.html", self.refuse("--report", self.path / "none" / "page.html"))
         self.assertIn("the model itself", self.refuse(output="model.onnx", status=2))
         self.assertIn("calibration", self.refuse("--calibration", "best", status=2))
         missing = lamina("quantize", self.model, "--data", self.path / "none", "-o", self.path / "q.onnx")
