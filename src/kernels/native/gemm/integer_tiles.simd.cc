@@ -25,6 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// What arithmetics of integers share.
 struct Integers {
   static constexpr bool kIntegers = true;
+  using Sums = Integers;
   using T = std::int32_t;
   using D = hn::ScalableTag<T>;
   using V = hn::Vec<D>;

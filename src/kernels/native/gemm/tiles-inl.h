@@ -16,6 +16,7 @@
 //     T, D, V                      sums, the tag of their vectors, and these
 //     X broadcast(const std::byte*), Row load(const std::byte*)     a k of a row of A, of a vector of columns
 //     multiply_add(X, Row, V& sum)
+//     Sums                         the same of all arithmetics with such sums: T, D and finish()
 //     finish(Tile, each)           what is done in registers with finished sums: each(function of a vector)
 #if defined(LAMINA_TILES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef LAMINA_TILES_INL
@@ -101,7 +102,8 @@ HWY_INLINE void store_rows(const Tile& t, typename W::V (&sums)[R][N], typename 
     for (int v = 0; v < N; ++v) hn::StoreU(sums[m][v], d, c + v * kLanes);
 }
 
-/// The same from a buffer of `vectors` per row, touching no other columns.
+/// The same from a buffer of `vectors` per row, touching no other columns. Alike for all with these sums,
+/// which code of some processors must not share with others' under a name of theirs.
 template <class W>
 HWY_NOINLINE void store_some_rows(const Tile& t, const typename W::T* sums, int rows, int vectors,
                                   typename W::T* c, const typename W::T* add, std::int64_t columns) {
@@ -248,7 +250,7 @@ void kernel(const Tile& t) {
       if (finished)
         finish_tile(t, reinterpret_cast<const std::int32_t*>(buffer), R, kAll * kLanes, set, column, left);
       else
-        store_some_rows<W>(t, buffer, R, kAll, c, add, left);
+        store_some_rows<typename W::Sums>(t, buffer, R, kAll, c, add, left);
     }
   }
 }
