@@ -46,7 +46,8 @@ LAMINA_API std::ostream& operator<<(std::ostream& out, const Port& port);
 
 /// The parts of a model that lies in memory.
 struct ModelBytes {
-  /// An ONNX model, the text of an IR's .xml, a Caffe network's prototxt or caffemodel, a TensorFlow graph.
+  /// An ONNX model, the text of an IR's .xml, a Caffe network's prototxt or caffemodel, a TensorFlow graph,
+  /// the JSON of oneDNN Graph.
   std::span<const std::byte> model;
   std::span<const std::byte> weights = {};  ///< of an IR: its .bin; of a Caffe network: its other file
   /// Of an ONNX model: its external data, by the location that the tensors give.
@@ -77,10 +78,10 @@ LAMINA_API void register_extension(const std::string& name,
                                    int (*entry)(const lamina_host*, lamina_registrar*));
 
 /// A model as read: ONNX, OpenVINO IR (.xml with its .bin beside it), Caffe (.prototxt with its .caffemodel
-/// beside it, or the other way round), a frozen TensorFlow graph (.pb, .pbtxt), or a compiled model that
-/// CompiledModel::save has written: that is compiled in no time with the options that it was compiled with,
-/// which count where Options say nothing else. Immutable; copies are cheap. Weights stay in the mapped file.
-/// Thread-safe.
+/// beside it, or the other way round), a frozen TensorFlow graph (.pb, .pbtxt), a graph of oneDNN Graph
+/// (.json), or a compiled model that CompiledModel::save has written: that is compiled in no time with the
+/// options that it was compiled with, which count where Options say nothing else. Immutable; copies are
+/// cheap. Weights stay in the mapped file. Thread-safe.
 class Model {
  public:
   /// Throws Error(bad_file) when the file is missing or damaged, and Error(unsupported) for a compiled model
@@ -107,7 +108,7 @@ class Model {
   LAMINA_API std::optional<std::size_t> find_output(std::string_view name) const;
   /// Texts that the file's maker left in it, by key (ONNX: metadata_props; IR: rt_info).
   LAMINA_API const std::map<std::string, std::string>& metadata() const;
-  /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow"
+  /// "ONNX", "OpenVINO IR", "Caffe", "TensorFlow", "oneDNN Graph"
   LAMINA_API const std::string& format() const;
   /// What the reader found odd but could read, a line each.
   LAMINA_API const std::vector<std::string>& warnings() const;

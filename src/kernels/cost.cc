@@ -75,6 +75,7 @@ constexpr std::array<Row, kFamilies> kTable{{
     count("row_again", kOurs, 0.1),
     {"native_depthwise", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 28000, 140000}, {0.05, 54000, 180000}},
     {"depthwise_strided", kOurs, kNative, {0.05, 11000, 70000}, {0.05, 36100, 74800}, {0.05, 50400, 98400}},
+    {"depthwise_int8", kOurs, kNative, {0.05, 16000, 140000}, {0.05, 48000, 280000}, {0.05, 104000, 360000}},
     {"native_direct", kOurs, kNative, {0.05, 14000, 500000}, {0.05, 38500, 500000}, {0.05, 79000, 440000}},
     {"native_int8", kOurs, kNative, {0.05, 30000, 500000}, {0.05, 77000, 500000}, {0.05, 160000, 500000}},
     {"native_vnni", kOurs, kNative, {0.05, 30000, 500000}, {0.05, 150000, 500000}, {0.05, 320000, 500000}},

@@ -47,6 +47,7 @@ enum class Family : std::uint8_t {
   row_again,          ///< one more product of one row
   native_depthwise,   ///< our depthwise convolution
   depthwise_strided,  ///< the same with windows that do not follow each other
+  depthwise_int8,     ///< the same of integers of 8 bits
   native_direct,      ///< our other convolutions
   native_int8,        ///< products of integers, in pairs of 16 bits; `work` counts multiply-adds
   native_vnni,        ///< in quads of 8 bits

@@ -104,7 +104,7 @@ class Looking {
 }  // namespace
 
 void observe(const Observed& o, const Samples& samples, const Running& running, std::string_view stage,
-             const std::function<void(std::size_t, const Tensor&)>& observer) {
+             const std::function<void(std::size_t, std::size_t, const Tensor&)>& observer) {
   if (samples.count == 0 || o.values.empty()) return;
   const auto runs = in_runs(with_shapes_of(o.graph, samples.get(0)), o.values);
   StageProgress progress(running.progress, stage, runs.size() * samples.count);
@@ -112,7 +112,7 @@ void observe(const Observed& o, const Samples& samples, const Running& running, 
     Looking looking(o, indices, running);
     for (std::size_t s = 0; s < samples.count; ++s) {
       looking.run(samples.get(s));
-      for (std::size_t i = 0; i < indices.size(); ++i) observer(indices[i], looking[i]);
+      for (std::size_t i = 0; i < indices.size(); ++i) observer(s, indices[i], looking[i]);
       progress.one_done();
     }
   }
@@ -134,19 +134,6 @@ void observe_both(const Observed& first, const Observed& second, const Samples& 
       progress.one_done();
     }
   }
-}
-
-std::vector<std::vector<Tensor>> outputs_of(const Model& model, const Graph& graph, const Samples& samples,
-                                            const Running& running, std::string_view stage) {
-  Runs runs(model, graph, running);
-  StageProgress progress(running.progress, stage, samples.count);
-  std::vector<std::vector<Tensor>> out(samples.count);
-  for (std::size_t s = 0; s < samples.count; ++s) {
-    const auto& request = runs.run(samples.get(s));
-    for (std::size_t i = 0; i < graph.results().size(); ++i) out[s].push_back(request.output(i).clone());
-    progress.one_done();
-  }
-  return out;
 }
 
 }  // namespace lamina

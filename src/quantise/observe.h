@@ -33,15 +33,11 @@ struct Observed {
 /// several runs. Tensors are good for the call only. `model`: what the graph was read from, perhaps with
 /// another graph. Not for constants.
 void observe(const Observed& observed, const Samples& samples, const Running& running, std::string_view stage,
-             const std::function<void(std::size_t value, const Tensor&)>& observer);
+             const std::function<void(std::size_t sample, std::size_t value, const Tensor&)>& observer);
 
 /// Sees the values of both in the same run, in pairs: as many of the one as of the other.
 void observe_both(const Observed& first, const Observed& second, const Samples& samples,
                   const Running& running, std::string_view stage,
                   const std::function<void(std::size_t value, const Tensor&, const Tensor&)>& observer);
-
-/// The graph's results for each sample.
-std::vector<std::vector<Tensor>> outputs_of(const Model& model, const Graph& graph, const Samples& samples,
-                                            const Running& running, std::string_view stage);
 
 }  // namespace lamina

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "formats/onnx/edit/upgrade.h"
 #include "ops/quantization.h"
+#include "quantise/comparing.h"
 #include "quantise/prepare.h"
 #include "quantise/write_onnx.h"
 
@@ -90,18 +91,9 @@ void measure_layers(const Model& model, const Graph& graph, const Graph& result,
 
 void measure_outputs(const Model& model, const Graph& graph, const Graph& result, const QuantiseRequest& r,
                      QuantisedModel& out) {
-  Observed exact{model, graph, {}}, other{model, result, {}};
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < graph.results().size(); ++i) {
-    out.outputs.push_back({graph.results()[i].name, {}});
-    if (graph.constant(graph.results()[i].value)) continue;
-    exact.values.push_back(graph.results()[i].value);
-    other.values.push_back(result.results().at(i).value);
-    places.push_back(i);
-  }
-  observe_both(
-      exact, other, r.held_out, r.running, "measuring outputs",
-      [&](std::size_t i, const Tensor& a, const Tensor& b) { out.outputs[places[i]].drift.add(a, b); });
+  const auto drifts =
+      Comparing(model, graph, r.held_out, r.running).with(result, r.held_out.count, r.running);
+  for (std::size_t i = 0; i < drifts.size(); ++i) out.outputs.push_back({graph.results()[i].name, drifts[i]});
 }
 
 }  // namespace

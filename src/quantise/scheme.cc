@@ -138,11 +138,13 @@ Statistics collect_statistics(const Model& model, const Graph& g, const std::vec
     if (layer.reason.empty()) axes.emplace(g.node(layer.node).inputs[0], input_axis(g, layer.node));
   Statistics out;
   std::map<ValueId, ChannelSums> sums;
-  observe({model, g, values}, samples, running, "calibrating", [&](std::size_t i, const Tensor& t) {
-    const auto aligned = t.to_aligned();
-    out.histograms[values[i]].add(aligned.data<float>());
-    if (const auto it = axes.find(values[i]); it != axes.end()) sums[values[i]].add(aligned, it->second);
-  });
+  observe({model, g, values}, samples, running, "calibrating",
+          [&](std::size_t, std::size_t i, const Tensor& t) {
+            const auto aligned = t.to_aligned();
+            out.histograms[values[i]].add(aligned.data<float>());
+            if (const auto it = axes.find(values[i]); it != axes.end())
+              sums[values[i]].add(aligned, it->second);
+          });
   for (const auto& [value, s] : sums) out.channel_means[value] = s.means();
   return out;
 }

@@ -26,13 +26,34 @@ Found<Levels> levels_of(const Match& m, ValueId v) {
   if (!std::isnormal(static_cast<float>(*scale)) || *scale <= 0 || !numbers_are_finite(*scale))
     return Verdict::no("{} has the scale {}, wanted a positive number, not too large", m.label(v), *scale);
   if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
-  return Levels{maker, n.inputs[0], static_cast<float>(*scale), static_cast<std::int64_t>(*zero)};
+  return Levels{maker, n.inputs[0], static_cast<float>(*scale), static_cast<std::int64_t>(*zero), 0, {}};
+}
+
+Found<Levels> shifted_levels_of(const Match& m, ValueId v) {
+  const Graph& g = m.graph();
+  const auto maker = v.valid() ? g.producer(v) : NodeId{};
+  if (!maker.valid() || !g.node(maker).op.is<Add>()) return levels_of(m, v);
+  const Node& n = g.node(maker);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto from = g.producer(n.inputs[i]);
+    const auto number = single_value(g, n.inputs[1 - i]);
+    if (!number || !from.valid() || !g.node(from).op.is<Dequantize>()) continue;
+    if (!g.type(n.inputs[i]).shape.fits(g.type(v).shape)) continue;  // it may have more axes
+    auto levels = levels_of(m, n.inputs[i]);
+    if (!levels) return levels;
+    if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
+    auto out = std::move(levels).take();
+    out.offset = static_cast<float>(*number);
+    out.shift = maker;
+    return out;
+  }
+  return std::nullopt;
 }
 
 bool numbers_are_finite(double scale) { return std::fabs(scale) <= FLT_MAX / 256; }
 
 bool same_levels(const Graph& g, const Levels& a, const Levels& b) {
-  return a.scale == b.scale && a.zero_point == b.zero_point &&
+  return a.scale == b.scale && a.zero_point == b.zero_point && a.offset == b.offset &&
          g.type(a.integers).element == g.type(b.integers).element;
 }
 
@@ -40,11 +61,22 @@ ValueId zero_point(Rewrite& r, ElementType type, std::int64_t number) {
   return number == 0 ? ValueId{} : r.constant(from_ints(type, {}, {number}));
 }
 
-ValueId dequantized(Rewrite& r, ValueId integers, float scale, std::int64_t zero) {
-  const auto type = r.graph().type(integers).element;
-  std::vector<ValueId> inputs{integers, r.constant(from_doubles(ElementType::f32, {}, {scale}))};
-  if (zero != 0) inputs.push_back(zero_point(r, type, zero));
-  return r.add(Dequantize{}, std::move(inputs));
+ValueId dequantized(Rewrite& r, ValueId integers, const Levels& like) {
+  const auto number = [&](float v) { return r.constant(from_doubles(ElementType::f32, {}, {v})); };
+  std::vector<ValueId> inputs{integers, number(like.scale)};
+  const auto zero = zero_point(r, r.graph().type(integers).element, like.zero_point);
+  if (zero.valid()) inputs.push_back(zero);
+  const auto y = r.add(Dequantize{}, std::move(inputs));
+  return like.shift.valid() ? r.add(Add{}, {y, number(like.offset)}) : y;
+}
+
+void absorb(Rewrite& r, const Levels& levels) {
+  const Graph& g = r.graph();
+  for (const auto id : {levels.shift, levels.step}) {
+    if (!id.valid()) continue;
+    if (g.readers(g.node(id).outputs[0]) != 1) return;
+    r.absorb(id);
+  }
 }
 
 bool multiplies_integers(const Graph& g, const Node& n) {

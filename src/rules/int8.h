@@ -12,17 +12,23 @@ struct Levels {
   ValueId integers;
   float scale = 1;
   std::int64_t zero_point = 0;
+  float offset = 0;  ///< where 0 is no level: added behind
+  NodeId shift;      ///< by this node; invalid: none
 };
 /// Nothing where no Dequantize of 8 bits gives the value; a reason where it has no single constant scale, or
 /// one that is not positive.
 Found<Levels> levels_of(const Match& m, ValueId v);
 /// Integers of 8 bits times that scale are no infinities.
 bool numbers_are_finite(double scale);
+/// The same, or with one number added behind.
+Found<Levels> shifted_levels_of(const Match& m, ValueId v);
 /// Equal integers are equal numbers.
 bool same_levels(const Graph& graph, const Levels& a, const Levels& b);
 
-/// Adds the Dequantize that makes numbers of these integers.
-ValueId dequantized(Rewrite& r, ValueId integers, float scale, std::int64_t zero_point);
+/// Adds what makes numbers of other integers as `like` says.
+ValueId dequantized(Rewrite& r, ValueId integers, const Levels& like);
+/// What made numbers of them goes where nobody but the value's only reader has it.
+void absorb(Rewrite& r, const Levels& levels);
 /// A constant zero point of that type; invalid for 0.
 ValueId zero_point(Rewrite& r, ElementType type, std::int64_t zero_point);
 

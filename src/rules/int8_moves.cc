@@ -76,13 +76,15 @@ Found<std::vector<Levels>> sources(const Match& m) {
   if (!m.integers) return std::nullopt;
   std::vector<Levels> out;
   for (std::size_t i = 0; i < data_inputs(n); ++i) {
-    auto levels = int8::levels_of(m, n.inputs[i]);
+    auto levels = int8::shifted_levels_of(m, n.inputs[i]);
     if (!levels) return i == 0 ? Found<std::vector<Levels>>(std::nullopt) : levels.verdict();
     if (i > 0 && !int8::same_levels(g, out[0], *levels))
       return Verdict::no("{} has another scale or zero point than {}", m.label(n.inputs[i]),
                          m.label(n.inputs[0]));
     out.push_back(*levels);
   }
+  if (out[0].offset != 0 && (has_border(n) || may_fill(n)))
+    return Verdict::no("it fills with 0, which is no level of {}", m.label(n.inputs[0]));
   if (may_fill(n) && out[0].zero_point != 0)
     return Verdict::no("an index that is none gives 0, the zero point is {}", out[0].zero_point);
   return out;
@@ -100,11 +102,10 @@ void pass_integers(Rewrite& r, const std::vector<Levels>& from) {
   }
   const auto id = r.add_node(n.op, std::move(inputs), static_cast<int>(n.outputs.size()));
   const auto outputs = r.graph().node(id).outputs;
-  for (const auto& levels : from)
-    if (r.graph().readers(r.graph().node(levels.step).outputs[0]) == 1) r.absorb(levels.step);
+  for (const auto& levels : from) int8::absorb(r, levels);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (r.graph().readers(n.outputs[i]) > 0 || r.graph().is_result(n.outputs[i]))
-      r.replace(i, int8::dequantized(r, outputs[i], from[0].scale, from[0].zero_point));
+      r.replace(i, int8::dequantized(r, outputs[i], from[0]));
 }
 
 /// To integers of 8 bits with one scale.

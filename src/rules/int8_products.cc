@@ -21,7 +21,7 @@ struct Source {
   std::int64_t zero_point = 0;
   std::vector<double> scale;  ///< one, or where each channel has a group of its own one for each
   double offset = 0;
-  std::vector<NodeId> nodes;  ///< that made floats of them, and are read by nobody else
+  int8::Levels levels;  ///< the nodes that made floats of them
 };
 
 /// Integers with one scale and zero point, or one for each output channel.
@@ -193,23 +193,6 @@ bool pads(const Node& n) {
   return n.op.is<ConvolutionBackpropData>();
 }
 
-/// A number that is added to all that a Dequantize gives; 0 where that stands there itself.
-double take_offset(const Graph& g, ValueId& v, std::vector<NodeId>& nodes) {
-  const auto maker = g.producer(v);
-  if (!maker.valid() || !g.node(maker).op.is<Add>()) return 0;
-  const Node& n = g.node(maker);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto from = g.producer(n.inputs[i]);
-    const auto number = single_value(g, n.inputs[1 - i]);
-    if (!number || !from.valid() || !g.node(from).op.is<Dequantize>()) continue;
-    if (!g.type(n.inputs[i]).shape.fits(g.type(v).shape)) continue;  // it may have more axes
-    if (g.readers(v) == 1) nodes.push_back(maker);
-    v = n.inputs[i];
-    return *number;
-  }
-  return 0;
-}
-
 /// The scales of a Dequantize by channel, of one zero point.
 Found<Source> source_by_channel(const Graph& g, const Node& product, const Node& dequantize) {
   const auto& op = *dequantize.op.as<Dequantize>();
@@ -230,23 +213,22 @@ bool known_behind_batch(const Shape& shape) {
 
 Found<Source> source_of(const Match& m, const Node& product) {
   const Graph& g = m.graph();
-  auto v = product.inputs[0];
-  std::vector<NodeId> nodes;
-  const double offset = take_offset(g, v, nodes);
-  auto levels = int8::levels_of(m, v);
+  const auto v = product.inputs[0];
+  auto levels = int8::shifted_levels_of(m, v);
   Source out;
   if (levels) {
-    out = Source{levels->integers, levels->zero_point, {levels->scale}, offset, {}};
+    out = Source{levels->integers, levels->zero_point, {levels->scale}, levels->offset, *levels};
   } else {
     if (levels.verdict().reason().empty()) return std::nullopt;
-    auto found = source_by_channel(g, product, g.node(g.producer(v)));
-    if (!found || offset != 0) return levels.verdict();
-    if (m.is_exempt(g.producer(v))) return Verdict::no("'{}' is exempt", g.label(g.producer(v)));
+    const auto maker = g.producer(v);
+    if (!g.node(maker).op.is<Dequantize>()) return levels.verdict();
+    auto found = source_by_channel(g, product, g.node(maker));
+    if (!found) return levels.verdict();
+    if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
     out = std::move(found).take();
+    out.levels.step = maker;
   }
-  for (auto id : nodes)
-    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
-  if (offset != 0 && pads(product)) {
+  if (out.offset != 0 && pads(product)) {
     if (product.op.is<ConvolutionBackpropData>())
       return Verdict::no("0 is no level of {}", m.label(product.inputs[0]));
     const auto &x = g.type(product.inputs[0]).shape, &y = g.type(product.outputs[0]).shape;
@@ -254,8 +236,6 @@ Found<Source> source_of(const Match& m, const Node& product) {
       return Verdict::no("0 is no level of {}, and the size of the picture that it pads is not known",
                          m.label(product.inputs[0]));
   }
-  out.nodes = nodes;
-  if (g.readers(v) == 1 && (offset == 0 || !nodes.empty())) out.nodes.push_back(g.producer(v));
   return out;
 }
 
@@ -445,7 +425,7 @@ void multiply_integers(Rewrite& r, const Integers& found) {
   y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, scale))});
   if (has_input(n, 2)) y = r.add(Add{}, {y, bias_operand(r, n)});
   if (source.offset != 0) y = r.add(Add{}, {y, r.constant(offsets(g, n, found))});
-  for (const auto id : source.nodes) r.absorb(id);
+  int8::absorb(r, source.levels);
   for (const auto id : factors.nodes) r.absorb(id);
   r.replace(y);
 }

@@ -57,12 +57,18 @@ class Quantizing {
  private:
   bool to_onnx() const { return o_.output.ends_with(".onnx"); }
 
+  /// Before the work is done. What is written directly (a pipe) is left alone.
   void require_output() const {
     if (!to_onnx() && !o_.output.ends_with(".xml"))
       throw UsageError(fmt::format("-o {}: wanted FILE.onnx or FILE.xml", o_.output));
     const auto folder = fs::path(o_.output).parent_path();
     if (!folder.empty() && !fs::is_directory(folder))
       fail(ErrorCode::bad_file, "-o {}: there is no folder {}", o_.output, folder.string());
+    for (const auto& target : {o_.output, o_.report}) {
+      std::error_code ignored;
+      const bool is_other = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
+      if (!target.empty() && !is_other) AtomicFile{target};
+    }
   }
 
   void require_other_file(const Model& model) const {

@@ -177,6 +177,36 @@ class QuantizeTest(unittest.TestCase):
         document = self.quantize("--samples", 4)
         self.assertEqual((document["samples"], document["measured_with"], document["held_out"]), (4, 3, True))
 
+    def test_batches_that_are_open(self) -> None:
+        model = network(self.path / "open.onnx", batch="N")
+        np.save(self.data / "two.npy", np.concatenate([self.picture(), self.picture()]))
+        np.save(self.data / "one.npy", self.picture())
+        self.assertEqual(self.quantize(model=model)["samples"], 2)
+
+    def test_external_data_becomes_part_of_the_file(self) -> None:
+        self.save_arrays()
+        folder = self.path / "elsewhere"
+        folder.mkdir()
+        model = folder / "model.onnx"
+        onnx.save(onnx.load(self.model), model, save_as_external_data=True, size_threshold=64, location="weights.bin")
+        self.assertTrue((folder / "weights.bin").exists())
+        self.quantize("--exclude", "second", model=model)
+        values = np.load(self.data / "0.npy")
+        wanted = self.outputs(self.model, values)
+        self.assertLess(np.linalg.norm(self.outputs(self.path / "q.onnx", values) - wanted), 0.02 * np.linalg.norm(wanted))
+
+    def test_constants_that_are_inputs_too(self) -> None:
+        self.save_arrays()
+        model = onnx.load(self.model)
+        for t in model.graph.initializer:
+            model.graph.input.append(helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)))
+        for version in (3, 7):
+            model.ir_version = version
+            onnx.save(model, self.path / "inputs.onnx")
+            self.quantize("--exclude", "second", model=self.path / "inputs.onnx")
+            left = [x.name for x in onnx.load(self.path / "q.onnx").graph.input]
+            self.assertEqual(left, ["image"] if version == 3 else ["image", "w2"])
+
     def test_pictures(self) -> None:
         for i in range(4):
             pixels = self.random.integers(0, 256, (20, 16, 3)).astype(np.uint8)
@@ -209,6 +239,7 @@ class QuantizeTest(unittest.TestCase):
         self.save_arrays(2)
         self.assertIn("wanted FILE.onnx or FILE.xml", self.refuse(output="q.bin", status=2))
         self.assertIn("no folder", self.refuse(output="none/q.onnx"))
+        self.assertIn("page.html", self.refuse("--report", self.path / "none" / "page.html"))
         self.assertIn("the model itself", self.refuse(output="model.onnx", status=2))
         self.assertIn("calibration", self.refuse("--calibration", "best", status=2))
         missing = lamina("quantize", self.model, "--data", self.path / "none", "-o", self.path / "q.onnx")

@@ -99,6 +99,16 @@ const Epilogue kEpilogues[] = {
      "q = Convert(r) destination_type=bf16"},
     {"f = Convert(s) destination_type=f32\n m = const f32{C} {M}\n r = Multiply(f, m)",
      "q = Convert(r) destination_type=u8"},
+    {"f = Convert(s) destination_type=f32\n m = const f32[] {0.0009765625}\n g = Multiply(f, m)\n i = const "
+     "f32[] {1}\n n = const u8[] {7}\n h = Quantize(g, i, n) destination_type=u8\n d = const f32[] {0.5}\n k "
+     "= "
+     "Dequantize(h, d, n)\n r = Relu(k)",
+     "o = const f32[] {0.25}\n z = const u8[] {9}\n q = Quantize(r, o, z) destination_type=u8", 0.25, true},
+    {"f = Convert(s) destination_type=f32\n m = const f32[] {0.0009765625}\n g = Multiply(f, m)\n i = const "
+     "f32[] {2}\n n = const i8[] {-3}\n h = Quantize(g, i, n) destination_type=i8\n d = const f32[] {0.25}\n "
+     "e = "
+     "const i8[] {4}\n r = Dequantize(h, d, e)",
+     "", 1, true},
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -20,6 +20,11 @@ const char* const kGraphs[] = {
     "pads_begin=[1,1] pads_end=[1,1]\n}\n",
     "graph (x: f32[2,64,40,40]) -> (y) {\n w = const f32[64,1,3,3] seed(1)\n y = Convolution(x, w) "
     "groups=64\n}\n",
+    "graph (x: u8[2,64,40,40]) -> (y) {\n w = const i8[64,1,3,3] seed(1)\n z = const u8[] {9}\n y = "
+    "Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1] groups=64 {\n body graph (r: i32[2,64,40,40]) "
+    "-> "
+    "(q) {\n t = Convert(r) destination_type=f32\n m = const f32[1,64,1,1] seed(2)\n u = Multiply(t, m)\n p "
+    "= Abs(u)\n s = const f32[] {3}\n q = Quantize(p, s) destination_type=u8\n }\n}\n}\n",
     "graph (q: f32[2,4,70,32], k: f32[2,4,90,32], v: f32[2,4,90,32], m: f32[2,1,70,90]) -> (y) {\n y = "
     "ScaledDotProductAttention(q, k, v, m)\n}\n",
     "graph (a: f32[6,60,64], b: f32[6,64,70]) -> (y) {\n y = MatMul(a, b)\n}\n",

@@ -83,6 +83,22 @@ TEST(Subviews, in_rows_of_wider_channels) {
   }
 }
 
+TEST(Subviews, of_bytes_in_rows_of_wider_channels) {
+  const auto depthwise = [](const std::string& y, const std::string& x, int channels, int seed) {
+    return fmt::format(
+        " w{0} = const i8[{2},1,3,3] seed({3})\n {0} = Convolution({1}, w{0}) pads_begin=[1,1] "
+        "pads_end=[1,1] "
+        "groups={2} {{\n body graph (r: i32[2,{2},20,18]) -> (q) {{\n t = Convert(r) destination_type=f32\n"
+        " m = const f32[] {{0.01}}\n u = Multiply(t, m)\n s = const f32[] {{1}}\n"
+        " q = Quantize(u, s) destination_type=u8\n }}\n }}\n",
+        y, x, channels, seed);
+  };
+  EXPECT_EQ(copies(labels_of("graph (x: u8[2,24,20,18]) -> (y) {\n" + depthwise("a", "x", 24, 1) +
+                             depthwise("b", "x", 24, 2) + " c = Concat(a, b) axis=1\n" +
+                             depthwise("y", "c", 48, 3) + "}\n")),
+            0u);
+}
+
 TEST(Subviews, of_a_split_are_read_where_they_are) {
   EXPECT_EQ(copies(labels_of(
                 "graph (x: f32[1,8,5,4]) -> (y) {\n a = Softmax(x) axis=3\n i = const i64[] {1}\n s, t = "

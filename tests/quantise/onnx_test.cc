@@ -278,5 +278,30 @@ TEST(QuantiseOnnx, refuses_models_that_are_quantised_or_have_no_layers) {
   EXPECT_THROW(quantised(onnx_model(one_node("Relu", {}), 13), r), Error);
 }
 
+/// What the reader takes can be changed and read again, or is refused; nothing else comes of damaged files.
+TEST(OnnxEdit, damaged_files_end_in_an_error_or_in_a_file) {
+  const auto whole = network(9);
+  std::uint32_t random = 1;
+  const auto next = [&] { return random = random * 1664525 + 1013904223; };
+  int read = 0;
+  for (int i = 0; i < 400; ++i) {
+    auto bytes = whole;
+    for (std::uint32_t k = 0; k < 1 + i % 4U; ++k)
+      bytes[next() % bytes.size()] = static_cast<char>(next() >> 24);
+    if (i % 8 == 0) bytes.resize(next() % bytes.size());
+    try {
+      testing::read_onnx_bytes(bytes);
+    } catch (const Error&) {
+      continue;
+    }
+    ++read;
+    try {
+      testing::read_onnx_bytes(upgraded(bytes));
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(read, 50);
+}
+
 }  // namespace
 }  // namespace lamina

@@ -83,6 +83,9 @@ inline constexpr std::size_t kMostAdded = 1 << 14;
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
 double filled_lanes(const Machine& machine, std::int64_t count);
 
+/// The number of a tensor that has one.
+std::optional<float> single_number(const Tensor* t);
+
 /// A unary operator as oneDNN computes it.
 struct Eltwise {
   dnnl::algorithm algorithm;

@@ -13,62 +13,7 @@
 namespace lamina::onednn {
 namespace {
 
-std::optional<float> scalar(const Tensor* t) {
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_floats(*t)[0];
-}
-
 using dnnl::algorithm;
-
-std::optional<algorithm> plain_algorithm(const Op& op) {
-  if (op.is<Relu>()) return algorithm::eltwise_relu;
-  if (op.is<Sigmoid>()) return algorithm::eltwise_logistic;
-  if (op.is<Tanh>()) return algorithm::eltwise_tanh;
-  if (op.is<Abs>()) return algorithm::eltwise_abs;
-  if (op.is<Sqrt>()) return algorithm::eltwise_sqrt;
-  if (op.is<Exp>()) return algorithm::eltwise_exp;
-  if (op.is<Log>()) return algorithm::eltwise_log;
-  if (op.is<Mish>()) return algorithm::eltwise_mish;
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Eltwise> eltwise_of(const Node& node,
-                                  const std::function<const Tensor*(std::size_t)>& constant) {
-  const Op& op = node.op;
-  if (const auto a = plain_algorithm(op)) return Eltwise{*a};
-  if (op.is<SoftPlus>()) return Eltwise{algorithm::eltwise_soft_relu, 1};
-  if (op.is<Negative>()) return Eltwise{algorithm::eltwise_linear, -1, 0};
-  if (op.is<HSigmoid>()) return Eltwise{algorithm::eltwise_hardsigmoid, 1.f / 6, 0.5f};
-  if (op.is<HSwish>()) return Eltwise{algorithm::eltwise_hardswish, 1.f / 6, 0.5f};
-  if (const auto* c = op.as<Clamp>())
-    return Eltwise{algorithm::eltwise_clip, static_cast<float>(c->min), static_cast<float>(c->max)};
-  if (const auto* e = op.as<Elu>()) return Eltwise{algorithm::eltwise_elu, static_cast<float>(e->alpha)};
-  if (const auto* g = op.as<Gelu>())
-    return Eltwise{g->approximation_mode == GeluMode::erf ? algorithm::eltwise_gelu_erf
-                                                          : algorithm::eltwise_gelu_tanh};
-  if (const auto* r = op.as<Round>(); r && r->mode == RoundMode::half_to_even)
-    return Eltwise{algorithm::eltwise_round};
-  if (op.is<Swish>()) {
-    if (node.inputs.size() < 2 || !node.inputs[1].valid()) return Eltwise{algorithm::eltwise_swish, 1};
-    if (const auto beta = scalar(constant(1))) return Eltwise{algorithm::eltwise_swish, *beta};
-  }
-  if (op.is<HardSigmoid>()) {
-    const auto a = scalar(constant(1)), b = scalar(constant(2));
-    if (a && b) return Eltwise{algorithm::eltwise_hardsigmoid, *a, *b};
-  }
-  if (op.is<PRelu>())
-    if (const auto slope = scalar(constant(1))) return Eltwise{algorithm::eltwise_relu, *slope};
-  return std::nullopt;
-}
-
-bool loses_nan(const Eltwise& e) {
-  return (e.algorithm == algorithm::eltwise_relu && e.alpha == 0) || e.algorithm == algorithm::eltwise_clip ||
-         e.algorithm == algorithm::eltwise_exp || e.algorithm == algorithm::eltwise_hardsigmoid;
-}
-
-namespace {
 
 /// NaN stays NaN but for ReLU and Clamp, on which too much depends: only where our convolutions are as fast.
 Verdict keeps_nan(const Machine& machine, const Op& op, const Eltwise& e) {
@@ -126,15 +71,13 @@ class Translator {
     if (!stages) {
       result_.refusal = "the epilogue is not a chain";
     } else {
-      for (std::size_t i = integers_ ? begin(*stages) : 0; i < stages->size() && result_.refusal.empty();
-           ++i) {
-        const auto& stage = (*stages)[i];
-        const bool comes_back = i + 1 < stages->size() && stage.node->op.is<Quantize>() &&
-                                (*stages)[i + 1].node->op.is<Dequantize>();
-        if (!(comes_back ? to_levels(stage, (*stages)[i + 1]) : take(stage))) break;
-        if (comes_back) ++i;
-        result_.stages = (*stages)[i].end;
-        result_.cost += cost_of_taken(stage);
+      std::size_t i = integers_ ? begin(*stages) : 0;
+      while (i < stages->size() && result_.refusal.empty()) {
+        const auto taken = take(*stages, i);
+        for (const auto end = i + taken; i < end; ++i) {
+          result_.stages = (*stages)[i].end;
+          result_.cost += cost_of_taken((*stages)[i]);
+        }
       }
     }
     result_.attr.set_post_ops(ops_);
@@ -171,8 +114,7 @@ class Translator {
     const auto numbers = [&](auto is_it, std::vector<float>& to) {
       if (taken >= stages.size() || !is_it(stages[taken].node->op)) return;
       const auto& stage = stages[taken];
-      if (!stage.constant || !per_channel(stage.operand_dims) || type_behind(stage) != ElementType::f32)
-        return;
+      if (!stage.constant || !per_channel(stage) || type_behind(stage) != ElementType::f32) return;
       to = to_floats(*stage.constant);
       finite_ = finite_ && is_finite(to);
       ++taken;
@@ -195,6 +137,17 @@ class Translator {
   }
 
   bool has_room(std::size_t more) { return static_cast<std::size_t>(ops_.len()) + more <= kMostPostOps; }
+
+  /// Takes stage i, or with it the one that makes floats of its integers again; how many were taken.
+  std::size_t take(const std::vector<Stage>& stages, std::size_t i) {
+    const auto& body = *epilogue(view_.node());
+    if (!stages[i].node->op.is<Quantize>() || body.is_result(stages[i].node->outputs[0]))
+      return take(stages[i]) ? 1 : 0;
+    if (i + 1 < stages.size() && stages[i + 1].node->op.is<Dequantize>())
+      return quantize_and_back(stages[i], stages[i + 1]) ? 2 : 0;
+    stop("int8: Quantize in the midst of stages");
+    return 0;
+  }
 
   bool take(const Stage& stage) {
     const auto& op = stage.node->op;
@@ -223,75 +176,89 @@ class Translator {
   }
 
   bool eltwise(const Op& op, const Eltwise& e) {
-    if (const auto verdict = keeps_nan(view_.machine(), op, e); !verdict) return stop(verdict.reason());
+    if (const auto verdict = keeps_nan(view_.machine(), op, e); !verdict && !no_nan())
+      return stop(verdict.reason());
     if (op.is<Sqrt>() || op.is<Log>() || op.is<Exp>()) finite_ = false;
     if (op.is<Relu>() || op.is<Clamp>()) finite_ = true;
     ops_.append_eltwise(e.algorithm, e.alpha, e.beta);
     return true;
   }
 
+  /// Sums of integers, scales and operands that are numbers give none else.
+  bool no_nan() const { return integers_ && finite_; }
+
   void linear(float factor, float added) { ops_.append_eltwise(algorithm::eltwise_linear, factor, added); }
 
-  /// The one scale and zero point of a Quantize or Dequantize; nothing, and why, where they are others.
-  std::optional<Dequantized> steps_of(const Stage& stage, std::int64_t block_size) {
-    const auto& name = stage.node->op.name();
-    const bool has_zero = stage.node->inputs.size() > 2 && stage.node->inputs[2].valid();
-    const auto* zero_point = has_zero ? epilogue(view_.node())->constant(stage.node->inputs[2]) : nullptr;
-    if (!stage.constant || (has_zero && !zero_point)) {
-      stop(fmt::format("int8: {} by what is known at run time only", name));
-    } else if (stage.constant->size() != 1 || block_size != 0 || (has_zero && zero_point->size() != 1)) {
-      stop(fmt::format("int8: {} by several scales", name));
-    } else {
-      const Dequantized steps{to_floats(*stage.constant)[0], has_zero ? to_floats(*zero_point)[0] : 0};
-      if (std::isfinite(1 / steps.scale)) return steps;
-      stop(fmt::format("int8: {} by a scale of {}", name, steps.scale));
+  /// One scale and zero point of Quantize or Dequantize, which are constant.
+  std::optional<Dequantized> levels(const Stage& stage, std::int64_t block_size) {
+    const auto& body = *epilogue(view_.node());
+    const auto& inputs = stage.node->inputs;
+    const bool has_zero = inputs.size() > 2 && inputs[2].valid();
+    const auto* zero_point = has_zero ? body.constant(inputs[2]) : nullptr;
+    const auto single = [](const Tensor* t) { return t && t->size() == 1; };
+    if (!single(stage.constant) || (has_zero && !single(zero_point)) || block_size != 0) {
+      stop(fmt::format("int8: {} by scales or zero points that are several, or not constant",
+                       stage.node->op.name()));
+      return std::nullopt;
     }
-    return std::nullopt;
+    const float scale = to_floats(*stage.constant)[0];
+    if (!std::isfinite(1 / scale)) {
+      stop(fmt::format("int8: {} by a scale of {}", stage.node->op.name(), scale));
+      return std::nullopt;
+    }
+    return Dequantized{scale, has_zero ? to_floats(*zero_point)[0] : 0};
   }
 
-  void divide_by(const Stage& stage, float scale) {
-    if (!inverse_is_exact(scale))
+  /// What both ways of Quantize begin with: the value in steps, of which NaN is none.
+  std::optional<Dequantized> in_steps(const Stage& stage) {
+    const auto& op = *stage.node->op.as<Quantize>();
+    if (!integers_ || !is_byte(op.destination_type)) {
+      stop(fmt::format("Quantize to {}{}", name_of(op.destination_type), integers_ ? "" : " behind floats"));
+      return std::nullopt;
+    }
+    if (op.destination_type == ElementType::i8 && !finite_) {
+      stop("int8: oneDNN makes bounds of what is not a number");
+      return std::nullopt;
+    }
+    const auto to = levels(stage, op.block_size);
+    if (!to) return std::nullopt;
+    if (!has_room(5)) {
+      stop("oneDNN takes 32 stages");
+      return std::nullopt;
+    }
+    if (!inverse_is_exact(to->scale))
       divide(*stage.constant);
-    else if (scale != 1)
-      linear(1 / scale, 0);
+    else if (to->scale != 1)
+      linear(1 / to->scale, 0);
+    return to;
   }
 
-  /// Rounded to integers of 8 bits and made numbers again.
-  bool to_levels(const Stage& to, const Stage& back) {
-    const auto type = to.node->op.as<Quantize>()->destination_type;
-    if (!integers_ || !is_byte(type) || !finite_) return take(to);
-    const auto from = steps_of(to, to.node->op.as<Quantize>()->block_size);
-    const auto into = from ? steps_of(back, back.node->op.as<Dequantize>()->block_size) : std::nullopt;
-    if (!into) return false;
-    if (!has_room(4)) return stop("oneDNN takes 32 stages");
-    const float least = type == ElementType::u8 ? 0 : -128;
-    divide_by(to, from->scale);
-    ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
-    ops_.append_eltwise(algorithm::eltwise_clip, least - from->zero_point, least + 255 - from->zero_point);
-    linear(into->scale, (from->zero_point - into->zero_point) * into->scale);
+  void round() { ops_.append_eltwise(algorithm::eltwise_round, 0, 0); }
+
+  /// x / scale, rounded, + zero point, saturated as it is stored. Storing rounds, too: too late behind a zero
+  /// point, as sums with it lose bits, and ties go to even numbers before an odd one is added.
+  bool quantize(const Stage& stage) {
+    const auto to = in_steps(stage);
+    if (!to) return false;
+    if (to->zero_point != 0) {
+      round();
+      linear(1, to->zero_point);
+    }
+    result_.result = stage.node->op.as<Quantize>()->destination_type;
     return true;
   }
 
-  /// x / scale, rounded, + zero point, saturated as it is stored, which rounds, too. Before a zero point is
-  /// added: then ties go to even numbers, and what lies beside a tie does not come to lie on it.
-  bool quantize(const Stage& stage) {
-    const auto& op = *stage.node->op.as<Quantize>();
-    const auto& body = *epilogue(view_.node());
-    if (!integers_) return stop("Quantize behind floats");
-    if (!is_byte(op.destination_type) || !body.is_result(stage.node->outputs[0]))
-      return stop(fmt::format("int8: Quantize to {} in the midst of stages", name_of(op.destination_type)));
-    if (op.destination_type == ElementType::i8 && !finite_)
-      return stop("int8: oneDNN stores 127 for what is not a number");
-    const auto steps = steps_of(stage, op.block_size);
-    if (!steps) return false;
-    if (!has_room(3)) return stop("oneDNN takes 32 stages");
-    divide_by(stage, steps->scale);
-    const float zero = steps->zero_point;
-    if (zero != 0) {
-      ops_.append_eltwise(algorithm::eltwise_round, 0, 0);
-      linear(1, zero);
-    }
-    result_.result = op.destination_type;
+  bool quantize_and_back(const Stage& there, const Stage& back) {
+    const auto from = levels(back, back.node->op.as<Dequantize>()->block_size);
+    const auto to = from ? in_steps(there) : std::nullopt;
+    if (!to) return false;
+    const bool is_signed = there.node->op.as<Quantize>()->destination_type == ElementType::i8;
+    const float low = is_signed ? -128 : 0;
+    round();
+    ops_.append_eltwise(algorithm::eltwise_clip, low - to->zero_point, low + 255 - to->zero_point);
+    if (from->scale != 1 || from->zero_point != to->zero_point)
+      linear(from->scale, (to->zero_point - from->zero_point) * from->scale);
+    finite_ = true;
     return true;
   }
 
@@ -332,31 +299,33 @@ class Translator {
   bool binary(const Stage& stage) {
     const auto& op = stage.node->op;
     if (stage.constant)
-      if (const auto c = scalar(stage.constant))
+      if (const auto c = single_number(stage.constant))
         if (const auto e = scalar_binary(op, stage.running, *c)) return eltwise(op, *e);
     const auto algorithm = binary_of(op, stage.running);
     if (!algorithm)
       return stop(fmt::format("oneDNN has no post-op for {} with the value on the right", op.name()));
-    if (op.is<Maximum>() || op.is<Minimum>()) return stop(op.name() + " makes a number of NaN there");
+    if ((op.is<Maximum>() || op.is<Minimum>()) && !(stage.constant && no_nan()))
+      return stop(op.name() + " makes a number of NaN there");
     if (stage.dequantized) return dequantized(stage, *algorithm);
     return operand(
         stage, [&](const Desc& d) { ops_.append_binary(*algorithm, d); }, DNNL_ARG_SRC_1);
   }
 
-  /// Per channel or one element: other broadcasts make a convolution a reference.
-  bool per_channel(const Dims& dims) const {
-    if (dims.size() > out_.size()) return false;
-    const std::size_t shift = out_.size() - dims.size();
-    for (std::size_t i = 0; i < dims.size(); ++i)
-      if (dims[i] != 1 && i + shift != channel_) return false;
-    return true;
+  /// The operand's dims with all axes of the result, and no others where those are 1.
+  Dims whole_dims(const Stage& stage) const {
+    Dims dims = stage.operand_dims;
+    while (dims.size() > out_.size() && dims.front() == 1) dims.erase(dims.begin());
+    dims.insert(dims.begin(), out_.size() - std::min(out_.size(), dims.size()), 1);
+    return dims;
   }
 
-  /// The operand's dims with all axes of the result.
-  Dims whole_dims(const Stage& stage) const {
-    Dims dims(out_.size() - std::min(out_.size(), stage.operand_dims.size()), 1);
-    dims.insert(dims.end(), stage.operand_dims.begin(), stage.operand_dims.end());
-    return dims;
+  /// Per channel or one element: other broadcasts make a convolution a reference.
+  bool per_channel(const Stage& stage) const {
+    const auto dims = whole_dims(stage);
+    if (dims.size() > out_.size()) return false;
+    for (std::size_t i = 0; i < dims.size(); ++i)
+      if (dims[i] != 1 && i != channel_) return false;
+    return true;
   }
 
   static ElementType element_of(const Stage& stage) {
@@ -364,7 +333,7 @@ class Translator {
   }
 
   Verdict reads(const Stage& stage) const {
-    const bool channel = per_channel(stage.operand_dims);
+    const bool channel = per_channel(stage);
     if (!channel && whole_dims(stage) != out_)
       return Verdict::no("operand {} of {} is neither per channel nor of the result's shape {}",
                          to_string(stage.operand_dims), stage.node->op.name(), to_string(out_));
@@ -381,7 +350,7 @@ class Translator {
   bool operand(const Stage& stage, Append append, int id) {
     if (const auto verdict = reads(stage); !verdict) return stop(verdict.reason());
     const int slot = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops_.len()) | id;
-    const bool channel = per_channel(stage.operand_dims);
+    const bool channel = per_channel(stage);
     const auto d = desc(whole_dims(stage), element_of(stage), channel ? Layout::plain : layout_);
     if (stage.constant) {
       result_.args.push_back(
@@ -408,7 +377,7 @@ class Translator {
       slope.operand_dims[1] = channels;
       if (channel_ != 1) return stop("PRelu by axis 1");
     }
-    if (!per_channel(slope.operand_dims)) return stop("PRelu whose slope is not per channel");
+    if (!per_channel(slope)) return stop("PRelu whose slope is not per channel");
     Dims dims(out_.size(), 1);
     dims[channel_] = static_cast<std::int64_t>(stage.constant->size());
     if (dims[channel_] != channels) return stop("PRelu slope of another size");

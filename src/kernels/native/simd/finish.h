@@ -36,6 +36,13 @@ struct IntegerFinish {
   /// Bounds of v / step; of v where that is the result.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
+  /// Results are bytes of whole numbers that fit i32 whatever the sums are: saturating packs make them, as
+  /// unsigned bytes of which `turned` makes the type's.
+  struct Packs {
+    bool possible = false;
+    std::int16_t zero_point = 0;
+    std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
+  } packs;
 
   /// Of an element of what is stored, and of what is added.
   std::int64_t stored_bytes() const { return stored == Stored::bytes ? 1 : 4; }

@@ -61,7 +61,8 @@ void convert(const LoopArgs& a) {
   using Memory = std::conditional_t<std::is_same_v<From, bool>, std::uint8_t, From>;
   const auto* x = static_cast<const Memory*>(a.in[0]);
   auto* out = static_cast<To*>(a.out);
-  for (std::int64_t i = 0; i < a.count; ++i)
+  const auto count = a.count;  // which bytes that are written might be
+  for (std::int64_t i = 0; i < count; ++i)
     if constexpr (std::is_same_v<From, bool>)
       out[i] = static_cast<To>(x[i] != 0);
     else

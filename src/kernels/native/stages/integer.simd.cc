@@ -28,8 +28,9 @@ template <class Out, class T, class F>
 HWY_INLINE void map(const LoopArgs& args, const F& f) {
   const auto* a = static_cast<const T*>(args.in[0]);
   auto* out = static_cast<Out*>(args.out);
+  const auto n = args.count;  // which bytes that are written might be
   LAMINA_INDEPENDENT
-  for (std::int64_t i = 0; i < args.count; ++i) out[i] = f(a[i]);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i]);
 }
 
 template <class Out, class T, class F>

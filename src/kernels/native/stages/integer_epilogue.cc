@@ -36,6 +36,7 @@ class IntegerChain {
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
     merge_bounds();
     e_.finish_.nan = may_be_nan();
+    set_packs();
     return e_;
   }
 
@@ -105,16 +106,16 @@ class IntegerChain {
   bool quantize() {
     const auto* q = at_->node->op.as<Quantize>();
     if (!q || at_->running != 0 || q->block_size != 0) return false;
-    const bool is_signed = q->destination_type == ElementType::i8;
-    if (!is_signed && q->destination_type != ElementType::u8) return false;
+    is_signed_ = q->destination_type == ElementType::i8;
+    if (!is_signed_ && q->destination_type != ElementType::u8) return false;
     const auto step = number(1), zero_point = number(2);
     if (!step || !zero_point) return false;
     auto& f = e_.finish_;
     f.stored = Stored::bytes;
     f.step = *step;
     f.zero_point = static_cast<std::int32_t>(*zero_point);
-    f.low = (is_signed ? -128.0f : 0.0f) - *zero_point;
-    f.high = (is_signed ? 127.0f : 255.0f) - *zero_point;
+    f.low = (is_signed_ ? -128.0f : 0.0f) - *zero_point;
+    f.high = (is_signed_ ? 127.0f : 255.0f) - *zero_point;
     return ++at_, true;
   }
 
@@ -128,18 +129,34 @@ class IntegerChain {
     f.finish = {};
   }
 
-  /// Where products and sums of the largest numbers are finite, nothing is NaN.
-  bool may_be_nan() const {
-    const auto& f = e_.finish_;
-    if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
+  /// Of scaled and shifted sums, whatever they are; NaN where one of the constants is.
+  float largest_value() const {
     const auto largest = [](const Tensor& t, float none) {
       if (!t.valid()) return none;
       float most = 0;
       for (const float x : to_floats(t)) most = std::isnan(x) ? x : std::max(most, std::fabs(x));
       return most;
     };
-    const float sums = 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0);
-    return !std::isfinite(sums + 255 * std::fabs(f.added_scale)) || !std::isfinite(f.finish.slope);
+    return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0);
+  }
+
+  /// Where the largest numbers are finite, nothing is NaN.
+  bool may_be_nan() const {
+    const auto& f = e_.finish_;
+    if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
+    return !std::isfinite(largest_value() + 255 * std::fabs(f.added_scale)) || !std::isfinite(f.finish.slope);
+  }
+
+  void set_packs() {
+    auto& f = e_.finish_;
+    if (f.stored != Stored::bytes || !f.simple() || !(f.low <= f.high)) return;
+    if (!(largest_value() < 0x1p30f)) return;
+    const int shift = f.zero_point + (is_signed_ ? 128 : 0);
+    const auto level = [&](float bound) {
+      return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
+    };
+    f.packs = {true, static_cast<std::int16_t>(shift), level(f.low), level(f.high),
+               static_cast<std::uint8_t>(is_signed_ ? 0x80 : 0)};
   }
 
   const NodeView& v_;
@@ -147,6 +164,7 @@ class IntegerChain {
   std::vector<Stage> stages_;
   std::vector<Stage>::const_iterator at_;
   IntegerEpilogue e_;
+  bool is_signed_ = false;  ///< of bytes
 };
 
 std::optional<IntegerEpilogue> IntegerEpilogue::of(const NodeView& v, std::size_t axis) {

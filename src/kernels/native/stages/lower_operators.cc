@@ -9,7 +9,7 @@
 namespace lamina::stages {
 namespace {
 
-constexpr double kQuantizeCycles = 0.4, kDequantizeCycles = 0.2;
+constexpr double kQuantizeCycles = 0.2, kDequantizeCycles = 0.15;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ int Lowering::lower_fake_quantize(const Node& n, const FakeQuantize& q) {
   const bool steps =
       low && high && levels_are_steps(q.levels, static_cast<float>(*low), static_cast<float>(*high));
   const auto& loops = float_loops();
-  const auto y = operation(steps ? loops.fake_quantize_steps : loops.fake_quantize, in, 4, steps ? 0.6 : 1,
+  const auto y = operation(steps ? loops.fake_quantize_steps : loops.fake_quantize, in, 4, steps ? 0.2 : 1,
                            out_.numbers.back().get());
   return converted(y, ElementType::f32, type);
 }

@@ -1,0 +1,192 @@
+/// Depthwise convolutions of u8 and i8, channels-last, exact: a vector of channels at a time, some lines of
+/// the picture each.
+#include "kernels/native/convolution/depthwise/integer_offer.h"
+
+#include <cstring>
+
+#include "base/divide.h"
+#include "kernels/cost.h"
+#include "kernels/native/convolution/depthwise/integer_lines.h"
+#include "kernels/native/convolution/depthwise/integer_weights.h"
+#include "kernels/native/convolution/depthwise/tasks.h"
+#include "kernels/native/convolution/depthwise/window.h"
+#include "kernels/native/stages/epilogue.h"
+#include "ops/convolution.h"
+#include "ops/eval.h"
+
+namespace lamina {
+namespace {
+
+using depthwise::IntegerLines;
+using windows::Geometry;
+
+struct IntegerDepthwise {
+  Geometry g;
+  Epilogue epilogue;
+  const depthwise::IntegerKernels* kernels = nullptr;
+  void (*kernel)(const IntegerLines&) = nullptr;
+  std::int64_t lines = 1;  ///< that the kernel makes at once
+  Rows in{};
+  depthwise::Tasks tasks{};
+  Tensor words{}, sums{};                    ///< of weights
+  std::optional<std::int32_t> zero_point{};  ///< nothing: it is input 3
+
+  /// Of a slot, for sums that lie apart.
+  std::int64_t apart_bytes() const { return epilogue.apart_bytes(tasks.bands.size * g.out[2] * g.outputs); }
+  bool is_signed() const { return in.element == ElementType::i8; }
+  std::int64_t channel_of(std::int64_t vector) const {
+    return depthwise::first_channel(vector, g.outputs, kernels->lanes);
+  }
+};
+
+void choose_kernel(IntegerDepthwise& d) {
+  const auto& g = d.g;
+  const auto taps = g.kernel[2], stride = g.stride[2];
+  const auto& k = *d.kernels;
+  const bool narrow = g.outputs < k.lanes, follow = g.stride[1] == 1 && g.dilation[1] == 1;
+  d.kernel = narrow ? k.part : k.any;
+  if (narrow || g.dilation[2] != 1 || (taps != 3 && taps != 5)) return;
+  if (stride == 2) d.kernel = taps == 3 ? k.three_by_two : k.five_by_two;
+  if (stride != 1 || !follow) return;
+  d.kernel = taps == 3 ? k.three : k.five;
+  d.lines = depthwise::kLinesAtOnce;
+}
+
+/// Multiply-adds, and what comes behind them as so many for each output. Windows that do not follow each
+/// other share no columns.
+double work_of(const Geometry& g) {
+  constexpr double kBehind = 8, kApart = 2;
+  const auto taps = static_cast<double>(g.taps());
+  return static_cast<double>(g.images * g.out_points() * g.outputs) *
+         (taps * (g.stride[2] == 1 ? 1 : kApart) + kBehind);
+}
+
+Cost cost_of(const Machine& machine, const Geometry& g, ElementType result) {
+  const auto points = static_cast<double>(g.images * g.outputs);
+  const double bytes = points * (static_cast<double>(g.in_points()) +
+                                 static_cast<double>(g.out_points()) * bits_of(result) / 8.0);
+  return cost_of(machine, Family::depthwise_int8, work_of(g), bytes);
+}
+
+/// What a run gives beside the tensors.
+std::int32_t zero_point_of(const IntegerDepthwise& d, const RunArgs& args) {
+  if (d.zero_point) return *d.zero_point;
+  const auto byte = *static_cast<const std::uint8_t*>(args.in[3]);
+  return d.is_signed() ? static_cast<std::int8_t>(byte) : byte;
+}
+
+/// The window, the picture's type and what surrounds it.
+IntegerLines lines_of(const IntegerDepthwise& d, const RunArgs& args) {
+  const auto& g = d.g;
+  const auto zero_point = zero_point_of(d, args);
+  IntegerLines s{};
+  s.in_height = g.in[1];
+  s.in_width = g.in[2];
+  s.in_point = d.in.bytes(d.in.step);
+  s.in_line = g.in[2] * s.in_point;
+  s.flip = d.is_signed() ? 0x80808080u : 0;
+  std::memset(s.outside, zero_point, sizeof s.outside);
+  s.zero_point = zero_point + (d.is_signed() ? 128 : 0);
+  s.kernel_h = g.kernel[1];
+  s.kernel_w = g.kernel[2];
+  s.stride_h = g.stride[1];
+  s.stride_w = g.stride[2];
+  s.dilation_h = g.dilation[1];
+  s.dilation_w = g.dilation[2];
+  s.top = g.pad[1];
+  s.left = g.pad[2];
+  s.out_width = g.out[2];
+  s.channels = g.outputs;
+  s.finish = d.epilogue.integer_finish();
+  return s;
+}
+
+void run_task(const IntegerDepthwise& d, const RunArgs& args, const IntegerLines& all,
+              const depthwise::Task& task, std::int64_t slot, StageRun* stages) {
+  const auto& g = d.g;
+  auto s = all;
+  s.first = task.line;
+  s.count = task.lines;
+  s.vectors = task.vectors;
+  s.channel = d.channel_of(task.vector);
+  s.last = d.channel_of(task.vector + task.vectors - 1) - s.channel;
+  const auto lanes = d.kernels->lanes, groups = ceil_div(g.kernel[1] + d.lines - 1, d.kernels->rows);
+  s.weights = d.words.data<std::int32_t>().data() + task.vector * groups * d.lines * g.kernel[2] * lanes;
+  s.weight_sums = d.sums.data<std::int32_t>().data() + task.vector * lanes;
+  s.in = d.in.at<const std::uint8_t>(args.in[0], task.image * g.in_points(), s.channel);
+  const std::int64_t point = (task.image * g.out[1] + s.first) * g.out[2];
+  const auto sums = d.epilogue.sums(args.out[0], {point, s.count * g.out[2], 0, g.outputs},
+                                    static_cast<std::byte*>(args.scratch) + slot * d.apart_bytes());
+  s.out_size = d.epilogue.apart() ? 4 : d.epilogue.out.bytes(1);
+  s.out = sums.memory() + s.channel * s.out_size;
+  s.out_point = sums.row_bytes();
+  s.out_line = g.out[2] * s.out_point;
+  const auto& added = d.epilogue.added;
+  s.add = static_cast<const std::byte*>(d.epilogue.added_at(args, point, s.channel));
+  s.add_size = added.bytes(1);
+  s.add_point = added.bytes(added.step);
+  s.add_line = g.out[2] * s.add_point;
+  d.kernel(s);
+  if (stages) sums.apply(*stages);
+}
+
+void run(const IntegerDepthwise& d, const RunArgs& args) {
+  const auto all = lines_of(d, args);
+  d.epilogue.run(args.in, d.tasks.division, [&](auto begin, auto end, auto slot, StageRun* stages) {
+    for (auto i = begin; i < end; ++i) run_task(d, args, all, d.tasks.at(i), slot, stages);
+  });
+}
+
+bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
+
+Verdict takes_types(const NodeView& v) {
+  if (!is_byte(v.element(0)) || !is_byte(v.element(1)))
+    return Verdict::no("integers of {} and {}, wanted u8 or i8", name_of(v.element(0)),
+                       name_of(v.element(1)));
+  if (v.has(2)) return Verdict::no("int8 with a bias of integers");
+  if (v.has(3) && element_count(v.dims(3)) != 1)
+    return Verdict::no("int8 with several zero points of input 0");
+  if (v.has(4) && !v.constant(4))
+    return Verdict::no("int8 with a zero point of weights that is not constant");
+  return Verdict::yes();
+}
+
+}  // namespace
+
+void offer_integer_depthwise(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes_types(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  std::string why;
+  const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
+  if (!epilogue) return answers.refuse("native", "int8: {}", why);
+  IntegerDepthwise d{windows::geometry_of(v), *epilogue};
+  const depthwise::IntegerWeights weights(*v.constant(1), v.constant(4), d.g);
+  d.kernels = &depthwise::integer_kernels_for(v.machine(), d.g.outputs, weights.bytes());
+  choose_kernel(d);
+  d.in = {v.element(0), Layout::channels_last, d.g.outputs};
+  if (!v.has(3)) d.zero_point = 0;
+  if (const auto* z = v.constant(3))
+    d.zero_point = static_cast<std::int32_t>(to_numbers<std::int64_t>(*z)[0]);
+  const auto cost = cost_of(v.machine(), d.g, v.out_element());
+  d.tasks = depthwise::tasks_of(
+      v.machine(), d.g, {cost.us(), 1, ceil_div(d.g.outputs, d.kernels->lanes), epilogue->registers_only()});
+  Offer o;
+  o.label = fmt::format("native_depthwise_{}_int8", d.kernels->name);
+  epilogue->add_to(o, v);
+  o.inputs[0] = Layout::channels_last;
+  o.wide_inputs.push_back(0);
+  o.consumed.push_back(1);  // not o.packed: what is offered depends on the numbers
+  for (const std::size_t i : {3, 4})
+    if (v.constant(i)) o.consumed.push_back(i);
+  o.scratch = static_cast<std::size_t>(d.tasks.division.slots * d.apart_bytes());
+  o.cost += cost;
+  o.make = [d, weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {
+    d.in = context.input(0, d.in);
+    d.epilogue.lay(context);
+    d.words = weights.words(context.weights, d.kernels->lanes, d.kernels->rows, d.lines);
+    d.sums = weights.sums(context.weights, d.kernels->lanes);
+    return executable([d](const RunArgs& args) { run(d, args); });
+  };
+  answers.offers.push_back(std::move(o));
+}
+
+}  // namespace lamina

@@ -1,0 +1,81 @@
+#include "kernels/native/convolution/depthwise/integer_weights.h"
+
+#include <algorithm>
+
+#include "base/divide.h"
+#include "kernels/native/convolution/depthwise/window.h"
+#include "ops/eval.h"
+
+namespace lamina::depthwise {
+
+IntegerWeights::IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g)
+    : source_(weights), channels_(g.outputs), height_(g.kernel[1]), width_(g.kernel[2]) {
+  if (zero_point) zero_points_ = to_numbers<std::int64_t>(*zero_point);
+  if (std::all_of(zero_points_.begin(), zero_points_.end(), [](auto z) { return z == 0; }))
+    zero_points_.clear();
+}
+
+/// [channel][tap].
+std::vector<std::int64_t> IntegerWeights::numbers(const Tensor& weights) const {
+  auto w = to_numbers<std::int64_t>(weights);
+  if (zero_points_.empty()) return w;
+  const auto taps = static_cast<std::size_t>(height_ * width_);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] -= zero_points_[zero_points_.size() == 1 ? 0 : i / taps];
+  return w;
+}
+
+bool IntegerWeights::bytes() const {
+  const auto w = numbers(source_);
+  return std::all_of(w.begin(), w.end(), [](auto x) { return x >= -128 && x <= 127; });
+}
+
+std::string IntegerWeights::key(const char* what) const {
+  return fmt::format("native_depthwise int8 {} less [{}]", what, fmt::join(zero_points_, ","));
+}
+
+Tensor IntegerWeights::words(WeightStore& store, std::int64_t lanes, std::int64_t rows,
+                             std::int64_t lines) const {
+  const auto make = [&](const Tensor& source) {
+    const auto w = numbers(source);
+    const auto groups = ceil_div(height_ + lines - 1, rows), vectors = ceil_div(channels_, lanes);
+    const int bits = static_cast<int>(32 / rows);
+    Tensor out(ElementType::i32, {vectors * groups * lines * width_ * lanes});
+    auto* to = out.data<std::int32_t>().data();
+    for (std::int64_t n = 0; n < vectors; ++n)
+      for (std::int64_t g = 0; g < groups; ++g)
+        for (std::int64_t line = 0; line < lines; ++line)
+          for (std::int64_t k = 0; k < width_; ++k)
+            for (std::int64_t lane = 0; lane < lanes; ++lane, ++to) {
+              std::uint32_t word = 0;
+              const auto channel = first_channel(n, channels_, lanes) + lane;
+              for (std::int64_t q = 0; q < rows && channel < channels_; ++q) {
+                const auto tap = g * rows + q - line;
+                if (tap < 0 || tap >= height_) continue;
+                const auto x = w[static_cast<std::size_t>((channel * height_ + tap) * width_ + k)];
+                word |= (static_cast<std::uint32_t>(x) & (0xffffffffu >> (32 - bits))) << (q * bits);
+              }
+              *to = static_cast<std::int32_t>(word);
+            }
+    return out;
+  };
+  return store.packed(source_, key("words") + fmt::format(" {} {} {}", lanes, rows, lines), make);
+}
+
+Tensor IntegerWeights::sums(WeightStore& store, std::int64_t lanes) const {
+  return store.packed(source_, key("sums") + fmt::format(" {}", lanes), [&](const Tensor& source) {
+    const auto w = numbers(source);
+    const auto taps = height_ * width_, vectors = ceil_div(channels_, lanes);
+    Tensor out(ElementType::i32, {vectors * lanes});
+    auto* to = out.data<std::int32_t>().data();
+    for (std::int64_t n = 0; n < vectors; ++n)
+      for (std::int64_t lane = 0; lane < lanes; ++lane, ++to) {
+        const auto channel = first_channel(n, channels_, lanes) + lane;
+        *to = 0;
+        for (std::int64_t i = 0; i < taps && channel < channels_; ++i)
+          *to += static_cast<std::int32_t>(w[static_cast<std::size_t>(channel * taps + i)]);
+      }
+    return out;
+  });
+}
+
+}  // namespace lamina::depthwise
