@@ -28,6 +28,7 @@ void add_pieces(Families& families);                ///< functions in the pieces
 void add_fusions(Families& families);               ///< stages of epilogues, groups, quantise chains, pads
 void add_linear_families(Families& families);       ///< arithmetic with constants around compute nodes
 void add_blocks(Families& families);     ///< what rules look for: residuals, transposes around things, ...
+void add_layers(Families& families);     ///< chains of quantised layers, sums of them, joined ones
 void add_importers(Families& families);  ///< groups in parts, bottlenecks, orders of channels
 void add_pictures(Families& families);   ///< strides that move, channels last
 

@@ -103,8 +103,8 @@ const Families& all_families() {
     Families families{{"between transposes", 8, add_between_transposes}};
     for (auto* add : {add_compute_families, add_elementwise_families, add_movement_families,
                       add_norm_families, add_special_families, add_integer_families, add_quantised_families,
-                      add_stored_families, add_binary_families, add_pieces, add_fusions, add_linear_families,
-                      add_blocks, add_pictures, add_importers})
+                      add_layers, add_stored_families, add_binary_families, add_pieces, add_fusions,
+                      add_linear_families, add_blocks, add_pictures, add_importers})
       add(families);
     return families;
   }();
