@@ -290,7 +290,7 @@ TEST(NoMemory, of_an_entry_of_the_cache) {
     runs_with_warning += warnings;
     return failed;
   };
-  for (std::size_t n = 1; run_with_failure(n);) n += 1 + n / 40;
+  for (std::size_t n = 1; run_with_failure(n);) n += 1 + n / 80;
   EXPECT_GT(runs_with_warning, 5U);
   std::filesystem::remove_all(folder);
 }

@@ -2,6 +2,7 @@
 /// and segments, of words instead of floats. Reads channels-last tensors where they lie when a word of theirs
 /// is a word of the product, else a copy. Few channels fill no words by themselves: then the copy has
 /// borders, and all taps of a line are one run of k.
+#include "base/parallel.h"
 #include "kernels/native/offers.h"
 
 #include <algorithm>
@@ -56,7 +57,8 @@ Geometry with_borders(Geometry g) {
 }
 
 IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, const Operands& o,
-                                  const Rows& in, const Epilogue& epilogue, bool constant) {
+                                  const Rows& in, const Epilogue& epilogue, bool constant,
+                                  std::int64_t threads) {
   const bool runs = lines_as_runs(g, o), plain = in.layout == Layout::plain;
   const auto channels = g.inputs / g.groups, in_word = o.units().in_word();
   WeightPlaces w;
@@ -104,7 +106,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
       c.lists *= static_cast<std::int64_t>(windows::runs_of(folded, i).size());
   }
   c.product.epilogue = epilogue;
-  convolutions::add_regions(folded, source, c.product);
+  convolutions::add_regions(folded, source, threads, c.product);
   if (runs) c.product.batches = {};
   if (runs) c.product.batches.add(g.images, {c.read.in_points() * g.inputs, 0, g.out_points()});
   const auto take = [&](std::int64_t bytes) {  // behind the copy
@@ -246,6 +248,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
         fmt::format("{} regions of planes and borders, wanted at most {}", n, convolutions::kMostRegions));
   // Sums of weights that are given at run time would be many.
   if (!v.constant(1) && possible[0].quads()) possible[0].arithmetic = gemm::Arithmetic::pairs;
+  const auto threads = threads_here();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
     const auto in = Rows::of(v.element(0), v.dims(0), layout);
@@ -261,7 +264,8 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
     if (v.has(4)) o.consumed.push_back(4);
     if (layout == Layout::channels_last && !epilogue->apart()) o.wide_inputs.push_back(0);
     for (const auto& operands : possible) {
-      const auto c = convolution_of(v.machine(), g, operands, in, *epilogue, v.constant(1) != nullptr);
+      const auto c =
+          convolution_of(v.machine(), g, operands, in, *epilogue, v.constant(1) != nullptr, threads);
       if (c.start_count() > kMostListed)
         return refuse(fmt::format("{} sums of weights for its borders, wanted at most {}", c.start_count(),
                                   kMostListed));
@@ -272,13 +276,13 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       o.scratch = std::max(o.scratch, c.scratch + static_cast<std::size_t>(apart));
     }
     const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
-    o.make = [&machine = v.machine(), g, in, possible, behind = *epilogue,
+    o.make = [&machine = v.machine(), g, in, possible, behind = *epilogue, threads,
               weights](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
       const auto per_column = g.inputs / g.groups * g.taps();
       const auto what = integers::settled(possible, weights, per_column, context.weights);
-      auto made = convolution_of(machine, g, what, context.input(0, in), laid, weights.valid());
+      auto made = convolution_of(machine, g, what, context.input(0, in), laid, weights.valid(), threads);
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };

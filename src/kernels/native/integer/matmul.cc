@@ -43,7 +43,7 @@ struct IntegerMatrices {
 };
 
 IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const Operands& o,
-                            const Epilogue& given, bool constant) {
+                            const Epilogue& given, bool constant, std::int64_t threads) {
   IntegerMatrices m(machine, o, s);
   m.places.channels = s.depth;
   m.places.channel = s.transpose_b ? 1 : s.columns;
@@ -82,7 +82,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
     c_rows /= axis.size;
     p.batches.add(axis.size, {axis.a * s.rows * s.depth, axis.b * p.packed_floats(), c_rows});
   }
-  p.divide(threads_here());
+  p.divide(threads);
   if (o.zero_at_run || !constant) m.start_at = take(m.start_count() * 4);
   if (!constant) m.weights_at = take(s.b_count * m.packed_bytes());
   return m;
@@ -183,8 +183,9 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   Offer o;
   o.label = fmt::format("native_gemm_{}", possible[0].label(v.machine()));
   epilogue->add_to(o, v);
+  const auto threads = threads_here();
   for (const auto& operands : possible) {
-    const auto m = matrices_of(v.machine(), shape, operands, *epilogue, v.constant(1) != nullptr);
+    const auto m = matrices_of(v.machine(), shape, operands, *epilogue, v.constant(1) != nullptr, threads);
     if (&operands == &possible[0])
       o.cost +=
           m.product.cost(operands.rate()) + packing_cost(v) + (m.copies ? m.copy.cost(v.machine()) : Cost());
@@ -198,13 +199,13 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   if (v.has(3) && !possible[0].zero_at_run) o.consumed.push_back(3);
   if (v.has(4)) o.consumed.push_back(4);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
-  o.make = [&machine = v.machine(), shape, possible, behind = *epilogue,
+  o.make = [&machine = v.machine(), shape, possible, behind = *epilogue, threads,
             weights](MakeContext& context) -> std::unique_ptr<Executable> {
     auto laid = behind;
     laid.lay(context);
     const auto per_column = shape.transpose_b && shape.b_count == 1 ? shape.depth : 0;
     const auto what = integers::settled(possible, weights, per_column, context.weights);
-    auto made = matrices_of(machine, shape, what, laid, weights.valid());
+    auto made = matrices_of(machine, shape, what, laid, weights.valid(), threads);
     if (weights.valid()) pack(made, weights, context.weights);
     return executable([m = std::move(made)](const RunArgs& args) { run(m, args); });
   };

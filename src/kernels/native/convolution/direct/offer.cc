@@ -27,10 +27,11 @@ using convolutions::source_of;
 using gemm::Product;
 using windows::Geometry;
 
-Product product_of(const Machine& machine, const Geometry& g, const Source& s, const Epilogue& epilogue) {
+Product product_of(const Machine& machine, const Geometry& g, const Source& s, const Epilogue& epilogue,
+                   std::int64_t threads) {
   Product p(machine, g.taps() * (g.inputs / g.groups), g.outputs / g.groups, run_length(g, s));
   p.epilogue = epilogue;
-  convolutions::add_regions(g, s, p);
+  convolutions::add_regions(g, s, threads, p);
   return p;
 }
 
@@ -113,7 +114,8 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     auto behind = *epilogue;
     for (auto* rows : {&behind.out, &behind.added}) *rows = {rows->element, rows->layout, h.outputs};
     const auto in = Rows::of(ElementType::f32, v.dims(0), layout);
-    const auto product = product_of(v.machine(), h, source_of(h, in), behind);
+    const auto threads = threads_here();
+    const auto product = product_of(v.machine(), h, source_of(h, in), behind, threads);
     Offer o;
     o.label = fmt::format("native_{}_{}_f32", kind_of(g), name_of(v.machine().isa()));
     behind.add_to(o, v);
@@ -128,11 +130,11 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     // Sums apart have room for this division of the work, and slices may be divided otherwise.
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
     o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
-    o.make = [&machine = v.machine(), g, h, columns, in, behind, weights = *v.constant(1),
+    o.make = [&machine = v.machine(), g, h, columns, in, behind, threads, weights = *v.constant(1),
               bias = gemm::bias_of(v)](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
-      Convolved c{product_of(machine, h, source_of(h, context.input(0, in)), laid), {}, {}};
+      Convolved c{product_of(machine, h, source_of(h, context.input(0, in)), laid, threads), {}, {}};
       c.bias = gemm::padded_bias(bias, g.groups, c.product.panels.columns, c.product.panels.padded_columns(),
                                  context.weights);
       c.weights = packed_weights(weights, g, columns, c.product, in.layout == Layout::plain, context.weights);

@@ -53,7 +53,7 @@ std::int64_t regions_of(const Geometry& g) {
   return planes * static_cast<std::int64_t>(windows::runs_of(g, 1).size() * windows::runs_of(g, 2).size());
 }
 
-void add_regions(const Geometry& g, const Source& s, Product& p) {
+void add_regions(const Geometry& g, const Source& s, std::int64_t threads, Product& p) {
   p.groups = g.groups;
   p.a_group = g.inputs / g.groups * s.channel;
   const auto zs = windows::runs_of(g, 0), ys = windows::runs_of(g, 1), xs = windows::runs_of(g, 2);
@@ -80,7 +80,7 @@ void add_regions(const Geometry& g, const Source& s, Product& p) {
     ++z_run;
   }
   p.batches.add(g.images, {g.in_points() * (s.plain ? g.inputs : s.point), 0, g.out_points()});
-  p.divide(threads_here());
+  p.divide(threads);
 }
 
 std::int64_t run_length(const Geometry& g, const Source& s) {

@@ -20,8 +20,9 @@ Source source_of(const windows::Geometry& g, const Rows& in);
 std::vector<gemm::Segment> segments_of(const windows::Geometry& g, const Source& s, const windows::Run& z,
                                        const windows::Run& y, const windows::Run& x);
 /// A product of all groups, images and regions of outputs that have the same taps. Where sums begin with what
-/// their taps give (integers), list (z * ys + y) * xs + x belongs to the taps of runs z, y and x.
-void add_regions(const windows::Geometry& g, const Source& s, gemm::Product& p);
+/// their taps give (integers), list (z * ys + y) * xs + x belongs to the taps of runs z, y and x. Divided for
+/// so many threads: those of the offer, whose scratch memory is for them.
+void add_regions(const windows::Geometry& g, const Source& s, std::int64_t threads, gemm::Product& p);
 /// Regions: each plane of a volume has its own.
 std::int64_t regions_of(const windows::Geometry& g);
 /// Their number must not grow with the data.
