@@ -389,9 +389,9 @@ Tensor offsets(const Graph& g, const Node& n, const Integers& found) {
   const auto sums = tap_sums(g, n, found.factors);
   if (pads(n)) {
     auto op = *n.op.as<Convolution>();
-    Dims x = g.type(n.inputs[0]).shape.sizes();
-    x[0] = 1;
-    x[1] = op.groups;
+    Dims x{1, op.groups};  // the batch may be unknown
+    const auto& shape = g.type(n.inputs[0]).shape;
+    for (std::size_t i = 2; i < shape.rank(); ++i) x.push_back(shape[i].size());
     const std::vector<double> all(element_count(x), found.source.offset);
     Graph one;
     const auto y =

@@ -43,6 +43,7 @@ Rules& registered() {
     add_stored_weights(rules);
     add_int8_levels(rules);
     add_int8_products(rules);
+    add_int8_concat(rules);
     add_int8_moves(rules);
     add_int8_scales(rules);
     add_fuse_group_conv(rules);

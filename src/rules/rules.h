@@ -53,6 +53,7 @@ void add_merge_fake_quantize(Rules& rules);
 void add_stored_weights(Rules& rules);
 void add_int8_levels(Rules& rules);
 void add_int8_products(Rules& rules);
+void add_int8_concat(Rules& rules);
 void add_int8_moves(Rules& rules);
 void add_int8_scales(Rules& rules);
 void add_int8_values(Rules& rules);
