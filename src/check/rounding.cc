@@ -15,30 +15,35 @@ bool ends_in_steps(const Graph& body) {
          !is_float(body.type(body.results()[0].value).element);
 }
 
+bool has_levels(const Node& node) { return node.op.has(Trait::levels); }
+
 /// To levels, or to a half, whose numbers are as far apart.
 bool rounds(const Node& node) {
   const auto* convert = node.op.as<Convert>();
-  return node.op.has(Trait::levels) || (convert && (convert->destination_type == ElementType::bf16 ||
-                                                    convert->destination_type == ElementType::f16));
+  return has_levels(node) || (convert && (convert->destination_type == ElementType::bf16 ||
+                                          convert->destination_type == ElementType::f16));
+}
+
+/// Such a node is in the graph or in a body.
+bool any_is(const Graph& graph, bool (*such)(const Node&)) {
+  for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
+    if (graph.node({n}).erased()) continue;
+    if (such(graph.node({n}))) return true;
+    for (const auto& body : graph.node({n}).bodies)
+      if (any_is(body, such)) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-bool quantises(const Graph& graph) {
-  for (std::uint32_t n = 0; n < graph.node_slots(); ++n) {
-    if (graph.node({n}).erased()) continue;
-    if (rounds(graph.node({n}))) return true;
-    for (const auto& body : graph.node({n}).bodies)
-      if (quantises(body)) return true;
-  }
-  return false;
-}
+bool quantises(const Graph& graph) { return any_is(graph, has_levels); }
 
 std::optional<std::vector<double>> undecided(const Graph& graph, NodeId id, const std::vector<Tensor>& in) {
   const Node& node = graph.node(id);
   if (!node.op.has(Trait::epilogue) || node.op.has(Trait::elementwise) || node.outputs.size() != 1 ||
       !std::any_of(node.bodies.begin(), node.bodies.end(),
-                   [](const Graph& body) { return quantises(body) || ends_in_steps(body); }))
+                   [](const Graph& body) { return any_is(body, rounds) || ends_in_steps(body); }))
     return std::nullopt;
   // The node alone, every operator of its epilogue behind it.
   Subgraph alone(graph);

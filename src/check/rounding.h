@@ -6,7 +6,7 @@
 
 namespace lamina::check {
 
-/// Operators that round to levels, or to a half, here or in a body.
+/// Operators that round to levels, here or in a body.
 bool quantises(const Graph& graph);
 
 /// For each element of the node's result how far correct kernels may be off: f32 sums in another order differ
