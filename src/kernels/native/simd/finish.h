@@ -15,6 +15,7 @@ struct Finish {
 /// What happens to a sum of integers (i32) of channel c before it is stored, each step rounded by itself:
 ///
 ///     v = f32(sum) * scale[c] + shift[c]
+///     v = (round_half_even(v within levels) + levels.zero) * levels.scale           where there are levels
 ///     v = v + added                       added: a second tensor, or (byte - added_zero) * added_scale
 ///     v = finish(v)
 ///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
@@ -30,9 +31,16 @@ struct IntegerFinish {
   bool nan = false;              ///< v may be NaN
   const float* scale = nullptr;  ///< of each channel; vectors that begin at a channel may be read whole
   const float* shift = nullptr;
+  /// A quantise step in the midst, and back to floats. Bounds are of v, which is not NaN.
+  struct Levels {
+    bool any = false;
+    float low = 0, high = 0, zero = 0, scale = 1;
+  } levels;
   float added_scale = 1, added_zero = 0;
   Finish finish;
-  float step = 1;  ///< 1: the bounds of finish are in low and high already
+  float step = 1;  ///< a clamp's bounds are in low and high where bytes are stored
+  /// 1 / step as a sum of two f32; {0, 0} where only a division is exact.
+  float inverse = 0, inverse_rest = 0;
   /// Bounds of v / step; of v where that is the result.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
@@ -49,7 +57,7 @@ struct IntegerFinish {
   std::int64_t added_bytes() const { return added == Added::none ? 0 : added == Added::floats ? 4 : 1; }
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 &&
+    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any &&
            (stored == Stored::floats || !nan);
   }
 };

@@ -79,22 +79,67 @@ HWY_INLINE hn::Vec<Bytes> load_bytes(const std::uint8_t* from, std::int64_t coun
 #endif
 }
 
-/// Of the second tensor.
-HWY_INLINE V added(const IntegerFinish& f, const void* from, std::int64_t count) {
+/// Of the second tensor, as numbers.
+HWY_INLINE V added(IntegerFinish::Added kind, const void* from, std::int64_t count) {
   using Added = IntegerFinish::Added;
   const D d;
-  if (f.added == Added::floats) {
+  if (kind == Added::floats) {
     const auto* floats = static_cast<const float*>(from);
     return count >= lanes() ? hn::LoadU(d, floats) : load_some(d, floats, count);
   }
   const auto bytes = load_bytes(static_cast<const std::uint8_t*>(from), count);
   const hn::Rebind<std::int8_t, D> signed_bytes;
-  const auto numbers = f.added == Added::unsigned_bytes
-                           ? hn::PromoteTo(Words(), bytes)
-                           : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes));
-  const V number = hn::ConvertTo(d, numbers);
-  return hn::Mul(hn::Sub(number, hn::Set(d, f.added_zero)), hn::Set(d, f.added_scale));
+  return hn::ConvertTo(d, kind == Added::unsigned_bytes
+                              ? hn::PromoteTo(Words(), bytes)
+                              : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes)));
 }
+
+/// What is done between scaling and the last bounds.
+class Middle {
+ public:
+  HWY_INLINE explicit Middle(const IntegerFinish& f)
+      : f_(f),
+        low_(hn::Set(D(), f.levels.low)),
+        high_(hn::Set(D(), f.levels.high)),
+        level_zero_(hn::Set(D(), f.levels.zero)),
+        level_scale_(hn::Set(D(), f.levels.scale)),
+        added_zero_(hn::Set(D(), f.added_zero)),
+        added_scale_(hn::Set(D(), f.added_scale)),
+        step_(hn::Set(D(), f.step)),
+        inverse_(hn::Set(D(), f.inverse)),
+        inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
+
+  HWY_INLINE V operator()(V v, const void* add, std::int64_t count) const {
+    using Added = IntegerFinish::Added;
+    if (f_.levels.any) {
+      v = hn::Round(hn::Min(high_, hn::Max(low_, v)));
+      v = hn::Mul(hn::Add(v, level_zero_), level_scale_);
+    }
+    if (f_.added != Added::none) {
+      V x = added(f_.added, add, count);
+      if (f_.added != Added::floats) x = hn::Mul(hn::Sub(x, added_zero_), added_scale_);
+      v = hn::Add(v, x);
+    }
+    v = finished(D(), f_.finish, v);
+    return f_.step == 1 ? v : divided(v);
+  }
+
+ private:
+  /// Correctly rounded: a quotient of which the last bit may be wrong, and what it leaves over counted in
+  /// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+  HWY_INLINE V divided(V v) const {
+#if HWY_TARGET <= HWY_AVX2
+    if (f_.inverse != 0) {
+      const V q = hn::MulAdd(v, inverse_, hn::Mul(v, inverse_rest_));
+      return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
+    }
+#endif
+    return hn::Div(v, step_);
+  }
+
+  const IntegerFinish& f_;
+  V low_, high_, level_zero_, level_scale_, added_zero_, added_scale_, step_, inverse_, inverse_rest_;
+};
 
 enum class Kind { sums, floats, bytes, any };
 
@@ -104,6 +149,7 @@ class Store {
  public:
   HWY_INLINE explicit Store(const IntegerFinish& f)
       : f_(f),
+        middle_(f),
         low_(hn::Set(D(), f.low)),
         high_(hn::Set(D(), f.high)),
         zero_point_(hn::Set(Words(), f.zero_point)) {}
@@ -113,11 +159,7 @@ class Store {
     if constexpr (kind == Kind::sums) return store_floats(hn::BitCast(D(), sums), out, count);
     V v = hn::ConvertTo(D(), sums);
     v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
-    if constexpr (kind == Kind::any) {
-      if (f_.added != IntegerFinish::Added::none) v = hn::Add(v, added(f_, add, count));
-      v = finished(D(), f_.finish, v);
-      if (f_.step != 1) v = hn::Div(v, hn::Set(D(), f_.step));
-    }
+    if constexpr (kind == Kind::any) v = middle_(v, add, count);
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
     if (kind == Kind::floats || (kind == Kind::any && f_.stored == IntegerFinish::Stored::floats))
       return store_floats(bounded, out, count);
@@ -137,6 +179,7 @@ class Store {
   }
 
   const IntegerFinish& f_;
+  Middle middle_;
   V low_, high_;
   Sums zero_point_;
 };

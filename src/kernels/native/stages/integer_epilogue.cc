@@ -29,13 +29,15 @@ class IntegerChain {
     e_.finish_.stored = Stored::floats;
     constant_of<Multiply>(e_.scale_);
     constant_of<Add>(e_.shift_);
+    levels();
     second_tensor();
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
     if (at_ != stages_.end() && !quantize()) return std::nullopt;
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
-    merge_bounds();
     e_.finish_.nan = may_be_nan();
+    merge_bounds();
+    set_inverse();
     set_packs();
     return e_;
   }
@@ -77,6 +79,21 @@ class IntegerChain {
     ++at_;
   }
 
+  /// [Relu or Clamp] Quantize Dequantize: rounding changes no order, so that one bound does for both.
+  void levels() {
+    auto at = at_;
+    Finish bounds{Finish::Kind::clamp, -IntegerFinish::kMost, IntegerFinish::kMost};
+    if (at != stages_.end())
+      if (const auto finish = finish_of(*at)) bounds = *finish, ++at;
+    if (stages_.end() - at < 2 || bounds.kind != Finish::Kind::clamp) return;
+    const auto there = levels_of<Quantize>(at[0]), back = levels_of<Dequantize>(at[1]);
+    if (!there || !back || there->step != 1 || !std::isfinite(largest_value())) return;
+    const float low = there->low - there->zero_point, high = there->high - there->zero_point;
+    e_.finish_.levels = {true, std::clamp(bounds.low, low, high), std::clamp(bounds.high, low, high),
+                         there->zero_point - back->zero_point, back->step};
+    at_ = at + 2;
+  }
+
   void second_tensor() {
     if (at_ == stages_.end() || !at_->node->op.is<Add>() || !at_->extra || v_.constant(*at_->extra)) return;
     const auto type = v_.element(*at_->extra);
@@ -96,36 +113,51 @@ class IntegerChain {
     ++at_;
   }
 
-  std::optional<float> number(std::size_t input) const {
-    const auto& n = *at_->node;
+  /// What Quantize and Dequantize of bytes, or of floats to them, have.
+  struct Steps {
+    float step, zero_point;
+    float low, high;  ///< of the bytes' type
+  };
+  template <class Operator>
+  std::optional<Steps> levels_of(const Stage& stage) const {
+    const auto* op = stage.node->op.as<Operator>();
+    if (!op || stage.running != 0 || op->block_size != 0) return std::nullopt;
+    const auto type =
+        body()
+            .type(std::is_same_v<Operator, Quantize> ? stage.node->outputs[0] : stage.node->inputs[0])
+            .element;
+    if (type != ElementType::u8 && type != ElementType::i8) return std::nullopt;
+    const auto step = number(*stage.node, 1), zero_point = number(*stage.node, 2);
+    if (!step || !zero_point) return std::nullopt;
+    const bool is_signed = type == ElementType::i8;
+    return Steps{*step, *zero_point, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f};
+  }
+  std::optional<float> number(const Node& n, std::size_t input) const {
     if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
     const auto* t = body().constant(n.inputs[input]);
     return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
   }
 
   bool quantize() {
-    const auto* q = at_->node->op.as<Quantize>();
-    if (!q || at_->running != 0 || q->block_size != 0) return false;
-    is_signed_ = q->destination_type == ElementType::i8;
-    if (!is_signed_ && q->destination_type != ElementType::u8) return false;
-    const auto step = number(1), zero_point = number(2);
-    if (!step || !zero_point) return false;
+    const auto steps = levels_of<Quantize>(*at_);
+    if (!steps) return false;
     auto& f = e_.finish_;
+    is_signed_ = steps->low < 0;
     f.stored = Stored::bytes;
-    f.step = *step;
-    f.zero_point = static_cast<std::int32_t>(*zero_point);
-    f.low = (is_signed_ ? -128.0f : 0.0f) - *zero_point;
-    f.high = (is_signed_ ? 127.0f : 255.0f) - *zero_point;
+    f.step = steps->step;
+    f.zero_point = static_cast<std::int32_t>(steps->zero_point);
+    f.low = steps->low - steps->zero_point;
+    f.high = steps->high - steps->zero_point;
     return ++at_, true;
   }
 
-  /// One bound does both: within a type's bounds, whole numbers, rounding changes no order.
+  /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || f.step != 1) return;
+    if (f.finish.kind != Finish::Kind::clamp || !(f.step > 0) || !std::isfinite(f.step)) return;
     const auto low = f.low, high = f.high;
-    f.low = std::clamp(f.finish.low, low, high);
-    f.high = std::clamp(f.finish.high, low, high);
+    f.low = std::clamp(f.finish.low / f.step, low, high);
+    f.high = std::clamp(f.finish.high / f.step, low, high);
     f.finish = {};
   }
 
@@ -140,11 +172,29 @@ class IntegerChain {
     return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0);
   }
 
+  /// The same with what joins them, which is no float.
+  float largest_joined() const {
+    const auto& f = e_.finish_;
+    constexpr float kMostSteps = 510;  // from -255 to 255
+    return (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
+           kMostSteps * std::fabs(f.added_scale);
+  }
+
   /// Where the largest numbers are finite, nothing is NaN.
   bool may_be_nan() const {
     const auto& f = e_.finish_;
     if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
-    return !std::isfinite(largest_value() + 255 * std::fabs(f.added_scale)) || !std::isfinite(f.finish.slope);
+    return !std::isfinite(largest_joined()) || !std::isfinite(f.finish.slope);
+  }
+
+  /// Where nothing on the way leaves the range in which f32 keeps all bits.
+  void set_inverse() {
+    auto& f = e_.finish_;
+    if (f.nan || !(f.step > 0x1p-60f && f.step < 0x1p60f)) return;
+    if (!(largest_joined() < 0x1p60f)) return;
+    if (f.finish.kind == Finish::Kind::leaky && !(std::fabs(f.finish.slope) < 0x1p6f)) return;
+    f.inverse = 1 / f.step;
+    f.inverse_rest = static_cast<float>(1 / static_cast<double>(f.step) - static_cast<double>(f.inverse));
   }
 
   void set_packs() {

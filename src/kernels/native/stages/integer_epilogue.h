@@ -1,10 +1,11 @@
 #pragma once
 /// What registers do with sums of integers: the chain
 ///
-///     Convert{f32} [Multiply] [Add] [Add of a second tensor] [Relu, Clamp or leaky Relu] [Quantize{u8, i8}]
+///     Convert{f32} [Multiply] [Add] [[Relu or Clamp] Quantize{u8, i8} Dequantize] [Add of a second tensor]
+///     [Relu, Clamp or leaky Relu] [Quantize{u8, i8}]
 ///
-/// whose Multiply and first Add have a constant for each channel or one, and whose Quantize has one scale and
-/// zero point. See IntegerFinish for what it computes.
+/// whose Multiply and first Add have a constant for each channel or one, and whose Quantize and Dequantize
+/// have one scale and zero point; that in the midst has the scale 1. See IntegerFinish for what it computes.
 #include <optional>
 
 #include "kernels/native/simd/finish.h"
