@@ -44,10 +44,9 @@ struct IntegerFinish {
   /// Bounds of v / step; of v where that is the result.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
-  /// Results are bytes of whole numbers that fit i32 whatever the sums are: saturating packs make them, as
-  /// unsigned bytes of which `turned` makes the type's.
+  /// How saturating packs make bytes of whole numbers: unsigned ones, of which `turned` makes the type's.
   struct Packs {
-    bool possible = false;
+    bool simple = false;  ///< simple(), and v fits i32 whatever the sums are: bounds may come last
     std::int16_t zero_point = 0;
     std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
   } packs;

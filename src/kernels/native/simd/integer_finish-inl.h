@@ -109,32 +109,44 @@ class Middle {
         inverse_(hn::Set(D(), f.inverse)),
         inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
 
-  HWY_INLINE V operator()(V v, const void* add, std::int64_t count) const {
+  /// The same channels of N points; their second tensors are `step` bytes apart.
+  template <int N>
+  HWY_INLINE void operator()(V (&v)[N], const void* add, std::int64_t step, std::int64_t count) const {
     using Added = IntegerFinish::Added;
+    const auto each = [&](const auto& apply) HWY_ATTR {
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
+    };
     if (f_.levels.any) {
-      v = hn::Round(hn::Min(high_, hn::Max(low_, v)));
-      v = hn::Mul(hn::Add(v, level_zero_), level_scale_);
+      each([&](V x) HWY_ATTR { return hn::Round(hn::Min(high_, hn::Max(low_, x))); });
+      if (f_.levels.zero != 0) each([&](V x) HWY_ATTR { return hn::Add(x, level_zero_); });
+      each([&](V x) HWY_ATTR { return hn::Mul(x, level_scale_); });
     }
     if (f_.added != Added::none) {
-      V x = added(f_.added, add, count);
-      if (f_.added != Added::floats) x = hn::Mul(hn::Sub(x, added_zero_), added_scale_);
-      v = hn::Add(v, x);
+      V x[N];
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i)
+        x[i] = added(f_.added, static_cast<const std::byte*>(add) + i * step, count);
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) {
+        if (f_.added != Added::floats) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
+        v[i] = hn::Add(v[i], x[i]);
+      }
     }
-    v = finished(D(), f_.finish, v);
-    return f_.step == 1 ? v : divided(v);
+    finish_each(D(), f_.finish, each);
+    if (f_.step == 1) return;
+#if HWY_TARGET <= HWY_AVX2
+    if (f_.inverse != 0) return each([&](V x) HWY_ATTR { return quotient(x); });
+#endif
+    each([&](V x) HWY_ATTR { return hn::Div(x, step_); });
   }
 
  private:
   /// Correctly rounded: a quotient of which the last bit may be wrong, and what it leaves over counted in
   /// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
-  HWY_INLINE V divided(V v) const {
-#if HWY_TARGET <= HWY_AVX2
-    if (f_.inverse != 0) {
-      const V q = hn::MulAdd(v, inverse_, hn::Mul(v, inverse_rest_));
-      return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
-    }
-#endif
-    return hn::Div(v, step_);
+  HWY_INLINE V quotient(V v) const {
+    const V q = hn::MulAdd(v, inverse_, hn::Mul(v, inverse_rest_));
+    return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
   }
 
   const IntegerFinish& f_;
@@ -159,7 +171,11 @@ class Store {
     if constexpr (kind == Kind::sums) return store_floats(hn::BitCast(D(), sums), out, count);
     V v = hn::ConvertTo(D(), sums);
     v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
-    if constexpr (kind == Kind::any) v = middle_(v, add, count);
+    if constexpr (kind == Kind::any) {
+      V one[1] = {v};
+      middle_(one, add, 0, count);
+      v = one[0];
+    }
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
     if (kind == Kind::floats || (kind == Kind::any && f_.stored == IntegerFinish::Stored::floats))
       return store_floats(bounded, out, count);
@@ -184,73 +200,98 @@ class Store {
   Sums zero_point_;
 };
 
-/// The same channels of four points, where `packs.possible`: less to do for each than by Store.
+using AllBytes = hn::Repartition<std::uint8_t, D>;
+using Halves = hn::Vec<hn::Repartition<std::int16_t, D>>;
+
+HWY_INLINE Halves halves(Sums a, Sums b) {
+#if HWY_TARGET == HWY_AVX3
+  return Halves{_mm512_packs_epi32(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return Halves{_mm256_packs_epi32(a.raw, b.raw)};
+#else
+  return Halves{_mm_packs_epi32(a.raw, b.raw)};
+#endif
+}
+
+/// Whole numbers of four vectors, with `zero` added, as unsigned bytes: each 16 of them hold four of each
+/// vector.
+HWY_INLINE hn::Vec<AllBytes> packed(const Sums (&v)[4], Halves zero) {
+  const auto low = hn::SaturatedAdd(halves(v[0], v[1]), zero);
+  const auto high = hn::SaturatedAdd(halves(v[2], v[3]), zero);
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<AllBytes>{_mm512_packus_epi16(low.raw, high.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Vec<AllBytes>{_mm256_packus_epi16(low.raw, high.raw)};
+#else
+  return hn::Vec<AllBytes>{_mm_packus_epi16(low.raw, high.raw)};
+#endif
+}
+
+/// What was packed, vector by vector, `step` bytes apart.
+HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t step) {
+  const auto to = [&](std::int64_t point) HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
+#if HWY_TARGET == HWY_AVX3
+  const auto points = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const auto w = _mm512_permutexvar_epi32(points, v.raw);
+  _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
+  _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
+  _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
+  _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
+#elif HWY_TARGET == HWY_AVX2
+  const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
+  const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
+  _mm_storel_epi64(to(0), low);
+  _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
+  _mm_storel_epi64(to(2), high);
+  _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
+#else
+  std::int32_t words[4];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
+  for (int p = 0; p < 4; ++p) __builtin_memcpy(to(p), words + p, 4);
+#endif
+}
+
+/// The same channels of four points as bytes, where nothing is NaN: less to do for each than by Store.
 class PackedStore {
  public:
   HWY_INLINE PackedStore(const IntegerFinish& f, std::int64_t channel)
       : scale_(hn::LoadU(D(), f.scale + channel)),
         shift_(hn::LoadU(D(), f.shift + channel)),
         zero_point_(hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point)),
+        turned_(hn::Set(AllBytes(), f.packs.turned)),
         low_(hn::Set(AllBytes(), f.packs.low)),
         high_(hn::Set(AllBytes(), f.packs.high)),
-        turned_(hn::Set(AllBytes(), f.packs.turned)) {}
+        least_(hn::Set(D(), f.low)),
+        most_(hn::Set(D(), f.high)),
+        middle_(f) {}
 
-  /// To whole vectors of channels, `step` bytes from point to point.
+  /// To whole vectors of channels, `step` bytes from point to point. Where `packs.simple`.
   HWY_INLINE void operator()(Sums a, Sums b, Sums c, Sums e, std::byte* out, std::int64_t step) const {
-    const auto ab = halves(a, b), ce = halves(c, e);
-#if HWY_TARGET == HWY_AVX3
-    hn::Vec<AllBytes> v{_mm512_packus_epi16(ab.raw, ce.raw)};
-#elif HWY_TARGET == HWY_AVX2
-    hn::Vec<AllBytes> v{_mm256_packus_epi16(ab.raw, ce.raw)};
-#else
-    hn::Vec<AllBytes> v{_mm_packus_epi16(ab.raw, ce.raw)};
-#endif
-    v = hn::Xor(hn::Min(high_, hn::Max(low_, v)), turned_);
-    // Each 16 bytes hold four channels of a, of b, of c and of e.
-    const auto to = [&](std::int64_t point)
-                        HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
-#if HWY_TARGET == HWY_AVX3
-    const auto points = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    const auto w = _mm512_permutexvar_epi32(points, v.raw);
-    _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
-    _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
-    _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
-    _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
-#elif HWY_TARGET == HWY_AVX2
-    const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
-    const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
-    _mm_storel_epi64(to(0), low);
-    _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
-    _mm_storel_epi64(to(2), high);
-    _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
-#else
-    std::int32_t words[4];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
-    for (int p = 0; p < 4; ++p) __builtin_memcpy(to(p), words + p, 4);
-#endif
+    const Sums levels[4] = {nearest(scaled(a)), nearest(scaled(b)), nearest(scaled(c)), nearest(scaled(e))};
+    const auto v = hn::Min(high_, hn::Max(low_, packed(levels, zero_point_)));
+    store_packed(hn::Xor(v, turned_), out, step);
+  }
+
+  /// The same with all that may be done.
+  HWY_INLINE void all(Sums a, Sums b, Sums c, Sums e, std::byte* out, std::int64_t step, const std::byte* add,
+                      std::int64_t add_step) const {
+    V v[4] = {scaled(a), scaled(b), scaled(c), scaled(e)};
+    middle_(v, add, add_step, lanes());
+    Sums levels[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(most_, hn::Max(least_, v[i])));
+    store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step);
   }
 
  private:
-  using AllBytes = hn::Repartition<std::uint8_t, D>;
-  using Halves = hn::Vec<hn::Repartition<std::int16_t, D>>;
-
-  HWY_INLINE Sums level(Sums sums) const {
-    return nearest(hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_));
-  }
-  HWY_INLINE Halves halves(Sums a, Sums b) const {
-#if HWY_TARGET == HWY_AVX3
-    const Halves both{_mm512_packs_epi32(level(a).raw, level(b).raw)};
-#elif HWY_TARGET == HWY_AVX2
-    const Halves both{_mm256_packs_epi32(level(a).raw, level(b).raw)};
-#else
-    const Halves both{_mm_packs_epi32(level(a).raw, level(b).raw)};
-#endif
-    return hn::SaturatedAdd(both, zero_point_);
-  }
+  HWY_INLINE V scaled(Sums sums) const { return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_); }
 
   V scale_, shift_;
   Halves zero_point_;
-  hn::Vec<AllBytes> low_, high_, turned_;
+  hn::Vec<AllBytes> turned_;
+  hn::Vec<AllBytes> low_, high_;  ///< simple
+  V least_, most_;                ///< all
+  Middle middle_;
 };
 
 }  // namespace integer_finish

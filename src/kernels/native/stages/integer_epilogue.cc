@@ -199,14 +199,17 @@ class IntegerChain {
 
   void set_packs() {
     auto& f = e_.finish_;
-    if (f.stored != Stored::bytes || !f.simple() || !(f.low <= f.high)) return;
-    if (!(largest_value() < 0x1p30f)) return;
+    if (f.stored != Stored::bytes) return;
     const int shift = f.zero_point + (is_signed_ ? 128 : 0);
+    f.packs.zero_point = static_cast<std::int16_t>(shift);
+    f.packs.turned = is_signed_ ? 0x80 : 0;
+    if (!f.simple() || !(f.low <= f.high) || !(largest_value() < 0x1p30f)) return;
     const auto level = [&](float bound) {
       return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
     };
-    f.packs = {true, static_cast<std::int16_t>(shift), level(f.low), level(f.high),
-               static_cast<std::uint8_t>(is_signed_ ? 0x80 : 0)};
+    f.packs.simple = true;
+    f.packs.low = level(f.low);
+    f.packs.high = level(f.high);
   }
 
   const NodeView& v_;

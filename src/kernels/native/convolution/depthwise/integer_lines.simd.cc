@@ -107,7 +107,7 @@ template <int R, int T, bool kPart>
 HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
-    if (s.finish.packs.possible) {
+    if (s.finish.packs.simple) {
       const integer_finish::PackedStore store(s.finish, s.channel + at);
 #pragma GCC unroll 2
       for (int r = 0; r < R; ++r)
