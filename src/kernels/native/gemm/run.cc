@@ -158,14 +158,16 @@ class Task {
       tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
       tile_.b = b_ + (o_.b_row ? column : panels.offset(panel)) * units_.cell;
       const std::int64_t parts = ceil_div(rows, most);
-      if (far_ && !near && !o_.b_row) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
+      const bool b_ahead = far_ && !near && !o_.b_row;
+      if (b_ahead) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {
         const std::int64_t count = (rows - first) / (parts - part);
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
+        if (!b_ahead && at_once == steps && part + 1 == parts) fetch_rows_ahead(count, together);
         run_tile(count, vectors, together);
-        if (tile_.ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
+        if (b_ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;
       }
     }
@@ -176,6 +178,14 @@ class Task {
   void fetch_ahead(std::int64_t shares, std::int64_t columns) {
     tile_.ahead = tile_.b + columns * p_.panels.depth * units_.cell;
     tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * units_.cell / shares);
+  }
+
+  /// The rows of A that follow, where each lies in one piece.
+  void fetch_rows_ahead(std::int64_t rows, [[maybe_unused]] std::int64_t together) {
+    if (tile_.segment_count != 1) return;
+    const auto move = tile_.repeat > 1 ? tile_.a_move : rows * tile_.a_step;
+    tile_.ahead = tile_.a + tile_.repeat * move;
+    tile_.ahead_move = ceil_div(move, std::max<std::int64_t>(1, tile_.steps * (p_.panels.depth / 4)));
   }
 
   void run_tile(std::int64_t rows, std::int64_t vectors, std::int64_t together) {

@@ -62,6 +62,7 @@ void Epilogue::add_to(Offer& offer, const NodeView& v) const {
   offer.outputs = {out.layout};
   if (out.layout == Layout::channels_last) offer.wide_outputs = {0};
   if (stages) return stages->add_to(offer, v.machine());
+  if (integers) offer.cost += integers->cost(v.machine(), element_count(v.out_dims()));
   for (std::size_t i = base_inputs(v.node()); i < v.inputs(); ++i) {
     if (add != i) {
       offer.consumed.push_back(i);

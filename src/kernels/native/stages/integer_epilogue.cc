@@ -237,6 +237,11 @@ ElementType IntegerEpilogue::added_element() const {
   }
 }
 
+Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
+  if (finish_.stored == Stored::sums || finish_.simple()) return {};
+  return cost_of(machine, Family::vector_light, 3.0 * static_cast<double>(elements), 0, 0);
+}
+
 void IntegerEpilogue::pack(WeightStore& store) {
   if (finish_.stored == Stored::sums) return;
   // A vector of 16 may begin at each channel.

@@ -8,6 +8,7 @@
 /// have one scale and zero point; that in the midst has the scale 1. See IntegerFinish for what it computes.
 #include <optional>
 
+#include "kernels/cost.h"
 #include "kernels/native/simd/finish.h"
 #include "kernels/node_view.h"
 #include "kernels/weights.h"
@@ -23,6 +24,8 @@ class IntegerEpilogue {
   /// Input of the node, of the output's shape, and its element type.
   std::optional<std::size_t> added() const { return added_; }
   ElementType added_element() const;
+  /// Estimated, beyond what products with f32 sums do at their end.
+  Cost cost(const Machine& machine, std::size_t elements) const;
   /// Scale and shift of each channel, in whole vectors.
   void pack(WeightStore& store);
 
