@@ -238,8 +238,9 @@ ElementType IntegerEpilogue::added_element() const {
 }
 
 Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
-  if (finish_.stored == Stored::sums || finish_.simple()) return {};
-  return cost_of(machine, Family::vector_light, 3.0 * static_cast<double>(elements), 0, 0);
+  if (finish_.stored == Stored::sums) return {};
+  const double each = finish_.simple() ? 1.5 : 3;
+  return cost_of(machine, Family::vector_light, each * static_cast<double>(elements), 0, 0);
 }
 
 void IntegerEpilogue::pack(WeightStore& store) {
