@@ -109,9 +109,10 @@ class Middle {
         inverse_(hn::Set(D(), f.inverse)),
         inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
 
-  /// The same channels of N points; their second tensors are `step` bytes apart.
+  /// The same channels of N points; of their second tensors `count`, where `at` says from `add` on.
   template <int N>
-  HWY_INLINE void operator()(V (&v)[N], const void* add, std::int64_t step, std::int64_t count) const {
+  HWY_INLINE void operator()(V (&v)[N], const void* add, const std::int64_t (&at)[N],
+                             std::int64_t count) const {
     using Added = IntegerFinish::Added;
     const auto each = [&](const auto& apply) HWY_ATTR {
 #pragma GCC unroll 4
@@ -125,8 +126,7 @@ class Middle {
     if (f_.added != Added::none) {
       V x[N];
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i)
-        x[i] = added(f_.added, static_cast<const std::byte*>(add) + i * step, count);
+      for (int i = 0; i < N; ++i) x[i] = added(f_.added, static_cast<const std::byte*>(add) + at[i], count);
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i) {
         if (f_.added != Added::floats) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
@@ -173,7 +173,7 @@ class Store {
     v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
     if constexpr (kind == Kind::any) {
       V one[1] = {v};
-      middle_(one, add, 0, count);
+      middle_(one, add, {0}, count);
       v = one[0];
     }
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
@@ -227,27 +227,27 @@ HWY_INLINE hn::Vec<AllBytes> packed(const Sums (&v)[4], Halves zero) {
 #endif
 }
 
-/// What was packed, vector by vector, `step` bytes apart.
-HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t step) {
+/// What was packed, vector by vector, `step` bytes apart: the first `points` of the four.
+HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t step, std::int64_t points) {
   const auto to = [&](std::int64_t point) HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
 #if HWY_TARGET == HWY_AVX3
-  const auto points = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-  const auto w = _mm512_permutexvar_epi32(points, v.raw);
+  const auto by_point = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const auto w = _mm512_permutexvar_epi32(by_point, v.raw);
   _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
-  _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
-  _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
-  _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
+  if (points > 1) _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
+  if (points > 2) _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
+  if (points > 3) _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
 #elif HWY_TARGET == HWY_AVX2
   const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
   const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
   _mm_storel_epi64(to(0), low);
-  _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
-  _mm_storel_epi64(to(2), high);
-  _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
+  if (points > 1) _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
+  if (points > 2) _mm_storel_epi64(to(2), high);
+  if (points > 3) _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
 #else
   std::int32_t words[4];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
-  for (int p = 0; p < 4; ++p) __builtin_memcpy(to(p), words + p, 4);
+  for (std::int64_t p = 0; p < points; ++p) __builtin_memcpy(to(p), words + p, 4);
 #endif
 }
 
@@ -265,22 +265,25 @@ class PackedStore {
         most_(hn::Set(D(), f.high)),
         middle_(f) {}
 
-  /// To whole vectors of channels, `step` bytes from point to point. Where `packs.simple`.
-  HWY_INLINE void operator()(Sums a, Sums b, Sums c, Sums e, std::byte* out, std::int64_t step) const {
-    const Sums levels[4] = {nearest(scaled(a)), nearest(scaled(b)), nearest(scaled(c)), nearest(scaled(e))};
+  /// To whole vectors of channels, `step` bytes from point to point, of the first `points`. Where
+  /// `packs.simple`.
+  HWY_INLINE void operator()(const Sums (&sums)[4], std::byte* out, std::int64_t step,
+                             std::int64_t points = 4) const {
+    const Sums levels[4] = {nearest(scaled(sums[0])), nearest(scaled(sums[1])), nearest(scaled(sums[2])),
+                            nearest(scaled(sums[3]))};
     const auto v = hn::Min(high_, hn::Max(low_, packed(levels, zero_point_)));
-    store_packed(hn::Xor(v, turned_), out, step);
+    store_packed(hn::Xor(v, turned_), out, step, points);
   }
 
   /// The same with all that may be done.
-  HWY_INLINE void all(Sums a, Sums b, Sums c, Sums e, std::byte* out, std::int64_t step, const std::byte* add,
-                      std::int64_t add_step) const {
-    V v[4] = {scaled(a), scaled(b), scaled(c), scaled(e)};
-    middle_(v, add, add_step, lanes());
+  HWY_INLINE void all(const Sums (&sums)[4], std::byte* out, std::int64_t step, std::int64_t points,
+                      const std::byte* add, const std::int64_t (&add_at)[4]) const {
+    V v[4] = {scaled(sums[0]), scaled(sums[1]), scaled(sums[2]), scaled(sums[3])};
+    middle_(v, add, add_at, lanes());
     Sums levels[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(most_, hn::Max(least_, v[i])));
-    store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step);
+    store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step, points);
   }
 
  private:

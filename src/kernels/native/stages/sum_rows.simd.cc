@@ -25,29 +25,31 @@ HWY_INLINE integer_finish::Sums load(const std::int32_t* from, std::int64_t coun
   return hn::Load(Words(), buffer);
 }
 
-/// Whole vectors of channels, four points at once; how many channels and points that are.
-struct Done {
-  std::int64_t channels = 0, points = 0;
-};
-Done finish_fours(const IntegerFinish& f, const SumRows& r) {
-  if (f.stored != IntegerFinish::Stored::bytes || f.nan || r.points < 4) return {};
-  const Done done{r.channels / lanes() * lanes(), r.points / 4 * 4};
-  for (std::int64_t c = 0; c < done.channels; c += lanes()) {
+/// Whole vectors of channels as bytes, four points at once; how many channels that are.
+std::int64_t finish_fours(const IntegerFinish& f, const SumRows& r) {
+  if (f.stored != IntegerFinish::Stored::bytes || f.nan) return 0;
+  const auto channels = r.channels / lanes() * lanes(), added_size = f.added_bytes();
+  for (std::int64_t c = 0; c < channels; c += lanes()) {
     const integer_finish::PackedStore store(f, r.channel + c);
     const auto* sums = r.sums + c;
     auto* out = r.out + c;
-    const auto* added = r.added ? r.added + c * f.added_bytes() : nullptr;
-    for (std::int64_t p = 0; p < done.points; p += 4, sums += 4 * r.sums_step, out += 4 * r.out_step) {
-      const auto at = [&](std::int64_t i) HWY_ATTR { return hn::LoadU(Words(), sums + i * r.sums_step); };
+    const auto* added = r.added ? r.added + c * added_size : nullptr;
+    for (std::int64_t p = 0; p < r.points; p += 4, sums += 4 * r.sums_step, out += 4 * r.out_step) {
+      const auto points = HWY_MIN(r.points - p, 4);  // the last stands for those that are missing
+      const std::int64_t at[4] = {0, HWY_MIN(points - 1, 1), HWY_MIN(points - 1, 2), points - 1};
+      const integer_finish::Sums four[4] = {
+          hn::LoadU(Words(), sums), hn::LoadU(Words(), sums + at[1] * r.sums_step),
+          hn::LoadU(Words(), sums + at[2] * r.sums_step), hn::LoadU(Words(), sums + at[3] * r.sums_step)};
       if (f.packs.simple) {
-        store(at(0), at(1), at(2), at(3), out, r.out_step);
+        store(four, out, r.out_step, points);
         continue;
       }
-      store.all(at(0), at(1), at(2), at(3), out, r.out_step, added, r.added_step);
+      store.all(four, out, r.out_step, points, added,
+                {0, at[1] * r.added_step, at[2] * r.added_step, at[3] * r.added_step});
       if (added) added += 4 * r.added_step;
     }
   }
-  return done;
+  return channels;
 }
 
 }  // namespace
@@ -55,10 +57,10 @@ Done finish_fours(const IntegerFinish& f, const SumRows& r) {
 void finish_rows(const IntegerFinish& f, const SumRows& r) {
   const std::int64_t out_size = f.stored_bytes(), added_size = f.added_bytes();
   const auto done = finish_fours(f, r);
-  if (done.points == r.points && done.channels == r.channels) return;
+  if (done == r.channels) return;
   each_sums_store(f, [&](const auto& store) HWY_ATTR {
     for (std::int64_t p = 0; p < r.points; ++p)
-      for (std::int64_t c = p < done.points ? done.channels : 0; c < r.channels; c += lanes())
+      for (std::int64_t c = done; c < r.channels; c += lanes())
         store(load(r.sums + p * r.sums_step + c, r.channels - c), r.channel + c,
               r.out + p * r.out_step + c * out_size,
               r.added ? r.added + p * r.added_step + c * added_size : nullptr, r.channels - c);

@@ -114,7 +114,7 @@ HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t 
 #pragma GCC unroll 2
         for (int f = 0; f < T; f += 4) {
           const int t = f + 4 <= T ? f : T - 4;  // the last four overlap those before
-          store(sums[r][t], sums[r][t + 1], sums[r][t + 2], sums[r][t + 3],
+          store({sums[r][t], sums[r][t + 1], sums[r][t + 2], sums[r][t + 3]},
                 p.out + at + r * s.out_line + t * s.out_point, s.out_point);
         }
       return;
