@@ -251,23 +251,34 @@ HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t s
 #endif
 }
 
-/// The same channels of four points as bytes, where nothing is NaN: less to do for each than by Store.
+/// Sums of channels scaled and shifted.
+class Scaled {
+ public:
+  HWY_INLINE Scaled(const IntegerFinish& f, std::int64_t channel)
+      : scale_(hn::LoadU(D(), f.scale + channel)), shift_(hn::LoadU(D(), f.shift + channel)) {}
+  HWY_INLINE V operator()(Sums sums) const {
+    return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_);
+  }
+
+ private:
+  V scale_, shift_;
+};
+
+HWY_INLINE Halves packed_zero(const IntegerFinish& f) {
+  return hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point);
+}
+
+/// The same channels of four points as bytes, where `packs.simple`: less to do for each than by Store.
 class PackedStore {
  public:
-  HWY_INLINE PackedStore(const IntegerFinish& f, std::int64_t channel)
-      : scale_(hn::LoadU(D(), f.scale + channel)),
-        shift_(hn::LoadU(D(), f.shift + channel)),
-        zero_point_(hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point)),
-        turned_(hn::Set(AllBytes(), f.packs.turned)),
+  HWY_INLINE explicit PackedStore(const IntegerFinish& f)
+      : zero_point_(packed_zero(f)),
         low_(hn::Set(AllBytes(), f.packs.low)),
         high_(hn::Set(AllBytes(), f.packs.high)),
-        least_(hn::Set(D(), f.low)),
-        most_(hn::Set(D(), f.high)),
-        middle_(f) {}
+        turned_(hn::Set(AllBytes(), f.packs.turned)) {}
 
-  /// To whole vectors of channels, `step` bytes from point to point, of the first `points`. Where
-  /// `packs.simple`.
-  HWY_INLINE void operator()(const Sums (&sums)[4], std::byte* out, std::int64_t step,
+  /// To whole vectors of channels, `step` bytes from point to point, of the first `points`.
+  HWY_INLINE void operator()(const Scaled& scaled, const Sums (&sums)[4], std::byte* out, std::int64_t step,
                              std::int64_t points = 4) const {
     const Sums levels[4] = {nearest(scaled(sums[0])), nearest(scaled(sums[1])), nearest(scaled(sums[2])),
                             nearest(scaled(sums[3]))};
@@ -275,26 +286,37 @@ class PackedStore {
     store_packed(hn::Xor(v, turned_), out, step, points);
   }
 
-  /// The same with all that may be done.
-  HWY_INLINE void all(const Sums (&sums)[4], std::byte* out, std::int64_t step, std::int64_t points,
-                      const std::byte* add, const std::int64_t (&add_at)[4]) const {
+ private:
+  Halves zero_point_;
+  hn::Vec<AllBytes> low_, high_, turned_;
+};
+
+/// The same with all that may be done, where nothing is NaN.
+class PackedStoreOfAll {
+ public:
+  HWY_INLINE explicit PackedStoreOfAll(const IntegerFinish& f)
+      : middle_(f),
+        low_(hn::Set(D(), f.low)),
+        high_(hn::Set(D(), f.high)),
+        zero_point_(packed_zero(f)),
+        turned_(hn::Set(AllBytes(), f.packs.turned)) {}
+
+  HWY_INLINE void operator()(const Scaled& scaled, const Sums (&sums)[4], std::byte* out, std::int64_t step,
+                             std::int64_t points, const std::byte* add,
+                             const std::int64_t (&add_at)[4]) const {
     V v[4] = {scaled(sums[0]), scaled(sums[1]), scaled(sums[2]), scaled(sums[3])};
     middle_(v, add, add_at, lanes());
     Sums levels[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(most_, hn::Max(least_, v[i])));
+    for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(high_, hn::Max(low_, v[i])));
     store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step, points);
   }
 
  private:
-  HWY_INLINE V scaled(Sums sums) const { return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_); }
-
-  V scale_, shift_;
+  Middle middle_;
+  V low_, high_;
   Halves zero_point_;
   hn::Vec<AllBytes> turned_;
-  hn::Vec<AllBytes> low_, high_;  ///< simple
-  V least_, most_;                ///< all
-  Middle middle_;
 };
 
 }  // namespace integer_finish
