@@ -160,6 +160,16 @@ std::string product(SplitMix& random) {
       epilogue(random, fmt::format("{}{},{}", batch, m, n), std::to_string(n)));
 }
 
+/// The right operand is a vector: the last axis of what comes out is that of rows, and there are no columns.
+std::string vector_product(SplitMix& random) {
+  const auto m = pick(random, {1, 2, 7, 33}), k = pick(random, {1, 5, 64});
+  const std::string batch = one_in(random, 2) ? "" : "2,";
+  const auto weights = fmt::format("i8[{}]", k);
+  return fmt::format("graph (i: u8[{}{},{}]) -> (y) {{\n{}{} y = MatMul(x, w){}\n}}\n", batch, m, k,
+                     numbers(random, "w", weights), spread("u8"),
+                     epilogue(random, fmt::format("{}{}", batch, m), std::to_string(m)));
+}
+
 bool has_integer_offer(const Graph& g) {
   for (const auto id : g.order())
     for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
@@ -185,6 +195,13 @@ TEST(Integers, random_products) {
   for (std::uint64_t seed = 1; seed <= 300 && !HasFailure(); ++seed) {
     SplitMix random(seed);
     check(product(random), seed);
+  }
+}
+
+TEST(Integers, random_vector_products) {
+  for (std::uint64_t seed = 1; seed <= 40 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    check(vector_product(random), seed);
   }
 }
 

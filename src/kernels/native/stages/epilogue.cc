@@ -3,6 +3,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/finish.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 
 namespace lamina {
 namespace {
@@ -27,11 +28,18 @@ std::optional<Epilogue> in_registers(const NodeView& v, Epilogue e) {
   return e;
 }
 
+/// The axis of channels; the rank where there is none: with a vector on the right the last axis is that of
+/// rows.
+std::size_t channel_axis(const NodeView& v, Layout layout) {
+  const auto rank = v.out_dims().size();
+  if (layout != Layout::plain) return 1;
+  const bool vector = v.op<MatMul>() && v.rank(1) == 1;
+  return rank == 0 || vector ? rank : rank - 1;
+}
+
 /// The same of sums of integers.
 std::optional<Epilogue> integers_in_registers(const NodeView& v, Epilogue e) {
-  const auto rank = v.out_dims().size();
-  const std::size_t axis = e.out.layout != Layout::plain ? 1 : rank == 0 ? 0 : rank - 1;
-  e.integers = IntegerEpilogue::of(v, axis);
+  e.integers = IntegerEpilogue::of(v, channel_axis(v, e.out.layout));
   if (!e.integers) return std::nullopt;
   e.add = e.integers->added();
   e.added.element = e.integers->added_element();

@@ -23,7 +23,7 @@ class IntegerChain {
 
   std::optional<IntegerEpilogue> read() {
     const auto dims = v_.out_dims();
-    e_.channels_ = dims.empty() ? 1 : dims.at(axis_);
+    e_.channels_ = axis_ == dims.size() ? 1 : dims.at(axis_);
     if (stages_.empty()) return e_;
     if (!floats_from_sums()) return std::nullopt;
     e_.finish_.stored = Stored::floats;

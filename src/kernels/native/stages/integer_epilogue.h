@@ -17,7 +17,8 @@ namespace lamina {
 
 class IntegerEpilogue {
  public:
-  /// Of a node whose sums are i32; `axis`: of the output, that of the channels. Nothing for other chains.
+  /// Of a node whose sums are i32; `axis`: of the output, that of the channels; its rank where there is one.
+  /// Nothing for other chains.
   static std::optional<IntegerEpilogue> of(const NodeView& v, std::size_t axis);
 
   const IntegerFinish& finish() const { return finish_; }  ///< complete after pack()
