@@ -2,10 +2,11 @@
 /// What registers do with sums of integers: the chain
 ///
 ///     Convert{f32} [Multiply] [Add] [[Relu or Clamp] Quantize{u8, i8} Dequantize] [Add of a second tensor]
-///     [Relu, Clamp or leaky Relu] [Quantize{u8, i8}]
+///     [Relu, Clamp or leaky Relu] [Multiply] [Add] [Quantize{u8, i8}]
 ///
-/// whose Multiply and first Add have a constant for each channel or one, and whose Quantize and Dequantize
-/// have one scale and zero point; that in the midst has the scale 1. See IntegerFinish for what it computes.
+/// whose Multiply and Add but the second tensor's have a constant for each channel or one, and whose Quantize
+/// and Dequantize have one scale and zero point; that in the midst has the scale 1. See IntegerFinish for
+/// what it computes.
 #include <optional>
 
 #include "kernels/cost.h"
@@ -35,7 +36,9 @@ class IntegerEpilogue {
   IntegerFinish finish_;
   std::optional<std::size_t> added_;
   std::int64_t channels_ = 1;
-  Tensor scale_, shift_;  ///< not valid: none
+  bool goes_on_later() const { return later_scale_.valid() || later_shift_.valid(); }
+
+  Tensor scale_, shift_, later_scale_, later_shift_;  ///< not valid: none
 };
 
 }  // namespace lamina
