@@ -163,6 +163,12 @@ class Writer {
   }
 
   void second() {
+    if (random_.below(4) == 0) {  // a constant
+      const auto e = fmt::format("e{}", count_);
+      return stage(
+          fmt::format("\n {} = const f32{} seed({})", e, dims_text(c_.dims), random_.below(99)),
+          random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
+    }
     c_.second = any({"f32", "u8", "i8"});
     std::string e = "e";
     if (c_.second != "f32") {

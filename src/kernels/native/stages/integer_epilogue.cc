@@ -72,12 +72,26 @@ class IntegerChain {
            dims[dims.size() - behind] == size;
   }
 
+  /// The other operand, where it is a constant as it stands.
+  const Tensor* constant_operand() const {
+    if (at_->operand_element != ElementType::undefined) return nullptr;
+    return at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
+  }
+
   template <class Operator>
   void constant_of(Tensor& to) {
     if (at_ == stages_.end() || !at_->node->op.is<Operator>()) return;
-    const auto* constant = at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
-    if (!constant || at_->operand_element != ElementType::undefined || !by_channels(*constant)) return;
+    const auto* constant = constant_operand();
+    if (!constant || !by_channels(*constant)) return;
     to = *constant;
+    ++at_;
+  }
+
+  /// A constant of the output's shape.
+  void constant_tensor(const Tensor& t) {
+    if (t.element_type() != ElementType::f32 || t.shape() != v_.out_dims()) return;
+    e_.finish_.added = Added::floats;
+    e_.added_constant_ = t;
     ++at_;
   }
 
@@ -97,7 +111,9 @@ class IntegerChain {
   }
 
   void second_tensor() {
-    if (at_ == stages_.end() || !at_->node->op.is<Add>() || !at_->extra || v_.constant(*at_->extra)) return;
+    if (at_ == stages_.end() || !at_->node->op.is<Add>()) return;
+    if (const auto* constant = constant_operand()) return constant_tensor(*constant);
+    if (!at_->extra) return;
     const auto type = v_.element(*at_->extra);
     if (v_.dims(*at_->extra) != v_.out_dims()) return;
     auto& f = e_.finish_;
@@ -178,14 +194,15 @@ class IntegerChain {
     const auto& f = e_.finish_;
     constexpr float kMostSteps = 510;  // from -255 to 255
     const float joined = (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
-                         kMostSteps * std::fabs(f.added_scale);
+                         kMostSteps * std::fabs(f.added_scale) + largest(e_.added_constant_, 0);
     return joined * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
   }
 
   /// Where the largest numbers are finite, nothing is NaN.
   bool may_be_nan() const {
     const auto& f = e_.finish_;
-    if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
+    const bool unknown = f.added == Added::floats && !e_.added_constant_.valid();
+    if (unknown || f.step == 0 || !std::isfinite(f.step)) return true;
     return !std::isfinite(largest_joined()) || !std::isfinite(f.finish.slope);
   }
 
@@ -245,8 +262,11 @@ Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
   return cost_of(machine, Family::vector_light, each * static_cast<double>(elements), 0, 0);
 }
 
-void IntegerEpilogue::pack(WeightStore& store) {
+void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   if (finish_.stored == Stored::sums) return;
+  if (added_constant_.valid())
+    added_constant_ = store.moved(added_constant_, fmt::format("integer epilogue as {}", name_of(layout)),
+                                  [&](const Tensor& t) { return laid_out(t, layout); });
   // A vector of 16 may begin at each channel.
   const auto padded = round_up(channels_ + 15, std::int64_t{16});
   const auto packed = [&](const Tensor& source, float none) {
