@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/convolution/depthwise/tiles-inl.h"
 #include "kernels/native/simd/integer_finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,27 +74,10 @@ struct Pairs {
   }
 };
 
-/// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
-struct Place {
-  std::int64_t y, x;  ///< of the input
-  const std::uint8_t* in;
-  std::byte* out;
-  const std::byte* add;
-};
-
-HWY_INLINE Place place_of(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  Place p;
-  p.y = (s.first + line) * s.stride_h - s.top;
-  p.x = x * s.stride_w - s.left;
-  p.in = s.in + p.y * s.in_line + p.x * s.in_point;
-  p.out = s.out + line * s.out_line + x * s.out_point;
-  p.add = s.add ? s.add + line * s.add_line + x * s.add_point : nullptr;
-  return p;
-}
-
 /// Outputs of a vector whose first channel is `at` channels from the first: with all that may be done.
-HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t at, std::int64_t lines,
-                             std::int64_t points, const std::int32_t* sums, std::int64_t channels) {
+HWY_NOINLINE void finish_all(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t at,
+                             std::int64_t lines, std::int64_t points, const std::int32_t* sums,
+                             std::int64_t channels) {
   each_sums_store(s.finish, [&](const auto& store) HWY_ATTR {
     for (std::int64_t r = 0; r < lines; ++r)
       for (std::int64_t t = 0; t < points; ++t, sums += kLanes)
@@ -104,7 +88,8 @@ HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t
 }
 
 template <int R, int T, bool kPart>
-HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
+HWY_INLINE void finish_tile(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t at,
+                            Sums (&sums)[R][T]) {
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
     if (s.finish.packs.possible) {
@@ -144,7 +129,7 @@ struct Group {
   std::int64_t step[P::kRows];
 
   /// `end`: some may lie outside. `rows`: those that taps have; what is read beyond has weights 0.
-  HWY_INLINE Group(const IntegerLines& s, const Place& p, std::int64_t group, std::int64_t rows,
+  HWY_INLINE Group(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t group, std::int64_t rows,
                    std::int64_t channel, bool end) {
 #pragma GCC unroll 4
     for (int q = 0; q < P::kRows; ++q) {
@@ -177,7 +162,7 @@ HWY_INLINE void start(const IntegerLines& s, std::int64_t vector, Sums (&sums)[R
 /// K taps along the line with stride S; R lines of outputs at once, weights for L.
 template <class P, int K, int S, int L, int R, int T, bool kEnd>
 void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place<IntegerLines> p(s, line, x);
   const std::int64_t rows = s.kernel_h + R - 1, groups = (s.kernel_h + L - 1 + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   for (std::int64_t n = 0; n < s.vectors; ++n) {
@@ -206,7 +191,7 @@ void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
 /// T outputs of a line, any window.
 template <class P, int T, bool kPart, bool kEnd>
 void tile_of_any(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place<IntegerLines> p(s, line, x);
   const std::int64_t groups = (s.kernel_h + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   const std::int32_t* weights = s.weights;
@@ -228,9 +213,26 @@ void tile_of_any(const IntegerLines& s, std::int64_t line, std::int64_t x) {
   }
 }
 
-/// The tiles of a window: run<R, T, kEnd>(lines, line, x) computes R x T outputs from there on.
+/// In tiles of the size whose outputs exceed the line least.
+template <class Window>
+struct Widths {
+  static constexpr int kLeastInside = 2;
+  template <int R>
+  static HWY_INLINE void run_line(const IntegerLines& s, std::int64_t line) {
+    const std::int64_t width = s.out_width;
+    if (width < 4) return run_tiles<Window, R, 1>(s, line);
+    if constexpr (kRegisters == 32) {
+      const auto beyond = [&](std::int64_t t) { return (width + t - 1) / t * t - width; };
+      if (width >= 8 && beyond(8) <= beyond(7)) return run_tiles<Window, R, 8>(s, line);
+      if (width >= 7) return run_tiles<Window, R, 7>(s, line);
+    }
+    run_tiles<Window, R, 4>(s, line);
+  }
+};
+
+// The tiles of windows (tiles-inl.h).
 template <class P, int K, int S, int L>
-struct Taps {
+struct Taps : Widths<Taps<P, K, S, L>> {
   static constexpr int kLines = L;
   template <int R, int T, bool kEnd>
   static void run(const IntegerLines& s, std::int64_t line, std::int64_t x) {
@@ -238,7 +240,7 @@ struct Taps {
   }
 };
 template <class P, bool kPart>
-struct Any {
+struct Any : Widths<Any<P, kPart>> {
   static constexpr int kLines = 1;
   template <int R, int T, bool kEnd>
   static void run(const IntegerLines& s, std::int64_t line, std::int64_t x) {
@@ -246,42 +248,9 @@ struct Any {
   }
 };
 
-/// All of R lines in tiles of T; the last overlaps the one before when the width asks for it.
-template <class Window, int R, int T>
-void run_tiles(const IntegerLines& s, std::int64_t line) {
-  const std::int64_t y = (s.first + line) * s.stride_h - s.top;
-  const bool border = y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
-  for (std::int64_t x = 0; x < s.out_width; x += T) {
-    const auto from = x + T <= s.out_width ? x : s.out_width - T;
-    const std::int64_t first = from * s.stride_w - s.left,
-                       last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
-    if (T > 1 && !border && first >= 0 && last < s.in_width)
-      Window::template run<R, T, false>(s, line, from);
-    else
-      Window::template run<R, T, true>(s, line, from);
-  }
-}
-
-/// In tiles of the size whose outputs exceed the line least.
-template <class Window, int R>
-HWY_INLINE void run_line(const IntegerLines& s, std::int64_t line) {
-  const std::int64_t width = s.out_width;
-  if (width < 4) return run_tiles<Window, R, 1>(s, line);
-  if constexpr (kRegisters == 32) {
-    const auto beyond = [&](std::int64_t t) { return (width + t - 1) / t * t - width; };
-    if (width >= 8 && beyond(8) <= beyond(7)) return run_tiles<Window, R, 8>(s, line);
-    if (width >= 7) return run_tiles<Window, R, 7>(s, line);
-  }
-  run_tiles<Window, R, 4>(s, line);
-}
-
 template <class Window>
 void run_lines(const IntegerLines& s) {
-  constexpr int R = Window::kLines;
-  std::int64_t line = 0;
-  for (; line + R <= s.count; line += R) run_line<Window, R>(s, line);
-  if constexpr (R > 1)
-    for (; line < s.count; ++line) run_line<Window, 1>(s, line);
+  run_all_lines<Window>(s);
 }
 
 template <class P>

@@ -79,23 +79,12 @@ std::int32_t zero_point_of(const IntegerDepthwise& d, const RunArgs& args) {
 IntegerLines lines_of(const IntegerDepthwise& d, const RunArgs& args) {
   const auto& g = d.g;
   const auto zero_point = zero_point_of(d, args);
-  IntegerLines s{};
-  s.in_height = g.in[1];
-  s.in_width = g.in[2];
+  IntegerLines s{depthwise::line_geometry(g)};
   s.in_point = d.in.bytes(d.in.step);
   s.in_line = g.in[2] * s.in_point;
   s.flip = d.is_signed() ? 0x80808080u : 0;
   std::memset(s.outside, zero_point, sizeof s.outside);
   s.zero_point = zero_point + (d.is_signed() ? 128 : 0);
-  s.kernel_h = g.kernel[1];
-  s.kernel_w = g.kernel[2];
-  s.stride_h = g.stride[1];
-  s.stride_w = g.stride[2];
-  s.dilation_h = g.dilation[1];
-  s.dilation_w = g.dilation[2];
-  s.top = g.pad[1];
-  s.left = g.pad[2];
-  s.out_width = g.out[2];
   s.channels = g.outputs;
   s.finish = d.epilogue.integer_finish();
   return s;

@@ -48,7 +48,7 @@ void run_task(const Depthwise& d, const RunArgs& args, const depthwise::Task& ta
               StageRun* stages) {
   const auto& g = d.g;
   const auto lanes = d.kernels->lanes, channel = channel_of(d, task.vector);
-  auto s = depthwise::lines_of(g);
+  Lines s{depthwise::line_geometry(g)};
   s.first = task.line;
   s.count = task.lines;
   const std::int64_t point = (task.image * g.out[1] + s.first) * g.out[2];
