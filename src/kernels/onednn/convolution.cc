@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/onednn/integers.h"
+#include "kernels/onednn/post_ops.h"
 #include "kernels/onednn_isa.h"
 
 namespace lamina::onednn {

@@ -72,6 +72,12 @@ std::string label(const Machine& machine, const char* implementation, std::strin
   return out.ends_with(type) ? out : fmt::format("{}_{}", out, type);
 }
 
+double filled_lanes(const Machine& machine, std::int64_t count) {
+  const double lanes = machine.library == Isa::avx512 ? 16 : machine.library == Isa::avx2 ? 8 : 4;
+  const auto channels = static_cast<double>(count);
+  return std::ceil(channels / lanes) * lanes / channels;
+}
+
 ElementType multiplied(const NodeView& v) {
   if (v.all(ElementType::f32)) return ElementType::f32;
   const auto* body = epilogue(v.node());
@@ -195,6 +201,20 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
   stop_before_tables_go(left);
   return std::make_unique<PrimitiveExecutable>(
       Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}});
+}
+
+std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
+  for (auto& arg : args) {
+    if (arg.from != Arg::From::constant) continue;
+    if (arg.constant_lies != Layout::plain)
+      arg.constant =
+          context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
+                                [&](const Tensor& t) { return laid_out(t.to_aligned(), arg.constant_lies); });
+    else if (!arg.constant.aligned())
+      arg.constant =
+          context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
+  }
+  return args;
 }
 
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
