@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -15,15 +16,11 @@ struct Case {
   std::string epilogue;  ///< of a, with a second tensor z
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
 std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation_h, c.top + c.bottom);
+  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation_h, c.top + c.bottom);
 }
 std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation_w, c.left + c.right);
+  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation_w, c.left + c.right);
 }
 
 std::string text_of(const Case& c) {
@@ -57,11 +54,6 @@ const std::string kEpilogues[] = {"",
                                   "t = Relu(a)\n r = Add(t, z)",
                                   "r = Swish(a)",
                                   "m = const f32[1,1,1,1] {1.5}\n t = Multiply(a, m)\n r = Tanh(t)"};
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 /// Groups, kernels, strides, dilations and pads as they come; the window fits into the picture.
 Case random_case(SplitMix& random) {

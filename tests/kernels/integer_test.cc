@@ -2,15 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "kernels/native/gemm/product.h"
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 bool one_in(SplitMix& random, std::uint64_t n) { return random.below(n) == 0; }
 
@@ -85,12 +81,6 @@ std::string epilogue(SplitMix& random, const std::string& dims, const std::strin
   return fmt::format(" {{\n body graph (r: i32[{}]) -> (q) {{\n{} }}\n }}", dims, body);
 }
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  const auto extent = dilation * (kernel - 1) + 1;
-  return in + pads < extent ? 0 : (in + pads - extent) / stride + 1;
-}
-
 std::string convolution(SplitMix& random) {
   static const std::int64_t channels[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 48, 64, 65, 100},
                             sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 20},
@@ -115,7 +105,7 @@ std::string convolution(SplitMix& random) {
       dilation.push_back(pick(random, dilations));
       begin.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
       end.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
-      out.push_back(size_of(in[i], kernel[i], stride[i], dilation[i], begin[i] + end[i]));
+      out.push_back(window_count(in[i], kernel[i], stride[i], dilation[i], begin[i] + end[i]));
       fits = fits && out[i] > 0;
     }
     if (!fits) continue;

@@ -1,15 +1,11 @@
 /// Transposed convolutions: every offer against the reference over random shapes, on one to three axes.
 #include <gtest/gtest.h>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 struct Axis {
   std::int64_t in, kernel, stride, dilation, begin, end, more;
