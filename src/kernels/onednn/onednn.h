@@ -6,6 +6,7 @@
 
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
+#include "kernels/family.h"
 #include "kernels/kernel.h"
 
 namespace lamina::onednn {

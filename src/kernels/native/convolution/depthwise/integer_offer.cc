@@ -6,6 +6,7 @@
 
 #include "base/divide.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_lines.h"
 #include "kernels/native/convolution/depthwise/integer_weights.h"
 #include "kernels/native/convolution/depthwise/tasks.h"

@@ -5,6 +5,7 @@
 #include "base/divide.h"
 #include "base/mapped_file.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_offer.h"
 #include "kernels/native/convolution/depthwise/tasks.h"
 #include "kernels/native/convolution/depthwise/window.h"
