@@ -7,6 +7,7 @@
 #include "ops/matmul.h"
 #include "ops/quantization.h"
 #include "ops/shaping.h"
+#include "rewrite/driver.h"
 #include "rules/int8_operands.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -80,7 +81,7 @@ Verdict sums_fit(const Graph& g, const Node& product) {
 Found<Integers> operands(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
-  if (!m.integers || g.type(n.outputs[0]).element != ElementType::f32) return std::nullopt;
+  if (g.type(n.outputs[0]).element != ElementType::f32) return std::nullopt;
   auto factors = int8::factors_of(m, n);
   auto source = int8::source_of(m, n);
   const bool no_source = !source && source.verdict().reason().empty();
@@ -220,7 +221,8 @@ void add_int8_products(Rules& rules) {
                        "Convolutions and matrix products of quantised operands multiply their integers",
                        RuleSet::integers, product)
                       .when(operands)
-                      .make(multiply_integers));
+                      .make(multiply_integers)
+                      .only_with(&RewriteOptions::integers));
 }
 
 }  // namespace lamina
