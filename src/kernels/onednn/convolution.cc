@@ -136,10 +136,6 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
   return o;
 }
 
-}  // namespace
-
-namespace {
-
 struct Problem {
   Dims x, w, y;
   Geometry g;

@@ -70,10 +70,6 @@ struct Shift {
   }
 };
 
-}  // namespace
-
-namespace {
-
 /// Transposed convolutions have none: other inputs stand there.
 bool has_zero(const NodeView& v, std::size_t input) {
   return !v.op<ConvolutionBackpropData>() && v.has(input);
