@@ -24,6 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using depthwise::IntegerLines;
 using integer_finish::Sums;
 using integer_finish::Words;
+using Place = TilePlace<IntegerLines>;
 
 constexpr std::int64_t kLanes = hn::MaxLanes(Words());
 constexpr int kRegisters = kLanes == 16 ? 32 : 16;
@@ -75,9 +76,8 @@ struct Pairs {
 };
 
 /// Outputs of a vector whose first channel is `at` channels from the first: with all that may be done.
-HWY_NOINLINE void finish_all(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t at,
-                             std::int64_t lines, std::int64_t points, const std::int32_t* sums,
-                             std::int64_t channels) {
+HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t at, std::int64_t lines,
+                             std::int64_t points, const std::int32_t* sums, std::int64_t channels) {
   each_sums_store(s.finish, [&](const auto& store) HWY_ATTR {
     for (std::int64_t r = 0; r < lines; ++r)
       for (std::int64_t t = 0; t < points; ++t, sums += kLanes)
@@ -88,8 +88,7 @@ HWY_NOINLINE void finish_all(const IntegerLines& s, const Place<IntegerLines>& p
 }
 
 template <int R, int T, bool kPart>
-HWY_INLINE void finish_tile(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t at,
-                            Sums (&sums)[R][T]) {
+HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
     if (s.finish.packs.possible) {
@@ -129,7 +128,7 @@ struct Group {
   std::int64_t step[P::kRows];
 
   /// `end`: some may lie outside. `rows`: those that taps have; what is read beyond has weights 0.
-  HWY_INLINE Group(const IntegerLines& s, const Place<IntegerLines>& p, std::int64_t group, std::int64_t rows,
+  HWY_INLINE Group(const IntegerLines& s, const Place& p, std::int64_t group, std::int64_t rows,
                    std::int64_t channel, bool end) {
 #pragma GCC unroll 4
     for (int q = 0; q < P::kRows; ++q) {
@@ -162,7 +161,7 @@ HWY_INLINE void start(const IntegerLines& s, std::int64_t vector, Sums (&sums)[R
 /// K taps along the line with stride S; R lines of outputs at once, weights for L.
 template <class P, int K, int S, int L, int R, int T, bool kEnd>
 void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place<IntegerLines> p(s, line, x);
+  const Place p(s, line, x);
   const std::int64_t rows = s.kernel_h + R - 1, groups = (s.kernel_h + L - 1 + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   for (std::int64_t n = 0; n < s.vectors; ++n) {
@@ -191,7 +190,7 @@ void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
 /// T outputs of a line, any window.
 template <class P, int T, bool kPart, bool kEnd>
 void tile_of_any(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place<IntegerLines> p(s, line, x);
+  const Place p(s, line, x);
   const std::int64_t groups = (s.kernel_h + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   const std::int32_t* weights = s.weights;

@@ -38,6 +38,7 @@ using V = hn::Vec<D>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d), kCacheLine = 64;
 constexpr bool kWholeLines = kLanes * sizeof(float) == kCacheLine;
+using Place = TilePlace<Lines>;
 
 template <bool kPart>
 HWY_INLINE V load(const float* p, [[maybe_unused]] std::int64_t channels) {
@@ -47,7 +48,7 @@ HWY_INLINE V load(const float* p, [[maybe_unused]] std::int64_t channels) {
 
 /// R x T outputs of one vector of channels, which is `at` floats from the first.
 template <int R, int T, bool kPart>
-HWY_INLINE void finish_tile(const Lines& s, const Place<Lines>& p, std::int64_t at, V (&sums)[R][T]) {
+HWY_INLINE void finish_tile(const Lines& s, const Place& p, std::int64_t at, V (&sums)[R][T]) {
 #pragma GCC unroll 2
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
@@ -80,7 +81,7 @@ inline void fetch(depthwise::Ahead& a) {
 /// A line of a tile's inputs, `i` taps below its first, multiplied with the taps of all outputs that it is
 /// part of: R lines of K taps with stride S.
 template <int K, int S, int R, int T, bool kEnd>
-HWY_INLINE void add_line(const Lines& s, const Place<Lines>& p, std::int64_t y, const float* in,
+HWY_INLINE void add_line(const Lines& s, const Place& p, std::int64_t y, const float* in,
                          const float* weights, int i, V (&sums)[R][T]) {
   if (kEnd && (y < 0 || y >= s.in_height)) return;
   V w[R][K];
@@ -106,7 +107,7 @@ HWY_INLINE void add_line(const Lines& s, const Place<Lines>& p, std::int64_t y, 
 /// for K x K taps with stride 1. kEnd: the window may reach over the borders.
 template <int K, int S, int R, int T, bool kEnd>
 void tile(const Lines& s, std::int64_t line, std::int64_t x) {
-  const Place<Lines> p(s, line, x);
+  const Place p(s, line, x);
   const float* weights = s.weights;
   for (std::int64_t n = 0; n < s.vectors; ++n, weights += s.kernel_h * K * kLanes) {
     const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
@@ -138,7 +139,7 @@ void tile(const Lines& s, std::int64_t line, std::int64_t x) {
 /// T outputs of a line, any window.
 template <int T, bool kPart, bool kEnd>
 void tile_of_any(const Lines& s, std::int64_t line, std::int64_t x) {
-  const Place<Lines> p(s, line, x);
+  const Place p(s, line, x);
   const float* weights = s.weights;
   for (std::int64_t n = 0; n < s.vectors; ++n) {
     const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;

@@ -16,13 +16,13 @@ namespace lamina::HWY_NAMESPACE {
 
 /// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
 template <class Lines>
-struct Place {
+struct TilePlace {
   std::int64_t y, x;  ///< of the input
   decltype(Lines::in) in;
   decltype(Lines::out) out;
   decltype(Lines::add) add;
 
-  HWY_INLINE Place(const Lines& s, std::int64_t line, std::int64_t column)
+  HWY_INLINE TilePlace(const Lines& s, std::int64_t line, std::int64_t column)
       : y((s.first + line) * s.stride_h - s.top),
         x(column * s.stride_w - s.left),
         in(s.in + y * s.in_line + x * s.in_point),
