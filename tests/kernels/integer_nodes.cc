@@ -68,6 +68,9 @@ const std::vector<Host> kConvolutions{
     {"1,12,8,8", "12,12,3,3", "dilations=[2,2] pads_begin=[2,2] pads_end=[2,2]", "1,12,8,8", 108},
     {"1,7,8,8", "14,1,3,3", "groups=7 pads_begin=[1,1] pads_end=[1,1]", "1,14,8,8", 9},
     {"1,20,30", "8,20,5", "pads_begin=[2] pads_end=[2]", "1,8,30", 100},
+    {"1,16,9,10", "given 32,16,3,3", "pads_begin=[1,1] pads_end=[1,1]", "1,32,9,10", 144},
+    {"1,33,9,9", "given 33,1,3,3", "groups=33 pads_begin=[1,1] pads_end=[1,1]", "1,33,9,9", 9},
+    {"1,24,8,8", "given 36,8,3,3", "groups=3 pads_begin=[0,1] pads_end=[1,0]", "1,36,7,7", 72},
     {"1,8,5,6,7", "16,8,3,3,3", "pads_begin=[1,1,1] pads_end=[1,1,1]", "1,16,5,6,7", 216},
     {"1,5,6,1", "7,5,3,1", "pads_begin=[1,0] pads_end=[1,0]", "1,7,6,1", 15},
     {"1,100,5,5", "5,100,3,3", "pads_begin=[1,1] pads_end=[1,1]", "1,5,5,5", 900},
@@ -167,14 +170,11 @@ std::string text_of(const Host& h, const Operands& o, const Epilogue& e, bool wi
   } else if (o.weights_zero != "_") {
     text += fmt::format(" v = const {}[] {{{}}}\n", o.w, o.weights_zero);
   }
-  text += fmt::format(" y = {}(x, w, _, {}{}{}) {}",
+  text += fmt::format(" y = {}(x, w, _, {}{}, {}{}) {}",
                       h.rows         ? "MatMul"
                       : h.transposed ? "ConvolutionBackpropData"
                                      : "Convolution",
-                      o.zero == "_" ? "_" : "a",
-                      h.transposed            ? ""
-                      : o.weights_zero == "_" ? ", _"
-                                              : ", v",
+                      h.transposed ? "_, " : "", o.zero == "_" ? "_" : "a", o.weights_zero == "_" ? "_" : "v",
                       e.second.empty() ? "" : ", p", h.attributes);
   if (!stages.empty())
     text += fmt::format(" {{\n body graph (s: i32[{}]{}) -> ({}) {{\n {}\n }}\n }}", h.y,

@@ -22,7 +22,7 @@ struct Host {
   std::string x, w, attributes, y;  // shapes; "given 5,7": weights of that shape come at run time
   std::int64_t depth;               // products in a sum
   bool rows = false;                // a matrix product
-  bool transposed = false;          // a transposed convolution, which has no zero points
+  bool transposed = false;          // a transposed convolution
 };
 
 /// How operands are given.

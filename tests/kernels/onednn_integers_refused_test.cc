@@ -38,6 +38,13 @@ TEST(OnednnIntegers, are_refused_where_sums_would_saturate) {
 
 TEST(OnednnIntegers, what_would_be_wrong_is_refused) {
   if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
+  expect_refused(text_of({"1,16,9,10", "16,32,2,2", "strides=[2,2]", "1,32,18,20", 16, false, true},
+                         {"u8", "i8", "131"}, kEpilogues[0], true),
+                 "transposed convolutions are wrong with zero points");
+  expect_refused(
+      text_of({"1,8,5", "8,1,2", "strides=[2] output_padding=[1] groups=8", "1,8,11", 1, false, true}, {},
+              kEpilogues[0], true),
+      "wrong with output padding");
   const auto& sums = kEpilogues[0];
   const auto& stored = kEpilogues[3];
   const Host multiplier{"1,7,8,8", "14,1,3,3", "groups=7", "1,14,6,6", 9},

@@ -32,14 +32,24 @@ struct Arg {
   int id;  ///< DNNL_ARG_...
   Desc desc;
   /// unsigned_number, signed_number: an input of one element of 8 bits, where oneDNN reads one of 32.
-  enum class From { input, output, constant, unsigned_number, signed_number } from;
+  /// reordered: an input that is packed at each run.
+  enum class From { input, output, constant, unsigned_number, signed_number, reordered } from;
   std::size_t index = 0;  ///< of an input or output
   Tensor constant;
   Layout constant_lies = Layout::plain;  ///< as oneDNN is to read it
+  Desc given = {};                       ///< as an input lies that is reordered
+  std::size_t scratch_at = 0;            ///< where it is reordered to, in the step's scratch memory
 };
 
 /// A primitive with its arguments as an Executable; scratchpad of the user.
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
+
+/// Scratch memory of a primitive whose weights are packed at each run: they lie behind its own.
+struct PackedAtRun {
+  PackedAtRun(const Desc& scratchpad, const Desc& from, const Desc& to);
+
+  std::size_t at, scratch;
+};
 
 /// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
 /// `prepare`, if any, comes first: `key` tells of it, and of what the descriptor keeps to itself.
