@@ -50,9 +50,8 @@ Verdict scales_fit(const Integers& found) {
 
 /// What is added to all elements of the source adds one number to each output channel.
 bool one_sum_by_output(const Graph& g, const Node& n) {
-  if (n.op.is<Convolution>()) return true;
   const auto& w = g.type(n.inputs[1]).shape;
-  return n.op.is<MatMul>() && w.ranked() && w.rank() < 3;
+  return !n.op.is<MatMul>() || (w.ranked() && w.rank() < 3);
 }
 
 /// So many products of integers of 8 and 9 bits stay below 2^31.
@@ -72,6 +71,8 @@ Verdict sums_fit(const Graph& g, const Node& product) {
       if (!w[i].known()) return Verdict::no("the number of products in a sum is not known");
       if (i != axis) count *= static_cast<double>(w[i].size());
     }
+    if (const auto* back = product.op.as<ConvolutionBackpropData>())
+      count /= static_cast<double>(back->groups);
   }
   if (count > kMostProducts)
     return Verdict::no("sums of {:.0f} products of integers may need more than 32 bits", count);
@@ -98,8 +99,6 @@ Found<Integers> operands(const Match& m) {
   }
   if (n.op.is<ConvolutionBackpropData>() && has_input(n, 3) && !g.constant(n.inputs[3]))
     return Verdict::no("its output's sizes are computed");
-  if (n.op.is<ConvolutionBackpropData>() && (source->zero_point != 0 || factors->zero_points.valid()))
-    return Verdict::no("integers of a transposed convolution have no zero points");
   if (epilogue(n)) return Verdict::no("it has an epilogue already");
   if (auto v = sums_fit(g, n); !v) return v;
   if (!g.type(n.outputs[0]).shape.ranked()) return Verdict::no("the rank of its result is not known");
@@ -143,26 +142,27 @@ std::vector<double> by_output(const Graph& g, const Node& n, const std::vector<d
   return out;
 }
 
-/// The sums of weights that an output's taps have, over the input channels: [outputs, 1, taps...].
+/// The sums of weights that an output's taps have, over the input channels: [outputs, 1, taps...], of a
+/// transposed convolution [groups, outputs of a group, taps...].
 Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
-  const auto axis = int8::output_axis(g, n);
   const auto& dims = f.numbers.shape();
-  std::size_t inner = 1, taps = 1;
-  for (std::size_t i = axis + 1; i < dims.size(); ++i) inner *= static_cast<std::size_t>(dims[i]);
+  const int8::OutputOf output(g, n, dims);
+  std::size_t taps = 1;
   const bool matrix = n.op.is<MatMul>();
   for (std::size_t i = 2; i < dims.size() && !matrix; ++i) taps *= static_cast<std::size_t>(dims[i]);
-  const auto outputs = axis < dims.size() ? static_cast<std::size_t>(dims[axis]) : 1;
+  const auto outputs = output.outputs();
   const auto numbers = to_doubles(f.numbers);
   const auto zero = f.zero_points.valid() ? to_doubles(f.zero_points) : std::vector<double>{0};
   std::vector<double> sums(outputs * taps, 0);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto o = i / inner % outputs;
+    const auto o = output(i);
     sums[o * taps + i % taps] += (numbers[i] - zero[o % zero.size()]) * f.scale[o % f.scale.size()];
   }
   Dims out(dims);
   if (matrix) out = {0, 1};
-  out[0] = static_cast<std::int64_t>(outputs);
-  out[1] = 1;
+  const auto* back = n.op.as<ConvolutionBackpropData>();
+  out[0] = back ? back->groups : static_cast<std::int64_t>(outputs);
+  out[1] = static_cast<std::int64_t>(outputs) / out[0];
   return from_doubles(ElementType::f64, out, sums);
 }
 
@@ -171,16 +171,18 @@ Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
 Tensor offsets(const Graph& g, const Node& n, const Integers& found) {
   const auto sums = tap_sums(g, n, found.factors);
   if (int8::pads(n)) {
-    auto op = *n.op.as<Convolution>();
-    Dims x{1, op.groups};  // the batch may be unknown
+    const auto* back = n.op.as<ConvolutionBackpropData>();
+    Dims x{1, back ? back->groups : n.op.as<Convolution>()->groups};  // the batch may be unknown
     const auto& shape = g.type(n.inputs[0]).shape;
     for (std::size_t i = 2; i < shape.rank(); ++i) x.push_back(shape[i].size());
     const std::vector<double> all(element_count(x), found.source.offset);
+    std::vector<Tensor> operands{from_doubles(ElementType::f64, x, all), sums};
+    if (back && has_input(n, 3)) operands.insert(operands.end(), {Tensor(), *g.constant(n.inputs[3])});
     Graph one;
-    const auto y =
-        one.add(op, {one.add_constant(from_doubles(ElementType::f64, x, all)), one.add_constant(sums)});
-    const Node& conv = one.node(one.producer(y));
-    return convert(evaluate_node(conv, {*one.constant(conv.inputs[0]), sums}, {}).at(0), ElementType::f32);
+    std::vector<ValueId> inputs;
+    for (const auto& t : operands) inputs.push_back(t.valid() ? one.add_constant(t) : ValueId{});
+    const Node& conv = one.node(one.producer(one.add(Op(n.op), std::move(inputs))));
+    return convert(evaluate_node(conv, operands, {}).at(0), ElementType::f32);
   }
   const auto outputs = static_cast<std::size_t>(sums.shape()[0]);
   const auto values = to_doubles(sums);
@@ -198,11 +200,10 @@ void multiply_integers(Rewrite& r, const Integers& found) {
       factors.value.valid() ? factors.value : r.constant(factors.numbers, g.value(n.inputs[1]).name);
   const auto x_zero = int8::zero_point(r, g.type(source.integers).element, source.zero_point);
   const auto w_zero = factors.zero_points.valid() ? r.constant(factors.zero_points) : ValueId{};
-  std::vector<ValueId> inputs{source.integers, weights};
-  const bool back = n.op.is<ConvolutionBackpropData>();
-  if (back && has_input(n, 3)) inputs = {source.integers, weights, {}, n.inputs[3]};
-  if (!back && (x_zero.valid() || w_zero.valid())) inputs = {source.integers, weights, {}, x_zero, w_zero};
-  if (!back && !w_zero.valid() && x_zero.valid()) inputs.pop_back();
+  std::vector<ValueId> inputs{source.integers, weights, {}};
+  if (n.op.is<ConvolutionBackpropData>()) inputs.push_back(has_input(n, 3) ? n.inputs[3] : ValueId{});
+  inputs.insert(inputs.end(), {x_zero, w_zero});
+  while (!inputs.back().valid()) inputs.pop_back();
   auto y = r.add(Convert{ElementType::f32}, {r.add(Op(n.op), std::move(inputs))});
   const auto scale = int8::times(by_output(g, n, source.scale), factors.scale);
   y = r.add(Multiply{}, {y, r.constant(by_channel(g, n, scale))});

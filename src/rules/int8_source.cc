@@ -62,8 +62,6 @@ Found<Source> source_of(const Match& m, const Node& product) {
     out.levels.step = maker;
   }
   if (out.offset != 0 && pads(product)) {
-    if (product.op.is<ConvolutionBackpropData>())
-      return Verdict::no("0 is no level of {}", m.label(product.inputs[0]));
     const auto &x = g.type(product.inputs[0]).shape, &y = g.type(product.outputs[0]).shape;
     if (!known_behind_batch(x) || !known_behind_batch(y))
       return Verdict::no("0 is no level of {}, and the size of the picture that it pads is not known",

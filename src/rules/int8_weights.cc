@@ -12,6 +12,29 @@
 namespace lamina::int8 {
 namespace {
 
+/// Numbers of a transposed convolution's weights by group and output, as many for each input of a group, as
+/// those of all outputs.
+Found<std::vector<double>> by_grouped_output(const Tensor& operand, const Shape& w, std::int64_t groups) {
+  if (!w[0].known() || !w[1].known()) return Verdict::no("the size of its weights is not known");
+  const auto size_along = [&](std::size_t axis) {
+    return axis + operand.rank() < w.rank() ? 1 : operand.shape()[axis + operand.rank() - w.rank()];
+  };
+  const auto inputs = w[0].size() / groups, rows = size_along(0), columns = size_along(1);
+  const auto values = to_doubles(operand);
+  const auto number = [&](std::int64_t input, std::int64_t output) {
+    return values[static_cast<std::size_t>((rows == 1 ? 0 : input) * columns + (columns == 1 ? 0 : output))];
+  };
+  std::vector<double> out;
+  for (std::int64_t g = 0; g < groups; ++g)
+    for (std::int64_t o = 0; o < w[1].size(); ++o) {
+      out.push_back(number(g * inputs, o));
+      for (std::int64_t i = 1; i < inputs; ++i)
+        if (number(g * inputs + i, o) != out.back())
+          return Verdict::no("its weights have scales along axis 0, integers are summed there");
+    }
+  return out;
+}
+
 /// The elements of an operand that broadcasts to the weights along their outputs alone.
 Found<std::vector<double>> by_output(const Match& m, const Node& product, const Tensor& operand) {
   if (operand.size() == 1) return to_doubles(operand);
@@ -19,12 +42,12 @@ Found<std::vector<double>> by_output(const Match& m, const Node& product, const 
   const auto& w = m.graph().type(product.inputs[1]).shape;
   const auto axis = output_axis(m.graph(), product);
   const auto shift = w.rank() - std::min(w.rank(), operand.rank());
-  for (std::size_t i = 0; i < operand.rank(); ++i)
-    if (operand.shape()[i] != 1 && i + shift != axis)
-      return Verdict::no("its weights have scales along axis {}, integers are summed there", i + shift);
   const auto* back = product.op.as<ConvolutionBackpropData>();
-  if (back && back->groups > 1) return Verdict::no("its weights have scales by group");
-  return to_doubles(operand);
+  const bool grouped = back && back->groups > 1;
+  for (std::size_t i = 0; i < operand.rank(); ++i)
+    if (operand.shape()[i] != 1 && i + shift != axis && !(grouped && i + shift == 0))
+      return Verdict::no("its weights have scales along axis {}, integers are summed there", i + shift);
+  return grouped ? by_grouped_output(operand, w, back->groups) : to_doubles(operand);
 }
 
 /// A constant scale or zero point of a Dequantize, laid out to meet the weights.
@@ -67,7 +90,7 @@ Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f
 }
 
 /// The integers without their zero points, where these are whole and what is left has 8 bits.
-Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, std::size_t axis) {
+Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, const OutputOf& output) {
   const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
   if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
   const auto [least, most] =
@@ -76,9 +99,6 @@ Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, st
     if (z != std::nearbyint(z) || z < least || z > most)
       return Verdict::no("a zero point of its weights is {}, wanted a whole number from {} to {}", z, least,
                          most);
-  std::size_t inner = 1;
-  for (std::size_t i = axis + 1; i < numbers.rank(); ++i)
-    inner *= static_cast<std::size_t>(numbers.shape()[i]);
   const Tensor bytes =
       numbers.element_type() == ElementType::u8 ? numbers : convert(numbers, ElementType::i8);
   Tensor out(ElementType::i8, numbers.shape());
@@ -86,7 +106,7 @@ Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, st
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto raw = std::to_integer<std::uint8_t>(bytes.raw()[i]);
     const int number = is_unsigned ? raw : static_cast<std::int8_t>(raw);
-    const int left = number - static_cast<int>(zero[zero.size() == 1 ? 0 : i / inner % zero.size()]);
+    const int left = number - static_cast<int>(zero[zero.size() == 1 ? 0 : output(i)]);
     if (left < -128 || left > 127) return std::nullopt;
     out.raw()[i] = static_cast<std::byte>(left);
   }
@@ -105,7 +125,7 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   const Tensor& numbers = *g.constant(stored.numbers);
   if (!(Shape::of(numbers.shape()) == g.type(product.inputs[1]).shape))
     return Verdict::no("its weights are larger than the integers that they are made of");
-  auto small = centred(numbers, zero, output_axis(g, product));
+  auto small = centred(numbers, zero, OutputOf(g, product, numbers.shape()));
   if (small) {
     out.numbers = *small;
   } else if (!small.verdict().reason().empty()) {
@@ -143,6 +163,15 @@ std::size_t output_axis(const Graph& g, const Node& product) {
   const auto rank = g.type(product.inputs[1]).shape.rank();
   if (const auto* op = product.op.as<MatMul>()) return rank < 2 ? rank : rank - (op->transpose_b ? 2 : 1);
   return product.op.is<Convolution>() ? 0 : 1;
+}
+
+OutputOf::OutputOf(const Graph& g, const Node& product, const Dims& weights) {
+  const auto axis = output_axis(g, product);
+  for (std::size_t i = axis + 1; i < weights.size(); ++i) inner_ *= static_cast<std::size_t>(weights[i]);
+  if (axis < weights.size()) count_ = static_cast<std::size_t>(weights[axis]);
+  if (const auto* back = product.op.as<ConvolutionBackpropData>())
+    groups_ = static_cast<std::size_t>(back->groups);
+  group_ = element_count(weights) / groups_;
 }
 
 std::vector<double> times(const std::vector<double>& a, const std::vector<double>& b) {
