@@ -44,7 +44,4 @@ bool can_read(const Graph& graph, const Use& use);
 /// A Dequantize of 8 bits by one scale, which all readers can do themselves.
 bool is_left_to_readers(const Graph& graph, const Node& node);
 
-/// Where quantise steps are computed as they stand.
-inline Verdict nothing_to_do() { return Verdict::no(""); }
-
 }  // namespace lamina::int8

@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "ops/walk.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -200,7 +201,7 @@ Found<Scaled> scale_goes_up(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   const auto* op = n.op.as<Quantize>();
-  if (!m.integers || op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32 ||
+  if (op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32 ||
       bits_of(op->destination_type) != 8)  // levels of more bits are no more than roundings apart
     return std::nullopt;
   const auto scale = single_value(g, n.inputs[1]);
@@ -216,7 +217,7 @@ Found<Scaled> scale_goes_up(const Match& m) {
 Found<Scaled> factor_goes_up(const Match& m, const Pattern& x, const Pattern& factor) {
   const Graph& g = m.graph();
   const auto k = single_value(g, m.value(factor));
-  if (!m.integers || !k || m.type(x).element != ElementType::f32) return std::nullopt;
+  if (!k || m.type(x).element != ElementType::f32) return std::nullopt;
   const auto run = run_above(m, m.value(x));
   if (!run) return std::nullopt;
   Scaled out{*run, *k};
@@ -239,12 +240,14 @@ void add_int8_scales(Rules& rules) {
                         r.named_after(r.match().root());
                         r.replace(r.add(Op(n.op), std::move(inputs)));
                       })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
   const auto x = any(), factor = constant_only();
   rules.push_back(rule("int8-factor", "A factor goes into the scales of the sums before it",
                        RuleSet::integers, is<Multiply>(x, factor).any_order())
                       .when([=](const Match& m) { return factor_goes_up(m, x, factor); })
                       .make([](Rewrite& r, const Scaled& found) { r.replace(raised(r, found)); })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
   const auto below = constant_only(), above = constant_only(), sums = any();
   const auto inner = is<Add>(sums, below).any_order().used_once();
@@ -253,8 +256,8 @@ void add_int8_scales(Rules& rules) {
                       .when([=](const Match& m) -> Verdict {
                         const Graph& g = m.graph();
                         const auto maker = g.producer(m.value(sums));
-                        if (!m.integers || !maker.valid() || !nearest_factor(m, maker).valid())
-                          return int8::nothing_to_do();
+                        if (!maker.valid() || !nearest_factor(m, maker).valid())
+                          return nothing_to_do();
                         for (const auto& shift : {below, above})
                           if (auto v = does_not_grow(m.label(shift), m.shape(shift), m.shape(sums)); !v)
                             return v;
@@ -271,6 +274,7 @@ void add_int8_scales(Rules& rules) {
                         r.replace(r.add(Add{}, {r.match().value(sums),
                                                 r.constant(from_doubles(ElementType::f32, dims, values))}));
                       })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
 }
 

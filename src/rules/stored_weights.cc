@@ -40,6 +40,21 @@ bool scales_or_centres(const Graph& g, const Node& n) {
   return g.constant(n.inputs[1]) && !g.constant(n.inputs[0]);
 }
 
+/// The product whose weights the value becomes; invalid: none.
+NodeId product_of(const Graph& g, ValueId v) {
+  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
+    const auto& uses = g.value(v).uses;
+    if (uses.empty()) return {};
+    const Node& n = g.node(uses[0].node);
+    if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
+    if (uses[0].input != 0 || n.outputs.size() != 1) return {};
+    // Their constants may still have to be folded.
+    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !moves_elements(n) && !n.op.is<Convert>()) return {};
+    v = n.outputs[0];
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_few_bits(ElementType type) { return type != ElementType::boolean && bits_of(type) <= 8; }
@@ -47,7 +62,8 @@ bool is_few_bits(ElementType type) { return type != ElementType::boolean && bits
 bool unpacks(const Graph& g, const Node& n) {
   if (n.inputs.empty() || !n.inputs[0].valid()) return false;
   const auto* t = g.constant(n.inputs[0]);
-  if (!t || t->size() < 2 || !is_float(g.type(n.outputs[0]).element)) return false;
+  if (!t || t->size() == 0 || !is_float(g.type(n.outputs[0]).element)) return false;
+  if (t->size() == 1 && !product_of(g, n.outputs[0]).valid()) return false;
   // Two levels are those of a binary network.
   if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2;
   if (!is_few_bits(t->element_type())) return false;
@@ -66,21 +82,6 @@ bool converts_nothing(const Graph& g, const Node& n) {
 bool hands_on(const Graph& g, const Node& n) {
   return converts_nothing(g, n) || moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() ||
          n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
-}
-
-/// The product whose weights the value becomes; invalid: none.
-NodeId product_of(const Graph& g, ValueId v) {
-  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
-    const auto& uses = g.value(v).uses;
-    if (uses.empty()) return {};
-    const Node& n = g.node(uses[0].node);
-    if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
-    if (uses[0].input != 0 || n.outputs.size() != 1) return {};
-    // Their constants may still have to be folded.
-    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !moves_elements(n) && !n.op.is<Convert>()) return {};
-    v = n.outputs[0];
-  }
-  return {};
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ bool feeds_quantised_product(const Graph& g, ValueId from) {
 
 bool stays_stored(const Match& m, const Node& unpack) {
   if (!m.stored || !unpacks(m.graph(), unpack)) return false;
-  if (m.for_file) return true;
+  if (m.for_file) return m.graph().constant(unpack.inputs[0])->size() > 1;
   const auto product = product_of(m.graph(), unpack.outputs[0]);
   return product.valid() && has_quantised_source(m.graph(), m.graph().node(product));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -18,15 +19,11 @@ struct Case {
   std::string input = "f32";
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return in + pads < dilation * (kernel - 1) + 1 ? 0 : (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
 std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
+  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
 }
 std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
+  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
 }
 
 std::string text_of(const Case& c) {
@@ -44,11 +41,6 @@ std::string text_of(const Case& c) {
       c.input, c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs,
       c.channels / c.groups, c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation,
       c.dilation, c.top, c.left, c.bottom, c.right, c.pad_value, c.groups, body);
-}
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
 }
 
 Case random_case(SplitMix& random) {

@@ -2,15 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "kernels/native/gemm/product.h"
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 bool one_in(SplitMix& random, std::uint64_t n) { return random.below(n) == 0; }
 
@@ -85,12 +81,6 @@ std::string epilogue(SplitMix& random, const std::string& dims, const std::strin
   return fmt::format(" {{\n body graph (r: i32[{}]) -> (q) {{\n{} }}\n }}", dims, body);
 }
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  const auto extent = dilation * (kernel - 1) + 1;
-  return in + pads < extent ? 0 : (in + pads - extent) / stride + 1;
-}
-
 std::string convolution(SplitMix& random) {
   static const std::int64_t channels[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 48, 64, 65, 100},
                             sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 20},
@@ -115,7 +105,7 @@ std::string convolution(SplitMix& random) {
       dilation.push_back(pick(random, dilations));
       begin.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
       end.push_back(one_in(random, 2) ? kernel[i] / 2 : static_cast<std::int64_t>(random.below(4)));
-      out.push_back(size_of(in[i], kernel[i], stride[i], dilation[i], begin[i] + end[i]));
+      out.push_back(window_count(in[i], kernel[i], stride[i], dilation[i], begin[i] + end[i]));
       fits = fits && out[i] > 0;
     }
     if (!fits) continue;
@@ -170,6 +160,54 @@ std::string vector_product(SplitMix& random) {
                      epilogue(random, fmt::format("{}{}", batch, m), std::to_string(m)));
 }
 
+std::string transposed(SplitMix& random) {
+  static const std::int64_t sizes[] = {1, 2, 3, 5, 8, 13}, kernels[] = {1, 2, 2, 3, 4, 5},
+                            strides[] = {1, 2, 2, 3, 4}, dilations[] = {1, 1, 2, 3};
+  static const std::string types[] = {"u8", "i8"};
+  while (true) {
+    const auto rank = one_in(random, 4) ? random.below(2) == 0 ? 1u : 3u : 2u;
+    std::int64_t groups = pick(random, {1, 1, 1, 2, 3, 7}),
+                 inputs = groups * pick(random, {1, 2, 3, 4, 8, 13, 32}),
+                 outputs = pick(random, {1, 2, 3, 4, 9, 16, 33});
+    if (one_in(random, 3)) {  // depthwise
+      groups = inputs = pick(random, {2, 3, 5, 8, 16, 19, 33, 64});
+      outputs = one_in(random, 4) ? 2 : 1;
+    }
+    const std::int64_t images = one_in(random, 4) ? 2 : 1;
+    std::vector<std::int64_t> in, kernel, stride, dilation, begin, end, more, out;
+    bool fits = true;
+    for (unsigned i = 0; i < rank; ++i) {
+      in.push_back(rank == 3 ? pick(random, {1, 2, 3, 5}) : pick(random, sizes));
+      kernel.push_back(i > 0 && !one_in(random, 3) ? kernel[0] : pick(random, kernels));
+      stride.push_back(one_in(random, 4) ? kernel[i] : pick(random, strides));
+      dilation.push_back(pick(random, dilations));
+      const auto extent = (kernel[i] - 1) * dilation[i] + 1;
+      begin.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent) + 1)));
+      end.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent))));
+      more.push_back(static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(stride[i]))));
+      out.push_back(stride[i] * (in[i] - 1) + extent - begin[i] - end[i] + more[i]);
+      fits = fits && out[i] > 0;
+    }
+    if (!fits) continue;
+    const auto x = pick(random, types), w = pick(random, types);
+    const bool constant = !one_in(random, 6);
+    const auto weights = fmt::format("{}[{},{},{}]", w, inputs, outputs, fmt::join(kernel, ","));
+    const auto z = zero_points(random, x, w, outputs * groups);
+    std::string ones;
+    for (unsigned i = 0; i < rank; ++i) ones += ",1";
+    const auto behind =
+        epilogue(random, fmt::format("{},{},{}", images, outputs * groups, fmt::join(out, ",")),
+                 fmt::format("1,{}{}", outputs * groups, ones));
+    return fmt::format(
+        "graph (i: {}[{},{},{}]{}{}) -> (y) {{\n{}{}{} y = ConvolutionBackpropData(x, w, _{}) strides=[{}] "
+        "dilations=[{}] pads_begin=[{}] pads_end=[{}] output_padding=[{}] groups={}{}\n}}\n",
+        x, images, inputs, fmt::join(in, ","), constant ? "" : ", w: " + weights, z.inputs,
+        constant ? numbers(random, "w", weights) : "", spread(x), z.constants, z.arguments(),
+        fmt::join(stride, ","), fmt::join(dilation, ","), fmt::join(begin, ","), fmt::join(end, ","),
+        fmt::join(more, ","), groups, behind);
+  }
+}
+
 bool has_integer_offer(const Graph& g) {
   for (const auto id : g.order())
     for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
@@ -188,6 +226,13 @@ TEST(Integers, random_convolutions) {
   for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
     SplitMix random(seed);
     check(convolution(random), seed);
+  }
+}
+
+TEST(Integers, random_transposed_convolutions) {
+  for (std::uint64_t seed = 1; seed <= 400 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    check(transposed(random), seed);
   }
 }
 
@@ -212,9 +257,11 @@ TEST(Integers, without_vnni) {
     m.features = m.features.without({Feature::avx512_vnni, Feature::avx_vnni});
     return m;
   }();
-  for (std::uint64_t seed = 1001; seed <= 1150 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1001; seed <= 1250 && !HasFailure(); ++seed) {
     SplitMix random(seed);
-    const auto text = seed % 2 == 0 ? convolution(random) : product(random);
+    const auto text = seed % 3 == 0   ? convolution(random)
+                      : seed % 3 == 1 ? transposed(random)
+                                      : product(random);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
     const auto graph = parse(text);
     InterpreterOptions observe;

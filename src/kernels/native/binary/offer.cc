@@ -7,6 +7,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/binary/depthwise.h"
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/binary/packing.h"

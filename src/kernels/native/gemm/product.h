@@ -13,6 +13,7 @@
 
 #include "base/divide.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/gemm/strips.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/move/positions.h"

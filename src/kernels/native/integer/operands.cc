@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "ops/eval.h"
+#include "ops/convolution.h"
 
 namespace lamina::integers {
 namespace {
@@ -115,20 +115,23 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
   Operands o;
   o.signed_source = v.element(0) == ElementType::i8;
   o.signed_weights = v.element(1) == ElementType::i8;
-  if (v.has(3)) {
-    if (element_count(v.dims(3)) != 1) return no("{} zero points of the source", element_count(v.dims(3)));
-    if (const auto* zero = v.constant(3)) {
+  const auto of_source = zero_point_input(v.node().op, 0), of_weights = zero_point_input(v.node().op, 1);
+  if (v.has(of_source)) {
+    if (element_count(v.dims(of_source)) != 1)
+      return no("{} zero points of the source", element_count(v.dims(of_source)));
+    if (const auto* zero = v.constant(of_source)) {
       const auto numbers = small_numbers(*zero);
       if (!numbers) return no("a zero point of the source beyond 8 bits");
       o.source_zero = numbers->front();
-    } else if (is_byte(v.element(3))) {
-      o.zero_at_run = v.element(3);
+    } else if (is_byte(v.element(of_source))) {
+      o.zero_at_run = v.element(of_source);
     } else {
-      return no("a zero point of {} that is given at run time, wanted u8 or i8", name_of(v.element(3)));
+      return no("a zero point of {} that is given at run time, wanted u8 or i8",
+                name_of(v.element(of_source)));
     }
   }
-  if (v.has(4)) {
-    const auto* zeros = v.constant(4);
+  if (v.has(of_weights)) {
+    const auto* zeros = v.constant(of_weights);
     if (!zeros) return no("zero points of weights that are given at run time");
     const auto numbers = small_numbers(*zeros);
     if (!numbers) return no("a zero point of weights beyond 8 bits");

@@ -20,7 +20,7 @@ struct Operands {
   gemm::Arithmetic arithmetic = gemm::Arithmetic::pairs;
   bool signed_source = false, signed_weights = true;
   std::int32_t source_zero = 0;                 ///< where it is a constant
-  std::optional<ElementType> zero_at_run = {};  ///< else of which type input 3 is
+  std::optional<ElementType> zero_at_run = {};  ///< else of which type that input is
   std::vector<std::int32_t> weight_zeros;       ///< none, one, or one per column
 
   gemm::Units units() const { return gemm::units_of(arithmetic); }
@@ -34,7 +34,7 @@ struct Operands {
                ? 0
                : weight_zeros[weight_zeros.size() == 1 ? 0 : static_cast<std::size_t>(column)];
   }
-  /// The source's zero point in a run with that input 3.
+  /// The source's zero point in a run with that input.
   std::int32_t zero(const void* input) const;
   /// The same as quads have it.
   std::int32_t shifted(std::int32_t zero) const { return zero + (signed_source ? 128 : 0); }

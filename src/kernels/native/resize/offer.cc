@@ -7,6 +7,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/resize/loops.h"
 #include "kernels/native/resize/taps.h"
