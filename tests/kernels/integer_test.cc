@@ -206,28 +206,84 @@ TEST(Integers, random_vector_products) {
 }
 
 /// This machine's AVX-512, or AVX2, without VNNI.
-TEST(Integers, without_vnni) {
+const Machine& without_vnni() {
   static const Machine machine = [] {
     auto m = host();
     m.features = m.features.without({Feature::avx512_vnni, Feature::avx_vnni});
     return m;
   }();
+  return machine;
+}
+
+/// Runs the offers of integers there; how many have that word in their labels.
+int check_without_vnni(const std::string& text, std::uint64_t seed, const std::string& word = "int8") {
+  SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+  const auto graph = parse(text);
+  int count = 0;
+  InterpreterOptions observe;
+  observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
+                        const std::vector<Tensor>& out) {
+    for (const auto& offer : ask_kernels(NodeView(g, id, without_vnni())).offers) {
+      if (!offer.label.ends_with("_int8")) continue;
+      EXPECT_EQ(offer.label.find("vnni"), std::string::npos);
+      if (offer.label.find(word) != std::string::npos) ++count;
+      expect_close(run_offer(g, id, offer, in, {.threads = 2}).at(0), out.at(0), offer.label);
+    }
+  };
+  interpret(graph, random_inputs(graph, seed), observe);
+  return count;
+}
+
+TEST(Integers, without_vnni) {
   for (std::uint64_t seed = 1001; seed <= 1150 && !HasFailure(); ++seed) {
     SplitMix random(seed);
-    const auto text = seed % 2 == 0 ? convolution(random) : product(random);
-    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
-    const auto graph = parse(text);
-    InterpreterOptions observe;
-    observe.observe = [&](const Graph& g, NodeId id, const std::vector<Tensor>& in,
-                          const std::vector<Tensor>& out) {
-      for (const auto& offer : ask_kernels(NodeView(g, id, machine)).offers) {
-        if (!offer.label.ends_with("_int8")) continue;
-        EXPECT_EQ(offer.label.find("vnni"), std::string::npos);
-        expect_close(run_offer(g, id, offer, in, {.threads = 2}).at(0), out.at(0), offer.label);
-      }
-    };
-    interpret(graph, random_inputs(graph, seed), observe);
+    check_without_vnni(seed % 2 == 0 ? convolution(random) : product(random), seed);
   }
+}
+
+/// Convolutions of 3x3 taps: channels and tiles that fill no vectors, borders on all sides.
+TEST(Integers, winograd) {
+  static const std::int64_t channels[] = {1, 3, 8, 15, 16, 17, 33, 64},
+                            columns[] = {1, 5, 8, 9, 16, 24, 31, 40, 100},
+                            sizes[] = {1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 30};
+  static const std::string types[] = {"u8", "i8"};
+  for (std::uint64_t seed = 1; seed <= 120 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    const std::int64_t c = pick(random, channels), k = pick(random, columns),
+                       images = pick(random, {1, 1, 2});
+    std::int64_t in[2], pads[4], out[2];
+    for (int i = 0; i < 2; ++i) {
+      in[i] = pick(random, sizes);
+      for (const int j : {i, i + 2})
+        pads[j] = static_cast<std::int64_t>(one_in(random, 3) ? random.below(4) : 1);
+      out[i] = size_of(in[i], 3, 1, 1, pads[i] + pads[i + 2]);
+    }
+    if (out[0] == 0 || out[1] == 0) continue;
+    const auto x = pick(random, types), w = pick(random, types);
+    const auto z = zero_points(random, x, w, k);
+    const auto behind =
+        epilogue(random, fmt::format("{},{},{},{}", images, k, out[0], out[1]), fmt::format("1,{},1,1", k));
+    const auto text = fmt::format(
+        "graph (i: {}[{},{},{},{}]{}) -> (y) {{\n{}{}{} y = Convolution(x, w{}) pads_begin=[{},{}] "
+        "pads_end=[{},{}]{}\n}}\n",
+        x, images, c, in[0], in[1], z.inputs, numbers(random, "w", fmt::format("{}[{},{},3,3]", w, k, c)),
+        spread(x), z.constants, z.arguments(), pads[0], pads[1], pads[2], pads[3], behind);
+    EXPECT_EQ(check_without_vnni(text, seed, "winograd"), 1);
+  }
+}
+
+/// Weights for which an output might be larger than its transforms tell: these are not used then.
+TEST(Integers, winograd_extremes) {
+  for (const int w : {-128, 127, 3})
+    for (const auto& [x, zero] : {std::pair{"u8", 0}, {"u8", 255}, {"i8", 127}, {"i8", -128}})
+      for (const int channels : {64, 200}) {
+        const auto text = fmt::format(
+            "graph (i: {0}[1,{3},9,6]) -> (y) {{\n k = const {0}[] fill({4})\n x = Maximum(i, k)\n"
+            " w = const i8[17,{3},3,3] fill({1})\n z = const {0}[] {{{2}}}\n"
+            " y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}}\n",
+            x, w, zero, channels, x[0] == 'u' ? 255 : 127);
+        EXPECT_EQ(check_without_vnni(text, 1, "winograd"), 1);
+      }
 }
 
 /// Where sums of 16 bits would saturate, and where those of 32 wrap.

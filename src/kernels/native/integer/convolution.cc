@@ -10,6 +10,7 @@
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/integer/source.h"
 #include "kernels/native/integer/weights.h"
+#include "kernels/native/integer/winograd.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -286,6 +287,9 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };
+    if (layout == Layout::channels_last)
+      if (auto winograd = integers::winograd_offer(v, g, possible, *epilogue, o))
+        answers.offers.push_back(std::move(*winograd));
     answers.offers.push_back(std::move(o));
   }
 }
