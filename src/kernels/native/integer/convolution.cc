@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/native/convolution/direct/source.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/source.h"
 #include "kernels/native/integer/weights.h"
 #include "kernels/native/integer/winograd.h"
@@ -38,6 +39,7 @@ struct IntegerConvolution {
   SourceCopy copy;
   std::int64_t lists = 0;  ///< of what sums begin with
   Tensor weights, sums;    ///< packed; `sums`: of weights, or times the source's zero point, for each list
+  Tensor order;            ///< of matched quads
   // Scratch, in bytes; sums that lie apart behind it.
   std::size_t copy_at = 0, start_at = 0, weights_at = 0, scratch = 0;
 
@@ -159,6 +161,11 @@ Tensor listed_sums(const IntegerConvolution& c, const void* weights) {
   return out;
 }
 
+/// Its k is cut into windows of channels.
+bool matches(const Geometry& g) {
+  return integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
+}
+
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
   const auto& g = c.read;
   const auto& p = c.product;
@@ -249,6 +256,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
         fmt::format("{} regions of planes and borders, wanted at most {}", n, convolutions::kMostRegions));
   // Sums of weights that are given at run time would be many.
   if (!v.constant(1) && possible[0].quads()) possible[0].arithmetic = gemm::Arithmetic::pairs;
+  if (matches(g)) integers::add_matched(v, possible);
   const auto threads = threads_here();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
@@ -283,7 +291,16 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       laid.lay(context);
       const auto per_column = g.inputs / g.groups * g.taps();
       const auto what = integers::settled(possible, weights, per_column, context.weights);
-      auto made = convolution_of(machine, g, what, context.input(0, in), laid, weights.valid(), threads);
+      const auto rows = context.input(0, in);
+      auto made = convolution_of(machine, g, what, rows, laid, weights.valid(), threads);
+      if (const auto& last = possible.back();
+          what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
+        auto matched = convolution_of(machine, g, last, rows, laid, true, threads);
+        if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
+          matched.order = *order;
+          made = std::move(matched);
+        }
+      }
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };

@@ -30,13 +30,16 @@ struct Winograd {
   std::int64_t across, tiles;  ///< of a picture: in a line of tiles, and all
   Parts blocks, parts;         ///< of tiles, and of panels
   Division tasks;
+  bool far;  ///< weights do not stay in L2
   Cost cost;
   Tensor packed;
 
   std::int64_t channels() const { return round_up(g.inputs, 2 * weights.lanes); }  ///< with zeros behind
+  /// From place to place, for so many tiles; not whole pages, which would share few lines of L1.
+  std::int64_t plane(std::int64_t tiles_here) const { return tiles_here * channels() + 32; }
   std::int64_t columns() const { return std::min<std::int64_t>(2, weights.vectors(0)) * weights.lanes; }
   /// Scratch of a slot: transformed inputs, their products, outputs of a panel, what stands around pictures.
-  std::int64_t inputs_bytes() const { return kWinogradPlaces * blocks.size * channels() * 2; }
+  std::int64_t inputs_bytes() const { return kWinogradPlaces * plane(blocks.size) * 2; }
   std::int64_t sums_bytes() const { return kWinogradPlaces * blocks.size * columns() * 4; }
   std::int64_t outputs_bytes() const { return kOutputs * blocks.size * columns() * 4; }
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(kOutputs * blocks.size * g.outputs); }
@@ -53,7 +56,8 @@ Winograd::Winograd(const Machine& machine, const Geometry& geometry, const Opera
       in(what.signed_source ? ElementType::i8 : ElementType::u8, Layout::channels_last, g.inputs),
       shape(gemm::tile_shape(static_cast<int>(weights.lanes))),
       across(ceil_div(g.out[2], std::int64_t{kWinogradOutputs})),
-      tiles(across * ceil_div(g.out[1], std::int64_t{kWinogradOutputs})) {
+      tiles(across * ceil_div(g.out[1], std::int64_t{kWinogradOutputs})),
+      far(weights.bytes() > static_cast<std::int64_t>(machine.l2) / 2) {
   const auto tile_bytes = kWinogradPlaces * (2 * channels() + 4 * columns()) + kOutputs * columns() * 4;
   const auto fit = static_cast<std::int64_t>(machine.l2) / 2 / tile_bytes;
   blocks = even_parts(tiles, std::clamp<std::int64_t>(fit, shape.rows[2], kMostTiles));
@@ -140,7 +144,7 @@ class Task {
         const bool inside = py >= 0 && py < g.in[1] && px >= 0 && px < g.in[2];
         points[p] = inside ? picture + (py * g.in[2] + px) * w_.in.step : around_;
       }
-      transform(points, g.inputs, zero, inputs_ + t * w_.channels(), count_ * w_.channels());
+      transform(points, g.inputs, zero, inputs_ + t * w_.channels(), w_.plane(count_));
     }
   }
 
@@ -163,17 +167,21 @@ class Task {
     t.a_move = rows.size * t.a_step;
     t.c_move = rows.size * t.c_step;
     const auto sets = count_ / rows.size, rest = count_ % rows.size;
+    const bool ahead = w_.far && count_ > rows.size;  // few rows only wait for memory
+    t.ahead_move = std::max<std::int64_t>(64, 4 * t.b_row / sets);
     for (std::int64_t place = 0; place < kWinogradPlaces; ++place) {
-      t.a = reinterpret_cast<const std::byte*>(inputs_) + place * count_ * t.a_step;
+      t.a = reinterpret_cast<const std::byte*>(inputs_ + place * w_.plane(count_));
       t.b = reinterpret_cast<const std::byte*>(w_.packed.raw()) + 4 * w_.weights.offset(panel) +
             place * words * t.b_row;
       t.c = reinterpret_cast<std::byte*>(sums_) + place * count_ * t.c_step;
       t.repeat = sets;
+      t.ahead = ahead ? t.b + words * t.b_row : nullptr;
       kernels[rows.size](t);
       if (rest == 0) continue;
       t.a += sets * t.a_move;
       t.c += sets * t.c_move;
       t.repeat = 1;
+      t.ahead = nullptr;
       kernels[rest](t);
     }
   }
