@@ -19,7 +19,12 @@ class Task {
  public:
   Task(const Product& product, const Operands& operands, std::int64_t index, std::byte* apart,
        StageRun* stages)
-      : p_(product), o_(operands), tiles_(tiles(product.arithmetic)), apart_(apart), stages_(stages) {
+      : p_(product),
+        o_(operands),
+        tiles_(tiles(product.arithmetic)),
+        apart_(apart),
+        reordered_(apart + product.sums_bytes()),
+        stages_(stages) {
     const auto next = [&index](std::int64_t count) {
       const auto i = index % count;
       index /= count;
@@ -71,6 +76,7 @@ class Task {
     b_ = static_cast<const std::byte*>(o_.b) + (batch[1] + group * p_.packed_floats()) * units_.cell;
     row_ = batch[2];
     column_ = group * p_.panels.columns;
+    group_ = group;
     group_bias_ = o_.bias ? static_cast<const float*>(o_.bias) + group * p_.panels.padded_columns() +
                                 batch[1] / p_.packed_floats() * p_.bias_b
                           : nullptr;
@@ -102,8 +108,10 @@ class Task {
     tile_.c_move = sums.set_bytes();
     if (p_.dots)
       run_dots(strip);
+    else if (p_.reorder)
+      run_reordered(strip);
     else
-      run_panels(strip.rows);
+      run_panels(strip.rows, first_panel_, last_panel_);
     if (stages_ && tile_.last) sums.apply(*stages_, o_.first);
   }
 
@@ -121,22 +129,56 @@ class Task {
     return o_.add ? p_.epilogue.added.at<const std::byte>(o_.add, point_, column_ + column) : nullptr;
   }
 
-  void run_panels(std::int64_t rows) {
+  /// Group after group of panels, each with rows of A in its order.
+  void run_reordered(const Strip& strip) {
+    const auto& order = *p_.reorder;
+    const auto* const a_first = a_first_;
+    const auto a_step = tile_.a_step, a_move = tile_.a_move, count = tile_.segment_count;
+    const auto* const segments = tile_.segments;
+    Segment list[kMostReordered];
+    for (auto panel = first_panel_; panel < last_panel_;) {
+      const auto group = panel / order.panels, all = group_ * order.groups + group;
+      const auto* starts = order.starts_of(all);
+      std::int64_t bytes = 0;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto first = segments[i].b / Reorder::kLeastWords,
+                   last = first + segments[i].length / Reorder::kLeastWords;
+        list[i] = {bytes, starts[first], starts[last] - starts[first]};
+        bytes += list[i].length * kWordBytes;
+      }
+      for (std::int64_t row = 0; row < strip.rows * strip.repeat; ++row) {
+        const auto* from = a_first + row / strip.rows * a_move + row % strip.rows * a_step;
+        auto* to = reordered_ + row * p_.reordered_row();
+        for (std::int64_t i = 0; i < count; ++i)
+          reorder_loops().copy(order, all, segments[i].b / Reorder::kLeastWords,
+                               segments[i].length / Reorder::kLeastWords, from + segments[i].a,
+                               to + list[i].a);
+      }
+      a_first_ = reordered_;
+      tile_.a_step = p_.reordered_row();
+      tile_.a_move = strip.rows * tile_.a_step;
+      tile_.segments = list;
+      const auto end = std::min((group + 1) * order.panels, last_panel_);
+      run_panels(strip.rows, panel, end);
+      panel = end;
+    }
+  }
+
+  void run_panels(std::int64_t rows, std::int64_t panel, std::int64_t last_panel) {
     const Panels& panels = p_.panels;
-    auto panel = first_panel_;
     if (panels.vectors(panel) != 2)
       run_rows(rows, panel, 1, 1, tiles_.shape.rows[panels.vectors(panel)]), ++panel;
-    if (panel == last_panel_) return;
+    if (panel == last_panel) return;
     // Small panels stay in L1: then fewer rows by more panels write C line after line.
     const bool flat =
         tiles_.shape.flat != 0 && rows > tiles_.shape.flat && 2 * panels.lanes * panels.depth <= small_b_ / 2;
     const std::int64_t together = tiles_.shape.panels[flat ? tiles_.shape.flat : rows];
     if (together != 0) {
-      const auto steps = (last_panel_ - panel) / together;
+      const auto steps = (last_panel - panel) / together;
       if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.shape.flat : rows);
       panel += steps * together;
     }
-    if (panel != last_panel_) run_rows(rows, panel, 1, last_panel_ - panel, tiles_.shape.rows[2]);
+    if (panel != last_panel) run_rows(rows, panel, 1, last_panel - panel, tiles_.shape.rows[2]);
   }
 
   /// A strip's rows, in near equal parts of at most `most`, by `steps` groups of `together` panels: set after
@@ -148,7 +190,7 @@ class Task {
     const bool near = steps * together * width * panels.depth <= small_b_;
     const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
     tile_.b_row = (o_.b_row ? o_.b_row : width) * units_.cell;
-    tile_.b_panel = (o_.b_row ? width : width * panels.depth) * units_.cell;
+    tile_.b_panel = (o_.b_row ? width : width * panels.rows()) * units_.cell;
     tile_.steps = at_once;
     tile_.ahead = nullptr;
     for (; steps > 0; steps -= at_once, panel += at_once * together) {
@@ -176,7 +218,7 @@ class Task {
   /// The panels that follow come into L2 in as many shares. Behind the last there is nothing, which harms
   /// not.
   void fetch_ahead(std::int64_t shares, std::int64_t columns) {
-    tile_.ahead = tile_.b + columns * p_.panels.depth * units_.cell;
+    tile_.ahead = tile_.b + columns * p_.panels.rows() * units_.cell;
     tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * units_.cell / shares);
   }
 
@@ -240,7 +282,7 @@ class Task {
   std::int64_t first_strip_, last_strip_;
   const std::byte *a_, *b_;
   const float* group_bias_;
-  std::int64_t row_, column_;
+  std::int64_t row_, column_, group_;
   // Of the strip at hand.
   std::byte* c_ = nullptr;  ///< its first point, at the first panel
   const std::byte* a_first_ = nullptr;
@@ -249,7 +291,7 @@ class Task {
   float dot_bias_[kMostDots];
   bool far_ = false;  ///< B comes from far for the first time
   Tile tile_;
-  std::byte* apart_ = nullptr;
+  std::byte *apart_ = nullptr, *reordered_ = nullptr;
   StageRun* stages_;
 };
 

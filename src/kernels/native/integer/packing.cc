@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/weights.h"
 
 namespace lamina::integers {
@@ -72,6 +73,7 @@ Division division_of(const Product& p, std::int64_t units) {
 
 void pack_weights(const Product& p, const Operands& o, const WeightPlaces& places, const void* weights,
                   std::byte* to) {
+  if (p.reorder) return pack_matched(p, o, places, weights, to);
   parallel_for(division_of(p, p.groups * p.panels.count), [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) {
       const auto group = i / p.panels.count, panel = i % p.panels.count;
