@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "ops/walk.h"
@@ -45,13 +46,22 @@ std::optional<std::size_t> running_input(const Match& m, const Node& n) {
   return std::nullopt;
 }
 
+/// What is multiplied by their scale: sums of a product or of signs, means, or these without their zero
+/// point.
+bool has_sums(const Graph& g, const Node& n) {
+  if (n.op.is<BinaryConvolution>() && !epilogue(n)) return true;
+  if (int8::widens_sums(g, n) || int8::averages_integers(g, n)) return true;
+  if (!n.op.is<Add>() || !g.constant(n.inputs[1]) || g.readers(n.outputs[0]) != 1) return false;
+  const auto maker = g.producer(n.inputs[0]);
+  return maker.valid() && int8::averages_integers(g, g.node(maker));
+}
+
 /// A constant factor of sums of integers.
 ValueId factor_of_sums(const Graph& g, const Node& n) {
   if (!n.op.is<Multiply>()) return {};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto maker = g.producer(n.inputs[i]);
-    if (g.constant(n.inputs[1 - i]) && maker.valid() && int8::widens_sums(g, g.node(maker)))
-      return n.inputs[1 - i];
+    if (g.constant(n.inputs[1 - i]) && maker.valid() && has_sums(g, g.node(maker))) return n.inputs[1 - i];
   }
   return {};
 }
