@@ -77,6 +77,7 @@ std::string epilogue(SplitMix& random, const std::string& dims, const std::strin
                                       "{0} k = const f32[] {{100}}\n o = const u8[] {{7}}\n"
                                       " t = Clamp(a) min=-300 max=20000\n q = Quantize(t, k, o)\n",
                                       "{0} k = const f32[] {{70}}\n q = Quantize(a, k) destination_type=i8\n",
+                                      "{0} k = const f32[] {{0.5}}\n q = Greater(a, k)\n",
                                       "{0} t = Sigmoid(a)\n q = Convert(t) destination_type=f16\n",
                                       " k = const i32[] {{5}}\n q = Maximum(r, k)\n"};
   const auto body = fmt::format(fmt::runtime(pick(random, kinds)), scaled);

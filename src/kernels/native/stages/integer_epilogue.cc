@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/divide.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/finish.h"
+#include "kernels/native/stages/sign_changes.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
@@ -47,7 +49,9 @@ class IntegerChain {
  private:
   const Graph& body() const { return *epilogue(v_.node()); }
 
+  /// Those of signs are floats already.
   bool floats_from_sums() {
+    if (body().type(body().inputs()[0]).element == ElementType::f32) return true;
     const auto* convert = at_->node->op.as<Convert>();
     if (!convert || convert->destination_type != ElementType::f32) return false;
     return ++at_, true;
@@ -240,9 +244,35 @@ class IntegerChain {
 };
 
 std::optional<IntegerEpilogue> IntegerEpilogue::of(const NodeView& v, std::size_t axis) {
+  if (v.out_element() == ElementType::boolean && axis == 1) return of_signs(v);
   auto stages = chain_of(v.node());
   if (!stages) return std::nullopt;
   return IntegerChain(v, axis, std::move(*stages)).read();
+}
+
+/// What is above a whole number is at least 1 above it: bounds and rounding make 0 or 1 of the difference.
+std::optional<IntegerEpilogue> IntegerEpilogue::of_signs(const NodeView& v) {
+  constexpr double kLeast = std::numeric_limits<std::int32_t>::min(),
+                   kMost = std::numeric_limits<std::int32_t>::max();
+  const auto changes = sign_changes(v, ElementType::i32, kLeast, kMost);
+  if (!changes) return std::nullopt;
+  std::vector<double> scale, shift;
+  for (std::size_t c = 0; c < changes->at.size(); ++c) {
+    const bool first = changes->first[c], changing = first != changes->last[c];
+    scale.push_back(changing ? (first ? -1 : 1) : 0);
+    // The sum behind the change may be the same number in f32.
+    shift.push_back(!changing ? first : first ? static_cast<float>(changes->at[c] + 1) : -changes->at[c]);
+  }
+  IntegerEpilogue e;
+  e.channels_ = static_cast<std::int64_t>(scale.size());
+  e.scale_ = from_doubles(ElementType::f32, {e.channels_}, scale);
+  e.shift_ = from_doubles(ElementType::f32, {e.channels_}, shift);
+  auto& f = e.finish_;
+  f.stored = Stored::bytes;
+  f.low = 0, f.high = 1;
+  const auto near = std::all_of(shift.begin(), shift.end(), [](double v) { return std::fabs(v) < 0x1p29; });
+  f.packs = {near, 0, 0, 1, 0};
+  return e;
 }
 
 ElementType IntegerEpilogue::added_element() const {

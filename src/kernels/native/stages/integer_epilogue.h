@@ -6,7 +6,8 @@
 ///
 /// whose Multiply and Add but the second tensor's have a constant for each channel or one; the second tensor
 /// may be a constant; and whose Quantize and Dequantize have one scale and zero point; that in the midst has
-/// the scale 1. See IntegerFinish for what it computes.
+/// the scale 1. Or one that ends in a sign, of a convolution: where that changes is found beforehand. See
+/// IntegerFinish for what it computes.
 #include <optional>
 
 #include "kernels/cost.h"
@@ -35,6 +36,7 @@ class IntegerEpilogue {
 
  private:
   friend class IntegerChain;
+  static std::optional<IntegerEpilogue> of_signs(const NodeView& v);
   IntegerFinish finish_;
   std::optional<std::size_t> added_;
   Tensor added_constant_;  ///< not valid: none
