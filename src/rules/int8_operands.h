@@ -19,7 +19,8 @@ struct Source {
 /// Integers with one scale and zero point, or one for each output channel.
 struct Factors {
   ValueId value;   ///< where they are no constant
-  Tensor numbers;  ///< else: i8 where all differences from their zero points fit
+  Tensor numbers;  ///< else: i8 where all differences from their zero points fit; twice those, i16, if some
+                   ///< of these are halves
   Tensor zero_points;
   std::vector<double> scale{1};
   std::vector<NodeId> nodes;  ///< that made floats of them

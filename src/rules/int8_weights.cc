@@ -113,6 +113,28 @@ Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, co
   return out;
 }
 
+constexpr double kNearlyHalf = 1e-4;  // of a level: what a rounding leaves of a half
+
+/// Twice the integers less their zero points, of which some are halves: so are those of ranges on both sides
+/// of 0 with as many levels on each. Nothing where none is.
+Found<Tensor> doubled(const Tensor& numbers, const std::vector<double>& zero, const OutputOf& output) {
+  bool halves = false;
+  std::vector<double> twice;
+  for (const auto z : zero) {
+    twice.push_back(std::nearbyint(2 * z));
+    if (std::fabs(twice.back() - 2 * z) > 2 * kNearlyHalf) return std::nullopt;
+    halves = halves || std::fmod(twice.back(), 2) != 0;
+  }
+  if (!halves) return std::nullopt;
+  auto values = to_doubles(numbers);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = 2 * values[i] - twice[twice.size() == 1 ? 0 : output(i)];
+    if (std::fabs(values[i]) > 255)
+      return Verdict::no("a zero point of its weights lies beside their levels");
+  }
+  return from_doubles(ElementType::i16, numbers.shape(), values);
+}
+
 Found<Factors> constant_factors(const Match& m, const Node& product, const StoredWeights& stored) {
   const Graph& g = m.graph();
   Factors out;
@@ -125,7 +147,15 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   const Tensor& numbers = *g.constant(stored.numbers);
   if (!(Shape::of(numbers.shape()) == g.type(product.inputs[1]).shape))
     return Verdict::no("its weights are larger than the integers that they are made of");
-  auto small = centred(numbers, zero, OutputOf(g, product, numbers.shape()));
+  const OutputOf output(g, product, numbers.shape());
+  const auto wide = doubled(numbers, zero, output);
+  if (wide) {
+    out.numbers = *wide;
+    for (auto& s : out.scale) s /= 2;
+    return out;
+  }
+  if (!wide.verdict().reason().empty()) return wide.verdict();
+  auto small = centred(numbers, zero, output);
   if (small) {
     out.numbers = *small;
   } else if (!small.verdict().reason().empty()) {

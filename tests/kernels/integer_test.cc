@@ -85,6 +85,14 @@ std::string epilogue(SplitMix& random, const std::string& dims, const std::strin
   return fmt::format(" {{\n body graph (r: i32[{}]) -> (q) {{\n{} }}\n }}", dims, body);
 }
 
+/// Numbers of 9 bits.
+std::string wide_numbers(SplitMix& random, const std::string& name, const std::string& shape,
+                         std::size_t count) {
+  std::vector<int> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<int>(random.below(511)) - 255);
+  return fmt::format(" {} = const i16[{}] {{{}}}\n", name, shape, fmt::join(values, ","));
+}
+
 std::string convolution(SplitMix& random) {
   static const std::int64_t channels[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 48, 64, 65, 100},
                             sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 20},
@@ -458,6 +466,36 @@ TEST(Integers, extremes) {
       "graph (x: u8[1,64,9,9]) -> (y) {\n w = const i8[40,64,3,3] fill(-128)\n z = const u8[] {255}\n"
       " y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}\n",
       1);
+}
+
+TEST(Integers, weights_of_9_bits) {
+  for (std::uint64_t seed = 1; seed <= 40 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    const std::int64_t k = pick(random, {1, 3, 4, 17, 64}), n = pick(random, {1, 5, 16, 33});
+    check(fmt::format(
+              "graph (i: u8[3,{0}]) -> (y) {{\n{1}{2} z = const u8[] {{9}}\n y = MatMul(x, w, _, z)\n}}\n", k,
+              wide_numbers(random, "w", fmt::format("{},{}", k, n), static_cast<std::size_t>(k * n)),
+              spread("u8")),
+          seed);
+    check(fmt::format(
+              "graph (i: u8[2,3,{0}]) -> (y) {{\n{1}{2} y = MatMul(x, w) transpose_b=true\n}}\n", k,
+              wide_numbers(random, "w", fmt::format("2,{},{}", n, k), static_cast<std::size_t>(2 * k * n)),
+              spread("u8")),
+          seed);
+    const bool depthwise = one_in(random, 2);
+    const auto groups = depthwise ? n : 1, inputs = depthwise ? n : k;
+    for (const std::string op : {"Convolution", "ConvolutionBackpropData"}) {
+      const bool back = op != "Convolution";
+      const auto shape =
+          back ? fmt::format("{},{},3,3", inputs, n / groups) : fmt::format("{},{},3,3", n, inputs / groups);
+      check(fmt::format(
+                "graph (i: i8[1,{0},5,6]) -> (y) {{\n{1}{2} z = const i8[] {{-9}}\n y = {3}(x, w, {4}_, z) "
+                "pads_begin=[1,1] pads_end=[1,1] groups={5}\n}}\n",
+                inputs, wide_numbers(random, "w", shape, static_cast<std::size_t>(inputs * n / groups * 9)),
+                spread("i8"), op, back ? "_, " : "", groups),
+            seed);
+    }
+  }
 }
 
 /// For several threads, with depths in parts.

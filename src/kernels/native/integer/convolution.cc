@@ -270,7 +270,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (is_float(v.element(0))) return;
   const auto refuse = [&](const std::string& why) { answers.refuse("native_int8", "{}", why); };
   std::string why;
-  const auto possible = integers::operands_of(v, v.out_dims()[1], why);
+  auto possible = integers::operands_of(v, v.out_dims()[1], why);
   if (possible.empty()) return refuse(why);
   if (const auto verdict = takes(v); !verdict) return refuse(verdict.reason());
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);

@@ -93,9 +93,10 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
 void pack_matrices(const IntegerMatrices& m, const void* from, std::byte* to) {
   const auto& s = m.shape;
   for (std::int64_t i = 0; i < s.b_count; ++i)
-    integers::pack_weights(m.product, m.operands, m.places,
-                           static_cast<const std::byte*>(from) + i * s.depth * s.columns,
-                           to + i * m.packed_bytes());
+    integers::pack_weights(
+        m.product, m.operands, m.places,
+        static_cast<const std::byte*>(from) + i * s.depth * s.columns * m.operands.weight_bytes(),
+        to + i * m.packed_bytes());
 }
 
 void sum_matrices(const IntegerMatrices& m, const void* from, std::int32_t* to) {

@@ -18,7 +18,8 @@ namespace lamina::integers {
 
 struct Operands {
   gemm::Arithmetic arithmetic = gemm::Arithmetic::pairs;
-  bool signed_source = false, signed_weights = true;
+  bool signed_source = false;
+  ElementType weights = ElementType::i8;        ///< or u8, or i16 with numbers of 9 bits
   std::int32_t source_zero = 0;                 ///< where it is a constant
   std::optional<ElementType> zero_at_run = {};  ///< else of which type that input is
   std::vector<std::int32_t> weight_zeros;       ///< none, one, or one per column
@@ -26,6 +27,7 @@ struct Operands {
   gemm::Units units() const { return gemm::units_of(arithmetic); }
   /// Of bytes: quads, small ones or not.
   bool quads() const { return units().element == 1; }
+  std::int64_t weight_bytes() const { return bits_of(weights) / 8; }
   Family rate() const {
     return arithmetic == gemm::Arithmetic::quads ? Family::native_vnni : Family::native_int8;
   }

@@ -141,13 +141,15 @@ void run(const IntegerDepthwise& d, const RunArgs& args) {
 bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
 
 Verdict takes_types(const NodeView& v) {
-  if (!is_byte(v.element(0)) || !is_byte(v.element(1)))
-    return Verdict::no("integers of {} and {}, wanted u8 or i8", name_of(v.element(0)),
+  const bool wide = v.element(1) == ElementType::i16;
+  if (!is_byte(v.element(0)) || !(is_byte(v.element(1)) || wide))
+    return Verdict::no("integers of {} and {}, wanted u8 or i8, or weights of i16", name_of(v.element(0)),
                        name_of(v.element(1)));
   if (v.has(2)) return Verdict::no("int8 with a bias of integers");
   const auto zero = zero_point_input(v.node().op, 0), weights_zero = zero_point_input(v.node().op, 1);
   if (v.has(zero) && element_count(v.dims(zero)) != 1)
     return Verdict::no("int8 with several zero points of input 0");
+  if (v.has(weights_zero) && wide) return Verdict::no("int8 with zero points of weights of i16");
   if (v.has(weights_zero) && !v.constant(weights_zero))
     return Verdict::no("int8 with a zero point of weights that is not constant");
   return Verdict::yes();
