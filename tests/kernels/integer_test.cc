@@ -363,7 +363,7 @@ TEST(Integers, matched) {
   static const std::string types[] = {"u8", "i8"};
   for (std::uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) {
     SplitMix random(seed);
-    const std::int64_t groups = pick(random, {1, 1, 2}), c = groups * pick(random, {16, 32, 48, 64}),
+    const std::int64_t groups = pick(random, {1, 1, 2}), c = groups * pick(random, {16, 64, 128, 176}),
                        k = groups * pick(random, {1, 8, 17, 24, 40, 72, 100}),
                        images = pick(random, {1, 1, 2}), kernel = pick(random, {1, 1, 2, 3}),
                        stride = pick(random, {1, 2}), pad = pick(random, {0, 1, 2}),
@@ -384,7 +384,7 @@ TEST(Integers, matched) {
             fmt::join(bell(random, k * c / groups * kernel * kernel, is_unsigned), ","), spread(x),
             z.constants, z.arguments(), stride, stride, pad, pad, pad, pad, groups, behind),
         seed);
-    const std::int64_t m = pick(random, {1, 2, 5, 13, 57}), depth = pick(random, {16, 64, 208});
+    const std::int64_t m = pick(random, {1, 2, 5, 13, 57}), depth = pick(random, {16, 208, 512});
     const bool tb = one_in(random, 2);
     check_without_vnni(
         fmt::format(

@@ -235,21 +235,16 @@ std::int64_t Product::points() const {
   return sum;
 }
 
-/// Of a strip, at most.
-std::int64_t Product::most_rows() const {
-  std::int64_t most = 0;
-  for (const auto& cut : strips.cuts())
-    most = std::max(most, cut.rows * std::min(cut.most, cut.sets * cut.others));
-  return most;
-}
-
 std::int64_t Product::reordered_bytes() const {
-  return arithmetic == Arithmetic::matched_quads ? most_rows() * reordered_row() : 0;
+  return arithmetic == Arithmetic::matched_quads ? shape.rows[1] * reordered_row() : 0;
 }
 
 std::int64_t Product::sums_bytes() const {
   if (!epilogue.apart()) return 0;
-  return epilogue.apart_bytes(most_rows() * std::min((2 * blocks.size + 1) * panels.lanes, panels.columns));
+  std::int64_t most = 0;
+  for (const auto& cut : strips.cuts())
+    most = std::max(most, cut.rows * std::min(cut.most, cut.sets * cut.others));
+  return epilogue.apart_bytes(most * std::min((2 * blocks.size + 1) * panels.lanes, panels.columns));
 }
 
 double Product::multiply_adds() const {

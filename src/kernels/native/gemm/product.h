@@ -101,7 +101,6 @@ struct Product {
   Division tasks;
 
  private:
-  std::int64_t most_rows() const;
   void cut_strips();
   void cut_chunks(double rows);
 };

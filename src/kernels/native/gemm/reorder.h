@@ -23,10 +23,17 @@ struct Reorder {
   const std::uint8_t* places_of(std::int64_t group) const { return places + group * 2 * windows * kWindow; }
 };
 
-/// Copies windows [first, first + count) of a row of A.
+/// Some rows of A, and where they go; bytes from one to the next.
+struct ReorderRows {
+  const std::byte* from;
+  std::int64_t from_step;
+  std::byte* to;
+  std::int64_t to_step, count;
+};
 struct ReorderLoops {
+  /// Copies windows [first, first + count) of the rows, which begin there.
   void (*copy)(const Reorder& order, std::int64_t group, std::int64_t first, std::int64_t count,
-               const std::byte* from, std::byte* to);
+               const ReorderRows& rows);
 };
 /// Segments of A's rows, at most.
 inline constexpr std::int64_t kMostReordered = 64;

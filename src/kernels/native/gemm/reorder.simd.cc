@@ -13,38 +13,49 @@ namespace lamina::HWY_NAMESPACE {
 namespace {
 
 using gemm::Reorder;
+using gemm::ReorderRows;
 
-HWY_INLINE void copy_window(const std::uint8_t* from, const std::uint8_t* places, std::uint8_t* to) {
-  const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+HWY_INLINE void copy_window(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+                            std::int64_t to) {
   const auto order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(bytes, order));
+  const auto* in = r.from + from;
+  auto* out = r.to + to;
+  for (std::int64_t i = 0; i < r.count; ++i, in += r.from_step, out += r.to_step)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                     _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)), order));
 }
 
-void copy(const Reorder& r, std::int64_t group, std::int64_t first, std::int64_t count, const std::byte* from,
-          std::byte* to) {
-  constexpr std::int64_t kWindow = Reorder::kWindow;
+#if HWY_TARGET <= HWY_AVX2
+/// Two that have the least words.
+HWY_INLINE void copy_two_windows(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+                                 std::int64_t to) {
+  const auto order = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places));
+  const auto* in = r.from + from;
+  auto* out = r.to + to;
+  for (std::int64_t i = 0; i < r.count; ++i, in += r.from_step, out += r.to_step)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                        _mm256_shuffle_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)), order));
+}
+#endif
+
+/// What a window writes too much, the next one overwrites.
+void copy(const Reorder& r, std::int64_t group, std::int64_t first, std::int64_t count,
+          const ReorderRows& rows) {
+  constexpr std::int64_t kWindow = Reorder::kWindow, kLeast = Reorder::kLeastWords;
   const auto* starts = r.starts_of(group) + first;
   const auto* places = r.places_of(group) + first * kWindow;
-  const auto* in = reinterpret_cast<const std::uint8_t*>(from);
-  auto* out = reinterpret_cast<std::uint8_t*>(to);
-  std::int64_t i = 0;
-  if (starts[count] - starts[0] == count * Reorder::kLeastWords) {
+  const auto others = r.windows * kWindow;  // from the places of the first words on
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t from = i * kWindow, to = 4 * (starts[i] - starts[0]);
 #if HWY_TARGET <= HWY_AVX2
-    for (; i + 2 <= count; i += 2, in += 2 * kWindow, places += 2 * kWindow, out += 2 * kWindow) {
-      const auto bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
-      const auto order = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm256_shuffle_epi8(bytes, order));
+    if (i + 1 < count && starts[i + 2] - starts[i] == 2 * kLeast) {
+      copy_two_windows(rows, places + from, from, to);
+      ++i;
+      continue;
     }
 #endif
-    for (; i < count; ++i, in += kWindow, places += kWindow, out += kWindow) copy_window(in, places, out);
-    return;
-  }
-  const auto others = r.windows * kWindow;  // from the places of the first words on
-  for (; i < count; ++i, in += kWindow, places += kWindow) {
-    const auto words = starts[i + 1] - starts[i];
-    copy_window(in, places, out);
-    if (words > Reorder::kLeastWords) copy_window(in, places + others, out + kWindow);
-    out += words * 4;
+    copy_window(rows, places + from, from, to);
+    if (starts[i + 1] - starts[i] > kLeast) copy_window(rows, places + from + others, from, to + kWindow);
   }
 }
 

@@ -1,5 +1,6 @@
 /// Runs products: tasks of strips by panels, strip after strip.
 #include <algorithm>
+#include <utility>
 
 #include "base/divide.h"
 #include "base/parallel.h"
@@ -129,38 +130,41 @@ class Task {
     return o_.add ? p_.epilogue.added.at<const std::byte>(o_.add, point_, column_ + column) : nullptr;
   }
 
-  /// Group after group of panels, each with rows of A in its order.
+  /// Set after set of rows, each for one group of panels after the other in the order of that.
   void run_reordered(const Strip& strip) {
     const auto& order = *p_.reorder;
-    const auto* const a_first = a_first_;
-    const auto a_step = tile_.a_step, a_move = tile_.a_move, count = tile_.segment_count;
-    const auto* const segments = tile_.segments;
+    const Tile all = tile_;
     Segment list[kMostReordered];
-    for (auto panel = first_panel_; panel < last_panel_;) {
-      const auto group = panel / order.panels, all = group_ * order.groups + group;
-      const auto* starts = order.starts_of(all);
-      std::int64_t bytes = 0;
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto first = segments[i].b / Reorder::kLeastWords,
-                   last = first + segments[i].length / Reorder::kLeastWords;
-        list[i] = {bytes, starts[first], starts[last] - starts[first]};
-        bytes += list[i].length * kWordBytes;
+    tile_.segments = list;
+    tile_.a_step = p_.reordered_row();
+    tile_.repeat = 1;
+    for (std::int64_t set = 0; set < strip.repeat; ++set, c_ += all.c_move, point_ += point_move_) {
+      const ReorderRows rows{a_first_, all.a_step, reordered_, tile_.a_step, strip.rows};
+      for (auto panel = first_panel_; panel < last_panel_;) {
+        const auto group = panel / order.panels, end = std::min((group + 1) * order.panels, last_panel_);
+        reorder(all, rows, group_ * order.groups + group, list);
+        const auto* from = std::exchange(a_first_, reordered_);
+        run_panels(strip.rows, panel, end);
+        a_first_ = from;
+        panel = end;
       }
-      for (std::int64_t row = 0; row < strip.rows * strip.repeat; ++row) {
-        const auto* from = a_first + row / strip.rows * a_move + row % strip.rows * a_step;
-        auto* to = reordered_ + row * p_.reordered_row();
-        for (std::int64_t i = 0; i < count; ++i)
-          reorder_loops().copy(order, all, segments[i].b / Reorder::kLeastWords,
-                               segments[i].length / Reorder::kLeastWords, from + segments[i].a,
-                               to + list[i].a);
-      }
-      a_first_ = reordered_;
-      tile_.a_step = p_.reordered_row();
-      tile_.a_move = strip.rows * tile_.a_step;
-      tile_.segments = list;
-      const auto end = std::min((group + 1) * order.panels, last_panel_);
-      run_panels(strip.rows, panel, end);
-      panel = end;
+      a_first_ += all.a_move;
+    }
+  }
+
+  /// Copies rows of A in the order of a group of columns; `to`: their segments then.
+  void reorder(const Tile& from, const ReorderRows& rows, std::int64_t group, Segment* to) const {
+    const auto* starts = p_.reorder->starts_of(group);
+    std::int64_t bytes = 0;
+    for (std::int64_t i = 0; i < from.segment_count; ++i) {
+      const auto& s = from.segments[i];
+      const auto first = s.b / Reorder::kLeastWords, count = s.length / Reorder::kLeastWords;
+      to[i] = {bytes, starts[first], starts[first + count] - starts[first]};
+      auto part = rows;
+      part.from += s.a;
+      part.to += bytes;
+      reorder_loops().copy(*p_.reorder, group, first, count, part);
+      bytes += to[i].length * kWordBytes;
     }
   }
 
@@ -207,7 +211,8 @@ class Task {
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
-        if (!b_ahead && at_once == steps && part + 1 == parts) fetch_rows_ahead(count, together);
+        if (!b_ahead && !p_.reorder && at_once == steps && part + 1 == parts)
+          fetch_rows_ahead(count, together);
         run_tile(count, vectors, together);
         if (b_ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;

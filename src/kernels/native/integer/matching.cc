@@ -13,15 +13,26 @@ using gemm::Reorder;
 
 constexpr int kWindow = Reorder::kWindow;
 /// Columns of a group of panels: about so many share an order, which costs a copy of A; and at most.
-constexpr std::int64_t kColumns = 32, kMostColumns = 48;
+constexpr std::int64_t kColumns[] = {32, 16}, kMostColumns = 48;
 /// Words of both weights that a pair takes.
 constexpr int kMostTogether = 128;
-/// Of words against those that there are without singles: with more, pairs of 16 bits are faster.
-constexpr double kMostWords = 1.15;
+/// What a word costs a column, against one of those that there are without singles: a copy is made, and a
+/// product begun, once for the columns of a group. Where it is more than the most, pairs of 16 bits are
+/// faster.
+double cost_of_word(double words, std::int64_t columns, std::int64_t depth) {
+  const auto width = static_cast<double>(columns);
+  return words * (1 + 1.2 / width) + 90 / (width * static_cast<double>(depth));
+}
+constexpr double kMostCost = 1.21;
 constexpr std::uint8_t kZero = 0x80;
 
-std::int64_t panels_together(const Product& p) {
-  return std::max<std::int64_t>(1, kColumns / (2 * p.panels.lanes));
+/// An order for all groups of so many panels.
+Reorder order_by(const Product& p, std::int64_t panels) {
+  Reorder r;
+  r.windows = ceil_div(p.panels.depth, Reorder::kLeastWords);
+  r.panels = panels;
+  r.groups = ceil_div(p.panels.count, panels);
+  return r;
 }
 
 /// Columns [first, last) of a group.
@@ -131,11 +142,12 @@ int order_of(const Window& window, std::uint8_t (&order)[2 * kWindow]) {
   return ceil_div((kWindow - least) / 2 + least, 2);
 }
 
-/// Tables of a Reorder as one tensor of i32: starts, then places.
+/// Tables of a Reorder as one tensor of i32: panels of a group, starts, places.
 struct Tables {
+  explicit Tables(const Product& p) : lists(p.groups * p.reorder->groups), windows(p.reorder->windows) {}
   std::int64_t lists, windows;
   std::int64_t starts() const { return lists * (windows + 1); }
-  std::int64_t size() const { return starts() + lists * 2 * windows * kWindow / 4; }
+  std::int64_t size() const { return 1 + starts() + lists * 2 * windows * kWindow / 4; }
 };
 
 /// Those of one group of columns; false where a weight has more than 8 bits.
@@ -155,11 +167,14 @@ bool fill_list(const Product& p, const Operands& o, const WeightPlaces& at, cons
   return true;
 }
 
-/// An empty tensor where it does not pay.
+/// In the product's order, and what a word costs then; an empty tensor where a weight has more than 8 bits.
 Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, const Tensor& weights,
-                 const Tables& t) {
+                 double& cost) {
+  const Tables t(p);
   Tensor out(ElementType::i32, {t.size()});
-  auto* starts = out.data<std::int32_t>().data();
+  auto* list = out.data<std::int32_t>().data();
+  list[0] = static_cast<std::int32_t>(p.reorder->panels);
+  auto* starts = list + 1;
   auto* places = reinterpret_cast<std::uint8_t*>(starts + t.starts());
   std::vector<char> fine(static_cast<std::size_t>(t.lists));
   const auto us = static_cast<double>(t.lists * t.windows);  // about one each
@@ -168,38 +183,51 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
       fine[static_cast<std::size_t>(i)] = fill_list(p, o, at, weights.raw(), i, starts + i * (t.windows + 1),
                                                     places + i * 2 * t.windows * kWindow);
   });
+  if (!std::all_of(fine.begin(), fine.end(), [](char f) { return f != 0; })) return {ElementType::i32, {0}};
   double words = 0;
   for (std::int64_t i = 0; i < t.lists; ++i) words += starts[i * (t.windows + 1) + t.windows];
-  const bool all = std::all_of(fine.begin(), fine.end(), [](char f) { return f != 0; });
-  const auto least = static_cast<double>(t.lists * t.windows * Reorder::kLeastWords);
-  return all && words <= kMostWords * least ? out : Tensor(ElementType::i32, {0});
+  cost = cost_of_word(words / static_cast<double>(t.lists * t.windows * Reorder::kLeastWords),
+                      p.reorder->panels * 2 * p.panels.lanes, p.panels.depth);
+  return out;
+}
+
+/// Of the best order; an empty tensor where none pays.
+Tensor best_tables(Product& p, const Operands& o, const WeightPlaces& at, const Tensor& weights) {
+  Tensor best(ElementType::i32, {0});
+  double least = kMostCost;
+  std::int64_t before = 0;
+  for (const auto columns : kColumns) {
+    const auto panels = std::max<std::int64_t>(1, columns / (2 * p.panels.lanes));
+    if (panels == before) break;
+    before = panels;
+    p.reorder = order_by(p, panels);
+    double cost = 0;
+    const auto tables = tables_of(p, o, at, weights, cost);
+    if (tables.size() == 0) break;
+    if (cost < least) least = cost, best = tables;
+  }
+  return best;
 }
 
 }  // namespace
 
 std::optional<Tensor> match(Product& p, const Operands& o, const WeightPlaces& places, const Tensor& weights,
                             WeightStore& store) {
-  Reorder r;
-  r.windows = ceil_div(p.panels.depth, Reorder::kLeastWords);
-  r.panels = panels_together(p);
-  r.groups = ceil_div(p.panels.count, r.panels);
-  p.reorder = r;
-  const Tables t{p.groups * r.groups, r.windows};
   const auto key =
       fmt::format("native_integer_matching {} {} {} {} {} {} {} {}", p.panels.lanes, o.key(), p.groups,
                   places.channels, places.channel, places.column, places.run, places.runs);
   const auto tables =
-      store.moved(weights, key, [&](const Tensor& w) { return tables_of(p, o, places, w, t); });
-  if (tables.size() == 0) {
-    p.reorder = std::nullopt;
-    return std::nullopt;
-  }
-  const auto* starts = tables.data<std::int32_t>().data();
-  p.reorder->starts = starts;
-  p.reorder->places = reinterpret_cast<const std::uint8_t*>(starts + t.starts());
+      store.moved(weights, key, [&](const Tensor& w) { return best_tables(p, o, places, w); });
+  p.reorder = std::nullopt;
+  if (tables.size() == 0) return std::nullopt;
+  const auto* list = tables.data<std::int32_t>().data();
+  p.reorder = order_by(p, list[0]);
+  const Tables t(p);
+  p.reorder->starts = list + 1;
+  p.reorder->places = reinterpret_cast<const std::uint8_t*>(list + 1 + t.starts());
   p.panels.stored = 0;
   for (std::int64_t i = 0; i < t.lists; ++i)
-    p.panels.stored = std::max<std::int64_t>(p.panels.stored, p.reorder->starts_of(i)[r.windows]);
+    p.panels.stored = std::max<std::int64_t>(p.panels.stored, p.reorder->starts_of(i)[t.windows]);
   return tables;
 }
 
