@@ -38,6 +38,12 @@ struct Operands {
   }
   /// The source's zero point in a run with that input.
   std::int32_t zero(const void* input) const;
+  /// Weight i of those that have that type.
+  std::int32_t weight(const void* list, std::int64_t i) const {
+    if (weights == ElementType::i16) return static_cast<const std::int16_t*>(list)[i];
+    return weights == ElementType::i8 ? static_cast<const std::int8_t*>(list)[i]
+                                      : static_cast<const std::uint8_t*>(list)[i];
+  }
   /// The same as quads have it.
   std::int32_t shifted(std::int32_t zero) const { return zero + (signed_source ? 128 : 0); }
   /// Sums begin with something.
