@@ -87,7 +87,11 @@ Found<Integers> operands(const Match& m) {
   auto source = int8::source_of(m, n);
   const bool no_source = !source && source.verdict().reason().empty();
   const bool no_factors = !factors && factors.verdict().reason().empty();
-  if (no_source && no_factors) return std::nullopt;
+  if (no_source && no_factors) {
+    for (const auto v : {n.inputs[0], n.inputs[1]})
+      if (auto near = int8::levels_are_near(m, v); !near) return near;
+    return std::nullopt;
+  }
   if (!source) {
     if (!no_source) return source.verdict();
     return Verdict::no("its weights are integers, its input {} is not quantised to 8 bits",

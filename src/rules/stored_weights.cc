@@ -10,6 +10,7 @@
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "ops/reduction.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
 #include "rules/rules.h"
@@ -84,6 +85,10 @@ bool hands_on(const Graph& g, const Node& n) {
          n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
 }
 
+bool is_mean(const Node& n) {
+  return n.op.is<AvgPool>() || n.op.is<AdaptiveAvgPool>() || n.op.is<ReduceMean>();
+}
+
 }  // namespace
 
 bool has_quantised_source(const Graph& g, const Node& product) {
@@ -115,7 +120,8 @@ bool feeds_quantised_product(const Graph& g, ValueId from) {
         if (maker.valid() && (g.node(maker).op.is<Dequantize>() || g.node(maker).op.is<FakeQuantize>()))
           return true;
       }
-      if (!hands_on(g, n) && !n.op.is<FakeQuantize>()) continue;  // levels may be the same behind it
+      // Levels may be the same behind a FakeQuantize; means read integers as well.
+      if (!hands_on(g, n) && !n.op.is<FakeQuantize>() && !is_mean(n)) continue;
       for (const auto v : n.outputs)
         if (seen.size() < kMostValues && std::find(seen.begin(), seen.end(), v) == seen.end())
           seen.push_back(v);

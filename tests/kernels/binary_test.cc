@@ -62,6 +62,11 @@ Case random_case(SplitMix& random) {
       "Greater(s, k)",
       "m = const f32[{o},1,1] seed(3)\n t = Sigmoid(a)\n r = Greater(m, t)",
       "k = const f32[] {{-70000}}\n r = Greater(a, k)",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[1,{o},1,1] seed(4)\n k = const f32[] {{1}}\n q = const "
+      "u8[] {{7}}\n t = Multiply(a, m)\n u = Add(t, n)\n p = Relu(u)\n r = Quantize(p, k, q)",
+      "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{1}}\n q = const i8[] {{-20}}\n t = Multiply(a, "
+      "m)\n p = Clamp(t) min=-3.5 max=9.5\n r = Quantize(p, k, q) destination_type=i8",
+      "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{0.3}}\n t = Multiply(a, m)\n r = Quantize(t, k)",
       "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{0}}\n t = Multiply(a, m)\n r = Greater(t, n)"};
   while (true) {
@@ -141,6 +146,35 @@ TEST(Binary, signs_of_1_to_130_channels) {
       check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(channels));
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+/// Integers of 8 bits, in parts of vectors too.
+TEST(Binary, levels_of_1_to_130_channels) {
+  for (std::int64_t outputs = 1; outputs <= 130; ++outputs) {
+    const Case c{
+        1,
+        131 - outputs,
+        outputs,
+        1,
+        5,
+        4,
+        3,
+        2,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        1,
+        0,
+        "m = const f32[{o},1,1] seed(3)\n n = const f32[{o},1,1] seed(4)\n k = const f32[] {{1}}\n q = "
+        "const u8[] {{9}}\n t = Multiply(a, m)\n u = Add(t, n)\n r = Quantize(u, k, q)",
+        "boolean"};
+    SCOPED_TRACE(text_of(c));
+    check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(outputs));
+    if (HasFatalFailure()) return;
   }
 }
 

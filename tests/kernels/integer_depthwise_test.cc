@@ -68,6 +68,14 @@ Case random_case(SplitMix& random) {
                  " s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8",
        "u8"},
       {kScaled + " q = Add(v, e)", "f32"},
+      {kScaled + " z = const f32[1,{0},1,1] seed(5)\n q = Greater(v, z)", ""},
+      {kScaled + " l = const f32[] {{-3}}\n h = const f32[] {{5}}\n p = FakeQuantize(v, l, h, h, l)\n"
+                 " z = const f32[] {{1}}\n q = Greater(p, z)",
+       ""},
+      {kScaled + " s = const f32[] {{0.5}}\n o = const u8[] {{100}}\n p = Quantize(v, s, o)\n"
+                 " d = Dequantize(p, s, o)\n z = const f32[1,{0},1,1] seed(5)\n q = Greater(d, z)",
+       ""},
+      {kNear + " p = Relu(v)\n z = const f32[] {{0}}\n q = Greater(p, z)", ""},
       {kScaled + " p = Abs(v)\n s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8", ""}};
   while (true) {
     Case c{};

@@ -130,8 +130,11 @@ class Writer {
     stage("", "Convert(r) destination_type=f32");
     if (random_.below(6) != 0) by_channels("Multiply");
     if (random_.below(3) != 0) by_channels("Add");
+    if (random_.below(3) == 0) levels();
     if (random_.below(2) != 0) second();
     activation();
+    if (random_.below(4) == 0) by_channels("Multiply");
+    if (random_.below(4) == 0) by_channels("Add");
     if (random_.below(4) != 0) quantize();
     c_.stages.replace(c_.stages.rfind(last_ + " = "), last_.size(), "q");
     return c_;
@@ -160,6 +163,12 @@ class Writer {
   }
 
   void second() {
+    if (random_.below(4) == 0) {  // a constant
+      const auto e = fmt::format("e{}", count_);
+      return stage(
+          fmt::format("\n {} = const f32{} seed({})", e, dims_text(c_.dims), random_.below(99)),
+          random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
+    }
     c_.second = any({"f32", "u8", "i8"});
     std::string e = "e";
     if (c_.second != "f32") {
@@ -171,8 +180,20 @@ class Writer {
     stage("", random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
   }
 
-  void activation() {
-    const auto kind = random_.below(4);
+  /// A quantise step in the midst.
+  void levels() {
+    if (random_.below(2) != 0) activation(2);
+    const bool is_signed = random_.below(2) != 0;
+    const auto type = is_signed ? "i8" : "u8";
+    const auto zero = any({"3", "127", "0"});
+    const auto of_both = random_.below(3) ? ", lz" : "";
+    stage(fmt::format("\n l = const f32[] {{1}}\n lz = const {}[] {{{}}}", type, zero),
+          fmt::format("Quantize({}, l{}) destination_type={}", last_, of_both, type));
+    stage("\n back = const f32[] {0.043}", fmt::format("Dequantize({}, back{})", last_, of_both));
+  }
+
+  void activation(std::uint64_t kinds = 4) {
+    const auto kind = random_.below(kinds);
     if (kind == 0) stage("", fmt::format("Relu({})", last_));
     if (kind == 1)
       stage("", fmt::format("Clamp({}) min={} max={}", last_, any({"-3.5", "0", "-200.25"}),
@@ -224,6 +245,22 @@ TEST(IntegerEpilogue, numbers_at_their_ends) {
   expect_same({{2, 9}, kFloats + " h = const f32[] {1}\n q = Add(t, h)", "", 9000}, By::registers, 1);
 }
 
+/// Quotients near ties, by steps of all kinds of mantissas.
+TEST(IntegerEpilogue, steps_divide_as_f32_does) {
+  SplitMix random(5);
+  for (int i = 0; i < 200; ++i) {
+    const auto step = static_cast<double>(random.below(1 << 24) + (1 << 24)) * std::pow(2.0, -24.0 - i % 7);
+    const auto scale = (i % 2 ? 0.5 : 1.0 / 3) * step;
+    const auto chain = fmt::format(
+        " m = const f32[] {{{}}}\n u = Multiply(t, m)\n es = const f32[] {{{}}}\n"
+        " d = Dequantize(e, es)\n v = Add(u, d)\n s = const f32[] {{{}}}\n"
+        " q = Quantize(v, s) destination_type=i8",
+        scale, i % 3 ? scale : step, step);
+    expect_same({{64, 64}, kFloats + chain, "i8", 1}, By::registers, static_cast<std::uint64_t>(i));
+    if (HasFailure()) return;
+  }
+}
+
 TEST(IntegerEpilogue, halves_go_to_even_before_the_zero_point) {
   const std::string quantize =
       " h = const f32[] {0.5}\n u = Multiply(t, h)\n s = const f32[] {1}\n z = const u8[] {77}\n"
@@ -237,7 +274,7 @@ TEST(IntegerEpilogue, others_are_stages) {
   expect_same({dims, " q = Relu(r)"}, By::stages, 1);
   expect_same({dims, scale + " q = Abs(u)"}, By::stages, 1);
   expect_same({dims, scale + " v = Relu(u)\n q = Add(v, e)", "f32"}, By::stages, 1);
-  expect_same({dims, scale + " v = Add(u, e)\n b = const f32[20,1,1] seed(2)\n q = Add(v, b)", "f32"},
+  expect_same({dims, scale + " v = Add(u, e)\n b = const f32[1,1,3,5] seed(2)\n q = Add(v, b)", "f32"},
               By::stages, 1);
   expect_same({dims, scale + " b = const f32[1,1,3,5] seed(2)\n q = Add(u, b)"}, By::stages, 1);
   expect_same({dims, scale + " b = const f32[5] seed(2)\n q = Add(u, b)"}, By::stages, 1);
@@ -245,6 +282,8 @@ TEST(IntegerEpilogue, others_are_stages) {
               By::stages, 1);
   expect_same({dims, scale + " s = const f32[] {0.5}\n q = Quantize(u, s) destination_type=i16"}, By::stages,
               1);
+  const std::string there = " l = const f32[] {2}\n k = Quantize(u, l) destination_type=u8\n";
+  expect_same({dims, scale + there + " q = Dequantize(k, l)"}, By::stages, 1);
   expect_same({dims, scale + " q = Convert(u) destination_type=bf16"}, By::stages, 1);
   expect_same({{4, 20}, kFloats + " m = const f32[4,1] seed(1)\n q = Multiply(t, m)"}, By::stages, 1);
 }

@@ -8,8 +8,10 @@
 #include <algorithm>
 
 #include "kernels/native/convolution/direct/source.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/source.h"
 #include "kernels/native/integer/weights.h"
+#include "kernels/native/integer/winograd.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -40,6 +42,7 @@ struct IntegerConvolution {
   std::int64_t lists = 0;      ///< of what sums begin with
   Tensor weights, sums;  ///< packed; `sums`: of weights, or times the source's zero point, for each list
   std::array<std::vector<windows::Run>, 3> runs;  ///< whose taps lists are of
+  Tensor order;                                   ///< of matched quads
   // Scratch, in bytes; sums that lie apart behind it.
   std::size_t copy_at = 0, start_at = 0, weights_at = 0, taps_at = 0, scratch = 0;
 
@@ -177,6 +180,11 @@ void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* w
     std::copy_n(sums + i * p.panels.columns, p.panels.columns, to + i * p.panels.padded_columns());
 }
 
+/// Its k is cut into windows of channels.
+bool matches(const Geometry& g) {
+  return !g.transposed && integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
+}
+
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
   const auto& g = c.read;
   const auto& p = c.product;
@@ -264,7 +272,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (is_float(v.element(0))) return;
   const auto refuse = [&](const std::string& why) { answers.refuse("native_int8", "{}", why); };
   std::string why;
-  const auto possible = integers::operands_of(v, v.out_dims()[1], why);
+  auto possible = integers::operands_of(v, v.out_dims()[1], why);
   if (possible.empty()) return refuse(why);
   if (const auto verdict = takes(v); !verdict) return refuse(verdict.reason());
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
@@ -273,6 +281,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (const auto n = convolutions::regions_of(g); n > convolutions::kMostRegions)
     return refuse(
         fmt::format("{} regions of planes and borders, wanted at most {}", n, convolutions::kMostRegions));
+  if (matches(g)) integers::add_matched(v, possible);
   const auto threads = threads_here();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
@@ -313,10 +322,22 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       laid.lay(context);
       const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
       const auto what = integers::settled(possible, weights, per_column, context.weights);
-      auto made = convolution_of(machine, g, what, context.input(0, in), laid, weights.valid(), threads);
+      const auto rows = context.input(0, in);
+      auto made = convolution_of(machine, g, what, rows, laid, weights.valid(), threads);
+      if (const auto& last = possible.back();
+          what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
+        auto matched = convolution_of(machine, g, last, rows, laid, true, threads);
+        if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
+          matched.order = *order;
+          made = std::move(matched);
+        }
+      }
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };
+    if (layout == Layout::channels_last)
+      if (auto winograd = integers::winograd_offer(v, g, possible, *epilogue, o))
+        answers.offers.push_back(std::move(*winograd));
     answers.offers.push_back(std::move(o));
   }
 }

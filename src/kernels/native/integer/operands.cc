@@ -55,6 +55,8 @@ Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column
 
 bool takes(Arithmetic a, const Range& weights) {
   switch (a) {
+    case Arithmetic::matched_quads:  // see matching.h
+      return false;
     case Arithmetic::small_quads:  // 255 * (64 + 64) is below 2^15
       return weights.low >= -64 && weights.high <= 64;
     case Arithmetic::quads:
@@ -152,6 +154,14 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
   // Few models have weights of 7 bits, and those with a zero point have that for weights to fit.
   if (possible.front().arithmetic == Arithmetic::small_quads) std::swap(possible[0], possible[1]);
   return possible;
+}
+
+void add_matched(const NodeView& v, std::vector<Operands>& possible) {
+  const bool bytes = possible.front().weights != ElementType::i16;
+  if (!v.constant(1) || !bytes || gemm::multiplies_quads(v.machine())) return;
+  auto o = possible.front();
+  o.arithmetic = Arithmetic::matched_quads;
+  possible.push_back(o);
 }
 
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,

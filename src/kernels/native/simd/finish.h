@@ -15,8 +15,10 @@ struct Finish {
 /// What happens to a sum of integers (i32) of channel c before it is stored, each step rounded by itself:
 ///
 ///     v = f32(sum) * scale[c] + shift[c]
+///     v = (round_half_even(v within levels) + levels.zero) * levels.scale           where there are levels
 ///     v = v + added                       added: a second tensor, or (byte - added_zero) * added_scale
 ///     v = finish(v)
+///     v = v * later_scale[c] + later_shift[c]                                          where there are any
 ///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
 ///
 /// With Stored::sums nothing does: i32 is stored. How kernels use it: integer_finish-inl.h.
@@ -30,16 +32,24 @@ struct IntegerFinish {
   bool nan = false;              ///< v may be NaN
   const float* scale = nullptr;  ///< of each channel; vectors that begin at a channel may be read whole
   const float* shift = nullptr;
+  /// A quantise step in the midst, and back to floats. Bounds are of v, which is not NaN.
+  struct Levels {
+    bool any = false;
+    float low = 0, high = 0, zero = 0, scale = 1;
+  } levels;
   float added_scale = 1, added_zero = 0;
   Finish finish;
-  float step = 1;  ///< 1: the bounds of finish are in low and high already
+  const float* later_scale = nullptr;  ///< as `scale`; null: neither
+  const float* later_shift = nullptr;
+  float step = 1;  ///< a clamp's bounds are in low and high where bytes are stored
+  /// 1 / step as a sum of two f32; {0, 0} where only a division is exact.
+  float inverse = 0, inverse_rest = 0;
   /// Bounds of v / step; of v where that is the result.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
-  /// Results are bytes of whole numbers that fit i32 whatever the sums are: saturating packs make them, as
-  /// unsigned bytes of which `turned` makes the type's.
+  /// How saturating packs make bytes of whole numbers: unsigned ones, of which `turned` makes the type's.
   struct Packs {
-    bool possible = false;
+    bool simple = false;  ///< simple(), and v fits i32 whatever the sums are: bounds may come last
     std::int16_t zero_point = 0;
     std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
   } packs;
@@ -49,8 +59,8 @@ struct IntegerFinish {
   std::int64_t added_bytes() const { return added == Added::none ? 0 : added == Added::floats ? 4 : 1; }
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 &&
-           (stored == Stored::floats || !nan);
+    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any &&
+           !later_scale && (stored == Stored::floats || !nan);
   }
 };
 

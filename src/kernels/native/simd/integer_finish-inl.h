@@ -79,22 +79,85 @@ HWY_INLINE hn::Vec<Bytes> load_bytes(const std::uint8_t* from, std::int64_t coun
 #endif
 }
 
-/// Of the second tensor.
-HWY_INLINE V added(const IntegerFinish& f, const void* from, std::int64_t count) {
+/// Of the second tensor, as numbers.
+HWY_INLINE V added(IntegerFinish::Added kind, const void* from, std::int64_t count) {
   using Added = IntegerFinish::Added;
   const D d;
-  if (f.added == Added::floats) {
+  if (kind == Added::floats) {
     const auto* floats = static_cast<const float*>(from);
     return count >= lanes() ? hn::LoadU(d, floats) : load_some(d, floats, count);
   }
   const auto bytes = load_bytes(static_cast<const std::uint8_t*>(from), count);
   const hn::Rebind<std::int8_t, D> signed_bytes;
-  const auto numbers = f.added == Added::unsigned_bytes
-                           ? hn::PromoteTo(Words(), bytes)
-                           : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes));
-  const V number = hn::ConvertTo(d, numbers);
-  return hn::Mul(hn::Sub(number, hn::Set(d, f.added_zero)), hn::Set(d, f.added_scale));
+  return hn::ConvertTo(d, kind == Added::unsigned_bytes
+                              ? hn::PromoteTo(Words(), bytes)
+                              : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes)));
 }
+
+/// What is done between scaling and the last bounds.
+class Middle {
+ public:
+  HWY_INLINE explicit Middle(const IntegerFinish& f)
+      : f_(f),
+        low_(hn::Set(D(), f.levels.low)),
+        high_(hn::Set(D(), f.levels.high)),
+        level_zero_(hn::Set(D(), f.levels.zero)),
+        level_scale_(hn::Set(D(), f.levels.scale)),
+        added_zero_(hn::Set(D(), f.added_zero)),
+        added_scale_(hn::Set(D(), f.added_scale)),
+        step_(hn::Set(D(), f.step)),
+        inverse_(hn::Set(D(), f.inverse)),
+        inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
+
+  /// The same channels of N points, from `channel` on; of their second tensors `count`, where `at` says from
+  /// `add` on.
+  template <int N>
+  HWY_INLINE void operator()(V (&v)[N], std::int64_t channel, const void* add, const std::int64_t (&at)[N],
+                             std::int64_t count) const {
+    using Added = IntegerFinish::Added;
+    const auto each = [&](const auto& apply) HWY_ATTR {
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
+    };
+    if (f_.levels.any) {
+      each([&](V x) HWY_ATTR { return hn::Round(hn::Min(high_, hn::Max(low_, x))); });
+      if (f_.levels.zero != 0) each([&](V x) HWY_ATTR { return hn::Add(x, level_zero_); });
+      each([&](V x) HWY_ATTR { return hn::Mul(x, level_scale_); });
+    }
+    if (f_.added != Added::none) {
+      V x[N];
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) x[i] = added(f_.added, static_cast<const std::byte*>(add) + at[i], count);
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) {
+        if (f_.added != Added::floats) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
+        v[i] = hn::Add(v[i], x[i]);
+      }
+    }
+    finish_each(D(), f_.finish, each);
+    if (f_.later_scale) {
+      const V scale = hn::LoadU(D(), f_.later_scale + channel),
+              shift = hn::LoadU(D(), f_.later_shift + channel);
+      each([&](V x) HWY_ATTR { return hn::Add(hn::Mul(x, scale), shift); });
+    }
+    if (f_.step == 1) return;
+#if HWY_TARGET <= HWY_AVX2
+    if (f_.inverse != 0) return each([&](V x) HWY_ATTR { return quotient(x); });
+#endif
+    each([&](V x) HWY_ATTR { return hn::Div(x, step_); });
+  }
+
+ private:
+  /// Correctly rounded: a quotient of which the last bit may be wrong, and what it leaves over counted in
+  /// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+  HWY_INLINE V quotient(V v) const {
+    const V q = hn::MulAdd(v, inverse_, hn::Mul(v, inverse_rest_));
+    return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
+  }
+
+  const IntegerFinish& f_;
+  V low_, high_, level_zero_, level_scale_, added_zero_, added_scale_, step_, inverse_, inverse_rest_;
+};
 
 enum class Kind { sums, floats, bytes, any };
 
@@ -104,6 +167,7 @@ class Store {
  public:
   HWY_INLINE explicit Store(const IntegerFinish& f)
       : f_(f),
+        middle_(f),
         low_(hn::Set(D(), f.low)),
         high_(hn::Set(D(), f.high)),
         zero_point_(hn::Set(Words(), f.zero_point)) {}
@@ -114,9 +178,9 @@ class Store {
     V v = hn::ConvertTo(D(), sums);
     v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
     if constexpr (kind == Kind::any) {
-      if (f_.added != IntegerFinish::Added::none) v = hn::Add(v, added(f_, add, count));
-      v = finished(D(), f_.finish, v);
-      if (f_.step != 1) v = hn::Div(v, hn::Set(D(), f_.step));
+      V one[1] = {v};
+      middle_(one, channel, add, {0}, count);
+      v = one[0];
     }
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
     if (kind == Kind::floats || (kind == Kind::any && f_.stored == IntegerFinish::Stored::floats))
@@ -137,77 +201,128 @@ class Store {
   }
 
   const IntegerFinish& f_;
+  Middle middle_;
   V low_, high_;
   Sums zero_point_;
 };
 
-/// The same channels of four points, where `packs.possible`: less to do for each than by Store.
+using AllBytes = hn::Repartition<std::uint8_t, D>;
+using Halves = hn::Vec<hn::Repartition<std::int16_t, D>>;
+
+HWY_INLINE Halves halves(Sums a, Sums b) {
+#if HWY_TARGET == HWY_AVX3
+  return Halves{_mm512_packs_epi32(a.raw, b.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return Halves{_mm256_packs_epi32(a.raw, b.raw)};
+#else
+  return Halves{_mm_packs_epi32(a.raw, b.raw)};
+#endif
+}
+
+/// Whole numbers of four vectors, with `zero` added, as unsigned bytes: each 16 of them hold four of each
+/// vector.
+HWY_INLINE hn::Vec<AllBytes> packed(const Sums (&v)[4], Halves zero) {
+  const auto low = hn::SaturatedAdd(halves(v[0], v[1]), zero);
+  const auto high = hn::SaturatedAdd(halves(v[2], v[3]), zero);
+#if HWY_TARGET == HWY_AVX3
+  return hn::Vec<AllBytes>{_mm512_packus_epi16(low.raw, high.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return hn::Vec<AllBytes>{_mm256_packus_epi16(low.raw, high.raw)};
+#else
+  return hn::Vec<AllBytes>{_mm_packus_epi16(low.raw, high.raw)};
+#endif
+}
+
+/// What was packed, vector by vector, `step` bytes apart: the first `points` of the four.
+HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t step, std::int64_t points) {
+  const auto to = [&](std::int64_t point) HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
+#if HWY_TARGET == HWY_AVX3
+  const auto by_point = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const auto w = _mm512_permutexvar_epi32(by_point, v.raw);
+  _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
+  if (points > 1) _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
+  if (points > 2) _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
+  if (points > 3) _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
+#elif HWY_TARGET == HWY_AVX2
+  const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
+  const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
+  _mm_storel_epi64(to(0), low);
+  if (points > 1) _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
+  if (points > 2) _mm_storel_epi64(to(2), high);
+  if (points > 3) _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
+#else
+  std::int32_t words[4];
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
+  for (std::int64_t p = 0; p < points; ++p) __builtin_memcpy(to(p), words + p, 4);
+#endif
+}
+
+/// Sums of channels scaled and shifted.
+class Scaled {
+ public:
+  HWY_INLINE Scaled(const IntegerFinish& f, std::int64_t channel)
+      : scale_(hn::LoadU(D(), f.scale + channel)), shift_(hn::LoadU(D(), f.shift + channel)) {}
+  HWY_INLINE V operator()(Sums sums) const {
+    return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_);
+  }
+
+ private:
+  V scale_, shift_;
+};
+
+HWY_INLINE Halves packed_zero(const IntegerFinish& f) {
+  return hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point);
+}
+
+/// The same channels of four points as bytes, where `packs.simple`: less to do for each than by Store.
 class PackedStore {
  public:
-  HWY_INLINE PackedStore(const IntegerFinish& f, std::int64_t channel)
-      : scale_(hn::LoadU(D(), f.scale + channel)),
-        shift_(hn::LoadU(D(), f.shift + channel)),
-        zero_point_(hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point)),
+  HWY_INLINE explicit PackedStore(const IntegerFinish& f)
+      : zero_point_(packed_zero(f)),
         low_(hn::Set(AllBytes(), f.packs.low)),
         high_(hn::Set(AllBytes(), f.packs.high)),
         turned_(hn::Set(AllBytes(), f.packs.turned)) {}
 
-  /// To whole vectors of channels, `step` bytes from point to point.
-  HWY_INLINE void operator()(Sums a, Sums b, Sums c, Sums e, std::byte* out, std::int64_t step) const {
-    const auto ab = halves(a, b), ce = halves(c, e);
-#if HWY_TARGET == HWY_AVX3
-    hn::Vec<AllBytes> v{_mm512_packus_epi16(ab.raw, ce.raw)};
-#elif HWY_TARGET == HWY_AVX2
-    hn::Vec<AllBytes> v{_mm256_packus_epi16(ab.raw, ce.raw)};
-#else
-    hn::Vec<AllBytes> v{_mm_packus_epi16(ab.raw, ce.raw)};
-#endif
-    v = hn::Xor(hn::Min(high_, hn::Max(low_, v)), turned_);
-    // Each 16 bytes hold four channels of a, of b, of c and of e.
-    const auto to = [&](std::int64_t point)
-                        HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
-#if HWY_TARGET == HWY_AVX3
-    const auto points = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-    const auto w = _mm512_permutexvar_epi32(points, v.raw);
-    _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
-    _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
-    _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
-    _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
-#elif HWY_TARGET == HWY_AVX2
-    const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
-    const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
-    _mm_storel_epi64(to(0), low);
-    _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
-    _mm_storel_epi64(to(2), high);
-    _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
-#else
-    std::int32_t words[4];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
-    for (int p = 0; p < 4; ++p) __builtin_memcpy(to(p), words + p, 4);
-#endif
+  /// To whole vectors of channels, `step` bytes from point to point, of the first `points`.
+  HWY_INLINE void operator()(const Scaled& scaled, const Sums (&sums)[4], std::byte* out, std::int64_t step,
+                             std::int64_t points = 4) const {
+    const Sums levels[4] = {nearest(scaled(sums[0])), nearest(scaled(sums[1])), nearest(scaled(sums[2])),
+                            nearest(scaled(sums[3]))};
+    const auto v = hn::Min(high_, hn::Max(low_, packed(levels, zero_point_)));
+    store_packed(hn::Xor(v, turned_), out, step, points);
   }
 
  private:
-  using AllBytes = hn::Repartition<std::uint8_t, D>;
-  using Halves = hn::Vec<hn::Repartition<std::int16_t, D>>;
-
-  HWY_INLINE Sums level(Sums sums) const {
-    return nearest(hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_));
-  }
-  HWY_INLINE Halves halves(Sums a, Sums b) const {
-#if HWY_TARGET == HWY_AVX3
-    const Halves both{_mm512_packs_epi32(level(a).raw, level(b).raw)};
-#elif HWY_TARGET == HWY_AVX2
-    const Halves both{_mm256_packs_epi32(level(a).raw, level(b).raw)};
-#else
-    const Halves both{_mm_packs_epi32(level(a).raw, level(b).raw)};
-#endif
-    return hn::SaturatedAdd(both, zero_point_);
-  }
-
-  V scale_, shift_;
   Halves zero_point_;
   hn::Vec<AllBytes> low_, high_, turned_;
+};
+
+/// The same with all that may be done, where nothing is NaN.
+class PackedStoreOfAll {
+ public:
+  HWY_INLINE explicit PackedStoreOfAll(const IntegerFinish& f)
+      : middle_(f),
+        low_(hn::Set(D(), f.low)),
+        high_(hn::Set(D(), f.high)),
+        zero_point_(packed_zero(f)),
+        turned_(hn::Set(AllBytes(), f.packs.turned)) {}
+
+  HWY_INLINE void operator()(const Scaled& scaled, std::int64_t channel, const Sums (&sums)[4],
+                             std::byte* out, std::int64_t step, std::int64_t points, const std::byte* add,
+                             const std::int64_t (&add_at)[4]) const {
+    V v[4] = {scaled(sums[0]), scaled(sums[1]), scaled(sums[2]), scaled(sums[3])};
+    middle_(v, channel, add, add_at, lanes());
+    Sums levels[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(high_, hn::Max(low_, v[i])));
+    store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step, points);
+  }
+
+ private:
+  Middle middle_;
+  V low_, high_;
+  Halves zero_point_;
+  hn::Vec<AllBytes> turned_;
 };
 
 }  // namespace integer_finish

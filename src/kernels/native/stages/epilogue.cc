@@ -3,6 +3,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/finish.h"
 #include "ops/elementwise.h"
+#include "ops/matmul.h"
 
 namespace lamina {
 namespace {
@@ -27,11 +28,18 @@ std::optional<Epilogue> in_registers(const NodeView& v, Epilogue e) {
   return e;
 }
 
+/// The axis of channels; the rank where there is none: with a vector on the right the last axis is that of
+/// rows.
+std::size_t channel_axis(const NodeView& v, Layout layout) {
+  const auto rank = v.out_dims().size();
+  if (layout != Layout::plain) return 1;
+  const bool vector = v.op<MatMul>() && v.rank(1) == 1;
+  return rank == 0 || vector ? rank : rank - 1;
+}
+
 /// The same of sums of integers.
 std::optional<Epilogue> integers_in_registers(const NodeView& v, Epilogue e) {
-  const auto rank = v.out_dims().size();
-  const std::size_t axis = e.out.layout != Layout::plain ? 1 : rank == 0 ? 0 : rank - 1;
-  e.integers = IntegerEpilogue::of(v, axis);
+  e.integers = IntegerEpilogue::of(v, channel_axis(v, e.out.layout));
   if (!e.integers) return std::nullopt;
   e.add = e.integers->added();
   e.added.element = e.integers->added_element();
@@ -62,6 +70,7 @@ void Epilogue::add_to(Offer& offer, const NodeView& v) const {
   offer.outputs = {out.layout};
   if (out.layout == Layout::channels_last) offer.wide_outputs = {0};
   if (stages) return stages->add_to(offer, v.machine());
+  if (integers) offer.cost += integers->cost(v.machine(), element_count(v.out_dims()));
   for (std::size_t i = base_inputs(v.node()); i < v.inputs(); ++i) {
     if (add != i) {
       offer.consumed.push_back(i);
@@ -76,7 +85,7 @@ void Epilogue::lay(const MakeContext& context) {
   if (stages) stages = stages->made(context);
   out = context.output(out);
   if (add) added = context.input(*add, added);
-  if (integers) integers->pack(context.weights);
+  if (integers) integers->pack(context.weights, out.layout);
 }
 
 void Sums::apply(StageRun& stages, std::int64_t first) const {

@@ -91,14 +91,15 @@ template <int R, int T, bool kPart>
 HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
-    if (s.finish.packs.possible) {
-      const integer_finish::PackedStore store(s.finish, s.channel + at);
+    if (s.finish.packs.simple) {
+      const integer_finish::PackedStore store(s.finish);
+      const integer_finish::Scaled scaled(s.finish, s.channel + at);
 #pragma GCC unroll 2
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int f = 0; f < T; f += 4) {
           const int t = f + 4 <= T ? f : T - 4;  // the last four overlap those before
-          store(sums[r][t], sums[r][t + 1], sums[r][t + 2], sums[r][t + 3],
+          store(scaled, {sums[r][t], sums[r][t + 1], sums[r][t + 2], sums[r][t + 3]},
                 p.out + at + r * s.out_line + t * s.out_point, s.out_point);
         }
       return;
