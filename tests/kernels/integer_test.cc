@@ -316,7 +316,7 @@ TEST(Integers, winograd) {
       in[i] = pick(random, sizes);
       for (const int j : {i, i + 2})
         pads[j] = static_cast<std::int64_t>(one_in(random, 3) ? random.below(4) : 1);
-      out[i] = size_of(in[i], 3, 1, 1, pads[i] + pads[i + 2]);
+      out[i] = window_count(in[i], 3, 1, 1, pads[i] + pads[i + 2]);
     }
     if (out[0] == 0 || out[1] == 0) continue;
     const auto x = pick(random, types), w = pick(random, types);
@@ -373,7 +373,7 @@ TEST(Integers, matched) {
     auto z = zero_points(random, x, w, k);
     z.weights = is_unsigned ? "wz" : "_";
     z.constants += " wz = const u8[] {128}\n";
-    const auto out = [&](std::int64_t in) { return size_of(in, kernel, stride, 1, 2 * pad); };
+    const auto out = [&](std::int64_t in) { return window_count(in, kernel, stride, 1, 2 * pad); };
     const auto behind = epilogue(random, fmt::format("{},{},{},{}", images, k, out(height), out(width)),
                                  fmt::format("1,{},1,1", k));
     check_without_vnni(

@@ -111,10 +111,10 @@ Cost packing_cost(const NodeView& v, const Desc& from, const Desc& to, const Int
   return cost_of(v.machine(), Family::transpose, 0, bytes);
 }
 
-/// Fills what both kinds of convolution share of an offer. `together`: output channels of a group.
+/// Adds an offer of either kind of convolution. `together`: output channels of a group.
 template <class Primitive, class Pd>
-Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t together, PostOps post,
-               const Desc& source_weights, const Integers& integers, const Cost& cost) {
+void add_offer(Answers& answers, const NodeView& v, const Pd& pd, Layout layout, std::int64_t together,
+               PostOps post, const Desc& source_weights, const Integers& integers, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), operands_name(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
@@ -124,9 +124,11 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
     o.consumed = {1};
     if (!integers.looks_at_weights()) o.packed = {1};
   } else {
-    const PackedAtRun packed(pd.scratchpad_desc(), source_weights, pd.weights_desc());
-    packed_at = packed.at;
-    o.scratch = packed.scratch;
+    const auto packed = packed_at_run(pd.scratchpad_desc(), source_weights, pd.weights_desc());
+    if (!packed)
+      return answers.refuse("onednn", "{}: oneDNN packs no such weights at run time", pd.impl_info_str());
+    packed_at = packed->at;
+    o.scratch = packed->scratch;
   }
   o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
@@ -161,7 +163,7 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
     args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
     return make_primitive(Primitive(pd), std::move(args), pd.scratchpad_desc());
   };
-  return o;
+  answers.offers.push_back(std::move(o));
 }
 
 struct Problem {
@@ -270,9 +272,9 @@ void offer_convolution(const NodeView& v, Answers& answers) {
                      pd->impl_info_str());
       continue;
     }
-    answers.offers.push_back(offer_of<dnnl::convolution_forward>(
-        v, *pd, layout, together, post, desc(wg, weights_type(type), Layout::plain), integers,
-        cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups)));
+    add_offer<dnnl::convolution_forward>(answers, v, *pd, layout, together, post,
+                                         desc(wg, weights_type(type), Layout::plain), integers,
+                                         cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups));
   }
 }
 
@@ -362,9 +364,9 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
       answers.refuse("onednn", "{}", verdict.reason());
       continue;
     }
-    answers.offers.push_back(offer_of<dnnl::deconvolution_forward>(
-        v, *pd, layout, together, post, Desc(wg, *type_of(weights_type(type)), ws), integers,
-        deconvolution_cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups)));
+    add_offer<dnnl::deconvolution_forward>(
+        answers, v, *pd, layout, together, post, Desc(wg, *type_of(weights_type(type)), ws), integers,
+        deconvolution_cost(v.machine(), pd->impl_info_str(), type, x, y, w, op.groups));
   }
 }
 

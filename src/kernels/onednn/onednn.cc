@@ -262,10 +262,15 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
       Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}, std::move(packings)});
 }
 
-PackedAtRun::PackedAtRun(const Desc& scratchpad, const Desc& from, const Desc& to) {
+std::optional<PackedAtRun> packed_at_run(const Desc& scratchpad, const Desc& from, const Desc& to) {
   constexpr std::size_t kLine = 64;
-  at = round_up(std::max(scratchpad.get_size(), reorder_of(from, to).scratchpad_desc().get_size()), kLine);
-  scratch = at + to.get_size();
+  try {
+    const auto own = reorder_of(from, to).scratchpad_desc().get_size();
+    const auto at = round_up(std::max(scratchpad.get_size(), own), kLine);
+    return PackedAtRun{at, at + to.get_size()};
+  } catch (const dnnl::error&) {
+    return std::nullopt;
+  }
 }
 
 std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {

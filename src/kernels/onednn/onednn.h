@@ -46,10 +46,10 @@ std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vecto
 
 /// Scratch memory of a primitive whose weights are packed at each run: they lie behind its own.
 struct PackedAtRun {
-  PackedAtRun(const Desc& scratchpad, const Desc& from, const Desc& to);
-
   std::size_t at, scratch;
 };
+/// Nothing where oneDNN has no such reorder.
+std::optional<PackedAtRun> packed_at_run(const Desc& scratchpad, const Desc& from, const Desc& to);
 
 /// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
 /// `prepare`, if any, comes first: `key` tells of it, and of what the descriptor keeps to itself.

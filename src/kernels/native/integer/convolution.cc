@@ -34,7 +34,8 @@ struct IntegerConvolution {
   Operands operands;
   Product product;
   WeightPlaces places;
-  Geometry read;  ///< as the product reads its source: without borders where lines of taps are runs
+  Division packing;  ///< of the weights
+  Geometry read;     ///< as the product reads its source: without borders where lines of taps are runs
   bool copies = true;
   SourceCopy copy;
   std::size_t zero_input = 3;  ///< of the node, where the source's zero point comes at run time
@@ -134,6 +135,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
   convolutions::add_regions(folded, source, threads, c.product);
   if (runs) c.product.batches = {};
   if (runs) c.product.batches.add(g.images, {c.read.in_points() * g.inputs, 0, g.out_points()});
+  c.packing = integers::packing_of(c.product);
   const auto take = [&](std::int64_t bytes) {  // behind the copy
     const auto at = c.scratch;
     c.scratch += static_cast<std::size_t>(round_up(bytes, std::int64_t{64}));
@@ -180,7 +182,7 @@ void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* w
 
 /// Its k is cut into windows of channels.
 bool matches(const Geometry& g) {
-  return integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
+  return !g.transposed && integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
 }
 
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
@@ -192,7 +194,7 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
                   p.panels.lanes, o.key(), g.groups, c.places.taps, c.places.runs);
   c.weights = store.moved(source, key, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {p.groups * p.packed_floats() * p.units().cell});
-    integers::pack_weights(p, o, c.places, w.raw(),
+    integers::pack_weights(p, o, c.places, c.packing, w.raw(),
                            reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
     return out;
   });
@@ -223,7 +225,7 @@ void run(const IntegerConvolution& c, const RunArgs& args) {
   if (c.weights.valid()) {
     o.b = c.weights.raw();
   } else {
-    integers::pack_weights(c.product, c.operands, c.places, args.in[1], scratch + c.weights_at);
+    integers::pack_weights(c.product, c.operands, c.places, c.packing, args.in[1], scratch + c.weights_at);
     o.b = scratch + c.weights_at;
   }
   if (c.lists > 0) {

@@ -31,6 +31,7 @@ struct IntegerMatrices {
   MatrixShape shape;
   Product product;
   WeightPlaces places;  ///< of a right matrix
+  Division packing;
   bool copies = true;
   SourceCopy copy;
   Tensor weights,
@@ -85,6 +86,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
     p.batches.add(axis.size, {axis.a * s.rows * s.depth, axis.b * p.packed_floats(), c_rows});
   }
   p.divide(threads);
+  m.packing = integers::packing_of(p);
   if (o.zero_at_run || !constant) m.start_at = take(m.start_count() * 4);
   if (!constant) m.weights_at = take(s.b_count * m.packed_bytes());
   return m;
@@ -94,7 +96,7 @@ void pack_matrices(const IntegerMatrices& m, const void* from, std::byte* to) {
   const auto& s = m.shape;
   for (std::int64_t i = 0; i < s.b_count; ++i)
     integers::pack_weights(
-        m.product, m.operands, m.places,
+        m.product, m.operands, m.places, m.packing,
         static_cast<const std::byte*>(from) + i * s.depth * s.columns * m.operands.weight_bytes(),
         to + i * m.packed_bytes());
 }

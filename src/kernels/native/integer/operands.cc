@@ -157,7 +157,8 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
 }
 
 void add_matched(const NodeView& v, std::vector<Operands>& possible) {
-  if (!v.constant(1) || gemm::multiplies_quads(v.machine())) return;
+  const bool bytes = possible.front().weights != ElementType::i16;
+  if (!v.constant(1) || !bytes || gemm::multiplies_quads(v.machine())) return;
   auto o = possible.front();
   if (o.weights == ElementType::i16) return;
   o.arithmetic = Arithmetic::matched_quads;
