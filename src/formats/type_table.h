@@ -2,6 +2,7 @@
 /// What is done with layers, nodes or operators of a type.
 #include <functional>
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "graph/op.h"
@@ -11,7 +12,6 @@ namespace lamina {
 template <class Function, class Less = std::less<>>
 class TypeTable {
  public:
-  /// `type` is a literal.
   void add(std::string_view type, Function function) { rows_.emplace(type, function); }
   /// Null when nothing was added for the type.
   Function find(std::string_view type) const {
@@ -21,12 +21,12 @@ class TypeTable {
   /// Sorted.
   Strings names() const {
     Strings out;
-    for (const auto& [type, function] : rows_) out.emplace_back(type);
+    for (const auto& [type, function] : rows_) out.push_back(type);
     return out;
   }
 
  private:
-  std::map<std::string_view, Function, Less> rows_;
+  std::map<std::string, Function, Less> rows_;
 };
 
 }  // namespace lamina

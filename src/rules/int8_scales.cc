@@ -236,6 +236,74 @@ Found<Scaled> factor_goes_up(const Match& m, const Pattern& x, const Pattern& fa
   return out;
 }
 
+/// Two numbers behind each other.
+Rule shift() {
+  const auto below = constant_only(), above = constant_only(), sums = any();
+  const auto inner = is<Add>(sums, below).any_order().used_once();
+  return rule("int8-shift", "Two numbers that are added to sums of integers are added at once",
+              RuleSet::integers, is<Add>(inner, above).any_order())
+      .when([=](const Match& m) -> Verdict {
+        const Graph& g = m.graph();
+        const auto maker = g.producer(m.value(sums));
+        if (!maker.valid() || !nearest_factor(m, maker).valid()) return nothing_to_do();
+        for (const auto& number : {below, above})
+          if (auto v = does_not_grow(m.label(number), m.shape(number), m.shape(sums)); !v) return v;
+        if (!one_covers(m.tensor(below).shape(), m.tensor(above).shape()))
+          return Verdict::no("they lie along different axes");
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const auto &a = r.match().tensor(below), &b = r.match().tensor(above);
+        const auto dims = broadcast(Shape::of(a.shape()), Shape::of(b.shape()))->sizes();
+        auto values = broadcast_values(to_doubles(a), a.shape(), dims);
+        const auto others = broadcast_values(to_doubles(b), b.shape(), dims);
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] += others[i];
+        r.replace(
+            r.add(Add{}, {r.match().value(sums), r.constant(from_doubles(ElementType::f32, dims, values))}));
+      })
+      .only_with(&RewriteOptions::integers)
+      .when_others_are_done();
+}
+
+/// Element-wise operators alone lead from sums of integers to the value: they will be one epilogue.
+bool follows_sums(const Graph& g, ValueId v) {
+  for (std::size_t i = 0; i < kMostSteps; ++i) {
+    const auto maker = g.producer(v);
+    if (!maker.valid() || g.readers(v) != 1) return false;
+    const Node& n = g.node(maker);
+    if (int8::widens_sums(g, n)) return true;
+    const auto running = std::find_if(n.inputs.begin(), n.inputs.end(),
+                                      [&](ValueId input) { return input.valid() && !g.constant(input); });
+    if (!n.op.has(Trait::elementwise) || running == n.inputs.end()) return false;
+    v = *running;
+  }
+  return false;
+}
+
+/// Where 0 is no level of a second tensor: behind it nothing but its integers are to be read.
+Rule offset() {
+  const auto sums = any(), levels = is<Dequantize>(), number = constant_only();
+  const auto beside = is<Add>(levels, number).any_order().used_once();
+  return rule("int8-offset", "What lies between 0 and the levels that are added goes to the sums of integers",
+              RuleSet::integers, is<Add>(sums, beside).any_order())
+      .when([=](const Match& m) -> Verdict {
+        const Graph& g = m.graph();
+        if (!single_value(g, m.value(number)) || !follows_sums(g, m.value(sums))) return nothing_to_do();
+        if (const auto found = int8::levels_of(m, m.value(levels)); !found) return found.verdict();
+        const auto& shape = m.shape(levels);
+        if (!(shape == m.shape(sums)) || !(shape == m.shape(beside)))
+          return Verdict::no("{} has the shape {}, the sums have {}", m.label(levels), to_string(shape),
+                             to_string(m.shape(sums)));
+        return Verdict::yes();
+      })
+      .make([=](Rewrite& r) {
+        const auto& m = r.match();
+        r.replace(r.add(Add{}, {r.add(Add{}, {m.value(sums), m.value(number)}), m.value(levels)}));
+      })
+      .only_with(&RewriteOptions::integers)
+      .when_others_are_done();
+}
+
 }  // namespace
 
 void add_int8_scales(Rules& rules) {
@@ -259,33 +327,8 @@ void add_int8_scales(Rules& rules) {
                       .make([](Rewrite& r, const Scaled& found) { r.replace(raised(r, found)); })
                       .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
-  const auto below = constant_only(), above = constant_only(), sums = any();
-  const auto inner = is<Add>(sums, below).any_order().used_once();
-  rules.push_back(rule("int8-shift", "Two numbers that are added to sums of integers are added at once",
-                       RuleSet::integers, is<Add>(inner, above).any_order())
-                      .when([=](const Match& m) -> Verdict {
-                        const Graph& g = m.graph();
-                        const auto maker = g.producer(m.value(sums));
-                        if (!maker.valid() || !nearest_factor(m, maker).valid())
-                          return nothing_to_do();
-                        for (const auto& shift : {below, above})
-                          if (auto v = does_not_grow(m.label(shift), m.shape(shift), m.shape(sums)); !v)
-                            return v;
-                        if (!one_covers(m.tensor(below).shape(), m.tensor(above).shape()))
-                          return Verdict::no("they lie along different axes");
-                        return Verdict::yes();
-                      })
-                      .make([=](Rewrite& r) {
-                        const auto &a = r.match().tensor(below), &b = r.match().tensor(above);
-                        const auto dims = broadcast(Shape::of(a.shape()), Shape::of(b.shape()))->sizes();
-                        auto values = broadcast_values(to_doubles(a), a.shape(), dims);
-                        const auto others = broadcast_values(to_doubles(b), b.shape(), dims);
-                        for (std::size_t i = 0; i < values.size(); ++i) values[i] += others[i];
-                        r.replace(r.add(Add{}, {r.match().value(sums),
-                                                r.constant(from_doubles(ElementType::f32, dims, values))}));
-                      })
-                      .only_with(&RewriteOptions::integers)
-                      .when_others_are_done());
+  rules.push_back(shift());
+  rules.push_back(offset());
 }
 
 }  // namespace lamina

@@ -9,6 +9,7 @@ namespace lamina::ir {
 
 /// Files do not agree on case.
 struct IgnoringCase {
+  using is_transparent = void;
   bool operator()(std::string_view a, std::string_view b) const {
     const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
