@@ -17,6 +17,18 @@ struct WeightPlaces {
   std::int64_t words(const Operands& o) const { return ceil_div(length(), o.units().in_word()); }
 };
 
+/// A weight of that type, of any that Operands takes.
+inline std::int32_t weight_at(const void* weights, ElementType type, std::int64_t i) {
+  switch (type) {
+    case ElementType::i16:
+      return static_cast<const std::int16_t*>(weights)[i];
+    case ElementType::i8:
+      return static_cast<const std::int8_t*>(weights)[i];
+    default:
+      return static_cast<const std::uint8_t*>(weights)[i];
+  }
+}
+
 /// Packs all groups of a product's B; `to`: its packed_floats() cells for each group.
 void pack_weights(const gemm::Product& p, const Operands& o, const WeightPlaces& places, const void* weights,
                   std::byte* to);

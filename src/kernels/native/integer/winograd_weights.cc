@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "kernels/native/integer/weights.h"
 #include "kernels/native/integer/winograd_loops.h"
 
 namespace lamina::integers {
@@ -19,11 +20,6 @@ void transform(const T* taps, std::int64_t step, std::int32_t* to, std::int64_t 
   const std::int32_t factors[] = {
       6 * a, 4 * (a + b + c), 4 * (a - b + c), a + 2 * b + 4 * c, a - 2 * b + 4 * c, 12 * c};
   for (const auto f : factors) *to = f, to += to_step;
-}
-
-std::int32_t weight_at(const void* weights, bool is_signed, std::int64_t i) {
-  return is_signed ? static_cast<const std::int8_t*>(weights)[i]
-                   : static_cast<const std::uint8_t*>(weights)[i];
 }
 
 }  // namespace
@@ -47,7 +43,7 @@ bool WinogradWeights::fits(const Tensor& weights) const {
     std::int64_t above = 0, below = 0;
     const auto zero = operands.zero_of_column(o);
     for (std::int64_t i = 0; i < inputs * kTaps; ++i) {
-      const auto w = weight_at(weights.raw(), operands.signed_weights, o * inputs * kTaps + i) - zero;
+      const auto w = weight_at(weights.raw(), operands.weights, o * inputs * kTaps + i) - zero;
       if (w < -128 || w > 128) return false;  // factors would leave 16 bits
       (w > 0 ? above : below) += std::abs(w);
     }
@@ -76,7 +72,7 @@ void WinogradWeights::pack_panel(const Tensor& weights, std::int64_t panel, std:
       const auto o = first + j;
       std::int32_t taps[kTaps], half[3 * kWinogradInputs], factors[kWinogradPlaces];
       for (std::int64_t t = 0; t < kTaps; ++t)
-        taps[t] = weight_at(weights.raw(), operands.signed_weights, (o * inputs + c) * kTaps + t) -
+        taps[t] = weight_at(weights.raw(), operands.weights, (o * inputs + c) * kTaps + t) -
                   operands.zero_of_column(o);
       for (int x = 0; x < 3; ++x) transform(taps + x, 3, half + x, 3);
       for (int y = 0; y < kWinogradInputs; ++y) transform(half + 3 * y, 1, factors + y * kWinogradInputs, 1);
