@@ -21,7 +21,7 @@ endfunction()
 # Units whose loops a run spends its time in, by file name, get all optimisations; the others would only compile longer.
 function(lamina_hot_units)
   list(FILTER ARGN INCLUDE REGEX
-       "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|popcount)\\.cc$")
+       "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|matching|winograd_weights|popcount)\\.cc$")
   # At -O3 g++ 12 takes the value of an empty std::optional for one that may be read.
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS
     $<$<CONFIG:Release>:-O3> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

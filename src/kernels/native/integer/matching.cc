@@ -23,7 +23,7 @@ double cost_of_word(double words, std::int64_t columns, std::int64_t depth) {
   const auto width = static_cast<double>(columns);
   return words * (1 + 1.2 / width) + 90 / (width * static_cast<double>(depth));
 }
-constexpr double kMostCost = 1.21;
+constexpr double kFineCost = 1.08, kMostCost = 1.21;
 constexpr std::uint8_t kZero = 0x80;
 
 /// An order for all groups of so many panels.
@@ -45,6 +45,15 @@ struct Columns {
             p.panels.columns)) {}
   std::int64_t group, first, last;
 };
+
+std::int16_t largest_sum(const std::int16_t (&a)[kMostColumns], const std::int16_t (&b)[kMostColumns]) {
+  std::int16_t most = 0;
+  for (std::int64_t j = 0; j < kMostColumns; ++j) {
+    const auto sum = static_cast<std::int16_t>(a[j] + b[j]);
+    most = sum > most ? sum : most;
+  }
+  return most;
+}
 
 /// Weights of a window of k.
 class Window {
@@ -73,17 +82,19 @@ class Window {
   }
   /// For each number those that are safe beside it, as bits.
   void partners(std::uint16_t (&of)[kWindow]) const {
+    std::int16_t above[kWindow][kMostColumns], below[kWindow][kMostColumns];
+    for (int i = 0; i < kWindow; ++i)
+      for (std::int64_t j = 0; j < kMostColumns; ++j) {
+        const std::int16_t w = numbers_[i][j];
+        above[i][j] = static_cast<std::int16_t>(w > 0 ? w : 0);
+        below[i][j] = static_cast<std::int16_t>(w < 0 ? -w : 0);
+      }
     std::fill_n(of, kWindow, std::uint16_t{0});
     for (int a = 0; a < kWindow; ++a)
       for (int b = a + 1; b < kWindow; ++b) {
-        std::int16_t most = 0;
-        for (std::int64_t j = 0; j < kMostColumns; ++j) {
-          const auto x = numbers_[a][j], y = numbers_[b][j];
-          const auto above = std::max<int>(x, 0) + std::max<int>(y, 0),
-                     below = std::max<int>(-x, 0) + std::max<int>(-y, 0);
-          most = std::max(most, static_cast<std::int16_t>(std::max(above, below)));
-        }
-        if (most > kMostTogether) continue;
+        if (largest_sum(above[a], above[b]) > kMostTogether ||
+            largest_sum(below[a], below[b]) > kMostTogether)
+          continue;
         of[a] = static_cast<std::uint16_t>(of[a] | 1u << b);
         of[b] = static_cast<std::uint16_t>(of[b] | 1u << a);
       }
@@ -203,6 +214,7 @@ Tensor best_tables(Product& p, const Operands& o, const WeightPlaces& at, const 
     const auto tables = tables_of(p, o, at, weights, cost);
     if (tables.size() == 0) break;
     if (cost < least) least = cost, best = tables;
+    if (cost < kFineCost) break;  // fewer columns have other costs
   }
   return best;
 }

@@ -160,7 +160,6 @@ void add_matched(const NodeView& v, std::vector<Operands>& possible) {
   const bool bytes = possible.front().weights != ElementType::i16;
   if (!v.constant(1) || !bytes || gemm::multiplies_quads(v.machine())) return;
   auto o = possible.front();
-  if (o.weights == ElementType::i16) return;
   o.arithmetic = Arithmetic::matched_quads;
   possible.push_back(o);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "kernels/native/integer/weights.h"
 #include "kernels/native/integer/winograd_loops.h"
 
 namespace lamina::integers {
@@ -66,8 +67,8 @@ void WinogradWeights::pack_panel(const Tensor& weights, std::int64_t panel, std:
   const auto width = vectors(panel) * lanes, first = 2 * panel * lanes;
   const auto here = std::min(width, outputs - first), plane = words() * width * 2;
   std::fill_n(to, kWinogradPlaces * plane, std::int16_t{0});
-  for (std::int64_t j = 0; j < here; ++j)
-    for (std::int64_t c = 0; c < inputs; ++c) {
+  for (std::int64_t c = 0; c < inputs; ++c)
+    for (std::int64_t j = 0; j < here; ++j) {
       const auto o = first + j;
       std::int32_t taps[kTaps], half[3 * kWinogradInputs], factors[kWinogradPlaces];
       for (std::int64_t t = 0; t < kTaps; ++t)
