@@ -6,6 +6,7 @@
 
 #include "base/divide.h"
 #include "kernels/epilogue.h"
+#include "kernels/family.h"
 #include "kernels/native/stages/finish.h"
 #include "kernels/native/stages/sign_changes.h"
 #include "ops/elementwise.h"
