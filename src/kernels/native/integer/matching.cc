@@ -59,8 +59,9 @@ class Window {
       const auto zero = o.zero_of_column(columns.group * p.panels.columns + column);
       for (int i = 0; i < kWindow; ++i) {
         const auto place = first + i * at.channel + column * at.column;
-        const std::int32_t w = o.signed_weights ? static_cast<const std::int8_t*>(weights)[place]
-                                                : static_cast<const std::uint8_t*>(weights)[place];
+        const std::int32_t w = o.weights == ElementType::i8
+                                   ? static_cast<const std::int8_t*>(weights)[place]
+                                   : static_cast<const std::uint8_t*>(weights)[place];
         numbers_[i][j] = static_cast<std::int16_t>(w - zero);
       }
     }

@@ -157,7 +157,7 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
 }
 
 void add_matched(const NodeView& v, std::vector<Operands>& possible) {
-  if (!v.constant(1) || gemm::multiplies_quads(v.machine())) return;
+  if (!v.constant(1) || bits_of(v.element(1)) != 8 || gemm::multiplies_quads(v.machine())) return;
   auto o = possible.front();
   o.arithmetic = Arithmetic::matched_quads;
   possible.push_back(o);

@@ -239,9 +239,9 @@ void run(const Winograd& w, const RunArgs& args) {
 bool takes(const NodeView& v, const Geometry& g) {
   using windows::Triple;
   const Triple ones{1, 1, 1};
-  return v.constant(1) && !g.transposed && g.groups == 1 && g.kernel == Triple{1, 3, 3} && g.stride == ones &&
-         g.dilation == ones && g.in[0] == 1 && g.out[0] == 1 && g.pad[0] == 0 &&
-         !gemm::multiplies_quads(v.machine());
+  return v.constant(1) && bits_of(v.element(1)) == 8 && !g.transposed && g.groups == 1 &&
+         g.kernel == Triple{1, 3, 3} && g.stride == ones && g.dilation == ones && g.in[0] == 1 &&
+         g.out[0] == 1 && g.pad[0] == 0 && !gemm::multiplies_quads(v.machine());
 }
 
 }  // namespace

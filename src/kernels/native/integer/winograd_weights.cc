@@ -47,7 +47,8 @@ bool WinogradWeights::fits(const Tensor& weights) const {
     std::int64_t above = 0, below = 0;
     const auto zero = operands.zero_of_column(o);
     for (std::int64_t i = 0; i < inputs * kTaps; ++i) {
-      const auto w = weight_at(weights.raw(), operands.signed_weights, o * inputs * kTaps + i) - zero;
+      const auto w =
+          weight_at(weights.raw(), operands.weights == ElementType::i8, o * inputs * kTaps + i) - zero;
       if (w < -128 || w > 128) return false;  // factors would leave 16 bits
       (w > 0 ? above : below) += std::abs(w);
     }
@@ -76,8 +77,9 @@ void WinogradWeights::pack_panel(const Tensor& weights, std::int64_t panel, std:
       const auto o = first + j;
       std::int32_t taps[kTaps], half[3 * kWinogradInputs], factors[kWinogradPlaces];
       for (std::int64_t t = 0; t < kTaps; ++t)
-        taps[t] = weight_at(weights.raw(), operands.signed_weights, (o * inputs + c) * kTaps + t) -
-                  operands.zero_of_column(o);
+        taps[t] =
+            weight_at(weights.raw(), operands.weights == ElementType::i8, (o * inputs + c) * kTaps + t) -
+            operands.zero_of_column(o);
       for (int x = 0; x < 3; ++x) transform(taps + x, 3, half + x, 3);
       for (int y = 0; y < kWinogradInputs; ++y) transform(half + 3 * y, 1, factors + y * kWinogradInputs, 1);
       auto* at = to + (c / 2 * width + j) * 2 + c % 2;
