@@ -51,9 +51,10 @@ RULES: tuple[RulePage, ...] = (
     ),
     RulePage(
         "fuse-conv-simple",
-        "Activations, scales, shifts, PReLU and FakeQuantize join the epilogue of the convolution (of any"
-        " kind) before them, up to 128 in any order; last of them a conversion, a Quantize to 8 bits or a"
-        " comparison, whose results have another element type.",
+        "Activations, scales, shifts, powers, PReLU and FakeQuantize join the epilogue of the convolution (of"
+        " any kind) before them, up to 128 in any order; so does what is rounded to 8 bits or to a half and"
+        " comes back; last of them a conversion, a Quantize to 8 bits or a comparison, whose results have"
+        " another element type. A result times itself is Power first (`fuse-square`).",
         "Something else reads the convolution's result, or it is an output of the model; an operand is no"
         " constant, or is neither one value nor one per channel, or would make the result larger; element-wise"
         " operators compute with what has changed its type: then they are one pass.",

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "kernels/epilogue.h"
+#include "kernels/family.h"
 #include "kernels/kernel.h"
 #include "plan/weight_store.h"
 #include "problem.h"

@@ -14,11 +14,11 @@
 
 namespace lamina {
 
-/// model: the model's own types; f16 and bf16 tensors are computed in f32, and the log says so. f32: f32 for
-/// every floating-point value, quantise steps literally: what model does so far, too, and the log says so.
-/// bf16: convolutions, matrix products and what lies between them in bf16 with f32 sums, where that gains;
-/// f32 where the processor, or max_isa, has no bf16 instructions: the log says which of both. f16: f32, and
-/// the log says so.
+/// model: the model's own types, quantised layers in integers; f16 and bf16 tensors are computed in f32, and
+/// the log says so. f32: floats in f32 and quantise steps as they stand, no layer in integers. bf16:
+/// convolutions, matrix products and what lies between them in bf16 with f32 sums, where that gains; f32
+/// where the processor, or max_isa, has no bf16 instructions: the log says which of both. f16: f32, and the
+/// log says so.
 enum class Precision { model, f32, bf16, f16 };
 
 /// PERFORMANCE asks for bf16 where the processor has it, ACCURACY for the model's precision.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <unordered_map>
 
@@ -128,12 +129,17 @@ class Finder {
   /// By layer, which the node may only be called after: the entries of a chain of thousands name thousands.
   void index(const Ledger& ledger) {
     auto entries = std::make_unique<std::vector<LedgerEntry>>(ledger.entries());
+    auto former = ledger.former_refusals();  // these follow the layer: its node may have been replaced since
+    std::move(former.begin(), former.end(), std::back_inserter(*entries));
+    std::sort(entries->begin(), entries->end(),
+              [](const auto& a, const auto& b) { return a.order < b.order; });
     const auto add = [&](SourceId layer, const LedgerEntry& e) {
       auto& about = about_[layer];
       if (about.empty() || about.back() != &e) about.push_back(&e);
     };
     for (const auto& e : *entries) {
-      if (const auto it = named_.find(e.node); it != named_.end() && it->second.valid()) add(it->second, e);
+      const auto it = e.former ? named_.end() : named_.find(e.node);
+      if (it != named_.end() && it->second.valid()) add(it->second, e);
       for (const auto s : e.ids) add(s, e);
     }
     entries_.push_back(std::move(entries));
@@ -142,7 +148,7 @@ class Finder {
   void finish(Fate& f) const {
     const auto it = about_.find(f.id);
     for (const auto* e : it == about_.end() ? std::vector<const LedgerEntry*>() : it->second)
-      f.history.push_back({e->kind, e->rule, e->node, {}, {}, bounded(e->text), e->order});
+      f.history.push_back({e->kind, e->rule, e->node, {}, {}, bounded(e->text), e->order, e->former});
     if (f.nodes.empty()) {
       for (const auto& e : f.history)
         if (e.kind != LedgerEntry::Kind::refused) f.rule = e.rule, f.reason = e.text;
@@ -199,7 +205,7 @@ std::string_view name_of(Fate::Kind kind) {
 std::vector<LedgerEntry> fusing_refusals(const Fate& fate) {
   std::vector<LedgerEntry> out;
   for (const auto& e : fate.history)
-    if (e.kind == LedgerEntry::Kind::refused && e.rule.starts_with("fuse-")) out.push_back(e);
+    if (e.kind == LedgerEntry::Kind::refused && !e.former && e.rule.starts_with("fuse-")) out.push_back(e);
   return out;
 }
 

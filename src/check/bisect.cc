@@ -1,7 +1,10 @@
 #include "check/bisect.h"
 
+#include <algorithm>
+
 #include "api/loaded_model.h"
 #include "check/judge.h"
+#include "check/rounding.h"
 
 namespace lamina::check {
 namespace {
@@ -14,6 +17,10 @@ std::string wrong_value(const Graph& original, const std::vector<Tensor>& inputs
   return {};
 }
 
+OptimizeOptions options_of(const Compiled& compiled) {
+  return late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
+}
+
 /// What the part's plan was rewritten from once its shapes were known.
 Graph specialised(const Compiled& compiled, const RunPart& part) {
   return part.before ? specialise(*part.before->rest, part.inputs, part.before->rest_values)
@@ -23,10 +30,10 @@ Graph specialised(const Compiled& compiled, const RunPart& part) {
 }  // namespace
 
 std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
-                                     const Rewritten& rewritten) {
+                                     const Rewritten& rewritten, std::int64_t good) {
   Ledger all;
   if (wrong_value(original, inputs, rewritten, -1, all).empty()) return std::nullopt;
-  auto good = std::int64_t{-1}, bad = static_cast<std::int64_t>(all.rewrites());
+  auto bad = static_cast<std::int64_t>(all.rewrites());
   while (bad - good > 1) {
     Ledger ledger;
     const auto middle = good + (bad - good) / 2;
@@ -40,8 +47,7 @@ std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Te
 }
 
 Graph with_levels(const Compiled& compiled) {
-  auto options =
-      late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
+  auto options = options_of(compiled);
   options.last = RuleSet::levels;
   auto graph = compiled.original();
   Ledger ledger;
@@ -50,8 +56,7 @@ Graph with_levels(const Compiled& compiled) {
 }
 
 Graph before_bf16(const Compiled& compiled, const RunPart& part) {
-  auto options =
-      late_optimize_options(compiled.options(), compiled.precision(), host(), compiled.model().rules());
+  auto options = options_of(compiled);
   options.last = RuleSet::chains;
   auto graph = specialised(compiled, part);
   Ledger ledger;
@@ -60,8 +65,9 @@ Graph before_bf16(const Compiled& compiled, const RunPart& part) {
 }
 
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part) {
-  const auto rewriting_of = [&](const Graph& start) -> Rewritten {
-    auto options = optimize_options(compiled.options(), compiled.model().rules());
+  const auto rewriting_of = [&](const Graph& start, RuleSet last) -> Rewritten {
+    auto options = options_of(compiled);
+    options.last = std::min(last, options.bf16 ? RuleSet::chains : RuleSet::precision);
     Ledger all;
     Graph whole = start;
     if (options.more) optimize(whole, options, all);
@@ -74,10 +80,23 @@ std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& pa
       return g;
     };
   };
+  const Graph& original = *part.original;
+  const Graph* wanted = &original;
+  Graph between;  // quantise steps that round to integers are judged first, as check_run() does
+  std::int64_t good = -1;
+  if (!part.before && quantises(original)) {
+    const auto to_levels = rewriting_of(original, RuleSet::levels);
+    if (auto found = guilty_rewrite(original, part.inputs, to_levels)) return found;
+    Ledger first;
+    between = to_levels(-1, first);
+    wanted = &between;
+    good = static_cast<std::int64_t>(first.rewrites());
+  }
   if (!part.before)
-    if (auto found = guilty_rewrite(*part.original, part.inputs, rewriting_of(*part.original))) return found;
+    if (auto found = guilty_rewrite(*wanted, part.inputs, rewriting_of(original, RuleSet::precision), good))
+      return found;
   const Graph known = specialised(compiled, part);
-  return guilty_rewrite(*part.original, part.inputs, rewriting_of(known));
+  return guilty_rewrite(*wanted, part.inputs, rewriting_of(known, RuleSet::precision));
 }
 
 }  // namespace lamina::check

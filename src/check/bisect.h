@@ -25,16 +25,17 @@ struct Guilty {
 /// The original after the first so many rewrites (negative: all).
 using Rewritten = std::function<Graph(std::int64_t rewrites, Ledger& ledger)>;
 
-/// The first rewrite with which judge_rewriting() finds a wrong value; nothing where all are right.
+/// The first rewrite with which judge_rewriting() finds a wrong value; nothing where all are right. `good`:
+/// with so many it finds none (-1: that is not known).
 std::optional<Guilty> guilty_rewrite(const Graph& original, const std::vector<Tensor>& inputs,
-                                     const Rewritten& rewritten);
+                                     const Rewritten& rewritten, std::int64_t good = -1);
 
 /// The model as rewriting leaves it behind the rule set `levels`.
 Graph with_levels(const Compiled& compiled);
 /// The part's graph as rewriting leaves it before the rule set `precision`.
 Graph before_bf16(const Compiled& compiled, const RunPart& part);
 
-/// The same among all rewrites that led to a part of a run of that model.
+/// The same among all rewrites that led to a part of a run of that model, in the steps of check_run().
 std::optional<Guilty> guilty_rewrite(const Compiled& compiled, const RunPart& part);
 
 }  // namespace lamina::check

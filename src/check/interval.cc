@@ -214,9 +214,9 @@ class OneNode {
 
   /// Integers as floats, of the size that they may have without their zero point.
   Tensor size_of_integers(std::size_t operand) const {
-    const auto zero = operand + 3;
+    const auto zero = zero_point_input(node_.op, operand);
     double most = 0;
-    if (zero < middles_.size() && middles_[zero].valid() && !node_.op.is<ConvolutionBackpropData>())
+    if (zero < middles_.size() && middles_[zero].valid())
       for (const double z : values_of(middles_[zero])) most = std::max(most, std::fabs(z));
     auto values = values_of(middles_[operand]);
     for (auto& v : values) v = std::fabs(v) + most;

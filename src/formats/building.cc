@@ -104,6 +104,19 @@ ValueId Building::transpose(ValueId v, const Ints& order) const {
   return add(Transpose{}, {v, ints_constant(order)});
 }
 
+ValueId Building::to_channels_first(ValueId v, std::size_t rank) const {
+  Ints order{0, static_cast<std::int64_t>(rank) - 1};
+  for (std::int64_t a = 1; a + 1 < static_cast<std::int64_t>(rank); ++a) order.push_back(a);
+  return transpose(v, order);
+}
+
+ValueId Building::to_channels_last(ValueId v, std::size_t rank) const {
+  Ints order{0};
+  for (std::int64_t a = 2; a < static_cast<std::int64_t>(rank); ++a) order.push_back(a);
+  order.push_back(1);
+  return transpose(v, order);
+}
+
 ValueId Building::concat(std::vector<ValueId> parts, std::int64_t axis) const {
   return parts.size() == 1 ? parts[0] : add(Concat{axis}, std::move(parts));
 }

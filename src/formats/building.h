@@ -64,6 +64,9 @@ class Building {
   ValueId unsqueeze(ValueId v, const Ints& axes) const;
   ValueId squeeze(ValueId v, const Ints& axes) const;
   ValueId transpose(ValueId v, const Ints& order) const;
+  /// [N, spatial..., C] as [N, C, spatial...], of `rank` axes, and back.
+  ValueId to_channels_first(ValueId v, std::size_t rank) const;
+  ValueId to_channels_last(ValueId v, std::size_t rank) const;
   ValueId concat(std::vector<ValueId> parts, std::int64_t axis) const;
   ValueId shape_of(ValueId v) const;  ///< i64 [rank]
   /// v[axis, start..stop) along one axis, step 1.

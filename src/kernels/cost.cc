@@ -1,4 +1,5 @@
 #include "kernels/cost.h"
+#include "kernels/family.h"
 
 #include <algorithm>
 #include <array>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/list.h"
 
 namespace lamina {

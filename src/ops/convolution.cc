@@ -93,16 +93,19 @@ void check_bias(const InferContext& c, const Dim& channels) {
   require_shape(c, 2, Shape{channels}, "bias");
 }
 
-void check_zero_points(const InferContext& c, const Dim& channels) {
-  if (c.has(3)) {
-    require_integer(c, 3, "zero point of the input");
-    require_dim(c, c.shape(3).count(), 1, "number of zero points of the input");
+/// Inputs `first` and the one behind it.
+void check_zero_points(const InferContext& c, std::size_t first, const Dim& channels) {
+  const auto of_weights = first + 1;
+  if (c.has(first)) {
+    require_integer(c, first, "zero point of the input");
+    require_dim(c, c.shape(first).count(), 1, "number of zero points of the input");
   }
-  if (c.has(4)) {
-    require_integer(c, 4, "zero point of the weights");
-    if (!one_element(c.shape(4))) require_shape(c, 4, Shape{channels}, "zero point of the weights");
+  if (c.has(of_weights)) {
+    require_integer(c, of_weights, "zero point of the weights");
+    if (!one_element(c.shape(of_weights)))
+      require_shape(c, of_weights, Shape{channels}, "zero point of the weights");
   }
-  if (c.has(3) || c.has(4))
+  if (c.has(first) || c.has(of_weights))
     c.require(c.element(0) == ElementType::undefined || is_integer(c.element(0)),
               "input is {} and has a zero point, wanted integers", name_of(c.element(0)));
 }
@@ -175,7 +178,7 @@ void Convolution::infer(InferContext& c) const {
   const Dim outputs = w.ranked() ? w[0] : Dim();
   check_groups(c, groups, w.ranked() ? w[1] : Dim(), outputs);
   check_bias(c, outputs);
-  check_zero_points(c, outputs);
+  check_zero_points(c, 3, outputs);
   c.set(0, element, rank ? forward_shape(c, *this, *rank) : Shape());
 }
 
@@ -196,6 +199,7 @@ void ConvolutionBackpropData::infer(InferContext& c) const {
     outputs = w[1] * Dim(groups);
   }
   check_bias(c, outputs);
+  check_zero_points(c, 4, outputs);
   if (!rank) return c.set(0, element, Shape());
   std::vector<Dim> out{x.ranked() ? x[0] : Dim(), outputs};
   std::vector<Dim> wanted;

@@ -52,12 +52,12 @@ struct Convolution : Window {
 };
 
 /// Transposed convolution: the gradient of Convolution with respect to its input. Weights [I, O/groups,
-/// spatial...]. Input 3 gives the output's spatial sizes. Integers of 8 and 16 bits accumulate exactly and
-/// give i32. `sums` as there.
+/// spatial...]. Input 3 gives the output's spatial sizes, inputs 4 and 5 are the zero points of input and
+/// weights (a scalar or [O]). Integers of 8 and 16 bits accumulate exactly and give i32. `sums` as there.
 struct ConvolutionBackpropData : Window {
   static constexpr OpInfo info{"ConvolutionBackpropData",
                                2,
-                               4,
+                               6,
                                1,
                                Trait::epilogue | Trait::host | Trait::weights | Trait::products,
                                "Transposed convolution",
@@ -77,6 +77,12 @@ struct ConvolutionBackpropData : Window {
   void evaluate(EvalContext& c) const;
   NodeWork work(const WorkContext& c) const { return {.multiply_adds = c.in(0) * c.in(1) / c.axis(1, 0)}; }
 };
+
+/// Which input of a convolution, transposed convolution or MatMul is the zero point of its input (operand 0)
+/// or weights (1).
+inline std::size_t zero_point_input(const Op& op, std::size_t operand) {
+  return operand + (op.is<ConvolutionBackpropData>() ? 4 : 3);
+}
 
 enum class BinaryMode : std::uint8_t { xnor_popcount };
 template <>

@@ -65,7 +65,20 @@ struct Operands {
   S outside;  // stands where the window leaves the picture
   S x_zero = 0;
   std::vector<S> w_zero;  // per output channel, or none
+
+  S zero_of(std::int64_t channel) const {
+    return w_zero.empty() ? S(0) : w_zero[static_cast<std::size_t>(channel)];
+  }
 };
+
+/// Zero points of integers, which begin at that input.
+template <class S>
+void set_zero_points(EvalContext& c, std::size_t first, std::int64_t channels, Operands<S>& o) {
+  if (c.has(first)) o.x_zero = static_cast<S>(c.ints(first).at(0));
+  if (!c.has(first + 1)) return;
+  for (auto z : c.ints(first + 1)) o.w_zero.push_back(static_cast<S>(z));
+  if (o.w_zero.size() == 1) o.w_zero.resize(static_cast<std::size_t>(channels), o.w_zero[0]);
+}
 
 /// Writes the input under the windows of pixels [first, last): element (i, kz, ky, kx) x pixel.
 template <class S, class T>
@@ -114,8 +127,7 @@ std::vector<Sum<S>> convolve(const Geometry& g, const Operands<S>& o) {
                        [&](std::int64_t k0, std::int64_t k1, const Strips<T>& a) {
                          for (std::int64_t m = 0; m < count; ++m) {
                            const S* from = o.w + (channel + m) * depth;
-                           const S zero =
-                               o.w_zero.empty() ? S(0) : o.w_zero[static_cast<std::size_t>(channel + m)];
+                           const S zero = o.zero_of(channel + m);
                            for (std::int64_t k = k0; k < k1; ++k)
                              a.at(k - k0, m) = static_cast<T>(from[k]) - zero;
                          }
@@ -148,7 +160,7 @@ void scatter(const Geometry& g, const TileSums<double>& sums, std::int64_t rows,
 
 /// Result of a transposed convolution without bias. Each task owns some output channels.
 template <class S>
-std::vector<double> convolve_transposed(const Geometry& g, const S* x, const S* w) {
+std::vector<double> convolve_transposed(const Geometry& g, const Operands<S>& o) {
   const Pieces channels(g.out_channels, std::max<std::int64_t>(1, kTileRows / g.kernel_size)),
       pixels(g.in_size, kTileCols);
   std::vector<double> y(static_cast<std::size_t>(g.batch * g.groups * g.out_channels * g.out_size));
@@ -156,34 +168,36 @@ std::vector<double> convolve_transposed(const Geometry& g, const S* x, const S* 
   const std::int64_t row_length = g.out_channels * g.kernel_size;  // of one input channel's weights
   const std::int64_t work =
       std::max<std::int64_t>(1, channels.size * g.kernel_size * g.in_size * g.in_channels);
-  parallel_for(g.batch * g.groups * channels.number, kGrain / work,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t task = begin; task < end; ++task) {
-                   const std::int64_t ng = task / channels.number, group = ng % g.groups;
-                   const std::int64_t first_channel = channels.begin(task % channels.number);
-                   const std::int64_t first_row = first_channel * g.kernel_size;
-                   const std::int64_t rows = channels.end(task % channels.number) * g.kernel_size - first_row;
-                   const S* picture = x + ng * g.in_channels * g.in_size;
-                   const S* weights = w + group * g.in_channels * row_length + first_row;
-                   for (std::int64_t p = 0; p < pixels.number; ++p) {
-                     const std::int64_t first = pixels.begin(p), last = pixels.end(p);
-                     const auto sums = tile_product<double>(
-                         rows, last - first, g.in_channels,
-                         [&](std::int64_t k0, std::int64_t k1, const Strips<double>& a) {
-                           for (std::int64_t k = k0; k < k1; ++k)
-                             for (std::int64_t m = 0; m < rows; ++m)
-                               a.at(k - k0, m) = weights[k * row_length + m];
-                         },
-                         [&](std::int64_t k0, std::int64_t k1, const Strips<double>& b) {
-                           for (std::int64_t k = k0; k < k1; ++k)
-                             for (std::int64_t j = first; j < last; ++j)
-                               b.at(k - k0, j - first) = picture[k * g.in_size + j];
-                         });
-                     scatter(g, sums, rows, first, last,
-                             y.data() + (ng * g.out_channels + first_channel) * g.out_size);
-                   }
-                 }
-               });
+  parallel_for(
+      g.batch * g.groups * channels.number, kGrain / work, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t ng = task / channels.number, group = ng % g.groups;
+          const std::int64_t first_channel = channels.begin(task % channels.number);
+          const std::int64_t first_row = first_channel * g.kernel_size;
+          const std::int64_t rows = channels.end(task % channels.number) * g.kernel_size - first_row;
+          const S* picture = o.x + ng * g.in_channels * g.in_size;
+          const S* weights = o.w + group * g.in_channels * row_length + first_row;
+          for (std::int64_t p = 0; p < pixels.number; ++p) {
+            const std::int64_t first = pixels.begin(p), last = pixels.end(p);
+            const auto sums = tile_product<double>(
+                rows, last - first, g.in_channels,
+                [&](std::int64_t k0, std::int64_t k1, const Strips<double>& a) {
+                  for (std::int64_t m = 0; m < rows; ++m) {
+                    const double zero = o.zero_of(group * g.out_channels + first_channel + m / g.kernel_size);
+                    for (std::int64_t k = k0; k < k1; ++k)
+                      a.at(k - k0, m) = weights[k * row_length + m] - zero;
+                  }
+                },
+                [&](std::int64_t k0, std::int64_t k1, const Strips<double>& b) {
+                  for (std::int64_t k = k0; k < k1; ++k)
+                    for (std::int64_t j = first; j < last; ++j)
+                      b.at(k - k0, j - first) = picture[k * g.in_size + j] - static_cast<double>(o.x_zero);
+                });
+            scatter(g, sums, rows, first, last,
+                    y.data() + (ng * g.out_channels + first_channel) * g.out_size);
+          }
+        }
+      });
   return y;
 }
 
@@ -203,11 +217,7 @@ void evaluate_as(const Convolution& op, EvalContext& c) {
   const auto g = geometry(x, w, c.out_dims(), op.groups, win);
   const Elements<S> data(c, 0), weights(c, 1);
   Operands<S> o{data.data(), weights.data(), 0, 0, {}};
-  if (c.has(3)) o.x_zero = static_cast<S>(c.ints(3).at(0));
-  if (c.has(4)) {
-    for (auto z : c.ints(4)) o.w_zero.push_back(static_cast<S>(z));
-    if (o.w_zero.size() == 1) o.w_zero.resize(static_cast<std::size_t>(w[0]), o.w_zero[0]);
-  }
+  set_zero_points(c, 3, w[0], o);
   auto y = convolve(g, o);
   if (c.has(2)) {
     std::vector<T> bias;
@@ -222,6 +232,14 @@ void evaluate_as(const Convolution& op, EvalContext& c) {
   Ints values(y.size());
   for (std::size_t i = 0; i < y.size(); ++i) values[i] = static_cast<std::int64_t>(y[i]);
   c.store(0, values);
+}
+
+template <class S>
+std::vector<double> transposed_as(EvalContext& c, const Geometry& g) {
+  const Elements<S> data(c, 0), weights(c, 1);
+  Operands<S> o{data.data(), weights.data(), 0, 0, {}};
+  set_zero_points(c, 4, c.out_dims()[1], o);
+  return convolve_transposed(g, o);
 }
 
 }  // namespace
@@ -241,9 +259,8 @@ void ConvolutionBackpropData::evaluate(EvalContext& c) const {
   const auto win =
       resolve_transposed(*this, std::span(in.dims()).subspan(2), std::span(w).subspan(2), wanted);
   const auto g = geometry(x, w, y, groups, win);
-  auto values = c.in(0).element_type() == ElementType::f64
-                    ? convolve_transposed(g, Elements<double>(c, 0).data(), Elements<double>(c, 1).data())
-                    : convolve_transposed(g, Elements<float>(c, 0).data(), Elements<float>(c, 1).data());
+  auto values =
+      c.in(0).element_type() == ElementType::f64 ? transposed_as<double>(c, g) : transposed_as<float>(c, g);
   if (c.has(2)) add_bias(values, c.doubles(2), g.out_size);
   if (is_float(c.out_element(0))) return c.store(0, values);
   Ints sums_of_integers(values.size());

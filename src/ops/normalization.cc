@@ -127,10 +127,6 @@ std::vector<double> window_sums(const std::vector<double>& x, const Dims& shape,
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 /// What keeps a root or a divisor from 0.
 void require_epsilon(const InferContext& c, double epsilon, std::string_view name = "epsilon") {
   c.require(std::isfinite(epsilon) && epsilon >= 0, "{} is {}, wanted a finite number of at least 0", name,

@@ -210,9 +210,17 @@ std::vector<T> means(const Windows& w, const std::vector<T>& x, bool exclude_pad
   return out;
 }
 
+ElementType mean_element(const InferContext& c, ElementType sums) {
+  if (sums == ElementType::undefined) return c.element(0);
+  const auto type = c.element(0);
+  c.require(sums == ElementType::f32, "sums are {}, wanted f32", name_of(sums));
+  c.require(type == ElementType::undefined || (is_integer(type) && bits_of(type) == 8),
+            "sums of {}, wanted those of integers of 8 bits", name_of(type));
+  return sums;
+}
+
 void store_means(EvalContext& c, const Windows& w, bool exclude_pad) {
-  with_number_type(c.in(0).element_type(),
-                   [&]<class T>() { c.store(0, means(w, c.numbers<T>(0), exclude_pad)); });
+  with_number_type(c.out_element(0), [&]<class T>() { c.store(0, means(w, c.numbers<T>(0), exclude_pad)); });
 }
 
 Shape adaptive_shape(const InferContext& c) {
@@ -277,7 +285,7 @@ void MaxPool::evaluate(EvalContext& c) const {
 
 void AvgPool::infer(InferContext& c) const {
   require_number(c, 0, "input");
-  c.set(0, c.element(0), pooled_shape(c, *this, kernel, rounding_type));
+  c.set(0, mean_element(c, sums), pooled_shape(c, *this, kernel, rounding_type));
 }
 
 void AvgPool::evaluate(EvalContext& c) const {
@@ -286,7 +294,7 @@ void AvgPool::evaluate(EvalContext& c) const {
 
 void AdaptiveAvgPool::infer(InferContext& c) const {
   require_number(c, 0, "input");
-  c.set(0, c.element(0), adaptive_shape(c));
+  c.set(0, mean_element(c, sums), adaptive_shape(c));
 }
 
 void AdaptiveAvgPool::evaluate(EvalContext& c) const {

@@ -45,6 +45,7 @@ struct MaxPool : Window {
 /// Mean of each window. Input: x. The divisor counts the positions inside the picture (exclude_pad) or inside
 /// the padded frame; a window with none gives 0. Means of integers are rounded to the nearest, halves to
 /// even.
+/// `sums`: f32 gives the means of integers of 8 bits as they are; undefined rounds them to integers.
 struct AvgPool : Window {
   static constexpr OpInfo info{
       "AvgPool",        1, 1, 1, Trait::epilogue | Trait::host | Trait::sums, "Mean over windows", 1,
@@ -52,12 +53,14 @@ struct AvgPool : Window {
   Ints kernel;
   bool exclude_pad = false;
   RoundingType rounding_type = RoundingType::floor;
+  ElementType sums = ElementType::undefined;
   template <class V>
   void visit(V& v) {
     Window::visit(v);
     v("kernel", kernel);
     v("exclude-pad", exclude_pad);
     v("rounding_type", rounding_type);
+    v("sums", sums, Owner::lamina);
   }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
@@ -65,13 +68,16 @@ struct AvgPool : Window {
 };
 
 /// Inputs: x, sizes of the output's spatial dims. Window i of an axis covers floor(i*in/out) ..
-/// ceil((i+1)*in/out).
+/// ceil((i+1)*in/out). `sums` as in AvgPool.
 struct AdaptiveAvgPool {
   static constexpr OpInfo info{
       "AdaptiveAvgPool", 2, 2, 1, Trait::sums, "Mean over windows that fit a given output size", 8,
       OpFamily::pooling};
+  ElementType sums = ElementType::undefined;
   template <class V>
-  void visit(V&) {}
+  void visit(V& v) {
+    v("sums", sums, Owner::lamina);
+  }
   void infer(InferContext& c) const;
   void evaluate(EvalContext& c) const;
 };

@@ -4,6 +4,7 @@
 
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
+#include "kernels/family.h"
 #include "ops/decompose.h"
 
 namespace lamina {

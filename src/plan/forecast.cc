@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/divide.h"
+#include "kernels/family.h"
 
 namespace lamina {
 namespace {

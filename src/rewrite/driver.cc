@@ -98,6 +98,7 @@ std::size_t Driver::run(Graph& graph, RuleSet set) {
   for (const auto& r : rules_) {
     const auto& off = options_.disable;
     if (!r.runs_in(set) || std::find(off.begin(), off.end(), r.name) != off.end()) continue;
+    if (r.option && !(options_.*r.option)) continue;
     active_.push_back({&r, ledger_.rule(r.name)});
     depth_ = std::max(depth_, depth_of(r.pattern));
   }

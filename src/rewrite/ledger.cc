@@ -60,7 +60,8 @@ void Ledger::removed(RuleId rule, SourceId source, std::string reason) {
 }
 
 LedgerEntry Ledger::printed(const Record& r) const {
-  LedgerEntry out{r.kind, rules_[r.rule.index], r.subject.node, {}, r.subject.sources, r.text, r.order};
+  LedgerEntry out{r.kind, rules_[r.rule.index], r.subject.node, {}, r.subject.sources, r.text, r.order,
+                  false};
   for (const auto s : r.subject.sources) out.sources.push_back(sources_.at(s));
   return out;
 }
@@ -101,6 +102,26 @@ std::optional<LedgerEntry> Ledger::former_refusal(std::string_view rule, SourceI
   const auto at = std::find(rules_.begin(), rules_.end(), rule) - rules_.begin();
   const auto it = former_.find({RuleId{static_cast<std::uint32_t>(at)}, layer});
   return it == former_.end() ? std::nullopt : std::optional(printed(it->second));
+}
+
+std::vector<LedgerEntry> Ledger::former_refusals() const {
+  auto last = former_;
+  std::vector<bool> concerned(rules_.size());
+  for (const auto& [key, record] : last) concerned[key.first.index] = true;
+  const auto outdate = [&](const Record& newer) {
+    if (!concerned[newer.rule.index]) return;
+    for (const auto s : newer.subject.sources)
+      if (const auto it = last.find({newer.rule, s}); it != last.end() && it->second.order < newer.order)
+        last.erase(it);
+  };
+  for (const auto& record : done_) outdate(record);
+  for (const auto& [key, record] : refusals_) outdate(record);
+  std::vector<LedgerEntry> out;
+  for (const auto& [key, record] : last) {
+    out.push_back(printed(record));
+    out.back().former = true;
+  }
+  return out;
 }
 
 std::map<std::string, Ledger::Count> Ledger::counts() const {

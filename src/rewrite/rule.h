@@ -11,6 +11,7 @@
 namespace lamina {
 
 class Rewrite;
+struct RewriteOptions;
 
 /// Rules run set after set. Tidying rules run in every set from their own on. Libraries have sets of their
 /// own between lamina's: their rules are done before lamina's next ones begin.
@@ -49,6 +50,9 @@ class Found {
   Verdict verdict_ = Verdict::yes();
 };
 
+/// As if the pattern did not fit.
+inline Verdict nothing_to_do() { return Verdict::no(""); }
+
 /// Makes what replaces a match; holds what the condition has found there. Lives no longer than the rule.
 using Making = std::function<void(Rewrite&)>;
 
@@ -62,8 +66,9 @@ struct Rule {
   Pattern pattern = any();
   std::function<Found<Making>(const Match&)> bind;
   bool tidying = false;
-  bool patient = false;      ///< waits until no other rule of its set fires
-  std::string library = {};  ///< whose it is; empty: lamina's own
+  bool patient = false;                    ///< waits until no other rule of its set fires
+  bool RewriteOptions::*option = nullptr;  ///< without which it does not run; null: it always does
+  std::string library = {};                ///< whose it is; empty: lamina's own
 
   /// `condition` of a Match gives a Verdict, or Found<T>: what is made gets the T then.
   template <class Condition>
@@ -80,6 +85,11 @@ struct Rule {
   }
   Rule when_others_are_done() && {
     patient = true;
+    return std::move(*this);
+  }
+  /// What the rule does is asked for by that option.
+  Rule only_with(bool RewriteOptions::*asked) && {
+    option = asked;
     return std::move(*this);
   }
   bool runs_in(RuleSet other) const { return set == other || (tidying && set < other); }

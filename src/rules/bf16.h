@@ -11,9 +11,6 @@
 
 namespace lamina::bf16 {
 
-/// Where bf16 is not asked for.
-inline Verdict nothing_to_do() { return Verdict::no(""); }
-
 /// Convert from f32 to bf16, and back.
 bool narrows(const Graph& graph, const Node& node);
 bool widens(const Graph& graph, const Node& node);

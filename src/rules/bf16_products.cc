@@ -3,6 +3,7 @@
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/matmul.h"
+#include "rewrite/driver.h"
 #include "rules/bf16.h"
 #include "rules/rules.h"
 
@@ -24,7 +25,6 @@ Verdict pays(const bf16::Context& c, const Node& n) {
 }
 
 Verdict gains(const Match& m) {
-  if (!m.bf16) return bf16::nothing_to_do();
   const bf16::Context c(m);
   if (auto verdict = bf16::may_multiply(c, m.root()); !verdict) return verdict;
   return pays(c, m.root_node());
@@ -64,7 +64,8 @@ void add_bf16_products(Rules& rules) {
                        "Convolutions and matrix products multiply bf16 numbers, with f32 sums",
                        RuleSet::precision, product)
                       .when(gains)
-                      .make(multiply_bf16));
+                      .make(multiply_bf16)
+                      .only_with(&RewriteOptions::bf16));
 }
 
 }  // namespace lamina

@@ -4,6 +4,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/pooling.h"
+#include "rewrite/driver.h"
 #include "rules/bf16.h"
 #include "rules/rules.h"
 #include "rules/support.h"
@@ -17,7 +18,6 @@ bool makes_f32(const Graph& g, const Node& n) {
 }
 
 Verdict lies_between(const Match& m) {
-  if (!m.bf16) return bf16::nothing_to_do();
   return bf16::lies_between(bf16::Context(m), m.root_node().outputs[0]);
 }
 
@@ -54,7 +54,6 @@ bool passes_widened(const Graph& g, const Node& n) {
 }
 
 Verdict all_between(const Match& m) {
-  if (!m.bf16) return bf16::nothing_to_do();
   for (const auto v : m.root_node().outputs)
     if (m.graph().readers(v) > 0) return bf16::lies_between(bf16::Context(m), v);
   return Verdict::no("nobody reads it");
@@ -110,27 +109,29 @@ void add_bf16_values(Rules& rules) {
   rules.push_back(rule("bf16-store", "Values between products are stored as bf16", RuleSet::precision,
                        node("product or element-wise operator", makes_f32, {}))
                       .when(lies_between)
-                      .make(store_bf16));
+                      .make(store_bf16)
+                      .only_with(&RewriteOptions::bf16));
   rules.push_back(rule("bf16-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass bf16 on",
                        RuleSet::precision, node("operator that passes elements on", passes_widened, {}))
                       .when(all_between)
-                      .make(pass_bf16));
+                      .make(pass_bf16)
+                      .only_with(&RewriteOptions::bf16));
   rules.push_back(
       rule("bf16-read", "Epilogues and element-wise operators read bf16 and widen it themselves",
            RuleSet::precision,
            node("node with an epilogue",
                 [](const Graph& g, const Node& n) { return widened_input(g, n) != SIZE_MAX; }, {}))
-          .when([](const Match& m) { return m.bf16 ? Verdict::yes() : bf16::nothing_to_do(); })
-          .make([](Rewrite& r) { read_bf16(r); }));
+          .make([](Rewrite& r) { read_bf16(r); })
+          .only_with(&RewriteOptions::bf16));
   const auto wide = any();
   const auto narrow = is<Convert>(wide).that(bf16::narrows_widened);
   rules.push_back(rule("bf16-narrow-widened", "bf16 that was widened is itself", RuleSet::precision, narrow)
-                      .when([](const Match& m) { return m.bf16 ? Verdict::yes() : bf16::nothing_to_do(); })
                       .make([wide](Rewrite& r) {
                         const auto& g = r.graph();
                         r.absorb(g.producer(r.match().value(wide)));
                         r.replace(bf16::narrow_value(g, r.match().value(wide)));
-                      }));
+                      })
+                      .only_with(&RewriteOptions::bf16));
 }
 
 }  // namespace lamina

@@ -2,9 +2,12 @@
 /// BinaryConvolution before.
 #include <algorithm>
 
+#include "ops/activation.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
+#include "ops/quantization.h"
 #include "rules/binary_levels.h"
+#include "rules/int8.h"
 #include "rules/rules.h"
 
 namespace lamina {
@@ -52,7 +55,30 @@ std::optional<SignReaders> sign_readers(const Graph& g, ValueId v) {
   return found;
 }
 
-/// Bytes instead of floats between binary convolutions, and where several ask the same.
+/// Element-wise arithmetic with constants, along which a chain of stages goes on.
+ValueId running_value(const Graph& g, const Node& n) {
+  if (n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Convert>()) return n.inputs[0];
+  if (!n.op.is<Add>() && !n.op.is<Subtract>() && !n.op.is<Multiply>()) return {};
+  if (g.constant(n.inputs[1])) return n.inputs[0];
+  return g.constant(n.inputs[0]) ? n.inputs[1] : ValueId{};
+}
+
+/// Floats that stages make of integers, of a product's sums or of 8 bits: as booleans they never leave the
+/// node that makes them.
+bool are_made_of_integers(const Graph& g, ValueId v) {
+  constexpr std::size_t kMostSteps = 16;
+  for (std::size_t i = 0; i < kMostSteps && g.readers(v) == 1; ++i) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) return false;
+    const Node& n = g.node(maker);
+    if (int8::multiplies_integers(g, n)) return true;
+    if (n.op.is<Dequantize>()) return bits_of(g.type(n.inputs[0]).element) == 8;
+    if (!n.bodies.empty() || !(v = running_value(g, n)).valid()) return false;
+  }
+  return false;
+}
+
+/// Bytes instead of floats between binary convolutions, behind integers, and where several ask the same.
 Rule signs_are_booleans() {
   const auto conv = is<BinaryConvolution>();
   return rule("binarise-once", "Signs that BinaryConvolutions ask of one another or together are booleans",
@@ -65,8 +91,10 @@ Rule signs_are_booleans() {
         const auto readers = sign_readers(g, x);
         if (!readers) return Verdict::no("more than the sign of {} is read", m.label(x));
         const auto producer = g.producer(x);
-        if (readers->count < 2 && !(producer.valid() && g.node(producer).op.is<BinaryConvolution>()))
-          return Verdict::no("{} comes from no BinaryConvolution, and its signs are read once", m.label(x));
+        if (readers->count < 2 && !(producer.valid() && g.node(producer).op.is<BinaryConvolution>()) &&
+            !are_made_of_integers(g, x))
+          return Verdict::no(
+              "{} comes from no BinaryConvolution nor of integers, and its signs are read once", m.label(x));
         return *readers;
       })
       .make([=](Rewrite& r, const SignReaders& readers) {
@@ -110,11 +138,17 @@ Rule levels_are_compared() {
       });
 }
 
+/// It counts bits, or multiplies integers: its sums become signs where they are.
+bool makes_signs(const Graph& g, const Node& n) {
+  return n.op.is<BinaryConvolution>() || (n.op.is<Convolution>() && int8::multiplies_integers(g, n));
+}
+
 /// A BinaryConvolution makes the signs that others want of it.
 Rule make_signs() {
-  const auto host = is<BinaryConvolution>().used_once();
+  const auto host = is<BinaryConvolution, Convolution>().that(makes_signs).used_once();
   const auto signs = is<Greater>(host, constant());
-  return rule("fuse-binary-signs", "Signs that BinaryConvolutions ask for join the BinaryConvolution before",
+  return rule("fuse-binary-signs",
+              "Signs that BinaryConvolutions ask for join the convolution of bits or integers before",
               RuleSet::runtime, signs)
       .when([=](const Match& m) -> Verdict {
         const Graph& g = m.graph();

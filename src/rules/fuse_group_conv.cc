@@ -118,8 +118,8 @@ Verdict alike(const Graph& g, NodeId first_id, NodeId conv_id) {
     return Verdict::no("the weights of '{}' are {}, those of '{}' {}", b, to_string(w->shape()), a,
                        to_string(v->shape()));
   if (bits_of(w->element_type()) < 8) return Verdict::no("the weights of '{}' are packed", b);
-  if (conv.op.is<Convolution>() && (has_input(conv, 3) || has_input(conv, 4)))
-    return Verdict::no("'{}' has zero points", b);
+  for (const std::size_t operand : {0, 1})
+    if (has_input(conv, zero_point_input(conv.op, operand))) return Verdict::no("'{}' has zero points", b);
   if (has_input(conv, 3) != has_input(first, 3) || (has_input(conv, 3) && conv.inputs[3] != first.inputs[3]))
     return Verdict::no("'{}' and '{}' are asked for other sizes", a, b);
   if (has_input(conv, 2) != has_input(first, 2))

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/elementwise.h"
+#include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "rules/weights.h"
 
@@ -50,6 +51,34 @@ Found<Levels> shifted_levels_of(const Match& m, ValueId v) {
   return std::nullopt;
 }
 
+Verdict levels_are_near(const Match& m, ValueId v) {
+  constexpr std::size_t kMostSteps = 16;
+  const Graph& g = m.graph();
+  NodeId between;
+  for (std::size_t i = 0; i < kMostSteps && v.valid(); ++i) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) break;
+    const Node& n = g.node(maker);
+    const auto* levels = n.op.as<FakeQuantize>();
+    if (levels && levels->levels > 2)
+      return Verdict::no("'{}' gives {} levels that are no integers of 8 bits", g.label(maker), levels->levels);
+    if (n.op.is<Dequantize>() && between.valid()) {
+      const Node& step = g.node(between);
+      if (step.op.is<Convert>())
+        return Verdict::no("what '{}' makes of integers is rounded to {} before it is multiplied",
+                           g.label(maker), name_of(g.type(step.outputs[0]).element));
+      return Verdict::no("between '{}', which makes numbers of integers, and the product stands '{}' ({})",
+                         g.label(maker), g.label(between), step.op.name());
+    }
+    const bool goes_on = n.op.is<Convert>() || moves_elements(n) || n.op.has(Trait::keeps_values);
+    if (!goes_on) break;
+    const bool narrows = n.op.is<Convert>() && bits_of(g.type(v).element) < 32;
+    if (!between.valid() || narrows) between = maker;
+    v = n.inputs[0];
+  }
+  return Verdict::yes();
+}
+
 bool numbers_are_finite(double scale) { return std::fabs(scale) <= FLT_MAX / 256; }
 
 bool same_levels(const Graph& g, const Levels& a, const Levels& b) {
@@ -81,6 +110,11 @@ void absorb(Rewrite& r, const Levels& levels) {
 
 bool multiplies_integers(const Graph& g, const Node& n) {
   return has_weights(n) && n.inputs[0].valid() && is_integer(g.type(n.inputs[0]).element);
+}
+
+bool averages_integers(const Graph& g, const Node& n) {
+  return (n.op.is<AvgPool>() || n.op.is<AdaptiveAvgPool>()) && n.bodies.empty() &&
+         is_integer(g.type(n.inputs[0]).element) && is_float(g.type(n.outputs[0]).element);
 }
 
 bool is_group(const Node& n) { return n.op.is<Elementwise>() && epilogue(n); }

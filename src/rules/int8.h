@@ -22,6 +22,8 @@ Found<Levels> levels_of(const Match& m, ValueId v);
 bool numbers_are_finite(double scale);
 /// The same, or with one number added behind.
 Found<Levels> shifted_levels_of(const Match& m, ValueId v);
+/// Why numbers that a Dequantize or FakeQuantize has made are none here; no refusal where none has.
+Verdict levels_are_near(const Match& m, ValueId v);
 /// Equal integers are equal numbers.
 bool same_levels(const Graph& graph, const Levels& a, const Levels& b);
 
@@ -34,6 +36,8 @@ ValueId zero_point(Rewrite& r, ElementType type, std::int64_t zero_point);
 
 /// A product of integers.
 bool multiplies_integers(const Graph& graph, const Node& node);
+/// Its means of integers are no integers.
+bool averages_integers(const Graph& graph, const Node& node);
 /// From the sums of such a product to f32.
 bool widens_sums(const Graph& graph, const Node& node);
 
@@ -43,8 +47,5 @@ bool is_group(const Node& node);
 bool can_read(const Graph& graph, const Use& use);
 /// A Dequantize of 8 bits by one scale, which all readers can do themselves.
 bool is_left_to_readers(const Graph& graph, const Node& node);
-
-/// Where quantise steps are computed as they stand.
-inline Verdict nothing_to_do() { return Verdict::no(""); }
 
 }  // namespace lamina::int8

@@ -7,6 +7,7 @@
 #include "ops/matmul.h"
 #include "ops/movement.h"
 #include "ops/quantization.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/stored_weights.h"
@@ -77,8 +78,7 @@ Found<Parts> parts_of(const Match& m, const Pattern& concat) {
   const Node &product = m.root_node(), &joined = m.node(concat);
   const auto axes = axes_of(g, product);
   const auto stored = stored_weights(g, product.inputs[1]);
-  if (!m.integers || !axes || !stored || epilogue(product) ||
-      g.type(product.outputs[0]).element != ElementType::f32)
+  if (!axes || !stored || epilogue(product) || g.type(product.outputs[0]).element != ElementType::f32)
     return std::nullopt;
   const auto rank = g.type(product.inputs[0]).shape.rank();
   if (normalize_axis(joined.op.as<Concat>()->axis, rank, "axis") != axes->joined) return std::nullopt;
@@ -143,6 +143,7 @@ void add_int8_concat(Rules& rules) {
                        RuleSet::integers, is<Convolution, MatMul>(concat, any()))
                       .when([=](const Match& m) { return parts_of(m, concat); })
                       .make(multiply_parts)
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
 }
 

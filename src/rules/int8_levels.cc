@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "ops/walk.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/stored_weights.h"
@@ -110,8 +111,7 @@ Found<Steps> steps_of(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   const auto levels = n.op.as<FakeQuantize>()->levels;
-  if (!m.integers || g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0]))
-    return std::nullopt;
+  if (g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0])) return std::nullopt;
   if (!feeds_quantised_product(g, n.outputs[0])) return std::nullopt;
   if (levels < 3 || levels > 256) return Verdict::no("{} levels, integers of 8 bits have 3 to 256", levels);
   if (auto v = constant_ranges(g, n); !v) return v;
@@ -167,7 +167,7 @@ Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
   const Node& n = m.node(fq);
   const auto type = m.root_node().op.as<Convert>()->destination_type;
   const auto levels = n.op.as<FakeQuantize>()->levels;
-  if (!m.integers || (type != ElementType::u8 && type != ElementType::i8) ||
+  if ((type != ElementType::u8 && type != ElementType::i8) ||
       g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0]))
     return std::nullopt;
   if (auto v = constant_ranges(g, n); !v) return v;
@@ -194,7 +194,7 @@ Found<Tensor> whole_zero_points(const Match& m, const Pattern& numbers, const Pa
   constexpr double kNextToNothing = 1e-4;  // of a level
   const Graph& g = m.graph();
   const auto& tensor = m.tensor(zero);
-  if (!m.integers || m.for_file || tensor.element_type() != ElementType::f32 ||
+  if (m.for_file || tensor.element_type() != ElementType::f32 ||
       !stays_stored(m, g.node(g.producer(m.value(numbers)))))
     return std::nullopt;
   auto values = to_doubles(tensor);
@@ -217,12 +217,14 @@ void add_int8_levels(Rules& rules) {
                        "A FakeQuantize before a quantised product rounds to integers of 8 bits",
                        RuleSet::levels, is<FakeQuantize>())
                       .when(steps_of)
-                      .make(round_to_integers));
+                      .make(round_to_integers)
+                      .only_with(&RewriteOptions::integers));
   const auto levels = is<FakeQuantize>().used_once();
   rules.push_back(rule("int8-quantise", "A FakeQuantize to integers and a Convert are a quantise step",
                        RuleSet::levels, is<Convert>(levels))
                       .when([=](const Match& m) { return integer_steps(m, levels); })
-                      .make([=](Rewrite& r, const Steps& steps) { quantise(r, steps, levels); }));
+                      .make([=](Rewrite& r, const Steps& steps) { quantise(r, steps, levels); })
+                      .only_with(&RewriteOptions::integers));
   const auto numbers = is<Convert>(), zero = constant_only();
   rules.push_back(
       rule("int8-zero-point", "Zero points of weights that were whole before a rounding are so again",
@@ -232,7 +234,8 @@ void add_int8_levels(Rules& rules) {
             const auto& g = r.graph();
             r.replace(r.add(Subtract{}, {r.match().value(numbers),
                                          r.constant(whole, g.value(r.match().value(zero)).name)}));
-          }));
+          })
+          .only_with(&RewriteOptions::integers));
 }
 
 }  // namespace lamina

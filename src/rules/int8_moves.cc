@@ -11,6 +11,7 @@
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/resize.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 
@@ -73,7 +74,6 @@ bool may_fill(const Node& n) {
 Found<std::vector<Levels>> sources(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
-  if (!m.integers) return std::nullopt;
   std::vector<Levels> out;
   for (std::size_t i = 0; i < data_inputs(n); ++i) {
     auto levels = int8::shifted_levels_of(m, n.inputs[i]);
@@ -120,15 +120,14 @@ bool rounds(const Graph& g, const Node& n) {
 Verdict can_be_rounded(const Match& m, const Pattern& moved) {
   const Graph& g = m.graph();
   const Node& n = m.node(moved);
-  if (!m.integers) return int8::nothing_to_do();
   if (const auto scale = single_value(g, m.root_node().inputs[1]); !scale || *scale <= 0)
     return Verdict::no("its scale is not positive");
-  if (has_border(n) || n.op.has(Trait::reads_part)) return int8::nothing_to_do();
-  if (g.type(n.outputs[0]).element != ElementType::f32) return int8::nothing_to_do();
+  if (has_border(n) || n.op.has(Trait::reads_part)) return nothing_to_do();
+  if (g.type(n.outputs[0]).element != ElementType::f32) return nothing_to_do();
   for (std::size_t i = 0; i < data_inputs(n); ++i) {
     if (g.constant(n.inputs[i])) {  // that is rounded once
       if (n.inputs.size() > 1) continue;
-      return int8::nothing_to_do();
+      return nothing_to_do();
     }
     if (!g.producer(n.inputs[i]).valid()) return Verdict::no("{} is an input", m.label(n.inputs[i]));
     if (g.readers(n.inputs[i]) != 1) return Verdict::no("{} is also read by others", m.label(n.inputs[i]));
@@ -181,7 +180,6 @@ Found<Function> function_of_integers(const Match& m) {
 /// Every integer comes back as itself.
 Found<Function> comes_back(const Match& m) {
   const Graph& g = m.graph();
-  if (!m.integers) return std::nullopt;
   auto f = function_of_integers(m);
   if (!f) return f;
   const auto type = g.type(f->from.integers).element;
@@ -212,7 +210,8 @@ void add_int8_moves(Rules& rules) {
   rules.push_back(rule("int8-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass integers on",
                        RuleSet::integers, node("operator that passes elements on", passes_on, {}))
                       .when(sources)
-                      .make(pass_integers));
+                      .make(pass_integers)
+                      .only_with(&RewriteOptions::integers));
   const auto moved = node("operator that passes elements on", passes_on, {})
                          .used_once()
                          .that([](const Graph&, const Node& n) { return n.outputs.size() == 1; });
@@ -220,7 +219,8 @@ void add_int8_moves(Rules& rules) {
   rules.push_back(rule("int8-round-before", "Values are rounded to integers before they are moved or joined",
                        RuleSet::integers, quantize)
                       .when([=](const Match& m) { return can_be_rounded(m, moved); })
-                      .make([=](Rewrite& r) { round_before(r, moved); }));
+                      .make([=](Rewrite& r) { round_before(r, moved); })
+                      .only_with(&RewriteOptions::integers));
   rules.push_back(rule("int8-same-levels", "Integers that become the same integers again stay as they are",
                        RuleSet::integers, is<Quantize>(any()).that(rounds))
                       .when(comes_back)
@@ -228,7 +228,8 @@ void add_int8_moves(Rules& rules) {
                         for (const auto id : f.steps)
                           if (id != r.match().root()) r.absorb(id);
                         r.replace(f.from.integers);
-                      }));
+                      })
+                      .only_with(&RewriteOptions::integers));
 }
 
 }  // namespace lamina

@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 #include "ops/walk.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
@@ -44,15 +46,57 @@ std::optional<std::size_t> running_input(const Match& m, const Node& n) {
   return std::nullopt;
 }
 
+/// What is multiplied by their scale: sums of a product or of signs, means, or these without their zero
+/// point.
+bool has_sums(const Graph& g, const Node& n) {
+  if (n.op.is<BinaryConvolution>() && !epilogue(n)) return true;
+  if (int8::widens_sums(g, n) || int8::averages_integers(g, n)) return true;
+  if (!n.op.is<Add>() || !g.constant(n.inputs[1]) || g.readers(n.outputs[0]) != 1) return false;
+  const auto maker = g.producer(n.inputs[0]);
+  return maker.valid() && int8::averages_integers(g, g.node(maker));
+}
+
 /// A constant factor of sums of integers.
 ValueId factor_of_sums(const Graph& g, const Node& n) {
   if (!n.op.is<Multiply>()) return {};
   for (std::size_t i = 0; i < 2; ++i) {
     const auto maker = g.producer(n.inputs[i]);
-    if (g.constant(n.inputs[1 - i]) && maker.valid() && int8::widens_sums(g, g.node(maker)))
-      return n.inputs[1 - i];
+    if (g.constant(n.inputs[1 - i]) && maker.valid() && has_sums(g, g.node(maker))) return n.inputs[1 - i];
   }
   return {};
+}
+
+/// What a node multiplies with, where that is a constant.
+ValueId constant_factor(const Graph& g, const Node& n) {
+  if (!n.op.is<Multiply>()) return {};
+  for (const auto v : n.inputs)
+    if (const auto* t = g.constant(v); t && t->element_type() == ElementType::f32 && all_finite(*t)) return v;
+  return {};
+}
+
+/// Nothing but constants and what a factor may go past is between the value and sums of integers.
+bool is_of_sums(const Match& m, ValueId v) {
+  const Graph& g = m.graph();
+  for (std::size_t i = 0; i < kMostSteps; ++i) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) return false;
+    const Node& n = g.node(maker);
+    if (factor_of_sums(g, n).valid()) return true;
+    const auto factor = constant_factor(g, n);
+    const auto running =
+        factor.valid() ? std::optional<std::size_t>(n.inputs[0] == factor ? 1 : 0) : running_input(m, n);
+    if (!running) return false;
+    v = n.inputs[*running];
+  }
+  return false;
+}
+
+/// The constant factor of sums, or of what is made of them.
+ValueId nearest_factor(const Match& m, NodeId id) {
+  const Graph& g = m.graph();
+  const Node& n = g.node(id);
+  const auto factor = factor_of_sums(g, n);
+  return factor.valid() || !is_of_sums(m, n.outputs[0]) ? factor : constant_factor(g, n);
 }
 
 /// Upwards from a value that is multiplied.
@@ -64,7 +108,7 @@ std::optional<Run> run_above(const Match& m, ValueId v) {
     if (!maker.valid() || g.readers(v) != 1 || m.is_exempt(maker)) return std::nullopt;
     const Node& n = g.node(maker);
     run.end = maker;
-    run.end_factor = factor_of_sums(g, n);
+    run.end_factor = nearest_factor(m, maker);
     if (run.end_factor.valid()) return run;
     if (n.op.is<Dequantize>()) return int8::levels_of(m, v) ? std::optional(run) : std::nullopt;
     const auto running = running_input(m, n);
@@ -167,7 +211,7 @@ Found<Scaled> scale_goes_up(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
   const auto* op = n.op.as<Quantize>();
-  if (!m.integers || op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32 ||
+  if (op->block_size != 0 || g.type(n.inputs[0]).element != ElementType::f32 ||
       bits_of(op->destination_type) != 8)  // levels of more bits are no more than roundings apart
     return std::nullopt;
   const auto scale = single_value(g, n.inputs[1]);
@@ -183,7 +227,7 @@ Found<Scaled> scale_goes_up(const Match& m) {
 Found<Scaled> factor_goes_up(const Match& m, const Pattern& x, const Pattern& factor) {
   const Graph& g = m.graph();
   const auto k = single_value(g, m.value(factor));
-  if (!m.integers || !k || m.type(x).element != ElementType::f32) return std::nullopt;
+  if (!k || m.type(x).element != ElementType::f32) return std::nullopt;
   const auto run = run_above(m, m.value(x));
   if (!run) return std::nullopt;
   Scaled out{*run, *k};
@@ -206,12 +250,14 @@ void add_int8_scales(Rules& rules) {
                         r.named_after(r.match().root());
                         r.replace(r.add(Op(n.op), std::move(inputs)));
                       })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
   const auto x = any(), factor = constant_only();
   rules.push_back(rule("int8-factor", "A factor goes into the scales of the sums before it",
                        RuleSet::integers, is<Multiply>(x, factor).any_order())
                       .when([=](const Match& m) { return factor_goes_up(m, x, factor); })
                       .make([](Rewrite& r, const Scaled& found) { r.replace(raised(r, found)); })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
   const auto below = constant_only(), above = constant_only(), sums = any();
   const auto inner = is<Add>(sums, below).any_order().used_once();
@@ -220,8 +266,8 @@ void add_int8_scales(Rules& rules) {
                       .when([=](const Match& m) -> Verdict {
                         const Graph& g = m.graph();
                         const auto maker = g.producer(m.value(sums));
-                        if (!m.integers || !maker.valid() || !factor_of_sums(g, g.node(maker)).valid())
-                          return int8::nothing_to_do();
+                        if (!maker.valid() || !nearest_factor(m, maker).valid())
+                          return nothing_to_do();
                         for (const auto& shift : {below, above})
                           if (auto v = does_not_grow(m.label(shift), m.shape(shift), m.shape(sums)); !v)
                             return v;
@@ -238,6 +284,7 @@ void add_int8_scales(Rules& rules) {
                         r.replace(r.add(Add{}, {r.match().value(sums),
                                                 r.constant(from_doubles(ElementType::f32, dims, values))}));
                       })
+                      .only_with(&RewriteOptions::integers)
                       .when_others_are_done());
 }
 

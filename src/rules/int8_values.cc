@@ -3,6 +3,7 @@
 
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
+#include "rewrite/driver.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
 
@@ -97,14 +98,15 @@ void add_int8_values(Rules& rules) {
   rules.push_back(rule("int8-store", "Who rounds to integers of 8 bits stores these", RuleSet::precision,
                        node("node with an epilogue", ends_in_numbers, {}))
                       .when(all_can_read)
-                      .make(store_integers));
+                      .make(store_integers)
+                      .only_with(&RewriteOptions::integers));
   rules.push_back(
       rule("int8-read", "Epilogues and element-wise operators make numbers of integers themselves",
            RuleSet::precision,
            node("node with an epilogue",
                 [](const Graph& g, const Node& n) { return dequantized_input(g, n) != SIZE_MAX; }, {}))
-          .when([](const Match& m) { return m.integers ? Verdict::yes() : int8::nothing_to_do(); })
-          .make(read_integers));
+          .make(read_integers)
+          .only_with(&RewriteOptions::integers));
 }
 
 }  // namespace lamina

@@ -46,6 +46,7 @@ Rules& registered() {
     add_int8_products(rules);
     add_int8_concat(rules);
     add_int8_moves(rules);
+    add_int8_means(rules);
     add_int8_scales(rules);
     add_fuse_group_conv(rules);
     add_hoist_activation(rules);

@@ -56,6 +56,7 @@ void add_int8_levels(Rules& rules);
 void add_int8_products(Rules& rules);
 void add_int8_concat(Rules& rules);
 void add_int8_moves(Rules& rules);
+void add_int8_means(Rules& rules);
 void add_int8_scales(Rules& rules);
 void add_int8_values(Rules& rules);
 void add_fuse_group_conv(Rules& rules);

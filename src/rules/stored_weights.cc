@@ -11,6 +11,7 @@
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
+#include "ops/reduction.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
 #include "rules/rules.h"
@@ -42,6 +43,21 @@ bool scales_or_centres(const Graph& g, const Node& n) {
   return g.constant(n.inputs[1]) && !g.constant(n.inputs[0]);
 }
 
+/// The product whose weights the value becomes; invalid: none.
+NodeId product_of(const Graph& g, ValueId v) {
+  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
+    const auto& uses = g.value(v).uses;
+    if (uses.empty()) return {};
+    const Node& n = g.node(uses[0].node);
+    if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
+    if (uses[0].input != 0 || n.outputs.size() != 1) return {};
+    // Their constants may still have to be folded.
+    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !moves_elements(n) && !n.op.is<Convert>()) return {};
+    v = n.outputs[0];
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_few_bits(ElementType type) { return type != ElementType::boolean && bits_of(type) <= 8; }
@@ -49,7 +65,8 @@ bool is_few_bits(ElementType type) { return type != ElementType::boolean && bits
 bool unpacks(const Graph& g, const Node& n) {
   if (n.inputs.empty() || !n.inputs[0].valid()) return false;
   const auto* t = g.constant(n.inputs[0]);
-  if (!t || t->size() < 2 || !is_float(g.type(n.outputs[0]).element)) return false;
+  if (!t || t->size() == 0 || !is_float(g.type(n.outputs[0]).element)) return false;
+  if (t->size() == 1 && !product_of(g, n.outputs[0]).valid()) return false;
   // Two levels are those of a binary network.
   if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2;
   if (!is_few_bits(t->element_type())) return false;
@@ -64,19 +81,8 @@ bool converts_nothing(const Graph& g, const Node& n) {
   return n.op.is<Convert>() && g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
 }
 
-/// The product whose weights the value becomes; invalid: none.
-NodeId product_of(const Graph& g, ValueId v) {
-  for (std::size_t steps = 0; steps < kMostNodes; ++steps) {
-    const auto& uses = g.value(v).uses;
-    if (uses.empty()) return {};
-    const Node& n = g.node(uses[0].node);
-    if (has_weights(n)) return uses[0].input < 2 ? uses[0].node : NodeId{};
-    if (uses[0].input != 0 || n.outputs.size() != 1) return {};
-    // Their constants may still have to be folded.
-    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !moves_elements(n) && !n.op.is<Convert>()) return {};
-    v = n.outputs[0];
-  }
-  return {};
+bool is_mean(const Node& n) {
+  return n.op.is<AvgPool>() || n.op.is<AdaptiveAvgPool>() || n.op.is<ReduceMean>();
 }
 
 }  // namespace
@@ -113,7 +119,8 @@ bool feeds_product(const Graph& g, ValueId from, const std::function<bool(ValueI
     for (const auto& use : g.value(seen[at]).uses) {
       const Node& n = g.node(use.node);
       if (has_weights(n) && use.input < 2 && is_such(n.inputs[1 - use.input])) return true;
-      if (!hands_on(g, n) && !n.op.is<FakeQuantize>()) continue;  // levels may be the same behind it
+      // Levels may be the same behind a FakeQuantize; means read integers as well.
+      if (!hands_on(g, n) && !n.op.is<FakeQuantize>() && !is_mean(n)) continue;
       for (const auto v : n.outputs)
         if (seen.size() < kMostValues && std::find(seen.begin(), seen.end(), v) == seen.end())
           seen.push_back(v);
@@ -135,7 +142,7 @@ bool feeds_product_of_quantised(const Graph& g, ValueId value) {
 
 bool stays_stored(const Match& m, const Node& unpack) {
   if (!m.stored || !unpacks(m.graph(), unpack)) return false;
-  if (m.for_file) return true;
+  if (m.for_file) return m.graph().constant(unpack.inputs[0])->size() > 1;
   const auto product = product_of(m.graph(), unpack.outputs[0]);
   return product.valid() && has_quantised_source(m.graph(), m.graph().node(product));
 }

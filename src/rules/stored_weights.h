@@ -9,8 +9,8 @@ namespace lamina {
 
 /// Of 8 bits and less; a boolean is no number.
 bool is_few_bits(ElementType type);
-/// Such a constant, or one behind a FakeQuantize, made floats by this node alone. One number, and a small
-/// zero point, is not worth it.
+/// Such a constant, or one behind a FakeQuantize, made floats by this node alone. One number is not worth it
+/// but as the weights of a product, and neither is a small zero point.
 bool unpacks(const Graph& graph, const Node& node);
 
 /// They stay so in this set: `unpack` is what makes floats of them.

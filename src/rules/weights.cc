@@ -139,7 +139,7 @@ Verdict foldable(const Match& m, NodeId host, Side side) {
   if (!is_float(w.element) || !is_float(g.type(n.outputs[0]).element))
     return Verdict::no("{} computes with integers", label);
   if (!w.shape.ranked() || w.shape.rank() < 2) return Verdict::no("{} has no matrix of weights", label);
-  if (!n.op.is<ConvolutionBackpropData>() && (has_input(n, 3) || has_input(n, 4)))
+  if (has_input(n, zero_point_input(n.op, 0)) || has_input(n, zero_point_input(n.op, 1)))
     return Verdict::no("{} has zero points", label);
   return Verdict::yes();
 }

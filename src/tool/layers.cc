@@ -60,10 +60,6 @@ NodeWork moved(const Plan& plan, const PlanStep& step) {
   return w;
 }
 
-}  // namespace
-
-namespace {
-
 /// How many numbers of that type an instruction multiplies and adds where it takes one of f32. Tiles of AMX
 /// do more.
 double pace_of(ElementType type) {

@@ -58,64 +58,76 @@ std::map<int, std::vector<std::string>> ir_by_opset() {
   return out;
 }
 
-int run(const OpsOptions& o) {
+/// Formats whose operators are names.
+struct NamedFormat {
+  std::string_view name;
+  std::vector<std::string> (*operators)();
+};
+constexpr NamedFormat kNamed[] = {{"onnx", supported_onnx},
+                                  {"caffe", supported_caffe},
+                                  {"tensorflow", supported_tensorflow},
+                                  {"onednn_graph", supported_onednn_graph}};
+
+nlohmann::json json_of(const std::vector<Row>& list) {
   nlohmann::json j{{"operators", nlohmann::json::array()},
-                   {"onnx", supported_onnx()},
                    {"ir", nlohmann::json::array()},
-                   {"ir_2_to_7", supported_legacy_ir()},
-                   {"caffe", supported_caffe()},
-                   {"tensorflow", supported_tensorflow()},
-                   {"onednn_graph", supported_onednn_graph()}};
+                   {"ir_2_to_7", supported_legacy_ir()}};
+  for (const auto& format : kNamed) j[format.name] = format.operators();
   for (const auto& layer : supported_ir()) j["ir"].push_back({{"type", layer.type}, {"opset", layer.opset}});
-  const auto list = rows();
   for (const auto& r : list)
     j["operators"].push_back({{"name", r.name}, {"doc", r.doc}, {"kernels", r.kernels}});
-  if (o.format == "onednn_graph") {
-    for (const auto& name : supported_onednn_graph()) o.common.say("{}", name);
-  } else if (o.format == "tensorflow") {
-    for (const auto& name : supported_tensorflow()) o.common.say("{}", name);
-  } else if (o.format == "onnx") {
-    for (const auto& name : supported_onnx()) o.common.say("{}", name);
-  } else if (o.format == "caffe") {
-    for (const auto& name : supported_caffe()) o.common.say("{}", name);
-  } else if (o.format == "ir") {
-    for (const auto& layer : supported_ir()) o.common.say("{:<28} opset{}", layer.type, layer.opset);
-    for (const auto& type : supported_legacy_ir()) o.common.say("{:<28} IR 2 to 7", type);
-  } else if (o.format == "markdown") {
-    o.common.say_text(
-        "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
-        "a kernel of their own run on the reference\n"
-        "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | "
-        "kernels |\n| --- | --- | --- |");
-    for (const auto& r : list)
-      o.common.say("| {} | {} | {} |", r.name, cell(r.doc), r.kernels.empty() ? "reference" : r.kernels);
-    o.common.say_text(
-        fmt::format("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", ")));
-    o.common.say_text(fmt::format(
-        "\n## OpenVINO IR 10 and 11\n\nLayers by the operation set that brought them; each is read in all "
-        "later "
-        "sets, too, up to opset{}. A layer that names an older\nset, or a set that is not known, is not "
-        "supported, as one of an unknown type.\n\n| since | layers |\n| --- | --- |",
-        newest_ir_opset()));
-    for (const auto& [opset, types] : ir_by_opset())
-      o.common.say("| opset{} | {} |", opset, fmt::join(types, ", "));
-    o.common.say_text(fmt::format(
-        "\n## OpenVINO IR 2 to 7\n\nCase is ignored, as in all IR. What these versions share with "
-        "later ones (MatMul, GatherElements, ...) is read, too.\n\n{}",
-        fmt::join(supported_legacy_ir(), ", ")));
-    o.common.say_text(
-        fmt::format("\n## Caffe\n\nLayers, those of V1 (`CONVOLUTION`) too: [caffe.md](caffe.md).\n\n{}",
-                    fmt::join(supported_caffe(), ", ")));
-    o.common.say_text(
-        fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
-    o.common.say_text(
-        fmt::format("\n## oneDNN Graph, JSON\n\nAttributes, types and what is an input: "
-                    "[onednn-graph.md](onednn-graph.md).\n\n{}",
-                    fmt::join(supported_onednn_graph(), ", ")));
-  } else if (o.common.extensions.empty()) {
-    for (const auto& r : list)
-      o.common.say("{:<28} {:<20} {}", r.name, r.kernels.empty() ? "reference" : r.kernels, r.doc);
+  return j;
+}
+
+std::string kernels_of(const Row& r) { return r.kernels.empty() ? "reference" : r.kernels; }
+
+/// docs/operators.md.
+void say_page(const Common& c, const std::vector<Row>& list) {
+  c.say_text(
+      "# Supported operators\n\nMade by `lamina ops --format markdown`. Every operator runs: those without "
+      "a kernel of their own run on the reference\n"
+      "implementation, in f32 as in every other type.\n\n## lamina's operators\n\n| operator | meaning | "
+      "kernels |\n| --- | --- | --- |");
+  for (const auto& r : list) c.say("| {} | {} | {} |", r.name, cell(r.doc), kernels_of(r));
+  c.say_text(fmt::format("\n## ONNX, operator sets 7 and later\n\n{}", fmt::join(supported_onnx(), ", ")));
+  c.say_text(
+      fmt::format("\n## OpenVINO IR 10 and 11\n\nLayers by the operation set that brought them; each is read "
+                  "in all later sets, too, up to opset{}. A layer that names an older\nset, or a set that is "
+                  "not known, is not supported, as one of an unknown type.\n\n| since | layers |\n"
+                  "| --- | --- |",
+                  newest_ir_opset()));
+  for (const auto& [opset, types] : ir_by_opset()) c.say("| opset{} | {} |", opset, fmt::join(types, ", "));
+  c.say_text(
+      fmt::format("\n## OpenVINO IR 2 to 7\n\nCase is ignored, as in all IR. What these versions share with "
+                  "later ones (MatMul, GatherElements, ...) is read, too.\n\n{}",
+                  fmt::join(supported_legacy_ir(), ", ")));
+  c.say_text(fmt::format("\n## Caffe\n\nLayers, those of V1 (`CONVOLUTION`) too: [caffe.md](caffe.md).\n\n{}",
+                         fmt::join(supported_caffe(), ", ")));
+  c.say_text(fmt::format("\n## TensorFlow, frozen graphs\n\n{}", fmt::join(supported_tensorflow(), ", ")));
+  c.say_text(
+      fmt::format("\n## oneDNN Graph, JSON\n\nAttributes, types and what is an input: "
+                  "[onednn-graph.md](onednn-graph.md).\n\n{}",
+                  fmt::join(supported_onednn_graph(), ", ")));
+}
+
+void say_as(const OpsOptions& o, const std::vector<Row>& list) {
+  const auto& c = o.common;
+  for (const auto& format : kNamed)
+    if (o.format == format.name)
+      for (const auto& name : format.operators()) c.say("{}", name);
+  if (o.format == "ir") {
+    for (const auto& layer : supported_ir()) c.say("{:<28} opset{}", layer.type, layer.opset);
+    for (const auto& type : supported_legacy_ir()) c.say("{:<28} IR 2 to 7", type);
   }
+  if (o.format == "markdown") say_page(c, list);
+  if (o.format == "text" && c.extensions.empty())
+    for (const auto& r : list) c.say("{:<28} {:<20} {}", r.name, kernels_of(r), r.doc);
+}
+
+int run(const OpsOptions& o) {
+  const auto list = rows();
+  auto j = json_of(list);
+  say_as(o, list);
   j["extensions"] = list_extensions(o.common);  // in the place of ours where text is wanted
   write_json(o.common, j);
   return 0;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/work.h"
+#include "kernels/family.h"
 
 namespace lamina::tool {
 namespace {

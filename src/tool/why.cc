@@ -94,8 +94,6 @@ std::vector<LedgerEntry> entries_of(const Rule& rule, const Compiled& compiled,
   std::vector<const Ledger*> ledgers;
   for (const auto& plan : plans) ledgers.push_back(&plan->ledger);
   ledgers.push_back(&compiled.ledger());
-  for (const auto* ledger : ledgers)  // what refused a node that another rule has taken since
-    if (const auto e = ledger->former_refusal(rule.name, fate.id); e && out.empty()) out.push_back(*e);
   std::set<std::string> readers;
   for (const auto* g : graphs_of(compiled, plans))
     for_nodes_of(*g, fate.id, [&](const Graph& graph, NodeId id) {

@@ -167,6 +167,23 @@ class Explain(Base):
         self.assertEqual(told[0][3], ("fused", "fuse-linear"))
         self.assertEqual(told[1], told[0])
 
+    def test_refusals_follow_a_layer_into_the_nodes_that_replace_its_own(self) -> None:
+        """A depthwise convolution joins the one before, of which was said why it multiplies no integers."""
+        values = {"v": np.ones((32, 8, 1, 1), np.float32), "w": np.ones((32, 1, 3, 3), np.float32), "s": np.float32(0.1), "z": np.uint8(128)}
+        nodes = [("QuantizeLinear", "x s z", "q", {}), ("DequantizeLinear", "q s z", "d", {}), ("Conv", "d v", "c", {}), ("Relu", "c", "r", {}), ("Conv", "r w", "y", {"group": 32})]
+        ports = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 8, 56, 56]), onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+        made = [onnx.helper.make_node(op, read.split(), [out], name=out, **attributes) for op, read, out, attributes in nodes]
+        graph = onnx.helper.make_graph(made, "g", ports[:1], ports[1:], [onnx.numpy_helper.from_array(np.asarray(value), key) for key, value in values.items()])
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "model.onnx"
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+            document = self.document("explain", model, "--no-run")
+            self.assertEqual(document["rules"]["fuse-conv-depthwise"]["hits"], 1)
+            history = document["layers"][2]["history"]
+            refused = [entry["text"] for entry in history if entry["rule"] == "int8-product" and entry["kind"] == "refused"]
+            self.assertTrue(any("its input is quantised, its weights" in text for text in refused), history)
+            self.assertIn("its input is quantised, its weights", lamina("explain", model, "--no-run", "--why", "int8-product", "c").stdout)
+
     def test_wrong_machines(self) -> None:
         self.refused(1, "explain", SMALL, "--machine", "/nonexistent.json", says=("/nonexistent.json", "no such file"))
         self.refused(1, "explain", SMALL, "--machine", "/dev", says=("/dev", "is a folder"))

@@ -96,6 +96,28 @@ TEST(SteadyState, native_steps_allocate_nothing_and_take_no_mutex) {
     }
 }
 
+/// Whose weights come at run time, or which are transposed.
+TEST(SteadyState, products_of_integers_allocate_nothing_and_take_no_mutex) {
+  if (!kCounts) GTEST_SKIP() << "not under sanitizers";
+  for (const std::string text :
+       {"graph (x: u8[1,16,40,40], w: i8[24,16,3,3]) -> (y) {\n z = const u8[] {9}\n y = Convolution(x, w, "
+        "_, z) "
+        "pads_begin=[1,1] pads_end=[1,1]\n}\n",
+        "graph (x: u8[1,16,20,20]) -> (y) {\n w = const i8[16,24,4,4] seed(1)\n z = const u8[] {9}\n y = "
+        "ConvolutionBackpropData(x, w, _, _, z) strides=[2,2]\n}\n",
+        "graph (x: u8[1,33,40,40]) -> (y) {\n w = const i8[33,1,3,3] seed(1)\n z = const u8[] {9}\n y = "
+        "ConvolutionBackpropData(x, w, _, _, z) strides=[2,2] groups=33\n}\n"})
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{} threads\n{}", threads, text));
+      const auto c = counts_of(text, threads);
+      EXPECT_TRUE(std::any_of(c.labels.begin(), c.labels.end(), [](const auto& l) {
+        return l.starts_with("native") && l.ends_with("int8");
+      })) << fmt::format("{}", fmt::join(c.labels, " "));
+      EXPECT_EQ(c.allocations, 0u);
+      EXPECT_EQ(c.locks, 0u);
+    }
+}
+
 /// A library with test.steady.Copy, whose loop is the engine's.
 int copies(const lamina_host* given, lamina_registrar* registrar) {
   static const lamina_host* host;

@@ -30,6 +30,20 @@ inline constexpr std::string_view kSpelledExamples[] = {
   b = const f32[6] seed(2)
   y = ConvolutionBackpropData(x, w, b) groups=2 strides=[2,2]
 })",
+    R"(graph (x: u8[1,4,5,5]) -> (y) {
+  w = const i8[4,3,3,3] seed(1)
+  z = const u8[] {3}
+  v = const i8[6] {1,0,-1,2,-2,3}
+  y = ConvolutionBackpropData(x, w, _, _, z, v) groups=2 strides=[2,2]
+})",
+    R"(graph (x: i8[1,4,5,5]) -> (y) {
+  w = const u8[4,3,3,3] seed(1)
+  b = const i32[3] {1,-2,3}
+  s = const i64[2] {12,11}
+  z = const i8[] {3}
+  v = const u8[3] {1,128,255}
+  y = ConvolutionBackpropData(x, w, b, s, z, v) strides=[2,2] auto_pad=same_upper
+})",
     R"(graph (x: f32[1,4,5,5]) -> (y) {
   w = const u1[6,2,3,3] seed(1)
   y = BinaryConvolution(x, w) groups=2 pads_begin=[1,1] pads_end=[1,1] pad_value=0.0

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -18,15 +19,11 @@ struct Case {
   std::string input = "f32";
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return in + pads < dilation * (kernel - 1) + 1 ? 0 : (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
 std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
+  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
 }
 std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
+  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
 }
 
 std::string text_of(const Case& c) {
@@ -44,11 +41,6 @@ std::string text_of(const Case& c) {
       c.input, c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs,
       c.channels / c.groups, c.kernel_h, c.kernel_w, second ? ", q" : "", c.stride_h, c.stride_w, c.dilation,
       c.dilation, c.top, c.left, c.bottom, c.right, c.pad_value, c.groups, body);
-}
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
 }
 
 Case random_case(SplitMix& random) {
@@ -70,6 +62,11 @@ Case random_case(SplitMix& random) {
       "Greater(s, k)",
       "m = const f32[{o},1,1] seed(3)\n t = Sigmoid(a)\n r = Greater(m, t)",
       "k = const f32[] {{-70000}}\n r = Greater(a, k)",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[1,{o},1,1] seed(4)\n k = const f32[] {{1}}\n q = const "
+      "u8[] {{7}}\n t = Multiply(a, m)\n u = Add(t, n)\n p = Relu(u)\n r = Quantize(p, k, q)",
+      "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{1}}\n q = const i8[] {{-20}}\n t = Multiply(a, "
+      "m)\n p = Clamp(t) min=-3.5 max=9.5\n r = Quantize(p, k, q) destination_type=i8",
+      "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{0.3}}\n t = Multiply(a, m)\n r = Quantize(t, k)",
       "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{0}}\n t = Multiply(a, m)\n r = Greater(t, n)"};
   while (true) {
@@ -149,6 +146,35 @@ TEST(Binary, signs_of_1_to_130_channels) {
       check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(channels));
       if (HasFatalFailure()) return;
     }
+  }
+}
+
+/// Integers of 8 bits, in parts of vectors too.
+TEST(Binary, levels_of_1_to_130_channels) {
+  for (std::int64_t outputs = 1; outputs <= 130; ++outputs) {
+    const Case c{
+        1,
+        131 - outputs,
+        outputs,
+        1,
+        5,
+        4,
+        3,
+        2,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        1,
+        0,
+        "m = const f32[{o},1,1] seed(3)\n n = const f32[{o},1,1] seed(4)\n k = const f32[] {{1}}\n q = "
+        "const u8[] {{9}}\n t = Multiply(a, m)\n u = Add(t, n)\n r = Quantize(u, k, q)",
+        "boolean"};
+    SCOPED_TRACE(text_of(c));
+    check_all_offers(parse(text_of(c)), static_cast<std::uint64_t>(outputs));
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/convolution_depthwise.h"
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -30,8 +31,7 @@ struct Case {
 };
 
 std::int64_t size_of(std::int64_t in, const Window2D& w, std::int64_t pads) {
-  const auto extent = w.dilation * (w.kernel - 1) + 1;
-  return in + pads < extent ? 0 : (in + pads - extent) / w.stride + 1;
+  return window_count(in, w.kernel, w.stride, w.dilation, pads);
 }
 std::int64_t height_of(std::int64_t in, const Window2D& w) { return size_of(in, w, w.top + w.bottom); }
 std::int64_t width_of(std::int64_t in, const Window2D& w) { return size_of(in, w, w.left + w.right); }
@@ -112,11 +112,6 @@ void check(const Case& c, std::uint64_t seed) {
   const auto inputs = random_inputs(before, seed);
   expect_close(interpret(fused, inputs)[0], interpret(before, inputs)[0], "the rules");
   check_all_offers(fused, seed);
-}
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
 }
 
 Window2D random_window(SplitMix& random, std::int64_t kernel) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -13,17 +14,14 @@ struct Case {
   std::int64_t dilation_h, dilation_w, top, left, bottom, right, groups;
   bool bias;
   std::string epilogue;  ///< of a, with a second tensor z
+  bool given = false;    ///< weights and bias come at run time
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
 std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation_h, c.top + c.bottom);
+  return window_count(c.height, c.kernel_h, c.stride_h, c.dilation_h, c.top + c.bottom);
 }
 std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation_w, c.left + c.right);
+  return window_count(c.width, c.kernel_w, c.stride_w, c.dilation_w, c.left + c.right);
 }
 
 std::string text_of(const Case& c) {
@@ -33,12 +31,16 @@ std::string text_of(const Case& c) {
   if (!c.epilogue.empty())
     body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
                        c.epilogue);
+  const auto w = fmt::format("f32[{},{},{},{}]", c.outputs, c.channels / c.groups, c.kernel_h, c.kernel_w);
+  const auto b = fmt::format("f32[{}]", c.outputs);
+  std::string inputs = second ? ", q: " + y : "", constants;
+  if (c.given) inputs += ", w: " + w + (c.bias ? ", b: " + b : "");
+  if (!c.given) constants = " w = const " + w + " seed(1)\n";
+  if (!c.given && c.bias) constants += " b = const " + b + " seed(2)\n";
   return fmt::format(
-      "graph (x: f32[{},{},{},{}]{}) -> (y) {{\n w = const f32[{},{},{},{}] seed(1)\n{} y = Convolution(x, "
-      "w{}{}) "
+      "graph (x: f32[{},{},{},{}]{}) -> (y) {{\n{} y = Convolution(x, w{}{}) "
       "strides=[{},{}] dilations=[{},{}] pads_begin=[{},{}] pads_end=[{},{}] groups={}{}\n}}\n",
-      c.images, c.channels, c.height, c.width, second ? ", q: " + y : "", c.outputs, c.channels / c.groups,
-      c.kernel_h, c.kernel_w, c.bias ? fmt::format(" b = const f32[{}] seed(2)\n", c.outputs) : "",
+      c.images, c.channels, c.height, c.width, inputs, constants,
       c.bias   ? ", b"
       : second ? ", _"
                : "",
@@ -57,11 +59,6 @@ const std::string kEpilogues[] = {"",
                                   "t = Relu(a)\n r = Add(t, z)",
                                   "r = Swish(a)",
                                   "m = const f32[1,1,1,1] {1.5}\n t = Multiply(a, m)\n r = Tanh(t)"};
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 /// Groups, kernels, strides, dilations and pads as they come; the window fits into the picture.
 Case random_case(SplitMix& random) {
@@ -110,6 +107,22 @@ TEST(Convolution, random_windows) {
     check_all_offers(parse(text), seed);
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(Convolution, weights_given_at_run_time) {
+  std::size_t fast = 0;
+  for (std::uint64_t seed = 1001; seed <= 1100; ++seed) {
+    SplitMix random(seed);
+    auto c = random_case(random);
+    c.given = true;
+    const auto text = text_of(c);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    const auto g = parse(text);
+    for (const auto& offer : ask_kernels(NodeView(g, g.order().back())).offers) fast += !offer.last_resort;
+    check_all_offers(g, seed);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(fast, 50u);
 }
 
 /// Plain and channels-last are the same memory there; oneDNN's products mix them up and write before buffers.

@@ -110,6 +110,19 @@ TEST(Copies, blocks_and_channels) {
         ++seed);
 }
 
+/// Channels of a pixel that are fewer than a vector's, as many, and more.
+TEST(Copies, shuffled_channels) {
+  std::uint64_t seed = 450;
+  for (const std::string type : {"u8", "f16", "f32"})
+    for (const int group : {2, 3, 4, 5, 8})
+      for (const int each : {1, 2, 3, 5, 8, 13, 16, 29, 32, 58, 64, 65, 116})
+        check_all_offers(
+            parse(fmt::format("graph (x: {}[2,{},3,5]) -> (y) {{\n y = ShuffleChannels(x) axis=1 "
+                              "group={}\n}}\n",
+                              type, group * each, group)),
+            ++seed);
+}
+
 /// As many axes as tensors of two elements along each may have and still be tensors that fit somewhere.
 TEST(Copies, many_axes) {
   const auto list = [](const std::string& item, int count) {

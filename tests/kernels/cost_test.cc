@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "kernels/family.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {

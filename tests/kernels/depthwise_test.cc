@@ -1,32 +1,20 @@
 /// Depthwise convolutions: every offer against the reference over random shapes.
 #include <gtest/gtest.h>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
 
-struct Case {
-  std::int64_t images, channels, height, width, kernel_h, kernel_w, stride_h, stride_w, dilation;
-  std::int64_t top, left, bottom, right;
+struct Case : DepthwiseCase {
   bool bias;
   std::string epilogue;
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return in + pads < dilation * (kernel - 1) + 1 ? 0 : (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
-std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
-}
-std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
-}
-
 std::string text_of(const Case& c) {
   const bool second = c.epilogue.find('z') != std::string::npos;
-  const auto y = fmt::format("f32[{},{},{},{}]", c.images, c.channels, height_of(c), width_of(c));
+  const auto y = fmt::format("f32[{},{},{},{}]", c.images, c.channels, c.out_height(), c.out_width());
   std::string body;
   if (!c.epilogue.empty())
     body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", y, second ? ", z: " + y : "",
@@ -43,14 +31,7 @@ std::string text_of(const Case& c) {
       c.right, c.channels, body);
 }
 
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
-
 Case random_case(SplitMix& random) {
-  static const std::int64_t channels[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 100},
-                            sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 15, 16, 20, 28, 57};
   static const std::string epilogues[] = {"",
                                           "",
                                           "r = Relu(a)",
@@ -60,26 +41,10 @@ Case random_case(SplitMix& random) {
                                           "r = Swish(a)"};
   while (true) {
     Case c{};
-    c.images = random.below(4) == 0 ? 2 : 1;
-    c.channels = pick(random, channels);
-    c.height = pick(random, sizes);
-    c.width = pick(random, sizes);
-    const std::int64_t kernel = pick(random, {3, 3, 3, 5, 5, 1, 2, 7});
-    c.kernel_h = random.below(5) == 0 ? pick(random, {1, 2, 3, 4}) : kernel;
-    c.kernel_w = kernel;
-    c.stride_h = pick(random, {1, 1, 2, 3});
-    c.stride_w = random.below(5) == 0 ? pick(random, {1, 2, 3}) : c.stride_h;
-    c.dilation = pick(random, {1, 1, 1, 1, 2, 3});
-    const auto pad = [&](std::int64_t k) {
-      return static_cast<std::int64_t>(random.below(2) == 0 ? k / 2 : random.below(4));
-    };
-    c.top = pad(c.kernel_h);
-    c.bottom = pad(c.kernel_h);
-    c.left = pad(c.kernel_w);
-    c.right = pad(c.kernel_w);
+    static_cast<DepthwiseCase&>(c) = random_depthwise(random);
     c.bias = random.below(3) != 0;
     c.epilogue = pick(random, epilogues);
-    if (height_of(c) >= 1 && width_of(c) >= 1) return c;
+    if (c.out_height() >= 1 && c.out_width() >= 1) return c;
   }
 }
 

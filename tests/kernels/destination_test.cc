@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
@@ -130,14 +131,7 @@ TEST(Destinations, are_the_reference_s) {
       const auto id = g.order().at(0);
       const auto result = g.results()[0].value;
       const auto wanted = interpret(g, inputs).at(0);
-      std::vector<Tensor> in;
-      for (const auto v : g.node(id).inputs) {
-        const auto* constant = v.valid() ? g.constant(v) : nullptr;
-        const auto at = std::find(g.inputs().begin(), g.inputs().end(), v);
-        in.push_back(constant                 ? *constant
-                     : at == g.inputs().end() ? Tensor()
-                                              : inputs.at(static_cast<std::size_t>(at - g.inputs().begin())));
-      }
+      const auto in = tensors_of(g, id, inputs);
       std::size_t whole = 0;
       const auto ask = [&] { return ask_kernels(NodeView(g, id)).offers; };  // each is made once
       for (std::size_t i = 0; i < ask().size(); ++i) {

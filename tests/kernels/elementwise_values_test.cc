@@ -57,6 +57,29 @@ TEST(Elementwise, binary_operators_on_all_pairs_of_special_values) {
     }
 }
 
+/// By whatever kernel, alone and behind a convolution.
+TEST(Elementwise, logarithms_next_to_0) {
+  std::vector<float> one(16 * 16, 0.0f);
+  for (std::size_t i = 0; i < 16; ++i) one[i * 17] = 1;
+  const auto convolution = fmt::format(
+      "graph (x: f32[1,16,5,25]) -> (y) {{\n w = const f32[16,16,1,1] {{{}}}\n y = Convolution(x, w) {{\n"
+      " body graph (a: f32[1,16,5,25]) -> (r) {{\n r = Log(a)\n }}\n }}\n}}\n",
+      fmt::join(one, ","));
+  Tensor x(ElementType::f32, {1, 16, 5, 25});
+  for (std::size_t i = 0; i < x.size(); ++i) x.data<float>()[i] = 0.9f + 0.0001f * static_cast<float>(i);
+  for (const auto& text :
+       {std::string("graph (x: f32[1,16,5,25]) -> (y) {\n y = Log(x)\n}\n"), convolution}) {
+    const auto g = parse(text);
+    const auto id = g.order().back();
+    std::vector<Tensor> in{x};
+    if (g.node(id).inputs.size() > 1) in.push_back(*g.constant(g.node(id).inputs[1]));
+    const auto wanted = interpret(g, {x}).at(0);
+    for (const auto& offer : ask_kernels(NodeView(g, id)).offers)
+      if (!offer.last_resort)
+        expect_elements(run_offer(g, id, offer, in).at(0), wanted, 0, 2e-7, offer.label);
+  }
+}
+
 TEST(Elementwise, powers) {
   const auto x = many_floats(3000, 2);
   for (const double e :

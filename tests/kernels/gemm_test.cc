@@ -4,15 +4,11 @@
 
 #include <limits>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 struct Case {
   std::int64_t rows, depth, columns, batch;

@@ -5,32 +5,20 @@
 #include <cstring>
 
 #include "tests/kernels/native_offers.h"
+#include "tests/kernels/random_cases.h"
 
 namespace lamina::testing {
 namespace {
 
-struct Case {
-  std::int64_t images, channels, height, width, kernel_h, kernel_w, stride_h, stride_w, dilation;
-  std::int64_t top, left, bottom, right;
+struct Case : DepthwiseCase {
   std::string source, weights;
   /// Of the source and of the weights: none, one number, one given at run time; one or a number per channel.
   std::string zero, weights_zero;
   std::string epilogue, second;
 };
 
-std::int64_t size_of(std::int64_t in, std::int64_t kernel, std::int64_t stride, std::int64_t dilation,
-                     std::int64_t pads) {
-  return in + pads < dilation * (kernel - 1) + 1 ? 0 : (in + pads - dilation * (kernel - 1) - 1) / stride + 1;
-}
-std::int64_t height_of(const Case& c) {
-  return size_of(c.height, c.kernel_h, c.stride_h, c.dilation, c.top + c.bottom);
-}
-std::int64_t width_of(const Case& c) {
-  return size_of(c.width, c.kernel_w, c.stride_w, c.dilation, c.left + c.right);
-}
-
 std::string text_of(const Case& c) {
-  const auto y = fmt::format("[{},{},{},{}]", c.images, c.channels, height_of(c), width_of(c));
+  const auto y = fmt::format("[{},{},{},{}]", c.images, c.channels, c.out_height(), c.out_width());
   std::string inputs = fmt::format("x: {}[{},{},{},{}]", c.source, c.images, c.channels, c.height, c.width);
   std::string constants =
       fmt::format(" w = const {}[{},1,{},{}] seed(1)\n", c.weights, c.channels, c.kernel_h, c.kernel_w);
@@ -65,14 +53,7 @@ const std::string kNear =
 const std::string kQuantized =
     " s = const f32[] {{1}}\n z = const u8[] {{7}}\n q = Quantize(v, s, z) destination_type=u8";
 
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
-
 Case random_case(SplitMix& random) {
-  static const std::int64_t channels[] = {2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 100},
-                            sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 15, 16, 20, 28, 57};
   static const std::string types[] = {"u8", "i8"}, sources[] = {"", "", "0", "19", "127", "given"};
   static const std::pair<std::string, std::string> epilogues[] = {
       {"", ""},
@@ -87,32 +68,24 @@ Case random_case(SplitMix& random) {
                  " s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8",
        "u8"},
       {kScaled + " q = Add(v, e)", "f32"},
+      {kScaled + " z = const f32[1,{0},1,1] seed(5)\n q = Greater(v, z)", ""},
+      {kScaled + " l = const f32[] {{-3}}\n h = const f32[] {{5}}\n p = FakeQuantize(v, l, h, h, l)\n"
+                 " z = const f32[] {{1}}\n q = Greater(p, z)",
+       ""},
+      {kScaled + " s = const f32[] {{0.5}}\n o = const u8[] {{100}}\n p = Quantize(v, s, o)\n"
+                 " d = Dequantize(p, s, o)\n z = const f32[1,{0},1,1] seed(5)\n q = Greater(d, z)",
+       ""},
+      {kNear + " p = Relu(v)\n z = const f32[] {{0}}\n q = Greater(p, z)", ""},
       {kScaled + " p = Abs(v)\n s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8", ""}};
   while (true) {
     Case c{};
-    c.images = random.below(4) == 0 ? 2 : 1;
-    c.channels = pick(random, channels);
-    c.height = pick(random, sizes);
-    c.width = pick(random, sizes);
-    const std::int64_t kernel = pick(random, {3, 3, 3, 5, 5, 1, 2, 7});
-    c.kernel_h = random.below(5) == 0 ? pick(random, {1, 2, 3, 4}) : kernel;
-    c.kernel_w = kernel;
-    c.stride_h = pick(random, {1, 1, 2, 3});
-    c.stride_w = random.below(5) == 0 ? pick(random, {1, 2, 3}) : c.stride_h;
-    c.dilation = pick(random, {1, 1, 1, 1, 2, 3});
-    const auto pad = [&](std::int64_t k) {
-      return static_cast<std::int64_t>(random.below(2) == 0 ? k / 2 : random.below(4));
-    };
-    c.top = pad(c.kernel_h);
-    c.bottom = pad(c.kernel_h);
-    c.left = pad(c.kernel_w);
-    c.right = pad(c.kernel_w);
+    static_cast<DepthwiseCase&>(c) = random_depthwise(random);
     c.source = pick(random, types);
     c.weights = random.below(3) == 0 ? "u8" : "i8";
     c.zero = pick(random, sources);
     if (random.below(3) == 0) c.weights_zero = random.below(2) ? "each" : "5";
     std::tie(c.epilogue, c.second) = pick(random, epilogues);
-    if (height_of(c) >= 1 && width_of(c) >= 1) return c;
+    if (c.out_height() >= 1 && c.out_width() >= 1) return c;
   }
 }
 
@@ -124,14 +97,7 @@ void expect_same(const Case& c, std::uint64_t seed) {
   const auto inputs = random_inputs(g, seed);
   const auto wanted = interpret(g, inputs).at(0);
   const auto id = g.order().at(0);
-  std::vector<Tensor> in;
-  for (const auto v : g.node(id).inputs) {
-    const auto* constant = v.valid() ? g.constant(v) : nullptr;
-    const auto at = std::find(g.inputs().begin(), g.inputs().end(), v);
-    in.push_back(constant                 ? *constant
-                 : at == g.inputs().end() ? Tensor()
-                                          : inputs.at(static_cast<std::size_t>(at - g.inputs().begin())));
-  }
+  const auto in = tensors_of(g, id, inputs);
   auto plain = host();  // where VNNI is what others do not have
   plain.features = plain.features.without({Feature::avx512_vnni, Feature::avx_vnni});
   for (const auto& machine : {host(), plain}) {

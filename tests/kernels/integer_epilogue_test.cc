@@ -133,6 +133,8 @@ class Writer {
     if (random_.below(3) == 0) levels();
     if (random_.below(2) != 0) second();
     activation();
+    if (random_.below(4) == 0) by_channels("Multiply");
+    if (random_.below(4) == 0) by_channels("Add");
     if (random_.below(4) != 0) quantize();
     c_.stages.replace(c_.stages.rfind(last_ + " = "), last_.size(), "q");
     return c_;
@@ -161,6 +163,12 @@ class Writer {
   }
 
   void second() {
+    if (random_.below(4) == 0) {  // a constant
+      const auto e = fmt::format("e{}", count_);
+      return stage(
+          fmt::format("\n {} = const f32{} seed({})", e, dims_text(c_.dims), random_.below(99)),
+          random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
+    }
     c_.second = any({"f32", "u8", "i8"});
     std::string e = "e";
     if (c_.second != "f32") {
@@ -266,7 +274,7 @@ TEST(IntegerEpilogue, others_are_stages) {
   expect_same({dims, " q = Relu(r)"}, By::stages, 1);
   expect_same({dims, scale + " q = Abs(u)"}, By::stages, 1);
   expect_same({dims, scale + " v = Relu(u)\n q = Add(v, e)", "f32"}, By::stages, 1);
-  expect_same({dims, scale + " v = Add(u, e)\n b = const f32[20,1,1] seed(2)\n q = Add(v, b)", "f32"},
+  expect_same({dims, scale + " v = Add(u, e)\n b = const f32[1,1,3,5] seed(2)\n q = Add(v, b)", "f32"},
               By::stages, 1);
   expect_same({dims, scale + " b = const f32[1,1,3,5] seed(2)\n q = Add(u, b)"}, By::stages, 1);
   expect_same({dims, scale + " b = const f32[5] seed(2)\n q = Add(u, b)"}, By::stages, 1);

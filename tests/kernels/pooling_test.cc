@@ -84,6 +84,77 @@ TEST(Pooling, channels_and_types) {
         ++seed);
 }
 
+/// Lines of 8 bits: shorter than a vector, as long, longer; strides with loops of their own and without.
+TEST(Pooling, lines_of_integers) {
+  std::uint64_t seed = 150;
+  for (const std::string type : {"u8", "i8"})
+    for (const int columns : {1, 5, 9, 17, 33, 70, 131, 300})
+      for (const auto& w : kWindows) {
+        const auto graph = parse(
+            fmt::format("graph (x: {}[2,3,9,{}]) -> (y) {{\n y = MaxPool(x) {}\n}}\n", type, columns + 8, w));
+        check_all_offers(graph, ++seed);
+      }
+}
+
+/// Sums of up to 257 numbers stay in 16 bits, larger ones go on in 32.
+TEST(Pooling, means_of_integers) {
+  std::uint64_t seed = 700;
+  const auto check = [&](const std::string& x, const std::string& tail) {
+    const auto graph = parse(fmt::format("graph (x: {}) -> (y) {{\n{}\n}}\n", x, tail));
+    SCOPED_TRACE(print_graph(graph).text);
+    check_all_offers(graph, ++seed);
+    for (const auto& label : run_graph(graph, random_inputs(graph, seed)).labels)
+      EXPECT_NE(label, "reference");
+  };
+  for (const std::string type : {"u8", "i8"}) {
+    for (const std::string pad : {"", " exclude-pad=true"})
+      for (const auto& w : kWindows)
+        for (const int channels : {3, 8, 21, 64})
+          check(fmt::format("{}[2,{},9,8]", type, channels),
+                fmt::format("y = AvgPool(x) {} sums=f32{}", w, pad));
+    for (const int channels : {1, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 128, 200, 515})
+      check(fmt::format("{}[1,{},5,7]", type, channels),
+            "y = AvgPool(x) kernel=[3,2] strides=[2,1] sums=f32");
+    for (const std::string size : {"16,16", "257,1", "43,6", "64,65"})
+      check(fmt::format("{}[1,36,{}]", type, size), fmt::format("y = AvgPool(x) kernel=[{}] sums=f32", size));
+    check(type + "[2,20,9,8]", "s = const i64[2] {3, 5}\n y = AdaptiveAvgPool(x, s) sums=f32");
+    check(type + "[1,20,40]", "y = AvgPool(x) kernel=[3] strides=[2] sums=f32");
+    check(type + "[1,20,4,5,6]", "y = AvgPool(x) kernel=[2,3,2] sums=f32");
+  }
+}
+
+/// The largest sums: all numbers at an end of their range.
+TEST(Pooling, means_of_the_largest_integers) {
+  for (const auto type : {ElementType::u8, ElementType::i8})
+    for (const double number : {-128, 127, 255}) {
+      const auto graph =
+          parse(fmt::format("graph (x: {}[1,40,90,50]) -> (y) {{\n y = AvgPool(x) kernel=[90,50] "
+                            "sums=f32\n}}\n",
+                            name_of(type)));
+      const Dims dims{1, 40, 90, 50};
+      const auto x = from_doubles(type, dims, std::vector<double>(element_count(dims), number));
+      const auto wanted = to_doubles(x)[0];
+      for (const double y : to_doubles(run_graph(graph, {x}).outputs[0])) ASSERT_EQ(y, wanted);
+    }
+}
+
+TEST(Pooling, means_of_integers_to_integers) {
+  std::uint64_t seed = 800;
+  for (const std::string type : {"u8", "i8"})
+    for (const std::string shape : {"1,3,5,7", "2,16,6,5", "1,130,4,70", "1,4000,3,4"}) {
+      auto graph = parse(fmt::format(
+          "graph (x: {0}[{1}]) -> (y) {{\n s = const f32[] {{0.5}}\n t = const f32[] {{0.3}}\n z = const "
+          "{0}[] {{20}}\n d = Dequantize(x, s, z)\n p = AvgPool(d) kernel=[3,3] strides=[1,1] "
+          "pads_begin=[1,1] pads_end=[1,1] exclude-pad=true\n y = Quantize(p, t, z) "
+          "destination_type={0}\n}}\n",
+          type, shape));
+      Ledger ledger;
+      optimize(graph, {}, ledger);
+      EXPECT_EQ(graph.node_count(), 1u) << print_graph(graph).text;
+      check_within_one(graph, ++seed);
+    }
+}
+
 TEST(Pooling, one_and_three_dimensions) {
   std::uint64_t seed = 200;
   for (const std::string kind : {"MaxPool", "AvgPool"}) {

@@ -65,6 +65,18 @@ TEST(Resize, nearest_roundings) {
                 ++seed, type);
 }
 
+/// Copies of pixels of few bytes: of a line's neighbours, of what lies far apart, of lines shorter than a
+/// vector.
+TEST(Resize, nearest_pixels_of_few_bytes) {
+  std::uint64_t seed = 150;
+  for (const std::string type : {"u8", "i8", "f16", "i64"})
+    for (const int columns : {3, 15, 16, 17, 40})
+      for (const int to : {2, 9, 16, 17, 31, 32, 33, 80, 81, 200})
+        for (const int channels : {1, 3, 4})
+          check(fmt::format("1,{},3,{}", channels, columns), "2, 3", fmt::format("5, {}", to), "mode=nearest",
+                ++seed, type);
+}
+
 TEST(Resize, channels) {
   std::uint64_t seed = 200;
   for (const int c : {1, 2, 3, 4, 5, 8, 16, 17, 33, 64})

@@ -1,15 +1,11 @@
 /// Transposed convolutions: every offer against the reference over random shapes, on one to three axes.
 #include <gtest/gtest.h>
 
+#include "tests/kernels/random_cases.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina::testing {
 namespace {
-
-template <class T, std::size_t N>
-const T& pick(SplitMix& random, const T (&values)[N]) {
-  return values[random.below(N)];
-}
 
 struct Axis {
   std::int64_t in, kernel, stride, dilation, begin, end, more;
@@ -58,20 +54,23 @@ std::string random_text(SplitMix& random) {
       pick(random, {std::string(), std::string(), std::string("r = Relu(a)"), std::string("r = Sigmoid(a)"),
                     std::string("t = Add(a, z)\n r = Relu(t)")});
   const bool second = stages.find('z') != std::string::npos, bias = random.below(2) == 0,
-             given = bias && random.below(4) == 0;  // bias is an input
+             given = bias && random.below(4) == 0,  // bias is an input
+      weights_given = random.below(8) == 0;
+  const auto weights = fmt::format("f32[{},{}{}]", inputs * groups, outputs, kernel);
   const auto bias_type = fmt::format("f32[{}]", outputs * groups);
   std::string body;
   if (!stages.empty())
     body = fmt::format(" {{\n body graph (a: {0}{1}) -> (r) {{\n {2}\n }}\n }}", out,
                        second ? ", z: " + out : "", stages);
   return fmt::format(
-      "graph (x: f32[{},{}{}]{}{}) -> (y) {{\n w = const f32[{},{}{}] seed(1)\n{} y = "
+      "graph (x: f32[{},{}{}]{}{}{}) -> (y) {{\n{}{} y = "
       "ConvolutionBackpropData(x, w, {}, _{}) strides={} dilations={} pads_begin={} pads_end={} "
       "output_padding={} groups={}{}\n}}\n",
       images, inputs * groups, sizes, second ? ", q: " + out : "", given ? ", b: " + bias_type : "",
-      inputs * groups, outputs, kernel,
+      weights_given ? ", w: " + weights : "",
+      weights_given ? "" : fmt::format(" w = const {} seed(1)\n", weights),
       bias && !given ? fmt::format(" b = const {} seed(2)\n", bias_type) : "", bias ? "b" : "_",
-      second ? ", q" : "", list_of(axes, &Axis::stride), list_of(axes, &Axis::dilation),
+      second ? ", _, _, q" : "", list_of(axes, &Axis::stride), list_of(axes, &Axis::dilation),
       list_of(axes, &Axis::begin), list_of(axes, &Axis::end), list_of(axes, &Axis::more), groups, body);
 }
 

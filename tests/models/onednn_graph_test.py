@@ -12,8 +12,6 @@ import numpy as np
 TOOL = os.environ["LAMINA_TOOL"]
 GRAPHS = pathlib.Path(os.environ["LAMINA_SHARED"]) / "models" / "onednn_graph"
 DTYPES = {"f32": np.float32, "bf16": np.float32, "u8": np.uint8, "s8": np.int8, "boolean": np.bool_}
-# Too much work for the interpreter in a test that always runs: multiply-adds, or elements.
-MOST_WORK = 4e9
 
 
 def lamina(*arguments: object) -> subprocess.CompletedProcess[str]:

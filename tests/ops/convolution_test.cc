@@ -185,6 +185,25 @@ TEST(ConvolutionBackpropData, output_shape) {
                "output shape has 2 entries, wanted 1");
 }
 
+TEST(ConvolutionBackpropData, integers_are_exact_and_have_zero_points) {
+  const auto x = of_type(ElementType::u8, {1, 2, 2}, {200, 3, 4, 255}),
+             w = of_type(ElementType::i8, {2, 2, 2}, {-128, 127, 1, 2, 3, 4, 5, 6}),
+             x_zero = of_type(ElementType::u8, {}, {5}),
+             w_zero = of_type(ElementType::i8, {4}, {1, 0, -1, 2});
+  // Where nothing lands stands 0, whatever the zero points.
+  const auto y = evaluate(ConvolutionBackpropData{window({3}, {}), {}, 2}, {x, w, {}, {}, x_zero, w_zero});
+  EXPECT_EQ(y.element_type(), ElementType::i32);
+  expect_values(y, {1, 4, 5},
+                {195 * -129, 195 * 126, 0, -2 * -129, -2 * 126, 195 * 1, 195 * 2, 0, -2 * 1,  -2 * 2,
+                 -1 * 4,     -1 * 5,    0, 250 * 4,   250 * 5,  -1 * 3,  -1 * 4,  0, 250 * 3, 250 * 4});
+  EXPECT_ERROR(infer(ConvolutionBackpropData{window({3}, {}), {}, 2},
+                     {x, w, Tensor(), Tensor(), Tensor(), of_type(ElementType::i8, {2}, {1, 0})}),
+               "zero point of the weights has shape [2], wanted [4]");
+  EXPECT_ERROR(infer(ConvolutionBackpropData{},
+                     {f32({1, 1, 2}), f32({1, 1, 2}), Tensor(), Tensor(), Tensor::scalar<std::uint8_t>(1)}),
+               "has a zero point");
+}
+
 TEST(ConvolutionBackpropData, shapes) {
   ConvolutionBackpropData op{window({2, 2}, {1, 1}), {}, 2};
   EXPECT_EQ(infer(op, {f32({dim("N"), 4, 5, 5}), f32({4, 3, 4, 4})}), "f32[N,6,10,10]");

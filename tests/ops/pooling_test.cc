@@ -149,6 +149,20 @@ TEST(AvgPool, means_of_integers_round_to_the_nearest_even) {
       (Ints{2, 4}));
 }
 
+TEST(AvgPool, means_of_integers_may_stay_what_they_are) {
+  auto pool = avg_pool({2}, {2}, {1}, false);
+  pool.sums = ElementType::f32;
+  expect_values(evaluate(pool, {of_type(ElementType::i8, {1, 1, 4}, {-128, -127, 2, 127})}), {1, 1, 3},
+                {-64, -62.5, 63.5});
+  AdaptiveAvgPool adaptive;
+  adaptive.sums = ElementType::f32;
+  expect_values(evaluate(adaptive, {of_type(ElementType::u8, {1, 1, 4}, {1, 2, 254, 255}), ints({2})}),
+                {1, 1, 2}, {1.5, 254.5});
+  EXPECT_ERROR(infer(pool, {f32({1, 3, 9})}), "sums of f32, wanted those of integers of 8 bits");
+  pool.sums = ElementType::i32;
+  EXPECT_ERROR(infer(pool, {TensorType{ElementType::u8, {1, 3, 9}}}), "sums are i32, wanted f32");
+}
+
 TEST(AdaptivePool, windows_fit_the_output) {
   const auto x = counting({1, 1, 5});
   expect_values(evaluate(AdaptiveAvgPool{}, {x, ints({3})}), {1, 1, 3}, {0.5, 2, 3.5});

@@ -14,6 +14,7 @@ const std::vector<Kernel>& kernels() {
   const std::string conv = "Convolution", back = "ConvolutionBackpropData", mm = "MatMul";
   static const std::vector<Kernel> all{
       {"1x1", conv, "", {2, 4, 3, 3}, {6, 4, 1, 1}, {2, 6, 3, 3}, 0, 4},
+      {"one weight", conv, "", {1, 1, 3, 3}, {1, 1, 1, 1}, {1, 1, 3, 3}, 0, 1},
       {"3x3", conv, "pads_begin=[1,1] pads_end=[1,1]", {1, 3, 5, 6}, {5, 3, 3, 3}, {1, 5, 5, 6}, 0, 27},
       {"strided", conv, "strides=[2,2] pads_begin=[1,1]", {1, 4, 6, 6}, {8, 4, 3, 3}, {1, 8, 3, 3}, 0, 36},
       {"valid", conv, "", {1, 4, 5, 5}, {4, 4, 3, 3}, {1, 4, 3, 3}, 0, 36},
@@ -84,6 +85,22 @@ const std::vector<Kernel>& kernels() {
        16},
       {"transposed 1D", back, "strides=[2]", {1, 3, 4}, {3, 4, 2}, {1, 4, 8}, 1, 3},
       {"transposed grouped", back, "groups=2", {1, 4, 3, 3}, {4, 3, 2, 2}, {1, 6, 4, 4}, 1, 8},
+      {"transposed depthwise",
+       back,
+       "groups=5 strides=[2,2]",
+       {1, 5, 3, 3},
+       {5, 1, 3, 3},
+       {1, 5, 7, 7},
+       1,
+       4},
+      {"transposed with gaps",
+       back,
+       "strides=[3,2] dilations=[1,2] pads_begin=[1,0] output_padding=[1,1]",
+       {1, 3, 3, 4},
+       {3, 5, 2, 3},
+       {1, 5, 8, 12},
+       1,
+       9},
       {"matrix", mm, "", {3, 5}, {5, 4}, {3, 4}, 1, 5},
       {"matrix turned", mm, "transpose_b=true", {3, 5}, {4, 5}, {3, 4}, 0, 5},
       {"left turned", mm, "transpose_a=true", {5, 3}, {5, 4}, {3, 4}, 1, 5},
@@ -148,10 +165,10 @@ class Writer {
       return constant("zero", std::string(name_of(of)), vector_of(count), zeros(of, count));
     };
     const bool weights_too = p_.weights == Weights::u8_zero || p_.weights == Weights::s8_zero;
-    const bool back = kernel_.op == "ConvolutionBackpropData";
-    std::string zeros = p_.source_zero && !back ? ", _, " + zero_point(p_.source, 1) : ", _, _";
-    if (weights_too && !back) zeros += ", " + zero_point(type, p_.weights_by_channel ? channels() : 1);
-    if (back || (!p_.source_zero && !weights_too)) zeros.clear();
+    std::string zeros = kernel_.op == "ConvolutionBackpropData" ? ", _, _" : ", _";
+    zeros += ", " + (p_.source_zero ? zero_point(p_.source, 1) : "_");
+    if (weights_too) zeros += ", " + zero_point(type, p_.weights_by_channel ? channels() : 1);
+    if (!p_.source_zero && !weights_too) zeros.clear();
     lines_ += fmt::format(" y = {}({}, {}{}) {}\n", kernel_.op, x, w, zeros, kernel_.attributes);
     return fmt::format("graph ({}) -> (y) {{\n{}}}\n", fmt::join(inputs_, ", "), lines_);
   }
@@ -277,7 +294,7 @@ class Writer {
   std::string product(const std::string& x, const std::string& w) {
     std::string bias;
     if (p_.bias != ElementType::undefined) {
-      const Dims dims = p_.bias_is_added ? by_channel() : vector_of(channels());
+      const Dims dims = p_.bias_is_added ? by_channel() : Dims{static_cast<std::int64_t>(channels())};
       const std::string type(name_of(p_.bias));
       std::vector<double> values(channels());
       for (auto& v : values) v = p_.powers_of_two ? static_cast<double>(below(17) - 8) / 8 : between(-1, 1);

@@ -30,20 +30,8 @@ struct Gap {
   bool (*is)(const Pattern&);
 };
 
-bool is_transposed(const Pattern& p) { return kernels()[p.kernel].op == "ConvolutionBackpropData"; }
-
 const std::vector<Gap>& known_gaps() {
-  static const std::vector<Gap> all{
-      {"zero points of a transposed convolution",
-       [](const Pattern& p) {
-         return is_transposed(p) &&
-                (p.source_zero || p.weights == Weights::s8_zero || p.weights == Weights::u8_zero);
-       }},
-      {"scales by channel of a transposed convolution in groups",
-       [](const Pattern& p) {
-         return kernels()[p.kernel].name == "transposed grouped" && p.weights_by_channel;
-       }},
-  };
+  static const std::vector<Gap> all;
   return all;
 }
 

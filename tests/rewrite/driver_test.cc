@@ -103,6 +103,26 @@ TEST(Driver, RefusalsOfNodesThatAreGoneAreTold) {
   ASSERT_TRUE(former);
   EXPECT_EQ(to_string(*former), "never at 'second': refused: not this one");
   EXPECT_FALSE(a.ledger.former_refusal("relu-to-abs", SourceId{1}));
+  const auto all = a.ledger.former_refusals();
+  ASSERT_FALSE(all.empty());
+  for (const auto& e : all) EXPECT_TRUE(e.former && e.ids.size() == 1 && e.rule == "never") << to_string(e);
+}
+
+/// What a rule says later of the layer, wherever that is by then, counts.
+TEST(Ledger, FormerRefusalsAreTheLastWord) {
+  Ledger ledger;
+  const auto rule = ledger.rule("rule"), other = ledger.rule("other");
+  for (std::uint32_t i = 0; i < 4; ++i) ledger.name_source({i}, fmt::format("layer{}", i));
+  ledger.refused(rule, {1}, {"both", {{0}, {1}}}, "not yet");
+  ledger.refused(rule, {2}, {"third", {{2}}}, "never");
+  ledger.refused(rule, {3}, {"fourth", {{3}}}, "not here");
+  for (std::uint32_t node = 1; node < 4; ++node) ledger.forget({node});
+  ledger.fired(rule, {"next", {{1}}}, "something");
+  ledger.fired(other, {"next", {{2}}}, "something");
+  ledger.refused(rule, {9}, {"joined", {{3}}}, "not here either");
+  std::vector<std::string> told;
+  for (const auto& e : ledger.former_refusals()) told.push_back(e.sources.at(0) + ": " + e.text);
+  EXPECT_EQ(told, (std::vector<std::string>{"layer0: not yet", "layer2: never"}));
 }
 
 TEST(Driver, RunsToAFixpointAndCarriesSourcesAndNames) {

@@ -34,7 +34,7 @@ Ledger apply(const std::string& name, bool for_file, Graph& g) {
   RewriteOptions options;
   options.verify = true;
   options.for_file = for_file;
-  options.bf16 = name.starts_with("bf16");
+  if (!one.empty() && one[0].option) options.*one[0].option = true;
   Ledger ledger;
   if (!one.empty()) Driver(one, options, ledger).run(g, one[0].set);
   return ledger;

@@ -160,6 +160,44 @@ TEST(CheckLate, finds_a_rule_that_fires_when_shapes_are_known) {
   EXPECT_NE(check(folder, model, {"--bisect"}).text.find("planted-late at '"), std::string::npos);
 }
 
+/// Quantised convolutions behind each other. Sums are multiples of a tenth of a level: of ten one is a tie,
+/// which roundings decide, and with it all that follows.
+IrText deep_network() {
+  IrText ir;
+  const auto levels = [&](int x, int count, float low, float high) {
+    const int l = ir.constant("", std::vector<float>{low}), h = ir.constant("", std::vector<float>{high});
+    return ir.layer("FakeQuantize", "opset1", fmt::format("levels=\"{}\"", count), {{x}, {l}, {h}, {l}, {h}});
+  };
+  int x = ir.parameter("x", "1,4,8,8");
+  for (int layer = 0; layer < 8; ++layer) {
+    x = levels(x, 256, -12.8f, 12.7f);
+    std::vector<float> weights;
+    for (int i = 0; i < 4 * 4 * 9; ++i)
+      weights.push_back(0.1f * static_cast<float>((i + layer) * 37 % 23 - 11));
+    const int w = levels(ir.constant("4,4,3,3", weights), 255, -12.7f, 12.7f);
+    x = ir.layer("Convolution", "opset1",
+                 "strides=\"1,1\" dilations=\"1,1\" pads_begin=\"1,1\" pads_end=\"1,1\"", {{x}, {w}});
+    if (layer % 2 == 0) x = ir.layer("ReLU", "opset1", "", {{x}});
+  }
+  ir.result(From{ir.layer("SoftMax", "opset1", "axis=\"1\"", {{x}})});
+  return ir;
+}
+
+/// Each step that rounds to integers is judged first, as without --bisect: else it would be blamed.
+TEST(CheckLevels, finds_a_rule_that_fires_behind_those_of_integers) {
+  const TemporaryFolder folder;
+  const auto model = deep_network().write(folder);
+  EXPECT_EQ(check(folder, model, {}).status, 0);
+  const auto x = any();
+  const PlantedRule planted(
+      rule("planted-behind", "", RuleSet::runtime, is<Softmax>(x).that([](const Graph&, const Node& n) {
+        return n.op.as<Softmax>()->axis == 1;
+      })).make([=](Rewrite& r) { r.replace(r.add(Softmax{.axis = 3}, {r.match().value(x)})); }));
+  const auto c = check(folder, model, {"--bisect"});
+  EXPECT_EQ(c.status, 1) << c.text;
+  EXPECT_NE(c.text.find(": planted-behind at '"), std::string::npos) << c.text;
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, Check,
                          ::testing::Combine(::testing::Bool(), ::testing::Values("8", "-1")));
 

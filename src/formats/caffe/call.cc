@@ -66,17 +66,6 @@ ValueId Call::reshape(ValueId v, const Ints& pattern) const {
   return add(Reshape{true}, {v, ints_constant(pattern)});
 }
 
-Converter ConverterTable::find(std::string_view type) const {
-  const auto it = rows_.find(type);
-  return it == rows_.end() ? nullptr : it->second;
-}
-
-Strings ConverterTable::names() const {
-  Strings out;
-  for (const auto& [name, converter] : rows_) out.push_back(name);
-  return out;
-}
-
 const ConverterTable& converters() {
   static const Lasting all([] {
     ConverterTable t;

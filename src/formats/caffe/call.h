@@ -1,6 +1,5 @@
 #pragma once
 /// One layer on its way into the graph: what a converter reads and builds with.
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "formats/caffe/net.h"
 #include "formats/caffe/params.h"
 #include "formats/caffe/weights.h"
+#include "formats/type_table.h"
 
 namespace lamina::caffe {
 
@@ -63,16 +63,7 @@ class Call : public Building {
 
 /// Builds the layer's meaning and returns its tops in order.
 using Converter = Values (*)(const Call&);
-
-class ConverterTable {
- public:
-  void add(std::string_view type, Converter converter) { rows_[std::string(type)] = converter; }
-  Converter find(std::string_view type) const;
-  Strings names() const;
-
- private:
-  std::map<std::string, Converter, std::less<>> rows_;
-};
+using ConverterTable = TypeTable<Converter>;
 
 /// All of them; built on first use.
 const ConverterTable& converters();

@@ -1,10 +1,9 @@
 #pragma once
-/// What is done with layers or operators of a type.
+/// Types of layers as files of IR write them.
 #include <algorithm>
-#include <map>
-#include <string_view>
 
 #include "formats/ir/text.h"
+#include "formats/type_table.h"
 
 namespace lamina::ir {
 
@@ -18,24 +17,6 @@ struct IgnoringCase {
 };
 
 template <class Function>
-class TypeTable {
- public:
-  /// `type` is a literal.
-  void add(std::string_view type, Function function) { rows_.emplace(type, function); }
-  /// Null when nothing was added for the type.
-  Function find(std::string_view type) const {
-    const auto it = rows_.find(type);
-    return it == rows_.end() ? nullptr : it->second;
-  }
-  /// Sorted.
-  Strings names() const {
-    Strings out;
-    for (const auto& [type, function] : rows_) out.emplace_back(type);
-    return out;
-  }
-
- private:
-  std::map<std::string_view, Function, IgnoringCase> rows_;
-};
+using TypeTable = lamina::TypeTable<Function, IgnoringCase>;
 
 }  // namespace lamina::ir

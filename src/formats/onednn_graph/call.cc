@@ -51,20 +51,13 @@ std::int64_t Call::axis(std::string_view name, std::int64_t fallback, ValueId v)
 }
 
 ValueId Call::to_channels_first(ValueId v) const {
-  const auto rank = static_cast<std::int64_t>(known_rank(v));
-  if (!channels_last() || rank < 3) return v;
-  Ints order{0, rank - 1};
-  for (std::int64_t a = 1; a < rank - 1; ++a) order.push_back(a);
-  return transpose(v, order);
+  const auto rank = known_rank(v);
+  return channels_last() && rank > 2 ? Building::to_channels_first(v, rank) : v;
 }
 
 ValueId Call::to_framework(ValueId v) const {
-  const auto rank = static_cast<std::int64_t>(known_rank(v));
-  if (!channels_last() || rank < 3) return v;
-  Ints order{0};
-  for (std::int64_t a = 2; a < rank; ++a) order.push_back(a);
-  order.push_back(1);
-  return transpose(v, order);
+  const auto rank = known_rank(v);
+  return channels_last() && rank > 2 ? to_channels_last(v, rank) : v;
 }
 
 ValueId Call::along_channels(ValueId vector, ValueId v) const {
@@ -121,17 +114,6 @@ ValueId Call::without_negative_pads(ValueId v, Window& w) const {
     w.pads_end[i] = std::max<std::int64_t>(w.pads_end[i], 0);
   }
   return v;
-}
-
-Converter ConverterTable::find(std::string_view kind) const {
-  const auto it = rows_.find(kind);
-  return it == rows_.end() ? nullptr : it->second;
-}
-
-Strings ConverterTable::names() const {
-  Strings out;
-  for (const auto& [name, converter] : rows_) out.push_back(name);
-  return out;
 }
 
 const ConverterTable& converters() {

@@ -1,12 +1,12 @@
 #pragma once
 /// One operation of oneDNN Graph on its way into the graph: what a converter reads and builds with.
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/building.h"
 #include "formats/onednn_graph/graph_def.h"
+#include "formats/type_table.h"
 #include "ops/convolution.h"
 
 namespace lamina::onednn_graph {
@@ -83,16 +83,7 @@ class Call : public Building {
 
 /// Builds the operation's meaning and returns its outputs in order.
 using Converter = Values (*)(const Call&);
-
-class ConverterTable {
- public:
-  void add(std::string_view kind, Converter converter) { rows_[std::string(kind)] = converter; }
-  Converter find(std::string_view kind) const;
-  Strings names() const;
-
- private:
-  std::map<std::string, Converter, std::less<>> rows_;
-};
+using ConverterTable = TypeTable<Converter>;
 
 /// All of them; built on first use.
 const ConverterTable& converters();

@@ -13,43 +13,28 @@ constexpr std::array<std::string_view, 29> kTypeNames{
     "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",      "int4",      "float4e2m1",
     "float8e8m0",     "uint2",      "int2",           "float6e2m3", "float6e3m2"};
 
+constexpr std::pair<DataType, ElementType> kElementTypes[] = {
+    {DataType::float32, ElementType::f32},   {DataType::uint8, ElementType::u8},
+    {DataType::int8, ElementType::i8},       {DataType::uint16, ElementType::u16},
+    {DataType::int16, ElementType::i16},     {DataType::int32, ElementType::i32},
+    {DataType::int64, ElementType::i64},     {DataType::boolean, ElementType::boolean},
+    {DataType::float16, ElementType::f16},   {DataType::float64, ElementType::f64},
+    {DataType::uint32, ElementType::u32},    {DataType::uint64, ElementType::u64},
+    {DataType::bfloat16, ElementType::bf16}, {DataType::uint4, ElementType::u4},
+    {DataType::int4, ElementType::i4}};
+
 }  // namespace
 
 ElementType element_type_of_onnx(std::int64_t data_type) {
-  switch (static_cast<DataType>(data_type)) {
-    case DataType::float32:
-      return ElementType::f32;
-    case DataType::uint8:
-      return ElementType::u8;
-    case DataType::int8:
-      return ElementType::i8;
-    case DataType::uint16:
-      return ElementType::u16;
-    case DataType::int16:
-      return ElementType::i16;
-    case DataType::int32:
-      return ElementType::i32;
-    case DataType::int64:
-      return ElementType::i64;
-    case DataType::boolean:
-      return ElementType::boolean;
-    case DataType::float16:
-      return ElementType::f16;
-    case DataType::float64:
-      return ElementType::f64;
-    case DataType::uint32:
-      return ElementType::u32;
-    case DataType::uint64:
-      return ElementType::u64;
-    case DataType::bfloat16:
-      return ElementType::bf16;
-    case DataType::uint4:
-      return ElementType::u4;
-    case DataType::int4:
-      return ElementType::i4;
-    default:
-      return ElementType::undefined;
-  }
+  for (const auto& [onnx, ours] : kElementTypes)
+    if (static_cast<std::int64_t>(onnx) == data_type) return ours;
+  return ElementType::undefined;
+}
+
+DataType onnx_type_of(ElementType type) {
+  for (const auto& [onnx, ours] : kElementTypes)
+    if (ours == type) return onnx;
+  return DataType::undefined;
 }
 
 std::string name_of_onnx_type(std::int64_t data_type) {

@@ -142,11 +142,11 @@ ValueId group_normalize(Call& c, ValueId x) {
 
 /// x with the channels in axis 1.
 ValueId channels_first(Call& c, ValueId x) {
-  return read_flag(c, "channels_last", true) ? c.transpose(x, {0, 3, 1, 2}) : x;
+  return read_flag(c, "channels_last", true) ? c.to_channels_first(x, 4) : x;
 }
 
 ValueId as_given(Call& c, ValueId x) {
-  return read_flag(c, "channels_last", true) ? c.transpose(x, {0, 2, 3, 1}) : x;
+  return read_flag(c, "channels_last", true) ? c.to_channels_last(x, 4) : x;
 }
 
 Values convert_group_norm(Call& c) {

@@ -48,6 +48,8 @@ enum class DataType : std::int32_t {
 };
 /// Ours, or undefined when there is none (strings, complex numbers, f8, ...).
 ElementType element_type_of_onnx(std::int64_t data_type);
+/// The other way round; undefined for those that ONNX has not.
+DataType onnx_type_of(ElementType type);
 /// "string", "float8e5m2", or "17".
 std::string name_of_onnx_type(std::int64_t data_type);
 

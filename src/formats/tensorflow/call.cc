@@ -88,17 +88,6 @@ Values Call::add_all(Op op, Values inputs, int outputs, std::vector<Graph> bodie
   return Building::add_all(std::move(op), std::move(inputs), outputs, std::move(bodies));
 }
 
-Converter ConverterTable::find(std::string_view type) const {
-  const auto it = rows_.find(type);
-  return it == rows_.end() ? nullptr : it->second;
-}
-
-std::vector<std::string> ConverterTable::names() const {
-  std::vector<std::string> out;
-  for (const auto& [name, converter] : rows_) out.push_back(name);
-  return out;
-}
-
 const ConverterTable& converters() {
   static const Lasting all([] {
     ConverterTable t;

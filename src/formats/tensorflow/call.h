@@ -1,6 +1,5 @@
 #pragma once
 /// One TensorFlow node on its way into the graph: what a converter reads and builds with.
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +7,7 @@
 
 #include "formats/building.h"
 #include "formats/tensorflow/proto.h"
+#include "formats/type_table.h"
 
 namespace lamina::tensorflow {
 
@@ -58,16 +58,7 @@ class Call : public Building {
 /// Builds the node's meaning and returns its outputs in order (trailing ones that nothing reads may be left
 /// out).
 using Converter = Values (*)(Call&);
-
-class ConverterTable {
- public:
-  void add(std::string_view type, Converter converter) { rows_[std::string(type)] = converter; }
-  Converter find(std::string_view type) const;
-  std::vector<std::string> names() const;
-
- private:
-  std::map<std::string, Converter, std::less<>> rows_;
-};
+using ConverterTable = TypeTable<Converter>;
 
 /// All of them; built on first use.
 const ConverterTable& converters();

@@ -1,7 +1,6 @@
 #include "formats/tensorflow/layout.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "formats/tensorflow/importer.h"
 #include "ops/eval.h"
@@ -68,21 +67,11 @@ Layout read_layout(const Call& c, std::size_t spatial, std::string_view attribut
 ValueId to_channels_first(Call& c, ValueId v, const Layout& layout) {
   if (const auto& shape = c.shape(v); shape.ranked() && shape.rank() != layout.rank())
     c.fail("the input is {}, wanted rank {}", to_string(shape), layout.rank());
-  if (!layout.channels_last) return v;
-  Ints order(layout.rank());
-  std::iota(order.begin(), order.end(), -1);
-  order[0] = 0;
-  order[1] = static_cast<std::int64_t>(layout.rank()) - 1;
-  for (std::size_t i = 2; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i) - 1;
-  return c.transpose(v, order);
+  return layout.channels_last ? c.to_channels_first(v, layout.rank()) : v;
 }
 
 ValueId to_framework(Call& c, ValueId v, const Layout& layout) {
-  if (!layout.channels_last) return v;
-  Ints order(layout.rank());
-  for (std::size_t i = 1; i + 1 < order.size(); ++i) order[i] = static_cast<std::int64_t>(i) + 1;
-  order.back() = 1;
-  return c.transpose(v, order);
+  return layout.channels_last ? c.to_channels_last(v, layout.rank()) : v;
 }
 
 Ints spatial_part(const Layout& layout, const Ints& list) {

@@ -8,6 +8,7 @@
 #include "interpreter/interpreter.h"
 #include "kernels/epilogue.h"
 #include "kernels/extension/layouts.h"
+#include "kernels/family.h"
 #include "kernels/list.h"
 #include "kernels/native/stages/program.h"
 #include "ops/eval.h"

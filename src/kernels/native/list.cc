@@ -45,10 +45,12 @@ void add_native_kernels(std::vector<Kernel>& list) {
   list.push_back({"native.convolution",
                   [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
                   offer_native_convolution});
-  list.push_back({"native.integer_convolution", [](const Op& op) { return op.is<Convolution>(); },
+  list.push_back({"native.integer_convolution",
+                  [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
                   offer_integer_convolution});
-  list.push_back(
-      {"native.depthwise", [](const Op& op) { return op.is<Convolution>(); }, offer_native_depthwise});
+  list.push_back({"native.depthwise",
+                  [](const Op& op) { return op.is<Convolution>() || op.is<ConvolutionBackpropData>(); },
+                  offer_native_depthwise});
   list.push_back({"native.conv_depthwise", [](const Op& op) { return op.is<ConvolutionDepthwise>(); },
                   offer_native_conv_depthwise});
   list.push_back({"native.binary_convolution", [](const Op& op) { return op.is<BinaryConvolution>(); },

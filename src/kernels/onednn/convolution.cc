@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/onednn/integers.h"
+#include "kernels/onednn/post_ops.h"
 #include "kernels/onednn_isa.h"
 
 namespace lamina::onednn {
@@ -94,10 +95,20 @@ Verdict takes(const NodeView& v) {
   if (auto verdict = multiplies(v); !verdict) return verdict;
   const auto rank = v.rank(0);
   if (rank < 3 || rank > 5) return Verdict::no("rank {}, wanted 3 to 5", rank);
-  if (!v.constant(1)) return Verdict::no("weights are not constant");
   if (v.has(2) && v.rank(2) != 1 && v.dims(2).size() > 1) return Verdict::no("bias of rank {}", v.rank(2));
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0) return Verdict::no("empty tensors");
   return Verdict::yes();
+}
+
+/// What oneDNN's reorders take for weights that come at run time: of those of 8 bits as long as for many
+/// bytes each, one by one where it sums them as well.
+Cost packing_cost(const NodeView& v, const Desc& from, const Desc& to, const Integers& integers) {
+  constexpr double kByte = 90, kSummedByte = 700;
+  const bool sums = !integers.args().empty() || v.element(0) == ElementType::i8;
+  const double bytes = is_byte(multiplied(v))
+                           ? static_cast<double>(from.get_size()) * (sums ? kSummedByte : kByte)
+                           : 2.0 * static_cast<double>(from.get_size() + to.get_size());
+  return cost_of(v.machine(), Family::transpose, 0, bytes);
 }
 
 /// Fills what both kinds of convolution share of an offer. `together`: output channels of a group.
@@ -106,17 +117,25 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
                const Desc& source_weights, const Integers& integers, const Cost& cost) {
   Offer o(v, label(v.machine(), pd.impl_info_str(), operands_name(v)), layout);
   for (auto i : post.same_layout_inputs) o.inputs[i] = layout;
-  o.consumed = {1};
-  if (!integers.looks_at_weights()) o.packed = {1};
+  const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
+  o.scratch = pd.scratchpad_desc().get_size();
+  std::size_t packed_at = 0;
+  if (weights.valid()) {
+    o.consumed = {1};
+    if (!integers.looks_at_weights()) o.packed = {1};
+  } else {
+    const PackedAtRun packed(pd.scratchpad_desc(), source_weights, pd.weights_desc());
+    packed_at = packed.at;
+    o.scratch = packed.scratch;
+  }
   o.consumed.insert(o.consumed.end(), integers.consumed().begin(), integers.consumed().end());
   if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
   o.stages = post.stages;
-  o.scratch = pd.scratchpad_desc().get_size();
   // Behind products stages run element by element.
   o.cost = cost + post.cost * (is_product(pd.impl_info_str())    ? 12
                                : layout == Layout::channels_last ? filled_lanes(v.machine(), together)
                                                                  : 1);
-  const Tensor weights = *v.constant(1);
+  if (!weights.valid()) o.cost += packing_cost(v, source_weights, pd.weights_desc(), integers);
   const bool bias = v.has(2);
   post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
   if (!post.bias.empty())
@@ -126,18 +145,24 @@ Offer offer_of(const NodeView& v, const Pd& pd, Layout layout, std::int64_t toge
             key = "onednn" + integers.key()](MakeContext& context) {
     auto args = aligned(operands, context);
     args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
-    args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
-                    pack(context, weights, source_weights, pd.weights_desc(), key, prepare)});
+    if (weights.valid())
+      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
+                      pack(context, weights, source_weights, pd.weights_desc(), key, prepare)});
+    else
+      args.push_back({DNNL_ARG_WEIGHTS,
+                      pd.weights_desc(),
+                      Arg::From::reordered,
+                      1,
+                      {},
+                      Layout::plain,
+                      source_weights,
+                      packed_at});
     if (bias) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
     args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
     return make_primitive(Primitive(pd), std::move(args), pd.scratchpad_desc());
   };
   return o;
 }
-
-}  // namespace
-
-namespace {
 
 struct Problem {
   Dims x, w, y;
@@ -254,6 +279,17 @@ void offer_convolution(const NodeView& v, Answers& answers) {
 /// Its transposed convolutions walk along a stride while they are described.
 constexpr std::int64_t kLargestStride = 1 << 20;
 
+namespace {
+
+/// Of weights [I, O/g, ...].
+WeightChannels transposed_channels(const Dims& w, std::int64_t groups) {
+  std::int64_t taps = 1;
+  for (std::size_t i = 2; i < w.size(); ++i) taps *= w[i];
+  return {w[1], taps, groups, w[0] / groups * w[1] * taps};
+}
+
+}  // namespace
+
 void offer_deconvolution(const NodeView& v, Answers& answers) {
   const auto& op = *v.op<ConvolutionBackpropData>();
   if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
@@ -287,8 +323,12 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
   ws.insert(ws.end(), strides.begin() + 2, strides.end());
   Integers integers;
   if (is_byte(type))
-    if (const auto ok = Integers::describe(v, v.constant(1), {y[1], 1}, false, integers); !ok)
+    if (const auto ok =
+            Integers::describe(v, v.constant(1), transposed_channels(w, op.groups), false, integers);
+        !ok)
       return answers.refuse("onednn", "{}", ok.reason());
+  if (!integers.args().empty())
+    return answers.refuse("onednn", "int8: oneDNN's transposed convolutions are wrong with zero points");
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && is_byte(type)) break;
     const auto post = post_ops(v, y, layout, 1, op.groups == 1 ? 1 : 3);
@@ -310,6 +350,11 @@ void offer_deconvolution(const NodeView& v, Answers& answers) {
     }
     if (const auto verdict = is_right(v, pd->impl_info_str(), post, integers); !verdict) {
       answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
+    const bool longer = std::any_of(g.right.begin(), g.right.end(), [](auto n) { return n < 0; });
+    if (is_byte(type) && longer && std::string_view(pd->impl_info_str()).starts_with("jit_deconvolution")) {
+      answers.refuse("onednn", "int8: {}: wrong with output padding", pd->impl_info_str());
       continue;
     }
     const auto together = w[1] == 1 && w[0] == op.groups ? w[0] : w[1];  // [I, O/g, ...]

@@ -1,79 +1,11 @@
 /// Element-wise operators on their own: one tensor, or two of which one may broadcast.
 #include <algorithm>
 
-#include "kernels/onednn/onednn.h"
-#include "ops/activation.h"
+#include "kernels/onednn/algorithms.h"
 #include "ops/elementwise.h"
 
 namespace lamina::onednn {
-
-std::optional<float> single_number(const Tensor* t) {
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_floats(*t)[0];
-}
-
 namespace {
-
-using dnnl::algorithm;
-
-std::optional<algorithm> plain_algorithm(const Op& op) {
-  if (op.is<Relu>()) return algorithm::eltwise_relu;
-  if (op.is<Sigmoid>()) return algorithm::eltwise_logistic;
-  if (op.is<Tanh>()) return algorithm::eltwise_tanh;
-  if (op.is<Abs>()) return algorithm::eltwise_abs;
-  if (op.is<Sqrt>()) return algorithm::eltwise_sqrt;
-  if (op.is<Exp>()) return algorithm::eltwise_exp;
-  if (op.is<Log>()) return algorithm::eltwise_log;
-  if (op.is<Mish>()) return algorithm::eltwise_mish;
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Eltwise> eltwise_of(const Node& node,
-                                  const std::function<const Tensor*(std::size_t)>& constant) {
-  const Op& op = node.op;
-  if (const auto a = plain_algorithm(op)) return Eltwise{*a};
-  if (op.is<SoftPlus>()) return Eltwise{algorithm::eltwise_soft_relu, 1};
-  if (op.is<Negative>()) return Eltwise{algorithm::eltwise_linear, -1, 0};
-  if (op.is<HSigmoid>()) return Eltwise{algorithm::eltwise_hardsigmoid, 1.f / 6, 0.5f};
-  if (op.is<HSwish>()) return Eltwise{algorithm::eltwise_hardswish, 1.f / 6, 0.5f};
-  if (const auto* c = op.as<Clamp>())
-    return Eltwise{algorithm::eltwise_clip, static_cast<float>(c->min), static_cast<float>(c->max)};
-  if (const auto* e = op.as<Elu>()) return Eltwise{algorithm::eltwise_elu, static_cast<float>(e->alpha)};
-  if (const auto* g = op.as<Gelu>())
-    return Eltwise{g->approximation_mode == GeluMode::erf ? algorithm::eltwise_gelu_erf
-                                                          : algorithm::eltwise_gelu_tanh};
-  if (const auto* r = op.as<Round>(); r && r->mode == RoundMode::half_to_even)
-    return Eltwise{algorithm::eltwise_round};
-  if (op.is<Swish>()) {
-    if (node.inputs.size() < 2 || !node.inputs[1].valid()) return Eltwise{algorithm::eltwise_swish, 1};
-    if (const auto beta = single_number(constant(1))) return Eltwise{algorithm::eltwise_swish, *beta};
-  }
-  if (op.is<HardSigmoid>()) {
-    const auto a = single_number(constant(1)), b = single_number(constant(2));
-    if (a && b) return Eltwise{algorithm::eltwise_hardsigmoid, *a, *b};
-  }
-  if (op.is<PRelu>())
-    if (const auto slope = single_number(constant(1))) return Eltwise{algorithm::eltwise_relu, *slope};
-  return std::nullopt;
-}
-
-bool loses_nan(const Eltwise& e) {
-  return (e.algorithm == algorithm::eltwise_relu && e.alpha == 0) || e.algorithm == algorithm::eltwise_clip ||
-         e.algorithm == algorithm::eltwise_exp || e.algorithm == algorithm::eltwise_hardsigmoid;
-}
-
-namespace {
-
-std::optional<dnnl::algorithm> binary_algorithm(const Op& op) {
-  using dnnl::algorithm;
-  if (op.is<Add>()) return algorithm::binary_add;
-  if (op.is<Subtract>()) return algorithm::binary_sub;
-  if (op.is<Multiply>()) return algorithm::binary_mul;
-  if (op.is<Divide>()) return algorithm::binary_div;
-  return std::nullopt;  // maximum and minimum make a number of NaN
-}
 
 /// Fewer channels fill no vector of a pixel.
 constexpr std::int64_t kLeastChannels = 16;
@@ -109,7 +41,10 @@ void offer_unary(const NodeView& v, Answers& answers) {
 }
 
 void offer_binary(const NodeView& v, Answers& answers) {
-  const auto algorithm = binary_algorithm(v.node().op);
+  const auto& op = v.node().op;
+  const auto algorithm = binary_of(op, 0);
+  if (op.is<Maximum>() || op.is<Minimum>())
+    return answers.refuse("onednn", "{} makes a number of NaN there", op.name());
   if (!algorithm)
     return answers.refuse("onednn", "oneDNN has no binary primitive for {}", v.node().op.name());
   const auto y = v.out_dims();

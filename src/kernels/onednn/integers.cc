@@ -43,7 +43,7 @@ struct Shift {
   int number(const std::byte* weights, std::int64_t i) const {
     const auto w = is_signed ? static_cast<int>(static_cast<std::int8_t>(weights[i]))
                              : static_cast<int>(static_cast<std::uint8_t>(weights[i]));
-    const auto c = zero.size() == 1 ? 0 : static_cast<std::size_t>(i / channels.inner % channels.count);
+    const auto c = zero.size() == 1 ? 0 : static_cast<std::size_t>(channels.of(i));
     return w - zero[c];
   }
   bool fits(const Tensor& weights) const {
@@ -70,19 +70,10 @@ struct Shift {
   }
 };
 
-}  // namespace
-
-namespace {
-
-/// Transposed convolutions have none: other inputs stand there.
-bool has_zero(const NodeView& v, std::size_t input) {
-  return !v.op<ConvolutionBackpropData>() && v.has(input);
-}
-
 /// The zero point as an argument, which is a constant or comes at run time.
 Arg zero_argument(const NodeView& v, std::size_t input, int of) {
   Arg arg{DNNL_ARG_ATTR_ZERO_POINTS | of, numbers(1), Arg::From::constant, input, {}};
-  if (has_zero(v, input) && !v.constant(input))
+  if (v.has(input) && !v.constant(input))
     arg.from = v.element(input) == ElementType::u8 ? Arg::From::unsigned_number : Arg::From::signed_number;
   return arg;
 }
@@ -90,17 +81,18 @@ Arg zero_argument(const NodeView& v, std::size_t input, int of) {
 }  // namespace
 
 Verdict Integers::set_source_zero(const NodeView& v) {
-  if (!has_zero(v, 3)) return Verdict::yes();
-  if (element_count(v.dims(3)) != 1)
-    return Verdict::no("int8: zero points {} of input 0", to_string(v.dims(3)));
-  auto arg = zero_argument(v, 3, DNNL_ARG_SRC);
-  if (const auto* zero = v.constant(3)) {
-    consumed_.push_back(3);
+  const auto input = zero_point_input(v.node().op, 0);
+  if (!v.has(input)) return Verdict::yes();
+  if (element_count(v.dims(input)) != 1)
+    return Verdict::no("int8: zero points {} of input 0", to_string(v.dims(input)));
+  auto arg = zero_argument(v, input, DNNL_ARG_SRC);
+  if (const auto* zero = v.constant(input)) {
+    consumed_.push_back(input);
     const auto value = to_ints(*zero)[0];
     if (value == 0) return Verdict::yes();
     arg.constant = one_number(value);
-  } else if (!is_byte(v.element(3))) {
-    return Verdict::no("int8: a zero point of {}", name_of(v.element(3)));
+  } else if (!is_byte(v.element(input))) {
+    return Verdict::no("int8: a zero point of {}", name_of(v.element(input)));
   }
   args_.push_back(std::move(arg));
   key_ += " zero";
@@ -111,23 +103,24 @@ Verdict Integers::set_weights(const NodeView& v, const Tensor* packed, WeightCha
                               bool keeps_zero) {
   const bool is_signed = v.element(1) == ElementType::i8;
   Shift shift{{0}, channels, is_signed};
-  auto arg = zero_argument(v, 4, DNNL_ARG_WEIGHTS);
-  if (const auto* zero = has_zero(v, 4) ? v.constant(4) : nullptr) {
-    consumed_.push_back(4);
+  const auto input = zero_point_input(v.node().op, 1);
+  auto arg = zero_argument(v, input, DNNL_ARG_WEIGHTS);
+  if (const auto* zero = v.has(input) ? v.constant(input) : nullptr) {
+    consumed_.push_back(input);
     const auto list = to_ints(*zero);
     if (list.empty()) return Verdict::no("int8: no zero points of the weights");
     shift.zero.assign(list.begin(), list.end());
     if (std::equal(list.begin() + 1, list.end(), list.begin())) shift.zero.resize(1);
-  } else if (has_zero(v, 4)) {
-    if (!keeps_zero || !is_signed || element_count(v.dims(4)) != 1 || !is_byte(v.element(4)))
+  } else if (v.has(input)) {
+    if (!keeps_zero || !is_signed || element_count(v.dims(input)) != 1 || !is_byte(v.element(input)))
       return Verdict::no("int8: zero points of the weights that come at run time");
     args_.push_back(std::move(arg));
     return Verdict::yes();
   }
   const bool one = shift.zero.size() == 1;
-  if (!one && static_cast<std::int64_t>(shift.zero.size()) != channels.count)
+  if (!one && static_cast<std::int64_t>(shift.zero.size()) != channels.total())
     return Verdict::no("int8: {} zero points of {} channels of the weights", shift.zero.size(),
-                       channels.count);
+                       channels.total());
   if (is_signed && one && shift.zero[0] == 0) return Verdict::yes();
   looks_at_weights_ = packed != nullptr;
   if (!packed || !shift.fits(*packed)) {
@@ -160,7 +153,9 @@ void Integers::set(dnnl::primitive_attr& attr) const {
 Verdict Integers::stores_sums(std::string_view implementation, std::int64_t products) const {
   if (implementation.starts_with("br") && key_.starts_with(" u8") && args_.empty()) return Verdict::yes();
   constexpr std::int64_t kExact = 1 << 24;  // integers that f32 has
-  const bool keeps_zero = std::any_of(args_.begin(), args_.end(), [](const Arg& a) { return a.index == 4; });
+  const bool keeps_zero = std::any_of(args_.begin(), args_.end(), [](const Arg& a) {
+    return a.id == (DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS);
+  });
   if (products <= kExact / (255 * (keeps_zero ? 255 : 128))) return Verdict::yes();
   return Verdict::no("int8: {} makes f32 of sums of {} products before it stores i32", implementation,
                      products);

@@ -15,9 +15,16 @@ Verdict is_exact(std::string_view implementation);
 /// "f32", "bf16", "u8s8", "s8s8": what the node multiplies, as oneDNN says it.
 std::string_view operands_name(const NodeView& v);
 
-/// Where the weights' channels lie in memory: `inner` elements from one to the next of `count`.
+/// Where the weights' channels lie in memory: `inner` elements from one to the next of `count`, or of the
+/// `count` of each group.
 struct WeightChannels {
   std::int64_t count, inner;
+  std::int64_t groups = 1, group = 0;  ///< `group`: elements of one, where channels are counted by group
+
+  std::int64_t total() const { return count * groups; }
+  std::int64_t of(std::int64_t element) const {
+    return element / inner % count + (group == 0 ? 0 : element / group * count);
+  }
 };
 
 /// Zero points and weights of a product of integers.

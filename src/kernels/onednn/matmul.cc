@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "kernels/onednn/integers.h"
+#include "kernels/onednn/post_ops.h"
 #include "ops/activation.h"
 
 namespace lamina::onednn {

@@ -1,9 +1,11 @@
 #include "kernels/onednn/onednn.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "base/divide.h"
 #include "base/immortal.h"
 #include "base/mapped_file.h"
 #include "base/standstill.h"
@@ -72,6 +74,12 @@ std::string label(const Machine& machine, const char* implementation, std::strin
   return out.ends_with(type) ? out : fmt::format("{}_{}", out, type);
 }
 
+double filled_lanes(const Machine& machine, std::int64_t count) {
+  const double lanes = machine.library == Isa::avx512 ? 16 : machine.library == Isa::avx2 ? 8 : 4;
+  const auto channels = static_cast<double>(count);
+  return std::ceil(channels / lanes) * lanes / channels;
+}
+
 ElementType multiplied(const NodeView& v) {
   if (v.all(ElementType::f32)) return ElementType::f32;
   const auto* body = epilogue(v.node());
@@ -90,7 +98,7 @@ Verdict multiplies(const NodeView& v) {
     return Verdict::no(
         "element types other than f32, bf16 with f32 sums where there are instructions for it, and u8 or i8 "
         "with i32 sums");
-  if (!v.op<ConvolutionBackpropData>() && (v.has(3) || v.has(4)))
+  if (v.has(zero_point_input(v.node().op, 0)) || v.has(zero_point_input(v.node().op, 1)))
     return Verdict::no("zero points of {}", name_of(type));
   return Verdict::yes();
 }
@@ -106,11 +114,58 @@ bool is_ref(const char* implementation) { return std::strstr(implementation, "re
 
 namespace {
 
+dnnl::reorder::primitive_desc reorder_of(const Desc& from, const Desc& to) {
+  return {engine(), from, engine(), to, user_scratch()};
+}
+
+/// What packs an argument at each run.
+struct Packing {
+  std::size_t arg;
+  dnnl::reorder primitive;
+  Desc scratchpad;
+};
+
 struct Bound {
   dnnl::primitive primitive;
   std::vector<Arg> args;
   Desc scratchpad;
   std::vector<dnnl::memory> constants;  // by argument, for all steps: a memory takes a kilobyte
+  std::vector<Packing> packings;
+};
+
+/// A primitive's arguments for calls of C.
+using RawArgs = std::vector<dnnl_exec_arg_t>;
+
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const RawArgs& args) {
+  const auto status =
+      dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(args.size()), args.data());
+  LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
+}
+
+/// A packing of one step.
+class PackingStep {
+ public:
+  PackingStep(const Packing& packing, const Arg& arg, const dnnl::memory& to)
+      : packing_(packing),
+        input_(arg.index),
+        from_(arg.given, engine(), nullptr),
+        raw_{{DNNL_ARG_FROM, from_.get()}, {DNNL_ARG_TO, to.get()}} {
+    if (packing.scratchpad.get_size() == 0) return;
+    scratch_ = dnnl::memory(packing.scratchpad, engine(), nullptr);
+    raw_.push_back({DNNL_ARG_SCRATCHPAD, scratch_.get()});
+  }
+
+  void bind(const RunArgs& args) {
+    from_.set_data_handle(const_cast<void*>(args.in[input_]));
+    if (scratch_) scratch_.set_data_handle(args.scratch);  // the primitive has it when it begins
+  }
+  void run(const dnnl::stream& stream) const { execute(packing_.primitive, stream, raw_); }
+
+ private:
+  const Packing& packing_;
+  std::size_t input_;
+  dnnl::memory from_, scratch_;
+  RawArgs raw_;
 };
 
 class PrimitiveStep final : public Step {
@@ -121,6 +176,7 @@ class PrimitiveStep final : public Step {
       memories_.push_back(constant ? constant : dnnl::memory(bound.args[i].desc, engine(), &numbers_[i]));
       raw_.push_back({bound.args[i].id, memories_.back().get()});
     }
+    for (const auto& p : bound.packings) packings_.emplace_back(p, bound.args[p.arg], memories_[p.arg]);
     if (bound.scratchpad.get_size() != 0) {
       memories_.emplace_back(bound.scratchpad, engine(), nullptr);
       raw_.push_back({DNNL_ARG_SCRATCHPAD, memories_.back().get()});
@@ -135,7 +191,10 @@ class PrimitiveStep final : public Step {
         bytes_.push_back({i, args.in[arg.index]});
       if (arg.from == Arg::From::input) memories_[i].set_data_handle(const_cast<void*>(args.in[arg.index]));
       if (arg.from == Arg::From::output) memories_[i].set_data_handle(args.out[arg.index]);
+      if (arg.from == Arg::From::reordered)
+        memories_[i].set_data_handle(static_cast<std::byte*>(args.scratch) + arg.scratch_at);
     }
+    for (auto& p : packings_) p.bind(args);
     if (memories_.size() > bound_.args.size()) memories_.back().set_data_handle(args.scratch);
   }
 
@@ -144,9 +203,8 @@ class PrimitiveStep final : public Step {
       numbers_[i] = bound_.args[i].from == Arg::From::signed_number
                         ? std::int32_t{*static_cast<const std::int8_t*>(byte)}
                         : *static_cast<const std::uint8_t*>(byte);
-    const auto status = dnnl_primitive_execute(bound_.primitive.get(), stream_.get(),
-                                               static_cast<int>(raw_.size()), raw_.data());
-    LAMINA_CHECK(status == dnnl_success, "oneDNN failed with status {}", static_cast<int>(status));
+    for (const auto& p : packings_) p.run(stream_);
+    execute(bound_.primitive, stream_, raw_);
     if (std::exchange(ran_, true)) return;
     static std::atomic<int> left{64};  // its matrix products make their code when they run first
     stop_before_tables_go(left);
@@ -157,7 +215,8 @@ class PrimitiveStep final : public Step {
   bool ran_ = false;
   dnnl::stream stream_;
   std::vector<dnnl::memory> memories_;
-  std::vector<dnnl_exec_arg_t> raw_;
+  std::vector<PackingStep> packings_;
+  RawArgs raw_;
   std::vector<std::int32_t> numbers_;                            // by argument
   std::vector<std::pair<std::size_t, const void*>> bytes_ = {};  // arguments that are numbers of 8 bits
 };
@@ -191,10 +250,36 @@ void stop_before_tables_go(std::atomic<int>& left) {
 
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args,
                                            Desc scratchpad) {
+  std::vector<Packing> packings;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    if (args[i].from == Arg::From::reordered) {
+      const auto pd = reorder_of(args[i].given, args[i].desc);
+      packings.push_back({i, dnnl::reorder(pd), pd.scratchpad_desc()});
+    }
   static std::atomic<int> left{32};
   stop_before_tables_go(left);
   return std::make_unique<PrimitiveExecutable>(
-      Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}});
+      Bound{std::move(primitive), std::move(args), std::move(scratchpad), {}, std::move(packings)});
+}
+
+PackedAtRun::PackedAtRun(const Desc& scratchpad, const Desc& from, const Desc& to) {
+  constexpr std::size_t kLine = 64;
+  at = round_up(std::max(scratchpad.get_size(), reorder_of(from, to).scratchpad_desc().get_size()), kLine);
+  scratch = at + to.get_size();
+}
+
+std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
+  for (auto& arg : args) {
+    if (arg.from != Arg::From::constant) continue;
+    if (arg.constant_lies != Layout::plain)
+      arg.constant =
+          context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
+                                [&](const Tensor& t) { return laid_out(t.to_aligned(), arg.constant_lies); });
+    else if (!arg.constant.aligned())
+      arg.constant =
+          context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
+  }
+  return args;
 }
 
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,

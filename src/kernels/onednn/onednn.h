@@ -6,6 +6,7 @@
 
 #include "kernels/cost.h"
 #include "kernels/epilogue.h"
+#include "kernels/family.h"
 #include "kernels/kernel.h"
 
 namespace lamina::onednn {
@@ -31,43 +32,35 @@ struct Arg {
   int id;  ///< DNNL_ARG_...
   Desc desc;
   /// unsigned_number, signed_number: an input of one element of 8 bits, where oneDNN reads one of 32.
-  enum class From { input, output, constant, unsigned_number, signed_number } from;
+  /// reordered: an input that is packed at each run.
+  enum class From { input, output, constant, unsigned_number, signed_number, reordered } from;
   std::size_t index = 0;  ///< of an input or output
   Tensor constant;
   Layout constant_lies = Layout::plain;  ///< as oneDNN is to read it
+  Desc given = {};                       ///< as an input lies that is reordered
+  std::size_t scratch_at = 0;            ///< where it is reordered to, in the step's scratch memory
 };
 
 /// A primitive with its arguments as an Executable; scratchpad of the user.
 std::unique_ptr<Executable> make_primitive(dnnl::primitive primitive, std::vector<Arg> args, Desc scratchpad);
+
+/// Scratch memory of a primitive whose weights are packed at each run: they lie behind its own.
+struct PackedAtRun {
+  PackedAtRun(const Desc& scratchpad, const Desc& from, const Desc& to);
+
+  std::size_t at, scratch;
+};
 
 /// Reorders (packs) a constant into the descriptor that a primitive wants, through the weight store.
 /// `prepare`, if any, comes first: `key` tells of it, and of what the descriptor keeps to itself.
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
             const std::string& key, const WeightStore::Make& prepare = nullptr);
 
-/// The scratchpad is the request's.
-dnnl::primitive_attr user_scratch();
-
-/// An epilogue as post-ops.
-struct PostOps {
-  dnnl::primitive_attr attr;                    ///< with the user's scratchpad
-  std::size_t stages = 0;                       ///< taken from the front
-  ElementType result = ElementType::f32;        ///< that the last of them makes
-  Cost cost;                                    ///< of these
-  std::string refusal;                          ///< why it stopped there, empty when all were taken
-  std::vector<Arg> args;                        ///< operands, scales
-  std::vector<float> bias;                      ///< of integer sums, per channel; none: empty
-  bool operands = false;                        ///< some stage has one that oneDNN reads from memory
-  bool whole_constant = false;                  ///< an operand is a constant of the result's shape
-  std::vector<std::size_t> same_layout_inputs;  ///< inputs of the node that must lie as the result does
-};
-/// Arguments of post-ops for a primitive: constants where oneDNN can read them.
+/// Arguments of a primitive: constants where oneDNN can read them.
 std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context);
 
-/// Result of the compute node: dims `out`, lying in `layout`; channels on `channel_axis`, which are the
-/// weights' axes of `weights_mask`. What the epilogue of integer sums begins with becomes scales and a bias.
-PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
-                 int weights_mask);
+/// The scratchpad is the request's.
+dnnl::primitive_attr user_scratch();
 
 /// What the node multiplies: f32 numbers, bf16 ones with f32 sums, or u8 or i8 (input 0) with i32 sums;
 /// undefined: others.
@@ -82,21 +75,6 @@ inline constexpr std::size_t kMostAdded = 1 << 14;
 
 /// oneDNN computes whole vectors of channels or columns: how many times as many as there are.
 double filled_lanes(const Machine& machine, std::int64_t count);
-
-/// The number of a tensor that has one.
-std::optional<float> single_number(const Tensor* t);
-
-/// A unary operator as oneDNN computes it.
-struct Eltwise {
-  dnnl::algorithm algorithm;
-  float alpha = 0, beta = 0;
-};
-/// Nothing when oneDNN has none like it. `constant(i)` gives the node's constant input i or null.
-std::optional<Eltwise> eltwise_of(const Node& node,
-                                  const std::function<const Tensor*(std::size_t)>& constant);
-
-/// oneDNN makes a number of NaN there, as the instructions for maximum and minimum do.
-bool loses_nan(const Eltwise& e);
 
 /// oneDNN makes tables when it does something first, or for a new kind of layer, and exit() destroys them,
 /// the last one first: what runs has to stop before that. Called behind what may have made one; in the midst

@@ -1,9 +1,9 @@
-/// Epilogue stages as oneDNN post-ops.
+#include "kernels/onednn/post_ops.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "kernels/epilogue.h"
+#include "kernels/onednn/algorithms.h"
 #include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
 #include "ops/activation.h"
@@ -26,29 +26,6 @@ constexpr std::size_t kMostPostOps = 32;  // oneDNN's own limit
 
 bool is_finite(const std::vector<float>& list) {
   return std::all_of(list.begin(), list.end(), [](float f) { return std::isfinite(f); });
-}
-
-/// Binary operators with a scalar are eltwise: exact for Add, Multiply, Maximum, Minimum and Subtract.
-std::optional<Eltwise> scalar_binary(const Op& op, std::size_t running, float c) {
-  if (op.is<Add>()) return Eltwise{algorithm::eltwise_linear, 1, c};
-  if (op.is<Multiply>()) return Eltwise{algorithm::eltwise_linear, c, 0};
-  if (op.is<Subtract>())
-    return running == 0 ? Eltwise{algorithm::eltwise_linear, 1, -c}
-                        : Eltwise{algorithm::eltwise_linear, -1, c};
-  const float infinity = std::numeric_limits<float>::infinity();
-  if (op.is<Maximum>()) return Eltwise{algorithm::eltwise_clip, c, infinity};
-  if (op.is<Minimum>()) return Eltwise{algorithm::eltwise_clip, -infinity, c};
-  return std::nullopt;
-}
-
-std::optional<algorithm> binary_of(const Op& op, std::size_t running) {
-  if (op.is<Add>()) return algorithm::binary_add;
-  if (op.is<Multiply>()) return algorithm::binary_mul;
-  if (op.is<Maximum>()) return algorithm::binary_max;
-  if (op.is<Minimum>()) return algorithm::binary_min;
-  if (op.is<Subtract>() && running == 0) return algorithm::binary_sub;
-  if (op.is<Divide>() && running == 0) return algorithm::binary_div;
-  return std::nullopt;
 }
 
 bool inverse_is_exact(float f) {
@@ -402,26 +379,6 @@ class Translator {
 };
 
 }  // namespace
-
-double filled_lanes(const Machine& machine, std::int64_t count) {
-  const double lanes = machine.library == Isa::avx512 ? 16 : machine.library == Isa::avx2 ? 8 : 4;
-  const auto channels = static_cast<double>(count);
-  return std::ceil(channels / lanes) * lanes / channels;
-}
-
-std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
-  for (auto& arg : args) {
-    if (arg.from != Arg::From::constant) continue;
-    if (arg.constant_lies != Layout::plain)
-      arg.constant =
-          context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
-                                [&](const Tensor& t) { return laid_out(t.to_aligned(), arg.constant_lies); });
-    else if (!arg.constant.aligned())
-      arg.constant =
-          context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
-  }
-  return args;
-}
 
 PostOps post_ops(const NodeView& view, const Dims& out, Layout layout, std::size_t channel_axis,
                  int weights_mask) {

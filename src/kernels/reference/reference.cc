@@ -3,6 +3,7 @@
 
 #include "interpreter/interpreter.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/list.h"
 
 namespace lamina {

@@ -81,12 +81,35 @@ std::vector<ValueId> convolution(Spelling& c) {
   return {with_bias(c, y, rank)};
 }
 
+/// One zero point, or one per output of [I, O / groups, ...], as it meets these weights.
+ValueId transposed_zero_point(Spelling& c, std::int64_t groups, std::size_t rank) {
+  const ValueId zero = c.in(5);
+  if (!zero.valid() || c.rank(zero) == 0) return zero;
+  if (groups == 1 || c.shape(zero)[0].is(1)) return c.along(zero, 1, rank, "w_zero");
+  const auto* numbers = c.constant(zero);
+  const auto& w = c.shape(c.in(1));
+  if (!numbers || !w[0].known() || !w[1].known()) c.refuse("zero points by group that are computed");
+  const auto inputs = w[0].size(), outputs = w[1].size();
+  const auto given = to_ints(*numbers);
+  Ints of_each;
+  for (std::int64_t i = 0; i < inputs; ++i)
+    for (std::int64_t o = 0; o < outputs; ++o)
+      of_each.push_back(given[static_cast<std::size_t>(i / (inputs / groups) * outputs + o)]);
+  Dims dims(rank, 1);
+  dims[0] = inputs, dims[1] = outputs;
+  return c.add_constant(from_ints(numbers->element_type(), dims, of_each), "w_zero");
+}
+
 std::vector<ValueId> transposed_convolution(Spelling& c) {
   const auto& op = c.op<ConvolutionBackpropData>();
-  const bool wide = wants_wide_operands(c, op.sums);
-  if (!c.has(2) && !wide) return {};
+  const bool whole = is_small_integer(c.element(c.in(0))), wide = wants_wide_operands(c, op.sums);
+  if (!c.has(2) && !whole && !wide) return {};
+  const std::size_t rank = c.rank(c.in(1));
   ValueId x = c.in(0), weights = c.in(1);
-  if (wide) {
+  if (whole) {
+    x = centred(c, x, c.has(4) ? c.scalar(c.in(4), "x_zero") : ValueId(), "x");
+    weights = centred(c, weights, transposed_zero_point(c, op.groups, rank), "w");
+  } else if (wide) {
     x = c.converted(x, ElementType::f32, "x_f32");
     weights = c.converted(weights, ElementType::f32, "w_f32");
   }
@@ -94,7 +117,9 @@ std::vector<ValueId> transposed_convolution(Spelling& c) {
   plain.sums = ElementType::undefined;
   std::vector<ValueId> inputs = {x, weights};
   if (c.has(3)) inputs.insert(inputs.end(), {ValueId(), c.in(3)});
-  return {with_bias(c, c.add(plain, inputs, "products"), c.rank(c.in(1)))};
+  ValueId y = c.add(plain, inputs, "products");
+  if (whole) y = as_integers(c, y);
+  return {with_bias(c, y, rank)};
 }
 
 /// Bits [from, from + count) of a packed tensor.

@@ -6,6 +6,20 @@
 #include "formats/wire.h"
 
 namespace lamina::onnx {
+namespace {
+
+/// Calls `read` at each field of that number.
+template <class Read>
+void each_field(const NamedPiece& attribute, std::uint32_t number, Read read) {
+  WireReader in(attribute.piece.bytes(), "AttributeProto");
+  while (in.next())
+    if (in.field() == number)
+      read(in);
+    else
+      in.skip();
+}
+
+}  // namespace
 
 const NamedPiece* EditNode::attribute(std::string_view wanted) const {
   for (const auto& a : attributes)
@@ -14,28 +28,14 @@ const NamedPiece* EditNode::attribute(std::string_view wanted) const {
 }
 
 std::optional<std::int64_t> EditNode::int_attribute(std::string_view wanted) const {
-  const auto* a = attribute(wanted);
-  if (!a) return std::nullopt;
   std::optional<std::int64_t> out;
-  WireReader in(a->piece.bytes(), "AttributeProto");
-  while (in.next())
-    if (in.field() == 3)
-      out = in.integer();
-    else
-      in.skip();
+  if (const auto* a = attribute(wanted)) each_field(*a, 3, [&](WireReader& in) { out = in.integer(); });
   return out;
 }
 
 std::optional<float> EditNode::float_attribute(std::string_view wanted) const {
-  const auto* a = attribute(wanted);
-  if (!a) return std::nullopt;
   std::optional<float> out;
-  WireReader in(a->piece.bytes(), "AttributeProto");
-  while (in.next())
-    if (in.field() == 2)
-      out = in.number();
-    else
-      in.skip();
+  if (const auto* a = attribute(wanted)) each_field(*a, 2, [&](WireReader& in) { out = in.number(); });
   return out;
 }
 
@@ -43,12 +43,7 @@ std::optional<Ints> EditNode::ints_attribute(std::string_view wanted) const {
   const auto* a = attribute(wanted);
   if (!a) return std::nullopt;
   Ints out;
-  WireReader in(a->piece.bytes(), "AttributeProto");
-  while (in.next())
-    if (in.field() == 8)
-      in.integers(out);
-    else
-      in.skip();
+  each_field(*a, 8, [&](WireReader& in) { in.integers(out); });
   return out;
 }
 
@@ -56,12 +51,7 @@ std::optional<std::vector<float>> EditNode::floats_attribute(std::string_view wa
   const auto* a = attribute(wanted);
   if (!a) return std::nullopt;
   std::vector<float> out;
-  WireReader in(a->piece.bytes(), "AttributeProto");
-  while (in.next())
-    if (in.field() == 7)
-      in.floats(out);
-    else
-      in.skip();
+  each_field(*a, 7, [&](WireReader& in) { in.floats(out); });
   return out;
 }
 
@@ -69,12 +59,7 @@ std::optional<std::string> EditNode::string_attribute(std::string_view wanted) c
   const auto* a = attribute(wanted);
   if (!a) return std::nullopt;
   std::string out;
-  WireReader in(a->piece.bytes(), "AttributeProto");
-  while (in.next())
-    if (in.field() == 4)
-      out = in.bytes();
-    else
-      in.skip();
+  each_field(*a, 4, [&](WireReader& in) { out = in.bytes(); });
   return out;
 }
 

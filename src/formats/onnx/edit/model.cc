@@ -193,43 +193,6 @@ EditModel parse(std::string_view bytes) {
   return m;
 }
 
-std::int64_t onnx_type(ElementType type) {
-  switch (type) {
-    case ElementType::f32:
-      return static_cast<std::int64_t>(DataType::float32);
-    case ElementType::f16:
-      return static_cast<std::int64_t>(DataType::float16);
-    case ElementType::bf16:
-      return static_cast<std::int64_t>(DataType::bfloat16);
-    case ElementType::f64:
-      return static_cast<std::int64_t>(DataType::float64);
-    case ElementType::i64:
-      return static_cast<std::int64_t>(DataType::int64);
-    case ElementType::i32:
-      return static_cast<std::int64_t>(DataType::int32);
-    case ElementType::i16:
-      return static_cast<std::int64_t>(DataType::int16);
-    case ElementType::i8:
-      return static_cast<std::int64_t>(DataType::int8);
-    case ElementType::u64:
-      return static_cast<std::int64_t>(DataType::uint64);
-    case ElementType::u32:
-      return static_cast<std::int64_t>(DataType::uint32);
-    case ElementType::u16:
-      return static_cast<std::int64_t>(DataType::uint16);
-    case ElementType::u8:
-      return static_cast<std::int64_t>(DataType::uint8);
-    case ElementType::boolean:
-      return static_cast<std::int64_t>(DataType::boolean);
-    case ElementType::i4:
-      return static_cast<std::int64_t>(DataType::int4);
-    case ElementType::u4:
-      return static_cast<std::int64_t>(DataType::uint4);
-    default:
-      fail(ErrorCode::unsupported, "ONNX has no elements of {}", name_of(type));
-  }
-}
-
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth);
 
 /// A graph (field 6) or several (field 11) in an attribute's message.
@@ -363,10 +326,13 @@ std::string to_bytes(const EditModel& model) {
 }
 
 NamedPiece initializer(const std::string& name, const Tensor& tensor) {
+  const auto type = onnx_type_of(tensor.element_type());
+  if (type == DataType::undefined)
+    fail(ErrorCode::unsupported, "ONNX has no elements of {}", name_of(tensor.element_type()));
   std::string out;
   protozero::pbf_writer writer(out);
   writer.add_packed_int64(1, tensor.shape().begin(), tensor.shape().end());
-  writer.add_int64(2, onnx_type(tensor.element_type()));
+  writer.add_int64(2, static_cast<std::int64_t>(type));
   add(writer, 8, name);
   writer.add_bytes(9, reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
   return {name, Piece(std::move(out))};

@@ -10,6 +10,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/gemm/product.h"
 #include "kernels/native/move/positions.h"
 #include "kernels/native/softmax/loops.h"

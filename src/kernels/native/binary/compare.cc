@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/offers.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"

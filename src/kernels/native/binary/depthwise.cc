@@ -8,6 +8,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/binary/packing.h"
 #include "kernels/native/binary/stages.h"

@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/native/simd/finish-inl.h"
+#include "kernels/native/simd/integer_finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,12 +44,26 @@ constexpr int kLanes = hn::MaxLanes(d8), kFloats = hn::MaxLanes(df);
 /// Where the outputs of a point go.
 struct Outputs {
   const float *start, *add;
-  float* out;
+  float* out = nullptr;
+  std::uint8_t* bytes = nullptr;
   Outputs(const Tile& t, int point)
-      : start(t.start[point] + t.start_add),
-        add(t.add ? t.add + point * t.add_step : nullptr),
-        out(t.out + point * t.out_step) {}
+      : start(t.start[point] + t.start_add), add(t.add ? t.add + point * t.add_step : nullptr) {
+    if (t.bytes)
+      bytes = t.bytes + point * t.out_step;
+    else
+      out = t.out + point * t.out_step;
+  }
 };
+
+HWY_INLINE void put_level(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DF> v,
+                          std::int64_t left) {
+  const auto& f = *t.levels;
+  const auto channel = t.first + at;
+  v = hn::Add(hn::Mul(v, hn::LoadU(df, f.scale + channel)), hn::LoadU(df, f.shift + channel));
+  v = hn::Min(hn::Set(df, f.high), hn::Max(hn::Set(df, f.low), v));
+  const auto level = hn::Add(integer_finish::nearest(v), hn::Set(di, f.zero_point));
+  integer_finish::store_bytes(integer_finish::low_bytes(level), o.bytes + at, left);
+}
 
 /// Counts of differences times -1/2 of `scale`, `at` outputs behind the panel's first. Plain: nothing is
 /// added or finished, and there are as many outputs as a vector has floats.
@@ -59,6 +74,7 @@ HWY_INLINE void put(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DU
   if constexpr (kPlain) return hn::StoreU(v, df, o.out + at);
   const std::int64_t left = t.channels - at;
   if (left <= 0) return;
+  if (t.bytes) return put_level(t, o, at, v, left);
   if (left >= kFloats) {
     if (o.add) v = hn::Add(v, hn::LoadU(df, o.add + at));
     hn::StoreU(finished(df, t.finish, v), df, o.out + at);
@@ -214,7 +230,8 @@ void lookup_tile(const Tile& t) {
     }
     if (first && s == end) {
       if (t.signs) return put_all_signs<P, V>(t, counts);
-      const bool plain = !t.add && t.finish.kind == Finish::Kind::none && t.channels >= V * kLanes;
+      const bool plain =
+          !t.bytes && !t.add && t.finish.kind == Finish::Kind::none && t.channels >= V * kLanes;
       return plain ? put_all<true, P, V>(t, counts) : put_all<false, P, V>(t, counts);
     }
     LAMINA_UNROLL

@@ -7,6 +7,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/binary/depthwise.h"
 #include "kernels/native/binary/depthwise_lines.h"
 #include "kernels/native/binary/packing.h"
@@ -65,10 +66,14 @@ void run_panel(const Binary& b, const RunArgs& args, const Panel& panel, const W
                std::int64_t point, const Sums& sums) {
   const auto channel = panel.group * b.outputs() + panel.vector * b.kernels->lanes;
   binary::Tile t{};
-  if (b.thresholds)
+  if (b.thresholds) {
     t.signs = b.signs(args, point, channel), t.out_step = b.sign_row();
-  else
+  } else if (b.epilogue.integers) {
+    t.bytes = reinterpret_cast<std::uint8_t*>(sums.memory()) + channel, t.out_step = sums.row_bytes();
+    t.levels = &b.epilogue.integers->finish(), t.first = channel;
+  } else {
     t.out = sums.data() + channel, t.out_step = sums.row();
+  }
   t.bits = b.epilogue.out.bits();
   t.add = b.epilogue.add_at(args, point, channel);
   t.add_step = b.epilogue.added.step;
@@ -141,12 +146,14 @@ void offer_binary_convolution(const NodeView& v, Answers& answers) {
   // One less, so that there is a limit above all counts, where the sign is the same for every sum.
   const auto thresholds = counted < binary::kMostCounted ? binary::thresholds_of(v, counted) : std::nullopt;
   std::string why;
-  const auto epilogue = thresholds
-                            ? Epilogue(Rows::of(ElementType::boolean, v.out_dims(), Layout::channels_last))
-                            : Epilogue::of(v, Layout::channels_last, why);
+  const bool depthwise =
+      g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps;
+  auto epilogue = thresholds ? Epilogue(Rows::of(ElementType::boolean, v.out_dims(), Layout::channels_last))
+                             : Epilogue::of(v, Layout::channels_last, why);
+  if (!thresholds && !depthwise)
+    if (auto bytes = binary::levels_in_registers(v)) epilogue = std::move(bytes);
   if (!epilogue) return answers.refuse("native", "{}", why);
-  if (g.groups > 1 && g.groups == g.inputs && g.groups == g.outputs && g.taps() <= binary::kMostDepthwiseTaps)
-    return offer_binary_depthwise(v, answers, *epilogue, thresholds);
+  if (depthwise) return offer_binary_depthwise(v, answers, *epilogue, thresholds);
   std::vector<const Kernels*> list{&binary::lookup_kernels(v.machine().isa(), g.outputs / g.groups)};
   if (const auto* kernels = binary::popcount_kernels(v.machine())) list.push_back(kernels);
   for (const auto* kernels : list) {

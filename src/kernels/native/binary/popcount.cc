@@ -32,6 +32,15 @@ LAMINA_POPCNT_INLINE __m512 finished(const Finish& f, __m512 v) {
   return v;
 }
 
+LAMINA_POPCNT_INLINE void store_level(const Tile& t, int point, std::int64_t at, __m512 v, __mmask16 mask) {
+  const auto& f = *t.levels;
+  v = _mm512_mul_ps(v, _mm512_loadu_ps(f.scale + t.first + at));
+  v = _mm512_add_ps(v, _mm512_loadu_ps(f.shift + t.first + at));
+  v = _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), v));
+  const auto level = _mm512_add_epi32(_mm512_cvtps_epi32(v), _mm512_set1_epi32(f.zero_point));
+  _mm512_mask_cvtepi32_storeu_epi8(t.bytes + point * t.out_step + at, mask, level);
+}
+
 LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m512i counts) {
   const auto mask = some(t.channels - at);
   const auto start = _mm512_loadu_ps(t.start[point] + t.start_add + at);
@@ -40,6 +49,7 @@ LAMINA_POPCNT_INLINE void store(const Tile& t, int point, std::int64_t at, __m51
     const auto above = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
     return _mm_mask_storeu_epi8(t.signs + point * t.out_step + at, mask, _mm_maskz_set1_epi8(above, 1));
   }
+  if (t.bytes) return store_level(t, point, at, v, mask);
   if (t.add) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, t.add + point * t.add_step + at));
   _mm512_mask_storeu_ps(t.out + point * t.out_step + at, mask, finished(t.finish, v));
 }

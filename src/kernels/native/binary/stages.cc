@@ -6,6 +6,17 @@
 
 namespace lamina::binary {
 
+std::optional<Epilogue> levels_in_registers(const NodeView& v) {
+  const auto type = v.out_element();
+  if (type != ElementType::u8 && type != ElementType::i8) return std::nullopt;
+  Epilogue e(Rows::of(type, v.out_dims(), Layout::channels_last));
+  e.integers = IntegerEpilogue::of(v, 1);  // sums of signs are whole numbers
+  if (!e.integers) return std::nullopt;
+  const auto& f = e.integers->finish();
+  if (f.stored != IntegerFinish::Stored::bytes || !f.simple()) return std::nullopt;
+  return e;
+}
+
 Frame::Frame(const NodeView& v, const Epilogue& e, const std::optional<Thresholds>& t)
     : epilogue(e), thresholds(t), in(Rows::of(v.element(0), v.dims(0), Layout::channels_last)) {}
 

@@ -20,6 +20,9 @@ struct Packer {
   std::int64_t group, stride;                   ///< outputs of a group, and room for them
 };
 
+/// Epilogues that end in integers of 8 bits, scaled, shifted and bounded; nothing for others.
+std::optional<Epilogue> levels_in_registers(const NodeView& v);
+
 /// Of one node.
 struct Frame {
   Epilogue epilogue;

@@ -52,6 +52,7 @@ void Windows::run(const Panel& panel, Tile t) const {
     at += points;
     if (t.signs) t.signs += points * t.out_step;
     if (t.out) t.out += points * t.out_step;
+    if (t.bytes) t.bytes += points * t.out_step;
     if (t.add) t.add += points * t.add_step;
   }
 }

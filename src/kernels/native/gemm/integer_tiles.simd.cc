@@ -71,6 +71,18 @@ struct WidePairs : Integers {
 
 struct SmallQuads : Integers {
   static constexpr gemm::Units kUnits = gemm::units_of(gemm::Arithmetic::small_quads);
+#if HWY_TARGET == HWY_AVX2
+  // From memory each time: else registers would not suffice for the ones, too.
+  using Row = const std::byte*;
+  static HWY_INLINE Row load(const std::byte* b) { return b; }
+  static HWY_INLINE void multiply_add(V x, Row y, V& sum) {
+    const auto ones = hn::Set(D(), 0x10001);
+    V products;
+    asm("vpmaddubsw %3, %2, %1\n\tvpmaddwd %4, %1, %1\n\tvpaddd %1, %0, %0"
+        : "+v"(sum.raw), "=&v"(products.raw)
+        : "v"(x.raw), "m"(*reinterpret_cast<const __m256i_u*>(y)), "v"(ones.raw));
+  }
+#else
   static HWY_INLINE Row load(const std::byte* b) { return hn::LoadU(D(), reinterpret_cast<const T*>(b)); }
   static HWY_INLINE void multiply_add(V x, Row y, V& sum) {
     const auto ones = hn::Set(D(), 0x10001);
@@ -83,6 +95,7 @@ struct SmallQuads : Integers {
         : "v"(x.raw), "v"(y.raw), "vm"(ones.raw));
 #endif
   }
+#endif
 };
 
 }  // namespace
@@ -155,6 +168,7 @@ const Tiles& tiles(Arithmetic arithmetic) {
       return pair_tiles();
     case Arithmetic::wide_pairs:
       return wide_pair_tiles();
+    case Arithmetic::matched_quads:
     case Arithmetic::small_quads:
       return small_quad_tiles();
     case Arithmetic::quads:

@@ -167,7 +167,8 @@ void Product::pack_constant(const std::byte* from, std::int64_t row, std::int64_
 }
 
 void Product::add_region(Region region, const std::vector<Segment>& list) {
-  depth_blocks = dots || epilogue.apart() || epilogue.integer_finish().stored != IntegerFinish::Stored::sums
+  depth_blocks = dots || arithmetic == Arithmetic::matched_quads || epilogue.apart() ||
+                         epilogue.integer_finish().stored != IntegerFinish::Stored::sums
                      ? 1
                      : std::max<std::int64_t>(1, ceil_div(panels.depth - kDepthBlock / 2, kDepthBlock));
   const std::int64_t part = ceil_div(panels.depth, depth_blocks), in_word = units().in_word();
@@ -234,7 +235,11 @@ std::int64_t Product::points() const {
   return sum;
 }
 
-std::int64_t Product::apart_bytes() const {
+std::int64_t Product::reordered_bytes() const {
+  return arithmetic == Arithmetic::matched_quads ? shape.rows[1] * reordered_row() : 0;
+}
+
+std::int64_t Product::sums_bytes() const {
   if (!epilogue.apart()) return 0;
   std::int64_t most = 0;
   for (const auto& cut : strips.cuts())

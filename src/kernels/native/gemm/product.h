@@ -9,10 +9,13 @@
 /// in A count these, and those in B cells: what B has for a k and a column.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/divide.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
+#include "kernels/native/gemm/reorder.h"
 #include "kernels/native/gemm/strips.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/move/positions.h"
@@ -25,10 +28,12 @@ struct Panels {
   std::int64_t columns = 0, depth = 0;
   std::int64_t lanes = 1, first = 1;  ///< floats in a vector; vectors of the first panel
   std::int64_t count = 0;
+  std::int64_t stored = 0;  ///< k of B, where it has others than A; or 0
 
+  std::int64_t rows() const { return stored != 0 ? stored : depth; }
   std::int64_t vectors(std::int64_t panel) const { return panel == 0 ? first : 2; }
   std::int64_t column(std::int64_t panel) const { return panel == 0 ? 0 : (first + 2 * (panel - 1)) * lanes; }
-  std::int64_t offset(std::int64_t panel) const { return column(panel) * depth; }
+  std::int64_t offset(std::int64_t panel) const { return column(panel) * rows(); }
   std::int64_t padded_columns() const { return column(count); }
   std::int64_t floats() const { return offset(count); }
 };
@@ -59,8 +64,12 @@ struct Product {
   void divide(std::int64_t threads);
   std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
-  /// For sums that lie apart, of one slot.
-  std::int64_t apart_bytes() const;
+  /// For sums that lie apart, and rows of A in another order, of one slot.
+  std::int64_t apart_bytes() const { return sums_bytes() + reordered_bytes(); }
+  std::int64_t sums_bytes() const;
+  /// From one of these rows to the next.
+  std::int64_t reordered_row() const { return round_up(2 * kWordBytes * panels.depth + kReorderSlack, 64); }
+  std::int64_t reordered_bytes() const;
   /// Estimated, on one thread, with so many calls; without epilogue and packing.
   Cost cost(Family family = Family::native_gemm, double calls = 1) const;
 
@@ -76,8 +85,9 @@ struct Product {
   /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
   /// its B follows that of group g - 1.
   std::int64_t groups = 1, a_group = 0;
-  std::int64_t bias_b = 0;  ///< sums of Operands::bias from one matrix of B to the next
-  Epilogue epilogue;        ///< of the node; its rows are those of C. Before add_region().
+  std::int64_t bias_b = 0;         ///< sums of Operands::bias from one matrix of B to the next
+  std::optional<Reorder> reorder;  ///< of matched quads
+  Epilogue epilogue;               ///< of the node; its rows are those of C. Before add_region().
 
   // Set by add_region() and divide().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts

@@ -1,5 +1,6 @@
 /// Runs products: tasks of strips by panels, strip after strip.
 #include <algorithm>
+#include <utility>
 
 #include "base/divide.h"
 #include "base/parallel.h"
@@ -19,7 +20,12 @@ class Task {
  public:
   Task(const Product& product, const Operands& operands, std::int64_t index, std::byte* apart,
        StageRun* stages)
-      : p_(product), o_(operands), tiles_(tiles(product.arithmetic)), apart_(apart), stages_(stages) {
+      : p_(product),
+        o_(operands),
+        tiles_(tiles(product.arithmetic)),
+        apart_(apart),
+        reordered_(apart + product.sums_bytes()),
+        stages_(stages) {
     const auto next = [&index](std::int64_t count) {
       const auto i = index % count;
       index /= count;
@@ -71,6 +77,7 @@ class Task {
     b_ = static_cast<const std::byte*>(o_.b) + (batch[1] + group * p_.packed_floats()) * units_.cell;
     row_ = batch[2];
     column_ = group * p_.panels.columns;
+    group_ = group;
     group_bias_ = o_.bias ? static_cast<const float*>(o_.bias) + group * p_.panels.padded_columns() +
                                 batch[1] / p_.packed_floats() * p_.bias_b
                           : nullptr;
@@ -102,8 +109,10 @@ class Task {
     tile_.c_move = sums.set_bytes();
     if (p_.dots)
       run_dots(strip);
+    else if (p_.reorder)
+      run_reordered(strip);
     else
-      run_panels(strip.rows);
+      run_panels(strip.rows, first_panel_, last_panel_);
     if (stages_ && tile_.last) sums.apply(*stages_, o_.first);
   }
 
@@ -121,22 +130,59 @@ class Task {
     return o_.add ? p_.epilogue.added.at<const std::byte>(o_.add, point_, column_ + column) : nullptr;
   }
 
-  void run_panels(std::int64_t rows) {
+  /// Set after set of rows, each for one group of panels after the other in the order of that.
+  void run_reordered(const Strip& strip) {
+    const auto& order = *p_.reorder;
+    const Tile all = tile_;
+    Segment list[kMostReordered];
+    tile_.segments = list;
+    tile_.a_step = p_.reordered_row();
+    tile_.repeat = 1;
+    for (std::int64_t set = 0; set < strip.repeat; ++set, c_ += all.c_move, point_ += point_move_) {
+      const ReorderRows rows{a_first_, all.a_step, reordered_, tile_.a_step, strip.rows};
+      for (auto panel = first_panel_; panel < last_panel_;) {
+        const auto group = panel / order.panels, end = std::min((group + 1) * order.panels, last_panel_);
+        reorder(all, rows, group_ * order.groups + group, list);
+        const auto* from = std::exchange(a_first_, reordered_);
+        run_panels(strip.rows, panel, end);
+        a_first_ = from;
+        panel = end;
+      }
+      a_first_ += all.a_move;
+    }
+  }
+
+  /// Copies rows of A in the order of a group of columns; `to`: their segments then.
+  void reorder(const Tile& from, const ReorderRows& rows, std::int64_t group, Segment* to) const {
+    const auto* starts = p_.reorder->starts_of(group);
+    std::int64_t bytes = 0;
+    for (std::int64_t i = 0; i < from.segment_count; ++i) {
+      const auto& s = from.segments[i];
+      const auto first = s.b / Reorder::kLeastWords, count = s.length / Reorder::kLeastWords;
+      to[i] = {bytes, starts[first], starts[first + count] - starts[first]};
+      auto part = rows;
+      part.from += s.a;
+      part.to += bytes;
+      reorder_loops().copy(*p_.reorder, group, first, count, part);
+      bytes += to[i].length * kWordBytes;
+    }
+  }
+
+  void run_panels(std::int64_t rows, std::int64_t panel, std::int64_t last_panel) {
     const Panels& panels = p_.panels;
-    auto panel = first_panel_;
     if (panels.vectors(panel) != 2)
       run_rows(rows, panel, 1, 1, tiles_.shape.rows[panels.vectors(panel)]), ++panel;
-    if (panel == last_panel_) return;
+    if (panel == last_panel) return;
     // Small panels stay in L1: then fewer rows by more panels write C line after line.
     const bool flat =
         tiles_.shape.flat != 0 && rows > tiles_.shape.flat && 2 * panels.lanes * panels.depth <= small_b_ / 2;
     const std::int64_t together = tiles_.shape.panels[flat ? tiles_.shape.flat : rows];
     if (together != 0) {
-      const auto steps = (last_panel_ - panel) / together;
+      const auto steps = (last_panel - panel) / together;
       if (steps != 0) run_rows(rows, panel, together, steps, flat ? tiles_.shape.flat : rows);
       panel += steps * together;
     }
-    if (panel != last_panel_) run_rows(rows, panel, 1, last_panel_ - panel, tiles_.shape.rows[2]);
+    if (panel != last_panel) run_rows(rows, panel, 1, last_panel - panel, tiles_.shape.rows[2]);
   }
 
   /// A strip's rows, in near equal parts of at most `most`, by `steps` groups of `together` panels: set after
@@ -148,7 +194,7 @@ class Task {
     const bool near = steps * together * width * panels.depth <= small_b_;
     const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
     tile_.b_row = (o_.b_row ? o_.b_row : width) * units_.cell;
-    tile_.b_panel = (o_.b_row ? width : width * panels.depth) * units_.cell;
+    tile_.b_panel = (o_.b_row ? width : width * panels.rows()) * units_.cell;
     tile_.steps = at_once;
     tile_.ahead = nullptr;
     for (; steps > 0; steps -= at_once, panel += at_once * together) {
@@ -165,7 +211,8 @@ class Task {
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
-        if (!b_ahead && at_once == steps && part + 1 == parts) fetch_rows_ahead(count, together);
+        if (!b_ahead && !p_.reorder && at_once == steps && part + 1 == parts)
+          fetch_rows_ahead(count, together);
         run_tile(count, vectors, together);
         if (b_ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;
@@ -176,7 +223,7 @@ class Task {
   /// The panels that follow come into L2 in as many shares. Behind the last there is nothing, which harms
   /// not.
   void fetch_ahead(std::int64_t shares, std::int64_t columns) {
-    tile_.ahead = tile_.b + columns * p_.panels.depth * units_.cell;
+    tile_.ahead = tile_.b + columns * p_.panels.rows() * units_.cell;
     tile_.ahead_move = std::max<std::int64_t>(64, 4 * columns * units_.cell / shares);
   }
 
@@ -240,7 +287,7 @@ class Task {
   std::int64_t first_strip_, last_strip_;
   const std::byte *a_, *b_;
   const float* group_bias_;
-  std::int64_t row_, column_;
+  std::int64_t row_, column_, group_;
   // Of the strip at hand.
   std::byte* c_ = nullptr;  ///< its first point, at the first panel
   const std::byte* a_first_ = nullptr;
@@ -249,7 +296,7 @@ class Task {
   float dot_bias_[kMostDots];
   bool far_ = false;  ///< B comes from far for the first time
   Tile tile_;
-  std::byte* apart_ = nullptr;
+  std::byte *apart_ = nullptr, *reordered_ = nullptr;
   StageRun* stages_;
 };
 

@@ -1,15 +1,17 @@
-/// Convolutions of u8 and i8 as products whose rows are output points (convolution/direct): the same regions
-/// and segments, of words instead of floats. Reads channels-last tensors where they lie when a word of theirs
-/// is a word of the product, else a copy. Few channels fill no words by themselves: then the copy has
-/// borders, and all taps of a line are one run of k.
+/// Convolutions of u8 and i8, transposed ones too, as products whose rows are output points
+/// (convolution/direct): the same regions and segments, of words instead of floats. Reads channels-last
+/// tensors where they lie when a word of theirs is a word of the product, else a copy. Few channels fill no
+/// words by themselves: then the copy has borders, and all taps of a line are one run of k.
 #include "base/parallel.h"
 #include "kernels/native/offers.h"
 
 #include <algorithm>
 
 #include "kernels/native/convolution/direct/source.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/source.h"
 #include "kernels/native/integer/weights.h"
+#include "kernels/native/integer/winograd.h"
 #include "ops/convolution.h"
 
 namespace lamina {
@@ -35,17 +37,30 @@ struct IntegerConvolution {
   Geometry read;  ///< as the product reads its source: without borders where lines of taps are runs
   bool copies = true;
   SourceCopy copy;
-  std::int64_t lists = 0;  ///< of what sums begin with
-  Tensor weights, sums;    ///< packed; `sums`: of weights, or times the source's zero point, for each list
+  std::size_t zero_input = 3;  ///< of the node, where the source's zero point comes at run time
+  std::int64_t lists = 0;      ///< of what sums begin with
+  Tensor weights, sums;  ///< packed; `sums`: of weights, or times the source's zero point, for each list
+  std::array<std::vector<windows::Run>, 3> runs;  ///< whose taps lists are of
+  Tensor order;                                   ///< of matched quads
   // Scratch, in bytes; sums that lie apart behind it.
-  std::size_t copy_at = 0, start_at = 0, weights_at = 0, scratch = 0;
+  std::size_t copy_at = 0, start_at = 0, weights_at = 0, taps_at = 0, scratch = 0;
 
   std::int64_t start_count() const { return lists * product.groups * product.panels.padded_columns(); }
+  /// Sums on the way from those of taps to those of lists: of one axis after the other.
+  std::int64_t most_taps() const {
+    auto count = read.taps(), most = count;
+    for (std::size_t i = 3; i-- > 0;) {
+      count = count / read.kernel[i] * static_cast<std::int64_t>(runs[i].size());
+      most = std::max(most, count);
+    }
+    return most * product.groups * product.panels.columns;
+  }
 };
 
 /// Taps of a line are one run of k: else words would be filled up at each tap.
 bool lines_as_runs(const Geometry& g, const Operands& o) {
-  return g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && g.inputs % o.units().in_word() != 0;
+  return !g.transposed && g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 &&
+         g.inputs % o.units().in_word() != 0;
 }
 
 /// All that outputs read lies in the picture.
@@ -56,22 +71,30 @@ Geometry with_borders(Geometry g) {
   return g;
 }
 
+/// Weights [O, I / groups, taps], or transposed [I, O / groups, taps]. `together`: taps of a run.
+WeightPlaces places_of(const Geometry& g, std::int64_t together) {
+  const auto channels = g.inputs / g.groups, outputs = g.outputs / g.groups, taps = g.taps();
+  WeightPlaces w;
+  w.taps = together;
+  w.runs = taps / together;
+  w.channels = channels;
+  w.run = together;
+  w.tap = 1;
+  w.channel = g.transposed ? outputs * taps : taps;
+  w.column = g.transposed ? taps : channels * taps;
+  w.group = outputs * channels * taps;
+  return w;
+}
+
 IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, const Operands& o,
                                   const Rows& in, const Epilogue& epilogue, bool constant,
                                   std::int64_t threads) {
   const bool runs = lines_as_runs(g, o), plain = in.layout == Layout::plain;
   const auto channels = g.inputs / g.groups, in_word = o.units().in_word();
-  WeightPlaces w;
-  w.taps = runs ? g.kernel[2] : 1;
-  w.runs = g.taps() / w.taps;
-  w.channels = channels;
-  w.run = w.taps;
-  w.tap = 1;
-  w.channel = g.taps();
-  w.column = channels * g.taps();
-  w.group = g.outputs / g.groups * w.column;
+  const auto w = places_of(g, runs ? g.kernel[2] : 1);
   IntegerConvolution c(machine, o, w.runs * w.words(o), g.outputs / g.groups);
   c.places = w;
+  c.zero_input = g.transposed ? 4 : 3;
   c.read = runs ? with_borders(g) : g;
   c.copies = plain || !o.quads() || o.signed_source || channels % in_word != 0;
   auto source = convolutions::source_of(g, in);
@@ -102,8 +125,10 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
   }
   if (o.compensated()) {
     c.lists = 1;
-    for (std::size_t i = 0; i < 3; ++i)
-      c.lists *= static_cast<std::int64_t>(windows::runs_of(folded, i).size());
+    for (std::size_t i = 0; i < 3; ++i) {
+      c.runs[i] = windows::runs_of(c.read, i);
+      c.lists *= static_cast<std::int64_t>(c.runs[i].size());
+    }
   }
   c.product.epilogue = epilogue;
   convolutions::add_regions(folded, source, threads, c.product);
@@ -114,56 +139,57 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
     c.scratch += static_cast<std::size_t>(round_up(bytes, std::int64_t{64}));
     return at;
   };
-  if (o.zero_at_run) c.start_at = take(c.start_count() * 4);
-  if (!constant) c.weights_at = take(c.product.groups * c.product.packed_floats() * c.product.units().cell);
+  if (o.zero_at_run || !constant) c.start_at = take(c.start_count() * 4);
+  if (constant) return c;
+  c.weights_at = take(c.product.groups * c.product.packed_floats() * c.product.units().cell);
+  if (c.lists > 0) c.taps_at = take(2 * c.most_taps() * 4);
   return c;
 }
 
 /// Sums of weights of all taps as those of the taps of each run of an axis.
-std::vector<std::int32_t> runs_summed(const std::vector<std::int32_t>& taps, std::int64_t count,
-                                      const std::vector<windows::Run>& runs, std::int64_t inner) {
-  const auto outer = static_cast<std::int64_t>(taps.size()) / (count * inner);
-  std::vector<std::int32_t> out;
-  out.reserve(static_cast<std::size_t>(outer * inner) * runs.size());
+void sum_runs(const std::int32_t* taps, std::int64_t outer, std::int64_t count,
+              const std::vector<windows::Run>& runs, std::int64_t inner, std::int32_t* to) {
   for (std::int64_t i = 0; i < outer; ++i)
     for (const auto& run : runs) {
-      const auto at = out.size();
-      out.resize(at + static_cast<std::size_t>(inner));
-      for (std::int64_t t = 0; t < run.tap_count; ++t)
-        for (std::int64_t j = 0; j < inner; ++j)
-          out[at + static_cast<std::size_t>(j)] +=
-              taps[static_cast<std::size_t>((i * count + run.tap(t)) * inner + j)];
+      std::fill_n(to, inner, 0);
+      for (std::int64_t t = 0; t < run.tap_count; ++t) {
+        const auto* from = taps + (i * count + run.tap(t)) * inner;
+        for (std::int64_t j = 0; j < inner; ++j) to[j] += from[j];
+      }
+      to += inner;
     }
-  return out;
 }
 
-/// Sums of weights for each list, as padded columns of all groups.
-Tensor listed_sums(const IntegerConvolution& c, const void* weights) {
+/// Sums of weights for each list, as padded columns of all groups. `work`: twice most_taps() numbers.
+void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* work, std::int32_t* to) {
   const auto& g = c.read;
   const auto& p = c.product;
-  const auto columns = p.groups * p.panels.columns;
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(g.taps() * columns));
-  integers::sums_of_taps(p, c.operands, c.places, weights, sums.data());
-  auto inner = columns;
+  auto *sums = work, *next = work + c.most_taps();
+  integers::sums_of_taps(p, c.operands, c.places, weights, sums);
+  auto outer = g.taps(), inner = p.groups * p.panels.columns;
   for (std::size_t axis = 3; axis-- > 0;) {
-    const auto runs = windows::runs_of(g, axis);
-    sums = runs_summed(sums, g.kernel[axis], runs, inner);
-    inner *= static_cast<std::int64_t>(runs.size());
+    outer /= g.kernel[axis];
+    sum_runs(sums, outer, g.kernel[axis], c.runs[axis], inner, next);
+    inner *= static_cast<std::int64_t>(c.runs[axis].size());
+    std::swap(sums, next);
   }
-  Tensor out(ElementType::i32, {c.start_count()});
-  auto* to = out.data<std::int32_t>().data();
   std::fill_n(to, c.start_count(), 0);
   for (std::int64_t i = 0; i < c.lists * p.groups; ++i)
-    std::copy_n(sums.data() + i * p.panels.columns, p.panels.columns, to + i * p.panels.padded_columns());
-  return out;
+    std::copy_n(sums + i * p.panels.columns, p.panels.columns, to + i * p.panels.padded_columns());
+}
+
+/// Its k is cut into windows of channels.
+bool matches(const Geometry& g) {
+  return integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
 }
 
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
   const auto& g = c.read;
   const auto& p = c.product;
   const auto& o = c.operands;
-  const auto key = fmt::format("native_integer_convolution {} {} {} {} {}", p.panels.lanes, o.key(), g.groups,
-                               c.places.taps, c.places.runs);
+  const auto key =
+      fmt::format("native_integer_{} {} {} {} {} {}", g.transposed ? "transposed" : "convolution",
+                  p.panels.lanes, o.key(), g.groups, c.places.taps, c.places.runs);
   c.weights = store.moved(source, key, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {p.groups * p.packed_floats() * p.units().cell});
     integers::pack_weights(p, o, c.places, w.raw(),
@@ -176,8 +202,10 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
                                     fmt::join(g.in, ","), fmt::join(g.out, ","), fmt::join(g.pad, ","),
                                     fmt::join(g.stride, ","), fmt::join(g.dilation, ","));
   c.sums = store.moved(source, sums_key, [&](const Tensor& w) {
-    auto sums = listed_sums(c, w.raw());
+    Tensor sums(ElementType::i32, {c.start_count()});
     auto* list = sums.data<std::int32_t>().data();
+    std::vector<std::int32_t> work(static_cast<std::size_t>(2 * c.most_taps()));
+    list_sums(c, w.raw(), work.data(), list);
     if (!o.zero_at_run) integers::compensate(list, c.start_count(), shift, list);
     return sums;
   });
@@ -185,7 +213,7 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
 
 void run(const IntegerConvolution& c, const RunArgs& args) {
   auto* scratch = static_cast<std::byte*>(args.scratch);
-  const auto zero = c.operands.zero(c.operands.zero_at_run ? args.in[3] : nullptr);
+  const auto zero = c.operands.zero(c.operands.zero_at_run ? args.in[c.zero_input] : nullptr);
   gemm::Operands o{};
   o.a = args.in[0];
   if (c.copies) {
@@ -199,11 +227,15 @@ void run(const IntegerConvolution& c, const RunArgs& args) {
     o.b = scratch + c.weights_at;
   }
   if (c.lists > 0) {
-    o.bias = c.sums.raw();
-    if (c.operands.zero_at_run) {
-      auto* start = reinterpret_cast<std::int32_t*>(scratch + c.start_at);
-      integers::compensate(c.sums.data<std::int32_t>().data(), c.start_count(), c.operands.shifted(zero),
-                           start);
+    auto* start = reinterpret_cast<std::int32_t*>(scratch + c.start_at);
+    const auto* sums = start;
+    if (c.sums.valid())
+      sums = c.sums.data<std::int32_t>().data();
+    else
+      list_sums(c, args.in[1], reinterpret_cast<std::int32_t*>(scratch + c.taps_at), start);
+    o.bias = sums;
+    if (c.operands.zero_at_run || !c.sums.valid()) {
+      integers::compensate(sums, c.start_count(), c.operands.shifted(zero), start);
       o.bias = start;
     }
   }
@@ -228,7 +260,8 @@ Verdict takes(const NodeView& v) {
 /// What packing them at each run costs.
 Cost packing_cost(const NodeView& v) {
   if (v.constant(1)) return {};
-  return cost_of(v.machine(), Family::transpose, 0, 4 * static_cast<double>(element_count(v.dims(1))));
+  constexpr double kBytes = 60;  // that are moved as fast as one weight is
+  return cost_of(v.machine(), Family::transpose, 0, kBytes * static_cast<double>(element_count(v.dims(1))));
 }
 
 }  // namespace
@@ -246,22 +279,27 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (const auto n = convolutions::regions_of(g); n > convolutions::kMostRegions)
     return refuse(
         fmt::format("{} regions of planes and borders, wanted at most {}", n, convolutions::kMostRegions));
-  // Sums of weights that are given at run time would be many.
-  if (!v.constant(1) && possible[0].quads()) possible[0].arithmetic = gemm::Arithmetic::pairs;
+  if (matches(g)) integers::add_matched(v, possible);
   const auto threads = threads_here();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
     const auto in = Rows::of(v.element(0), v.dims(0), layout);
     Offer o;
-    o.label = fmt::format("native_{}_{}", g.pointwise() ? "1x1" : "direct", possible[0].label(v.machine()));
+    o.label = fmt::format("native_{}_{}",
+                          g.transposed    ? "transposed"
+                          : g.pointwise() ? "1x1"
+                                          : "direct",
+                          possible[0].label(v.machine()));
     epilogue->add_to(o, v);
     o.inputs[0] = layout;
     if (v.constant(1)) {
       o.consumed.push_back(1);
       o.packed = {1};
     }
-    if (v.has(3) && !possible[0].zero_at_run) o.consumed.push_back(3);
-    if (v.has(4)) o.consumed.push_back(4);
+    const auto zero = zero_point_input(v.node().op, 0);
+    if (v.has(zero) && !possible[0].zero_at_run) o.consumed.push_back(zero);
+    if (v.has(zero + 1)) o.consumed.push_back(zero + 1);
+    if (g.transposed && v.has(3)) o.consumed.push_back(3);
     if (layout == Layout::channels_last && !epilogue->apart()) o.wide_inputs.push_back(0);
     for (const auto& operands : possible) {
       const auto c =
@@ -280,12 +318,24 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
               weights](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
-      const auto per_column = g.inputs / g.groups * g.taps();
+      const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
       const auto what = integers::settled(possible, weights, per_column, context.weights);
-      auto made = convolution_of(machine, g, what, context.input(0, in), laid, weights.valid(), threads);
+      const auto rows = context.input(0, in);
+      auto made = convolution_of(machine, g, what, rows, laid, weights.valid(), threads);
+      if (const auto& last = possible.back();
+          what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
+        auto matched = convolution_of(machine, g, last, rows, laid, true, threads);
+        if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
+          matched.order = *order;
+          made = std::move(matched);
+        }
+      }
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };
+    if (layout == Layout::channels_last)
+      if (auto winograd = integers::winograd_offer(v, g, possible, *epilogue, o))
+        answers.offers.push_back(std::move(*winograd));
     answers.offers.push_back(std::move(o));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "kernels/native/gemm/matrices.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/source.h"
 #include "kernels/native/integer/weights.h"
 #include "ops/matmul.h"
@@ -33,7 +34,8 @@ struct IntegerMatrices {
   bool copies = true;
   SourceCopy copy;
   Tensor weights,
-      sums;  ///< packed; `sums`: of weights, or times the source's zero point, for each right matrix
+      sums;      ///< packed; `sums`: of weights, or times the source's zero point, for each right matrix
+  Tensor order;  ///< of matched quads
   // Scratch, in bytes; sums that lie apart behind it.
   std::size_t copy_at = 0, start_at = 0, weights_at = 0, scratch = 0;
 
@@ -91,9 +93,10 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
 void pack_matrices(const IntegerMatrices& m, const void* from, std::byte* to) {
   const auto& s = m.shape;
   for (std::int64_t i = 0; i < s.b_count; ++i)
-    integers::pack_weights(m.product, m.operands, m.places,
-                           static_cast<const std::byte*>(from) + i * s.depth * s.columns,
-                           to + i * m.packed_bytes());
+    integers::pack_weights(
+        m.product, m.operands, m.places,
+        static_cast<const std::byte*>(from) + i * s.depth * s.columns * m.operands.weight_bytes(),
+        to + i * m.packed_bytes());
 }
 
 void sum_matrices(const IntegerMatrices& m, const void* from, std::int32_t* to) {
@@ -174,12 +177,13 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   if (element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0) return refuse("empty tensors");
   std::string why;
   const auto shape = gemm::matrix_shape(v);
-  const auto possible = integers::operands_of(v, shape.columns, why);
+  auto possible = integers::operands_of(v, shape.columns, why);
   if (possible.empty()) return refuse(why);
   if (possible[0].weight_zeros.size() > 1 && v.dims(4).back() != shape.columns)
     return refuse("zero points of weights that are not those of columns");
   const auto epilogue = Epilogue::of(v, Layout::plain, why);
   if (!epilogue) return refuse(why);
+  if (shape.b_count == 1 && integers::has_windows(shape.depth)) integers::add_matched(v, possible);
   Offer o;
   o.label = fmt::format("native_gemm_{}", possible[0].label(v.machine()));
   epilogue->add_to(o, v);
@@ -206,6 +210,14 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
     const auto per_column = shape.transpose_b && shape.b_count == 1 ? shape.depth : 0;
     const auto what = integers::settled(possible, weights, per_column, context.weights);
     auto made = matrices_of(machine, shape, what, laid, weights.valid(), threads);
+    if (const auto& last = possible.back();
+        what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
+      auto matched = matrices_of(machine, shape, last, laid, true, threads);
+      if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
+        matched.order = *order;
+        made = std::move(matched);
+      }
+    }
     if (weights.valid()) pack(made, weights, context.weights);
     return executable([m = std::move(made)](const RunArgs& args) { run(m, args); });
   };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
-#include "ops/eval.h"
+#include "ops/convolution.h"
 
 namespace lamina::integers {
 namespace {
@@ -33,13 +33,13 @@ struct Range {
 Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column) {
   const bool several = o.weight_zeros.size() > 1;
   if (several && per_column == 0) {
-    const Range type = o.signed_weights ? Range{-128, 127} : Range{0, 255};
+    const Range type = o.weights == ElementType::i8 ? Range{-128, 127} : Range{0, 255};
     const auto [least, most] = std::minmax_element(o.weight_zeros.begin(), o.weight_zeros.end());
     return {type.low - *most, type.high - *least};
   }
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(weights.raw());
   const auto count = static_cast<std::int64_t>(weights.size()), part = several ? per_column : count;
-  const std::uint8_t flip = o.signed_weights ? 128 : 0;  // compared as unsigned bytes
+  const std::uint8_t flip = o.weights == ElementType::i8 ? 128 : 0;  // compared as unsigned bytes
   Range all{INT32_MAX, INT32_MIN};
   for (std::int64_t begin = 0; begin < count; begin += part) {
     std::uint8_t low = 255, high = 0;
@@ -55,6 +55,8 @@ Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column
 
 bool takes(Arithmetic a, const Range& weights) {
   switch (a) {
+    case Arithmetic::matched_quads:  // see matching.h
+      return false;
     case Arithmetic::small_quads:  // 255 * (64 + 64) is below 2^15
       return weights.low >= -64 && weights.high <= 64;
     case Arithmetic::quads:
@@ -73,7 +75,9 @@ bool better(Arithmetic a, Arithmetic b) {
 
 /// What there may be, the best last.
 std::vector<Arithmetic> arithmetics(const NodeView& v, const Operands& o) {
-  const bool bytes = o.signed_weights && o.weight_zeros.empty(), vnni = gemm::multiplies_quads(v.machine());
+  if (o.weights == ElementType::i16) return {Arithmetic::wide_pairs};
+  const bool bytes = o.weights == ElementType::i8 && o.weight_zeros.empty(),
+             vnni = gemm::multiplies_quads(v.machine());
   std::vector<Arithmetic> list;
   if (!bytes) list.push_back(Arithmetic::wide_pairs);
   if (!bytes && !v.constant(1)) return list;
@@ -96,7 +100,7 @@ std::string Operands::label(const Machine& machine) const {
 
 std::string Operands::weights_key() const {
   const auto bytes = std::as_bytes(std::span(weight_zeros));
-  return fmt::format("{} {}", signed_weights,
+  return fmt::format("{} {}", name_of(weights),
                      weight_zeros.size() < 2 ? std::to_string(zero_of_column(0)) : to_string(hash_of(bytes)));
 }
 
@@ -109,26 +113,31 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
     why = fmt::format(text, std::forward<A>(args)...);
     return std::vector<Operands>();
   };
-  for (const std::size_t i : {0, 1})
-    if (!is_byte(v.element(i))) return no("operands of {}, wanted u8 or i8", name_of(v.element(i)));
+  if (!is_byte(v.element(0))) return no("operands of {}, wanted u8 or i8", name_of(v.element(0)));
+  if (!is_byte(v.element(1)) && !(v.element(1) == ElementType::i16 && v.constant(1)))
+    return no("weights of {}, wanted u8, i8 or constant ones of i16", name_of(v.element(1)));
   if (v.has(2)) return no("a bias of integers");
   Operands o;
   o.signed_source = v.element(0) == ElementType::i8;
-  o.signed_weights = v.element(1) == ElementType::i8;
-  if (v.has(3)) {
-    if (element_count(v.dims(3)) != 1) return no("{} zero points of the source", element_count(v.dims(3)));
-    if (const auto* zero = v.constant(3)) {
+  o.weights = v.element(1);
+  const auto of_source = zero_point_input(v.node().op, 0), of_weights = zero_point_input(v.node().op, 1);
+  if (v.has(of_source)) {
+    if (element_count(v.dims(of_source)) != 1)
+      return no("{} zero points of the source", element_count(v.dims(of_source)));
+    if (const auto* zero = v.constant(of_source)) {
       const auto numbers = small_numbers(*zero);
       if (!numbers) return no("a zero point of the source beyond 8 bits");
       o.source_zero = numbers->front();
-    } else if (is_byte(v.element(3))) {
-      o.zero_at_run = v.element(3);
+    } else if (is_byte(v.element(of_source))) {
+      o.zero_at_run = v.element(of_source);
     } else {
-      return no("a zero point of {} that is given at run time, wanted u8 or i8", name_of(v.element(3)));
+      return no("a zero point of {} that is given at run time, wanted u8 or i8",
+                name_of(v.element(of_source)));
     }
   }
-  if (v.has(4)) {
-    const auto* zeros = v.constant(4);
+  if (v.has(of_weights)) {
+    if (o.weights == ElementType::i16) return no("zero points of weights of i16");
+    const auto* zeros = v.constant(of_weights);
     if (!zeros) return no("zero points of weights that are given at run time");
     const auto numbers = small_numbers(*zeros);
     if (!numbers) return no("a zero point of weights beyond 8 bits");
@@ -145,6 +154,13 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
   // Few models have weights of 7 bits, and those with a zero point have that for weights to fit.
   if (possible.front().arithmetic == Arithmetic::small_quads) std::swap(possible[0], possible[1]);
   return possible;
+}
+
+void add_matched(const NodeView& v, std::vector<Operands>& possible) {
+  if (!v.constant(1) || gemm::multiplies_quads(v.machine())) return;
+  auto o = possible.front();
+  o.arithmetic = Arithmetic::matched_quads;
+  possible.push_back(o);
 }
 
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,

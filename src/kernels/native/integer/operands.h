@@ -18,14 +18,16 @@ namespace lamina::integers {
 
 struct Operands {
   gemm::Arithmetic arithmetic = gemm::Arithmetic::pairs;
-  bool signed_source = false, signed_weights = true;
+  bool signed_source = false;
+  ElementType weights = ElementType::i8;        ///< or u8, or i16 with numbers of 9 bits
   std::int32_t source_zero = 0;                 ///< where it is a constant
-  std::optional<ElementType> zero_at_run = {};  ///< else of which type input 3 is
+  std::optional<ElementType> zero_at_run = {};  ///< else of which type that input is
   std::vector<std::int32_t> weight_zeros;       ///< none, one, or one per column
 
   gemm::Units units() const { return gemm::units_of(arithmetic); }
   /// Of bytes: quads, small ones or not.
   bool quads() const { return units().element == 1; }
+  std::int64_t weight_bytes() const { return bits_of(weights) / 8; }
   Family rate() const {
     return arithmetic == gemm::Arithmetic::quads ? Family::native_vnni : Family::native_int8;
   }
@@ -34,7 +36,7 @@ struct Operands {
                ? 0
                : weight_zeros[weight_zeros.size() == 1 ? 0 : static_cast<std::size_t>(column)];
   }
-  /// The source's zero point in a run with that input 3.
+  /// The source's zero point in a run with that input.
   std::int32_t zero(const void* input) const;
   /// The same as quads have it.
   std::int32_t shifted(std::int32_t zero) const { return zero + (signed_source ? 128 : 0); }
@@ -51,6 +53,8 @@ struct Operands {
 /// they are packed, not while offering (plans in files have no weights). None and a sentence when there is no
 /// code for the node. `columns`: as many zero points as weights may have.
 std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::string& why);
+/// Adds matched quads to them where they may be instead of pairs (matching.h).
+void add_matched(const NodeView& v, std::vector<Operands>& possible);
 
 /// Which of them it is. `per_column`: weights of a column that lie together, or 0.
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "kernels/native/integer/matching.h"
 #include "kernels/native/integer/weights.h"
 
 namespace lamina::integers {
@@ -72,11 +73,14 @@ Division division_of(const Product& p, std::int64_t units) {
 
 void pack_weights(const Product& p, const Operands& o, const WeightPlaces& places, const void* weights,
                   std::byte* to) {
+  if (p.reorder) return pack_matched(p, o, places, weights, to);
   parallel_for(division_of(p, p.groups * p.panels.count), [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) {
       const auto group = i / p.panels.count, panel = i % p.panels.count;
       auto* out = to + (group * p.packed_floats() + p.panels.offset(panel)) * o.units().cell;
-      if (o.signed_weights)
+      if (o.weights == ElementType::i16)
+        pack_panel<std::int16_t>(p, o, places, group, panel, weights, out);
+      else if (o.weights == ElementType::i8)
         pack_panel<std::int8_t>(p, o, places, group, panel, weights, out);
       else
         pack_panel<std::uint8_t>(p, o, places, group, panel, weights, out);
@@ -109,7 +113,7 @@ void sum_taps(const Product& p, const Operands& o, const WeightPlaces& at, const
 
 void sums_of_taps(const Product& p, const Operands& o, const WeightPlaces& places, const void* weights,
                   std::int32_t* to) {
-  if (o.signed_weights)
+  if (o.weights == ElementType::i8)
     sum_taps(p, o, places, static_cast<const std::int8_t*>(weights), to);
   else
     sum_taps(p, o, places, static_cast<const std::uint8_t*>(weights), to);

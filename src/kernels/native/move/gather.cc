@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/indices.h"
 #include "kernels/native/move/strided.h"
 

@@ -6,6 +6,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/indices.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/offers.h"

@@ -82,13 +82,19 @@ HWY_INLINE void blocks(D d, const T* src, std::int64_t src_column, T* dst, std::
   }
 }
 
-/// kLines lines of `count` elements become `count` groups of kLines neighbours.
-template <int kLines, class T>
-HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t count) {
-  const hn::ScalableTag<T> d;
-  const auto n = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + n <= count; i += n) {
+/// kLines lines of `count` elements become `count` groups of kLines neighbours; in vectors of D, or of half
+/// of it where there are fewer. The last vector overlaps the one before.
+template <int kLines, class D, class T = hn::TFromD<D>>
+HWY_INLINE void interleave(D d, const T* src, std::int64_t line, T* dst, std::int64_t count) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  if (count < kLanes) {
+    if constexpr (kLanes > 4)
+      return interleave<kLines>(hn::Half<D>(), src, line, dst, count);
+    else
+      return one_by_one(src, line, dst, kLines, count, kLines);
+  }
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    if (i + kLanes > count) i = count - kLanes;
     const auto a = hn::LoadU(d, src + i), b = hn::LoadU(d, src + line + i);
     if constexpr (kLines == 2) hn::StoreInterleaved2(a, b, d, dst + 2 * i);
     if constexpr (kLines == 3) hn::StoreInterleaved3(a, b, hn::LoadU(d, src + 2 * line + i), d, dst + 3 * i);
@@ -96,17 +102,20 @@ HWY_INLINE void interleave(const T* src, std::int64_t line, T* dst, std::int64_t
       hn::StoreInterleaved4(a, b, hn::LoadU(d, src + 2 * line + i), hn::LoadU(d, src + 3 * line + i), d,
                             dst + 4 * i);
   }
-  one_by_one(src + i, line, dst + i * kLines, kLines, count - i, kLines);
 }
 
-template <int kLines, class T>
-HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64_t count) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const auto n = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + n <= count; i += n) {
-    V a, b, e, f;
+template <int kLines, class D, class T = hn::TFromD<D>>
+HWY_INLINE void deinterleave(D d, const T* src, T* dst, std::int64_t line, std::int64_t count) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  if (count < kLanes) {
+    if constexpr (kLanes > 4)
+      return deinterleave<kLines>(hn::Half<D>(), src, dst, line, count);
+    else
+      return one_by_one(src, kLines, dst, line, kLines, count);
+  }
+  for (std::int64_t i = 0; i < count; i += kLanes) {
+    if (i + kLanes > count) i = count - kLanes;
+    hn::Vec<D> a, b, e, f;
     if constexpr (kLines == 2) hn::LoadInterleaved2(d, src + 2 * i, a, b);
     if constexpr (kLines == 3) hn::LoadInterleaved3(d, src + 3 * i, a, b, e);
     if constexpr (kLines == 4) hn::LoadInterleaved4(d, src + 4 * i, a, b, e, f);
@@ -115,23 +124,23 @@ HWY_INLINE void deinterleave(const T* src, T* dst, std::int64_t line, std::int64
     if constexpr (kLines > 2) hn::StoreU(e, d, dst + 2 * line + i);
     if constexpr (kLines > 3) hn::StoreU(f, d, dst + 3 * line + i);
   }
-  one_by_one(src + i * kLines, kLines, dst + i, line, kLines, count - i);
 }
 
 template <class T>
 void transpose(const T* src, std::int64_t src_column, T* dst, std::int64_t dst_row, std::int64_t rows,
                std::int64_t columns) {
+  const hn::ScalableTag<T> d;
   if (dst_row == columns) {
-    if (columns == 2) return interleave<2>(src, src_column, dst, rows);
-    if (columns == 3) return interleave<3>(src, src_column, dst, rows);
-    if (columns == 4) return interleave<4>(src, src_column, dst, rows);
+    if (columns == 2) return interleave<2>(d, src, src_column, dst, rows);
+    if (columns == 3) return interleave<3>(d, src, src_column, dst, rows);
+    if (columns == 4) return interleave<4>(d, src, src_column, dst, rows);
   }
   if (src_column == rows) {
-    if (rows == 2) return deinterleave<2>(src, dst, dst_row, columns);
-    if (rows == 3) return deinterleave<3>(src, dst, dst_row, columns);
-    if (rows == 4) return deinterleave<4>(src, dst, dst_row, columns);
+    if (rows == 2) return deinterleave<2>(d, src, dst, dst_row, columns);
+    if (rows == 3) return deinterleave<3>(d, src, dst, dst_row, columns);
+    if (rows == 4) return deinterleave<4>(d, src, dst, dst_row, columns);
   }
-  blocks(hn::ScalableTag<T>(), src, src_column, dst, dst_row, rows, columns);
+  blocks(d, src, src_column, dst, dst_row, rows, columns);
 }
 
 void fill(std::uint32_t value, std::uint32_t* dst, std::int64_t count) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/indices.h"
 #include "kernels/native/move/strided.h"
 #include "ops/gathering.h"

@@ -10,6 +10,7 @@
 #include "base/machine.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/list.h"
 #include "kernels/native/move/loops.h"
 

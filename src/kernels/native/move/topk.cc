@@ -6,6 +6,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/topk_loops.h"
 #include "ops/sorting.h"
 

@@ -6,6 +6,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/normalize/lrn_loops.h"
 #include "ops/normalization.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "ops/normalization.h"
 
 namespace lamina {

@@ -34,10 +34,17 @@ struct PoolLoops {
   Run mean_pixels_f32 = nullptr;
   Run max_pixels_bf16 = nullptr, mean_pixels_bf16 = nullptr;
   // plain: vectors over outputs.
-  Run max_line_f32 = nullptr, mean_line_f32 = nullptr;
+  Run max_line_f32 = nullptr, max_line_u8 = nullptr, max_line_i8 = nullptr;
+  Run mean_line_f32 = nullptr;
 };
 
 /// Of that level of instructions.
 const PoolLoops& pool_loops(Isa isa);
+
+/// channels_last: f32 means of integers, whose sums are exact (windows of less than 2^23 of them).
+struct ByteMeans {
+  PoolLoops::Run u8 = nullptr, i8 = nullptr;
+};
+const ByteMeans& byte_means(Isa isa);
 
 }  // namespace lamina

@@ -266,14 +266,14 @@ void pixels(const PoolRow& r) {
 
 /// Outputs [begin, end) of whole windows in vectors of D or, when there are fewer, of half of it; the last
 /// vector overlaps the one before. Returns where it stopped.
-template <class Op, int kStride, class D>
-HWY_INLINE std::int64_t whole_line(D d, const PoolRow& r, const Positions& p, const float* in, float* out,
+template <class Op, int kStride, class D, class T = hn::TFromD<D>>
+HWY_INLINE std::int64_t whole_line(D d, const PoolRow& r, const Positions& p, const T* in, T* out,
                                    std::int64_t begin, float factor) {
   using V = hn::Vec<D>;
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   const auto end = r.whole_end;
   if (end - begin < kLanes) {
-    if constexpr (kLanes > 4)
+    if constexpr (kLanes > (sizeof(T) == 1 ? 8 : 4))
       return whole_line<Op, kStride>(hn::Half<D>(), r, p, in, out, begin, factor);
     else
       return begin;
@@ -282,8 +282,8 @@ HWY_INLINE std::int64_t whole_line(D d, const PoolRow& r, const Positions& p, co
   auto o = begin;
   while (o < end) {
     if (o + kLanes > end) o = end - kLanes;
-    const float* from = in + o * kStride - r.pad;
-    if (from - static_cast<const float*>(r.in) + reach > r.readable) return o;
+    const T* from = in + o * kStride - r.pad;
+    if (from - static_cast<const T*>(r.in) + reach > r.readable) return o;
     const auto load = [&](std::int64_t at, int) HWY_ATTR {
       if constexpr (kStride == 1) return hn::LoadU(d, from + at);
       V even, odd;
@@ -300,15 +300,13 @@ HWY_INLINE std::int64_t whole_line(D d, const PoolRow& r, const Positions& p, co
   return end;
 }
 
-template <class Op>
+template <class Op, class T>
 void line(const PoolRow& r) {
-  const auto* in = static_cast<const float*>(r.in);
-  auto* out = static_cast<float*>(r.out);
+  const auto* in = static_cast<const T*>(r.in);
+  auto* out = static_cast<T*>(r.out);
   const auto some = [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
     for (auto o = begin; o < end; ++o)
-      out[o] = size_of(r, r.x[o]) > 0 ? one<Op>(r, r.x[o], in, 1)
-               : Op::kMean            ? 0.0f
-                                      : hwy::LowestValue<float>();
+      out[o] = size_of(r, r.x[o]) > 0 ? one<Op>(r, r.x[o], in, 1) : Op::kMean ? T(0) : hwy::LowestValue<T>();
   };
   auto done = r.whole_begin;
   if (r.whole_begin < r.whole_end && r.z.count * r.y.count > 0 && !too_large(r)) {
@@ -317,7 +315,7 @@ void line(const PoolRow& r) {
     positions.set(r, x, 1);
     const auto* rows = in + r.z.begin * r.z_stride + r.y.begin * r.y_stride;
     const auto factor = share(r, x);
-    const hn::ScalableTag<float> d;
+    const hn::ScalableTag<T> d;
     if (r.stride == 1) done = whole_line<Op, 1>(d, r, positions, rows, out, done, factor);
     if (r.stride == 2) done = whole_line<Op, 2>(d, r, positions, rows, out, done, factor);
   }
@@ -332,8 +330,10 @@ constexpr PoolLoops kPoolLoops{.lanes = hn::MaxLanes(hn::ScalableTag<float>()),
                                .mean_pixels_f32 = pixels<Sum, float>,
                                .max_pixels_bf16 = pixels<Largest, Brain>,
                                .mean_pixels_bf16 = pixels<Sum, Brain>,
-                               .max_line_f32 = line<Largest>,
-                               .mean_line_f32 = line<Sum>};
+                               .max_line_f32 = line<Largest, float>,
+                               .max_line_u8 = line<Largest, std::uint8_t>,
+                               .max_line_i8 = line<Largest, std::int8_t>,
+                               .mean_line_f32 = line<Sum, float>};
 
 }  // namespace
 }  // namespace lamina::HWY_NAMESPACE

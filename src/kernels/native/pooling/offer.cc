@@ -6,6 +6,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/pooling/run.h"
 #include "ops/pooling.h"
@@ -75,17 +76,30 @@ void set_adaptive_windows(Windows& c) {
 
 // What is offered.
 
-PoolLoops::Run rows_of(const Machine& machine, ElementType type, bool mean, Layout layout) {
+/// What windows give, before any stage.
+ElementType made_of(const NodeView& v) {
+  const auto* windows = v.op<AvgPool>();
+  const auto* adaptive = v.op<AdaptiveAvgPool>();
+  const auto sums = windows ? windows->sums : adaptive ? adaptive->sums : ElementType::undefined;
+  return sums == ElementType::undefined ? v.element(0) : sums;
+}
+
+PoolLoops::Run rows_of(const Machine& machine, ElementType type, ElementType made, bool mean, Layout layout) {
   const auto& loops = pool_loops(machine.isa());
   const bool last = layout == Layout::channels_last;
+  if (made != type) {
+    const auto& means = byte_means(machine.isa());
+    if (!last || made != ElementType::f32) return nullptr;
+    return type == ElementType::u8 ? means.u8 : type == ElementType::i8 ? means.i8 : nullptr;
+  }
   if (type == ElementType::f32)
     return mean ? (last ? loops.mean_pixels_f32 : loops.mean_line_f32)
                 : (last ? loops.max_pixels_f32 : loops.max_line_f32);
   if (type == ElementType::bf16 && last) return mean ? loops.mean_pixels_bf16 : loops.max_pixels_bf16;
-  if (mean || !last) return nullptr;
-  return type == ElementType::u8   ? loops.max_pixels_u8
-         : type == ElementType::i8 ? loops.max_pixels_i8
-                                   : nullptr;
+  if (mean) return nullptr;
+  if (type == ElementType::u8) return last ? loops.max_pixels_u8 : loops.max_line_u8;
+  if (type == ElementType::i8) return last ? loops.max_pixels_i8 : loops.max_line_i8;
+  return nullptr;
 }
 
 void describe(const NodeView& v, Windows& c) {
@@ -114,8 +128,9 @@ void describe(const NodeView& v, Windows& c) {
 }
 
 /// Of outputs line by line: each position of their windows is begun for every line, however short that is.
-Cost lines_cost(const Machine& machine, const Windows& c) {
-  const auto vectors = static_cast<double>(ceil_div(c.out[2], pool_loops(machine.isa()).lanes));
+Cost lines_cost(const Machine& machine, const Windows& c, std::size_t bytes) {
+  const auto lanes = pool_loops(machine.isa()).lanes * 4 / static_cast<std::int64_t>(bytes);
+  const auto vectors = static_cast<double>(ceil_div(c.out[2], lanes));
   const double starts = pooling::work_of(c) / static_cast<double>(c.out[2]);
   return calls_of(machine, Family::pool_start, starts) +
          calls_of(machine, Family::pool_vector, starts * vectors);
@@ -129,14 +144,16 @@ Offer offer_of(const NodeView& v, Layout layout, std::string label) {
 
 void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answers& answers) {
   auto code = std::make_shared<Windows>(described);
-  code->rows = rows_of(v.machine(), v.element(0), code->mean, layout);
+  const auto made = made_of(v);
+  code->rows = rows_of(v.machine(), v.element(0), made, code->mean, layout);
   if (!code->rows)
     return answers.refuse("native", "{}: no vector code for {}", name_of(layout), name_of(v.element(0)));
   Offer o = offer_of(v, layout,
                      fmt::format("native_{}pool_{}_{}", code->mean ? "avg" : "max",
                                  name_of(v.machine().isa()), name_of(v.element(0))));
   const auto bytes = whole_bytes(v.element(0));
-  const auto moved = static_cast<double>(bytes * (element_count(v.dims(0)) + element_count(v.out_dims())));
+  const auto moved =
+      static_cast<double>(bytes * element_count(v.dims(0)) + whole_bytes(made) * element_count(v.out_dims()));
   // oneDNN's poolings are as fast, but its maxima begin with the lowest finite number: -inf gets lost.
   const double wide = v.element(0) == ElementType::bf16 ? 4 : static_cast<double>(bytes);
   const double work = pooling::work_of(*code) * wide / 4;
@@ -146,20 +163,21 @@ void offer_rows(const NodeView& v, const Windows& described, Layout layout, Answ
                                  : (pixels ? Family::pool_max_pixels : Family::pool_max_lines);
   o.cost = slow ? cost_of(v.machine(), Family::scalar, pooling::work_of(*code), moved)
                 : std::max(cost_of(v.machine(), family, 0, moved), cost_of(v.machine(), family, work));
-  if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code));
+  if (layout == Layout::plain) o.cost = std::max(o.cost, lines_cost(v.machine(), *code, bytes));
   const auto planes = code->batch * (layout == Layout::plain ? code->channels : 1);
   code->all = divided_here(planes * code->out[0] * code->out[1], o.cost.us());
   std::string why;
   const auto pixel = layout == Layout::channels_last ? code->channels : 1;
   const auto out_bytes = whole_bytes(v.out_element());
-  if (out_bytes == bytes || (out_bytes > 0 && pixel <= pooling::kTile))
+  if (out_bytes == whole_bytes(made) || (out_bytes > 0 && pixel <= pooling::kTile))
     code->stages = StageProgram::of_epilogue(v, layout, why);
   if (code->stages)
     code->stages->add_to(o, v.machine());
   else
     o.stages = 0;
   code->x = Rows::of(v.element(0), v.dims(0), layout);
-  code->y = Rows::of(code->stages ? v.out_element() : v.element(0), v.out_dims(), layout);
+  code->made = Rows::of(made, v.out_dims(), layout);
+  code->y = Rows::of(code->stages ? v.out_element() : made, v.out_dims(), layout);
   o.make = [code](MakeContext& context) {
     const auto made = std::make_shared<Windows>(*code);
     if (made->stages) made->stages = made->stages->made(context);
@@ -198,7 +216,9 @@ void offer_native_pooling(const NodeView& v, Answers& answers) {
   describe(v, code);
   if (v.outputs() == 1) {
     offer_rows(v, code, Layout::channels_last, answers);
-    if (v.element(0) == ElementType::f32) return offer_rows(v, code, Layout::plain, answers);
+    const auto type = v.element(0);
+    const bool lines = type == ElementType::f32 || (!code.mean && bits_of(type) == 8 && is_integer(type));
+    if (lines) return offer_rows(v, code, Layout::plain, answers);
   }
   offer_planes(v, code, answers);
 }

@@ -36,7 +36,7 @@ class RowRun {
   void operator()(std::int64_t begin, std::int64_t end) {
     if (c_.stages && !c_.stages->empty()) {
       StageRun stages(*c_.stages, args_.in);
-      if (c_.x.bytes(1) == c_.y.bytes(1))
+      if (c_.made.bytes(1) == c_.y.bytes(1))
         in_place(begin, end, stages);
       else
         through_tile(begin, end, stages);
@@ -81,7 +81,7 @@ class RowRun {
     }
     for (; begin < end; begin += batch) {
       const auto until = std::min(end, begin + batch);
-      for (auto i = begin; i < until; ++i) compute(i, tile + c_.x.bytes((i - begin) * row_));
+      for (auto i = begin; i < until; ++i) compute(i, tile + c_.made.bytes((i - begin) * row_));
       stages(tile, out(begin), begin * row_, (until - begin) * row_);
     }
   }

@@ -21,7 +21,7 @@ struct Windows {
   PoolLoops::Run rows = nullptr;
   Division all;  ///< of rows, or of planes
   std::shared_ptr<const StageProgram> stages;
-  Rows x, y;  ///< y: behind the stages
+  Rows x, made, y;  ///< made: what windows give; y: behind the stages
   // With indices.
   bool with_indices = false, wide_indices = true, column_major = false;
   std::int64_t index_range = 1;  ///< indices are taken modulo this

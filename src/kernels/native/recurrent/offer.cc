@@ -1,5 +1,6 @@
 /// LSTM, GRU and plain recurrent networks, f32: cells and sequences.
 #include "base/mapped_file.h"
+#include "kernels/family.h"
 #include "kernels/native/recurrent/run.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/positions.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/reduce/loops.h"

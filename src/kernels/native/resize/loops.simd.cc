@@ -135,12 +135,21 @@ void doubled(const float* in, float* out, std::int64_t count) {
   for (; i < count; ++i) out[2 * i] = out[2 * i + 1] = in[i];
 }
 
+void shuffled(const std::uint8_t* in, const std::int32_t* from, const std::uint8_t* places, std::uint8_t* out,
+              std::int64_t bytes) {
+  const hn::FixedTag<std::uint8_t, 16> d8;
+  for (std::int64_t at = 0; at < bytes; at += 16, ++from, places += 16)
+    hn::StoreU(hn::TableLookupBytes(hn::LoadU(d8, in + *from), hn::LoadU(d8, places)), d8,
+               out + (at + 16 > bytes ? bytes - 16 : at));
+}
+
 ResizeLoops make_table() {
   ResizeLoops t;
   t.rows = rows;
   t.pixels = pixels;
   t.elements = elements;
   t.doubled = doubled;
+  t.shuffled = shuffled;
   return t;
 }
 

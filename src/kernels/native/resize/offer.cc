@@ -7,8 +7,10 @@
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/move/strided.h"
 #include "kernels/native/resize/loops.h"
+#include "kernels/native/resize/shuffles.h"
 #include "kernels/native/resize/taps.h"
 
 namespace lamina {
@@ -25,7 +27,8 @@ struct Pass {
   std::vector<std::int32_t> element_index;
   std::vector<float> element_weight;
   bool columns_copy = false, columns_identity = false;
-  bool doubles = false;  ///< each element of a row twice
+  bool doubles = false;     ///< each element of a row twice
+  ResizeShuffles shuffles;  ///< of other types than f32
   Division rows_made;
 
   std::int64_t row_in() const { return columns.in * inner; }
@@ -150,6 +153,10 @@ class Rows {
     const auto& t = pass_.columns;
     if (pass_.columns_identity) {
       std::memcpy(to, from, row_bytes());
+    } else if (!pass_.shuffles.empty()) {
+      const auto& s = pass_.shuffles;
+      resize_loops().shuffled(reinterpret_cast<const std::uint8_t*>(from), s.from.data(), s.places.data(),
+                              reinterpret_cast<std::uint8_t*>(to), s.bytes);
     } else if (!code_.f32) {
       copy_pixels(from, t, static_cast<std::size_t>(pass_.inner) * code_.bytes, to);
     } else {
@@ -291,10 +298,11 @@ std::vector<Pass> passes_of(const std::vector<std::optional<ResizeTable>>& table
 
 constexpr std::int64_t kFewElements = 4;  // pixels below this size are taken element by element
 
-void finish(Pass& p, bool f32) {
+void finish(Pass& p, bool f32, std::size_t bytes) {
   const auto& t = p.columns;
   p.columns_copy = t.copies();
   p.columns_identity = t.identity();
+  if (!f32 && !p.columns_identity) p.shuffles = shuffles_of(t, p.inner * static_cast<std::int64_t>(bytes));
   // Places of elements are numbers of 32 bits, those of pixels as well, but these are multiplied in 64.
   if (!f32 || p.columns_identity || p.inner >= kFewElements || p.row_in() > INT32_MAX) return;
   p.doubles = p.inner == 1 && p.columns_copy && t.out == 2 * t.in && t.taps == 1;
@@ -315,7 +323,7 @@ Cost finish(const NodeView& v, Resampling& code) {
   Cost cost;
   for (std::size_t p = 0; p < code.passes.size(); ++p) {
     auto& pass = code.passes[p];
-    finish(pass, code.f32);
+    finish(pass, code.f32, code.bytes);
     code.blend_bytes =
         std::max(code.blend_bytes, pass.rows.copies() ? 0 : static_cast<std::size_t>(pass.row_in()) * 4);
     if (p + 1 < code.passes.size()) {

@@ -18,6 +18,7 @@ struct Finish {
 ///     v = (round_half_even(v within levels) + levels.zero) * levels.scale           where there are levels
 ///     v = v + added                       added: a second tensor, or (byte - added_zero) * added_scale
 ///     v = finish(v)
+///     v = v * later_scale[c] + later_shift[c]                                          where there are any
 ///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
 ///
 /// With Stored::sums nothing does: i32 is stored. How kernels use it: integer_finish-inl.h.
@@ -38,6 +39,8 @@ struct IntegerFinish {
   } levels;
   float added_scale = 1, added_zero = 0;
   Finish finish;
+  const float* later_scale = nullptr;  ///< as `scale`; null: neither
+  const float* later_shift = nullptr;
   float step = 1;  ///< a clamp's bounds are in low and high where bytes are stored
   /// 1 / step as a sum of two f32; {0, 0} where only a division is exact.
   float inverse = 0, inverse_rest = 0;
@@ -57,7 +60,7 @@ struct IntegerFinish {
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
     return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any &&
-           (stored == Stored::floats || !nan);
+           !later_scale && (stored == Stored::floats || !nan);
   }
 };
 

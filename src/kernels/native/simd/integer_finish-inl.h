@@ -109,9 +109,10 @@ class Middle {
         inverse_(hn::Set(D(), f.inverse)),
         inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
 
-  /// The same channels of N points; of their second tensors `count`, where `at` says from `add` on.
+  /// The same channels of N points, from `channel` on; of their second tensors `count`, where `at` says from
+  /// `add` on.
   template <int N>
-  HWY_INLINE void operator()(V (&v)[N], const void* add, const std::int64_t (&at)[N],
+  HWY_INLINE void operator()(V (&v)[N], std::int64_t channel, const void* add, const std::int64_t (&at)[N],
                              std::int64_t count) const {
     using Added = IntegerFinish::Added;
     const auto each = [&](const auto& apply) HWY_ATTR {
@@ -134,6 +135,11 @@ class Middle {
       }
     }
     finish_each(D(), f_.finish, each);
+    if (f_.later_scale) {
+      const V scale = hn::LoadU(D(), f_.later_scale + channel),
+              shift = hn::LoadU(D(), f_.later_shift + channel);
+      each([&](V x) HWY_ATTR { return hn::Add(hn::Mul(x, scale), shift); });
+    }
     if (f_.step == 1) return;
 #if HWY_TARGET <= HWY_AVX2
     if (f_.inverse != 0) return each([&](V x) HWY_ATTR { return quotient(x); });
@@ -173,7 +179,7 @@ class Store {
     v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
     if constexpr (kind == Kind::any) {
       V one[1] = {v};
-      middle_(one, add, {0}, count);
+      middle_(one, channel, add, {0}, count);
       v = one[0];
     }
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
@@ -301,11 +307,11 @@ class PackedStoreOfAll {
         zero_point_(packed_zero(f)),
         turned_(hn::Set(AllBytes(), f.packs.turned)) {}
 
-  HWY_INLINE void operator()(const Scaled& scaled, const Sums (&sums)[4], std::byte* out, std::int64_t step,
-                             std::int64_t points, const std::byte* add,
+  HWY_INLINE void operator()(const Scaled& scaled, std::int64_t channel, const Sums (&sums)[4],
+                             std::byte* out, std::int64_t step, std::int64_t points, const std::byte* add,
                              const std::int64_t (&add_at)[4]) const {
     V v[4] = {scaled(sums[0]), scaled(sums[1]), scaled(sums[2]), scaled(sums[3])};
-    middle_(v, add, add_at, lanes());
+    middle_(v, channel, add, add_at, lanes());
     Sums levels[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(high_, hn::Max(low_, v[i])));

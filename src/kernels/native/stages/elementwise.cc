@@ -3,6 +3,7 @@
 
 #include "base/cpu.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/offers.h"
 #include "kernels/native/stages/pass.h"
 

@@ -85,7 +85,7 @@ void Epilogue::lay(const MakeContext& context) {
   if (stages) stages = stages->made(context);
   out = context.output(out);
   if (add) added = context.input(*add, added);
-  if (integers) integers->pack(context.weights);
+  if (integers) integers->pack(context.weights, out.layout);
 }
 
 void Sums::apply(StageRun& stages, std::int64_t first) const {

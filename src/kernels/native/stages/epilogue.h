@@ -103,6 +103,8 @@ struct Epilogue {
   IntegerFinish integer_finish() const { return integers ? integers->finish() : IntegerFinish{}; }
   /// What add_at() gives, of any type.
   const void* added_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
+    if (integers && integers->added_constant().valid())
+      return added.at<const void>(integers->added_constant().raw(), point, channel);
     return add ? added.at<const void>(args.in[*add], point, channel) : nullptr;
   }
   /// Calls work(begin, end, slot, stages or null) for pieces of all units, in parallel. `in`: of the node.

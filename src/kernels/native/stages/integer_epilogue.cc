@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/divide.h"
 #include "kernels/epilogue.h"
 #include "kernels/native/stages/finish.h"
+#include "kernels/native/stages/sign_changes.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
@@ -33,6 +35,8 @@ class IntegerChain {
     second_tensor();
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
+    constant_of<Multiply>(e_.later_scale_);
+    constant_of<Add>(e_.later_shift_);
     if (at_ != stages_.end() && !quantize()) return std::nullopt;
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
     e_.finish_.nan = may_be_nan();
@@ -45,7 +49,9 @@ class IntegerChain {
  private:
   const Graph& body() const { return *epilogue(v_.node()); }
 
+  /// Those of signs are floats already.
   bool floats_from_sums() {
+    if (body().type(body().inputs()[0]).element == ElementType::f32) return true;
     const auto* convert = at_->node->op.as<Convert>();
     if (!convert || convert->destination_type != ElementType::f32) return false;
     return ++at_, true;
@@ -70,12 +76,26 @@ class IntegerChain {
            dims[dims.size() - behind] == size;
   }
 
+  /// The other operand, where it is a constant as it stands.
+  const Tensor* constant_operand() const {
+    if (at_->operand_element != ElementType::undefined) return nullptr;
+    return at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
+  }
+
   template <class Operator>
   void constant_of(Tensor& to) {
     if (at_ == stages_.end() || !at_->node->op.is<Operator>()) return;
-    const auto* constant = at_->constant ? at_->constant : at_->extra ? v_.constant(*at_->extra) : nullptr;
-    if (!constant || at_->operand_element != ElementType::undefined || !by_channels(*constant)) return;
+    const auto* constant = constant_operand();
+    if (!constant || !by_channels(*constant)) return;
     to = *constant;
+    ++at_;
+  }
+
+  /// A constant of the output's shape.
+  void constant_tensor(const Tensor& t) {
+    if (t.element_type() != ElementType::f32 || t.shape() != v_.out_dims()) return;
+    e_.finish_.added = Added::floats;
+    e_.added_constant_ = t;
     ++at_;
   }
 
@@ -95,7 +115,9 @@ class IntegerChain {
   }
 
   void second_tensor() {
-    if (at_ == stages_.end() || !at_->node->op.is<Add>() || !at_->extra || v_.constant(*at_->extra)) return;
+    if (at_ == stages_.end() || !at_->node->op.is<Add>()) return;
+    if (const auto* constant = constant_operand()) return constant_tensor(*constant);
+    if (!at_->extra) return;
     const auto type = v_.element(*at_->extra);
     if (v_.dims(*at_->extra) != v_.out_dims()) return;
     auto& f = e_.finish_;
@@ -154,7 +176,8 @@ class IntegerChain {
   /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || !(f.step > 0) || !std::isfinite(f.step)) return;
+    if (f.finish.kind != Finish::Kind::clamp || e_.goes_on_later() || !(f.step > 0) || !std::isfinite(f.step))
+      return;
     const auto low = f.low, high = f.high;
     f.low = std::clamp(f.finish.low / f.step, low, high);
     f.high = std::clamp(f.finish.high / f.step, low, high);
@@ -162,28 +185,28 @@ class IntegerChain {
   }
 
   /// Of scaled and shifted sums, whatever they are; NaN where one of the constants is.
-  float largest_value() const {
-    const auto largest = [](const Tensor& t, float none) {
-      if (!t.valid()) return none;
-      float most = 0;
-      for (const float x : to_floats(t)) most = std::isnan(x) ? x : std::max(most, std::fabs(x));
-      return most;
-    };
-    return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0);
+  float largest_value() const { return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0); }
+  static float largest(const Tensor& t, float none) {
+    if (!t.valid()) return none;
+    float most = 0;
+    for (const float x : to_floats(t)) most = std::isnan(x) ? x : std::max(most, std::fabs(x));
+    return most;
   }
 
   /// The same with what joins them, which is no float.
   float largest_joined() const {
     const auto& f = e_.finish_;
     constexpr float kMostSteps = 510;  // from -255 to 255
-    return (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
-           kMostSteps * std::fabs(f.added_scale);
+    const float joined = (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
+                         kMostSteps * std::fabs(f.added_scale) + largest(e_.added_constant_, 0);
+    return joined * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
   }
 
   /// Where the largest numbers are finite, nothing is NaN.
   bool may_be_nan() const {
     const auto& f = e_.finish_;
-    if (f.added == Added::floats || f.step == 0 || !std::isfinite(f.step)) return true;
+    const bool unknown = f.added == Added::floats && !e_.added_constant_.valid();
+    if (unknown || f.step == 0 || !std::isfinite(f.step)) return true;
     return !std::isfinite(largest_joined()) || !std::isfinite(f.finish.slope);
   }
 
@@ -203,7 +226,7 @@ class IntegerChain {
     const int shift = f.zero_point + (is_signed_ ? 128 : 0);
     f.packs.zero_point = static_cast<std::int16_t>(shift);
     f.packs.turned = is_signed_ ? 0x80 : 0;
-    if (!f.simple() || !(f.low <= f.high) || !(largest_value() < 0x1p30f)) return;
+    if (e_.goes_on_later() || !f.simple() || !(f.low <= f.high) || !(largest_value() < 0x1p30f)) return;
     const auto level = [&](float bound) {
       return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
     };
@@ -221,9 +244,35 @@ class IntegerChain {
 };
 
 std::optional<IntegerEpilogue> IntegerEpilogue::of(const NodeView& v, std::size_t axis) {
+  if (v.out_element() == ElementType::boolean && axis == 1) return of_signs(v);
   auto stages = chain_of(v.node());
   if (!stages) return std::nullopt;
   return IntegerChain(v, axis, std::move(*stages)).read();
+}
+
+/// What is above a whole number is at least 1 above it: bounds and rounding make 0 or 1 of the difference.
+std::optional<IntegerEpilogue> IntegerEpilogue::of_signs(const NodeView& v) {
+  constexpr double kLeast = std::numeric_limits<std::int32_t>::min(),
+                   kMost = std::numeric_limits<std::int32_t>::max();
+  const auto changes = sign_changes(v, ElementType::i32, kLeast, kMost);
+  if (!changes) return std::nullopt;
+  std::vector<double> scale, shift;
+  for (std::size_t c = 0; c < changes->at.size(); ++c) {
+    const bool first = changes->first[c], changing = first != changes->last[c];
+    scale.push_back(changing ? (first ? -1 : 1) : 0);
+    // The sum behind the change may be the same number in f32.
+    shift.push_back(!changing ? first : first ? static_cast<float>(changes->at[c] + 1) : -changes->at[c]);
+  }
+  IntegerEpilogue e;
+  e.channels_ = static_cast<std::int64_t>(scale.size());
+  e.scale_ = from_doubles(ElementType::f32, {e.channels_}, scale);
+  e.shift_ = from_doubles(ElementType::f32, {e.channels_}, shift);
+  auto& f = e.finish_;
+  f.stored = Stored::bytes;
+  f.low = 0, f.high = 1;
+  const auto near = std::all_of(shift.begin(), shift.end(), [](double v) { return std::fabs(v) < 0x1p29; });
+  f.packs = {near, 0, 0, 1, 0};
+  return e;
 }
 
 ElementType IntegerEpilogue::added_element() const {
@@ -239,12 +288,15 @@ ElementType IntegerEpilogue::added_element() const {
 
 Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
   if (finish_.stored == Stored::sums) return {};
-  const double each = finish_.simple() ? 1.5 : 3;
+  const double each = finish_.simple() && !goes_on_later() ? 1.5 : 3;
   return cost_of(machine, Family::vector_light, each * static_cast<double>(elements), 0, 0);
 }
 
-void IntegerEpilogue::pack(WeightStore& store) {
+void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   if (finish_.stored == Stored::sums) return;
+  if (added_constant_.valid())
+    added_constant_ = store.moved(added_constant_, fmt::format("integer epilogue as {}", name_of(layout)),
+                                  [&](const Tensor& t) { return laid_out(t, layout); });
   // A vector of 16 may begin at each channel.
   const auto padded = round_up(channels_ + 15, std::int64_t{16});
   const auto packed = [&](const Tensor& source, float none) {
@@ -262,6 +314,11 @@ void IntegerEpilogue::pack(WeightStore& store) {
   shift_ = packed(shift_, -0.0f);  // the sum with it is what it was
   finish_.scale = scale_.data<float>().data();
   finish_.shift = shift_.data<float>().data();
+  if (!goes_on_later()) return;
+  later_scale_ = packed(later_scale_, 1);
+  later_shift_ = packed(later_shift_, -0.0f);
+  finish_.later_scale = later_scale_.data<float>().data();
+  finish_.later_shift = later_shift_.data<float>().data();
 }
 
 }  // namespace lamina

@@ -25,7 +25,8 @@ HWY_INLINE integer_finish::Sums load(const std::int32_t* from, std::int64_t coun
   return hn::Load(Words(), buffer);
 }
 
-/// Whole vectors of channels, four points at once, by store(Scaled, sums, out, points, added, where of each).
+/// Whole vectors of channels, four points at once, by store(Scaled, channel, sums, out,
+/// points, added, where of each).
 template <class Store>
 HWY_INLINE void each_four(const IntegerFinish& f, const SumRows& r, std::int64_t channels,
                           const Store& store) {
@@ -40,7 +41,7 @@ HWY_INLINE void each_four(const IntegerFinish& f, const SumRows& r, std::int64_t
       const integer_finish::Sums four[4] = {
           hn::LoadU(Words(), sums), hn::LoadU(Words(), sums + second * r.sums_step),
           hn::LoadU(Words(), sums + third * r.sums_step), hn::LoadU(Words(), sums + last * r.sums_step)};
-      store(scaled, four, out, points, added,
+      store(scaled, r.channel + c, four, out, points, added,
             {0, second * r.added_step, third * r.added_step, last * r.added_step});
       if (added) added += 4 * r.added_step;
     }
@@ -56,13 +57,14 @@ std::int64_t finish_fours(const IntegerFinish& f, const SumRows& r) {
   if (f.packs.simple) {
     const integer_finish::PackedStore store(f);
     each_four(f, r, channels,
-              [&](const auto& scaled, Four sums, std::byte* out, std::int64_t points, const std::byte*, Steps)
-                  HWY_ATTR { store(scaled, sums, out, r.out_step, points); });
+              [&](const auto& scaled, std::int64_t, Four sums, std::byte* out, std::int64_t points,
+                  const std::byte*, Steps) HWY_ATTR { store(scaled, sums, out, r.out_step, points); });
   } else {
     const integer_finish::PackedStoreOfAll store(f);
     each_four(f, r, channels,
-              [&](const auto& scaled, Four sums, std::byte* out, std::int64_t points, const std::byte* added,
-                  Steps steps) HWY_ATTR { store(scaled, sums, out, r.out_step, points, added, steps); });
+              [&](const auto& scaled, std::int64_t channel, Four sums, std::byte* out, std::int64_t points,
+                  const std::byte* added, Steps steps)
+                  HWY_ATTR { store(scaled, channel, sums, out, r.out_step, points, added, steps); });
   }
   return channels;
 }

@@ -8,30 +8,24 @@
 #include <cstdint>
 
 #include "base/machine.h"
+#include "kernels/native/convolution/depthwise/line_geometry.h"
 #include "kernels/native/simd/finish.h"
 
 namespace lamina::depthwise {
 
-struct IntegerLines {
-  const std::uint8_t* in;  ///< the picture's first point, at the first channel
-  std::int64_t in_height, in_width;
-  std::int64_t in_point, in_line;  ///< bytes from point to point and from line to line
+struct IntegerLines : LineGeometry {
+  const std::uint8_t* in = nullptr;  ///< the picture's first point, at the first channel
   /// 0x80 in each byte makes unsigned bytes of signed ones, and zero points 128 more; 0: they are unsigned.
-  std::uint32_t flip;
-  std::uint8_t outside[16];         ///< what stands around the picture: its zero point, in memory
-  std::int32_t zero_point;          ///< of unsigned bytes
-  const std::int32_t* weights;      ///< [vector][group][line][tap along it][lanes]
-  const std::int32_t* weight_sums;  ///< [vector][lanes]
-  std::int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
-  std::byte* out;        ///< the first point of line `first`, at the first channel
-  const std::byte* add;  ///< the same of the second tensor, or null
-  std::int64_t out_width, out_size, out_point, out_line;  ///< bytes of an element, from point to point, ...
-  std::int64_t add_size, add_point, add_line;
-  std::int64_t first, count;    ///< lines
-  std::int64_t vectors;         ///< of channels
-  std::int64_t last, channels;  ///< as Lines has them
-  std::int64_t channel;         ///< the first
-  IntegerFinish finish;
+  std::uint32_t flip = 0;
+  std::uint8_t outside[16] = {};              ///< what stands around the picture: its zero point, in memory
+  std::int32_t zero_point = 0;                ///< of unsigned bytes
+  const std::int32_t* weights = nullptr;      ///< [vector][group][line][tap along it][lanes]
+  const std::int32_t* weight_sums = nullptr;  ///< [vector][lanes]
+  std::byte* out = nullptr;                   ///< the first point of line `first`, at the first channel
+  const std::byte* add = nullptr;             ///< the same of the second tensor, or null
+  std::int64_t out_size = 0, add_size = 0;    ///< bytes of an element
+  std::int64_t channel = 0;                   ///< the first
+  IntegerFinish finish = {};
 };
 
 struct IntegerKernels {

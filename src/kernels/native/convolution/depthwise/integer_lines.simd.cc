@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/convolution/depthwise/tiles-inl.h"
 #include "kernels/native/simd/integer_finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,6 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using depthwise::IntegerLines;
 using integer_finish::Sums;
 using integer_finish::Words;
+using Place = TilePlace<IntegerLines>;
 
 constexpr std::int64_t kLanes = hn::MaxLanes(Words());
 constexpr int kRegisters = kLanes == 16 ? 32 : 16;
@@ -72,24 +74,6 @@ struct Pairs {
 #endif
   }
 };
-
-/// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
-struct Place {
-  std::int64_t y, x;  ///< of the input
-  const std::uint8_t* in;
-  std::byte* out;
-  const std::byte* add;
-};
-
-HWY_INLINE Place place_of(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  Place p;
-  p.y = (s.first + line) * s.stride_h - s.top;
-  p.x = x * s.stride_w - s.left;
-  p.in = s.in + p.y * s.in_line + p.x * s.in_point;
-  p.out = s.out + line * s.out_line + x * s.out_point;
-  p.add = s.add ? s.add + line * s.add_line + x * s.add_point : nullptr;
-  return p;
-}
 
 /// Outputs of a vector whose first channel is `at` channels from the first: with all that may be done.
 HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t at, std::int64_t lines,
@@ -178,7 +162,7 @@ HWY_INLINE void start(const IntegerLines& s, std::int64_t vector, Sums (&sums)[R
 /// K taps along the line with stride S; R lines of outputs at once, weights for L.
 template <class P, int K, int S, int L, int R, int T, bool kEnd>
 void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place p(s, line, x);
   const std::int64_t rows = s.kernel_h + R - 1, groups = (s.kernel_h + L - 1 + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   for (std::int64_t n = 0; n < s.vectors; ++n) {
@@ -207,7 +191,7 @@ void tile(const IntegerLines& s, std::int64_t line, std::int64_t x) {
 /// T outputs of a line, any window.
 template <class P, int T, bool kPart, bool kEnd>
 void tile_of_any(const IntegerLines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place p(s, line, x);
   const std::int64_t groups = (s.kernel_h + P::kRows - 1) / P::kRows;
   const Sums blank = hn::Set(Words(), P::splat(s.zero_point));
   const std::int32_t* weights = s.weights;
@@ -229,9 +213,26 @@ void tile_of_any(const IntegerLines& s, std::int64_t line, std::int64_t x) {
   }
 }
 
-/// The tiles of a window: run<R, T, kEnd>(lines, line, x) computes R x T outputs from there on.
+/// In tiles of the size whose outputs exceed the line least.
+template <class Window>
+struct Widths {
+  static constexpr int kLeastInside = 2;
+  template <int R>
+  static HWY_INLINE void run_line(const IntegerLines& s, std::int64_t line) {
+    const std::int64_t width = s.out_width;
+    if (width < 4) return run_tiles<Window, R, 1>(s, line);
+    if constexpr (kRegisters == 32) {
+      const auto beyond = [&](std::int64_t t) { return (width + t - 1) / t * t - width; };
+      if (width >= 8 && beyond(8) <= beyond(7)) return run_tiles<Window, R, 8>(s, line);
+      if (width >= 7) return run_tiles<Window, R, 7>(s, line);
+    }
+    run_tiles<Window, R, 4>(s, line);
+  }
+};
+
+// The tiles of windows (tiles-inl.h).
 template <class P, int K, int S, int L>
-struct Taps {
+struct Taps : Widths<Taps<P, K, S, L>> {
   static constexpr int kLines = L;
   template <int R, int T, bool kEnd>
   static void run(const IntegerLines& s, std::int64_t line, std::int64_t x) {
@@ -239,7 +240,7 @@ struct Taps {
   }
 };
 template <class P, bool kPart>
-struct Any {
+struct Any : Widths<Any<P, kPart>> {
   static constexpr int kLines = 1;
   template <int R, int T, bool kEnd>
   static void run(const IntegerLines& s, std::int64_t line, std::int64_t x) {
@@ -247,42 +248,9 @@ struct Any {
   }
 };
 
-/// All of R lines in tiles of T; the last overlaps the one before when the width asks for it.
-template <class Window, int R, int T>
-void run_tiles(const IntegerLines& s, std::int64_t line) {
-  const std::int64_t y = (s.first + line) * s.stride_h - s.top;
-  const bool border = y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
-  for (std::int64_t x = 0; x < s.out_width; x += T) {
-    const auto from = x + T <= s.out_width ? x : s.out_width - T;
-    const std::int64_t first = from * s.stride_w - s.left,
-                       last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
-    if (T > 1 && !border && first >= 0 && last < s.in_width)
-      Window::template run<R, T, false>(s, line, from);
-    else
-      Window::template run<R, T, true>(s, line, from);
-  }
-}
-
-/// In tiles of the size whose outputs exceed the line least.
-template <class Window, int R>
-HWY_INLINE void run_line(const IntegerLines& s, std::int64_t line) {
-  const std::int64_t width = s.out_width;
-  if (width < 4) return run_tiles<Window, R, 1>(s, line);
-  if constexpr (kRegisters == 32) {
-    const auto beyond = [&](std::int64_t t) { return (width + t - 1) / t * t - width; };
-    if (width >= 8 && beyond(8) <= beyond(7)) return run_tiles<Window, R, 8>(s, line);
-    if (width >= 7) return run_tiles<Window, R, 7>(s, line);
-  }
-  run_tiles<Window, R, 4>(s, line);
-}
-
 template <class Window>
 void run_lines(const IntegerLines& s) {
-  constexpr int R = Window::kLines;
-  std::int64_t line = 0;
-  for (; line + R <= s.count; line += R) run_line<Window, R>(s, line);
-  if constexpr (R > 1)
-    for (; line < s.count; ++line) run_line<Window, 1>(s, line);
+  run_all_lines<Window>(s);
 }
 
 template <class P>

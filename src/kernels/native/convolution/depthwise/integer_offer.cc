@@ -6,8 +6,10 @@
 
 #include "base/divide.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_lines.h"
 #include "kernels/native/convolution/depthwise/integer_weights.h"
+#include "kernels/native/convolution/depthwise/spread.h"
 #include "kernels/native/convolution/depthwise/tasks.h"
 #include "kernels/native/convolution/depthwise/window.h"
 #include "kernels/native/stages/epilogue.h"
@@ -29,7 +31,13 @@ struct IntegerDepthwise {
   Rows in{};
   depthwise::Tasks tasks{};
   Tensor words{}, sums{};                    ///< of weights
-  std::optional<std::int32_t> zero_point{};  ///< nothing: it is input 3
+  std::optional<std::int32_t> zero_point{};  ///< nothing: it is that input
+  std::size_t zero_input = 3;
+  std::optional<depthwise::Spread> spread{};  ///< of a transposed one; it lies in front of what lies apart
+  Rows given{};                               ///< as the input lies
+
+  bool copies() const { return spread && spread->copies(); }
+  std::int64_t copy_bytes() const { return copies() ? round_up(spread->bytes(), std::int64_t{64}) : 0; }
 
   /// Of a slot, for sums that lie apart.
   std::int64_t apart_bytes() const { return epilogue.apart_bytes(tasks.bands.size * g.out[2] * g.outputs); }
@@ -71,7 +79,7 @@ Cost cost_of(const Machine& machine, const Geometry& g, ElementType result) {
 /// What a run gives beside the tensors.
 std::int32_t zero_point_of(const IntegerDepthwise& d, const RunArgs& args) {
   if (d.zero_point) return *d.zero_point;
-  const auto byte = *static_cast<const std::uint8_t*>(args.in[3]);
+  const auto byte = *static_cast<const std::uint8_t*>(args.in[d.zero_input]);
   return d.is_signed() ? static_cast<std::int8_t>(byte) : byte;
 }
 
@@ -79,23 +87,13 @@ std::int32_t zero_point_of(const IntegerDepthwise& d, const RunArgs& args) {
 IntegerLines lines_of(const IntegerDepthwise& d, const RunArgs& args) {
   const auto& g = d.g;
   const auto zero_point = zero_point_of(d, args);
-  IntegerLines s{};
-  s.in_height = g.in[1];
-  s.in_width = g.in[2];
+  IntegerLines s{depthwise::line_geometry(g)};
+  s.in = static_cast<const std::uint8_t*>(d.copies() ? args.scratch : args.in[0]);
   s.in_point = d.in.bytes(d.in.step);
   s.in_line = g.in[2] * s.in_point;
   s.flip = d.is_signed() ? 0x80808080u : 0;
   std::memset(s.outside, zero_point, sizeof s.outside);
   s.zero_point = zero_point + (d.is_signed() ? 128 : 0);
-  s.kernel_h = g.kernel[1];
-  s.kernel_w = g.kernel[2];
-  s.stride_h = g.stride[1];
-  s.stride_w = g.stride[2];
-  s.dilation_h = g.dilation[1];
-  s.dilation_w = g.dilation[2];
-  s.top = g.pad[1];
-  s.left = g.pad[2];
-  s.out_width = g.out[2];
   s.channels = g.outputs;
   s.finish = d.epilogue.integer_finish();
   return s;
@@ -113,10 +111,11 @@ void run_task(const IntegerDepthwise& d, const RunArgs& args, const IntegerLines
   const auto lanes = d.kernels->lanes, groups = ceil_div(g.kernel[1] + d.lines - 1, d.kernels->rows);
   s.weights = d.words.data<std::int32_t>().data() + task.vector * groups * d.lines * g.kernel[2] * lanes;
   s.weight_sums = d.sums.data<std::int32_t>().data() + task.vector * lanes;
-  s.in = d.in.at<const std::uint8_t>(args.in[0], task.image * g.in_points(), s.channel);
+  s.in = d.in.at<const std::uint8_t>(all.in, task.image * g.in_points(), s.channel);
   const std::int64_t point = (task.image * g.out[1] + s.first) * g.out[2];
-  const auto sums = d.epilogue.sums(args.out[0], {point, s.count * g.out[2], 0, g.outputs},
-                                    static_cast<std::byte*>(args.scratch) + slot * d.apart_bytes());
+  const auto sums =
+      d.epilogue.sums(args.out[0], {point, s.count * g.out[2], 0, g.outputs},
+                      static_cast<std::byte*>(args.scratch) + d.copy_bytes() + slot * d.apart_bytes());
   s.out_size = d.epilogue.apart() ? 4 : d.epilogue.out.bytes(1);
   s.out = sums.memory() + s.channel * s.out_size;
   s.out_point = sums.row_bytes();
@@ -132,6 +131,8 @@ void run_task(const IntegerDepthwise& d, const RunArgs& args, const IntegerLines
 
 void run(const IntegerDepthwise& d, const RunArgs& args) {
   const auto all = lines_of(d, args);
+  if (d.copies())
+    d.spread->run(d.given, args.in[0], zero_point_of(d, args), static_cast<std::byte*>(args.scratch));
   d.epilogue.run(args.in, d.tasks.division, [&](auto begin, auto end, auto slot, StageRun* stages) {
     for (auto i = begin; i < end; ++i) run_task(d, args, all, d.tasks.at(i), slot, stages);
   });
@@ -140,13 +141,16 @@ void run(const IntegerDepthwise& d, const RunArgs& args) {
 bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
 
 Verdict takes_types(const NodeView& v) {
-  if (!is_byte(v.element(0)) || !is_byte(v.element(1)))
-    return Verdict::no("integers of {} and {}, wanted u8 or i8", name_of(v.element(0)),
+  const bool wide = v.element(1) == ElementType::i16;
+  if (!is_byte(v.element(0)) || !(is_byte(v.element(1)) || wide))
+    return Verdict::no("integers of {} and {}, wanted u8 or i8, or weights of i16", name_of(v.element(0)),
                        name_of(v.element(1)));
   if (v.has(2)) return Verdict::no("int8 with a bias of integers");
-  if (v.has(3) && element_count(v.dims(3)) != 1)
+  const auto zero = zero_point_input(v.node().op, 0), weights_zero = zero_point_input(v.node().op, 1);
+  if (v.has(zero) && element_count(v.dims(zero)) != 1)
     return Verdict::no("int8 with several zero points of input 0");
-  if (v.has(4) && !v.constant(4))
+  if (v.has(weights_zero) && wide) return Verdict::no("int8 with zero points of weights of i16");
+  if (v.has(weights_zero) && !v.constant(weights_zero))
     return Verdict::no("int8 with a zero point of weights that is not constant");
   return Verdict::yes();
 }
@@ -159,28 +163,41 @@ void offer_integer_depthwise(const NodeView& v, Answers& answers) {
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "int8: {}", why);
   IntegerDepthwise d{windows::geometry_of(v), *epilogue};
-  const depthwise::IntegerWeights weights(*v.constant(1), v.constant(4), d.g);
+  if (d.g.transposed) {
+    d.spread = depthwise::spread_of(v.machine(), d.g);
+    if (!d.spread)
+      return answers.refuse("native",
+                            "int8: the strides are too large, or more is cut off than a window reaches");
+    d.g = d.spread->as;
+  }
+  d.zero_input = zero_point_input(v.node().op, 0);
+  const auto weights_zero = zero_point_input(v.node().op, 1);
+  const depthwise::IntegerWeights weights(*v.constant(1), v.constant(weights_zero), d.g,
+                                          d.spread.has_value());
   d.kernels = &depthwise::integer_kernels_for(v.machine(), d.g.outputs, weights.bytes());
   choose_kernel(d);
-  d.in = {v.element(0), Layout::channels_last, d.g.outputs};
-  if (!v.has(3)) d.zero_point = 0;
-  if (const auto* z = v.constant(3))
+  d.in = d.given = {v.element(0), Layout::channels_last, d.g.outputs};
+  if (!v.has(d.zero_input)) d.zero_point = 0;
+  if (const auto* z = v.constant(d.zero_input))
     d.zero_point = static_cast<std::int32_t>(to_numbers<std::int64_t>(*z)[0]);
   const auto cost = cost_of(v.machine(), d.g, v.out_element());
   d.tasks = depthwise::tasks_of(
       v.machine(), d.g, {cost.us(), 1, ceil_div(d.g.outputs, d.kernels->lanes), epilogue->registers_only()});
   Offer o;
-  o.label = fmt::format("native_depthwise_{}_int8", d.kernels->name);
+  o.label = fmt::format("native_{}depthwise_{}_int8", d.spread ? "transposed_" : "", d.kernels->name);
   epilogue->add_to(o, v);
   o.inputs[0] = Layout::channels_last;
   o.wide_inputs.push_back(0);
   o.consumed.push_back(1);  // not o.packed: what is offered depends on the numbers
-  for (const std::size_t i : {3, 4})
+  for (const auto i : {d.zero_input, weights_zero})
     if (v.constant(i)) o.consumed.push_back(i);
-  o.scratch = static_cast<std::size_t>(d.tasks.division.slots * d.apart_bytes());
+  if (d.spread && v.has(3)) o.consumed.push_back(3);
+  o.scratch = static_cast<std::size_t>(d.copy_bytes() + d.tasks.division.slots * d.apart_bytes());
   o.cost += cost;
+  if (d.spread) o.cost += d.spread->cost(v.machine());
   o.make = [d, weights](MakeContext& context) mutable -> std::unique_ptr<Executable> {
-    d.in = context.input(0, d.in);
+    d.given = context.input(0, d.given);
+    if (!d.copies()) d.in = d.given;
     d.epilogue.lay(context);
     d.words = weights.words(context.weights, d.kernels->lanes, d.kernels->rows, d.lines);
     d.sums = weights.sums(context.weights, d.kernels->lanes);

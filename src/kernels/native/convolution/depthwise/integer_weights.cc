@@ -8,8 +8,9 @@
 
 namespace lamina::depthwise {
 
-IntegerWeights::IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g)
-    : source_(weights), channels_(g.outputs), height_(g.kernel[1]), width_(g.kernel[2]) {
+IntegerWeights::IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g,
+                               bool turned)
+    : source_(weights), channels_(g.outputs), height_(g.kernel[1]), width_(g.kernel[2]), turned_(turned) {
   if (zero_point) zero_points_ = to_numbers<std::int64_t>(*zero_point);
   if (std::all_of(zero_points_.begin(), zero_points_.end(), [](auto z) { return z == 0; }))
     zero_points_.clear();
@@ -18,9 +19,11 @@ IntegerWeights::IntegerWeights(const Tensor& weights, const Tensor* zero_point, 
 /// [channel][tap].
 std::vector<std::int64_t> IntegerWeights::numbers(const Tensor& weights) const {
   auto w = to_numbers<std::int64_t>(weights);
+  const auto taps = height_ * width_;
+  for (auto at = w.begin(); turned_ && at != w.end(); at += taps) std::reverse(at, at + taps);
   if (zero_points_.empty()) return w;
-  const auto taps = static_cast<std::size_t>(height_ * width_);
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] -= zero_points_[zero_points_.size() == 1 ? 0 : i / taps];
+  for (std::size_t i = 0; i < w.size(); ++i)
+    w[i] -= zero_points_[zero_points_.size() == 1 ? 0 : i / static_cast<std::size_t>(taps)];
   return w;
 }
 
@@ -30,7 +33,8 @@ bool IntegerWeights::bytes() const {
 }
 
 std::string IntegerWeights::key(const char* what) const {
-  return fmt::format("native_depthwise int8 {} less [{}]", what, fmt::join(zero_points_, ","));
+  return fmt::format("native_depthwise int8 {}{} less [{}]", what, turned_ ? " turned" : "",
+                     fmt::join(zero_points_, ","));
 }
 
 Tensor IntegerWeights::words(WeightStore& store, std::int64_t lanes, std::int64_t rows,

@@ -11,8 +11,9 @@ namespace lamina::depthwise {
 
 class IntegerWeights {
  public:
-  /// `zero_point`: constant, of one element or one for each channel, or null.
-  IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g);
+  /// `zero_point`: constant, of one element or one for each channel, or null. `turned`: the last tap of each
+  /// channel comes first.
+  IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g, bool turned);
 
   /// All are numbers of 8 bits with sign.
   bool bytes() const;
@@ -29,6 +30,7 @@ class IntegerWeights {
   Tensor source_;
   std::vector<std::int64_t> zero_points_;
   std::int64_t channels_, height_, width_;
+  bool turned_;
 };
 
 }  // namespace lamina::depthwise

@@ -2,6 +2,7 @@
 /// Depthwise convolution, channels-last: lines of outputs for some vectors of channels. Compiled once per
 /// instruction set (simd/per_isa.h).
 #include "base/cpu.h"
+#include "kernels/native/convolution/depthwise/line_geometry.h"
 #include "kernels/native/simd/finish.h"
 
 namespace lamina::depthwise {
@@ -15,22 +16,13 @@ struct Ahead {
   std::int64_t each = 1;                          ///< cache lines at a time
 };
 
-struct Lines {
-  const float* in;  ///< the picture's first point, at the first channel
-  std::int64_t in_height, in_width;
-  std::int64_t in_point, in_line;  ///< floats from point to point and from line to line
-  const float* weights;            ///< [vector][height][width][lanes]
-  const float* bias;               ///< [vector][lanes], or null
-  std::int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, top, left;
-  float* out;        ///< the first point of line `first`
-  const float* add;  ///< the same of what is added before the finish, or null
-  std::int64_t out_width, out_point, out_line, add_point, add_line;
-  std::int64_t first, count;  ///< lines
-  std::int64_t vectors;       ///< of channels
-  /// Where the last vector's channels begin, from the first: when they do not fill it, it overlaps the one
-  /// before. With fewer channels than lanes, so many are read and written.
-  std::int64_t last, channels;
-  Finish finish;
+struct Lines : LineGeometry {
+  const float* in = nullptr;       ///< the picture's first point, at the first channel
+  const float* weights = nullptr;  ///< [vector][height][width][lanes]
+  const float* bias = nullptr;     ///< [vector][lanes], or null
+  float* out = nullptr;            ///< the first point of line `first`
+  const float* add = nullptr;      ///< the same of what is added before the finish, or null
+  Finish finish = {};
   /// Outputs go past the caches, so that memory is not read before it is written. Only where all vectors are
   /// whole cache lines.
   bool stream = false;

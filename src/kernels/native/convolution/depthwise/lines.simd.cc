@@ -22,6 +22,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/native/convolution/depthwise/tiles-inl.h"
 #include "kernels/native/simd/finish-inl.h"
 #include "kernels/native/simd/vector_part-inl.h"
 
@@ -37,24 +38,7 @@ using V = hn::Vec<D>;
 constexpr D d;
 constexpr std::int64_t kLanes = hn::MaxLanes(d), kCacheLine = 64;
 constexpr bool kWholeLines = kLanes * sizeof(float) == kCacheLine;
-
-/// A tile: its first input (perhaps outside of the picture) and its first output, at the first channel.
-struct Place {
-  std::int64_t y, x;  ///< of the input
-  const float* in;
-  float* out;
-  const float* add;
-};
-
-HWY_INLINE Place place_of(const Lines& s, std::int64_t line, std::int64_t x) {
-  Place p;
-  p.y = (s.first + line) * s.stride_h - s.top;
-  p.x = x * s.stride_w - s.left;
-  p.in = s.in + p.y * s.in_line + p.x * s.in_point;
-  p.out = s.out + line * s.out_line + x * s.out_point;
-  p.add = s.add ? s.add + line * s.add_line + x * s.add_point : nullptr;
-  return p;
-}
+using Place = TilePlace<Lines>;
 
 template <bool kPart>
 HWY_INLINE V load(const float* p, [[maybe_unused]] std::int64_t channels) {
@@ -123,7 +107,7 @@ HWY_INLINE void add_line(const Lines& s, const Place& p, std::int64_t y, const f
 /// for K x K taps with stride 1. kEnd: the window may reach over the borders.
 template <int K, int S, int R, int T, bool kEnd>
 void tile(const Lines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place p(s, line, x);
   const float* weights = s.weights;
   for (std::int64_t n = 0; n < s.vectors; ++n, weights += s.kernel_h * K * kLanes) {
     const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
@@ -155,7 +139,7 @@ void tile(const Lines& s, std::int64_t line, std::int64_t x) {
 /// T outputs of a line, any window.
 template <int T, bool kPart, bool kEnd>
 void tile_of_any(const Lines& s, std::int64_t line, std::int64_t x) {
-  const Place p = place_of(s, line, x);
+  const Place p(s, line, x);
   const float* weights = s.weights;
   for (std::int64_t n = 0; n < s.vectors; ++n) {
     const std::int64_t at = n + 1 < s.vectors ? n * kLanes : s.last;
@@ -182,62 +166,46 @@ void tile_of_any(const Lines& s, std::int64_t line, std::int64_t x) {
   }
 }
 
-/// The tiles of a window: run<R, T, kEnd>(lines, line, x) computes R x T outputs from there on.
-template <int K, int S, int kLines>
-struct Taps {
-  static constexpr int kRows = kLines;
+/// In tiles of the size whose outputs exceed the line least.
+template <class Window>
+struct Widths {
+  static constexpr int kLeastInside = 5;
+  template <int R>
+  static HWY_INLINE void run_line(const Lines& s, std::int64_t line) {
+    const std::int64_t width = s.out_width;
+    if (width < 4) return run_tiles<Window, R, 1>(s, line);
+    if (width == 4 || (kLanes == 4 && width < 8)) return run_tiles<Window, R, 4>(s, line);
+    if constexpr (kLanes > 4) {
+      const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : ceil_div(width, t) * (t + 1); };
+      const auto eight = cost(8), seven = cost(7), five = cost(5);
+      if (seven < eight && seven <= five) return run_tiles<Window, R, 7>(s, line);
+      if (five < eight) return run_tiles<Window, R, 5>(s, line);
+    }
+    run_tiles<Window, R, 8>(s, line);
+  }
+};
+
+// The tiles of windows (tiles-inl.h).
+template <int K, int S, int kLinesAtOnce>
+struct Taps : Widths<Taps<K, S, kLinesAtOnce>> {
+  static constexpr int kLines = kLinesAtOnce;
   template <int R, int T, bool kEnd>
   static void run(const Lines& s, std::int64_t line, std::int64_t x) {
     tile<K, S, R, T, kEnd>(s, line, x);
   }
 };
 template <bool kPart>
-struct Any {
-  static constexpr int kRows = 1;
+struct Any : Widths<Any<kPart>> {
+  static constexpr int kLines = 1;
   template <int R, int T, bool kEnd>
   static void run(const Lines& s, std::int64_t line, std::int64_t x) {
     tile_of_any<T, kPart, kEnd>(s, line, x);
   }
 };
 
-/// All of R lines in tiles of T; the last overlaps the one before when the width asks for it.
-template <class Window, int R, int T>
-void run_tiles(const Lines& s, std::int64_t line) {
-  const std::int64_t y = (s.first + line) * s.stride_h - s.top;
-  const bool border = y < 0 || y + (R - 1) * s.stride_h + (s.kernel_h - 1) * s.dilation_h >= s.in_height;
-  for (std::int64_t x = 0; x < s.out_width; x += T) {
-    const auto from = x + T <= s.out_width ? x : s.out_width - T;
-    const std::int64_t first = from * s.stride_w - s.left,
-                       last = first + (T - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w;
-    if (T > 4 && !border && first >= 0 && last < s.in_width)
-      Window::template run<R, T, false>(s, line, from);
-    else
-      Window::template run<R, T, true>(s, line, from);
-  }
-}
-
-/// In tiles of the size whose outputs exceed the line least.
-template <class Window, int R>
-HWY_INLINE void run_line(const Lines& s, std::int64_t line) {
-  const std::int64_t width = s.out_width;
-  if (width < 4) return run_tiles<Window, R, 1>(s, line);
-  if (width == 4 || (kLanes == 4 && width < 8)) return run_tiles<Window, R, 4>(s, line);
-  if constexpr (kLanes > 4) {
-    const auto cost = [&](std::int64_t t) { return width < t ? 1 << 20 : ceil_div(width, t) * (t + 1); };
-    const auto eight = cost(8), seven = cost(7), five = cost(5);
-    if (seven < eight && seven <= five) return run_tiles<Window, R, 7>(s, line);
-    if (five < eight) return run_tiles<Window, R, 5>(s, line);
-  }
-  run_tiles<Window, R, 8>(s, line);
-}
-
 template <class Window>
 void run_lines(const Lines& s) {
-  constexpr int R = Window::kRows;
-  std::int64_t line = 0;
-  for (; line + R <= s.count; line += R) run_line<Window, R>(s, line);
-  if constexpr (R > 1)
-    for (; line < s.count; ++line) run_line<Window, 1>(s, line);
+  run_all_lines<Window>(s);
   if (kWholeLines && s.stream) hwy::FlushStream();
 }
 

@@ -5,6 +5,7 @@
 #include "base/divide.h"
 #include "base/mapped_file.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_offer.h"
 #include "kernels/native/convolution/depthwise/tasks.h"
 #include "kernels/native/convolution/depthwise/window.h"
@@ -48,7 +49,7 @@ void run_task(const Depthwise& d, const RunArgs& args, const depthwise::Task& ta
               StageRun* stages) {
   const auto& g = d.g;
   const auto lanes = d.kernels->lanes, channel = channel_of(d, task.vector);
-  auto s = depthwise::lines_of(g);
+  Lines s{depthwise::line_geometry(g)};
   s.first = task.line;
   s.count = task.lines;
   const std::int64_t point = (task.image * g.out[1] + s.first) * g.out[2];
@@ -80,13 +81,14 @@ void run(const Depthwise& d, const RunArgs& args) {
 }
 
 Verdict takes_shapes(const NodeView& v) {
-  const auto& op = *v.op<Convolution>();
+  const auto* back = v.op<ConvolutionBackpropData>();
+  const auto groups = back ? back->groups : v.op<Convolution>()->groups;
   if (!v.constant(1)) return Verdict::no("weights are not constant");
   const auto w = v.dims(1);
   if (v.rank(0) < 3 || v.rank(0) > 5) return Verdict::no("rank {}, wanted 3 to 5", v.rank(0));
-  if (op.groups == 1 || w[1] != 1 || w[0] != op.groups)
-    return Verdict::no("{} groups of {} input and {} output channels, wanted one of each", op.groups, w[1],
-                       w[0] / op.groups);
+  if (groups == 1 || w[1] != 1 || w[0] != groups)
+    return Verdict::no("{} groups of {} input and {} output channels, wanted one of each", groups,
+                       back ? w[0] / groups : w[1], back ? w[1] : w[0] / groups);
   if (v.rank(0) == 5 && (w[2] != 1 || v.dims(0)[2] != 1)) return Verdict::no("three spatial axes");
   if (element_count(v.out_dims()) == 0 || element_count(v.dims(0)) == 0) return Verdict::no("empty tensors");
   const auto g = windows::geometry_of(v);
@@ -96,6 +98,7 @@ Verdict takes_shapes(const NodeView& v) {
 
 Verdict takes_floats(const NodeView& v) {
   if (!v.all(ElementType::f32)) return Verdict::no("element types other than f32");
+  if (v.op<ConvolutionBackpropData>()) return Verdict::no("a transposed depthwise convolution of floats");
   if (v.has(2) && !v.constant(2)) return Verdict::no("bias is not constant");
   if (v.has(3) || v.has(4)) return Verdict::no("zero points");
   return Verdict::yes();

@@ -19,8 +19,8 @@ Kernel kernel_for(const windows::Geometry& g, const Kernels& k) {
   return k.any;
 }
 
-Lines lines_of(const windows::Geometry& g) {
-  Lines s{};
+LineGeometry line_geometry(const windows::Geometry& g) {
+  LineGeometry s{};
   s.in_height = g.in[1];
   s.in_width = g.in[2];
   s.out_width = g.out[2];

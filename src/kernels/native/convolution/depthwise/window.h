@@ -10,7 +10,7 @@ using Kernel = void (*)(const Lines&);
 Kernel kernel_for(const windows::Geometry& g, const Kernels& kernels);
 
 /// The window and the sizes of the picture and of the result; where they lie is the caller's.
-Lines lines_of(const windows::Geometry& g);
+LineGeometry line_geometry(const windows::Geometry& g);
 
 /// The first channel of a vector: the last one overlaps the one before when the channels do not fill it.
 std::int64_t first_channel(std::int64_t vector, std::int64_t channels, std::int64_t lanes);

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/gemm/bias.h"
 #include "kernels/native/gemm/product.h"

@@ -4,6 +4,7 @@
 
 #include "base/divide.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/binary/windows.h"
 #include "kernels/native/convolution/pair/run.h"
 #include "ops/convolution.h"

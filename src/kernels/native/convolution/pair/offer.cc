@@ -6,6 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/pair/run.h"
 #include "ops/convolution_depthwise.h"
 #include "ops/decompose.h"

@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cost.h"
+#include "kernels/family.h"
 #include "kernels/native/convolution/direct/source.h"
 #include "kernels/native/convolution/pair/run.h"
 #include "kernels/native/gemm/bias.h"

@@ -85,7 +85,7 @@ class Piece {
     const auto point = (image_ * g.out[1] + line) * g.out[2] + columns_->first;
     const auto sums = c_.after.sums(
         args_.out[0], {point, columns_->count, channel_, channels_, 1, count, g.out[2]}, apart_);
-    auto s = depthwise::lines_of(g);
+    depthwise::Lines s{depthwise::line_geometry(g)};
     s.first = line;
     s.count = count;
     s.left -= columns_->first * g.stride[2];

@@ -1,0 +1,73 @@
+/// Copies rows of A in another order; see reorder.h.
+#include "kernels/native/gemm/reorder.h"
+
+#include "kernels/native/simd/per_isa.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/native/gemm/reorder.simd.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace lamina::HWY_NAMESPACE {
+namespace {
+
+using gemm::Reorder;
+using gemm::ReorderRows;
+
+HWY_INLINE void copy_window(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+                            std::int64_t to) {
+  const auto order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
+  const auto* in = r.from + from;
+  auto* out = r.to + to;
+  for (std::int64_t i = 0; i < r.count; ++i, in += r.from_step, out += r.to_step)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                     _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(in)), order));
+}
+
+#if HWY_TARGET <= HWY_AVX2
+/// Two that have the least words.
+HWY_INLINE void copy_two_windows(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+                                 std::int64_t to) {
+  const auto order = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places));
+  const auto* in = r.from + from;
+  auto* out = r.to + to;
+  for (std::int64_t i = 0; i < r.count; ++i, in += r.from_step, out += r.to_step)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                        _mm256_shuffle_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)), order));
+}
+#endif
+
+/// What a window writes too much, the next one overwrites.
+void copy(const Reorder& r, std::int64_t group, std::int64_t first, std::int64_t count,
+          const ReorderRows& rows) {
+  constexpr std::int64_t kWindow = Reorder::kWindow, kLeast = Reorder::kLeastWords;
+  const auto* starts = r.starts_of(group) + first;
+  const auto* places = r.places_of(group) + first * kWindow;
+  const auto others = r.windows * kWindow;  // from the places of the first words on
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t from = i * kWindow, to = 4 * (starts[i] - starts[0]);
+#if HWY_TARGET <= HWY_AVX2
+    if (i + 1 < count && starts[i + 2] - starts[i] == 2 * kLeast) {
+      copy_two_windows(rows, places + from, from, to);
+      ++i;
+      continue;
+    }
+#endif
+    copy_window(rows, places + from, from, to);
+    if (starts[i + 1] - starts[i] > kLeast) copy_window(rows, places + from + others, from, to + kWindow);
+  }
+}
+
+}  // namespace
+
+gemm::ReorderLoops make_reorder_loops() { return {copy}; }
+
+}  // namespace lamina::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lamina {
+LAMINA_TABLE(gemm::ReorderLoops, gemm::reorder_loops, make_reorder_loops)
+}
+#endif

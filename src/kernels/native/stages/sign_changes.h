@@ -1,0 +1,20 @@
+#pragma once
+/// Epilogues that end in a sign: where among whole numbers it changes.
+#include <optional>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace lamina {
+
+/// By channel. Signs keep the order of sums or turn it, so each changes once at most.
+struct SignChanges {
+  std::vector<bool> first, last;  ///< of the least and the largest sum
+  std::vector<double> at;         ///< the largest sum whose sign is the first
+};
+
+/// Of the sums [low, high] of a node with channels along axis 1. Nothing when the epilogue makes something
+/// else than booleans, reads more than constants per channel, or may rise and fall.
+std::optional<SignChanges> sign_changes(const NodeView& v, ElementType sums, double low, double high);
+
+}  // namespace lamina

@@ -1,0 +1,54 @@
+#pragma once
+/// The operands of a product whose integers can be multiplied, read through what makes numbers of them.
+#include <cstdint>
+#include <vector>
+
+#include "rules/int8.h"
+
+namespace lamina::int8 {
+
+/// What a product multiplies: (integers - zero_point) * scale + offset.
+struct Source {
+  ValueId integers;
+  std::int64_t zero_point = 0;
+  std::vector<double> scale;  ///< one, or where each channel has a group of its own one for each
+  double offset = 0;
+  Levels levels;  ///< the nodes that made floats of them
+};
+
+/// Integers with one scale and zero point, or one for each output channel.
+struct Factors {
+  ValueId value;   ///< where they are no constant
+  Tensor numbers;  ///< else: i8 where all differences from their zero points fit; twice those, i16, if some
+                   ///< of these are halves
+  Tensor zero_points;
+  std::vector<double> scale{1};
+  std::vector<NodeId> nodes;  ///< that made floats of them
+};
+
+/// Nothing where the input is no integers; a reason where there are some that cannot be multiplied.
+Found<Source> source_of(const Match& m, const Node& product);
+/// The same of the weights, constant or computed.
+Found<Factors> factors_of(const Match& m, const Node& product);
+
+/// A border of zeros, or one that depends on sizes.
+bool pads(const Node& product);
+/// The axis of the weights along which outputs lie; their rank where they are one column.
+std::size_t output_axis(const Graph& g, const Node& product);
+/// Which output an element of constant weights belongs to: groups of a transposed convolution lie behind each
+/// other, with outputs of their own.
+class OutputOf {
+ public:
+  OutputOf(const Graph& g, const Node& product, const Dims& weights);
+  std::size_t operator()(std::size_t element) const {
+    return element / group_ * count_ + element / inner_ % count_;
+  }
+  std::size_t outputs() const { return count_ * groups_; }
+
+ private:
+  std::size_t inner_ = 1, count_ = 1, groups_ = 1, group_;
+};
+/// Each of the longer one's, times the other's at the same place or its only one.
+std::vector<double> times(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace lamina::int8
