@@ -8,6 +8,7 @@
 #include "ops/convolution.h"
 #include "ops/matmul.h"
 #include "rewrite/exemptions.h"
+#include "rules/support.h"
 
 namespace lamina {
 namespace {
@@ -16,8 +17,11 @@ bool is_layer(const Node& node) {
   return node.op.is<Convolution>() || node.op.is<ConvolutionBackpropData>() || node.op.is<MatMul>();
 }
 
-std::string name_of(const Graph& g, const Node& node) {
-  return node.name.empty() ? g.value(node.outputs[0]).name : node.name;
+/// `sources`: those of the outermost graph.
+std::string name_of(const Graph& g, const Node& node, const std::vector<Source>& sources) {
+  if (!node.name.empty()) return node.name;
+  if (node.sources.size() == 1) return sources.at(node.sources[0].index).name;
+  return g.value(node.outputs[0]).name;
 }
 
 bool all_finite(const Tensor& t) {
@@ -52,7 +56,8 @@ std::string reason_for_f32(const Graph& g, const Node& node) {
 /// What the user excludes, and whether all of that fitted something.
 class Exclusions {
  public:
-  Exclusions(const Graph& g, const LayerChoice& choice) : g_(g), names_(choice.exclude), choice_(choice) {
+  Exclusions(const Graph& g, const LayerChoice& choice)
+      : g_(g), names_(choice.exclude, "--exclude"), choice_(choice) {
     for (const auto& pattern : names_.idle(g))
       fail(ErrorCode::bad_option, "--exclude {}: fits the name of no node", pattern);
     for (const auto& type : choice.exclude_types) check_type(type);
@@ -79,13 +84,33 @@ class Exclusions {
 
 }  // namespace
 
+namespace {
+
+/// Layers in bodies of the node.
+void add_inner(const Node& node, const std::vector<Source>& sources, std::vector<Layer>& out) {
+  for (const auto& body : node.bodies)
+    for (const auto id : body.order()) {
+      const auto& inner = body.node(id);
+      if (is_layer(inner))
+        out.push_back({.node = {},
+                       .name = name_of(body, inner, sources),
+                       .type = inner.op.name(),
+                       .reason = "it is in the body of a loop or branch"});
+      add_inner(inner, sources, out);
+    }
+}
+
+}  // namespace
+
 std::vector<Layer> layers_of(const Graph& g, const LayerChoice& choice) {
   const Exclusions excluded(g, choice);
   std::vector<Layer> out;
   for (const auto id : g.order()) {
     const auto& node = g.node(id);
+    add_inner(node, g.sources, out);
     if (!is_layer(node)) continue;
-    Layer layer{.node = id, .name = name_of(g, node), .type = node.op.name(), .axis = weights_axis(node)};
+    Layer layer{
+        .node = id, .name = name_of(g, node, g.sources), .type = node.op.name(), .axis = weights_axis(node)};
     layer.reason = reason_for_f32(g, node);
     if (layer.reason.empty()) layer.reason = excluded.reason(node);
     out.push_back(std::move(layer));
@@ -124,6 +149,17 @@ WeightsForm form_of(const Graph& g, const Node& node) {
 std::size_t output_channels(const Graph& g, NodeId layer) {
   const auto form = form_of(g, g.node(layer));
   return form.output_first ? form.first : form.second * form.groups;
+}
+
+const Tensor* bias_by_channel(const Graph& g, NodeId layer) {
+  const auto& node = g.node(layer);
+  const auto* bias = has_input(node, 2) ? g.constant(node.inputs[2]) : nullptr;
+  if (!bias || bias->element_type() != ElementType::f32) return nullptr;
+  const auto channels = static_cast<std::int64_t>(output_channels(g, layer));
+  const auto& dims = bias->shape();
+  return element_count(dims) == output_channels(g, layer) && !dims.empty() && dims.back() == channels
+             ? bias
+             : nullptr;
 }
 
 /// Of the first axis each group has its part, of the second all have the same indices.

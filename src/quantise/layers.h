@@ -10,7 +10,7 @@
 namespace lamina {
 
 struct Layer {
-  NodeId node;
+  NodeId node;              ///< invalid: it is in a body
   std::string name;         ///< as in the file, or that of its result
   std::string type;         ///< of the operator
   std::size_t axis = 0;     ///< of the weights: their output channels
@@ -30,6 +30,8 @@ std::vector<Layer> layers_of(const Graph& graph, const LayerChoice& choice);
 std::size_t input_axis(const Graph& graph, NodeId layer);
 /// The number of output channels.
 std::size_t output_channels(const Graph& graph, NodeId layer);
+/// The layer's bias, constant in f32, if it has one number for each output channel; else null.
+const Tensor* bias_by_channel(const Graph& graph, NodeId layer);
 /// f(element, input channel, output channel) for each element of the layer's constant weights.
 void for_each_weight(const Graph& graph, NodeId layer,
                      const std::function<void(std::size_t, std::size_t, std::size_t)>& f);

@@ -41,8 +41,9 @@ class Placing {
   }
 
  private:
-  bool stays_f32(const Node& node) const {
-    return std::find(exclude_types_.begin(), exclude_types_.end(), node.op.name()) != exclude_types_.end();
+  bool stays_f32(NodeId id) const {
+    const auto& types = exclude_types_;
+    return apart_.contains(id) || std::find(types.begin(), types.end(), g_.node(id).op.name()) != types.end();
   }
 
   /// The layer whose sums become the value, behind activations and constants that are added; or nothing.
@@ -67,7 +68,7 @@ class Placing {
   void add_poolings() {
     for (const auto id : order_) {
       const auto& node = g_.node(id);
-      if (node.op.is<AvgPool>() && !stays_f32(node) && is_f32(g_, node.inputs[0]) &&
+      if (node.op.is<AvgPool>() && !stays_f32(id) && is_f32(g_, node.inputs[0]) &&
           layer_behind(node.inputs[0]).valid())
         uses_.insert({id, 0});
     }
@@ -85,7 +86,7 @@ class Placing {
   void add_sums() {
     for (const auto id : order_) {
       const auto& node = g_.node(id);
-      if (!node.op.is<Add>() || stays_f32(node) || !is_f32(g_, node.outputs[0])) continue;
+      if (!node.op.is<Add>() || stays_f32(id) || !is_f32(g_, node.outputs[0])) continue;
       const auto a = node.inputs[0], b = node.inputs[1];
       if (a == b || g_.constant(a) || g_.constant(b) || !(g_.type(a).shape == g_.type(b).shape)) continue;
       const auto stored = stored_operand(a, b);
@@ -116,9 +117,8 @@ class Placing {
   }
 
   bool may_carry(NodeId id) const {
-    const auto& node = g_.node(id);
-    if (apart_.contains(id) || stays_f32(node)) return false;
-    const auto& outputs = node.outputs;
+    if (stays_f32(id)) return false;
+    const auto& outputs = g_.node(id).outputs;
     return std::all_of(outputs.begin(), outputs.end(), [&](ValueId v) { return all_levels(v); });
   }
 

@@ -28,8 +28,8 @@ struct QuantisedPlaces {
 
 /// Quantises what the layers read (those without a reason for f32), what is added to their results, and
 /// poolings of them. Values keep 8 bits through operators that only choose, move or join elements: what these
-/// read is quantised in place of what they give, unless somebody reads that in f32. `apart`: nodes that are
-/// not gone through. `exclude_types`: operators that stay f32.
+/// read is quantised in place of what they give, unless somebody reads that in f32. `apart`: nodes that
+/// stay f32 and are not gone through. `exclude_types`: operators that stay f32.
 QuantisedPlaces place(const Graph& graph, const std::vector<Layer>& layers, const std::set<NodeId>& apart,
                       const std::vector<std::string>& exclude_types);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -44,24 +45,22 @@ bool is_convolution(const Node& node) {
   return (node.op.is<Convolution>() || node.op.is<ConvolutionBackpropData>()) && node.bodies.empty();
 }
 
-const Tensor* f32_constant(const Graph& g, const Node& node, std::size_t input) {
-  const auto* t = has_input(node, input) ? g.constant(node.inputs[input]) : nullptr;
-  return t && t->element_type() == ElementType::f32 ? t : nullptr;
-}
-
 /// The layer with its weights multiplied, and something added to its bias. False: left alone.
 bool scale_outputs(Graph& g, NodeId layer, const PerChannel& by) {
   const auto node = g.node(layer);
-  const auto* weights = f32_constant(g, node, 1);
-  if (!weights || (has_input(node, 2) && !f32_constant(g, node, 2))) return false;
+  const auto* weights = g.constant(node.inputs[1]);
+  if (!weights || weights->element_type() != ElementType::f32) return false;
+  const auto* old_bias = bias_by_channel(g, layer);
+  if (has_input(node, 2) && !old_bias) return false;
   auto numbers = to_floats(*weights);
   if (output_channels(g, layer) != by.factor.size()) return false;
   for_each_weight(g, layer, [&](std::size_t i, std::size_t, std::size_t channel) {
     numbers[i] = static_cast<float>(numbers[i] * by.factor[channel]);
   });
   std::vector<float> bias(by.factor.size());
-  if (has_input(node, 2)) bias = to_floats(*f32_constant(g, node, 2));
-  if (bias.size() != by.factor.size()) return false;
+  if (old_bias) bias = to_floats(*old_bias);
+  const bool has_bias = old_bias != nullptr;
+  const Dims dims = has_bias ? old_bias->shape() : Dims{std::ssize(bias)};
   for (std::size_t c = 0; c < bias.size(); ++c)
     bias[c] = static_cast<float>(bias[c] * by.factor[c] + by.shift[c]);
   const auto is_finite = [](float x) { return std::isfinite(x); };
@@ -70,9 +69,8 @@ bool scale_outputs(Graph& g, NodeId layer, const PerChannel& by) {
     return false;
   auto inputs = node.inputs;
   inputs[1] = g.add_constant(Tensor::of(weights->shape(), numbers), g.value(node.inputs[1]).name);
-  if (has_input(node, 2) || std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; })) {
+  if (has_bias || std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; })) {
     inputs.resize(std::max<std::size_t>(inputs.size(), 3));
-    const Dims dims = has_input(node, 2) ? g.constant(node.inputs[2])->shape() : Dims{std::ssize(bias)};
     inputs[2] = g.add_constant(Tensor::of(dims, bias), g.value(node.outputs[0]).name + "_bias");
   }
   g.set_inputs(layer, std::move(inputs));
@@ -82,22 +80,25 @@ bool scale_outputs(Graph& g, NodeId layer, const PerChannel& by) {
 }  // namespace
 
 std::vector<Absorbed> fold_batch_normalisation(Graph& g,
-                                               const std::function<bool(const std::string&)>& may_change) {
+                                               const std::function<bool(const Absorbed&)>& may_absorb) {
   std::vector<Absorbed> out;
+  std::map<ValueId, std::string> names;  // of values that have another one now
   for (const auto id : g.order()) {
     const auto node = g.node(id);
     if (!node.op.is<BatchNormInference>()) continue;
     const auto layer = g.producer(node.inputs[0]);
     if (!layer.valid() || !is_convolution(g.node(layer)) || g.readers(node.inputs[0]) != 1) continue;
-    if (!may_change(g.value(node.inputs[0]).name) || !may_change(g.value(node.outputs[0]).name)) continue;
+    const auto made = node.inputs[0], wanted = node.outputs[0];
+    const auto renamed = names.find(made);
+    Absorbed absorbed{renamed == names.end() ? g.value(made).name : renamed->second, g.value(wanted).name};
+    if (!may_absorb(absorbed)) continue;
     const auto by = batch_normalisation(g, node);
     if (!by || !scale_outputs(g, layer, *by)) continue;
-    const auto made = node.inputs[0], wanted = node.outputs[0];
-    const std::string made_name = g.value(made).name, name = g.value(wanted).name;
-    out.push_back({made_name, name});
     g.replace(wanted, made);
     g.erase(id);
-    g.set_value_name(made, name);
+    g.set_value_name(made, absorbed.output);
+    names.emplace(made, absorbed.layer_output);
+    out.push_back(std::move(absorbed));
   }
   g.erase_unused_constants();
   return out;
@@ -178,6 +179,7 @@ std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
   for (const auto& layer : layers)
     if (const auto next = ids.contains(layer.node) ? next_layer(g, layer.node, ids) : NodeId{}; next.valid())
       pairs.emplace_back(layer.node, next);
+  std::set<NodeId> scaled;  // the first ones
   for (int turn = 0; turn < kTurns; ++turn) {
     double most = 1;
     for (const auto& [first, second] : pairs) {
@@ -189,12 +191,13 @@ std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
         g.set_inputs(first, before);
         continue;
       }
+      scaled.insert(first);
       for (const double f : by.factor) most = std::max({most, f, 1 / f});
     }
     if (most < 1.01) break;
   }
   g.erase_unused_constants();
-  return pairs.size();
+  return scaled.size();
 }
 
 void fold_constants(Graph& g) {

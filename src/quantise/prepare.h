@@ -8,15 +8,15 @@
 
 namespace lamina {
 
-/// A node that became part of the layer before it: the layer gives `output` now. Names of values.
+/// A node that became part of the layer before it: the layer gives `output` now. Names of values, as they
+/// were before.
 struct Absorbed {
   std::string layer_output, output;
 };
 
-/// Batch normalisation becomes part of the convolution before it that nobody else reads. `may_change`:
-/// whether what gives the value of that name may be changed.
+/// Batch normalisation becomes part of the convolution before it that nobody else reads, if it may.
 std::vector<Absorbed> fold_batch_normalisation(Graph& graph,
-                                               const std::function<bool(const std::string&)>& may_change);
+                                               const std::function<bool(const Absorbed&)>& may_absorb);
 
 /// Cross-layer equalisation: where one layer alone reads the channels of another, through ReLUs and maxima at
 /// most, each channel is scaled so that both see the same range. Returns the pairs.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "api/inside.h"
 #include "base/error.h"
@@ -54,6 +55,7 @@ FoundScheme found_for(const Model& model, const Graph& graph, const std::vector<
   out.equalised = found.equalised;
   out.evaluations = found.evaluations;
   out.values = found.scheme.places.groups.size();
+  out.others_in_f32 = found.scheme.others_in_f32;
   return found;
 }
 
@@ -70,6 +72,10 @@ void measure_layers(const Model& model, const Graph& graph, const Graph& result,
   std::vector<Drift> drifts;
   std::vector<std::size_t> places;
   for (const auto& layer : scheme.layers) {
+    if (!layer.node.valid()) {
+      out.layers.push_back({.layer = layer, .sqnr = std::numeric_limits<double>::quiet_NaN()});
+      continue;
+    }
     const auto v = graph.node(layer.node).outputs[0];
     const auto same = result.find_value(graph.value(v).name);
     LayerOutcome outcome{.layer = layer};
@@ -108,8 +114,7 @@ QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, cons
   fold_constants(read);
   const OnnxFile file(source, read);
   Graph g = read;
-  const auto absorbed =
-      fold_batch_normalisation(g, [&](const std::string& name) { return file.makes(name); });
+  const auto absorbed = fold_batch_normalisation(g, [&](const Absorbed& a) { return file.can_absorb(a); });
   out.normalised = absorbed.size();
   auto r = request;
   r.scheme.no_new_bias_of_products = true;

@@ -24,10 +24,11 @@ struct QuantisedModel {
   std::vector<LayerOutcome> layers;
   std::vector<OutputDrift> outputs;
   Calibration calibration = Calibration::min_max;
-  std::size_t equalised = 0;    ///< pairs of layers
-  std::size_t normalised = 0;   ///< batch normalisations that became part of a layer
-  std::size_t values = 0;       ///< that are quantised
-  std::size_t evaluations = 0;  ///< of quantised models, to decide
+  std::size_t equalised = 0;                    ///< pairs of layers
+  std::size_t normalised = 0;                   ///< batch normalisations that became part of a layer
+  std::size_t values = 0;                       ///< that are quantised
+  std::size_t evaluations = 0;                  ///< of quantised models, to decide
+  std::vector<std::string> others_in_f32 = {};  ///< what is no layer: "name (operator): reason"
 };
 
 /// An ONNX model as an ONNX model: its file, with QuantizeLinear and DequantizeLinear. `source`: of the

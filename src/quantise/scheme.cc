@@ -8,11 +8,14 @@
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/movement.h"
+#include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "rules/support.h"
 
 namespace lamina {
 namespace {
+
+constexpr const char* kNotFinite = "what it reads has infinities or NaN";
 
 /// Values that schemes may ask for: whichever operand of a sum is the stored one.
 std::set<ValueId> asked_values(const Graph& g, const QuantisedPlaces& places) {
@@ -95,10 +98,8 @@ Tensor corrected_bias(const Graph& g, const Layer& layer, const QuantisedWeights
     for (const double x : off) bias.push_back(static_cast<float>(-x));
     return Tensor::of({std::ssize(bias)}, bias);
   }
-  const auto* bias = g.constant(node.inputs[2]);
-  if (!bias || bias->element_type() != ElementType::f32 || bias->size() != off.size() ||
-      static_cast<std::size_t>(bias->shape().back()) != off.size())
-    return {};
+  const auto* bias = bias_by_channel(g, layer.node);
+  if (!bias) return {};
   auto numbers = to_floats(*bias);
   for (std::size_t c = 0; c < off.size(); ++c) numbers[c] = static_cast<float>(numbers[c] - off[c]);
   return Tensor::of(bias->shape(), numbers);
@@ -107,9 +108,9 @@ Tensor corrected_bias(const Graph& g, const Layer& layer, const QuantisedWeights
 /// So large that the bias fits 32 bits in units of the products.
 std::vector<double> least_scales(const Graph& g, const Layer& layer, const Quantiser& input) {
   const auto& node = g.node(layer.node);
-  const auto* bias = has_input(node, 2) ? g.constant(node.inputs[2]) : nullptr;
-  const auto channels = static_cast<std::size_t>(g.constant(node.inputs[1])->shape()[layer.axis]);
-  if (!bias || bias->element_type() != ElementType::f32 || bias->size() != channels) return {};
+  const auto* bias = bias_by_channel(g, layer.node);
+  const auto scales = static_cast<std::size_t>(g.constant(node.inputs[1])->shape()[layer.axis]);
+  if (!bias || bias->size() != scales) return {};  // groups of a transposed convolution share them
   std::vector<double> out;
   for (const float b : to_floats(*bias))
     out.push_back(std::fabs(static_cast<double>(b)) / input.scale / std::ldexp(1.0, 30));
@@ -123,8 +124,23 @@ void require_numbers(const Graph& g, const Statistics& statistics, std::vector<L
     if (it == statistics.histograms.end() || it->second.empty())
       layer.reason = "no sample has numbers for it";
     else if (it->second.not_finite())
-      layer.reason = "what it reads has infinities or NaN";
+      layer.reason = kNotFinite;
   }
+}
+
+/// Sums and averages of numbers that no level stands for.
+bool leave_infinities(const Graph& g, const Statistics& statistics, std::set<NodeId>& apart, Scheme& out) {
+  bool any = false;
+  for (const auto& use : out.places.uses) {
+    const auto& node = g.node(use.node);
+    if (!node.op.is<Add>() && !node.op.is<AvgPool>()) continue;
+    const auto it = statistics.histograms.find(node.inputs[use.input]);
+    if (it == statistics.histograms.end() || !it->second.not_finite()) continue;
+    if (!apart.insert(use.node).second) continue;
+    out.others_in_f32.push_back(fmt::format("{} ({}): {}", g.label(use.node), node.op.name(), kNotFinite));
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace
@@ -133,19 +149,19 @@ Statistics collect_statistics(const Model& model, const Graph& g, const std::vec
                               const SchemeOptions& o, const Samples& samples, const Running& running) {
   const auto asked = asked_values(g, place(g, layers, {}, o.choice.exclude_types));
   const std::vector<ValueId> values(asked.begin(), asked.end());
-  std::map<ValueId, std::size_t> axes;
+  std::map<ValueId, std::set<std::size_t>> axes;
   for (const auto& layer : layers)
-    if (layer.reason.empty()) axes.emplace(g.node(layer.node).inputs[0], input_axis(g, layer.node));
+    if (layer.reason.empty()) axes[g.node(layer.node).inputs[0]].insert(input_axis(g, layer.node));
   Statistics out;
-  std::map<ValueId, ChannelSums> sums;
+  std::map<std::pair<ValueId, std::size_t>, ChannelSums> sums;
   observe({model, g, values}, samples, running, "calibrating",
           [&](std::size_t, std::size_t i, const Tensor& t) {
             const auto aligned = t.to_aligned();
             out.histograms[values[i]].add(aligned.data<float>());
             if (const auto it = axes.find(values[i]); it != axes.end())
-              sums[values[i]].add(aligned, it->second);
+              for (const auto axis : it->second) sums[{values[i], axis}].add(aligned, axis);
           });
-  for (const auto& [value, s] : sums) out.channel_means[value] = s.means();
+  for (const auto& [of, s] : sums) out.channel_means[of] = s.means();
   return out;
 }
 
@@ -155,7 +171,7 @@ Scheme make_scheme(const Graph& g, std::vector<Layer> layers, const Statistics& 
   require_numbers(g, statistics, layers);
   std::set<NodeId> apart;
   do out.places = place(g, layers, apart, o.choice.exclude_types);
-  while (part_ways(g, out.places, statistics, apart));
+  while (part_ways(g, out.places, statistics, apart) || leave_infinities(g, statistics, apart, out));
   std::vector<Histogram> histograms(out.places.group_count);
   for (const auto v : out.places.deciding)
     if (const auto it = statistics.histograms.find(v); it != statistics.histograms.end())
@@ -167,7 +183,7 @@ Scheme make_scheme(const Graph& g, std::vector<Layer> layers, const Statistics& 
     const auto x = node.inputs[0];
     auto q = quantise_weights(*g.constant(node.inputs[1]), layer.axis, o.weights,
                               least_scales(g, layer, out.of(x)));
-    const auto means = statistics.channel_means.find(x);
+    const auto means = statistics.channel_means.find({x, input_axis(g, layer.node)});
     if (o.correct_bias && means != statistics.channel_means.end())
       if (auto bias = corrected_bias(g, layer, q, means->second, o); bias.valid())
         out.biases.emplace(layer.node, std::move(bias));

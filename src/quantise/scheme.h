@@ -21,7 +21,8 @@ struct SchemeOptions {
 /// What was seen of the f32 model's values.
 struct Statistics {
   std::map<ValueId, Histogram> histograms;
-  std::map<ValueId, std::vector<double>> channel_means;  ///< of what layers read
+  /// Of what layers read, along the axis of their input channels.
+  std::map<std::pair<ValueId, std::size_t>, std::vector<double>> channel_means;
 };
 
 /// Of all values that a scheme for these layers, or for some of them, may ask for.
@@ -34,11 +35,13 @@ struct Scheme {
   std::vector<Quantiser> quantisers;           ///< by group
   std::map<NodeId, QuantisedWeights> weights;  ///< of the layers that are quantised
   std::map<NodeId, Tensor> biases;             ///< corrected ones
+  std::vector<std::string> others_in_f32;      ///< what is no layer: "name (operator): reason"
 
   const Quantiser& of(ValueId value) const { return quantisers[places.groups.at(value)]; }
 };
 
-/// Layers whose input has numbers that are not finite, or none, get a reason for f32.
+/// Layers whose input has numbers that are not finite, or none, get a reason for f32; sums and averages of
+/// such numbers stay f32 too.
 Scheme make_scheme(const Graph& graph, std::vector<Layer> layers, const Statistics& statistics,
                    const SchemeOptions& options);
 

@@ -19,12 +19,11 @@ QuantisedWeights quantise_weights(const Tensor& weights, std::size_t axis, const
     largest[at(c)] = std::max(largest[at(c)], std::fabs(static_cast<double>(numbers[i])));
   });
   QuantisedWeights out{.levels = Tensor(ElementType::i8, dims), .axis = axis, .scales = {}};
-  for (std::size_t c = 0; c < largest.size(); ++c) {
-    double scale = largest[c] / most < kLeastScale ? 1 : largest[c] / most;
-    for (std::size_t i = 0; i < least_scales.size(); ++i)
-      if (at(i) == c) scale = std::max(scale, least_scales[i]);
-    out.scales.push_back(static_cast<float>(scale));
-  }
+  std::vector<double> scales;
+  for (const double x : largest) scales.push_back(x / most < kLeastScale ? 1 : x / most);
+  for (std::size_t c = 0; c < least_scales.size(); ++c)
+    scales[at(c)] = std::max(scales[at(c)], least_scales[c]);
+  out.scales.assign(scales.begin(), scales.end());
   auto* levels = reinterpret_cast<std::int8_t*>(out.levels.raw());
   for_each_on_axis(dims, axis, [&](std::size_t i, std::size_t c) {
     const double level = std::nearbyint(numbers[i] / static_cast<double>(out.scales[at(c)]));

@@ -86,8 +86,9 @@ class Editing {
       for (const auto& input : m_.graph.nodes[node->second].inputs)
         if (input != a.layer_output) was_read_.push_back(input);
       gone.insert(node->second);
-      m_.graph.nodes[layer->second].outputs[0] = a.output;
-      std::erase_if(m_.graph.values, [&](const auto& v) { return v.name == a.layer_output; });
+      auto& name = m_.graph.nodes[layer->second].outputs[0];
+      std::erase_if(m_.graph.values, [&](const auto& v) { return v.name == name; });
+      name = a.output;
     }
     std::vector<EditNode> left;
     for (std::size_t i = 0; i < m_.graph.nodes.size(); ++i)
@@ -109,9 +110,14 @@ class Editing {
   }
 
   void set_layer(const Layer& layer) {
+    if (!layer.node.valid()) return;
     auto* node = node_of(layer.node);
-    if (!node || !is_layer(*node)) return;  // it has a reason for f32
     const auto& inputs = g_.node(layer.node).inputs;
+    if (!node || !is_layer(*node)) {  // it has a reason for f32
+      LAMINA_CHECK(!changed(layer.node, 1) && (inputs.size() < 3 || !changed(layer.node, 2)),
+                   "{} has changed, which is no layer in the file", layer.name);
+      return;
+    }
     const auto weights = scheme_.weights.find(layer.node);
     if (weights != scheme_.weights.end()) return quantise_layer(layer, *node, weights->second);
     for (std::size_t i = 1; i < std::min<std::size_t>(inputs.size(), 3); ++i)
@@ -249,7 +255,13 @@ OnnxFile::OnnxFile(const ModelSource& source, const Graph& graph) : model_(onnx:
   makers_ = makers_of(model_.graph);
 }
 
-bool OnnxFile::makes(const std::string& name) const { return makers_.contains(name); }
+bool OnnxFile::can_absorb(const Absorbed& absorbed) const {
+  const auto layer = makers_.find(absorbed.layer_output), node = makers_.find(absorbed.output);
+  if (layer == makers_.end() || node == makers_.end()) return false;
+  const auto& normalisation = model_.graph.nodes[node->second];
+  return is_layer(model_.graph.nodes[layer->second]) && normalisation.domain.empty() &&
+         normalisation.op_type == "BatchNormalization";
+}
 
 void OnnxFile::require_nodes(const Graph& graph, std::vector<Layer>& layers) const {
   for (auto& layer : layers) {

@@ -13,8 +13,8 @@ class OnnxFile {
   /// it. Throws Error(unsupported) where that cannot be.
   OnnxFile(const ModelSource& source, const Graph& graph);
 
-  /// Whether a node of the file makes the value of that name (and not one of a function, say).
-  bool makes(const std::string& name) const;
+  /// Whether both are nodes of the file (and not of a function, say), the one a layer that can change.
+  bool can_absorb(const Absorbed& absorbed) const;
   /// Gives a reason to layers that are no nodes of the file. `graph`: as it was read.
   void require_nodes(const Graph& graph, std::vector<Layer>& layers) const;
 

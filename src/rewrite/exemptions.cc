@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <set>
-#include <string_view>
 
 #include "base/error.h"
 
@@ -20,14 +19,14 @@ struct Exemptions::Pattern {
   }
 };
 
-Exemptions::Exemptions(std::vector<std::string> patterns) {
+Exemptions::Exemptions(std::vector<std::string> patterns, std::string_view option) {
   re2::RE2::Options options(re2::RE2::Latin1);  // names are bytes: files need not hold UTF-8
   options.set_log_errors(false);
   for (auto& text : patterns) {
     auto expression = std::make_unique<re2::RE2>(text, options);
     if (!expression->ok())
-      fail(ErrorCode::bad_option, "exempt \"{}\": no regular expression: {} (\\Q...\\E quotes a name)", text,
-           expression->error());
+      fail(ErrorCode::bad_option, "{} \"{}\": no regular expression: {} (\\Q...\\E quotes a name)", option,
+           text, expression->error());
     patterns_.push_back({std::move(text), std::move(expression)});
   }
 }

@@ -2,6 +2,7 @@
 /// Nodes that the user wants to stay as they are.
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace lamina {
 /// and memory of a match are linear in the name. Not thread-safe.
 class Exemptions {
  public:
-  /// Throws Error(bad_option) for a broken expression.
-  explicit Exemptions(std::vector<std::string> patterns);
+  /// Throws Error(bad_option) for a broken expression; `option`: what the user has set.
+  explicit Exemptions(std::vector<std::string> patterns, std::string_view option = "exempt");
   ~Exemptions();
 
   bool empty() const;

@@ -1,5 +1,6 @@
 /// A FakeQuantize before a product of integers rounds to integers.
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "ops/activation.h"
@@ -16,18 +17,26 @@ namespace lamina {
 namespace {
 
 /// x * factor + shift, rounded and cut to 0..levels-1, is a number of a level, which stands for
-/// (level - zero_point) * scale + offset.
+/// (level - zero_point) * scale + offset. `lowest`: the integer of the first level.
 struct Steps {
   Tensor factor, shift;  ///< by the ranges' shape; the second invalid where it is 0
-  std::int64_t levels = 256;
+  std::int64_t levels = 256, lowest = 0;
   std::vector<double> scale, zero_point, offset;  ///< one, or one for each channel
 };
 
 constexpr double kNearlyWhole = 1e-5;  // of a level: what f32 leaves of a whole number
 constexpr double kNearlyZero = 1e-6;
 
+/// What rounding of its bounds to f32 leaves of a whole number of levels from `low` on.
+double rounding_of(double low, double high, std::int64_t levels) {
+  return FLT_EPSILON * std::max(std::fabs(low), std::fabs(high)) / (high - low) *
+         static_cast<double>(levels - 1);
+}
+
 /// What the levels stand for. Ranges in a file may be rounded so that 0 is no level: it is near one then.
-Verdict find_numbers(const std::vector<double>& low, const std::vector<double>& high, Steps& out) {
+/// `exactly`: also where that is no more than f32 leaves of the bounds.
+Verdict find_numbers(const std::vector<double>& low, const std::vector<double>& high, bool exactly,
+                     Steps& out) {
   for (std::size_t i = 0; i < low.size(); ++i) {
     const double scale = (high[i] - low[i]) / static_cast<double>(out.levels - 1);
     if (!(scale > 0) || !std::isnormal(static_cast<float>(scale)))
@@ -37,7 +46,8 @@ Verdict find_numbers(const std::vector<double>& low, const std::vector<double>& 
       return Verdict::no("0 is not between its {} levels from {} on, {} apart", out.levels, low[i], scale);
     out.scale.push_back(scale);
     out.zero_point.push_back(whole);
-    out.offset.push_back(std::fabs(zero - whole) < kNearlyZero ? 0 : (whole - zero) * scale);
+    const double nearly = exactly ? kNearlyZero : rounding_of(low[i], high[i], out.levels);
+    out.offset.push_back(std::fabs(zero - whole) <= nearly ? 0 : (whole - zero) * scale);
   }
   return Verdict::yes();
 }
@@ -60,8 +70,8 @@ Found<Steps> input_steps(const Graph& g, const Node& n, std::int64_t levels) {
     shift.push_back(-l[i] * factor[i]);
     if (!(l[i] < h[i]) || !std::isnormal(static_cast<float>(factor[i])))
       return Verdict::no("its input range from {} to {} does not rise", l[i], h[i]);
-    if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) < kNearlyWhole)
-      shift[i] = whole;
+    const double nearly = std::max(kNearlyWhole, rounding_of(l[i], h[i], levels));
+    if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) <= nearly) shift[i] = whole;
     shifts = shifts || shift[i] != 0;
   }
   Steps out;
@@ -84,8 +94,17 @@ Verdict find_output(const Graph& g, const Node& n, Steps& out) {
   const auto same = [](const std::vector<double>& v) {
     return std::all_of(v.begin(), v.end(), [&](double x) { return x == v[0]; });
   };
-  if (same(l) && same(h)) return find_numbers({l[0]}, {h[0]}, out);
-  return find_numbers(l, h, out);
+  // What is added to levels stays exact, unless a product of two such values would have to add it.
+  const bool exactly = !feeds_product_of_quantised(g, n.outputs[0]);
+  if (same(l) && same(h)) return find_numbers({l[0]}, {h[0]}, exactly, out);
+  return find_numbers(l, h, exactly, out);
+}
+
+Verdict constant_ranges(const Graph& g, const Node& n) {
+  for (std::size_t i = 1; i < 5; ++i)
+    if (!g.constant(n.inputs[i]) || !all_finite(*g.constant(n.inputs[i])))
+      return Verdict::no("its ranges are no constant, finite numbers");
+  return Verdict::yes();
 }
 
 Found<Steps> steps_of(const Match& m) {
@@ -95,9 +114,7 @@ Found<Steps> steps_of(const Match& m) {
   if (g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0])) return std::nullopt;
   if (!feeds_quantised_product(g, n.outputs[0])) return std::nullopt;
   if (levels < 3 || levels > 256) return Verdict::no("{} levels, integers of 8 bits have 3 to 256", levels);
-  for (std::size_t i = 1; i < 5; ++i)
-    if (!g.constant(n.inputs[i]) || !all_finite(*g.constant(n.inputs[i])))
-      return Verdict::no("its ranges are no constant, finite numbers");
+  if (auto v = constant_ranges(g, n); !v) return v;
   auto steps = input_steps(g, n, levels);
   if (!steps) return steps;
   auto out = std::move(steps).take();
@@ -115,12 +132,20 @@ bool all_zero(const std::vector<double>& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double v) { return v == 0; });
 }
 
+ValueId integers_of(Rewrite& r, ValueId x, const Steps& steps, ElementType type) {
+  auto y = r.add(Multiply{}, {x, r.constant(steps.factor)});
+  auto shift = steps.shift.valid() ? to_doubles(steps.shift) : std::vector<double>(steps.factor.size());
+  for (auto& v : shift) v += static_cast<double>(steps.lowest);
+  if (!all_zero(shift))
+    y = r.add(Add{}, {y, r.constant(from_doubles(ElementType::f32, steps.factor.shape(), shift))});
+  const auto low = static_cast<double>(steps.lowest);
+  if (steps.levels < 256) y = r.add(Clamp{low, low + static_cast<double>(steps.levels - 1)}, {y});
+  return r.add(Quantize{.destination_type = type}, {y, r.constant(from_doubles(ElementType::f32, {}, {1}))});
+}
+
 void round_to_integers(Rewrite& r, const Steps& steps) {
   const Node n = r.match().root_node();
-  auto y = r.add(Multiply{}, {n.inputs[0], r.constant(steps.factor)});
-  if (steps.shift.valid()) y = r.add(Add{}, {y, r.constant(steps.shift)});
-  if (steps.levels < 256) y = r.add(Clamp{0, static_cast<double>(steps.levels - 1)}, {y});
-  y = r.add(Quantize{}, {y, r.constant(from_doubles(ElementType::f32, {}, {1}))});
+  auto y = integers_of(r, n.inputs[0], steps, ElementType::u8);
   r.name_value(y, "levels");  // by which both sides of a comparison know it
   std::vector<ValueId> inputs{y, r.constant(by_channel(ElementType::f32, steps.scale))};
   if (!all_zero(steps.zero_point))
@@ -134,6 +159,34 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
         {y, r.constant(offset.size() == 1 ? offset : offset.reshaped(along_axis(rank, 1, offset.size())))});
   }
   r.replace(y);
+}
+
+/// A FakeQuantize whose levels are themselves integers of 8 bits, which a Convert makes of them.
+Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
+  const Graph& g = m.graph();
+  const Node& n = m.node(fq);
+  const auto type = m.root_node().op.as<Convert>()->destination_type;
+  const auto levels = n.op.as<FakeQuantize>()->levels;
+  if ((type != ElementType::u8 && type != ElementType::i8) ||
+      g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0]))
+    return std::nullopt;
+  if (auto v = constant_ranges(g, n); !v) return v;
+  const auto low = uniform_value(g, n.inputs[3]), high = uniform_value(g, n.inputs[4]);
+  const auto [least, most] = integer_range<std::int64_t>(type);
+  if (!low || !high || *low != std::nearbyint(*low) || *high - *low != static_cast<double>(levels - 1) ||
+      *low < static_cast<double>(least) || *high > static_cast<double>(most))
+    return Verdict::no("its {} levels are no integers of {} that follow each other", levels, name_of(type));
+  auto steps = input_steps(g, n, levels);
+  if (!steps) return steps;
+  auto out = std::move(steps).take();
+  out.lowest = static_cast<std::int64_t>(*low);
+  return out;
+}
+
+void quantise(Rewrite& r, const Steps& steps, const Pattern& fq) {
+  r.absorb(r.match().id(fq));
+  const auto type = r.match().root_node().op.as<Convert>()->destination_type;
+  r.replace(integers_of(r, r.match().node(fq).inputs[0], steps, type));
 }
 
 /// The zero points of weights, where rounding has moved them off whole numbers by next to nothing.
@@ -165,6 +218,12 @@ void add_int8_levels(Rules& rules) {
                        RuleSet::levels, is<FakeQuantize>())
                       .when(steps_of)
                       .make(round_to_integers)
+                      .only_with(&RewriteOptions::integers));
+  const auto levels = is<FakeQuantize>().used_once();
+  rules.push_back(rule("int8-quantise", "A FakeQuantize to integers and a Convert are a quantise step",
+                       RuleSet::levels, is<Convert>(levels))
+                      .when([=](const Match& m) { return integer_steps(m, levels); })
+                      .make([=](Rewrite& r, const Steps& steps) { quantise(r, steps, levels); })
                       .only_with(&RewriteOptions::integers));
   const auto numbers = is<Convert>(), zero = constant_only();
   rules.push_back(

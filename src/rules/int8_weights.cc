@@ -172,6 +172,8 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
 Found<Factors> computed_factors(const Match& m, const Node& product) {
   const Graph& g = m.graph();
   const auto maker = g.producer(product.inputs[1]);
+  if (const auto levels = shifted_levels_of(m, product.inputs[1]); levels && levels->offset != 0)
+    return Verdict::no("0 is no level of {}, which is computed", m.label(product.inputs[1]));
   if (!maker.valid() || !g.node(maker).op.is<Dequantize>()) return std::nullopt;
   const Node& n = g.node(maker);
   const auto type = g.type(n.inputs[0]).element;

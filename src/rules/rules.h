@@ -50,6 +50,7 @@ void add_remove_power(Rules& rules);
 void add_fuse_pad(Rules& rules);
 void add_move_strides(Rules& rules);
 void add_merge_fake_quantize(Rules& rules);
+void add_spelled_dequantize(Rules& rules);
 void add_stored_weights(Rules& rules);
 void add_int8_levels(Rules& rules);
 void add_int8_products(Rules& rules);

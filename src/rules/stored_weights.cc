@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <functional>
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
@@ -15,6 +16,7 @@
 #include "ops/walk.h"
 #include "rules/rules.h"
 #include "rules/shrink_constants.h"
+#include "rules/spelled_dequantize.h"
 #include "rules/weights.h"
 
 namespace lamina {
@@ -79,27 +81,29 @@ bool converts_nothing(const Graph& g, const Node& n) {
   return n.op.is<Convert>() && g.type(n.inputs[0]).element == g.type(n.outputs[0]).element;
 }
 
-/// Gives elements of what it reads, or cuts them.
-bool hands_on(const Graph& g, const Node& n) {
-  return converts_nothing(g, n) || moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() ||
-         n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
-}
-
 bool is_mean(const Node& n) {
   return n.op.is<AvgPool>() || n.op.is<AdaptiveAvgPool>() || n.op.is<ReduceMean>();
 }
 
 }  // namespace
 
-bool has_quantised_source(const Graph& g, const Node& product) {
+bool hands_on(const Graph& g, const Node& n) {
+  return converts_nothing(g, n) || moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() ||
+         n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
+}
+
+namespace {
+
+/// A Dequantize or FakeQuantize gives it, perhaps moved or pooled since.
+bool is_quantised(const Graph& g, ValueId value) {
   constexpr std::size_t kMostMoves = 16;
-  auto v = product.inputs[0];
+  auto v = value;
   for (std::size_t steps = 0; steps < kMostMoves && v.valid(); ++steps) {
     const auto maker = g.producer(v);
     if (!maker.valid()) return false;
     const Node& n = g.node(maker);
     if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2 && fq->levels <= 256;
-    if (n.op.is<Dequantize>()) return bits_of(g.type(n.inputs[0]).element) == 8;
+    if (is_dequantised(g, v)) return true;
     const bool offset = n.op.is<Add>() && g.constant(n.inputs[1]);  // of levels that have no 0
     if (!hands_on(g, n) && !offset) return false;
     v = n.inputs[0];
@@ -107,19 +111,14 @@ bool has_quantised_source(const Graph& g, const Node& product) {
   return false;
 }
 
-bool feeds_quantised_product(const Graph& g, ValueId from) {
+/// Some product reads the value, perhaps moved or pooled before, whose other operand is such.
+bool feeds_product(const Graph& g, ValueId from, const std::function<bool(ValueId)>& is_such) {
   constexpr std::size_t kMostValues = 64;
   std::vector<ValueId> seen{from};
   for (std::size_t at = 0; at < seen.size(); ++at)
     for (const auto& use : g.value(seen[at]).uses) {
       const Node& n = g.node(use.node);
-      if (has_weights(n) && use.input < 2) {
-        const auto other = n.inputs[1 - use.input];
-        const auto maker = g.producer(other);
-        if (stored_weights(g, other)) return true;
-        if (maker.valid() && (g.node(maker).op.is<Dequantize>() || g.node(maker).op.is<FakeQuantize>()))
-          return true;
-      }
+      if (has_weights(n) && use.input < 2 && is_such(n.inputs[1 - use.input])) return true;
       // Levels may be the same behind a FakeQuantize; means read integers as well.
       if (!hands_on(g, n) && !n.op.is<FakeQuantize>() && !is_mean(n)) continue;
       for (const auto v : n.outputs)
@@ -127,6 +126,18 @@ bool feeds_quantised_product(const Graph& g, ValueId from) {
           seen.push_back(v);
     }
   return false;
+}
+
+}  // namespace
+
+bool has_quantised_source(const Graph& g, const Node& product) { return is_quantised(g, product.inputs[0]); }
+
+bool feeds_quantised_product(const Graph& g, ValueId value) {
+  return feeds_product(g, value, [&](ValueId v) { return stored_weights(g, v) || is_quantised(g, v); });
+}
+
+bool feeds_product_of_quantised(const Graph& g, ValueId value) {
+  return feeds_product(g, value, [&](ValueId v) { return !stored_weights(g, v) && is_quantised(g, v); });
 }
 
 bool stays_stored(const Match& m, const Node& unpack) {

@@ -19,8 +19,13 @@ bool stays_stored(const Match& m, const Node& unpack);
 /// since.
 bool has_quantised_source(const Graph& graph, const Node& product);
 
+/// Gives elements of what it reads, or cuts them: levels stay levels.
+bool hands_on(const Graph& graph, const Node& node);
+
 /// A product with such weights multiplies the value, perhaps moved or pooled before.
 bool feeds_quantised_product(const Graph& graph, ValueId value);
+/// One of two such values does, neither of them constant.
+bool feeds_product_of_quantised(const Graph& graph, ValueId value);
 
 /// How such numbers reach a value.
 struct StoredWeights {

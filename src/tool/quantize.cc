@@ -64,10 +64,18 @@ class Quantizing {
     const auto folder = fs::path(o_.output).parent_path();
     if (!folder.empty() && !fs::is_directory(folder))
       fail(ErrorCode::bad_file, "-o {}: there is no folder {}", o_.output, folder.string());
-    for (const auto& target : {o_.output, o_.report}) {
+    std::vector<std::string> targets;
+    for (const auto& target : {o_.output, to_onnx() ? std::string() : bin_path_of(o_.output), o_.report,
+                               c_.json == "-" ? std::string() : c_.json}) {
       std::error_code ignored;
       const bool is_other = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
-      if (!target.empty() && !is_other) AtomicFile{target};
+      if (target.empty() || is_other) continue;
+      AtomicFile{target};
+      for (const auto& other : targets)
+        if (is_same_file(target, other) ||
+            fs::absolute(target).lexically_normal() == fs::absolute(other).lexically_normal())
+          throw UsageError(fmt::format("{} would be written twice", target));
+      targets.push_back(target);
     }
   }
 

@@ -54,7 +54,14 @@ class Files {
   /// One sample after the other; the notes of the first file are those of all.
   std::vector<std::string> list() {
     std::vector<std::string> notes;
-    for (const auto& path : files_in(o_.folder, notes)) {
+    const auto paths = files_in(o_.folder, notes);
+    if (o_.picture.any() && std::none_of(paths.begin(), paths.end(), looks_like_image))
+      throw UsageError("--mean, --scale, --layout, --color and --fit are for pictures: no sample is one");
+    for (const auto& path : paths) {
+      if (looks_like_image(path) && !samples_.empty()) {  // decoded when it is used
+        samples_.push_back({path});
+        continue;
+      }
       const auto before = notes.size();
       const auto count = samples_in(path, notes);
       if (!samples_.empty()) notes.resize(before);
@@ -67,8 +74,7 @@ class Files {
   std::vector<Tensor> get(std::size_t index) {
     if (const auto it = kept_.find(index); it != kept_.end()) return it->second;
     const auto& sample = samples_.at(index);
-    std::vector<std::string> notes;
-    auto tensors = read(sample.path, notes);
+    auto tensors = file(sample.path);
     if (sample.of > 1)
       for (auto& t : tensors) {
         const auto rows = t.shape()[0] / static_cast<std::int64_t>(sample.of);
@@ -111,9 +117,19 @@ class Files {
     return static_cast<std::size_t>(std::max<std::int64_t>(times, 1));
   }
 
+  /// Samples of one array are asked for one after the other.
+  const std::vector<Tensor>& file(const std::string& path) {
+    if (last_path_ != path) {
+      std::vector<std::string> notes;
+      last_ = read(path, notes);
+      last_path_ = path;
+    }
+    return last_;
+  }
+
   std::vector<Tensor> read(const std::string& path, std::vector<std::string>& notes) const {
     InputOptions options;
-    options.picture = o_.picture;
+    if (looks_like_image(path)) options.picture = o_.picture;
     options.only_given = true;
     try {
       if (path.ends_with(".npz"))
@@ -133,6 +149,8 @@ class Files {
   const std::vector<Port>& ports_;
   const Common& common_;
   std::vector<Sample> samples_;
+  std::string last_path_;
+  std::vector<Tensor> last_;
   std::map<std::size_t, std::vector<Tensor>> kept_;
   std::size_t bytes_ = 0;
 };

@@ -104,11 +104,12 @@ std::string layers_table(const QuantisedModel& m) {
 
 std::string f32_list(const QuantisedModel& m) {
   const auto all = reasons(m);
-  if (all.empty()) return "<h2>Left in f32</h2>\n<p>No layer.</p>\n";
+  if (all.empty() && m.others_in_f32.empty()) return "<h2>Left in f32</h2>\n<p>No layer.</p>\n";
   std::string out = "<h2>Left in f32</h2>\n<ul>\n";
   for (const auto& [reason, names] : all)
     out += fmt::format("<li>{} layer{}: {}</li>\n", names.size(), names.size() == 1 ? "" : "s",
                        escape_xml(reason));
+  for (const auto& other : m.others_in_f32) out += "<li>" + escape_xml(other) + "</li>\n";
   return out + "</ul>\n";
 }
 
@@ -122,6 +123,7 @@ std::vector<std::string> lines_of(const QuantizeReport& r) {
   for (const auto& [reason, names] : reasons(m))
     out.push_back(fmt::format("f32         {}{}: {}", names[0],
                               names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", reason));
+  for (const auto& other : m.others_in_f32) out.push_back("f32         " + other);
   for (const auto& [name, drift] : m.outputs)
     out.push_back(fmt::format("drift       {}: {}, relative {:.3g}, max {:.3g}, mean {:.3g}", name,
                               decibel(drift.sqnr()), drift.relative(), drift.max(), drift.mean()));
@@ -169,6 +171,7 @@ nlohmann::json json_of(const QuantizeReport& r) {
           {"normalisations_folded", m.normalised},
           {"pairs_equalised", m.equalised},
           {"evaluations", m.evaluations},
+          {"others_in_f32", m.others_in_f32},
           {"notes", r.notes},
           {"outputs", std::move(outputs)},
           {"layers", std::move(layers)}};

@@ -157,6 +157,7 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual([x.get("reason") for x in document["layers"]], [None, "--exclude", "--exclude-type MatMul"])
         self.assertIn("w2", {t.name for t in onnx.load(self.path / "q.onnx").graph.initializer})
         self.assertIn("fits the name of no node", self.refuse("--exclude", "fourth", output="x.onnx", status=2))
+        self.assertIn('--exclude "(": no regular expression', self.refuse("--exclude", "(", output="x.onnx", status=2))
 
     def test_largest_allowed_drop(self) -> None:
         self.save_arrays()
@@ -195,6 +196,59 @@ class QuantizeTest(unittest.TestCase):
         wanted = self.outputs(self.model, values)
         self.assertLess(np.linalg.norm(self.outputs(self.path / "q.onnx", values) - wanted), 0.02 * np.linalg.norm(wanted))
 
+    def test_external_data_of_constants_and_bodies(self) -> None:
+        folder = self.path / "elsewhere"
+        folder.mkdir()
+
+        def weights(name: str, *shape: int) -> onnx.TensorProto:
+            return onnx.numpy_helper.from_array(self.random.standard_normal(shape).astype(np.float32), name)
+
+        taken = helper.make_graph(
+            [helper.make_node("Mul", ["c", "m"], ["t"])], "then", [], [helper.make_tensor_value_info("t", TensorProto.FLOAT, None)], [weights("m", 1, 4, 12, 12)]
+        )
+        other = helper.make_graph(
+            [helper.make_node("Constant", [], ["k"], value=weights("k", 1, 4, 12, 12)), helper.make_node("Sub", ["c", "k"], ["e"])],
+            "else",
+            [],
+            [helper.make_tensor_value_info("e", TensorProto.FLOAT, None)],
+        )
+        nodes = [
+            helper.make_node("Conv", ["image", "w"], ["c0"]),
+            helper.make_node("Constant", [], ["n"], value=weights("n", 1, 4, 12, 12)),
+            helper.make_node("Add", ["c0", "n"], ["c"]),
+            helper.make_node("ReduceMax", ["c"], ["top"], keepdims=0),
+            helper.make_node("Greater", ["top", "zero"], ["positive"]),
+            helper.make_node("If", ["positive"], ["y"], then_branch=taken, else_branch=other),
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "g",
+            [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 12, 12])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+            [weights("w", 4, 3, 1, 1), onnx.numpy_helper.from_array(np.float32(0), "zero")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+        onnx.save(model, self.path / "inside.onnx")
+        onnx.save(model, folder / "model.onnx", save_as_external_data=True, size_threshold=64, location="weights.bin", convert_attribute=True)
+        for body in (taken, other):  # what onnx.save leaves inside
+            for t in [*body.initializer, *(a.t for n in body.node for a in n.attribute if a.HasField("t"))]:
+                with (folder / "weights.bin").open("ab") as file:
+                    offset = file.tell()
+                    file.write(t.raw_data)
+                onnx.external_data_helper.set_external_data(t, "weights.bin", offset, len(t.raw_data))
+                t.ClearField("raw_data")
+        outside = onnx.load(folder / "model.onnx", load_external_data=False)
+        for node in outside.graph.node:
+            for a in node.attribute:
+                if a.name in ("then_branch", "else_branch"):
+                    a.g.CopyFrom(taken if a.name == "then_branch" else other)
+        (folder / "model.onnx").write_bytes(outside.SerializeToString())
+        self.save_arrays()
+        self.quantize(model=folder / "model.onnx")
+        values = np.load(self.data / "0.npy")
+        wanted = self.outputs(self.path / "inside.onnx", values)
+        self.assertLess(np.linalg.norm(self.outputs(self.path / "q.onnx", values) - wanted), 0.02 * np.linalg.norm(wanted))
+
     def test_constants_that_are_inputs_too(self) -> None:
         self.save_arrays()
         model = onnx.load(self.model)
@@ -214,6 +268,10 @@ class QuantizeTest(unittest.TestCase):
         document = self.quantize("--mean", "127.5", "--scale", "127.5", "--no-equalize")
         self.assertEqual(document["samples"], 4)
         self.assertAlmostEqual(document["layers"][0]["input_scale"], 2 / 255, delta=0.001)
+
+    def test_options_of_pictures_want_pictures(self) -> None:
+        self.save_arrays(1)
+        self.assertIn("no sample is one", self.refuse("--mean", "1", status=2))
 
     def test_two_inputs(self) -> None:
         model = network(self.path / "two.onnx", inputs=2)
@@ -240,6 +298,11 @@ class QuantizeTest(unittest.TestCase):
         self.assertIn("wanted FILE.onnx or FILE.xml", self.refuse(output="q.bin", status=2))
         self.assertIn("no folder", self.refuse(output="none/q.onnx"))
         self.assertIn("page.html", self.refuse("--report", self.path / "none" / "page.html"))
+        self.assertIn("none", self.refuse("--json", self.path / "none" / "r.json"))
+        for output in ("q.onnx", "q.xml"):
+            self.assertIn("written twice", self.refuse("--json", self.path / output, output=output, status=2))
+        self.assertIn("written twice", self.refuse("--json", self.path / "q.bin", output="q.xml", status=2))
+        self.assertIn("written twice", self.refuse("--json", self.path / "r.html", "--report", self.path / "data/../r.html", status=2))
         self.assertIn("the model itself", self.refuse(output="model.onnx", status=2))
         self.assertIn("calibration", self.refuse("--calibration", "best", status=2))
         missing = lamina("quantize", self.model, "--data", self.path / "none", "-o", self.path / "q.onnx")

@@ -6,8 +6,7 @@
 
 #include "formats/onnx/edit/upgrade.h"
 #include "interpreter/interpreter.h"
-#include "quantise/quantise.h"
-#include "tests/support/onnx_model.h"
+#include "tests/quantise/onnx_case.h"
 #include "tests/support/run_graph.h"
 
 namespace lamina {
@@ -17,19 +16,8 @@ using testing::attribute;
 using testing::node;
 using testing::onnx_model;
 using testing::OnnxGraph;
-
-/// Text as a file.
-class TextSource {
- public:
-  explicit TextSource(std::string text)
-      : text_(std::make_shared<const std::string>(std::move(text))),
-        source_(MappedFile::in_memory("model", std::as_bytes(std::span(*text_)), text_), nullptr, {}) {}
-  const ModelSource& operator*() const { return source_; }
-
- private:
-  std::shared_ptr<const std::string> text_;
-  MemorySource source_;
-};
+using testing::quantised;
+using testing::TextSource;
 
 onnx::EditModel edited(const std::string& bytes) { return onnx::edit_model(*TextSource(bytes)); }
 
@@ -206,22 +194,7 @@ std::string network(int opset) {
   return onnx_model(g, opset);
 }
 
-QuantiseRequest request() {
-  QuantiseRequest r;
-  r.samples.count = 6;
-  r.samples.get = [](std::size_t i) {
-    return testing::random_inputs(testing::parse("graph (x: f32[1,3,16,16]) -> (y) {\n  y = Relu(x)\n}"),
-                                  100 + i);
-  };
-  r.held_out = r.samples;
-  r.running.options.threads = 1;
-  return r;
-}
-
-QuantisedModel quantised(const std::string& bytes, const QuantiseRequest& r) {
-  const auto model = Model::from_memory({.model = std::as_bytes(std::span(bytes)), .name = "model"});
-  return quantise_onnx(model, *TextSource(bytes), r);
-}
+QuantiseRequest request() { return testing::quantise_request("f32[1,3,16,16]"); }
 
 std::size_t count(const Graph& g, std::string_view op) {
   std::size_t n = 0;

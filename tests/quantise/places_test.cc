@@ -205,7 +205,7 @@ TEST(Scheme, bias_correction_makes_up_for_the_mean_error) {
   auto statistics = statistics_of(g, {x});
   std::vector<double> means(4);
   for (std::size_t i = 0; i < x.size(); ++i) means[i % 4] += x.data<float>()[i] / 512.0;
-  statistics.channel_means[g.inputs()[0]] = means;
+  statistics.channel_means[{g.inputs()[0], 1}] = means;
   const auto off = [&](bool correct) {
     const auto scheme = make_scheme(g, layers_of(g, {}), statistics, {.correct_bias = correct});
     const auto wanted = interpret(g, {x}).at(0), got = interpret(quantised_graph(g, scheme), {x}).at(0);

@@ -27,7 +27,7 @@ void expect_same_function(const Graph& before, const Graph& after) {
   for (std::size_t i = 0; i < wanted.size(); ++i) testing::expect_close(got[i], wanted[i], "result");
 }
 
-const auto kEverything = [](const std::string&) { return true; };
+const auto kEverything = [](const Absorbed&) { return true; };
 
 std::string normalised(const std::string& convolution, int channels) {
   return R"(graph (x: f32[1,4,5,5]) -> (y) {
@@ -79,7 +79,21 @@ TEST(Prepare, batch_normalisation_stays_where_somebody_else_reads_the_layer) {
   auto g = parse(text);
   EXPECT_TRUE(fold_batch_normalisation(g, kEverything).empty());
   auto alone = parse(normalised("  w = const f32[6,4,3,3] seed(1)\n  c = Convolution(x, w)\n", 6));
-  EXPECT_TRUE(fold_batch_normalisation(alone, [](const std::string& name) { return name != "y"; }).empty());
+  EXPECT_TRUE(fold_batch_normalisation(alone, [](const Absorbed& a) { return a.output != "y"; }).empty());
+}
+
+/// The names stay those of the graph as it was.
+TEST(Prepare, batch_normalisations_behind_each_other) {
+  auto text = normalised("  w = const f32[6,4,3,3] seed(1)\n  c = Convolution(x, w)\n", 6);
+  text.insert(text.size() - 1, "  z = BatchNormInference(y, gamma, beta, mean, variance)\n");
+  text.replace(text.find("-> (y)"), 6, "-> (z)");
+  const auto before = parse(text);
+  auto after = before;
+  const auto absorbed = fold_batch_normalisation(after, kEverything);
+  ASSERT_EQ(absorbed.size(), 2u);
+  EXPECT_EQ(absorbed[1].layer_output, "c");
+  EXPECT_EQ(absorbed[1].output, "z");
+  expect_same_function(before, after);
 }
 
 const char* const kChain = R"(graph (x: f32[1,3,9,9]) -> (y) {
@@ -135,6 +149,21 @@ TEST(Prepare, equalisation_passes_nothing_that_does_not_scale) {
   read_twice.replace(read_twice.find("-> (y)"), 6, "-> (y, r1)");
   auto g = parse(read_twice);
   EXPECT_EQ(equalise(g, layers_of(g, {})), 1u);
+}
+
+/// As many rows as columns: what is added is by row all the same.
+TEST(Prepare, equalisation_leaves_a_bias_by_row_alone) {
+  const auto before = parse(R"(graph (x: f32[4,4]) -> (y) {
+  w = const f32[4,4] {8,0.25,3,1,5,0.5,2,1,9,0.125,1,1,4,0.25,2,1}
+  b = const f32[4,1] {1,20,300,4000}
+  v = const f32[4,2] seed(2)
+  a = MatMul(x, w, b)
+  r = Relu(a)
+  y = MatMul(r, v)
+})");
+  auto after = before;
+  EXPECT_EQ(equalise(after, layers_of(after, {})), 0u);
+  expect_same_function(before, after);
 }
 
 TEST(Weights, levels_are_symmetric_and_near) {

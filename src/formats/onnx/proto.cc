@@ -23,6 +23,8 @@ std::pair<std::string_view, std::string_view> parse_entry(std::string_view bytes
   return entry;
 }
 
+}  // namespace
+
 TensorProto parse_tensor(std::string_view bytes) {
   TensorProto t;
   t.message = bytes;
@@ -53,6 +55,8 @@ TensorProto parse_tensor(std::string_view bytes) {
   }
   return t;
 }
+
+namespace {
 
 SparseTensorProto parse_sparse_tensor(std::string_view bytes) {
   SparseTensorProto t;

@@ -145,5 +145,7 @@ struct ModelProto {
 
 /// Throws Error(bad_file) without the path: "damaged: ...".
 ModelProto parse_model(std::string_view bytes);
+/// Of one message. Throws Error(bad_file), protozero::exception.
+TensorProto parse_tensor(std::string_view bytes);
 
 }  // namespace lamina::onnx

@@ -1,5 +1,6 @@
 #include "formats/onnx/edit/model.h"
 
+#include <algorithm>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 
@@ -192,19 +193,6 @@ EditModel parse(std::string_view bytes) {
   return m;
 }
 
-/// Where a file has the data, all of it is read: a model that is written elsewhere has it in itself.
-void take_in_external_data(EditModel& model, const ModelSource& source) {
-  TensorReader reader(source);
-  const auto whole = parse_model(source.model()->text());
-  if (!whole.graph) return;
-  std::map<std::string_view, const TensorProto*> external;
-  for (const auto& t : whole.graph->initializers)
-    if (t.external) external.emplace(t.name, &t);
-  for (auto& t : model.graph.initializers)
-    if (const auto it = external.find(t.name); it != external.end())
-      t = initializer(t.name, reader.read(*it->second));
-}
-
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth);
 
 /// A graph (field 6) or several (field 11) in an attribute's message.
@@ -239,12 +227,74 @@ std::int64_t EditModel::opset() const {
   return it == opsets.end() ? 1 : it->second;
 }
 
+namespace {
+
+/// Where a file has the data, all of it is read: a model that is written elsewhere has it in itself.
+class ExternalData {
+ public:
+  explicit ExternalData(const ModelSource& source) : reader_(source) {}
+
+  /// Without the graph's bodies.
+  void take_in(EditGraph& graph) {
+    for (auto& t : graph.initializers)
+      if (auto own = own_bytes(t.piece.bytes())) t.piece = Piece(std::move(*own));
+    for (auto& node : graph.nodes)
+      for (auto& a : node.attributes)
+        if (may_have_any(a)) take_in(a);
+  }
+
+  /// Every external tensor says its location.
+  static bool may_have_any(const NamedPiece& attribute) {
+    return attribute.piece.bytes().find("location") != std::string_view::npos;
+  }
+
+ private:
+  /// A tensor (field 5) or several (field 10) in an attribute's message.
+  void take_in(NamedPiece& attribute) {
+    const auto message = attribute.piece.bytes();
+    std::string out;
+    bool changed = false;
+    protozero::pbf_reader in(message.data(), message.size());
+    while (in.next()) {
+      if (in.tag() != 5 && in.tag() != 10) {
+        keep_field(in, out);
+        continue;
+      }
+      const auto field = in.tag();
+      const auto tensor = view_of(in);
+      const auto own = own_bytes(tensor);
+      changed = changed || own;
+      add_bytes(out, field, own ? std::string_view(*own) : tensor);
+    }
+    if (changed) attribute.piece = Piece(std::move(out));
+  }
+
+  /// The tensor's message with the data in it; nothing where it has them already.
+  std::optional<std::string> own_bytes(std::string_view message) {
+    const auto t = parse_tensor(message);
+    if (!t.external) return std::nullopt;
+    return std::string(initializer(std::string(t.name), reader_.read(t)).piece.bytes());
+  }
+
+  TensorReader reader_;
+};
+
+void take_in_external_data(EditGraph& graph, const ModelSource& source) {
+  ExternalData data(source);
+  data.take_in(graph);
+  for (auto& node : graph.nodes)
+    if (std::any_of(node.attributes.begin(), node.attributes.end(), ExternalData::may_have_any))
+      change_bodies(node, [&](EditGraph& body) { data.take_in(body); });
+}
+
+}  // namespace
+
 EditModel edit_model(const ModelSource& source) {
   const auto& file = source.model();
   try {
     auto model = parse(file->text());
     model.file = file;
-    take_in_external_data(model, source);
+    take_in_external_data(model.graph, source);
     return model;
   } catch (const protozero::exception& e) {
     fail(ErrorCode::bad_file, "{}: damaged: {}", file->path(), e.what());

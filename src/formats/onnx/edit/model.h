@@ -69,7 +69,7 @@ struct EditModel {
   std::int64_t opset() const;
 };
 
-/// The model of the source. External data of initialisers becomes part of the model. Throws Error(bad_file).
+/// The model of the source. External data becomes part of the model. Throws Error(bad_file).
 EditModel edit_model(const ModelSource& source);
 /// Throws Error(unsupported) for models of 2 GiB or more: protobuf has no larger ones.
 std::string to_bytes(const EditModel& model);
