@@ -29,7 +29,7 @@ TRIED = (
     "qdq/head_yunet.qdq.s8s8.pc.8bit.onnx",
     "qdq/mnist.qop.u8u8.pt.8bit.onnx",
     "qdq/magika.dyn.s8.pc.onnx",
-    "qdq/ultraface_rfb_320.qdq.u8s8.pc.7bit.onnx",
+    "qdq/ultraface.qdq.u8s8.pc.7bit.onnx",
     "ir/age-gender-recognition-retail-0013.v10.fp16-int8.xml",
     "ir/landmarks-regression-retail-0009.v10.fp16-int8.xml",
     "onednn_graph/MHA-distill_bert-inf-int8-bs1.json",

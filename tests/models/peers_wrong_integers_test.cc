@@ -129,7 +129,7 @@ TEST(PeersWrongIntegers, B18_joined_ranges_keep_their_levels) {
       "graph (a: u8[1,1,1,1], b: u8[1,1,1,1]) -> (y) {\n s = const f32[] {0.25}\n t = const f32[] "
       "{0.03125}\n ad = Dequantize(a, s)\n bd = Dequantize(b, t)\n j = Concat(ad, bd) axis=1\n i = const "
       "i8[1,2,1,1] {1, 1}\n one = const f32[] {1}\n w = Dequantize(i, one)\n";
-  expect_integers(head + " y = Convolution(j, w)\n}\n", {{41}, {35}}, {{10.25 + 35 * 0.03125}}, 0);
+  expect_integers(head + " y = Convolution(j, w)\n}\n", {{41}, {35}}, {{10.25 + 35 * 0.03125}}, 2);
   // Where the model rounds what it has joined, integers are multiplied.
   expect_integers(head + " jq = Quantize(j, s)\n jd = Dequantize(jq, s)\n y = Convolution(jd, w)\n}\n",
                   {{41}, {35}}, {{10.25 + 1}});
