@@ -162,6 +162,16 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
 }
 
 /// A FakeQuantize whose levels are themselves integers of 8 bits, which a Convert makes of them.
+/// A Convert behind these levels, as f32 computes them, cuts nothing off.
+bool levels_are_whole(std::int64_t levels, float low, float high) {
+  const auto steps = static_cast<float>(levels - 1);
+  for (std::int64_t level = 0; level < levels; ++level) {
+    const float value = static_cast<float>(level) / steps * (high - low) + low;
+    if (value != std::nearbyintf(value)) return false;
+  }
+  return true;
+}
+
 Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
   const Graph& g = m.graph();
   const Node& n = m.node(fq);
@@ -176,6 +186,8 @@ Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
   if (!low || !high || *low != std::nearbyint(*low) || *high - *low != static_cast<double>(levels - 1) ||
       *low < static_cast<double>(least) || *high > static_cast<double>(most))
     return Verdict::no("its {} levels are no integers of {} that follow each other", levels, name_of(type));
+  if (!levels_are_whole(levels, static_cast<float>(*low), static_cast<float>(*high)))
+    return Verdict::no("some of its {} levels are just below integers, and are cut off", levels);
   auto steps = input_steps(g, n, levels);
   if (!steps) return steps;
   auto out = std::move(steps).take();

@@ -8,6 +8,7 @@
 #include "ops/shaping.h"
 #include "rewrite/driver.h"
 #include "rules/int8.h"
+#include "rules/pooling_windows.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
 
@@ -52,6 +53,9 @@ Found<Levels> source(const Match& m) {
   if (moved && counts_border(n) &&
       !(picture_is_known(g.type(n.inputs[0]).shape) && picture_is_known(g.type(n.outputs[0]).shape)))
     return Verdict::no("it counts a border of 0, and the size of the picture is not known");
+  if (const auto* op = n.op.as<AvgPool>();
+      moved && op && !counts_border(n) && !pooling_windows_have_elements(*op))
+    return Verdict::no("a window may lie outside the picture, where the mean is 0");
   return levels;
 }
 

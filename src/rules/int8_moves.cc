@@ -13,30 +13,13 @@
 #include "ops/resize.h"
 #include "rewrite/driver.h"
 #include "rules/int8.h"
+#include "rules/pooling_windows.h"
 #include "rules/rules.h"
 
 namespace lamina {
 namespace {
 
 using int8::Levels;
-
-/// No window lies outside the picture as a whole: that of integers would give the least of these.
-bool windows_have_elements(const MaxPool& op) {
-  const bool same = op.auto_pad == AutoPad::same_upper || op.auto_pad == AutoPad::same_lower;
-  const bool padded = same || !all_are(op.pads_begin, 0) || !all_are(op.pads_end, 0);
-  const bool goes_on = op.rounding_type != RoundingType::floor;  // beyond the picture's end
-  if (goes_on && padded) return false;
-  const auto at = [](const Ints& list, std::size_t i, std::int64_t other) {
-    return i < list.size() ? list[i] : other;
-  };
-  for (std::size_t i = 0; i < op.kernel.size(); ++i) {
-    const auto dilation = at(op.dilations, i, 1), extent = (op.kernel[i] - 1) * dilation + 1;
-    if (goes_on && at(op.strides, i, 1) > extent) return false;
-    if (padded && dilation != 1) return false;  // its elements may be on both sides
-    if (at(op.pads_begin, i, 0) >= extent || at(op.pads_end, i, 0) >= extent) return false;
-  }
-  return true;
-}
 
 bool is_nearest(const Node& n) {
   const auto* op = n.op.as<Interpolate>();
@@ -49,7 +32,7 @@ bool is_nearest(const Node& n) {
 /// Each element that it gives is one of those it reads.
 bool passes_on(const Graph& g, const Node& n) {
   if (!n.bodies.empty() || n.inputs.empty() || !n.inputs[0].valid()) return false;
-  if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && windows_have_elements(*op);
+  if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && pooling_windows_have_elements(*op);
   if (const auto* op = n.op.as<Pad>())
     return op->pad_mode != PadMode::constant || !has_input(n, 3) || single_value(g, n.inputs[3]) == 0.0;
   if (n.op.is<GatherTree>()) return false;  // it computes with what it reads

@@ -67,6 +67,10 @@ Case random_case(SplitMix& random) {
       "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{1}}\n q = const i8[] {{-20}}\n t = Multiply(a, "
       "m)\n p = Clamp(t) min=-3.5 max=9.5\n r = Quantize(p, k, q) destination_type=i8",
       "m = const f32[{o},1,1] seed(3)\n k = const f32[] {{0.3}}\n t = Multiply(a, m)\n r = Quantize(t, k)",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{5}}\n k = const f32[] {{1}}\n t = Add(a, m)\n u = "
+      "Add(t, n)\n r = Quantize(u, k) destination_type=i8",
+      "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{-0.5}}\n k = const f32[] {{1}}\n t = Add(a, m)\n u "
+      "= Multiply(t, n)\n r = Quantize(u, k)",
       "m = const f32[{o},1,1] seed(3)\n r = Greater(a, m)",
       "m = const f32[{o},1,1] seed(3)\n n = const f32[] {{0}}\n t = Multiply(a, m)\n r = Greater(t, n)"};
   while (true) {

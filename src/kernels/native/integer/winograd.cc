@@ -244,12 +244,19 @@ bool takes(const NodeView& v, const Geometry& g) {
          g.out[0] == 1 && g.pad[0] == 0 && !gemm::multiplies_quads(v.machine());
 }
 
+/// A number of the source's type, which stands around the picture.
+bool zero_is_of_source(const NodeView& v, const Operands& o) {
+  if (o.zero_at_run) return *o.zero_at_run == v.element(0);
+  const std::int32_t low = o.signed_source ? -128 : 0;
+  return o.source_zero >= low && o.source_zero <= low + 255;
+}
+
 }  // namespace
 
 std::optional<Offer> winograd_offer(const NodeView& v, const Geometry& g,
                                     const std::vector<Operands>& possible, const Epilogue& epilogue,
                                     const Offer& direct) {
-  if (!takes(v, g)) return std::nullopt;
+  if (!takes(v, g) || !zero_is_of_source(v, possible.front())) return std::nullopt;
   auto operands = possible.front();
   operands.arithmetic = gemm::Arithmetic::wide_pairs;
   const Winograd made(v.machine(), g, operands, epilogue);

@@ -39,7 +39,8 @@ struct IntegerFinish {
   } levels;
   float added_scale = 1, added_zero = 0;
   Finish finish;
-  const float* later_scale = nullptr;  ///< as `scale`; null: neither
+  bool later = false;                  ///< there are the next two
+  const float* later_scale = nullptr;  ///< as `scale`
   const float* later_shift = nullptr;
   float step = 1;  ///< a clamp's bounds are in low and high where bytes are stored
   /// 1 / step as a sum of two f32; {0, 0} where only a division is exact.
@@ -59,8 +60,8 @@ struct IntegerFinish {
   std::int64_t added_bytes() const { return added == Added::none ? 0 : added == Added::floats ? 4 : 1; }
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any &&
-           !later_scale && (stored == Stored::floats || !nan);
+    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any && !later &&
+           (stored == Stored::floats || !nan);
   }
 };
 

@@ -135,7 +135,7 @@ class Middle {
       }
     }
     finish_each(D(), f_.finish, each);
-    if (f_.later_scale) {
+    if (f_.later) {
       const V scale = hn::LoadU(D(), f_.later_scale + channel),
               shift = hn::LoadU(D(), f_.later_shift + channel);
       each([&](V x) HWY_ATTR { return hn::Add(hn::Mul(x, scale), shift); });

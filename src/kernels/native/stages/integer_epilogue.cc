@@ -38,6 +38,7 @@ class IntegerChain {
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
     constant_of<Multiply>(e_.later_scale_);
     constant_of<Add>(e_.later_shift_);
+    e_.finish_.later = e_.later_scale_.valid() || e_.later_shift_.valid();
     if (at_ != stages_.end() && !quantize()) return std::nullopt;
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
     e_.finish_.nan = may_be_nan();
@@ -177,8 +178,7 @@ class IntegerChain {
   /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || e_.goes_on_later() || !(f.step > 0) || !std::isfinite(f.step))
-      return;
+    if (f.finish.kind != Finish::Kind::clamp || f.later || !(f.step > 0) || !std::isfinite(f.step)) return;
     const auto low = f.low, high = f.high;
     f.low = std::clamp(f.finish.low / f.step, low, high);
     f.high = std::clamp(f.finish.high / f.step, low, high);
@@ -227,7 +227,7 @@ class IntegerChain {
     const int shift = f.zero_point + (is_signed_ ? 128 : 0);
     f.packs.zero_point = static_cast<std::int16_t>(shift);
     f.packs.turned = is_signed_ ? 0x80 : 0;
-    if (e_.goes_on_later() || !f.simple() || !(f.low <= f.high) || !(largest_value() < 0x1p30f)) return;
+    if (!f.simple() || !(f.low <= f.high) || !(largest_value() < 0x1p30f)) return;
     const auto level = [&](float bound) {
       return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
     };
@@ -289,7 +289,7 @@ ElementType IntegerEpilogue::added_element() const {
 
 Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
   if (finish_.stored == Stored::sums) return {};
-  const double each = finish_.simple() && !goes_on_later() ? 1.5 : 3;
+  const double each = finish_.simple() ? 1.5 : 3;
   return cost_of(machine, Family::vector_light, each * static_cast<double>(elements), 0, 0);
 }
 
@@ -315,7 +315,7 @@ void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   shift_ = packed(shift_, -0.0f);  // the sum with it is what it was
   finish_.scale = scale_.data<float>().data();
   finish_.shift = shift_.data<float>().data();
-  if (!goes_on_later()) return;
+  if (!finish_.later) return;
   later_scale_ = packed(later_scale_, 1);
   later_shift_ = packed(later_shift_, -0.0f);
   finish_.later_scale = later_scale_.data<float>().data();

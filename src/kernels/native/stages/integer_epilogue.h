@@ -41,8 +41,6 @@ class IntegerEpilogue {
   std::optional<std::size_t> added_;
   Tensor added_constant_;  ///< not valid: none
   std::int64_t channels_ = 1;
-  bool goes_on_later() const { return later_scale_.valid() || later_shift_.valid(); }
-
   Tensor scale_, shift_, later_scale_, later_shift_;  ///< not valid: none
 };
 
