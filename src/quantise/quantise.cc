@@ -19,7 +19,8 @@ void require_f32(const Graph& g) {
   for (const auto id : g.order()) {
     const auto& op = g.node(id).op;
     const auto* levels = op.as<FakeQuantize>();  // two are those of a binary layer
-    if ((levels && levels->levels > 2) || op.is<Quantize>() || op.is<Dequantize>() || op.is<DynamicQuantize>())
+    if ((levels && levels->levels > 2) || op.is<Quantize>() || op.is<Dequantize>() ||
+        op.is<DynamicQuantize>())
       fail(ErrorCode::unsupported, "the model is quantised already: node {} is a {}", g.label(id), op.name());
   }
 }

@@ -61,7 +61,8 @@ Verdict levels_are_near(const Match& m, ValueId v) {
     const Node& n = g.node(maker);
     const auto* levels = n.op.as<FakeQuantize>();
     if (levels && levels->levels > 2)
-      return Verdict::no("'{}' gives {} levels that are no integers of 8 bits", g.label(maker), levels->levels);
+      return Verdict::no("'{}' gives {} levels that are no integers of 8 bits", g.label(maker),
+                         levels->levels);
     if (n.op.is<Dequantize>() && between.valid()) {
       const Node& step = g.node(between);
       if (step.op.is<Convert>())

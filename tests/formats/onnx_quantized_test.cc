@@ -52,6 +52,16 @@ TEST(OnnxQuantized, IntegerProductsAreExact) {
   EXPECT_EQ(to_ints(c), (Ints{12, 15}));
 }
 
+TEST(OnnxQuantized, ZeroPointsHaveTheTypeOfTheirNumbers) {
+  const auto signed_zero = Tensor::scalar<std::int8_t>(1);
+  const auto a = bytes({1, 2}, {1, 2}), b = bytes({2, 1}, {3, 4});
+  EXPECT_THROW(run_node("MatMulInteger", {a, b, signed_zero}), Error);
+  EXPECT_THROW(run_node("MatMulInteger", {a, b, zero(1), signed_zero}), Error);
+  const auto x = bytes({1, 1, 2}, {5, 6}), w = bytes({1, 1, 1}, {3});
+  EXPECT_THROW(run_node("ConvInteger", {x, w, signed_zero}), Error);
+  EXPECT_THROW(run_node("ConvInteger", {x, w, zero(1), signed_zero}), Error);
+}
+
 TEST(OnnxQuantized, QLinearMatMul) {
   const auto y = run_node("QLinearMatMul",
                           {bytes({1, 2}, {3, 5}), scale(1), zero(1), bytes({2, 1}, {2, 3}),

@@ -16,6 +16,14 @@ ValueId subtract(Call& c, ValueId a, ValueId b) { return c.add(Subtract{}, {a, b
 ValueId multiply(Call& c, ValueId a, ValueId b) { return c.add(Multiply{}, {a, b}); }
 ValueId divide(Call& c, ValueId a, ValueId b) { return c.add(Divide{false}, {a, b}); }
 
+void require_same_type(const Call& c, std::size_t zero_point, std::size_t numbers) {
+  if (!c.has(zero_point)) return;
+  const auto type = c.element(c.in(zero_point)), wanted = c.element(c.in(numbers));
+  if (type != wanted && type != ElementType::undefined && wanted != ElementType::undefined)
+    c.fail("the zero point (input {}) is {}, wanted {} as input {} has", zero_point, name_of(type),
+           name_of(wanted), numbers);
+}
+
 ValueId folded(Call& c, ValueId v) {
   if (c.graph().constant(v)) return v;
   auto known = c.known(v);

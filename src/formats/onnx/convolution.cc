@@ -37,6 +37,8 @@ Values convert_conv(Call& c) {
 
 /// A zero point of the weights is a scalar or [O].
 Values convert_conv_integer(Call& c) {
+  require_same_type(c, 2, 0);
+  require_same_type(c, 3, 1);
   Values inputs{c.in(0), c.in(1), ValueId{}, c.maybe(2), c.maybe(3)};
   if (inputs[3].valid()) inputs[3] = c.to_scalar(inputs[3]);
   while (!inputs.back().valid()) inputs.pop_back();

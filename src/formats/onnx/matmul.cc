@@ -39,6 +39,8 @@ Values convert_gemm(Call& c) {
 
 /// A zero point of a is a scalar or one per row, one of b a scalar or one per column.
 Values convert_matmul_integer(Call& c) {
+  require_same_type(c, 2, 0);
+  require_same_type(c, 3, 1);
   Values inputs{c.in(0), c.in(1), ValueId{}, c.maybe(2), c.maybe(3)};
   while (!inputs.back().valid()) inputs.pop_back();
   return {c.add(MatMul{}, std::move(inputs))};

@@ -94,6 +94,19 @@ HWY_INLINE V added(IntegerFinish::Added kind, const void* from, std::int64_t cou
                               : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes)));
 }
 
+/// Sums of channels scaled and shifted.
+class Scaled {
+ public:
+  HWY_INLINE Scaled(const IntegerFinish& f, std::int64_t channel)
+      : scale_(hn::LoadU(D(), f.scale + channel)), shift_(hn::LoadU(D(), f.shift + channel)) {}
+  HWY_INLINE V operator()(Sums sums) const {
+    return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_);
+  }
+
+ private:
+  V scale_, shift_;
+};
+
 /// What is done between scaling and the last bounds.
 class Middle {
  public:
@@ -175,8 +188,7 @@ class Store {
   HWY_INLINE void operator()(Sums sums, std::int64_t channel, void* out, [[maybe_unused]] const void* add,
                              std::int64_t count) const {
     if constexpr (kind == Kind::sums) return store_floats(hn::BitCast(D(), sums), out, count);
-    V v = hn::ConvertTo(D(), sums);
-    v = hn::Add(hn::Mul(v, hn::LoadU(D(), f_.scale + channel)), hn::LoadU(D(), f_.shift + channel));
+    V v = Scaled(f_, channel)(sums);
     if constexpr (kind == Kind::any) {
       V one[1] = {v};
       middle_(one, channel, add, {0}, count);
@@ -256,19 +268,6 @@ HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t s
   for (std::int64_t p = 0; p < points; ++p) __builtin_memcpy(to(p), words + p, 4);
 #endif
 }
-
-/// Sums of channels scaled and shifted.
-class Scaled {
- public:
-  HWY_INLINE Scaled(const IntegerFinish& f, std::int64_t channel)
-      : scale_(hn::LoadU(D(), f.scale + channel)), shift_(hn::LoadU(D(), f.shift + channel)) {}
-  HWY_INLINE V operator()(Sums sums) const {
-    return hn::Add(hn::Mul(hn::ConvertTo(D(), sums), scale_), shift_);
-  }
-
- private:
-  V scale_, shift_;
-};
 
 HWY_INLINE Halves packed_zero(const IntegerFinish& f) {
   return hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point);
