@@ -48,13 +48,15 @@ std::optional<Epilogue> epilogue_of(const Graph& g, const Chain& c, std::string&
 
 /// Channels [from, to) of all points.
 void finish(const Epilogue& e, const RunArgs& args, const Tensor& sums, std::int64_t from, std::int64_t to) {
+  constexpr std::int64_t kVector = 16;  // behind the last sums, too
   const auto channels = e.out.channels, points = static_cast<std::int64_t>(sums.size()) / channels;
+  std::vector<std::int32_t> readable(sums.size() + kVector);
+  std::memcpy(readable.data(), sums.raw(), sums.bytes());
   std::vector<std::byte> apart(static_cast<std::size_t>(e.apart_bytes(points * channels)));
   const auto at = e.sums(args.out[0], {0, points, from, to - from}, apart.data());
   const auto* added = static_cast<const std::byte*>(e.added_at(args, 0, from));
-  finish_rows(e.integer_finish(),
-              {sums.data<std::int32_t>().data() + from, channels, at.memory(), at.row_bytes(), added,
-               e.added.bytes(e.added.step), points, from, to - from});
+  finish_rows(e.integer_finish(), {readable.data() + from, channels, at.memory(), at.row_bytes(), added,
+                                   e.added.bytes(e.added.step), points, from, to - from});
   if (e.registers_only()) return;
   StageRun stages(*e.stages, args.in);
   at.apply(stages);
@@ -122,7 +124,8 @@ class Writer {
   explicit Writer(SplitMix& random) : random_(random) {
     constexpr std::int64_t kChannels[] = {1, 3, 4, 8, 15, 16, 17, 31, 40, 64, 70};
     const auto channels = kChannels[random.below(std::size(kChannels))];
-    c_.dims = random.below(2) ? Dims{7, channels} : Dims{2, channels, 3, 2};
+    c_.dims = random.below(2) ? Dims{1 + static_cast<std::int64_t>(random.below(9)), channels}
+                              : Dims{2, channels, 3, 2};
   }
 
   Chain chain() {
@@ -165,8 +168,9 @@ class Writer {
   void second() {
     if (random_.below(4) == 0) {  // a constant
       const auto e = fmt::format("e{}", count_);
+      const auto values = random_.below(2) ? fmt::format("seed({})", random_.below(99)) : few_rows();
       return stage(
-          fmt::format("\n {} = const f32{} seed({})", e, dims_text(c_.dims), random_.below(99)),
+          fmt::format("\n {} = const f32{} {}", e, dims_text(c_.dims), values),
           random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
     }
     c_.second = any({"f32", "u8", "i8"});
@@ -178,6 +182,19 @@ class Writer {
       e = "d";
     }
     stage("", random_.below(2) ? fmt::format("Add({}, {})", last_, e) : fmt::format("Add({}, {})", e, last_));
+  }
+
+  /// Two kinds of points, most of them of one.
+  std::string few_rows() const {
+    const auto count = static_cast<std::int64_t>(element_count(c_.dims));
+    const std::int64_t behind = c_.rows() ? 1 : 6;
+    std::string text;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto channel = i / behind % c_.channels();
+      const bool first = !c_.rows() && i % behind == 0;
+      text += fmt::format("{}{}", i ? "," : "", static_cast<double>(channel % 7) * 0.3 - (first ? 5.5 : 0.7));
+    }
+    return "{" + text + "}";
   }
 
   /// A quantise step in the midst.
@@ -192,13 +209,18 @@ class Writer {
     stage("\n back = const f32[] {0.043}", fmt::format("Dequantize({}, back{})", last_, of_both));
   }
 
-  void activation(std::uint64_t kinds = 4) {
+  void activation(std::uint64_t kinds = 5) {
     const auto kind = random_.below(kinds);
     if (kind == 0) stage("", fmt::format("Relu({})", last_));
     if (kind == 1)
       stage("", fmt::format("Clamp({}) min={} max={}", last_, any({"-3.5", "0", "-200.25"}),
                             any({"6", "0.5", "300"})));
     if (kind == 2) stage("\n slope = const f32[1] {0.1}", fmt::format("PRelu({}, slope)", last_));
+    if (kind == 3) {
+      const auto n = c_.channels();
+      const auto shape = c_.rows() || random_.below(2) ? fmt::to_string(n) : fmt::format("{},1,1", n);
+      stage(fmt::format("\n slope = const f32[{}] seed(7)", shape), fmt::format("PRelu({}, slope)", last_));
+    }
   }
 
   void quantize() {

@@ -41,6 +41,7 @@ int check_without_vnni(const std::string& text, std::uint64_t seed, const std::s
     }
   };
   interpret(graph, random_inputs(graph, seed), observe);
+  EXPECT_GT(count, 0);
   return count;
 }
 
@@ -52,22 +53,6 @@ TEST(IntegersWithoutVnni, random_layers) {
                                        : product(random),
                        seed);
   }
-}
-
-/// A zero point of another type, which no byte of the source stands for: along a border, too.
-TEST(IntegersWithoutVnni, zero_points_beyond_the_source) {
-  for (const auto& [x, zero, number] :
-       {std::tuple{"i8", "u8", 200}, {"u8", "i8", -100}, {"i8", "i32", 131}, {"u8", "i32", -7}}) {
-    const std::string layer =
-        " w = const i8[16,16,3,3] seed(1)\n y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}\n";
-    check_without_vnni(
-        fmt::format("graph (x: {}[1,16,9,9]) -> (y) {{\n z = const {}[] {{{}}}\n{}", x, zero, number, layer),
-        1);
-  }
-  check_without_vnni(
-      "graph (x: i8[1,16,9,9], z: u8[]) -> (y) {\n w = const i8[16,16,3,3] seed(1)\n"
-      " y = Convolution(x, w, _, z) pads_begin=[1,1] pads_end=[1,1]\n}\n",
-      1);
 }
 
 /// Convolutions of 3x3 taps: channels and tiles that fill no vectors, borders on all sides.

@@ -167,8 +167,7 @@ Matrices matrices_of(const NodeView& v, const Epilogue& given) {
   m.shape = gemm::matrix_shape(v);
   const auto& s = m.shape;
   Epilogue epilogue = given;
-  epilogue.out = {given.out.element, Layout::plain, s.columns};
-  epilogue.added = {given.added.element, Layout::plain, s.columns};
+  epilogue.set_rows(Layout::plain, s.columns);
   const auto take = [&](std::int64_t floats) {
     const auto at = m.scratch;
     m.scratch += round_up(floats, 16);
@@ -203,7 +202,7 @@ Matrices matrices_of(const NodeView& v, const Epilogue& given) {
 
 /// The products run one after the other.
 std::size_t apart_bytes(const Matrices& m) {
-  const auto of = [](const Product& p) { return p.tasks.slots * p.apart_bytes(); };
+  const auto of = [](const Product& p) { return p.scratch_bytes(); };
   return static_cast<std::size_t>(std::max(of(m.main), m.has_tail ? of(m.tail) : 0));
 }
 

@@ -239,8 +239,19 @@ std::int64_t Product::reordered_bytes() const {
   return arithmetic == Arithmetic::matched_quads ? shape.rows[1] * reordered_row() : 0;
 }
 
+std::int64_t Product::all_sums_bytes() const {
+  return stages_last ? epilogue.apart_bytes(rows_of_c() * epilogue.out.channels) : 0;
+}
+
+bool Product::wants_stages_last() const {
+  constexpr std::int64_t kFewColumns = 64;  // loops of stages over so many are short
+  if (epilogue.registers_only() || panels.columns >= kFewColumns) return false;
+  return groups > 1 ||
+         std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
+}
+
 std::int64_t Product::sums_bytes() const {
-  if (!epilogue.apart()) return 0;
+  if (!epilogue.apart() || stages_last) return 0;
   std::int64_t most = 0;
   for (const auto& cut : strips.cuts())
     most = std::max(most, cut.rows * std::min(cut.most, cut.sets * cut.others));
@@ -294,9 +305,8 @@ Cost Product::cost(Family family, double calls) const {
   const double columns = static_cast<double>(dots ? panels.columns * panels.lanes : panels.padded_columns());
   const double sums = dots ? static_cast<double>(panels.columns) : 0;
   const double steps = dots ? 1 : static_cast<double>(panels.count);
-  // Stages run point by point where the rows of C do not follow each other, or hold a group only.
-  const bool apart =
-      groups > 1 || std::any_of(regions.begin(), regions.end(), [](const auto& r) { return r.c_step != 1; });
+  // All sums once more.
+  const double again = stages_last ? 8 * static_cast<double>(rows_of_c() * epilogue.out.channels) : 0;
   const double times = products * (threads_here() > 1 ? kSharing : 1);
   return cost_of(*machine, family, times * work * columns * static_cast<double>(units().in_word()), 0,
                  calls) +
@@ -304,8 +314,7 @@ Cost Product::cost(Family family, double calls) const {
          cost_of(*machine, Family::product_row, times * steps * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_sum, times * steps * sums * tiles_run, 0, 0) +
          cost_of(*machine, Family::product_segment, times * steps * segments_run, 0, 0) +
-         cost_of(*machine, Family::product_stages,
-                 !epilogue.registers_only() && apart ? times * static_cast<double>(points()) : 0, 0, 0);
+         move_cost(*machine, again, stages_last ? 1 : 0);
 }
 
 void Product::divide(std::int64_t threads) {
@@ -321,6 +330,7 @@ void Product::divide(std::int64_t threads) {
       std::max(row_us * static_cast<double>(points()),
                static_cast<double>(panel_bytes) / (kBytesPerMicrosecond * machine->rates.memory));
   const bool few_rows = points() <= shape.rows[1];  // panels are read once, several together
+  stages_last = wants_stages_last();
   blocks = even_parts(panel_count,
                       few_rows ? std::max<std::int64_t>(4, block_bytes(*machine) / panel_bytes / 4 * 4)
                                : block_bytes(*machine) / panel_bytes);
@@ -337,6 +347,11 @@ void Product::divide(std::int64_t threads) {
   rows_first = static_cast<double>(groups * packed_floats() * units().cell) <= near_bytes(*machine);
   const auto count = have() * blocks.number;
   tasks = divide_work(count, total_us / static_cast<double>(std::max<std::int64_t>(1, count)), threads);
+  if (!stages_last) return;
+  const auto rows = rows_of_c();
+  const auto us = epilogue.stages->cost(*machine).us() / static_cast<double>(std::max<std::int64_t>(1, rows));
+  last = divide_work(rows, us, threads);
+  all_rows = Rows(ElementType::f32, Layout::plain, epilogue.out.channels);
 }
 
 Product plain_product(const Machine& machine, std::int64_t rows, std::int64_t depth, std::int64_t columns,

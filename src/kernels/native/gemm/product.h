@@ -64,9 +64,12 @@ struct Product {
   void divide(std::int64_t threads);
   std::int64_t points() const;  ///< rows of C of one batch
   double multiply_adds() const;
+  /// What Operands::apart has: for all slots, then for all sums where stages run last.
+  std::int64_t scratch_bytes() const { return tasks.slots * apart_bytes() + all_sums_bytes(); }
   /// For sums that lie apart, and rows of A in another order, of one slot.
   std::int64_t apart_bytes() const { return sums_bytes() + reordered_bytes(); }
   std::int64_t sums_bytes() const;
+  std::int64_t all_sums_bytes() const;
   /// From one of these rows to the next.
   std::int64_t reordered_row() const { return round_up(2 * kWordBytes * panels.depth + kReorderSlack, 64); }
   std::int64_t reordered_bytes() const;
@@ -99,8 +102,15 @@ struct Product {
   /// afterwards. Else they share panels, because all of B would not stay in L2.
   bool rows_first = false;
   Division tasks;
+  /// Stages run over whole points when all sums are there: tasks have few columns of points, or points far
+  /// from each other, for which stages would run one by one.
+  bool stages_last = false;
+  Division last;  ///< of rows of C
+  Rows all_rows;  ///< how sums lie then that have no room in the output
 
  private:
+  bool wants_stages_last() const;
+  std::int64_t rows_of_c() const { return points() * batches.count(); }
   void cut_strips();
   void cut_chunks(double rows);
 };
@@ -120,7 +130,7 @@ struct Operands {
   void* c = nullptr;
   const void* const* inputs = nullptr;  ///< of the node, for stages
   std::int64_t first = 0;               ///< element of the output that is C's first, for stages
-  std::byte* apart = nullptr;           ///< Product::apart_bytes() for each slot of the tasks
+  std::byte* apart = nullptr;           ///< Product::scratch_bytes()
 };
 
 /// Runs on the threads of the current arena; allocates nothing.

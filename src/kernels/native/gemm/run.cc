@@ -15,6 +15,16 @@ std::int64_t small_b(const Product& p) {
   return static_cast<std::int64_t>(p.machine->l1) / p.units().cell / 2;
 }
 
+/// Where stages run last and sums do not lie where their results will.
+std::byte* sums_of_all(const Product& p, const Operands& o) {
+  return o.apart + p.tasks.slots * p.apart_bytes();
+}
+
+Sums all_sums(const Product& p, const Operands& o, const Patch& patch) {
+  const auto& e = p.epilogue;
+  return e.apart() ? Sums(p.all_rows, sums_of_all(p, o), patch, nullptr) : e.sums(o.c, patch, nullptr);
+}
+
 /// One task: a block of panels for some strips.
 class Task {
  public:
@@ -121,13 +131,14 @@ class Task {
     const auto begin = p_.panels.column(first_panel_),
                count = std::min(p_.panels.column(last_panel_), p_.panels.columns) - begin;
     const Patch patch{point_, strip.rows, column_ + begin, count, point_step_, strip.repeat, point_move_};
+    if (p_.stages_last) return all_sums(p_, o_, patch);
     return p_.epilogue.sums(o_.c, patch, apart_);
   }
   std::byte* c_at(std::int64_t column) const {
     return c_ + (column - p_.panels.column(first_panel_)) * tile_.integers.stored_bytes();
   }
   const std::byte* add_at(std::int64_t column) const {
-    return o_.add ? p_.epilogue.added.at<const std::byte>(o_.add, point_, column_ + column) : nullptr;
+    return o_.add ? p_.epilogue.add_at(o_.add, point_, column_ + column) : nullptr;
   }
 
   /// Set after set of rows, each for one group of panels after the other in the order of that.
@@ -309,9 +320,16 @@ void run_panels(const Product& product, const Operands& operands, std::int64_t f
 
 void run(const Product& product, const Operands& operands) {
   const auto& epilogue = product.epilogue;
-  epilogue.run(operands.inputs, product.tasks, [&](auto begin, auto end, auto slot, StageRun* stages) {
+  const auto run_tasks = [&](auto begin, auto end, auto slot, StageRun* stages) {
     auto* apart = operands.apart + slot * product.apart_bytes();
     for (auto t = begin; t < end; ++t) Task(product, operands, t, apart, stages).run(t == begin);
+  };
+  if (!product.stages_last) return epilogue.run(operands.inputs, product.tasks, run_tasks);
+  parallel_for(product.tasks, [&](auto begin, auto end, auto slot) { run_tasks(begin, end, slot, nullptr); });
+  epilogue.run(operands.inputs, product.last, [&](auto begin, auto end, auto, StageRun* stages) {
+    const Patch points{begin, end - begin, 0, epilogue.out.channels};
+    auto* sums = epilogue.apart() ? sums_of_all(product, operands) + begin * points.channels * 4 : nullptr;
+    epilogue.sums(operands.c, points, sums).apply(*stages, operands.first);
   });
 }
 

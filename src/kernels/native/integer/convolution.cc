@@ -312,7 +312,7 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
       if (&operands == &possible[0])
         o.cost += c.product.cost(operands.rate()) + packing_cost(v) +
                   (c.copies ? c.copy.cost(v.machine()) : Cost());
-      const auto apart = c.product.tasks.slots * c.product.apart_bytes();
+      const auto apart = c.product.scratch_bytes();
       o.scratch = std::max(o.scratch, c.scratch + static_cast<std::size_t>(apart));
     }
     const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();

@@ -72,8 +72,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
   }
   auto& p = m.product;
   p.epilogue = given;
-  p.epilogue.out = {given.out.element, Layout::plain, s.columns};
-  p.epilogue.added = {given.added.element, Layout::plain, s.columns};
+  p.epilogue.set_rows(Layout::plain, s.columns);
   gemm::Region region;
   region.width = s.rows;
   region.a_step = s.depth;
@@ -195,7 +194,7 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
     if (&operands == &possible[0])
       o.cost +=
           m.product.cost(operands.rate()) + packing_cost(v) + (m.copies ? m.copy.cost(v.machine()) : Cost());
-    const auto apart = m.product.tasks.slots * m.product.apart_bytes();
+    const auto apart = m.product.scratch_bytes();
     o.scratch = std::max(o.scratch, m.scratch + static_cast<std::size_t>(apart));
   }
   if (v.constant(1)) {

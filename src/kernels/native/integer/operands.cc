@@ -91,7 +91,7 @@ std::vector<Arithmetic> arithmetics(const NodeView& v, const Operands& o) {
 std::int32_t Operands::zero(const void* input) const {
   if (!zero_at_run) return source_zero;
   const auto byte = *static_cast<const std::uint8_t*>(input);
-  return *zero_at_run == ElementType::i8 ? static_cast<std::int8_t>(byte) : byte;
+  return signed_source ? static_cast<std::int8_t>(byte) : byte;
 }
 
 std::string Operands::label(const Machine& machine) const {
@@ -128,11 +128,8 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
       const auto numbers = small_numbers(*zero);
       if (!numbers) return no("a zero point of the source beyond 8 bits");
       o.source_zero = numbers->front();
-    } else if (is_byte(v.element(of_source))) {
-      o.zero_at_run = v.element(of_source);
     } else {
-      return no("a zero point of {} that is given at run time, wanted u8 or i8",
-                name_of(v.element(of_source)));
+      o.zero_at_run = true;
     }
   }
   if (v.has(of_weights)) {

@@ -19,10 +19,10 @@ namespace lamina::integers {
 struct Operands {
   gemm::Arithmetic arithmetic = gemm::Arithmetic::pairs;
   bool signed_source = false;
-  ElementType weights = ElementType::i8;        ///< or u8, or i16 with numbers of 9 bits
-  std::int32_t source_zero = 0;                 ///< where it is a constant
-  std::optional<ElementType> zero_at_run = {};  ///< else of which type that input is
-  std::vector<std::int32_t> weight_zeros;       ///< none, one, or one per column
+  ElementType weights = ElementType::i8;   ///< or u8, or i16 with numbers of 9 bits
+  std::int32_t source_zero = 0;            ///< where it is a constant
+  bool zero_at_run = false;                ///< else
+  std::vector<std::int32_t> weight_zeros;  ///< none, one, or one per column
 
   gemm::Units units() const { return gemm::units_of(arithmetic); }
   /// Of bytes: quads, small ones or not.

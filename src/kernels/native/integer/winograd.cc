@@ -18,6 +18,8 @@ constexpr std::int64_t kMostTiles = 48;
 constexpr std::int64_t kOutputs = kWinogradOutputs * kWinogradOutputs;
 /// What transforms cost for a channel of a tile, in multiply-adds of the products.
 constexpr double kInputWork = 190, kOutputWork = 400;
+/// And where the last of them fill no vector, which is read number by number.
+constexpr double kPartWork = 40000;
 
 struct Winograd {
   Winograd(const Machine& machine, const Geometry& geometry, const Operands& what, const Epilogue& behind);
@@ -67,7 +69,8 @@ Winograd::Winograd(const Machine& machine, const Geometry& geometry, const Opera
       cost_of(machine, Family::native_int8,
               total * (columns_work *
                            (2.0 * kWinogradPlaces * static_cast<double>(weights.words()) + kOutputWork) +
-                       static_cast<double>(channels()) * kInputWork)) +
+                       static_cast<double>(channels()) * kInputWork +
+                       (channels() != g.inputs && machine.isa() != Isa::avx512 ? kPartWork : 0))) +
       cost_of(machine, Family::far_weights, 0, beyond_l2(machine, static_cast<double>(weights.bytes())), 0);
   const auto threads = threads_here();
   const auto wanted = units_wanted(cost.us(), threads), have = g.images * blocks.number;
@@ -244,19 +247,12 @@ bool takes(const NodeView& v, const Geometry& g) {
          g.out[0] == 1 && g.pad[0] == 0 && !gemm::multiplies_quads(v.machine());
 }
 
-/// A number of the source's type, which stands around the picture.
-bool zero_is_of_source(const NodeView& v, const Operands& o) {
-  if (o.zero_at_run) return *o.zero_at_run == v.element(0);
-  const std::int32_t low = o.signed_source ? -128 : 0;
-  return o.source_zero >= low && o.source_zero <= low + 255;
-}
-
 }  // namespace
 
 std::optional<Offer> winograd_offer(const NodeView& v, const Geometry& g,
                                     const std::vector<Operands>& possible, const Epilogue& epilogue,
                                     const Offer& direct) {
-  if (!takes(v, g) || !zero_is_of_source(v, possible.front())) return std::nullopt;
+  if (!takes(v, g)) return std::nullopt;
   auto operands = possible.front();
   operands.arithmetic = gemm::Arithmetic::wide_pairs;
   const Winograd made(v.machine(), g, operands, epilogue);

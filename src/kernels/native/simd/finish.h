@@ -16,15 +16,17 @@ struct Finish {
 ///
 ///     v = f32(sum) * scale[c] + shift[c]
 ///     v = (round_half_even(v within levels) + levels.zero) * levels.scale           where there are levels
-///     v = v + added                       added: a second tensor, or (byte - added_zero) * added_scale
+///     v = v + added            added: of a second tensor, (byte - added_zero) * added_scale, or of a row
 ///     v = finish(v)
+///     v = v * slope[c] where it is below 0                                          where there are slopes
 ///     v = v * later_scale[c] + later_shift[c]                                          where there are any
 ///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
 ///
 /// With Stored::sums nothing does: i32 is stored. How kernels use it: integer_finish-inl.h.
 struct IntegerFinish {
   enum class Stored : std::uint8_t { sums, floats, bytes };
-  enum class Added : std::uint8_t { none, floats, unsigned_bytes, signed_bytes };
+  /// `rows`: one of a few rows of floats; of each point one byte says which.
+  enum class Added : std::uint8_t { none, floats, unsigned_bytes, signed_bytes, rows };
   static constexpr float kMost = std::numeric_limits<float>::infinity();
 
   Stored stored = Stored::sums;
@@ -38,7 +40,11 @@ struct IntegerFinish {
     float low = 0, high = 0, zero = 0, scale = 1;
   } levels;
   float added_scale = 1, added_zero = 0;
+  const float* rows = nullptr;  ///< as `scale`, `row` floats from one to the next
+  std::int64_t row = 0;
   Finish finish;
+  bool slopes = false;
+  const float* slope = nullptr;        ///< as `scale`
   bool later = false;                  ///< there are the next two
   const float* later_scale = nullptr;  ///< as `scale`
   const float* later_shift = nullptr;
@@ -55,13 +61,17 @@ struct IntegerFinish {
     std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
   } packs;
 
-  /// Of an element of what is stored, and of what is added.
+  /// Of an element of what is stored, and of what is added; of rows 0, since a point has one number.
   std::int64_t stored_bytes() const { return stored == Stored::bytes ? 1 : 4; }
-  std::int64_t added_bytes() const { return added == Added::none ? 0 : added == Added::floats ? 4 : 1; }
+  std::int64_t added_bytes() const {
+    if (added == Added::none || added == Added::rows) return 0;
+    return added == Added::floats ? 4 : 1;
+  }
   /// Nothing but scale, shift, bounds and zero point.
-  bool simple() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && step == 1 && !levels.any && !later &&
-           (stored == Stored::floats || !nan);
+  bool simple() const { return scaled_only() && step == 1 && !later && (stored == Stored::floats || !nan); }
+  /// The same but for a second scale and shift, and a step.
+  bool scaled_only() const {
+    return added == Added::none && finish.kind == Finish::Kind::none && !slopes && !levels.any;
   }
 };
 

@@ -80,16 +80,18 @@ HWY_INLINE hn::Vec<Bytes> load_bytes(const std::uint8_t* from, std::int64_t coun
 }
 
 /// Of the second tensor, as numbers.
-HWY_INLINE V added(IntegerFinish::Added kind, const void* from, std::int64_t count) {
+HWY_INLINE V added(const IntegerFinish& f, const void* from, std::int64_t channel, std::int64_t count) {
   using Added = IntegerFinish::Added;
   const D d;
-  if (kind == Added::floats) {
+  if (f.added == Added::rows)
+    return hn::LoadU(d, f.rows + *static_cast<const std::uint8_t*>(from) * f.row + channel);
+  if (f.added == Added::floats) {
     const auto* floats = static_cast<const float*>(from);
     return count >= lanes() ? hn::LoadU(d, floats) : load_some(d, floats, count);
   }
   const auto bytes = load_bytes(static_cast<const std::uint8_t*>(from), count);
   const hn::Rebind<std::int8_t, D> signed_bytes;
-  return hn::ConvertTo(d, kind == Added::unsigned_bytes
+  return hn::ConvertTo(d, f.added == Added::unsigned_bytes
                               ? hn::PromoteTo(Words(), bytes)
                               : hn::PromoteTo(Words(), hn::BitCast(signed_bytes, bytes)));
 }
@@ -107,7 +109,9 @@ class Scaled {
   V scale_, shift_;
 };
 
-/// What is done between scaling and the last bounds.
+/// What is done between scaling and the last bounds. kAll: else there is nothing in it but a second scale and
+/// shift, and a step.
+template <bool kAll>
 class Middle {
  public:
   HWY_INLINE explicit Middle(const IntegerFinish& f)
@@ -122,36 +126,44 @@ class Middle {
         inverse_(hn::Set(D(), f.inverse)),
         inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
 
-  /// The same channels of N points, from `channel` on; of their second tensors `count`, where `at` says from
-  /// `add` on.
+  /// N vectors that begin at `channel`; of their second tensors `count`, where `at` says from `add` on.
   template <int N>
-  HWY_INLINE void operator()(V (&v)[N], std::int64_t channel, const void* add, const std::int64_t (&at)[N],
-                             std::int64_t count) const {
+  HWY_INLINE void operator()(V (&v)[N], const std::int64_t (&channel)[N], const void* add,
+                             const std::int64_t (&at)[N], std::int64_t count) const {
     using Added = IntegerFinish::Added;
     const auto each = [&](const auto& apply) HWY_ATTR {
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
     };
-    if (f_.levels.any) {
+    if (kAll && f_.levels.any) {
       each([&](V x) HWY_ATTR { return hn::Round(hn::Min(high_, hn::Max(low_, x))); });
       if (f_.levels.zero != 0) each([&](V x) HWY_ATTR { return hn::Add(x, level_zero_); });
       each([&](V x) HWY_ATTR { return hn::Mul(x, level_scale_); });
     }
-    if (f_.added != Added::none) {
+    if (kAll && f_.added != Added::none) {
       V x[N];
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i) x[i] = added(f_.added, static_cast<const std::byte*>(add) + at[i], count);
+      for (int i = 0; i < N; ++i)
+        x[i] = added(f_, static_cast<const std::byte*>(add) + at[i], channel[i], count);
+      const bool bytes = f_.added == Added::unsigned_bytes || f_.added == Added::signed_bytes;
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i) {
-        if (f_.added != Added::floats) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
+        if (bytes) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
         v[i] = hn::Add(v[i], x[i]);
       }
     }
-    finish_each(D(), f_.finish, each);
+    if constexpr (kAll) finish_each(D(), f_.finish, each);
+    if (kAll && f_.slopes) {
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i)
+        v[i] = hn::IfThenElse(hn::Lt(v[i], hn::Zero(D())),
+                              hn::Mul(v[i], hn::LoadU(D(), f_.slope + channel[i])), v[i]);
+    }
     if (f_.later) {
-      const V scale = hn::LoadU(D(), f_.later_scale + channel),
-              shift = hn::LoadU(D(), f_.later_shift + channel);
-      each([&](V x) HWY_ATTR { return hn::Add(hn::Mul(x, scale), shift); });
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i)
+        v[i] = hn::Add(hn::Mul(v[i], hn::LoadU(D(), f_.later_scale + channel[i])),
+                       hn::LoadU(D(), f_.later_shift + channel[i]));
     }
     if (f_.step == 1) return;
 #if HWY_TARGET <= HWY_AVX2
@@ -191,7 +203,7 @@ class Store {
     V v = Scaled(f_, channel)(sums);
     if constexpr (kind == Kind::any) {
       V one[1] = {v};
-      middle_(one, channel, add, {0}, count);
+      middle_(one, {channel}, add, {0}, count);
       v = one[0];
     }
     const V bounded = hn::Min(high_, hn::Max(low_, v));  // NaN passes
@@ -213,7 +225,7 @@ class Store {
   }
 
   const IntegerFinish& f_;
-  Middle middle_;
+  Middle<true> middle_;
   V low_, high_;
   Sums zero_point_;
 };
@@ -231,41 +243,54 @@ HWY_INLINE Halves halves(Sums a, Sums b) {
 #endif
 }
 
-/// Whole numbers of four vectors, with `zero` added, as unsigned bytes: each 16 of them hold four of each
-/// vector.
+/// Whole numbers of four vectors, with `zero` added, as unsigned bytes, vector after vector.
 HWY_INLINE hn::Vec<AllBytes> packed(const Sums (&v)[4], Halves zero) {
   const auto low = hn::SaturatedAdd(halves(v[0], v[1]), zero);
   const auto high = hn::SaturatedAdd(halves(v[2], v[3]), zero);
+  // Packs take 16 bytes of each by themselves: four lanes of each vector.
 #if HWY_TARGET == HWY_AVX3
-  return hn::Vec<AllBytes>{_mm512_packus_epi16(low.raw, high.raw)};
+  const auto in_order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  return hn::Vec<AllBytes>{_mm512_permutexvar_epi32(in_order, _mm512_packus_epi16(low.raw, high.raw))};
 #elif HWY_TARGET == HWY_AVX2
-  return hn::Vec<AllBytes>{_mm256_packus_epi16(low.raw, high.raw)};
+  const auto in_order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+  return hn::Vec<AllBytes>{_mm256_permutevar8x32_epi32(_mm256_packus_epi16(low.raw, high.raw), in_order)};
 #else
   return hn::Vec<AllBytes>{_mm_packus_epi16(low.raw, high.raw)};
 #endif
 }
 
-/// What was packed, vector by vector, `step` bytes apart: the first `points` of the four.
-HWY_INLINE void store_packed(hn::Vec<AllBytes> v, std::byte* out, std::int64_t step, std::int64_t points) {
-  const auto to = [&](std::int64_t point) HWY_ATTR { return reinterpret_cast<__m128i*>(out + point * step); };
+/// Its quarters, to where `at` says from `out` on.
+HWY_INLINE void store_quarters(hn::Vec<AllBytes> v, std::byte* out, const std::int64_t (&at)[4]) {
+  [[maybe_unused]] const auto to = [&](int i) HWY_ATTR { return reinterpret_cast<__m128i*>(out + at[i]); };
 #if HWY_TARGET == HWY_AVX3
-  const auto by_point = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-  const auto w = _mm512_permutexvar_epi32(by_point, v.raw);
-  _mm_storeu_si128(to(0), _mm512_castsi512_si128(w));
-  if (points > 1) _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(w, 1));
-  if (points > 2) _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(w, 2));
-  if (points > 3) _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(w, 3));
+  _mm_storeu_si128(to(0), _mm512_castsi512_si128(v.raw));
+  _mm_storeu_si128(to(1), _mm512_extracti32x4_epi32(v.raw, 1));
+  _mm_storeu_si128(to(2), _mm512_extracti32x4_epi32(v.raw, 2));
+  _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(v.raw, 3));
 #elif HWY_TARGET == HWY_AVX2
-  const auto w = _mm256_permutevar8x32_epi32(v.raw, _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0));
-  const auto low = _mm256_castsi256_si128(w), high = _mm256_extracti128_si256(w, 1);
+  const auto low = _mm256_castsi256_si128(v.raw), high = _mm256_extracti128_si256(v.raw, 1);
   _mm_storel_epi64(to(0), low);
-  if (points > 1) _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
-  if (points > 2) _mm_storel_epi64(to(2), high);
-  if (points > 3) _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
+  _mm_storeh_pd(reinterpret_cast<double*>(to(1)), _mm_castsi128_pd(low));
+  _mm_storel_epi64(to(2), high);
+  _mm_storeh_pd(reinterpret_cast<double*>(to(3)), _mm_castsi128_pd(high));
 #else
   std::int32_t words[4];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
-  for (std::int64_t p = 0; p < points; ++p) __builtin_memcpy(to(p), words + p, 4);
+  for (int i = 0; i < 4; ++i) __builtin_memcpy(to(i), words + i, 4);
+#endif
+}
+
+/// The same of halves.
+HWY_INLINE void store_halves(hn::Vec<AllBytes> v, std::byte* first, std::byte* second) {
+#if HWY_TARGET == HWY_AVX3
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(first), _mm512_castsi512_si256(v.raw));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(second), _mm512_extracti64x4_epi64(v.raw, 1));
+#elif HWY_TARGET == HWY_AVX2
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(first), _mm256_castsi256_si128(v.raw));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm256_extracti128_si256(v.raw, 1));
+#else
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(first), v.raw);
+  _mm_storeh_pd(reinterpret_cast<double*>(second), _mm_castsi128_pd(v.raw));
 #endif
 }
 
@@ -273,22 +298,18 @@ HWY_INLINE Halves packed_zero(const IntegerFinish& f) {
   return hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point);
 }
 
-/// The same channels of four points as bytes, where `packs.simple`: less to do for each than by Store.
-class PackedStore {
+/// Bytes of four vectors where `packs.simple`: less to do for each than by Store.
+class PackedBytes {
  public:
-  HWY_INLINE explicit PackedStore(const IntegerFinish& f)
+  HWY_INLINE explicit PackedBytes(const IntegerFinish& f)
       : zero_point_(packed_zero(f)),
         low_(hn::Set(AllBytes(), f.packs.low)),
         high_(hn::Set(AllBytes(), f.packs.high)),
         turned_(hn::Set(AllBytes(), f.packs.turned)) {}
 
-  /// To whole vectors of channels, `step` bytes from point to point, of the first `points`.
-  HWY_INLINE void operator()(const Scaled& scaled, const Sums (&sums)[4], std::byte* out, std::int64_t step,
-                             std::int64_t points = 4) const {
-    const Sums levels[4] = {nearest(scaled(sums[0])), nearest(scaled(sums[1])), nearest(scaled(sums[2])),
-                            nearest(scaled(sums[3]))};
-    const auto v = hn::Min(high_, hn::Max(low_, packed(levels, zero_point_)));
-    store_packed(hn::Xor(v, turned_), out, step, points);
+  HWY_INLINE hn::Vec<AllBytes> operator()(const V (&v)[4]) const {
+    const Sums levels[4] = {nearest(v[0]), nearest(v[1]), nearest(v[2]), nearest(v[3])};
+    return hn::Xor(hn::Min(high_, hn::Max(low_, packed(levels, zero_point_))), turned_);
   }
 
  private:
@@ -296,29 +317,28 @@ class PackedStore {
   hn::Vec<AllBytes> low_, high_, turned_;
 };
 
-/// The same with all that may be done, where nothing is NaN.
-class PackedStoreOfAll {
+/// The same where more is done and nothing is NaN.
+template <bool kAll>
+class PackedBytesBehind {
  public:
-  HWY_INLINE explicit PackedStoreOfAll(const IntegerFinish& f)
+  HWY_INLINE explicit PackedBytesBehind(const IntegerFinish& f)
       : middle_(f),
         low_(hn::Set(D(), f.low)),
         high_(hn::Set(D(), f.high)),
         zero_point_(packed_zero(f)),
         turned_(hn::Set(AllBytes(), f.packs.turned)) {}
 
-  HWY_INLINE void operator()(const Scaled& scaled, std::int64_t channel, const Sums (&sums)[4],
-                             std::byte* out, std::int64_t step, std::int64_t points, const std::byte* add,
-                             const std::int64_t (&add_at)[4]) const {
-    V v[4] = {scaled(sums[0]), scaled(sums[1]), scaled(sums[2]), scaled(sums[3])};
-    middle_(v, channel, add, add_at, lanes());
+  HWY_INLINE hn::Vec<AllBytes> operator()(V (&v)[4], const std::int64_t (&channel)[4], const std::byte* add,
+                                          const std::int64_t (&at)[4], std::int64_t count) const {
+    middle_(v, channel, add, at, count);
     Sums levels[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) levels[i] = nearest(hn::Min(high_, hn::Max(low_, v[i])));
-    store_packed(hn::Xor(packed(levels, zero_point_), turned_), out, step, points);
+    return hn::Xor(packed(levels, zero_point_), turned_);
   }
 
  private:
-  Middle middle_;
+  Middle<kAll> middle_;
   V low_, high_;
   Halves zero_point_;
   hn::Vec<AllBytes> turned_;

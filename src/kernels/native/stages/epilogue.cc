@@ -85,7 +85,9 @@ void Epilogue::lay(const MakeContext& context) {
   if (stages) stages = stages->made(context);
   out = context.output(out);
   if (add) added = context.input(*add, added);
-  if (integers) integers->pack(context.weights, out.layout);
+  if (!integers) return;
+  integers->pack(context.weights, out.layout);
+  if (adds_rows()) added = Rows(ElementType::u8, Layout::plain, 1);
 }
 
 void Sums::apply(StageRun& stages, std::int64_t first) const {

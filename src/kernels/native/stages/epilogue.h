@@ -80,6 +80,12 @@ struct Epilogue {
   static std::optional<Epilogue> of(const NodeView& v, Layout layout, std::string& why);
 
   bool registers_only() const { return !stages; }
+  bool adds_rows() const { return integers && integers->adds_rows(); }
+  /// For a kernel whose output has points of so many channels without gaps.
+  void set_rows(Layout layout, std::int64_t channels) {
+    out = {out.element, layout, channels};
+    if (!adds_rows()) added = {added.element, layout, channels};
+  }
   /// Sums need memory of their own.
   bool apart() const { return stages && bits_of(out.element) != bits_of(ElementType::f32); }
   /// Of that memory, whole cache lines, for so many sums.
@@ -99,13 +105,17 @@ struct Epilogue {
   const float* add_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
     return add ? added.at<const float>(args.in[*add], point, channel) : nullptr;
   }
+  /// The same in what lies as `added` says.
+  const std::byte* add_at(const void* memory, std::int64_t point, std::int64_t channel) const {
+    return added.at<const std::byte>(memory, point, adds_rows() ? 0 : channel);
+  }
   /// What is stored of i32 sums: themselves, where stages follow.
   IntegerFinish integer_finish() const { return integers ? integers->finish() : IntegerFinish{}; }
   /// What add_at() gives, of any type.
   const void* added_at(const RunArgs& args, std::int64_t point, std::int64_t channel = 0) const {
     if (integers && integers->added_constant().valid())
-      return added.at<const void>(integers->added_constant().raw(), point, channel);
-    return add ? added.at<const void>(args.in[*add], point, channel) : nullptr;
+      return add_at(integers->added_constant().raw(), point, channel);
+    return add ? add_at(args.in[*add], point, channel) : nullptr;
   }
   /// Calls work(begin, end, slot, stages or null) for pieces of all units, in parallel. `in`: of the node.
   template <class F>

@@ -7,8 +7,10 @@
 #include "base/divide.h"
 #include "kernels/epilogue.h"
 #include "kernels/family.h"
+#include "kernels/native/stages/few_rows.h"
 #include "kernels/native/stages/finish.h"
 #include "kernels/native/stages/sign_changes.h"
+#include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/eval.h"
 #include "ops/quantization.h"
@@ -36,6 +38,7 @@ class IntegerChain {
     second_tensor();
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
+    slopes();
     constant_of<Multiply>(e_.later_scale_);
     constant_of<Add>(e_.later_shift_);
     e_.finish_.later = e_.later_scale_.valid() || e_.later_shift_.valid();
@@ -68,10 +71,10 @@ class IntegerChain {
   }
 
   /// One number, or one for each channel.
-  bool by_channels(const Tensor& t) const {
+  bool by_channels(const Tensor& t) const { return by_channels(t, t.shape()); }
+  bool by_channels(const Tensor& t, const Dims& dims) const {
     if (t.element_type() != ElementType::f32) return false;
     const auto size = static_cast<std::int64_t>(t.size());
-    const auto& dims = t.shape();
     const auto behind = v_.out_dims().size() - axis_;  // axes from that of the channels on
     if (size == 1) return dims.size() <= v_.out_dims().size();
     return size == e_.channels_ && dims.size() >= behind && dims.size() <= v_.out_dims().size() &&
@@ -90,6 +93,18 @@ class IntegerChain {
     const auto* constant = constant_operand();
     if (!constant || !by_channels(*constant)) return;
     to = *constant;
+    ++at_;
+  }
+
+  /// Of a PRelu that is no leaky ReLU.
+  void slopes() {
+    if (at_ == stages_.end() || at_->running != 0 || !at_->node->op.is<PRelu>()) return;
+    const auto* slope = constant_operand();
+    if (!slope) return;
+    const auto placed = prelu_slope_shape(Shape::of(v_.out_dims()), Shape::of(slope->shape())).sizes();
+    if (!by_channels(*slope, placed)) return;
+    e_.slope_ = *slope;
+    e_.finish_.slopes = true;
     ++at_;
   }
 
@@ -178,7 +193,8 @@ class IntegerChain {
   /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || f.later || !(f.step > 0) || !std::isfinite(f.step)) return;
+    if (f.finish.kind != Finish::Kind::clamp || f.later || f.slopes) return;
+    if (!(f.step > 0) || !std::isfinite(f.step)) return;
     const auto low = f.low, high = f.high;
     f.low = std::clamp(f.finish.low / f.step, low, high);
     f.high = std::clamp(f.finish.high / f.step, low, high);
@@ -203,12 +219,17 @@ class IntegerChain {
     return joined * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
   }
 
+  float largest_slope() const {
+    const auto& finish = e_.finish_.finish;
+    return finish.kind == Finish::Kind::leaky ? std::fabs(finish.slope) : largest(e_.slope_, 0);
+  }
+
   /// Where the largest numbers are finite, nothing is NaN.
   bool may_be_nan() const {
     const auto& f = e_.finish_;
     const bool unknown = f.added == Added::floats && !e_.added_constant_.valid();
     if (unknown || f.step == 0 || !std::isfinite(f.step)) return true;
-    return !std::isfinite(largest_joined()) || !std::isfinite(f.finish.slope);
+    return !std::isfinite(largest_joined()) || !std::isfinite(largest_slope());
   }
 
   /// Where nothing on the way leaves the range in which f32 keeps all bits.
@@ -216,7 +237,7 @@ class IntegerChain {
     auto& f = e_.finish_;
     if (f.nan || !(f.step > 0x1p-60f && f.step < 0x1p60f)) return;
     if (!(largest_joined() < 0x1p60f)) return;
-    if (f.finish.kind == Finish::Kind::leaky && !(std::fabs(f.finish.slope) < 0x1p6f)) return;
+    if (!(largest_slope() < 0x1p6f)) return;
     f.inverse = 1 / f.step;
     f.inverse_rest = static_cast<float>(1 / static_cast<double>(f.step) - static_cast<double>(f.inverse));
   }
@@ -293,11 +314,22 @@ Cost IntegerEpilogue::cost(const Machine& machine, std::size_t elements) const {
   return cost_of(machine, Family::vector_light, each * static_cast<double>(elements), 0, 0);
 }
 
+void IntegerEpilogue::lay_constant(WeightStore& store, Layout layout) {
+  if (auto few = few_rows(added_constant_, layout, channels_, store)) {
+    added_constant_ = few->numbers;
+    rows_ = few->rows;
+    finish_.added = Added::rows;
+    finish_.rows = rows_.data<float>().data();
+    finish_.row = rows_.shape()[1];
+    return;
+  }
+  added_constant_ = store.moved(added_constant_, fmt::format("integer epilogue as {}", name_of(layout)),
+                                [&](const Tensor& t) { return laid_out(t, layout); });
+}
+
 void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   if (finish_.stored == Stored::sums) return;
-  if (added_constant_.valid())
-    added_constant_ = store.moved(added_constant_, fmt::format("integer epilogue as {}", name_of(layout)),
-                                  [&](const Tensor& t) { return laid_out(t, layout); });
+  if (added_constant_.valid()) lay_constant(store, layout);
   // A vector of 16 may begin at each channel.
   const auto padded = round_up(channels_ + 15, std::int64_t{16});
   const auto packed = [&](const Tensor& source, float none) {
@@ -315,6 +347,10 @@ void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   shift_ = packed(shift_, -0.0f);  // the sum with it is what it was
   finish_.scale = scale_.data<float>().data();
   finish_.shift = shift_.data<float>().data();
+  if (slope_.valid()) {
+    slope_ = packed(slope_, 1);
+    finish_.slope = slope_.data<float>().data();
+  }
   if (!finish_.later) return;
   later_scale_ = packed(later_scale_, 1);
   later_shift_ = packed(later_shift_, -0.0f);

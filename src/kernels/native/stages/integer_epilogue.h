@@ -2,12 +2,12 @@
 /// What registers do with sums of integers: the chain
 ///
 ///     Convert{f32} [Multiply] [Add] [[Relu or Clamp] Quantize{u8, i8} Dequantize] [Add of a second tensor]
-///     [Relu, Clamp or leaky Relu] [Multiply] [Add] [Quantize{u8, i8}]
+///     [Relu, Clamp or leaky Relu] [PRelu] [Multiply] [Add] [Quantize{u8, i8}]
 ///
-/// whose Multiply and Add but the second tensor's have a constant for each channel or one; the second tensor
-/// may be a constant; and whose Quantize and Dequantize have one scale and zero point; that in the midst has
-/// the scale 1. Or one that ends in a sign, of a convolution: where that changes is found beforehand. See
-/// IntegerFinish for what it computes.
+/// whose Multiply, PRelu and Add but the second tensor's have a constant for each channel or one; the second
+/// tensor may be a constant; and whose Quantize and Dequantize have one scale and zero point; that in the
+/// midst has the scale 1. Or one that ends in a sign, of a convolution: where that changes is found
+/// beforehand. See IntegerFinish for what it computes.
 #include <optional>
 
 #include "kernels/cost.h"
@@ -28,7 +28,9 @@ class IntegerEpilogue {
   /// Input of the node, of the output's shape, and its element type.
   std::optional<std::size_t> added() const { return added_; }
   ElementType added_element() const;
-  const Tensor& added_constant() const { return added_constant_; }  ///< or none; dense after pack()
+  /// Or none. After pack() it is dense, or has one number for each point: of finish().rows.
+  const Tensor& added_constant() const { return added_constant_; }
+  bool adds_rows() const { return finish_.added == IntegerFinish::Added::rows; }
   /// Estimated, beyond what products with f32 sums do at their end.
   Cost cost(const Machine& machine, std::size_t elements) const;
   /// Scale and shift of each channel, in whole vectors, and what is added, as the output's `layout` is.
@@ -37,11 +39,12 @@ class IntegerEpilogue {
  private:
   friend class IntegerChain;
   static std::optional<IntegerEpilogue> of_signs(const NodeView& v);
+  void lay_constant(WeightStore& store, Layout layout);
   IntegerFinish finish_;
   std::optional<std::size_t> added_;
-  Tensor added_constant_;  ///< not valid: none
+  Tensor added_constant_, rows_;  ///< not valid: none
   std::int64_t channels_ = 1;
-  Tensor scale_, shift_, later_scale_, later_shift_;  ///< not valid: none
+  Tensor scale_, shift_, slope_, later_scale_, later_shift_;  ///< not valid: none
 };
 
 }  // namespace lamina

@@ -25,59 +25,92 @@ HWY_INLINE integer_finish::Sums load(const std::int32_t* from, std::int64_t coun
   return hn::Load(Words(), buffer);
 }
 
-/// Whole vectors of channels, four points at once, by store(Scaled, channel, sums, out,
-/// points, added, where of each).
-template <class Store>
-HWY_INLINE void each_four(const IntegerFinish& f, const SumRows& r, std::int64_t channels,
-                          const Store& store) {
-  for (std::int64_t c = 0; c < channels; c += lanes()) {
-    const integer_finish::Scaled scaled(f, r.channel + c);
-    const auto* sums = r.sums + c;
-    auto* out = r.out + c;
-    const auto* added = r.added ? r.added + c * f.added_bytes() : nullptr;
-    for (std::int64_t p = 0; p < r.points; p += 4, sums += 4 * r.sums_step, out += 4 * r.out_step) {
-      const auto points = HWY_MIN(r.points - p, 4), last = points - 1;  // the last stands for missing ones
-      const std::int64_t second = HWY_MIN(last, 1), third = HWY_MIN(last, 2);
-      const integer_finish::Sums four[4] = {
-          hn::LoadU(Words(), sums), hn::LoadU(Words(), sums + second * r.sums_step),
-          hn::LoadU(Words(), sums + third * r.sums_step), hn::LoadU(Words(), sums + last * r.sums_step)};
-      store(scaled, r.channel + c, four, out, points, added,
-            {0, second * r.added_step, third * r.added_step, last * r.added_step});
-      if (added) added += 4 * r.added_step;
+/// Where four vectors are, by their points: one of channels of four points, or two of two points. The last
+/// point stands for missing ones.
+template <bool kPairs>
+struct Places {
+  static constexpr std::int64_t kPoints = kPairs ? 2 : 4;
+  std::int64_t at[4];
+
+  /// `step` from point to point, `more` from the first vector of channels to the second.
+  HWY_INLINE Places(std::int64_t points, std::int64_t step, std::int64_t more) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+      at[i] = HWY_MIN(points - 1, kPairs ? i / 2 : i) * step + (kPairs && i % 2 == 1 ? more : 0);
+  }
+};
+
+/// All points of one vector of channels, or of two where kPairs, by bytes(scaled sums, channels, added, where
+/// that of each is, how many channels count).
+template <bool kPairs, class MakeBytes>
+HWY_INLINE void finish_channels(const IntegerFinish& f, const SumRows& r, std::int64_t from,
+                                std::int64_t count, const MakeBytes& bytes) {
+  constexpr auto kPoints = Places<kPairs>::kPoints;
+  const auto channel = r.channel + from, next = kPairs ? lanes() : 0;
+  const integer_finish::Scaled first(f, channel), second(f, channel + next);
+  const std::int64_t channels[4] = {channel, channel + next, channel, channel + next};
+  const Places<kPairs> sum(r.points, r.sums_step, next), add(r.points, r.added_step, next * f.added_bytes()),
+      to(r.points, r.out_step, 0);
+  const auto last = HWY_MAX(r.points - kPoints, std::int64_t{0});
+  for (std::int64_t p = 0;; p = HWY_MIN(p + kPoints, last)) {  // the last ones overlap those before
+    const auto* sums = r.sums + p * r.sums_step + from;
+    const auto load = [&](int i) HWY_ATTR { return hn::LoadU(Words(), sums + sum.at[i]); };
+    integer_finish::V v[4] = {first(load(0)), second(load(1)), first(load(2)), second(load(3))};
+    const auto* added = r.added ? r.added + p * r.added_step + from * f.added_bytes() : nullptr;
+    const auto made = bytes(v, channels, added, add.at, count);
+    auto* out = r.out + p * r.out_step + from;
+    if constexpr (kPairs) {
+      integer_finish::store_halves(made, out, out + to.at[2]);
+    } else if (count == lanes()) {
+      integer_finish::store_quarters(made, out, to.at);
+    } else {
+      HWY_ALIGN std::uint8_t buffer[4 * hn::MaxLanes(Words())];
+      hn::Store(made, integer_finish::AllBytes(), buffer);
+      for (int i = 0; i < 4; ++i)
+        for (std::int64_t c = 0; c < count; ++c)
+          out[to.at[i] + c] = static_cast<std::byte>(buffer[i * lanes() + c]);
     }
+    if (p == last) return;
   }
 }
 
-/// Whole vectors of channels as bytes; how many channels that are.
-std::int64_t finish_fours(const IntegerFinish& f, const SumRows& r) {
-  using Four = const integer_finish::Sums(&)[4];
-  using Steps = const std::int64_t(&)[4];
-  if (f.stored != IntegerFinish::Stored::bytes || f.nan) return 0;
-  const auto channels = r.channels / lanes() * lanes();
-  if (f.packs.simple) {
-    const integer_finish::PackedStore store(f);
-    each_four(f, r, channels,
-              [&](const auto& scaled, std::int64_t, Four sums, std::byte* out, std::int64_t points,
-                  const std::byte*, Steps) HWY_ATTR { store(scaled, sums, out, r.out_step, points); });
-  } else {
-    const integer_finish::PackedStoreOfAll store(f);
-    each_four(f, r, channels,
-              [&](const auto& scaled, std::int64_t channel, Four sums, std::byte* out, std::int64_t points,
-                  const std::byte* added, Steps steps)
-                  HWY_ATTR { store(scaled, channel, sums, out, r.out_step, points, added, steps); });
+/// The last vector of several overlaps the one before where channels do not fill it.
+template <class MakeBytes>
+HWY_INLINE void finish_bytes(const IntegerFinish& f, const SumRows& r, const MakeBytes& bytes) {
+  std::int64_t c = 0;
+  for (; c + 2 * lanes() <= r.channels; c += 2 * lanes()) finish_channels<true>(f, r, c, lanes(), bytes);
+  for (; c < r.channels; c += lanes())
+    finish_channels<false>(f, r, HWY_MIN(c, HWY_MAX(r.channels - lanes(), std::int64_t{0})),
+                           HWY_MIN(r.channels, lanes()), bytes);
+}
+
+/// Where `packs.simple`.
+struct SimpleBytes {
+  const integer_finish::PackedBytes bytes;
+  HWY_INLINE explicit SimpleBytes(const IntegerFinish& f) : bytes(f) {}
+  HWY_INLINE auto operator()(const integer_finish::V (&v)[4], const std::int64_t (&)[4], const std::byte*,
+                             const std::int64_t (&)[4], std::int64_t) const {
+    return bytes(v);
   }
-  return channels;
+};
+
+template <class MakeBytes>
+HWY_NOINLINE void finish_bytes_by(const IntegerFinish& f, const SumRows& r) {
+  finish_bytes(f, r, MakeBytes(f));
 }
 
 }  // namespace
 
 void finish_rows(const IntegerFinish& f, const SumRows& r) {
+  if (f.stored == IntegerFinish::Stored::bytes && !f.nan) {
+    if (f.packs.simple) return finish_bytes_by<SimpleBytes>(f, r);
+    return f.scaled_only() ? finish_bytes_by<integer_finish::PackedBytesBehind<false>>(f, r)
+                           : finish_bytes_by<integer_finish::PackedBytesBehind<true>>(f, r);
+  }
   const std::int64_t out_size = f.stored_bytes(), added_size = f.added_bytes();
-  const auto done = finish_fours(f, r);
-  if (done == r.channels) return;
   each_sums_store(f, [&](const auto& store) HWY_ATTR {
     for (std::int64_t p = 0; p < r.points; ++p)
-      for (std::int64_t c = done; c < r.channels; c += lanes())
+      for (std::int64_t c = 0; c < r.channels; c += lanes())
         store(load(r.sums + p * r.sums_step + c, r.channels - c), r.channel + c,
               r.out + p * r.out_step + c * out_size,
               r.added ? r.added + p * r.added_step + c * added_size : nullptr, r.channels - c);

@@ -7,6 +7,7 @@
 #include "kernels/native/convolution/depthwise/integer_lines.h"
 
 #include "kernels/native/simd/per_isa.h"
+#include "kernels/native/stages/sum_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/native/convolution/depthwise/integer_lines.simd.cc"
@@ -18,6 +19,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {
+
+void finish_rows(const IntegerFinish& finish, const SumRows& rows);  // stages/sum_rows.simd.cc
+
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -78,13 +82,15 @@ struct Pairs {
 /// Outputs of a vector whose first channel is `at` channels from the first: with all that may be done.
 HWY_NOINLINE void finish_all(const IntegerLines& s, const Place& p, std::int64_t at, std::int64_t lines,
                              std::int64_t points, const std::int32_t* sums, std::int64_t channels) {
-  each_sums_store(s.finish, [&](const auto& store) HWY_ATTR {
-    for (std::int64_t r = 0; r < lines; ++r)
-      for (std::int64_t t = 0; t < points; ++t, sums += kLanes)
-        store(hn::Load(Words(), sums), s.channel + at,
-              p.out + at * s.out_size + r * s.out_line + t * s.out_point,
-              p.add ? p.add + at * s.add_size + r * s.add_line + t * s.add_point : nullptr, channels);
-  });
+  SumRows rows{
+      sums,        kLanes, p.out + at * s.out_size, s.out_point, p.add ? p.add + at * s.add_size : nullptr,
+      s.add_point, points, s.channel + at,          channels};
+  for (std::int64_t r = 0; r < lines; ++r) {
+    HWY_NAMESPACE::finish_rows(s.finish, rows);
+    rows.sums += points * kLanes;
+    rows.out += s.out_line;
+    if (rows.added) rows.added += s.add_line;
+  }
 }
 
 template <int R, int T, bool kPart>
@@ -92,15 +98,17 @@ HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t 
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
     if (s.finish.packs.simple) {
-      const integer_finish::PackedStore store(s.finish);
+      const integer_finish::PackedBytes bytes(s.finish);
       const integer_finish::Scaled scaled(s.finish, s.channel + at);
 #pragma GCC unroll 2
       for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
         for (int f = 0; f < T; f += 4) {
           const int t = f + 4 <= T ? f : T - 4;  // the last four overlap those before
-          store(scaled, {sums[r][t], sums[r][t + 1], sums[r][t + 2], sums[r][t + 3]},
-                p.out + at + r * s.out_line + t * s.out_point, s.out_point);
+          const integer_finish::V v[4] = {scaled(sums[r][t]), scaled(sums[r][t + 1]), scaled(sums[r][t + 2]),
+                                          scaled(sums[r][t + 3])};
+          integer_finish::store_quarters(bytes(v), p.out + at + r * s.out_line + t * s.out_point,
+                                         {0, s.out_point, 2 * s.out_point, 3 * s.out_point});
         }
       return;
     }

@@ -122,7 +122,7 @@ void run_task(const IntegerDepthwise& d, const RunArgs& args, const IntegerLines
   s.out_line = g.out[2] * s.out_point;
   const auto& added = d.epilogue.added;
   s.add = static_cast<const std::byte*>(d.epilogue.added_at(args, point, s.channel));
-  s.add_size = added.bytes(1);
+  s.add_size = s.finish.added_bytes();
   s.add_point = added.bytes(added.step);
   s.add_line = g.out[2] * s.add_point;
   d.kernel(s);

@@ -130,7 +130,7 @@ void offer_native_convolution(const NodeView& v, Answers& answers) {
     o.cost += product.cost(family) + bytes_cost(v, family);
     // Sums apart have room for this division of the work, and slices may be divided otherwise.
     if (!plain && !behind.apart()) o.wide_inputs.push_back(0);
-    o.scratch = static_cast<std::size_t>(product.tasks.slots * product.apart_bytes());
+    o.scratch = static_cast<std::size_t>(product.scratch_bytes());
     o.make = [&machine = v.machine(), g, h, columns, in, behind, threads, weights = *v.constant(1),
               bias = gemm::bias_of(v)](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
