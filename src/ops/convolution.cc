@@ -108,6 +108,8 @@ void check_zero_points(const InferContext& c, std::size_t first, const Dim& chan
   if (c.has(first) || c.has(of_weights))
     c.require(c.element(0) == ElementType::undefined || is_integer(c.element(0)),
               "input is {} and has a zero point, wanted integers", name_of(c.element(0)));
+  if (c.has(first)) require_same_element(c, 0, first, "zero point of the input");
+  if (c.has(of_weights)) require_same_element(c, 1, of_weights, "zero point of the weights");
 }
 
 /// Spatial output dims of a forward convolution.

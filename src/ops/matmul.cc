@@ -48,6 +48,7 @@ void check_zero_point(const InferContext& c, std::size_t i, const std::vector<Di
   require_integer(c, i, name);
   c.require(c.element(0) == ElementType::undefined || is_integer(c.element(0)),
             "{} operands have a zero point, wanted integers", name_of(c.element(0)));
+  require_same_element(c, left ? 0 : 1, i, name);
   const auto& s = c.shape(i);
   if (!s.ranked() || one_element(s)) return;
   const std::size_t rank = matrix.size();

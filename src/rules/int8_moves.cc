@@ -12,6 +12,7 @@
 #include "ops/quantization.h"
 #include "ops/resize.h"
 #include "rewrite/driver.h"
+#include "rules/chosen_elements.h"
 #include "rules/int8.h"
 #include "rules/pooling_windows.h"
 #include "rules/rules.h"
@@ -21,23 +22,13 @@ namespace {
 
 using int8::Levels;
 
-bool is_nearest(const Node& n) {
-  const auto* op = n.op.as<Interpolate>();
-  return op && op->mode == InterpolateMode::nearest &&
-         op->coordinate_transformation_mode != CoordinateMode::tf_crop_and_resize &&
-         std::all_of(op->pads_begin.begin(), op->pads_begin.end(), [](auto p) { return p == 0; }) &&
-         std::all_of(op->pads_end.begin(), op->pads_end.end(), [](auto p) { return p == 0; });
-}
-
-/// Each element that it gives is one of those it reads.
+/// Each element that it gives is one of those it reads, or the number 0.
 bool passes_on(const Graph& g, const Node& n) {
   if (!n.bodies.empty() || n.inputs.empty() || !n.inputs[0].valid()) return false;
   if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && pooling_windows_have_elements(*op);
   if (const auto* op = n.op.as<Pad>())
     return op->pad_mode != PadMode::constant || !has_input(n, 3) || single_value(g, n.inputs[3]) == 0.0;
-  if (n.op.is<GatherTree>()) return false;  // it computes with what it reads
-  return moves_elements(n) || n.op.has(Trait::reads_part) || n.op.is<Concat>() || n.op.is<Split>() ||
-         n.op.is<VariadicSplit>() || is_nearest(n);
+  return chooses_elements(n);
 }
 
 std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
@@ -49,9 +40,19 @@ bool has_border(const Node& n) {
 }
 
 /// Zeros come for indices that are none.
-bool may_fill(const Node& n) {
+bool may_fill(const Graph& g, const Node& n) {
   const auto* op = n.op.as<Gather>();
-  return op && op->out_of_range == OutOfRange::zeros;
+  if (!op || op->out_of_range != OutOfRange::zeros) return false;
+  const auto *indices = g.constant(n.inputs[1]), *axis = g.constant(n.inputs[2]);
+  const auto& shape = g.type(n.inputs[0]).shape;
+  if (!indices || !axis || axis->size() != 1 || !shape.ranked()) return true;
+  auto at = to_ints(*axis)[0];
+  if (at < 0) at += static_cast<std::int64_t>(shape.rank());
+  if (at < 0 || at >= static_cast<std::int64_t>(shape.rank())) return true;
+  const auto& dim = shape[static_cast<std::size_t>(at)];
+  const auto all = to_ints(*indices);
+  return !dim.known() || std::any_of(all.begin(), all.end(),
+                                     [&](std::int64_t i) { return i < -dim.size() || i >= dim.size(); });
 }
 
 Found<std::vector<Levels>> sources(const Match& m) {
@@ -66,9 +67,9 @@ Found<std::vector<Levels>> sources(const Match& m) {
                          m.label(n.inputs[0]));
     out.push_back(*levels);
   }
-  if (out[0].offset != 0 && (has_border(n) || may_fill(n)))
+  if (out[0].offset != 0 && (has_border(n) || may_fill(g, n)))
     return Verdict::no("it fills with 0, which is no level of {}", m.label(n.inputs[0]));
-  if (may_fill(n) && out[0].zero_point != 0)
+  if (may_fill(g, n) && out[0].zero_point != 0)
     return Verdict::no("an index that is none gives 0, the zero point is {}", out[0].zero_point);
   return out;
 }

@@ -14,6 +14,7 @@
 #include "ops/reduction.h"
 #include "ops/shaping.h"
 #include "ops/walk.h"
+#include "rules/chosen_elements.h"
 #include "rules/rules.h"
 #include "rules/shrink_constants.h"
 #include "rules/spelled_dequantize.h"
@@ -88,8 +89,8 @@ bool is_mean(const Node& n) {
 }  // namespace
 
 bool hands_on(const Graph& g, const Node& n) {
-  return converts_nothing(g, n) || moves_elements(n) || n.op.has(Trait::keeps_values) || n.op.is<MaxPool>() ||
-         n.op.is<Concat>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
+  return converts_nothing(g, n) || chooses_elements(n) || n.op.has(Trait::keeps_values) ||
+         n.op.is<MaxPool>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
 }
 
 namespace {

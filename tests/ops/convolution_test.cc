@@ -139,6 +139,11 @@ TEST(Convolution, wrong_shapes) {
                "weights is i8, wanted f32");
   EXPECT_ERROR(infer(Convolution{window({}, {INT64_MAX, 0})}, {x, w}), "pads_begin has the entry");
   EXPECT_ERROR(infer(Convolution{}, {x, w, Tensor(), Tensor::scalar<std::uint8_t>(1)}), "has a zero point");
+  const TensorType bytes{ElementType::i8, {1, 2, 4, 4}}, weights{ElementType::i8, {4, 2, 1, 1}};
+  EXPECT_ERROR(infer(Convolution{}, {bytes, weights, Tensor(), Tensor::scalar<std::uint8_t>(200)}),
+               "zero point of the input is u8, wanted i8");
+  EXPECT_ERROR(infer(Convolution{}, {bytes, weights, Tensor(), Tensor(), Tensor::scalar<std::uint8_t>(200)}),
+               "zero point of the weights is u8, wanted i8");
 }
 
 TEST(ConvolutionBackpropData, small_by_hand) {

@@ -87,6 +87,27 @@ TEST(Adversary, weights_shared_and_used_elsewhere) {
                {.products = 2});
 }
 
+/// What only hands numbers on, hands integers on: behind both ways to quantise.
+TEST(Adversary, movers_between) {
+  const std::string fake =
+      " l = const f32[] {-1.28}\n h = const f32[] {1.27}\n x = FakeQuantize(q, l, h, l, h)\n";
+  for (const std::string mover :
+       {" axis = const i64[] {2}\n m, rest = Split(x, axis) num_splits=2\n",
+        " axis = const i64[] {3}\n lengths = const i64[2] {1, 3}\n first, m = VariadicSplit(x, axis, "
+        "lengths)\n",
+        " at = const i64[2] {2, 0}\n axis = const i64[] {2}\n m = Gather(x, at, axis)\n",
+        " a = const i64[4] {0, 0, 1, 0}\n b = const i64[4] {1, 2, 3, 4}\n s = const i64[4] {1, 1, 1, 2}\n"
+        " m = StridedSlice(x, a, b, s)\n",
+        " a = const i64[1] {1}\n b = const i64[1] {4}\n s = const i64[1] {1}\n axes = const i64[1] {3}\n"
+        " m = Slice(x, a, b, s, axes)\n",
+        " sizes = const i64[2] {8, 7}\n axes = const i64[2] {2, 3}\n"
+        " m = Interpolate(x, sizes, axes) mode=nearest shape_calculation_mode=sizes\n",
+        " o = const i64[4] {0, 1, 3, 2}\n m = Transpose(x, o)\n", " m = Concat(x, x) axis=3\n"})
+    for (const auto& [type, source] : {std::pair{"f32", fake}, {"u8", kSource}})
+      expect_right(fmt::format("graph (q: {}[1,2,4,4]) -> (y) {{\n{}{}{} y = Convolution(m, wd)\n}}\n", type,
+                               source, mover, kWeights));
+}
+
 TEST(Adversary, results_in_the_middle) {
   expect_right("graph (q: u8[1,2,3,3]) -> (y, c, a, i) {\n" + kSource + kWeights +
                " so = const f32[] {0.05}\n zo = const u8[] {7}\n c = Convolution(x, wd)\n a = Relu(c)\n i = "
