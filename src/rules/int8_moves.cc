@@ -11,6 +11,7 @@
 #include "ops/pooling.h"
 #include "ops/quantization.h"
 #include "ops/resize.h"
+#include "ops/shaping.h"
 #include "rewrite/driver.h"
 #include "rules/chosen_elements.h"
 #include "rules/int8.h"
@@ -90,6 +91,51 @@ void pass_integers(Rewrite& r, const std::vector<Levels>& from) {
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (r.graph().readers(n.outputs[i]) > 0 || r.graph().is_result(n.outputs[i]))
       r.replace(i, int8::dequantized(r, outputs[i], from[0]));
+}
+
+/// Numbers of integers by a scale for each index along an axis, such as those of weights.
+bool has_scales(const Graph& g, const Node& n) {
+  const auto* op = n.op.as<Dequantize>();
+  return op && op->block_size == 0 && bits_of(g.type(n.inputs[0]).element) == 8 &&
+         g.type(n.inputs[0]).shape.ranked() && g.type(n.outputs[0]).element == ElementType::f32 &&
+         g.type(n.inputs[1]).shape.rank() == 1 && !single_value(g, n.inputs[1]);
+}
+
+/// Where an axis of more than one index lies when other axes around it are joined or cut.
+std::optional<std::size_t> reshaped_axis(const Shape& from, std::size_t axis, const Shape& to) {
+  if (!from.known() || !to.known()) return std::nullopt;
+  std::int64_t before = 1, passed = 1;
+  for (std::size_t i = 0; i < axis; ++i) before *= from[i].size();
+  for (std::size_t i = 0; i < to.rank(); passed *= to[i++].size())
+    if (passed == before && to[i] == from[axis]) return i;
+  return std::nullopt;
+}
+
+/// Where the axis of the scales lies behind the node.
+Found<std::size_t> moved_axis(const Match& m, const Pattern& numbers) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  const auto& shape = g.type(n.inputs[0]).shape;
+  const auto axis = normalize_axis(m.node(numbers).op.as<Dequantize>()->axis, shape.rank(), "axis");
+  if (!n.op.is<Transpose>()) {
+    if (const auto at = reshaped_axis(shape, axis, g.type(n.outputs[0]).shape)) return *at;
+    return std::nullopt;
+  }
+  const auto order = transpose_order(g, n);
+  if (!order) return std::nullopt;
+  return static_cast<std::size_t>(std::find(order->begin(), order->end(), static_cast<std::int64_t>(axis)) -
+                                  order->begin());
+}
+
+void pass_channels(Rewrite& r, const Pattern& numbers, std::size_t axis) {
+  const Node n = r.match().root_node(), d = r.match().node(numbers);
+  auto moved = n.inputs, inputs = d.inputs;
+  moved[0] = d.inputs[0];
+  inputs[0] = r.add(Op(n.op), std::move(moved));
+  auto op = *d.op.as<Dequantize>();
+  op.axis = static_cast<std::int64_t>(axis);
+  r.named_after(numbers);
+  r.replace(r.add(op, std::move(inputs)));
 }
 
 /// To integers of 8 bits with one scale.
@@ -195,6 +241,13 @@ void add_int8_moves(Rules& rules) {
                        RuleSet::integers, node("operator that passes elements on", passes_on, {}))
                       .when(sources)
                       .make(pass_integers)
+                      .only_with(&RewriteOptions::integers));
+  const auto numbers = is<Dequantize>().that(has_scales);
+  rules.push_back(rule("int8-pass-channels",
+                       "Transpose and Reshape pass on integers with a scale for each channel",
+                       RuleSet::integers, is<Transpose, Reshape, Squeeze, Unsqueeze>(numbers))
+                      .when([=](const Match& m) { return moved_axis(m, numbers); })
+                      .make([=](Rewrite& r, std::size_t axis) { pass_channels(r, numbers, axis); })
                       .only_with(&RewriteOptions::integers));
   const auto moved = node("operator that passes elements on", passes_on, {})
                          .used_once()
