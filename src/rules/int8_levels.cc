@@ -26,6 +26,9 @@ struct Steps {
 
 constexpr double kNearlyWhole = 1e-5;  // of a level: what f32 leaves of a whole number
 constexpr double kNearlyZero = 1e-6;
+/// Levels between 0 and a range: behind more, x * factor + shift is further from (x - low) * factor than a
+/// tie is narrow.
+constexpr double kMostShift = 600;
 
 /// What rounding of its bounds to f32 leaves of a whole number of levels from `low` on.
 double rounding_of(double low, double high, std::int64_t levels) {
@@ -70,6 +73,9 @@ Found<Steps> input_steps(const Graph& g, const Node& n, std::int64_t levels) {
     shift.push_back(-l[i] * factor[i]);
     if (!(l[i] < h[i]) || !std::isnormal(static_cast<float>(factor[i])))
       return Verdict::no("its input range from {} to {} does not rise", l[i], h[i]);
+    if (std::fabs(shift[i]) > kMostShift)
+      return Verdict::no("its input range from {} to {} is so far from 0 that f32 rounds its levels", l[i],
+                         h[i]);
     const double nearly = std::max(kNearlyWhole, rounding_of(l[i], h[i], levels));
     if (const auto whole = std::nearbyint(shift[i]); std::fabs(shift[i] - whole) <= nearly) shift[i] = whole;
     shifts = shifts || shift[i] != 0;
@@ -161,7 +167,6 @@ void round_to_integers(Rewrite& r, const Steps& steps) {
   r.replace(y);
 }
 
-/// A FakeQuantize whose levels are themselves integers of 8 bits, which a Convert makes of them.
 /// A Convert behind these levels, as f32 computes them, cuts nothing off.
 bool levels_are_whole(std::int64_t levels, float low, float high) {
   const auto steps = static_cast<float>(levels - 1);
@@ -172,6 +177,7 @@ bool levels_are_whole(std::int64_t levels, float low, float high) {
   return true;
 }
 
+/// A FakeQuantize whose levels are themselves integers of 8 bits, which a Convert makes of them.
 Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
   const Graph& g = m.graph();
   const Node& n = m.node(fq);

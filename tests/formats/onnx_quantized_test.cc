@@ -41,6 +41,12 @@ TEST(OnnxQuantized, QLinearConv) {
   const auto y = run_node("QLinearConv", {bytes({1, 1, 1, 2}, {12, 14}), scale(0.5f), zero(10), w, scale(1),
                                           Tensor::scalar<std::int8_t>(0), scale(1), zero(1), bias});
   EXPECT_EQ(to_ints(y), (Ints{5, 7}));  // 0.5 * (2 * 2 + 4) + 1, 0.5 * (4 * 2 + 4) + 1
+  // A scale for each output, one zero point for all of them.
+  const auto two = Tensor::of<std::int8_t>({2, 1, 1, 1}, std::vector<std::int8_t>{2, 3});
+  const auto z = run_node("QLinearConv", {bytes({1, 1, 1, 1}, {12}), scale(0.5f), zero(10), two,
+                                          Tensor::of<float>({2}, std::vector<float>{1, 2}),
+                                          Tensor::scalar<std::int8_t>(1), scale(1), zero(1)});
+  EXPECT_EQ(to_ints(z), (Ints{2, 5}));  // 0.5 * (2 * 1) + 1, 0.5 * 2 * (2 * 2) + 1
 }
 
 TEST(OnnxQuantized, IntegerProductsAreExact) {

@@ -7,6 +7,7 @@
 #include "formats/onnx/quantized.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/require.h"
 
 namespace lamina::onnx {
 namespace {
@@ -78,7 +79,12 @@ Values convert_qlinear_matmul(Call& c) {
 ValueId dequantize(Call& c, ValueId x, ValueId scale, ValueId zero_point, std::int64_t axis) {
   Dequantize op;
   op.axis = axis;
-  return c.add(op, zero_point.valid() ? Values{x, scale, zero_point} : Values{x, scale});
+  if (!zero_point.valid()) return c.add(op, {x, scale});
+  const auto& scales = c.shape(scale);
+  const bool several = scales.ranked() && scales.rank() == 1 && !scales[0].is(1);
+  if (several && one_element(c.shape(zero_point)))  // of all of them
+    zero_point = folded(c, c.filled(c.to_scalar(zero_point), c.shape_of(scale)));
+  return c.add(op, {x, scale, zero_point});
 }
 
 ValueId quantize(Call& c, ValueId y, ValueId scale, ValueId zero_point, ElementType type, std::int64_t axis) {

@@ -20,6 +20,9 @@ constexpr std::int64_t kOutputs = kWinogradOutputs * kWinogradOutputs;
 constexpr double kInputWork = 190, kOutputWork = 400;
 /// And where the last of them fill no vector, which is read number by number.
 constexpr double kPartWork = 40000;
+/// What weights must gain that are 8 times as large as direct ones and stay in no near cache: else loading
+/// and memory would pay for little.
+constexpr double kFarGain = 1.5;
 
 struct Winograd {
   Winograd(const Machine& machine, const Geometry& geometry, const Operands& what, const Epilogue& behind);
@@ -261,6 +264,7 @@ std::optional<Offer> winograd_offer(const NodeView& v, const Geometry& g,
   Offer o = direct;
   o.label = fmt::format("native_winograd_{}", operands.label(v.machine()));
   o.cost = behind.cost + made.cost;
+  if (made.far && o.cost.us() * kFarGain > direct.cost.us()) return std::nullopt;
   o.scratch = std::max(direct.scratch, static_cast<std::size_t>(made.tasks.slots * made.slot_bytes()));
   const auto weights = *v.constant(1);
   o.make = [made, weights, otherwise = direct.make](MakeContext& context) -> std::unique_ptr<Executable> {
