@@ -49,6 +49,7 @@ Rules& registered() {
     add_int8_means(rules);
     add_int8_scales(rules);
     add_fuse_group_conv(rules);
+    add_hoist_arithmetic(rules);
     add_hoist_activation(rules);
     add_fuse_simple(rules);
     add_fuse_sum(rules);

@@ -60,6 +60,7 @@ void add_int8_means(Rules& rules);
 void add_int8_scales(Rules& rules);
 void add_int8_values(Rules& rules);
 void add_fuse_group_conv(Rules& rules);
+void add_hoist_arithmetic(Rules& rules);
 void add_hoist_activation(Rules& rules);
 void add_fuse_simple(Rules& rules);
 void add_fuse_sum(Rules& rules);

@@ -60,8 +60,15 @@ ValueId moved_back(Rewrite& r, ValueId v, const PermutedInput& how, const Ints& 
   if (const Tensor* t = g.constant(v))
     return t->size() != 1 ? r.constant(moved_back(*t, how.shape, order)) : v;
   if (all_ones(g.type(v).shape)) return v;
-  const auto pattern = reshape_back(how.shape.ranked() ? how.shape : g.type(v).shape, order);
-  return r.add(Reshape{}, {v, r.constant(ints_tensor(*pattern))});
+  const auto& shape = how.shape.ranked() ? how.shape : g.type(v).shape;
+  if (const auto pattern = reshape_back(shape, order))
+    return r.add(Reshape{}, {v, r.constant(ints_tensor(*pattern))});
+  if (shape.rank() != g.type(v).shape.rank() || shape.rank() != order.size()) {
+    std::vector<Dim> dims(order.size() - shape.rank(), 1);
+    dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
+    v = r.add(Reshape{}, {v, r.constant(ints_tensor(*reshape_pattern(Shape(dims))))});
+  }
+  return r.add(Transpose{}, {v, r.constant(ints_tensor(inverse(order)))});
 }
 
 /// Operands of which none is first among the others: any of them may have fewer axes than the result.
@@ -144,6 +151,23 @@ Found<Permuted> without_transposes(const Match& m, NodeId id, const Ints& order,
     return Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason());
   for (std::size_t i = first; i < n.inputs.size(); ++i)
     if (auto v = can_move_back(m, n, i, made.inputs[i], order); !v) return v;
+  return std::move(made);
+}
+
+Found<Permuted> with_transposes(const Match& m, NodeId id, const Ints& order) {
+  const Graph& g = m.graph();
+  const Node& n = g.node(id);
+  auto [verdict, made] = permuted_operands(g, n, order);
+  if (!verdict) return Verdict::no("'{}' cannot be told without it: {}", g.label(id), verdict.reason());
+  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+    const auto& how = made.inputs[i];
+    if (how.kind != PermutedInput::Kind::permuted || !n.inputs[i].valid()) continue;
+    const auto& shape = how.shape.ranked() ? how.shape : g.type(n.inputs[i]).shape;
+    if (!shape.ranked() || shape.rank() > order.size() || (shape.rank() < order.size() && !shape.known()))
+      return Verdict::no("the shape of {} is not known", m.label(n.inputs[i]));
+    if (const auto maker = transposed_by(g, n.inputs[i], order); maker.valid() && m.is_exempt(maker))
+      return Verdict::no("'{}' is exempt", g.label(maker));
+  }
   return std::move(made);
 }
 

@@ -25,6 +25,8 @@ PermutedNode permuted_operands(const Graph& graph, const Node& node, const Ints&
 /// The node as it is when operands that Transposes by `order` make are what these read. Other operands are
 /// constants, or move no element; else it says which is not. Those before `first` are not looked at.
 Found<Permuted> without_transposes(const Match& match, NodeId node, const Ints& order, std::size_t first);
+/// The same where other operands may be transposed back; all must have known shapes or as many axes.
+Found<Permuted> with_transposes(const Match& match, NodeId node, const Ints& order);
 /// Adds it. `x`, if it is valid, is its input 0 then.
 NodeId add_moved(Rewrite& r, NodeId node, const Permuted& made, ValueId x, const Ints& order);
 

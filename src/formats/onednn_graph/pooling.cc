@@ -44,6 +44,9 @@ Values convert_avg_pool(const Call& c) {
   ValueId x;
   auto op = pooling<AvgPool>(c, x);
   op.exclude_pad = c.flag("exclude_pad", false);
+  if (op.rounding_type == RoundingType::ceil && !op.exclude_pad)
+    for (std::size_t i = 0; i < op.kernel.size(); ++i)
+      if (!c.shape(x)[i + 2].known()) c.unsupported("rounding_type ceil for axes of unknown size");
   return {c.to_framework(c.add(op, {x}))};
 }
 
