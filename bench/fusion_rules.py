@@ -149,13 +149,13 @@ RULES: tuple[RulePage, ...] = (
         "binarise-once",
         "Where binary convolutions read what another one makes, or several read the same, the signs are made"
         " once, as booleans; `fuse-binary-signs` lets the convolution before make them, which compares its"
-        " counts of bits with a threshold per channel where its epilogue only rises.",
+        " counts of bits, or sums of integers, with a threshold per channel where its epilogue only rises.",
         "Something else than binary convolutions reads the value.",
         BINARY_LAYERS,
     ),
     RulePage(
         "fuse-binary-signs",
-        "The binary convolution before makes the signs that the next one reads.",
+        "The convolution of bits or integers before makes the signs that the next binary one reads.",
         "Something else than binary convolutions reads the signs; they are compared with something else than"
         " one value per channel.",
         BINARY_LAYERS,

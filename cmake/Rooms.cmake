@@ -18,7 +18,7 @@ function(lamina_room room)
   set_property(GLOBAL APPEND PROPERTY LAMINA_ROOMS lamina_${room})
 endfunction()
 
-# Units whose loops a run spends its time in, by file name, get all optimisations; the others would only compile longer.
+# Units whose loops a run or a load spends its time in, by file name, get all optimisations; the others would only compile longer.
 function(lamina_hot_units)
   list(FILTER ARGN INCLUDE REGEX
        "/kernels/native/[a-z/]+/([a-z_]+\\.simd|run|generic|copies|packing|matching|winograd_weights|popcount)\\.cc$")

@@ -19,7 +19,7 @@ std::vector<Absorbed> fold_batch_normalisation(Graph& graph,
                                                const std::function<bool(const Absorbed&)>& may_absorb);
 
 /// Cross-layer equalisation: where one layer alone reads the channels of another, through ReLUs and maxima at
-/// most, each channel is scaled so that both see the same range. Returns the pairs.
+/// most, each channel is scaled so that both see the same range. Returns how many pairs were scaled.
 std::size_t equalise(Graph& graph, const std::vector<Layer>& layers);
 
 /// Evaluates what reads constants only: weights that the file reshapes, say.

@@ -26,9 +26,11 @@ void require_f32(const Graph& g) {
 }
 
 /// Steps of QuantizeLinear have scales of f16 from opset 19 on only.
-void require_wide_enough(const std::vector<Layer>& layers) {
-  const auto is_half = [](const Layer& l) { return l.reason == "its input is f16, not f32"; };
-  if (!layers.empty() && std::all_of(layers.begin(), layers.end(), is_half))
+void require_wide_enough(const Graph& g, const std::vector<Layer>& layers) {
+  std::size_t halves = 0, others = 0;  // those in bodies are none of this graph
+  for (const auto& l : layers)
+    if (l.node.valid()) ++(g.type(g.node(l.node).inputs[0]).element == ElementType::f16 ? halves : others);
+  if (halves > 0 && others == 0)
     fail(ErrorCode::unsupported,
          "nothing to quantise: the model computes in f16; as OpenVINO IR (FILE.xml) it is quantised");
 }
@@ -121,7 +123,7 @@ QuantisedModel quantise_onnx(const Model& model, const ModelSource& source, cons
   r.scheme.no_new_bias_of_products = true;
   auto layers = layers_of(g, r.scheme.choice);
   file.require_nodes(read, layers);
-  require_wide_enough(layers);
+  require_wide_enough(g, layers);
   const auto bytes_for = [&](const Graph& graph, const Scheme& scheme) {
     return file.quantised(read, graph, absorbed, scheme);
   };

@@ -1,5 +1,5 @@
-/// Between binary convolutions signs are booleans of a byte, made once: by a comparison, or by the
-/// BinaryConvolution before.
+/// Before binary convolutions signs are booleans of a byte, made once: by a comparison, or by the convolution
+/// of bits or integers before.
 #include <algorithm>
 
 #include "ops/activation.h"
@@ -143,7 +143,7 @@ bool makes_signs(const Graph& g, const Node& n) {
   return n.op.is<BinaryConvolution>() || (n.op.is<Convolution>() && int8::multiplies_integers(g, n));
 }
 
-/// A BinaryConvolution makes the signs that others want of it.
+/// A convolution makes the signs that BinaryConvolutions want of it.
 Rule make_signs() {
   const auto host = is<BinaryConvolution, Convolution>().that(makes_signs).used_once();
   const auto signs = is<Greater>(host, constant());

@@ -12,12 +12,26 @@
 
 namespace lamina::int8 {
 
+namespace {
+
+/// Integers of 8 bits for a zero point that these do not hold, or that is given in more.
+bool are_widened(const Graph& g, ValueId v) {
+  const auto maker = g.producer(v);
+  return maker.valid() && g.node(maker).op.is<Convert>() &&
+         bits_of(g.type(g.node(maker).inputs[0]).element) == 8 && is_integer(g.type(v).element);
+}
+
+}  // namespace
+
 Found<Levels> levels_of(const Match& m, ValueId v) {
   const Graph& g = m.graph();
   const auto maker = v.valid() ? g.producer(v) : NodeId{};
   if (!maker.valid()) return std::nullopt;
   const Node& n = g.node(maker);
   const auto* op = n.op.as<Dequantize>();
+  if (op && are_widened(g, n.inputs[0]))
+    return Verdict::no("{} is made of integers of 8 bits with a zero point of {}", m.label(v),
+                       name_of(g.type(n.inputs[0]).element));
   if (!op || bits_of(g.type(n.inputs[0]).element) != 8 || g.type(v).element != ElementType::f32)
     return std::nullopt;
   const auto scale = op->block_size == 0 ? single_value(g, n.inputs[1]) : std::nullopt,

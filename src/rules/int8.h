@@ -36,7 +36,7 @@ ValueId zero_point(Rewrite& r, ElementType type, std::int64_t zero_point);
 
 /// A product of integers.
 bool multiplies_integers(const Graph& graph, const Node& node);
-/// Its means of integers are no integers.
+/// A pooling that gives f32 means of integers.
 bool averages_integers(const Graph& graph, const Node& node);
 /// From the sums of such a product to f32.
 bool widens_sums(const Graph& graph, const Node& node);

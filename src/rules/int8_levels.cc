@@ -1,4 +1,5 @@
-/// A FakeQuantize before a product of integers rounds to integers.
+/// A FakeQuantize before a product of integers rounds to integers, one before a Convert to integers gives
+/// them; zero points of weights that files have rounded are whole again.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>

@@ -168,21 +168,50 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   return out;
 }
 
+/// What makes the weights of integers of 8 bits that are given at run time, from these on; empty when nothing
+/// does.
+std::vector<NodeId> steps_from_integers(const Graph& g, ValueId weights) {
+  constexpr std::size_t kMostSteps = 4;
+  std::vector<NodeId> steps;
+  for (auto v = weights; steps.size() < kMostSteps;) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) return {};
+    const Node& n = g.node(maker);
+    steps.insert(steps.begin(), maker);
+    const auto& from = g.type(n.inputs[0]);
+    if (n.op.is<Dequantize>() || n.op.is<Convert>())
+      return (from.element == ElementType::u8 || from.element == ElementType::i8) && from.shape.ranked()
+                 ? steps
+                 : std::vector<NodeId>{};
+    const bool arithmetic = n.op.is<Multiply>() || n.op.is<Subtract>();
+    if (!arithmetic || !g.constant(n.inputs[1])) return {};
+    v = n.inputs[0];
+  }
+  return {};
+}
+
 /// Given at run time: one scale, or one for each output channel.
 Found<Factors> computed_factors(const Match& m, const Node& product) {
   const Graph& g = m.graph();
-  const auto maker = g.producer(product.inputs[1]);
   if (const auto levels = shifted_levels_of(m, product.inputs[1]); levels && levels->offset != 0)
     return Verdict::no("0 is no level of {}, which is computed", m.label(product.inputs[1]));
-  if (!maker.valid() || !g.node(maker).op.is<Dequantize>()) return std::nullopt;
-  const Node& n = g.node(maker);
-  const auto type = g.type(n.inputs[0]).element;
-  if (bits_of(type) != 8 || !g.type(n.inputs[0]).shape.ranked()) return std::nullopt;
-  if (m.is_exempt(maker)) return Verdict::no("'{}' is exempt", g.label(maker));
+  const auto steps = steps_from_integers(g, product.inputs[1]);
+  if (steps.empty()) return std::nullopt;
   Factors out;
   std::vector<double> zero{0};
-  if (auto v = follow(m, product, n, out, zero); !v) return v;
-  out.value = n.inputs[0];
+  for (const auto id : steps) {
+    if (m.is_exempt(id)) return Verdict::no("'{}' is exempt", g.label(id));
+    if (auto v = follow(m, product, g.node(id), out, zero); !v) return v;
+  }
+  out.value = g.node(steps.front()).inputs[0];
+  if (!g.type(out.value).shape.same(g.type(product.inputs[1]).shape))
+    return Verdict::no("its weights are larger than the integers that they are made of");
+  const auto type = g.type(out.value).element;
+  const auto [least, most] = type == ElementType::u8 ? std::pair{0, 255} : std::pair{-128, 127};
+  for (const auto z : zero)
+    if (z != std::nearbyint(z) || z < least || z > most)
+      return Verdict::no("a zero point of its weights is {}, wanted a whole number from {} to {}", z, least,
+                         most);
   if (std::any_of(zero.begin(), zero.end(), [](double z) { return z != 0; }))
     out.zero_points =
         from_doubles(type, zero.size() == 1 ? Dims{} : Dims{static_cast<std::int64_t>(zero.size())}, zero);

@@ -185,6 +185,9 @@ bool looks_like_one_picture(const Port& port) {
 std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<std::string>& notes) const {
   if (options_.batch > 0) return options_.batch;
   std::set<std::int64_t> said, open, guessed;
+  // Where that is none, others may be weights that are given.
+  const auto first = std::find_if(inputs.begin(), inputs.end(), [](const auto& t) { return t.rank() == 4; });
+  const bool pictures = first != inputs.end() && looks_like_pictures(first->shape());
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     const auto& dims = inputs[i].shape();
     const auto at = batch_axis(options_, ports_[i].name);
@@ -193,7 +196,7 @@ std::int64_t Grouping::batch_of(const std::vector<Tensor>& inputs, std::vector<s
       said.insert(dims[at]);
     else if (at < ports_[i].shape.size() && ports_[i].shape[at] < 0 && !looks_like_one_picture(ports_[i]))
       open.insert(dims[at]);
-    else if (looks_like_pictures(dims))
+    else if (pictures && looks_like_pictures(dims))
       guessed.insert(dims[at]);
   }
   const auto& sizes = !said.empty() ? said : !open.empty() ? open : guessed;

@@ -24,17 +24,6 @@ std::uint64_t first_seed() {
   return given ? std::strtoull(given, nullptr, 10) * 1000003 : 1;
 }
 
-/// Where rules cannot make one node of the pattern yet.
-struct Gap {
-  std::string what;
-  bool (*is)(const Pattern&);
-};
-
-const std::vector<Gap>& known_gaps() {
-  static const std::vector<Gap> all;
-  return all;
-}
-
 /// What many trials came to.
 class Tally {
  public:
@@ -47,7 +36,6 @@ class Tally {
         stderr,
         "{} graphs, {} elements, {} of them a step off, {} decide nothing; {} with more than one node\n",
         graphs_, elements_, a_step_off_, skipped_, gaps_);
-    for (const auto& [what, count] : known_) fmt::print(stderr, "{:>6} of them: {}\n", count, what);
     for (const auto& [gap, of] : kinds_)
       ADD_FAILURE() << fmt::format("{} graphs are not one node but {}\nas {}", of.count, gap, of.example);
   }
@@ -61,11 +49,6 @@ class Tally {
     if (failures_ > 5) ADD_FAILURE() << "again: " << in_words(p);
     if (trial.gap.empty()) return;
     ++gaps_;
-    for (const auto& known : known_gaps())
-      if (known.is(p)) {
-        ++known_[known.what];
-        return;
-      }
     auto& kind = kinds_[trial.gap];
     if (kind.count++ == 0) kind.example = in_words(p);
   }
@@ -77,7 +60,6 @@ class Tally {
     std::string example;
   };
   std::size_t graphs_ = 0, elements_ = 0, skipped_ = 0, a_step_off_ = 0, failures_ = 0, gaps_ = 0;
-  std::map<std::string, std::size_t> known_;
   std::map<std::string, Kind> kinds_;
 };
 

@@ -24,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// What arithmetics of integers share.
 struct Integers {
-  static constexpr bool kIntegers = true;
+  static constexpr bool kIntegers = true, kProductsApart = false;
   using Sums = Integers;
   using T = std::int32_t;
   using D = hn::ScalableTag<T>;
@@ -54,6 +54,7 @@ HWY_INLINE void add_pairs(Integers::V x, Integers::V y, Integers::V& sum) {
 }
 
 struct Pairs : Integers {
+  static constexpr bool kProductsApart = true;
   static constexpr gemm::Units kUnits = gemm::units_of(gemm::Arithmetic::pairs);
   static HWY_INLINE Row load(const std::byte* b) {
     const hn::Repartition<std::int16_t, D> d16;
@@ -64,6 +65,7 @@ struct Pairs : Integers {
 };
 
 struct WidePairs : Integers {
+  static constexpr bool kProductsApart = true;
   static constexpr gemm::Units kUnits = gemm::units_of(gemm::Arithmetic::wide_pairs);
   static HWY_INLINE Row load(const std::byte* b) { return hn::LoadU(D(), reinterpret_cast<const T*>(b)); }
   static HWY_INLINE void multiply_add(V x, Row y, V& sum) { add_pairs(x, y, sum); }

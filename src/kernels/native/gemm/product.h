@@ -71,7 +71,10 @@ struct Product {
   std::int64_t sums_bytes() const;
   std::int64_t all_sums_bytes() const;
   /// From one of these rows to the next.
-  std::int64_t reordered_row() const { return round_up(2 * kWordBytes * panels.depth + kReorderSlack, 64); }
+  std::int64_t reordered_row() const {
+    constexpr auto kGrows = Reorder::kMostWords / Reorder::kLeastWords;
+    return round_up(kGrows * kWordBytes * panels.depth + kReorderSlack, 64);
+  }
   std::int64_t reordered_bytes() const;
   /// Estimated, on one thread, with so many calls; without epilogue and packing.
   Cost cost(Family family = Family::native_gemm, double calls = 1) const;

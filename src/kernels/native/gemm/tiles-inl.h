@@ -16,6 +16,7 @@
 //     T, D, V                      sums, the tag of their vectors, and these
 //     X broadcast(const std::byte*), Row load(const std::byte*)     a k of a row of A, of a vector of columns
 //     multiply_add(X, Row, V& sum)
+//     kProductsApart               they take a register before they are added
 //     Sums                         the same of all arithmetics with such sums: T, D and finish()
 //     finish(Tile, each)           what is done in registers with finished sums: each(function of a vector)
 #if defined(LAMINA_TILES_INL) == defined(HWY_TARGET_TOGGLE)
@@ -276,6 +277,8 @@ template <class W>
 gemm::Tiles all_tiles() {
   gemm::Tiles t{};
   t.shape = kShape;
+  // Twelve sums, three vectors, a number of A and its products would be one too many for 16 registers.
+  if (W::kProductsApart && !kManyRegisters) t.shape.rows[3] = 3;
   fill<W, kShape.rows[1], 1>(t);
   fill<W, kShape.rows[2], 2>(t);
   fill<W, kShape.rows[3], 3>(t);

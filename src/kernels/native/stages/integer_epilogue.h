@@ -20,7 +20,8 @@ namespace lamina {
 
 class IntegerEpilogue {
  public:
-  /// Of a node whose sums are i32; `axis`: of the output, that of the channels; its rank where there is one.
+  /// Of a node whose sums are i32, or whole numbers in f32; `axis`: of the output, that of the channels; its
+  /// rank where there is none.
   /// Nothing for other chains.
   static std::optional<IntegerEpilogue> of(const NodeView& v, std::size_t axis);
 
