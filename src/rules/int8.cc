@@ -78,6 +78,8 @@ Verdict levels_are_near(const Match& m, ValueId v) {
     if (levels && levels->levels > 2)
       return Verdict::no("'{}' gives {} levels that are no integers of 8 bits", g.label(maker),
                          levels->levels);
+    if (n.op.is<Dequantize>() && (!g.constant(n.inputs[1]) || (has_input(n, 2) && !g.constant(n.inputs[2]))))
+      return Verdict::no("'{}' has a scale or zero point that is computed", g.label(maker));
     if (n.op.is<Dequantize>() && between.valid()) {
       const Node& step = g.node(between);
       if (step.op.is<Convert>())

@@ -94,11 +94,13 @@ Found<Integers> operands(const Match& m) {
   }
   if (!source) {
     if (!no_source) return source.verdict();
+    if (auto near = int8::levels_are_near(m, n.inputs[0]); !near) return near;
     return Verdict::no("its weights are integers, its input {} is not quantised to 8 bits",
                        m.label(n.inputs[0]));
   }
   if (!factors) {
     if (!no_factors) return factors.verdict();
+    if (auto near = int8::levels_are_near(m, n.inputs[1]); !near) return near;
     return Verdict::no("its input is quantised, its weights {} are floats", m.label(n.inputs[1]));
   }
   if (n.op.is<ConvolutionBackpropData>() && has_input(n, 3) && !g.constant(n.inputs[3]))

@@ -270,9 +270,9 @@ HWY_INLINE void store_quarters(hn::Vec<AllBytes> v, std::byte* out, const std::i
 #elif HWY_TARGET == HWY_AVX2
   const auto low = _mm256_castsi256_si128(v.raw), high = _mm256_extracti128_si256(v.raw, 1);
   _mm_storel_epi64(to(0), low);
-  _mm_storeh_pd(reinterpret_cast<double*>(to(1)), _mm_castsi128_pd(low));
+  _mm_storel_epi64(to(1), _mm_unpackhi_epi64(low, low));
   _mm_storel_epi64(to(2), high);
-  _mm_storeh_pd(reinterpret_cast<double*>(to(3)), _mm_castsi128_pd(high));
+  _mm_storel_epi64(to(3), _mm_unpackhi_epi64(high, high));
 #else
   std::int32_t words[4];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(words), v.raw);
@@ -290,7 +290,7 @@ HWY_INLINE void store_halves(hn::Vec<AllBytes> v, std::byte* first, std::byte* s
   _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm256_extracti128_si256(v.raw, 1));
 #else
   _mm_storel_epi64(reinterpret_cast<__m128i*>(first), v.raw);
-  _mm_storeh_pd(reinterpret_cast<double*>(second), _mm_castsi128_pd(v.raw));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(second), _mm_unpackhi_epi64(v.raw, v.raw));
 #endif
 }
 
