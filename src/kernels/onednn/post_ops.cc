@@ -78,10 +78,10 @@ class Translator {
   /// What integer sums begin with: to f32, then scales and a bias that are constant. Returns how many stages
   /// that are.
   std::size_t begin(const std::vector<Stage>& stages) {
-    const auto& body = *epilogue(view_.node());
-    const auto type_behind = [&](const Stage& s) { return body.type(s.node->outputs[0]).element; };
     result_.result = ElementType::i32;
     if (stages.empty()) return 0;
+    const auto& body = *epilogue(view_.node());
+    const auto type_behind = [&](const Stage& s) { return body.type(s.node->outputs[0]).element; };
     if (!stages[0].node->op.is<Convert>() || type_behind(stages[0]) != ElementType::f32) {
       stop(fmt::format("int8: {} of i32 sums", stages[0].node->op.name()));
       return 0;
