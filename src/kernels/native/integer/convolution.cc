@@ -194,7 +194,7 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
                   p.panels.lanes, o.key(), g.groups, c.places.taps, c.places.runs);
   c.weights = store.moved(source, key, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {p.groups * p.packed_floats() * p.units().cell});
-    integers::pack_weights(p, o, c.places, c.packing, w.raw(),
+    integers::pack_weights(p, o, c.places, c.packing, w.to_aligned().raw(),
                            reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
     return out;
   });
@@ -207,7 +207,7 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
     Tensor sums(ElementType::i32, {c.start_count()});
     auto* list = sums.data<std::int32_t>().data();
     std::vector<std::int32_t> work(static_cast<std::size_t>(2 * c.most_taps()));
-    list_sums(c, w.raw(), work.data(), list);
+    list_sums(c, w.to_aligned().raw(), work.data(), list);
     if (!o.zero_at_run) integers::compensate(list, c.start_count(), shift, list);
     return sums;
   });

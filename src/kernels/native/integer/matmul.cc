@@ -114,7 +114,7 @@ void pack(IntegerMatrices& m, const Tensor& source, WeightStore& store) {
                                m.shape.transpose_b, m.shape.depth, m.shape.columns);
   m.weights = store.moved(source, key, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {m.shape.b_count * m.packed_bytes()});
-    pack_matrices(m, w.raw(), reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
+    pack_matrices(m, w.to_aligned().raw(), reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
     return out;
   });
   if (m.start_count() == 0) return;
@@ -123,7 +123,7 @@ void pack(IntegerMatrices& m, const Tensor& source, WeightStore& store) {
     Tensor out(ElementType::i32, {m.start_count()});
     auto* list = out.data<std::int32_t>().data();
     std::fill_n(list, m.start_count(), 0);
-    sum_matrices(m, w.raw(), list);
+    sum_matrices(m, w.to_aligned().raw(), list);
     if (!o.zero_at_run) integers::compensate(list, m.start_count(), shift, list);
     return out;
   });
