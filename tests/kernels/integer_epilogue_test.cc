@@ -134,7 +134,10 @@ class Writer {
     if (random_.below(6) != 0) by_channels("Multiply");
     if (random_.below(3) != 0) by_channels("Add");
     if (random_.below(3) == 0) levels();
-    if (random_.below(2) != 0) second();
+    if (random_.below(2) != 0) {
+      second();
+      if (c_.second != "f32" && random_.below(3) == 0) levels();
+    }
     activation();
     if (random_.below(4) == 0) by_channels("Multiply");
     if (random_.below(4) == 0) by_channels("Add");
@@ -203,10 +206,13 @@ class Writer {
     const bool is_signed = random_.below(2) != 0;
     const auto type = is_signed ? "i8" : "u8";
     const auto zero = any({"3", "127", "0"});
-    const auto of_both = random_.below(3) ? ", lz" : "";
-    stage(fmt::format("\n l = const f32[] {{1}}\n lz = const {}[] {{{}}}", type, zero),
-          fmt::format("Quantize({}, l{}) destination_type={}", last_, of_both, type));
-    stage("\n back = const f32[] {0.043}", fmt::format("Dequantize({}, back{})", last_, of_both));
+    const auto n = count_;  // there may be two
+    const auto of_both = random_.below(3) ? fmt::format(", lz{}", n) : "";
+    const auto step = any({"1", "1", "0.31", "2.5"});
+    stage(fmt::format("\n l{} = const f32[] {{{}}}\n lz{} = const {}[] {{{}}}", n, step, n, type, zero),
+          fmt::format("Quantize({}, l{}{}) destination_type={}", last_, n, of_both, type));
+    stage(fmt::format("\n back{} = const f32[] {{0.043}}", n),
+          fmt::format("Dequantize({}, back{}{})", last_, n, of_both));
   }
 
   void activation(std::uint64_t kinds = 5) {
@@ -215,7 +221,7 @@ class Writer {
     if (kind == 1)
       stage("", fmt::format("Clamp({}) min={} max={}", last_, any({"-3.5", "0", "-200.25"}),
                             any({"6", "0.5", "300"})));
-    if (kind == 2) stage("\n slope = const f32[1] {0.1}", fmt::format("PRelu({}, slope)", last_));
+    if (kind == 2) stage("\n leaky = const f32[1] {0.1}", fmt::format("PRelu({}, leaky)", last_));
     if (kind == 3) {
       const auto n = c_.channels();
       const auto shape = c_.rows() || random_.below(2) ? fmt::to_string(n) : fmt::format("{},1,1", n);
@@ -304,8 +310,13 @@ TEST(IntegerEpilogue, others_are_stages) {
               By::stages, 1);
   expect_same({dims, scale + " s = const f32[] {0.5}\n q = Quantize(u, s) destination_type=i16"}, By::stages,
               1);
-  const std::string there = " l = const f32[] {2}\n k = Quantize(u, l) destination_type=u8\n";
+  const std::string there = " l = const f32[] {-2}\n k = Quantize(u, l) destination_type=u8\n";
   expect_same({dims, scale + there + " q = Dequantize(k, l)"}, By::stages, 1);
+  expect_same({dims,
+               scale + " v = Add(u, e)\n l = const f32[] {2}\n k = Quantize(v, l) destination_type=u8\n"
+                       " d = Dequantize(k, l)\n q = Relu(d)",
+               "f32"},
+              By::stages, 1);
   expect_same({dims, scale + " q = Convert(u) destination_type=bf16"}, By::stages, 1);
   expect_same({{4, 20}, kFloats + " m = const f32[4,1] seed(1)\n q = Multiply(t, m)"}, By::stages, 1);
 }

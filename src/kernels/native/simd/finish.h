@@ -15,8 +15,9 @@ struct Finish {
 /// What happens to a sum of integers (i32) of channel c before it is stored, each step rounded by itself:
 ///
 ///     v = f32(sum) * scale[c] + shift[c]
-///     v = (round_half_even(v within levels) + levels.zero) * levels.scale           where there are levels
-///     v = v + added            added: of a second tensor, (byte - added_zero) * added_scale, or of a row
+///     v = (round_half_even(v / levels.step, within its bounds) + levels.zero) * levels.scale, where there
+///     are v = v + added            added: of a second tensor, (byte - added_zero) * added_scale, or of a row
+///     v = the same by `joined`, where there are such levels
 ///     v = finish(v)
 ///     v = v * slope[c] where it is below 0                                          where there are slopes
 ///     v = v * later_scale[c] + later_shift[c]                                          where there are any
@@ -34,11 +35,16 @@ struct IntegerFinish {
   bool nan = false;              ///< v may be NaN
   const float* scale = nullptr;  ///< of each channel; vectors that begin at a channel may be read whole
   const float* shift = nullptr;
-  /// A quantise step in the midst, and back to floats. Bounds are of v, which is not NaN.
+  /// What is divided by, and 1 / step as a sum of two f32; {0, 0} where only a division is exact.
+  struct Step {
+    float step = 1, inverse = 0, inverse_rest = 0;
+  };
+  /// A quantise step in the midst, and back to floats. Bounds are of v / step, which is not NaN.
   struct Levels {
     bool any = false;
+    Step step;
     float low = 0, high = 0, zero = 0, scale = 1;
-  } levels;
+  } levels, joined;
   float added_scale = 1, added_zero = 0;
   const float* rows = nullptr;  ///< as `scale`, `row` floats from one to the next
   std::int64_t row = 0;
@@ -48,10 +54,8 @@ struct IntegerFinish {
   bool later = false;                  ///< there are the next two
   const float* later_scale = nullptr;  ///< as `scale`
   const float* later_shift = nullptr;
-  float step = 1;  ///< a clamp's bounds are in low and high where bytes are stored
-  /// 1 / step as a sum of two f32; {0, 0} where only a division is exact.
-  float inverse = 0, inverse_rest = 0;
-  /// Bounds of v / step; of v where that is the result.
+  Step step;
+  /// Bounds of v / step; of v where that is the result. Those of a clamp are in them where bytes are stored.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
   /// How saturating packs make bytes of whole numbers: unsigned ones, of which `turned` makes the type's.
@@ -68,10 +72,12 @@ struct IntegerFinish {
     return added == Added::floats ? 4 : 1;
   }
   /// Nothing but scale, shift, bounds and zero point.
-  bool simple() const { return scaled_only() && step == 1 && !later && (stored == Stored::floats || !nan); }
+  bool simple() const {
+    return scaled_only() && step.step == 1 && !later && (stored == Stored::floats || !nan);
+  }
   /// The same but for a second scale and shift, and a step.
   bool scaled_only() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && !slopes && !levels.any;
+    return added == Added::none && finish.kind == Finish::Kind::none && !slopes && !levels.any && !joined.any;
   }
 };
 

@@ -109,6 +109,72 @@ class Scaled {
   V scale_, shift_;
 };
 
+/// Divides by a step.
+class Divided {
+ public:
+  HWY_INLINE explicit Divided(const IntegerFinish::Step& s)
+      : by_(s),
+        step_(hn::Set(D(), s.step)),
+        inverse_(hn::Set(D(), s.inverse)),
+        rest_(hn::Set(D(), s.inverse_rest)) {}
+
+  template <int N>
+  HWY_INLINE void operator()(V (&v)[N]) const {
+    if (by_.step == 1) return;
+#if HWY_TARGET <= HWY_AVX2
+    if (by_.inverse != 0) {
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) v[i] = quotient(v[i]);
+      return;
+    }
+#endif
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) v[i] = hn::Div(v[i], step_);
+  }
+
+ private:
+  /// Correctly rounded: a quotient of which the last bit may be wrong, and what it leaves over counted in
+  /// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+  HWY_INLINE V quotient(V v) const {
+    const V q = hn::MulAdd(v, inverse_, hn::Mul(v, rest_));
+    return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
+  }
+
+  const IntegerFinish::Step& by_;
+  V step_, inverse_, rest_;
+};
+
+/// To levels and back.
+class Levelled {
+ public:
+  HWY_INLINE explicit Levelled(const IntegerFinish::Levels& l)
+      : levels_(l),
+        divided_(l.step),
+        low_(hn::Set(D(), l.low)),
+        high_(hn::Set(D(), l.high)),
+        zero_(hn::Set(D(), l.zero)),
+        scale_(hn::Set(D(), l.scale)) {}
+
+  template <int N>
+  HWY_INLINE void operator()(V (&v)[N]) const {
+    if (!levels_.any) return;
+    divided_(v);
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) v[i] = hn::Round(hn::Min(high_, hn::Max(low_, v[i])));
+    if (levels_.zero != 0) {
+#pragma GCC unroll 4
+      for (int i = 0; i < N; ++i) v[i] = hn::Add(v[i], zero_);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) v[i] = hn::Mul(v[i], scale_);
+  }
+
+ private:
+  const IntegerFinish::Levels& levels_;
+  Divided divided_;
+  V low_, high_, zero_, scale_;
+};
+
 /// What is done between scaling and the last bounds. kAll: else there is nothing in it but a second scale and
 /// shift, and a step.
 template <bool kAll>
@@ -116,48 +182,30 @@ class Middle {
  public:
   HWY_INLINE explicit Middle(const IntegerFinish& f)
       : f_(f),
-        low_(hn::Set(D(), f.levels.low)),
-        high_(hn::Set(D(), f.levels.high)),
-        level_zero_(hn::Set(D(), f.levels.zero)),
-        level_scale_(hn::Set(D(), f.levels.scale)),
+        levels_(f.levels),
+        joined_(f.joined),
+        divided_(f.step),
         added_zero_(hn::Set(D(), f.added_zero)),
-        added_scale_(hn::Set(D(), f.added_scale)),
-        step_(hn::Set(D(), f.step)),
-        inverse_(hn::Set(D(), f.inverse)),
-        inverse_rest_(hn::Set(D(), f.inverse_rest)) {}
+        added_scale_(hn::Set(D(), f.added_scale)) {}
 
   /// N vectors that begin at `channel`; of their second tensors `count`, where `at` says from `add` on.
   template <int N>
   HWY_INLINE void operator()(V (&v)[N], const std::int64_t (&channel)[N], const void* add,
                              const std::int64_t (&at)[N], std::int64_t count) const {
-    using Added = IntegerFinish::Added;
-    const auto each = [&](const auto& apply) HWY_ATTR {
+    if constexpr (kAll) {
+      levels_(v);
+      if (f_.added != IntegerFinish::Added::none) add_to(v, channel, add, at, count);
+      joined_(v);
+      finish_each(D(), f_.finish, [&](const auto& apply) HWY_ATTR {
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
-    };
-    if (kAll && f_.levels.any) {
-      each([&](V x) HWY_ATTR { return hn::Round(hn::Min(high_, hn::Max(low_, x))); });
-      if (f_.levels.zero != 0) each([&](V x) HWY_ATTR { return hn::Add(x, level_zero_); });
-      each([&](V x) HWY_ATTR { return hn::Mul(x, level_scale_); });
-    }
-    if (kAll && f_.added != Added::none) {
-      V x[N];
+        for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
+      });
+      if (f_.slopes) {
 #pragma GCC unroll 4
-      for (int i = 0; i < N; ++i)
-        x[i] = added(f_, static_cast<const std::byte*>(add) + at[i], channel[i], count);
-      const bool bytes = f_.added == Added::unsigned_bytes || f_.added == Added::signed_bytes;
-#pragma GCC unroll 4
-      for (int i = 0; i < N; ++i) {
-        if (bytes) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
-        v[i] = hn::Add(v[i], x[i]);
+        for (int i = 0; i < N; ++i)
+          v[i] = hn::IfThenElse(hn::Lt(v[i], hn::Zero(D())),
+                                hn::Mul(v[i], hn::LoadU(D(), f_.slope + channel[i])), v[i]);
       }
-    }
-    if constexpr (kAll) finish_each(D(), f_.finish, each);
-    if (kAll && f_.slopes) {
-#pragma GCC unroll 4
-      for (int i = 0; i < N; ++i)
-        v[i] = hn::IfThenElse(hn::Lt(v[i], hn::Zero(D())),
-                              hn::Mul(v[i], hn::LoadU(D(), f_.slope + channel[i])), v[i]);
     }
     if (f_.later) {
 #pragma GCC unroll 4
@@ -165,23 +213,30 @@ class Middle {
         v[i] = hn::Add(hn::Mul(v[i], hn::LoadU(D(), f_.later_scale + channel[i])),
                        hn::LoadU(D(), f_.later_shift + channel[i]));
     }
-    if (f_.step == 1) return;
-#if HWY_TARGET <= HWY_AVX2
-    if (f_.inverse != 0) return each([&](V x) HWY_ATTR { return quotient(x); });
-#endif
-    each([&](V x) HWY_ATTR { return hn::Div(x, step_); });
+    divided_(v);
   }
 
  private:
-  /// Correctly rounded: a quotient of which the last bit may be wrong, and what it leaves over counted in
-  /// (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
-  HWY_INLINE V quotient(V v) const {
-    const V q = hn::MulAdd(v, inverse_, hn::Mul(v, inverse_rest_));
-    return hn::MulAdd(hn::NegMulAdd(q, step_, v), inverse_, q);
+  template <int N>
+  HWY_INLINE void add_to(V (&v)[N], const std::int64_t (&channel)[N], const void* add,
+                         const std::int64_t (&at)[N], std::int64_t count) const {
+    using Added = IntegerFinish::Added;
+    V x[N];
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i)
+      x[i] = added(f_, static_cast<const std::byte*>(add) + at[i], channel[i], count);
+    const bool bytes = f_.added == Added::unsigned_bytes || f_.added == Added::signed_bytes;
+#pragma GCC unroll 4
+    for (int i = 0; i < N; ++i) {
+      if (bytes) x[i] = hn::Mul(hn::Sub(x[i], added_zero_), added_scale_);
+      v[i] = hn::Add(v[i], x[i]);
+    }
   }
 
   const IntegerFinish& f_;
-  V low_, high_, level_zero_, level_scale_, added_zero_, added_scale_, step_, inverse_, inverse_rest_;
+  Levelled levels_, joined_;
+  Divided divided_;
+  V added_zero_, added_scale_;
 };
 
 enum class Kind { sums, floats, bytes, any };

@@ -36,6 +36,7 @@ class IntegerChain {
     constant_of<Add>(e_.shift_);
     levels();
     second_tensor();
+    joined_levels();
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
     slopes();
@@ -116,19 +117,36 @@ class IntegerChain {
     ++at_;
   }
 
-  /// [Relu or Clamp] Quantize Dequantize: rounding changes no order, so that one bound does for both.
-  void levels() {
+  /// [Relu or Clamp] Quantize Dequantize: neither division by a step nor rounding changes an order, so that
+  /// one bound does for both. Of values within +-`largest`.
+  std::optional<IntegerFinish::Levels> levels_within(float largest) {
     auto at = at_;
     Finish bounds{Finish::Kind::clamp, -IntegerFinish::kMost, IntegerFinish::kMost};
     if (at != stages_.end())
       if (const auto finish = finish_of(*at)) bounds = *finish, ++at;
-    if (stages_.end() - at < 2 || bounds.kind != Finish::Kind::clamp) return;
+    if (stages_.end() - at < 2 || bounds.kind != Finish::Kind::clamp) return std::nullopt;
     const auto there = levels_of<Quantize>(at[0]), back = levels_of<Dequantize>(at[1]);
-    if (!there || !back || there->step != 1 || !std::isfinite(largest_value())) return;
+    if (!there || !back || !(there->step > 0) || !std::isfinite(there->step) || !std::isfinite(largest))
+      return std::nullopt;
     const float low = there->low - there->zero_point, high = there->high - there->zero_point;
-    e_.finish_.levels = {true, std::clamp(bounds.low, low, high), std::clamp(bounds.high, low, high),
-                         there->zero_point - back->zero_point, back->step};
     at_ = at + 2;
+    return IntegerFinish::Levels{true,
+                                 step_of(there->step, largest),
+                                 std::clamp(bounds.low / there->step, low, high),
+                                 std::clamp(bounds.high / there->step, low, high),
+                                 there->zero_point - back->zero_point,
+                                 back->step};
+  }
+
+  void levels() {
+    if (const auto found = levels_within(largest_value())) e_.finish_.levels = *found;
+  }
+
+  /// Behind the second tensor.
+  void joined_levels() {
+    const auto& f = e_.finish_;
+    if (f.added == Added::none || (f.added == Added::floats && !e_.added_constant_.valid())) return;
+    if (const auto found = levels_within(largest_joined())) e_.finish_.joined = *found;
   }
 
   void second_tensor() {
@@ -183,7 +201,7 @@ class IntegerChain {
     auto& f = e_.finish_;
     is_signed_ = steps->low < 0;
     f.stored = Stored::bytes;
-    f.step = steps->step;
+    f.step.step = steps->step;
     f.zero_point = static_cast<std::int32_t>(steps->zero_point);
     f.low = steps->low - steps->zero_point;
     f.high = steps->high - steps->zero_point;
@@ -194,12 +212,15 @@ class IntegerChain {
   void merge_bounds() {
     auto& f = e_.finish_;
     if (f.finish.kind != Finish::Kind::clamp || f.later || f.slopes) return;
-    if (!(f.step > 0) || !std::isfinite(f.step)) return;
+    const auto step = f.step.step;
+    if (!(step > 0) || !std::isfinite(step)) return;
     const auto low = f.low, high = f.high;
-    f.low = std::clamp(f.finish.low / f.step, low, high);
-    f.high = std::clamp(f.finish.high / f.step, low, high);
+    f.low = std::clamp(f.finish.low / step, low, high);
+    f.high = std::clamp(f.finish.high / step, low, high);
     f.finish = {};
   }
+
+  static constexpr float kMostSteps = 510;  // from -255 to 255
 
   /// Of scaled and shifted sums, whatever they are; NaN where one of the constants is.
   float largest_value() const { return 0x1p31f * largest(e_.scale_, 1) + largest(e_.shift_, 0); }
@@ -213,10 +234,13 @@ class IntegerChain {
   /// The same with what joins them, which is no float.
   float largest_joined() const {
     const auto& f = e_.finish_;
-    constexpr float kMostSteps = 510;  // from -255 to 255
-    const float joined = (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
-                         kMostSteps * std::fabs(f.added_scale) + largest(e_.added_constant_, 0);
-    return joined * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
+    if (f.joined.any) return kMostSteps * std::fabs(f.joined.scale);
+    return (f.levels.any ? kMostSteps * std::fabs(f.levels.scale) : largest_value()) +
+           kMostSteps * std::fabs(f.added_scale) + largest(e_.added_constant_, 0);
+  }
+  /// And with a second scale and shift.
+  float largest_later() const {
+    return largest_joined() * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
   }
 
   float largest_slope() const {
@@ -228,18 +252,21 @@ class IntegerChain {
   bool may_be_nan() const {
     const auto& f = e_.finish_;
     const bool unknown = f.added == Added::floats && !e_.added_constant_.valid();
-    if (unknown || f.step == 0 || !std::isfinite(f.step)) return true;
-    return !std::isfinite(largest_joined()) || !std::isfinite(largest_slope());
+    if (unknown || f.step.step == 0 || !std::isfinite(f.step.step)) return true;
+    return !std::isfinite(largest_later()) || !std::isfinite(largest_slope());
   }
 
-  /// Where nothing on the way leaves the range in which f32 keeps all bits.
+  /// With an inverse where values within +-`largest` do not leave the range in which f32 keeps all bits.
+  static IntegerFinish::Step step_of(float step, float largest) {
+    IntegerFinish::Step out{step, 0, 0};
+    if (!(step > 0x1p-60f && step < 0x1p60f && largest < 0x1p60f)) return out;
+    out.inverse = 1 / step;
+    out.inverse_rest = static_cast<float>(1 / static_cast<double>(step) - static_cast<double>(out.inverse));
+    return out;
+  }
   void set_inverse() {
     auto& f = e_.finish_;
-    if (f.nan || !(f.step > 0x1p-60f && f.step < 0x1p60f)) return;
-    if (!(largest_joined() < 0x1p60f)) return;
-    if (!(largest_slope() < 0x1p6f)) return;
-    f.inverse = 1 / f.step;
-    f.inverse_rest = static_cast<float>(1 / static_cast<double>(f.step) - static_cast<double>(f.inverse));
+    if (!f.nan && largest_slope() < 0x1p6f) f.step = step_of(f.step.step, largest_later());
   }
 
   void set_packs() {

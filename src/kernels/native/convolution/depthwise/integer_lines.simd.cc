@@ -289,7 +289,9 @@ namespace N_VNNI {
 /// Four rows, as 8 bits. vpdpbusd is a feature of its own: only its table leads here.
 struct Quads {
   static constexpr int kRows = 4;
-  static constexpr std::int32_t splat(std::int32_t byte) { return byte * 0x01010101; }
+  static constexpr std::int32_t splat(std::int32_t byte) {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(byte) * 0x01010101u);
+  }
 
   template <bool kPart>
   static HWY_INLINE Sums words(const std::uint8_t* const* rows, std::uint32_t flip, std::int64_t) {
