@@ -134,10 +134,8 @@ class Writer {
     if (random_.below(6) != 0) by_channels("Multiply");
     if (random_.below(3) != 0) by_channels("Add");
     if (random_.below(3) == 0) levels();
-    if (random_.below(2) != 0) {
-      second();
-      if (c_.second != "f32" && random_.below(3) == 0) levels();
-    }
+    if (random_.below(2) != 0) second();
+    if (c_.second != "f32" && random_.below(3) == 0) levels();
     activation();
     if (random_.below(4) == 0) by_channels("Multiply");
     if (random_.below(4) == 0) by_channels("Add");

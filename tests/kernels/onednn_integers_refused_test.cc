@@ -36,6 +36,22 @@ TEST(OnednnIntegers, are_refused_where_sums_would_saturate) {
     }
 }
 
+/// Its transposed convolutions make 255 of what is no number.
+TEST(OnednnIntegers, transposed_ones_store_numbers_only) {
+  const auto text = [](const std::string& root) {
+    return "graph (x: u8[1,16,5,5]) -> (y) {\n w = const i8[16,16,2,2] seed(1)\n y = "
+           "ConvolutionBackpropData(x, w) "
+           "strides=[2,2] {\n body graph (r: i32[1,16,10,10]) -> (q) {\n t = Convert(r) "
+           "destination_type=f32\n"
+           " u = " +
+           root +
+           "(t)\n v = Sigmoid(u)\n s = const f32[] {0.01}\n"
+           " q = Quantize(v, s) destination_type=u8\n }\n}\n}\n";
+  };
+  for (const auto& o : asked(text("Sqrt")).offers)
+    EXPECT_NE(o.label.find("+stages"), std::string::npos) << o.label;
+}
+
 TEST(OnednnIntegers, what_would_be_wrong_is_refused) {
   if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
   expect_refused(text_of({"1,16,9,10", "16,32,2,2", "strides=[2,2]", "1,32,18,20", 16, false, true},

@@ -46,7 +46,7 @@ class Tally {
     skipped_ += trial.skipped;
     a_step_off_ += trial.a_step_off;
     if (!trial.problem.empty() && ++failures_ <= 5) ADD_FAILURE() << trial.problem;
-    if (failures_ > 5) ADD_FAILURE() << "again: " << in_words(p);
+    if (!trial.problem.empty() && failures_ > 5) ADD_FAILURE() << "again: " << in_words(p);
     if (trial.gap.empty()) return;
     ++gaps_;
     auto& kind = kinds_[trial.gap];

@@ -7,6 +7,7 @@
 #include "kernels/onednn/integers.h"
 #include "kernels/onednn_isa.h"
 #include "ops/activation.h"
+#include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 
@@ -193,7 +194,8 @@ class Translator {
       stop(fmt::format("Quantize to {}{}", name_of(op.destination_type), integers_ ? "" : " behind floats"));
       return std::nullopt;
     }
-    if (op.destination_type == ElementType::i8 && !finite_) {
+    const bool transposed = view_.op<ConvolutionBackpropData>() != nullptr;
+    if ((transposed || op.destination_type == ElementType::i8) && !finite_) {
       stop("int8: oneDNN makes bounds of what is not a number");
       return std::nullopt;
     }

@@ -76,9 +76,9 @@ struct IntegerFinish {
     return scaled_only() && step.step == 1 && !later && (stored == Stored::floats || !nan);
   }
   /// The same but for a second scale and shift, and a step.
-  bool scaled_only() const {
-    return added == Added::none && finish.kind == Finish::Kind::none && !slopes && !levels.any && !joined.any;
-  }
+  bool scaled_only() const { return nothing_joins() && finish.kind == Finish::Kind::none && !levels.any; }
+  /// And but for levels and a finish.
+  bool nothing_joins() const { return added == Added::none && !joined.any && !slopes; }
 };
 
 }  // namespace lamina

@@ -175,9 +175,12 @@ class Levelled {
   V low_, high_, zero_, scale_;
 };
 
-/// What is done between scaling and the last bounds. kAll: else there is nothing in it but a second scale and
-/// shift, and a step.
-template <bool kAll>
+/// What there may be between scaling and the last bounds: a second scale and shift and a step; before these
+/// levels and a finish; all.
+enum class Between { step, levels, all };
+
+/// What is done there.
+template <Between kBetween>
 class Middle {
  public:
   HWY_INLINE explicit Middle(const IntegerFinish& f)
@@ -192,15 +195,16 @@ class Middle {
   template <int N>
   HWY_INLINE void operator()(V (&v)[N], const std::int64_t (&channel)[N], const void* add,
                              const std::int64_t (&at)[N], std::int64_t count) const {
-    if constexpr (kAll) {
+    constexpr bool kAll = kBetween == Between::all;
+    if constexpr (kBetween != Between::step) {
       levels_(v);
-      if (f_.added != IntegerFinish::Added::none) add_to(v, channel, add, at, count);
-      joined_(v);
+      if (kAll && f_.added != IntegerFinish::Added::none) add_to(v, channel, add, at, count);
+      if (kAll) joined_(v);
       finish_each(D(), f_.finish, [&](const auto& apply) HWY_ATTR {
 #pragma GCC unroll 4
         for (int i = 0; i < N; ++i) v[i] = apply(v[i]);
       });
-      if (f_.slopes) {
+      if (kAll && f_.slopes) {
 #pragma GCC unroll 4
         for (int i = 0; i < N; ++i)
           v[i] = hn::IfThenElse(hn::Lt(v[i], hn::Zero(D())),
@@ -280,7 +284,7 @@ class Store {
   }
 
   const IntegerFinish& f_;
-  Middle<true> middle_;
+  Middle<Between::all> middle_;
   V low_, high_;
   Sums zero_point_;
 };
@@ -373,7 +377,7 @@ class PackedBytes {
 };
 
 /// The same where more is done and nothing is NaN.
-template <bool kAll>
+template <Between kBetween>
 class PackedBytesBehind {
  public:
   HWY_INLINE explicit PackedBytesBehind(const IntegerFinish& f)
@@ -393,7 +397,7 @@ class PackedBytesBehind {
   }
 
  private:
-  Middle<kAll> middle_;
+  Middle<kBetween> middle_;
   V low_, high_;
   Halves zero_point_;
   hn::Vec<AllBytes> turned_;

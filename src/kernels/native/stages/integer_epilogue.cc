@@ -142,10 +142,10 @@ class IntegerChain {
     if (const auto found = levels_within(largest_value())) e_.finish_.levels = *found;
   }
 
-  /// Behind the second tensor.
+  /// Behind the second tensor, or one behind the other.
   void joined_levels() {
     const auto& f = e_.finish_;
-    if (f.added == Added::none || (f.added == Added::floats && !e_.added_constant_.valid())) return;
+    if (f.added == Added::floats && !e_.added_constant_.valid()) return;
     if (const auto found = levels_within(largest_joined())) e_.finish_.joined = *found;
   }
 

@@ -1,10 +1,10 @@
 #pragma once
 /// What registers do with sums of integers: the chain
 ///
-///     Convert{f32} [Multiply] [Add] [Levels] [Add of a second tensor [Levels]] [Relu, Clamp or leaky Relu]
-///     [PRelu] [Multiply] [Add] [Quantize{u8, i8}]        where Levels are [Relu or Clamp] Quantize
-///     Dequantize
+///     Convert{f32} [Multiply] [Add] [Levels] [Add of a second tensor] [Levels] [Relu, Clamp or leaky Relu]
+///     [PRelu] [Multiply] [Add] [Quantize{u8, i8}]
 ///
+/// where Levels are [Relu or Clamp] Quantize{u8, i8} Dequantize;
 /// whose Multiply, PRelu and Add but the second tensor's have a constant for each channel or one; the second
 /// tensor may be a constant; and whose Quantize and Dequantize have one scale and zero point. Or one that
 /// ends in a sign, of a convolution: where that changes is found beforehand. See IntegerFinish for what it

@@ -104,8 +104,11 @@ HWY_NOINLINE void finish_bytes_by(const IntegerFinish& f, const SumRows& r) {
 void finish_rows(const IntegerFinish& f, const SumRows& r) {
   if (f.stored == IntegerFinish::Stored::bytes && !f.nan) {
     if (f.packs.simple) return finish_bytes_by<SimpleBytes>(f, r);
-    return f.scaled_only() ? finish_bytes_by<integer_finish::PackedBytesBehind<false>>(f, r)
-                           : finish_bytes_by<integer_finish::PackedBytesBehind<true>>(f, r);
+    using integer_finish::Between;
+    using integer_finish::PackedBytesBehind;
+    if (f.scaled_only()) return finish_bytes_by<PackedBytesBehind<Between::step>>(f, r);
+    if (f.nothing_joins()) return finish_bytes_by<PackedBytesBehind<Between::levels>>(f, r);
+    return finish_bytes_by<PackedBytesBehind<Between::all>>(f, r);
   }
   const std::int64_t out_size = f.stored_bytes(), added_size = f.added_bytes();
   each_sums_store(f, [&](const auto& store) HWY_ATTR {
