@@ -59,10 +59,10 @@ TEST(Depthwise, random_windows) {
 }
 
 TEST(Depthwise, large_enough_for_threads) {
-  for (const auto& c : {Case{1, 33, 112, 112, 3, 3, 1, 1, 1, 1, 1, 1, 1, true, "r = Relu(a)"},
-                        Case{1, 490, 14, 14, 5, 5, 1, 1, 1, 2, 2, 2, 2, true, "r = Swish(a)"},
-                        Case{1, 1001, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, true, "t = Add(a, z)\n r = Relu(t)"},
-                        Case{2, 65, 57, 57, 3, 3, 2, 2, 1, 0, 0, 1, 1, false, ""}}) {
+  for (const auto& c : {Case{{1, 33, 112, 112, 3, 3, 1, 1, 1, 1, 1, 1, 1}, true, "r = Relu(a)"},
+                        Case{{1, 490, 14, 14, 5, 5, 1, 1, 1, 2, 2, 2, 2}, true, "r = Swish(a)"},
+                        Case{{1, 1001, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1}, true, "t = Add(a, z)\n r = Relu(t)"},
+                        Case{{2, 65, 57, 57, 3, 3, 2, 2, 1, 0, 0, 1, 1}, false, ""}}) {
     SCOPED_TRACE(text_of(c));
     check_all_offers(parse(text_of(c)), 3);
   }

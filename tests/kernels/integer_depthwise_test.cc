@@ -122,12 +122,17 @@ TEST(IntegerDepthwise, random_windows) {
 
 TEST(IntegerDepthwise, large_enough_for_threads) {
   const auto u8 = kNear + kQuantized;
-  expect_same({1, 33, 112, 112, 3, 3, 1, 1, 1, 1, 1, 1, 1, "u8", "i8", "3", "", u8, ""}, 1);
-  expect_same({1, 490, 14, 14, 5, 5, 1, 1, 1, 2, 2, 2, 2, "i8", "i8", "", "", u8, ""}, 1);
-  expect_same({1, 1001, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1, "u8", "u8", "given", "", u8, ""}, 1);
-  expect_same({2, 65, 57, 57, 3, 3, 2, 2, 1, 0, 0, 1, 1, "u8", "i8", "255", "", "", ""}, 1);
-  expect_same({1, 70, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1, "u8", "i8", "9", "",
-               kScaled + " p = Abs(v)\n s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8", ""},
+  expect_same({{1, 33, 112, 112, 3, 3, 1, 1, 1, 1, 1, 1, 1}, "u8", "i8", "3", "", u8, ""}, 1);
+  expect_same({{1, 490, 14, 14, 5, 5, 1, 1, 1, 2, 2, 2, 2}, "i8", "i8", "", "", u8, ""}, 1);
+  expect_same({{1, 1001, 7, 7, 3, 3, 1, 1, 1, 1, 1, 1, 1}, "u8", "u8", "given", "", u8, ""}, 1);
+  expect_same({{2, 65, 57, 57, 3, 3, 2, 2, 1, 0, 0, 1, 1}, "u8", "i8", "255", "", "", ""}, 1);
+  expect_same({{1, 70, 57, 57, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+               "u8",
+               "i8",
+               "9",
+               "",
+               kScaled + " p = Abs(v)\n s = const f32[] {{1}}\n q = Quantize(p, s) destination_type=u8",
+               ""},
               1);
 }
 

@@ -245,7 +245,9 @@ class IntegerChain {
 
   float largest_slope() const {
     const auto& finish = e_.finish_.finish;
-    return finish.kind == Finish::Kind::leaky ? std::fabs(finish.slope) : largest(e_.slope_, 0);
+    const float leaky = finish.kind == Finish::Kind::leaky ? std::fabs(finish.slope) : 0;
+    const float by_channel = largest(e_.slope_, 0);
+    return leaky <= by_channel || std::isnan(by_channel) ? by_channel : leaky;
   }
 
   /// Where the largest numbers are finite, nothing is NaN.
