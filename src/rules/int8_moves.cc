@@ -98,7 +98,8 @@ bool has_scales(const Graph& g, const Node& n) {
   const auto* op = n.op.as<Dequantize>();
   return op && op->block_size == 0 && bits_of(g.type(n.inputs[0]).element) == 8 &&
          g.type(n.inputs[0]).shape.ranked() && g.type(n.outputs[0]).element == ElementType::f32 &&
-         g.type(n.inputs[1]).shape.rank() == 1 && !single_value(g, n.inputs[1]);
+         g.type(n.inputs[1]).shape.ranked() && g.type(n.inputs[1]).shape.rank() == 1 &&
+         !single_value(g, n.inputs[1]);
 }
 
 /// Where an axis of more than one index lies when other axes around it are joined or cut.

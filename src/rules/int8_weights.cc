@@ -177,14 +177,15 @@ std::vector<NodeId> steps_from_integers(const Graph& g, ValueId weights) {
     const auto maker = g.producer(v);
     if (!maker.valid()) return {};
     const Node& n = g.node(maker);
+    const bool converts = n.op.is<Dequantize>() || n.op.is<Convert>();
+    if (!converts && !n.op.is<Multiply>() && !n.op.is<Subtract>()) return {};
     steps.insert(steps.begin(), maker);
     const auto& from = g.type(n.inputs[0]);
-    if (n.op.is<Dequantize>() || n.op.is<Convert>())
+    if (converts)
       return (from.element == ElementType::u8 || from.element == ElementType::i8) && from.shape.ranked()
                  ? steps
                  : std::vector<NodeId>{};
-    const bool arithmetic = n.op.is<Multiply>() || n.op.is<Subtract>();
-    if (!arithmetic || !g.constant(n.inputs[1])) return {};
+    if (!g.constant(n.inputs[1])) return {};
     v = n.inputs[0];
   }
   return {};
