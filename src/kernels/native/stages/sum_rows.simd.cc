@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/native/simd/integer_finish-inl.h"
+#include "kernels/native/simd/integer_packs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {

@@ -16,6 +16,7 @@
 
 #include "kernels/native/convolution/depthwise/tiles-inl.h"
 #include "kernels/native/simd/integer_finish-inl.h"
+#include "kernels/native/simd/integer_packs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {
