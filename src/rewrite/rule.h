@@ -16,7 +16,7 @@ struct RewriteOptions;
 /// Rules run set after set. Tidying rules run in every set from their own on. Libraries have sets of their
 /// own between lamina's: their rules are done before lamina's next ones begin.
 enum class RuleSet : std::uint8_t {
-  as_read,    ///< of libraries: before any other
+  as_read,    ///< before any other
   normalize,  ///< after reading
   folded,     ///< of libraries: constants are folded, exporters' idioms not yet recognised
   portable,   ///< leaves only operators that files can hold
@@ -27,7 +27,7 @@ enum class RuleSet : std::uint8_t {
   runtime,    ///< compute nodes with epilogues
   fused,      ///< of libraries: what no compute node has taken by then
   chains,     ///< the same, element-wise
-  precision,  ///< bf16, where that is asked for; not in bodies of control flow
+  precision,  ///< types of what is stored: 8-bit integers, bf16 where that is asked for; not in bodies
 };
 std::string_view name_of(RuleSet set);
 
@@ -67,6 +67,7 @@ struct Rule {
   std::function<Found<Making>(const Match&)> bind;
   bool tidying = false;
   bool patient = false;                    ///< waits until no other rule of its set fires
+  bool only_refuses = false;               ///< says why something is not done, and does nothing
   bool RewriteOptions::*option = nullptr;  ///< without which it does not run; null: it always does
   std::string library = {};                ///< whose it is; empty: lamina's own
 
@@ -77,6 +78,14 @@ struct Rule {
   }
   Rule make(Making make) && {
     bind = [make = std::move(make)](const Match&) { return Found<Making>(make); };
+    return std::move(*this);
+  }
+  /// `reason` of a Match gives why something is not done there; empty: nothing is to be said.
+  Rule refuse(std::function<std::string(const Match&)> reason) && {
+    bind = [reason = std::move(reason)](const Match& m) -> Found<Making> {
+      return Verdict::no("{}", reason(m));
+    };
+    only_refuses = true;
     return std::move(*this);
   }
   Rule in_later_sets_too() && {

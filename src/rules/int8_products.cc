@@ -10,6 +10,7 @@
 #include "rewrite/driver.h"
 #include "rules/int8_operands.h"
 #include "rules/rules.h"
+#include "rules/stored_weights.h"
 #include "rules/weights.h"
 
 namespace lamina {
@@ -89,18 +90,18 @@ Found<Integers> operands(const Match& m) {
   const bool no_factors = !factors && factors.verdict().reason().empty();
   if (no_source && no_factors) {
     for (const auto v : {n.inputs[0], n.inputs[1]})
-      if (auto near = int8::levels_are_near(m, v); !near) return near;
+      if (auto near = int8::no_levels_near(m, v); !near) return near;
     return std::nullopt;
   }
   if (!source) {
     if (!no_source) return source.verdict();
-    if (auto near = int8::levels_are_near(m, n.inputs[0]); !near) return near;
+    if (auto near = int8::no_levels_near(m, n.inputs[0]); !near) return near;
     return Verdict::no("its weights are integers, its input {} is not quantised to 8 bits",
                        m.label(n.inputs[0]));
   }
   if (!factors) {
     if (!no_factors) return factors.verdict();
-    if (auto near = int8::levels_are_near(m, n.inputs[1]); !near) return near;
+    if (auto near = int8::no_levels_near(m, n.inputs[1]); !near) return near;
     return Verdict::no("its input is quantised, its weights {} are floats", m.label(n.inputs[1]));
   }
   if (n.op.is<ConvolutionBackpropData>() && has_input(n, 3) && !g.constant(n.inputs[3]))
@@ -220,6 +221,30 @@ void multiply_integers(Rewrite& r, const Integers& found) {
   r.replace(y);
 }
 
+/// A constant of integers becomes these weights, by steps that are folded where they do not stay integers.
+bool are_stored(const Graph& g, ValueId weights) {
+  constexpr std::size_t kMostSteps = 8;
+  auto v = weights;
+  for (std::size_t steps = 0; steps < kMostSteps; ++steps) {
+    const auto maker = g.producer(v);
+    if (!maker.valid()) return false;
+    const Node& n = g.node(maker);
+    if (unpacks(g, n)) return true;
+    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !n.op.is<Convert>() && !moves_elements(n))
+      return false;
+    v = n.inputs[0];
+  }
+  return false;
+}
+
+std::string float_source(const Match& m) {
+  const Graph& g = m.graph();
+  const Node& n = m.root_node();
+  if (!are_stored(g, n.inputs[1]) || has_quantised_source(g, n)) return {};
+  return fmt::format("its weights are stored as integers, its input {} is not quantised",
+                     m.label(n.inputs[0]));
+}
+
 }  // namespace
 
 void add_int8_products(Rules& rules) {
@@ -229,6 +254,11 @@ void add_int8_products(Rules& rules) {
                        RuleSet::integers, product)
                       .when(operands)
                       .make(multiply_integers)
+                      .only_with(&RewriteOptions::integers));
+  rules.push_back(rule("int8-weights",
+                       "Says which weights of integers become floats, as what they multiply is floats",
+                       RuleSet::as_read, product)
+                      .refuse(float_source)
                       .only_with(&RewriteOptions::integers));
 }
 

@@ -347,7 +347,7 @@ TEST(Optimize, LastSetIsObeyed) {
   options.after_set = [&](const Graph&, RuleSet set) { sets.emplace_back(name_of(set)); };
   Ledger ledger;
   optimize(g, options, ledger);
-  EXPECT_EQ(sets, (std::vector<std::string>{"normalize", "portable"}));
+  EXPECT_EQ(sets, (std::vector<std::string>{"as_read", "normalize", "portable"}));
   for (auto id : g.order()) EXPECT_TRUE(g.node(id).bodies.empty());
 }
 
