@@ -336,9 +336,10 @@ bool Graph::infer_node(NodeId id) {
   for (std::size_t i = 0; i < n.outputs.size(); ++i) {
     auto& v = values_[n.outputs[i].index];
     // What a file says of an unknown operator's outputs is kept.
-    if (v.type == types[i] ||
-        (types[i].element == ElementType::undefined && v.type.element != ElementType::undefined))
-      continue;
+    const auto& now = types[i];
+    const bool knows_less = v.type.element != ElementType::undefined ||
+                            (v.type.shape.ranked() && !now.shape.ranked());  // constants of other types
+    if (v.type == now || (now.element == ElementType::undefined && knows_less)) continue;
     v.type = std::move(types[i]);
     changed = true;
   }

@@ -282,6 +282,29 @@ TEST(IrWriter, what_files_say_besides_is_kept) {
   EXPECT_NE(again.xml.find(R"(<info name="0 odd" value="o" />)"), std::string::npos) << again.xml;
 }
 
+TEST(IrWriter, constants_of_unknown_types_keep_their_shape) {
+  IrText ir;
+  const int x = ir.parameter("x", "2,4"), w = ir.constant("nf4", "4,4", "12345678");
+  const int floats = ir.layer("Convert", "opset1", R"(destination_type="f32")", {{w}});
+  ir.result({ir.layer("MatMul", "opset1", R"(transpose_b="true")", {{x}, {floats}})});
+  const TemporaryFolder folder;
+  Loaded loaded = read_ir(ir.write(folder));
+  const auto shapes = [](const Loaded& l) {
+    Strings out;
+    for (const auto id : l.graph.order())
+      out.push_back(to_string(l.graph.type(l.graph.node(id).outputs[0]).shape));
+    return out;
+  };
+  const Strings wanted{"[4,4]", "[4,4]", "[2,4]"};
+  EXPECT_EQ(shapes(loaded), wanted);
+  Ledger ledger;
+  optimize(loaded.graph, {}, ledger);
+  const auto again = written_and_read(loaded);
+  EXPECT_EQ(shapes(again.loaded), wanted);
+  ASSERT_EQ(again.loaded.unsupported.size(), 1U);
+  EXPECT_EQ(again.loaded.unsupported[0].reason, "element type nf4");
+}
+
 TEST(IrWriter, writes_both_files_or_none) {
   const Graph graph = parse(R"(graph (x: f32[2]) -> (y) {
   a = const f32[2] {1,2}

@@ -163,8 +163,11 @@ void GraphBuilder::make_opaque(std::uint32_t index, const std::string& reason) {
   for (std::size_t i = 0; i < layer.outputs.size(); ++i) {
     values_[index][i] = outputs[i];
     const Port& port = layer.outputs[i];
-    if (beyond_limits(port.shape).empty())
-      graph_.set_type(outputs[i], {reading_.widened(port.element), port.shape});
+    auto shape = port.shape;
+    if (is_foreign_constant(layer))
+      shape = parse_shape(layer.data.attribute("shape").value()).value_or(port.shape);
+    if (beyond_limits(shape).empty())
+      graph_.set_type(outputs[i], {reading_.widened(port.element), std::move(shape)});
   }
 }
 
