@@ -99,21 +99,37 @@ std::vector<double> step_of_each(const Graph& g, const Node& quantize, const Dim
   return broadcast_values(to_doubles(scale), from, dims);
 }
 
-/// Elements of which kernels may make others by the rules of f32: what is denormal or next to 0 before a
-/// function with a pole there, and what is no number before a Relu or Clamp of oneDNN (docs/architecture.md).
-void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std::vector<bool>& skip) {
+/// What kernels need not agree on is made of such an element of this operand.
+bool is_undecided(const Node& n, std::size_t input, double x, double largest) {
   constexpr double kNextToNothing = 1e-6;  // of the largest
+  const auto& name = n.op.name();
+  if (name == "Divide" && input == 1 && x == 0) return true;  // which of the infinities
+  if (input != 0) return false;
+  if (x != 0 && std::fabs(x) < FLT_MIN) return true;
+  if (name == "Log" || name == "Sqrt") return x != 0 && std::fabs(x) < kNextToNothing * largest;
+  return (n.op.is<Relu>() || n.op.is<Clamp>()) && std::isnan(x);
+}
+
+/// Elements of which kernels may make others by the rules of f32: what is denormal, next to 0 before a
+/// function with a pole there or 0 below a fraction, what is no number before a Relu or Clamp of oneDNN, and
+/// the far ends of functions that go to 0 there (docs/architecture.md).
+void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std::vector<bool>& skip) {
+  constexpr double kFarEnd = 1e-4;  // half a step of bf16 is there what an ulp of f32 is beside 1
+  const auto each = [&](ValueId v, const auto& is_such) {
+    const Tensor& t = values[v.index];
+    if (!is_float(t.element_type()) || t.shape() != dims) return;
+    const auto numbers = to_doubles(t);
+    const double most = largest(t);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      if (is_such(numbers[i], most)) skip[i] = true;
+  };
   for (const auto id : g.order()) {
     const Node& n = g.node(id);
-    const Tensor& t = values[n.inputs[0].index];
-    if (!is_float(t.element_type()) || t.shape() != dims) continue;
-    const bool pole = n.op.name() == "Log" || n.op.name() == "Sqrt",
-               bounds = n.op.is<Relu>() || n.op.is<Clamp>();
-    const double least = pole ? kNextToNothing * largest(t) : FLT_MIN;
-    const auto numbers = to_doubles(t);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if ((numbers[i] != 0 && std::fabs(numbers[i]) < least) || (bounds && std::isnan(numbers[i])))
-        skip[i] = true;
+    for (std::size_t k = 0; k < n.inputs.size(); ++k)
+      if (n.inputs[k].valid())
+        each(n.inputs[k], [&](double x, double most) { return is_undecided(n, k, x, most); });
+    if (n.op.name() == "Gelu" || n.op.name() == "Mish")
+      each(n.outputs[0], [&](double y, double) { return y != 0 && std::fabs(y) < kFarEnd; });
   }
 }
 
