@@ -161,9 +161,7 @@ void add_precision(std::vector<OptionRow>& t) {
   t.push_back(words_row("INFERENCE_PRECISION_HINT", "model (dynamic, undefined), f32, bf16, f16",
                         "precision of computing", &Options::precision, "precision", kPrecisions,
                         [](const Settings& s) -> std::pair<std::string, std::string> {
-                          const auto asked = asked_precision(s.options).first;
-                          const bool less = s.precision == Precision::model && asked != Precision::model;
-                          return {less ? "f32" : word_of(kPrecisions, s.precision), s.precision_reason};
+                          return {word_of(kPrecisions, s.precision), s.precision_reason};
                         }));
   t.push_back(words_row("EXECUTION_MODE_HINT", "PERFORMANCE, ACCURACY, NONE",
                         "PERFORMANCE: bf16 where the processor has it; ACCURACY: the model's precision",

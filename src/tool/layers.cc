@@ -169,7 +169,7 @@ std::string to_string(const Precisions& p) {
       text += fmt::format("; {}: {}", type, count);
   }
   if (text.empty()) text = "no layer computes with floats or 8-bit integers";
-  return p.reason.empty() ? text : fmt::format("{}; no bf16: {}", text, p.reason);
+  return p.reason.empty() ? text : fmt::format("{}; {}", text, p.reason);
 }
 
 std::vector<LayerRow> rows_of(const Profile& profile) {

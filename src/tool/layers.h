@@ -60,7 +60,7 @@ std::vector<LayerRow> rows_of(const std::vector<std::shared_ptr<const Plan>>& pl
 struct Precisions {
   std::map<std::string, std::size_t>
       layers;          ///< by type: floats, and products and poolings of 8-bit integers
-  std::string reason;  ///< why bf16 is not used though it was asked for, or empty
+  std::string reason;  ///< why not what was asked for, or empty
   bool bf16() const { return layers.contains("bf16"); }
 };
 Precisions precisions_of(const Compiled& compiled, const Request& request);

@@ -235,12 +235,12 @@ TEST(Keys, precision_is_what_the_first_key_says) {
     return std::string();
   };
   EXPECT_EQ(used({}), "model: ");
-  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "f32: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}}), "model: avx2 has no bf16 instructions");
   EXPECT_EQ(used({{"ENFORCE_BF16", "YES"}, {"INFERENCE_PRECISION_HINT", "model"}}), "model: ");
   EXPECT_EQ(used({{"ENFORCE_BF16", "NO"}, {"EXECUTION_MODE_HINT", "PERFORMANCE"}}),
             "model: ENFORCE_BF16 decides");
-  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "f32: avx2 has no bf16 instructions");
-  EXPECT_EQ(used({{"INFERENCE_PRECISION_HINT", "f16"}}), "f32: f16 is computed in f32");
+  EXPECT_EQ(used({{"EXECUTION_MODE_HINT", "PERFORMANCE"}}), "model: avx2 has no bf16 instructions");
+  EXPECT_EQ(used({{"INFERENCE_PRECISION_HINT", "f16"}}), "model: f16 is computed in f32");
 }
 
 TEST(Keys, enforce_bf16_says_why_it_is_not_as_asked) {
