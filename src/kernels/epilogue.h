@@ -28,7 +28,7 @@ struct Stage {
 };
 
 /// The stages in order, or nothing when the body is not a chain (a value read twice, two extra operands,
-/// ...). `limit`: only the first stages that form a chain are wanted.
+/// ...).
 std::optional<std::vector<Stage>> chain_of(const Node& node);
 
 /// Number of operators in the node's epilogue; 0 without one.

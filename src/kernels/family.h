@@ -1,5 +1,6 @@
 #pragma once
-/// The kinds of work that costs are sums of. Apart from cost.h, which who compares offers includes, too.
+/// The kinds of work that costs are sums of. A header of its own: new kinds do not rebuild all who compare
+/// offers (cost.h).
 #include <cstddef>
 #include <cstdint>
 

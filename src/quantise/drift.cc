@@ -11,13 +11,13 @@ namespace lamina {
 
 void Drift::add(const Tensor& exact, const Tensor& other) {
   if (exact.shape() != other.shape()) {  // how many boxes a detector finds, say
-    not_finite_ += std::max(exact.size(), other.size());
+    not_comparable_ += std::max(exact.size(), other.size());
     return;
   }
   const auto a = to_doubles(exact), b = to_doubles(other);
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      not_finite_ += !(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
+      not_comparable_ += !(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])));
       continue;
     }
     const double difference = std::fabs(a[i] - b[i]);
@@ -33,7 +33,7 @@ double Drift::mean() const { return count_ ? sum_ / static_cast<double>(count_) 
 
 double Drift::relative() const {
   constexpr auto kInfinite = std::numeric_limits<double>::infinity();
-  if (not_finite_) return kInfinite;
+  if (not_comparable_) return kInfinite;
   if (noise_ == 0) return 0;
   return signal_ == 0 ? kInfinite : std::sqrt(noise_ / signal_);
 }

@@ -10,7 +10,7 @@ namespace lamina {
 /// Of all elements of all samples together.
 class Drift {
  public:
-  /// Elements where either is not finite are counted apart.
+  /// Elements where either is not finite, or all of another shape, are counted apart: `not_comparable`.
   void add(const Tensor& exact, const Tensor& other);
 
   /// Signal to noise in decibel: infinite without noise.
@@ -19,11 +19,11 @@ class Drift {
   double relative() const;
   double max() const { return max_; }
   double mean() const;
-  std::size_t not_finite() const { return not_finite_; }
+  std::size_t not_comparable() const { return not_comparable_; }
 
  private:
   double signal_ = 0, noise_ = 0, sum_ = 0, max_ = 0;
-  std::size_t count_ = 0, not_finite_ = 0;
+  std::size_t count_ = 0, not_comparable_ = 0;
 };
 
 }  // namespace lamina

@@ -66,7 +66,7 @@ Found<Levels> shifted_levels_of(const Match& m, ValueId v) {
   return std::nullopt;
 }
 
-Verdict levels_are_near(const Match& m, ValueId v) {
+Verdict no_levels_near(const Match& m, ValueId v) {
   constexpr std::size_t kMostSteps = 16;
   const Graph& g = m.graph();
   NodeId between;

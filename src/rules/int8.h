@@ -23,7 +23,7 @@ bool numbers_are_finite(double scale);
 /// The same, or with one number added behind.
 Found<Levels> shifted_levels_of(const Match& m, ValueId v);
 /// Why numbers that a Dequantize or FakeQuantize has made are none here; no refusal where none has.
-Verdict levels_are_near(const Match& m, ValueId v);
+Verdict no_levels_near(const Match& m, ValueId v);
 /// Equal integers are equal numbers.
 bool same_levels(const Graph& graph, const Levels& a, const Levels& b);
 

@@ -56,7 +56,7 @@ Verdict find_numbers(const std::vector<double>& low, const std::vector<double>& 
   return Verdict::yes();
 }
 
-/// The numbers of input `i`, spread to the shape that both input ranges have together.
+/// Numbers of a range, spread to the shape that both ends have together.
 std::vector<double> spread(const Tensor& t, const Dims& dims) {
   return broadcast_values(to_doubles(t), t.shape(), dims);
 }

@@ -34,7 +34,7 @@ bool passes_on(const Graph& g, const Node& n) {
 
 std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
 
-/// What a constant border becomes: the integer that stands for 0.
+/// A constant one: it becomes the integer that stands for 0.
 bool has_border(const Node& n) {
   const auto* op = n.op.as<Pad>();
   return op && op->pad_mode == PadMode::constant;

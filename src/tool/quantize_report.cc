@@ -143,7 +143,7 @@ nlohmann::json json_of(const QuantizeReport& r) {
                        {"relative", number(drift.relative())},
                        {"max", drift.max()},
                        {"mean", drift.mean()},
-                       {"not_comparable", drift.not_finite()}});
+                       {"not_comparable", drift.not_comparable()}});
   for (const auto& l : m.layers) {
     nlohmann::json row{{"name", l.layer.name},
                        {"type", l.layer.type},

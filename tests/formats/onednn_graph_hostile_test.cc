@@ -261,6 +261,61 @@ TEST(OneDnnGraphHostile, HugeNumbers) {
   }
 }
 
+/// What each operation says of its own attributes and shapes.
+TEST(OneDnnGraphHostile, EachOperationSaysWhatItWants) {
+  const auto x = logical(0, "f32", {1, 4, 6, 6}), w = logical(1, "f32", {4, 4, 3, 3}),
+             y = logical(2, "f32", {1, 4, 6, 6});
+  const auto said = [&](const std::string& kind, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& attributes) {
+    const auto refusal = onednn_refusal(OneDnnGraph().op(kind, inputs, {y}, attributes).text());
+    const auto label = "op 1000 \"op1000\" (" + kind + "): ";
+    EXPECT_TRUE(refusal.starts_with(label)) << refusal;
+    return refusal.substr(std::min(label.size(), refusal.size()));
+  };
+  const auto text = [](const std::string& name, const std::string& v) {
+    return attribute(name, "string", "\"" + v + "\"");
+  };
+  const auto numbers = [](const std::string& name, const std::string& v) {
+    return attribute(name, "s64[]", "[" + v + "]");
+  };
+  const auto window = [&](const std::string& pads) {
+    return std::vector<std::string>{numbers("strides", "1, 1"), numbers("dilations", "1, 1"),
+                                    numbers("kernel", "3, 3"),  numbers("pads_begin", pads),
+                                    numbers("pads_end", pads),  text("data_format", "NCX")};
+  };
+  const auto with = [](std::vector<std::string> all, const std::string& one) {
+    all.push_back(one);
+    return all;
+  };
+  EXPECT_EQ(said("Convolution", {x, w}, with(window("1, 1"), text("weights_format", "OIY"))),
+            "attribute \"weights_format\" is \"oiy\", wanted oix, iox, xio or xoi");
+  EXPECT_EQ(said("Convolution", {x, w}, with(window("1"), text("weights_format", "OIX"))),
+            "attribute \"pads_begin\" has 1 numbers, wanted 2");
+  EXPECT_EQ(said("Convolution", {x, logical(1, "f32", {4, 4, 3})},
+                 with(window("1, 1"), text("weights_format", "OIX"))),
+            "the weights have shape [4,4,3], wanted rank 4");
+  EXPECT_EQ(said("Convolution", {x, w},
+                 with(with(window("1, 1"), text("weights_format", "OIX")), attribute("groups", "s64", "0"))),
+            "attribute \"groups\" is 0, wanted 1 or more");
+  EXPECT_EQ(said("MaxPool", {x}, window("-3, -3")), "pads of -3 and -3 leave nothing of 6");
+  EXPECT_EQ(said("BiasAdd", {x, logical(1, "f32", {3})}, {text("data_format", "NCX")}),
+            "a tensor of 3 elements for 4 channels");
+  EXPECT_EQ(said("Clamp", {x}, {attribute("min", "f32", "2"), attribute("max", "f32", "1")}),
+            "attribute \"min\" is 2, wanted at most \"max\", which is 1");
+  const auto nearest = text("mode", "nearest"), ncx = text("data_format", "NCX");
+  EXPECT_EQ(said("Interpolate", {x}, {nearest, ncx, attribute("scales", "f32[]", "[2]")}),
+            "attribute \"scales\" has 1 numbers, wanted 2");
+  EXPECT_EQ(said("Interpolate", {x}, {nearest, ncx, attribute("scales", "f32[]", "[0.1, 1]")}),
+            "attribute \"scales\" makes 0 of 6, wanted 1..2^40");
+  const auto grouped = [&](const std::string& sizes) {
+    return said("DynamicDequantize", {logical(0, "s8", {1, 4, 6, 6}), logical(1, "f32", {1, 2, 6, 6})},
+                {text("qtype", "per_group"), numbers("group_shape", sizes)});
+  };
+  EXPECT_EQ(grouped("1, 2"), "attribute \"group_shape\" has 2 numbers, wanted 4");
+  EXPECT_EQ(grouped("1, 0, 1, 1"), "attribute \"group_shape\" has 0, wanted 1 or more");
+  EXPECT_EQ(grouped("1, 3, 1, 1"), "attribute \"group_shape\" has 3 for an axis of 4, wanted a divisor");
+}
+
 TEST(OneDnnGraphHostile, LongChainsAreReadInTime) {
   OneDnnGraph g;
   constexpr int kLong = 30'000;

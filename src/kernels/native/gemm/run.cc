@@ -222,8 +222,7 @@ class Task {
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
-        if (!b_ahead && !p_.reorder && at_once == steps && part + 1 == parts)
-          fetch_rows_ahead(count, together);
+        if (!b_ahead && !p_.reorder && at_once == steps && part + 1 == parts) fetch_rows_ahead(count);
         run_tile(count, vectors, together);
         if (b_ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;
@@ -239,7 +238,7 @@ class Task {
   }
 
   /// The rows of A that follow, where each lies in one piece.
-  void fetch_rows_ahead(std::int64_t rows, [[maybe_unused]] std::int64_t together) {
+  void fetch_rows_ahead(std::int64_t rows) {
     if (tile_.segment_count != 1) return;
     const auto move = tile_.repeat > 1 ? tile_.a_move : rows * tile_.a_step;
     tile_.ahead = tile_.a + tile_.repeat * move;

@@ -1,8 +1,8 @@
 // IntegerFinish in vectors. Include inside Highway units only, after hwy/highway.h. A kernel has a tile of
 // i32 sums in registers and stores it like this:
 //
-//     each_sums_store(finish, [&](const auto& store) HWY_ATTR {   // what is done is chosen once for many
-//     vectors
+//     // What is done is chosen once for many vectors.
+//     each_sums_store(finish, [&](const auto& store) HWY_ATTR {
 //       for (all vectors of the tile)
 //         store(sums, channel, out, added, count);
 //     });
