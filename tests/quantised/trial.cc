@@ -128,7 +128,7 @@ void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std:
     for (std::size_t k = 0; k < n.inputs.size(); ++k)
       if (n.inputs[k].valid())
         each(n.inputs[k], [&](double x, double most) { return is_undecided(n, k, x, most); });
-    if (n.op.name() == "Gelu" || n.op.name() == "Mish")
+    if (n.op.name() == "Gelu" || n.op.name() == "Mish" || n.op.name() == "SoftPlus")
       each(n.outputs[0], [&](double y, double) { return y != 0 && std::fabs(y) < kFarEnd; });
   }
 }
