@@ -59,7 +59,7 @@ void copy_now(ElementType type, const Dims& shape, Layout from, const Tensor& in
 }  // namespace
 
 Tensor laid_out(const Tensor& plain, Layout layout) {
-  if (layout == Layout::plain) return plain;
+  if (layout == Layout::plain) return plain.to_aligned();
   const auto* packing = packing_of(layout);
   const auto bytes = static_cast<std::int64_t>(memory_bytes(plain.element_type(), plain.shape(), layout));
   Tensor out = packing ? Tensor(ElementType::u8, {bytes}) : Tensor(plain.element_type(), plain.shape());

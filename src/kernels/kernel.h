@@ -31,8 +31,8 @@ Answers ask_kernels(const NodeView& view, std::string_view only = {});
 /// is not offered (any more).
 Offer offer_of(const NodeView& view, const Recipe& recipe);
 
-/// A plain tensor's bytes in another layout, now: a tensor of its type and shape, or of u8 where they are
-/// packed; and back.
+/// A plain tensor's bytes in another layout, now: an aligned tensor of its type and shape, or of u8 where
+/// they are packed; and back.
 Tensor laid_out(const Tensor& plain, Layout layout);
 Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout);
 /// Of that copy, on one thread.

@@ -122,7 +122,7 @@ Found<Tensor> doubled(const Tensor& numbers, const std::vector<double>& zero, co
   std::vector<double> twice;
   for (const auto z : zero) {
     twice.push_back(std::nearbyint(2 * z));
-    if (std::fabs(twice.back() - 2 * z) > 2 * kNearlyHalf) return std::nullopt;
+    if (!(std::fabs(twice.back() - 2 * z) <= 2 * kNearlyHalf)) return std::nullopt;  // or no number
     halves = halves || std::fmod(twice.back(), 2) != 0;
   }
   if (!halves) return std::nullopt;

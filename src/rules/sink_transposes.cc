@@ -108,14 +108,16 @@ struct Work {
   }
 };
 struct Balance {
-  Work before, after;
+  Work operands, readers, after;
   int reshaped_operands = 0;  ///< that are not transposed, and move no element
   bool leads_on = false;
-  /// Nothing becomes more but Reshapes of operands beside Transposes that move elements: all of them only go
-  /// down, so that this ends.
+  /// Nothing becomes more but Reshapes of operands beside Transposes that move elements: these become fewer
+  /// or go down, so that this ends.
   Verdict verdict() const {
-    const bool moves = before.moved > 0;
-    if (after.moved > before.moved || (!moves && (reshaped_operands > 0 || after.reshapes > before.reshapes)))
+    const auto before = operands.moved + readers.moved;
+    const bool fewer_or_down = after.moved < before || operands.moved > 0;
+    const bool more_reshapes = reshaped_operands > 0 || after.reshapes > operands.reshapes + readers.reshapes;
+    if (after.moved > before || (!fewer_or_down && more_reshapes))
       return Verdict::no("more would be transposed");
     return leads_on ? Verdict::yes() : Verdict::no("nothing behind it transposes back");
   }
@@ -132,7 +134,7 @@ void weigh_operands(const Graph& g, NodeId id, const Permuted& made, const Ints&
     if (!maker.valid() && !g.constant(v) && !(g.type(v).shape.known() && g.type(v).shape.count().is(1)))
       ++out.reshaped_operands;
     if (maker.valid() && is_read_by_one(g, v, id))
-      out.before.add(g.type(g.node(maker).inputs[0]).shape, order);
+      out.operands.add(g.type(g.node(maker).inputs[0]).shape, order);
   }
 }
 
@@ -147,7 +149,7 @@ Balance balance(const Graph& g, NodeId id, const Permuted& made, const Ints& ord
     for (const auto& use : g.value(y).uses) {
       const Node& reader = g.node(use.node);
       if (use.input == 0 && undoes(g, reader, made.outputs[i]))
-        out.before.add(shape, inverse(made.outputs[i]));
+        out.readers.add(shape, inverse(made.outputs[i]));
       others = others || use.input != 0 || !takes_in(g, reader, shape, made.outputs[i]);
     }
     if (others) out.after.add(shape, inverse(made.outputs[i]));

@@ -52,6 +52,28 @@ TEST(OnednnIntegers, transposed_ones_store_numbers_only) {
     EXPECT_NE(o.label.find("+stages"), std::string::npos) << o.label;
 }
 
+/// It adds a second tensor in that tensor's steps, from its zero point on.
+TEST(OnednnIntegers, numbers_that_are_lost_in_a_second_tensor_s_steps_are_added_behind) {
+  if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
+  const auto adds = [](const std::string& steps, const std::string& zero_point) {
+    const Epilogue e{
+        "t = Convert(s) destination_type=f32\n m = const f32[] {0.01}\n u = Multiply(t, m)\n"
+        " k = const f32[] {" +
+            steps + "}\n z = const u8[] {" + zero_point + "}\n d = Dequantize(p, k, z)\n r = Add(u, d)",
+        "o = const f32[] {1}\n q = Quantize(r, o) destination_type=u8", 1, false, "u8"};
+    const auto text = replaced(text_of(kConvolutions[1], {}, e, true), "p: u8[2,24,7,7]", "p: u8[1,24,1,1]");
+    const auto offers = asked(text).offers;
+    EXPECT_FALSE(offers.empty());
+    return std::any_of(offers.begin(), offers.end(),
+                       [](const Offer& o) { return o.label.find("+stages") == std::string::npos; });
+  };
+  EXPECT_TRUE(adds("4", "128"));
+  EXPECT_TRUE(adds("1000", "0"));
+  EXPECT_FALSE(adds("1000", "128"));
+  EXPECT_FALSE(adds("1e-37", "0"));
+  EXPECT_FALSE(adds("1e30", "0"));
+}
+
 TEST(OnednnIntegers, what_would_be_wrong_is_refused) {
   if (!multiplies_here()) GTEST_SKIP() << "this processor has no VNNI";
   expect_refused(text_of({"1,16,9,10", "16,32,2,2", "strides=[2,2]", "1,32,18,20", 16, false, true},

@@ -6,10 +6,10 @@
 #include "tests/support/mismatch.h"
 
 namespace lamina::testing {
-namespace {
 
-/// Constants as slices of a file may lie: at odd addresses.
 void unalign_constants(Graph& graph) {
+  for (const auto id : graph.order())
+    for (auto& body : graph.bodies(id)) unalign_constants(body);
   for (std::uint32_t i = 0, count = static_cast<std::uint32_t>(graph.value_slots()); i < count; ++i) {
     const auto* constant = graph.constant(ValueId{i});
     if (!constant || constant->bytes() == 0) continue;
@@ -19,8 +19,6 @@ void unalign_constants(Graph& graph) {
     graph.replace(ValueId{i}, graph.add_constant(moved));
   }
 }
-
-}  // namespace
 
 std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> inputs;

@@ -16,6 +16,9 @@ namespace lamina::testing {
 
 Graph parse(const std::string& text);
 
+/// Constants as slices of a file may lie: at odd addresses; those of bodies, too.
+void unalign_constants(Graph& graph);
+
 /// LAMINA_SEED (make soak) moves all seeds.
 std::vector<Tensor> random_inputs(const Graph& graph, std::uint64_t seed);
 

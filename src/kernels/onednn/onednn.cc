@@ -279,7 +279,7 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
     if (arg.constant_lies != Layout::plain)
       arg.constant =
           context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
-                                [&](const Tensor& t) { return laid_out(t.to_aligned(), arg.constant_lies); });
+                                [&](const Tensor& t) { return laid_out(t, arg.constant_lies); });
     else if (!arg.constant.aligned())
       arg.constant =
           context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });

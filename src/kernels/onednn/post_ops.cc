@@ -201,6 +201,10 @@ class Translator {
     }
     const auto to = levels(stage, op.block_size);
     if (!to) return std::nullopt;
+    if (constexpr float kMostSteps = 1 << 10; added_zero_ > kMostSteps * std::fabs(to->scale)) {
+      stop(fmt::format("int8: steps of {} are lost beside the zero point of a second tensor", to->scale));
+      return std::nullopt;
+    }
     if (!has_room(5)) {
       stop("oneDNN takes 32 stages");
       return std::nullopt;
@@ -257,10 +261,13 @@ class Translator {
     if ((!product && how != algorithm::binary_add && how != algorithm::binary_sub) ||
         (product && steps.zero_point != 0))
       return stop(fmt::format("int8: {} with a tensor of 8 bits", stage.node->op.name()));
-    if (!std::isfinite(steps.scale) || !std::isfinite(1 / steps.scale) || !has_room(3))
+    // The value in such steps is a number, and so is a number of them.
+    const auto size = std::fabs(steps.scale);
+    if (!(size >= 1e-20F && size <= 1e20F) || !has_room(3))
       return stop(fmt::format("int8: a second tensor with steps of {}", steps.scale));
     if (const auto verdict = reads(stage); !verdict) return stop(verdict.reason());
     if (!product) {
+      added_zero_ = std::max(added_zero_, std::fabs(steps.zero_point) * size);
       auto from = steps;
       if (how == algorithm::binary_sub) from.zero_point = -from.zero_point;
       if (integers_ && ops_.len() == 0) {
@@ -375,6 +382,8 @@ class Translator {
   int weights_mask_;
   bool integers_, stores_bf16_;
   bool finite_ = true;  ///< no result so far is infinite or not a number
+  float added_zero_ =
+      0;  ///< a second tensor's zero point times its scale, beside which small numbers are lost
   Scaling scaling_;
   dnnl::post_ops ops_;
   PostOps result_;
