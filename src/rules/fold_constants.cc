@@ -1,8 +1,9 @@
 /// Nodes that read constants only are evaluated once.
 #include <algorithm>
 
+#include "rules/quantised_products.h"
 #include "rules/rules.h"
-#include "rules/stored_weights.h"
+#include "rules/support.h"
 
 namespace lamina {
 namespace {

@@ -10,8 +10,8 @@
 #include "ops/walk.h"
 #include "rewrite/driver.h"
 #include "rules/int8.h"
+#include "rules/quantised_products.h"
 #include "rules/rules.h"
-#include "rules/stored_weights.h"
 #include "rules/weights.h"
 
 namespace lamina {

@@ -40,8 +40,9 @@ Rules& registered() {
     add_fuse_pad(rules);
     add_move_strides(rules);
     add_merge_fake_quantize(rules);
-    add_spelled_dequantize(rules);
-    add_stored_weights(rules);
+    add_recognise_dequantize(rules);
+    add_compress_weights(rules);
+    add_move_stored_weights(rules);
     add_int8_levels(rules);
     add_int8_products(rules);
     add_int8_concat(rules);

@@ -26,6 +26,10 @@ bool is_host(const Node& n) {
   return n.op.has(Trait::host) && n.outputs.size() == 1;  // not a pooling that gives indices, too
 }
 
+bool has_weights(const Node& n) {
+  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<MatMul>();
+}
+
 bool moves_elements(const Node& n) { return n.op.has(Trait::moves); }
 
 std::optional<double> uniform_value(const Graph& graph, ValueId value) {

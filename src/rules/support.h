@@ -44,6 +44,8 @@ Tensor ints_tensor(const Ints& values);
 
 /// A convolution, matrix product or pooling, whose epilogue element-wise operators behind it may join.
 bool is_host(const Node& node);
+/// Convolution, ConvolutionBackpropData or MatMul.
+bool has_weights(const Node& node);
 /// The same elements in another shape or order: each arrives once, wherever it goes.
 bool moves_elements(const Node& node);
 

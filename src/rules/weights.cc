@@ -106,10 +106,6 @@ bool all_finite(const Tensor& tensor) {
   return !kinds_of(tensor).infinite;
 }
 
-bool has_weights(const Node& n) {
-  return n.op.is<Convolution>() || n.op.is<ConvolutionBackpropData>() || n.op.is<MatMul>();
-}
-
 namespace {
 
 /// A factor of their own stands in front of the host, where it joins their scale.

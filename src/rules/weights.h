@@ -4,8 +4,6 @@
 
 namespace lamina {
 
-/// Convolution, ConvolutionBackpropData or MatMul.
-bool has_weights(const Node& node);
 enum class Side { outputs, inputs };
 /// Such a node with float weights that can be scaled along these channels, and no epilogue yet: constant
 /// ones, or along its outputs such as are stored in few bits.

@@ -110,32 +110,14 @@ Verdict describe(const NodeView& v, Matrices& m) {
   return Verdict::yes();
 }
 
-}  // namespace
-
-void offer_matmul(const NodeView& v, Answers& answers) {
-  Matrices m;
-  if (const auto ok = describe(v, m); !ok) return answers.refuse("onednn", "{}", ok.reason());
-  const auto& [oa, ob, full_y, rank, one_b] = m;
-  const auto type = multiplied(v);
-  const auto b_type = is_byte(type) ? ElementType::i8 : type;
-  const Tensor* weights = one_b ? v.constant(1) : nullptr;
-  Integers integers;
-  if (is_byte(type))
-    if (const auto ok =
-            Integers::describe(v, weights, {ob.dims[rank - 1], ob.strides[rank - 1]}, true, integers);
-        !ok)
-      return answers.refuse("onednn", "{}", ok.reason());
-  const auto source_b = desc_of(ob, b_type);
-  const auto b_desc = weights ? any(ob.dims, b_type) : source_b;
-  auto post = post_ops(v, full_y.dims, Layout::plain, rank - 1, 1 << (rank - 1));
-  integers.set(post.attr);
-  Desc bias;
+/// The bias as oneDNN is to see it: of the node, or what its epilogue begins with; none: empty.
+Verdict describe(const NodeView& v, std::size_t rank, PostOps& post, Desc& bias) {
   if (v.has(2)) {
     const auto dims = v.dims(2);
     Dims wide(rank - std::min(rank, dims.size()), 1);
     wide.insert(wide.end(), dims.begin(), dims.end());
     if (wide.size() != rank || std::any_of(wide.begin(), wide.end() - 1, [](auto d) { return d != 1; }))
-      return answers.refuse("onednn", "bias {} is not one value per column", to_string(dims));
+      return Verdict::no("bias {} is not one value per column", to_string(dims));
     bias = desc(wide, ElementType::f32, Layout::plain);
   } else if (!post.bias.empty()) {
     Dims wide(rank, 1);
@@ -143,47 +125,89 @@ void offer_matmul(const NodeView& v, Answers& answers) {
     bias = desc(wide, ElementType::f32, Layout::plain);
     post.args.push_back({DNNL_ARG_BIAS, bias, Arg::From::constant, 0, Tensor::of(wide, post.bias)});
   }
+  return Verdict::yes();
+}
+
+/// Of products of integers: what oneDNN has chosen is exact for sums of `depth` products.
+Verdict is_right(std::string_view implementation, const PostOps& post, const Integers& integers,
+                 std::int64_t depth) {
+  if (auto verdict = is_exact(implementation); !verdict) return verdict;
+  if (post.result != ElementType::i32) return Verdict::yes();
+  return integers.stores_sums(implementation, depth);
+}
+
+/// `weights`: packed when the kernel is made; invalid: given at run time. `operands`: of the epilogue, zero
+/// points.
+struct Product {
+  dnnl::matmul::primitive_desc pd;
+  std::vector<Arg> operands;
+  Tensor weights;
+  Desc plain_weights;
+  bool bias_given;
+};
+
+auto maker(Product product, const Integers& integers) {
+  return [product = std::move(product), prepare = integers.prepare(),
+          key = "onednn" + integers.key()](MakeContext& context) {
+    const auto& pd = product.pd;
+    auto args = aligned(product.operands, context);
+    args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
+    if (product.weights.valid())
+      args.push_back(
+          {DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
+           pack(context, product.weights, product.plain_weights, pd.weights_desc(), key, prepare)});
+    else
+      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::input, 1, {}});
+    if (product.bias_given) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
+    args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
+    return make_primitive(dnnl::matmul(pd), std::move(args), pd.scratchpad_desc());
+  };
+}
+
+}  // namespace
+
+void offer_matmul(const NodeView& v, Answers& answers) {
+  Matrices m;
+  if (const auto ok = describe(v, m); !ok) return answers.refuse("onednn", "{}", ok.reason());
+  const auto& [a, b, y, rank, one_b] = m;
+  const auto type = multiplied(v);
+  const auto b_type = is_byte(type) ? ElementType::i8 : type;
+  const Tensor* weights = one_b ? v.constant(1) : nullptr;
+  Integers integers;
+  if (is_byte(type))
+    if (const auto ok =
+            Integers::describe(v, weights, {b.dims[rank - 1], b.strides[rank - 1]}, true, integers);
+        !ok)
+      return answers.refuse("onednn", "{}", ok.reason());
+  const auto plain_b = desc_of(b, b_type);
+  const auto b_desc = weights ? any(b.dims, b_type) : plain_b;
+  auto post = post_ops(v, y.dims, Layout::plain, rank - 1, 1 << (rank - 1));
+  integers.set(post.attr);
+  Desc bias;
+  if (const auto ok = describe(v, rank, post, bias); !ok) return answers.refuse("onednn", "{}", ok.reason());
   post.args.insert(post.args.end(), integers.args().begin(), integers.args().end());
   const auto pd = try_create(answers, fmt::format("matmul {}", operands_name(v)), [&] {
-    return dnnl::matmul::primitive_desc(engine(), desc_of(oa, type), b_desc, bias,
-                                        desc_of(full_y, post.result), post.attr);
+    return dnnl::matmul::primitive_desc(engine(), desc_of(a, type), b_desc, bias, desc_of(y, post.result),
+                                        post.attr);
   });
   if (!post.refusal.empty())
     answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
   if (!pd) return;
-  if (is_byte(type)) {
-    const auto exact = is_exact(pd->impl_info_str());
-    const auto stored = post.result == ElementType::i32
-                            ? integers.stores_sums(pd->impl_info_str(), oa.dims[rank - 1])
-                            : Verdict::yes();
-    for (const auto& verdict : {exact, stored})
-      if (!verdict) return answers.refuse("onednn", "{}", verdict.reason());
-  }
+  if (is_byte(type))
+    if (const auto ok = is_right(pd->impl_info_str(), post, integers, a.dims[rank - 1]); !ok)
+      return answers.refuse("onednn", "{}", ok.reason());
   Offer o(v, label(v.machine(), pd->impl_info_str(), operands_name(v)), Layout::plain);
   o.stages = post.stages;
   o.scratch = pd->scratchpad_desc().get_size();
-  o.cost =
-      product_cost(v.machine(), type, oa.dims, ob.dims, full_y.dims, o.label.starts_with("gemm")) + post.cost;
+  o.cost = product_cost(v.machine(), type, a.dims, b.dims, y.dims, o.label.starts_with("gemm")) + post.cost;
   o.consumed = integers.consumed();
   if (weights) {
     o.consumed.push_back(1);
     if (!integers.looks_at_weights()) o.packed = {1};
   } else if (is_byte(type)) {  // it packs them itself
-    o.cost += move_cost(v.machine(), static_cast<double>(element_count(ob.dims)), 0);
+    o.cost += move_cost(v.machine(), static_cast<double>(element_count(b.dims)), 0);
   }
-  o.make = [=, pd = *pd, bias_given = v.has(2), operands = post.args, source = weights ? *weights : Tensor(),
-            prepare = integers.prepare(), key = "onednn" + integers.key()](MakeContext& context) {
-    auto args = aligned(operands, context);
-    args.push_back({DNNL_ARG_SRC, pd.src_desc(), Arg::From::input, 0, {}});
-    if (source.valid())
-      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::constant, 0,
-                      pack(context, source, source_b, pd.weights_desc(), key, prepare)});
-    else
-      args.push_back({DNNL_ARG_WEIGHTS, pd.weights_desc(), Arg::From::input, 1, {}});
-    if (bias_given) args.push_back({DNNL_ARG_BIAS, pd.bias_desc(), Arg::From::input, 2, {}});
-    args.push_back({DNNL_ARG_DST, pd.dst_desc(), Arg::From::output, 0, {}});
-    return make_primitive(dnnl::matmul(pd), std::move(args), pd.scratchpad_desc());
-  };
+  o.make = maker({*pd, post.args, weights ? *weights : Tensor(), plain_b, v.has(2)}, integers);
   answers.offers.push_back(std::move(o));
 }
 

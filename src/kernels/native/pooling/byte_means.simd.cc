@@ -62,25 +62,30 @@ struct Same {
   std::int64_t in_step, out_step;
 };
 
+/// What lies at `at`, signed numbers as unsigned ones, to kVectors sums of each window.
+template <bool kSigned, int kVectors, int kParts, class D>
+HWY_INLINE void add_to(D d16, hn::Vec<D> (&part)[kParts], const Same& same, const std::uint8_t* at) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  const hn::Rebind<std::uint8_t, D> d8;
+  LAMINA_UNROLL
+  for (int k = 0; k < kParts; ++k) {
+    auto v = hn::LoadU(d8, at + k / kVectors * same.in_step + k % kVectors * kLanes);
+    if constexpr (kSigned) v = hn::Xor(v, hn::Set(d8, 0x80));
+    part[k] = hn::Add(part[k], hn::PromoteTo(d16, v));
+  }
+}
+
 /// As many channels of kPixels windows as kVectors vectors of 16 bits have lanes.
 template <bool kSigned, int kPixels, int kVectors, class D>
 HWY_INLINE void channels_of(D d16, const Window& w, const Same& same, const std::uint8_t* in, float* out) {
   constexpr std::int64_t kLanes = hn::MaxLanes(D());
   constexpr int kParts = kPixels * kVectors;
   const hn::Half<D> half;
-  const hn::Rebind<std::uint8_t, D> d8;
   const hn::Repartition<std::int32_t, D> d32;
   const hn::Rebind<float, decltype(d32)> df;
   hn::Vec<D> part[kParts];
   for (auto& p : part) p = hn::Zero(d16);
-  const auto add = [&](const std::uint8_t* at) HWY_ATTR {
-    LAMINA_UNROLL
-    for (int k = 0; k < kParts; ++k) {
-      auto v = hn::LoadU(d8, at + k / kVectors * same.in_step + k % kVectors * kLanes);
-      if constexpr (kSigned) v = hn::Xor(v, hn::Set(d8, 0x80));
-      part[k] = hn::Add(part[k], hn::PromoteTo(d16, v));
-    }
-  };
+  const auto add = [&](const std::uint8_t* at) HWY_ATTR { add_to<kSigned, kVectors>(d16, part, same, at); };
   const auto low = [&](int k) HWY_ATTR { return hn::PromoteTo(d32, hn::LowerHalf(half, part[k])); };
   const auto high = [&](int k) HWY_ATTR { return hn::PromoteTo(d32, hn::UpperHalf(half, part[k])); };
   const auto divisor = hn::Set(df, w.divisor), inverse = hn::Set(df, 1.0f / w.divisor);

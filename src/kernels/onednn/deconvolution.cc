@@ -1,0 +1,136 @@
+/// Transposed convolution: f32, bf16 with f32 sums, and u8 or i8 with i32 sums.
+#include <algorithm>
+
+#include "kernels/onednn/convolution_offer.h"
+
+namespace lamina::onednn {
+namespace {
+
+/// Its transposed convolutions walk along a stride while they are described.
+constexpr std::int64_t kLargestStride = 1 << 20;
+
+struct Problem {
+  Dims x, w, y;  ///< the weights as [I, O/g, ...]
+  std::int64_t groups;
+  Geometry g;
+  ElementType type;  ///< that is multiplied
+};
+
+Cost deconvolution_cost(const Machine& machine, std::string_view implementation, ElementType type,
+                        const Dims& x, const Dims& y, const Dims& w, std::int64_t groups) {
+  const double work = multiply_adds(x, w) * filled_lanes(machine, w[1]) * share_of_f32(machine, type),
+               bytes = bits_of(type) / 8.0 * static_cast<double>(element_count(x) + element_count(y));
+  if (implementation.find("conv:any") == std::string_view::npos || is_depthwise(w, groups))
+    return cost_of(machine, Family::brgemm_deconv, work, bytes);
+  return cost_of(machine, Family::deconv_gradient, work, bytes) +
+         calls_of(machine, Family::deconv_group, static_cast<double>(groups - 1));
+}
+
+/// Of weights [I, O/g, ...].
+WeightChannels transposed_channels(const Dims& w, std::int64_t groups) {
+  std::int64_t taps = 1;
+  for (std::size_t i = 2; i < w.size(); ++i) taps *= w[i];
+  return {w[1], taps, groups, w[0] / groups * w[1] * taps};
+}
+
+Verdict describe(const NodeView& v, Problem& p) {
+  const auto &x = p.x, &w = p.w, &y = p.y;
+  const std::vector<Dim> spatial(x.begin() + 2, x.end());
+  std::vector<Dim> wanted;  // spatial sizes that input 3 asks for
+  if (v.has(3)) wanted.assign(y.begin() + 2, y.end());
+  const auto r = resolve_transposed(*v.op<ConvolutionBackpropData>(), spatial,
+                                    std::vector<std::int64_t>(w.begin() + 2, w.end()), wanted);
+  auto& g = p.g;
+  g = {r.strides, r.dilations, r.pads_begin, r.pads_end};
+  // The right pad also covers output_padding: out = s (in - 1) + (k - 1) d + 1 - left - right.
+  for (std::size_t i = 0; i < g.strides.size(); ++i) {
+    const auto full = g.strides[i] * (x[i + 2] - 1) + (w[i + 2] - 1) * g.dilations[i] + 1;
+    g.right[i] = full - y[i + 2] - g.left[i];
+    --g.dilations[i];
+    if (g.left[i] < 0) return Verdict::no("negative pads");
+    if (is_byte(p.type) && w[i + 2] < g.strides[i])
+      return Verdict::no("int8: strides of {} for a kernel of {}", g.strides[i], w[i + 2]);
+    if (g.strides[i] > kLargestStride) return Verdict::no("a stride of {}", g.strides[i]);
+  }
+  return Verdict::yes();
+}
+
+Verdict describe(const NodeView& v, const Problem& p, Integers& integers) {
+  if (!is_byte(p.type)) return Verdict::yes();
+  if (auto verdict =
+          Integers::describe(v, v.constant(1), transposed_channels(p.w, p.groups), false, integers);
+      !verdict)
+    return verdict;
+  if (!integers.args().empty())
+    return Verdict::no("int8: oneDNN's transposed convolutions are wrong with zero points");
+  return Verdict::yes();
+}
+
+/// [g, O/g, I/g, ...]: the same memory seen with O and I swapped.
+Desc swapped_weights(const Problem& p) {
+  const auto& w = p.w;
+  const auto strides = strides_of(w, Layout::plain);
+  Dims dims, steps;
+  if (p.groups > 1) {
+    dims.push_back(p.groups);
+    steps.push_back(strides[0] * (w[0] / p.groups));
+  }
+  dims.insert(dims.end(), {w[1], w[0] / p.groups});
+  steps.insert(steps.end(), {strides[1], strides[0]});
+  dims.insert(dims.end(), w.begin() + 2, w.end());
+  steps.insert(steps.end(), strides.begin() + 2, strides.end());
+  return Desc(dims, *type_of(weights_type(p.type)), steps);
+}
+
+/// What oneDNN has chosen may be taken. `together`: output channels of a group.
+Verdict is_taken(const NodeView& v, const Problem& p, std::string_view implementation, const PostOps& post,
+                 const Integers& integers, std::int64_t together) {
+  if (is_product(implementation))
+    return Verdict::no("{}: wrong on small pictures with bias, and its stages make numbers of NaN",
+                       implementation);
+  if (auto verdict = is_right(v, implementation, post, integers); !verdict) return verdict;
+  const bool longer = std::any_of(p.g.right.begin(), p.g.right.end(), [](auto n) { return n < 0; });
+  if (is_byte(p.type) && longer && implementation.starts_with("jit_deconvolution"))
+    return Verdict::no("int8: {}: wrong with output padding", implementation);
+  return wide_enough(v.machine(), implementation, together);
+}
+
+}  // namespace
+
+void offer_deconvolution(const NodeView& v, Answers& answers) {
+  if (const auto verdict = takes(v); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  const auto groups = v.op<ConvolutionBackpropData>()->groups;
+  Problem p{v.dims(0), v.dims(1), v.out_dims(), groups, {}, multiplied(v)};
+  if (const auto verdict = describe(v, p); !verdict) return answers.refuse("onednn", "{}", verdict.reason());
+  Integers integers;
+  if (const auto verdict = describe(v, p, integers); !verdict)
+    return answers.refuse("onednn", "{}", verdict.reason());
+  const auto& g = p.g;
+  const auto weights = swapped_weights(p);
+  const auto together = is_depthwise(p.w, groups) ? p.w[0] : p.w[1];
+  for (const auto layout : {Layout::channels_last, Layout::plain}) {
+    if (layout == Layout::plain && is_byte(p.type)) break;
+    const auto post = post_ops(v, p.y, layout, 1, groups == 1 ? 1 : 3);
+    const auto bias =
+        v.has(2) || !post.bias.empty() ? desc({p.y[1]}, ElementType::f32, Layout::plain) : Desc();
+    const auto pd =
+        try_create(answers, fmt::format("deconvolution {} {}", operands_name(v), name_of(layout)), [&] {
+          return dnnl::deconvolution_forward::primitive_desc(
+              engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
+              desc(p.x, p.type, layout), any(weights.get_dims(), weights_type(p.type)), bias,
+              desc(p.y, post.result, layout), g.strides, g.dilations, g.left, g.right, post.attr);
+        });
+    if (!post.refusal.empty())
+      answers.refuse("onednn", "epilogue ends after {} stages: {}", post.stages, post.refusal);
+    if (!pd) continue;
+    if (const auto verdict = is_taken(v, p, pd->impl_info_str(), post, integers, together); !verdict) {
+      answers.refuse("onednn", "{}", verdict.reason());
+      continue;
+    }
+    add_offer<dnnl::deconvolution_forward>(
+        answers, v, *pd, layout, together, post, weights, integers,
+        deconvolution_cost(v.machine(), pd->impl_info_str(), p.type, p.x, p.y, p.w, groups));
+  }
+}
+
+}  // namespace lamina::onednn
