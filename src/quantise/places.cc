@@ -4,22 +4,26 @@
 #include <numeric>
 
 #include "ops/elementwise.h"
-#include "ops/gathering.h"
-#include "ops/movement.h"
 #include "ops/pooling.h"
-#include "ops/shaping.h"
-#include "rules/support.h"
+#include "rules/chosen_elements.h"
 
 namespace lamina {
 namespace {
 
-/// Pads that are 0 are a level; other modes repeat what is there.
-bool pads_levels(const Graph& g, const Node& node) {
-  if (node.op.as<Pad>()->pad_mode != PadMode::constant) return true;
-  return !has_input(node, 3) || uniform_value(g, node.inputs[3]) == 0.0;
-}
-
 bool is_f32(const Graph& g, ValueId v) { return v.valid() && g.type(v).element == ElementType::f32; }
+
+/// Which inputs of a node hold elements that it hands on as they are; none: it is not such a node.
+std::vector<std::size_t> carried_inputs(const Graph& g, NodeId id) {
+  const auto& node = g.node(id);
+  if (!keeps_levels(g, node)) return {};
+  for (const auto v : node.outputs)
+    if (!is_f32(g, v)) return {};
+  std::vector<std::size_t> out(data_inputs(node));
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  for (const auto i : out)
+    if (!is_f32(g, node.inputs[i]) || g.constant(node.inputs[i])) return {};
+  return out;
+}
 
 class Placing {
  public:
@@ -190,27 +194,6 @@ class Placing {
 };
 
 }  // namespace
-
-std::vector<std::size_t> carried_inputs(const Graph& g, NodeId id) {
-  const auto& node = g.node(id);
-  if (!node.bodies.empty()) return {};
-  for (const auto v : node.outputs)
-    if (!is_f32(g, v)) return {};
-  const auto first_is_data = [&] {
-    return node.op.has(Trait::moves) || (node.op.is<MaxPool>() && node.outputs.size() == 1) ||
-           node.op.is<Split>() || node.op.is<VariadicSplit>() || node.op.is<Slice>() ||
-           node.op.is<StridedSlice>() || node.op.is<Gather>() || (node.op.is<Pad>() && pads_levels(g, node));
-  };
-  std::vector<std::size_t> out;
-  if (node.op.is<Concat>()) {
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) out.push_back(i);
-  } else if (first_is_data()) {
-    out.push_back(0);
-  }
-  for (const auto i : out)
-    if (!is_f32(g, node.inputs[i]) || g.constant(node.inputs[i])) return {};
-  return out;
-}
 
 QuantisedPlaces place(const Graph& graph, const std::vector<Layer>& layers, const std::set<NodeId>& apart,
                       const std::vector<std::string>& exclude_types) {

@@ -33,7 +33,4 @@ struct QuantisedPlaces {
 QuantisedPlaces place(const Graph& graph, const std::vector<Layer>& layers, const std::set<NodeId>& apart,
                       const std::vector<std::string>& exclude_types);
 
-/// Which inputs of a node hold elements that it chooses, moves or joins; empty: it is not such a node.
-std::vector<std::size_t> carried_inputs(const Graph& graph, NodeId node);
-
 }  // namespace lamina

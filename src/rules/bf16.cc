@@ -10,9 +10,9 @@
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
-#include "ops/movement.h"
 #include "ops/pooling.h"
-#include "ops/shaping.h"
+#include "ops/resize.h"
+#include "rules/chosen_elements.h"
 #include "rules/support.h"
 
 namespace lamina::bf16 {
@@ -232,14 +232,10 @@ bool narrows_widened(const Graph& g, const Node& n) {
 
 bool is_product(const Node& n) { return n.op.is<Convolution>() || n.op.is<MatMul>(); }
 
-std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
-
 bool passes_on(const Graph& g, const Node& n) {
   if (custom_op(n.op)) return n.bodies.empty() && n.outputs.size() == 1 && takes_bf16(g, n);
   if (n.op.is<MaxPool>() || n.op.is<AvgPool>()) return n.bodies.empty() && n.outputs.size() == 1;
-  return n.op.has(Trait::keeps_values) || n.op.is<Concat>() || n.op.is<Transpose>() ||
-         n.op.is<ShuffleChannels>() || n.op.is<Split>() || n.op.is<VariadicSplit>() ||
-         n.op.is<DepthToSpace>() || n.op.is<SpaceToDepth>();
+  return chooses_elements(n) && !n.op.is<Interpolate>();  // most of its kernels take f32 only
 }
 
 bool may_store(const Graph& g, const Node& n) {

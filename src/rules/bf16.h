@@ -21,8 +21,6 @@ bool narrows_widened(const Graph& graph, const Node& node);
 bool is_product(const Node& node);
 /// Gives or moves elements of what it reads, or their means: what it reads and gives may be bf16 together.
 bool passes_on(const Graph& graph, const Node& node);
-/// The inputs of such a node that hold elements.
-std::size_t data_inputs(const Node& node);
 /// What makes f32 values may store them as bf16: products and groups of element-wise operators.
 bool may_store(const Graph& graph, const Node& node);
 

@@ -6,6 +6,7 @@
 #include "ops/pooling.h"
 #include "rewrite/driver.h"
 #include "rules/bf16.h"
+#include "rules/chosen_elements.h"
 #include "rules/rules.h"
 #include "rules/support.h"
 
@@ -48,7 +49,7 @@ void store_bf16(Rewrite& r) {
 
 bool passes_widened(const Graph& g, const Node& n) {
   if (!bf16::passes_on(g, n)) return false;
-  for (std::size_t i = 0; i < bf16::data_inputs(n); ++i)
+  for (std::size_t i = 0; i < data_inputs(n); ++i)
     if (!bf16::narrow_value(g, n.inputs[i]).valid()) return false;
   return true;
 }
@@ -62,7 +63,7 @@ Verdict all_between(const Match& m) {
 void pass_bf16(Rewrite& r) {
   const Node n = r.match().root_node();
   auto inputs = n.inputs;
-  for (std::size_t i = 0; i < bf16::data_inputs(n); ++i) inputs[i] = bf16::narrow_value(r.graph(), inputs[i]);
+  for (std::size_t i = 0; i < data_inputs(n); ++i) inputs[i] = bf16::narrow_value(r.graph(), inputs[i]);
   const auto id = r.add_node(n.op, std::move(inputs), static_cast<int>(n.outputs.size()));
   const auto outputs = r.graph().node(id).outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i)

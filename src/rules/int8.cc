@@ -88,7 +88,7 @@ Verdict no_levels_near(const Match& m, ValueId v) {
       return Verdict::no("between '{}', which makes numbers of integers, and the product stands '{}' ({})",
                          g.label(maker), g.label(between), step.op.name());
     }
-    const bool goes_on = n.op.is<Convert>() || chooses_elements(n) || n.op.has(Trait::keeps_values);
+    const bool goes_on = n.op.is<Convert>() || chooses_elements(n);
     if (!goes_on) break;
     const bool narrows = n.op.is<Convert>() && bits_of(g.type(v).element) < 32;
     if (!between.valid() || narrows) between = maker;

@@ -8,31 +8,17 @@
 #include "ops/elementwise.h"
 #include "ops/gathering.h"
 #include "ops/movement.h"
-#include "ops/pooling.h"
 #include "ops/quantization.h"
-#include "ops/resize.h"
 #include "ops/shaping.h"
 #include "rewrite/driver.h"
 #include "rules/chosen_elements.h"
 #include "rules/int8.h"
-#include "rules/pooling_windows.h"
 #include "rules/rules.h"
 
 namespace lamina {
 namespace {
 
 using int8::Levels;
-
-/// Each element that it gives is one of those it reads, or the number 0.
-bool passes_on(const Graph& g, const Node& n) {
-  if (!n.bodies.empty() || n.inputs.empty() || !n.inputs[0].valid()) return false;
-  if (const auto* op = n.op.as<MaxPool>()) return n.outputs.size() == 1 && pooling_windows_have_elements(*op);
-  if (const auto* op = n.op.as<Pad>())
-    return op->pad_mode != PadMode::constant || !has_input(n, 3) || single_value(g, n.inputs[3]) == 0.0;
-  return chooses_elements(n);
-}
-
-std::size_t data_inputs(const Node& n) { return n.op.is<Concat>() ? n.inputs.size() : 1; }
 
 /// A constant one: it becomes the integer that stands for 0.
 bool has_border(const Node& n) {
@@ -239,7 +225,7 @@ Found<Function> comes_back(const Match& m) {
 
 void add_int8_moves(Rules& rules) {
   rules.push_back(rule("int8-pass-on", "Poolings, Concat, Reshape, Transpose and the like pass integers on",
-                       RuleSet::integers, node("operator that passes elements on", passes_on, {}))
+                       RuleSet::integers, node("operator that passes elements on", keeps_levels, {}))
                       .when(sources)
                       .make(pass_integers)
                       .only_with(&RewriteOptions::integers));
@@ -250,7 +236,7 @@ void add_int8_moves(Rules& rules) {
                       .when([=](const Match& m) { return moved_axis(m, numbers); })
                       .make([=](Rewrite& r, std::size_t axis) { pass_channels(r, numbers, axis); })
                       .only_with(&RewriteOptions::integers));
-  const auto moved = node("operator that passes elements on", passes_on, {})
+  const auto moved = node("operator that passes elements on", keeps_levels, {})
                          .used_once()
                          .that([](const Graph&, const Node& n) { return n.outputs.size() == 1; });
   const auto quantize = is<Quantize>(moved).that(rounds);

@@ -92,6 +92,23 @@ TEST(Places, pads_of_zeros_carry_levels_and_others_do_not) {
   EXPECT_EQ(places_of(padded("1")), "a.0 y.0 |  | 2");
 }
 
+TEST(Places, what_chooses_elements_carries_levels_and_what_mixes_them_does_not) {
+  const auto resized = [&](const char* mode) {
+    return kHead + "  s = const f32[2] {2,2}\n  axes = const i64[2] {2,3}\n  a = Convolution(x, w)\n" +
+           "  i = Interpolate(a, s, axes) mode=" + mode +
+           " shape_calculation_mode=scales\n  y = Convolution(i, v)\n}";
+  };
+  EXPECT_EQ(places_of(resized("nearest")), "a.0 i.0 y.0 | i | 2");
+  EXPECT_EQ(places_of(resized("linear")), "a.0 y.0 |  | 2");
+  EXPECT_EQ(places_of(kHead + "  n = const i64[1,4,8,8] fill(2)\n  a = Convolution(x, w)\n"
+                              "  e = GatherElements(a, n) axis=2\n  y = Convolution(e, v)\n}"),
+            "a.0 e.0 y.0 | e | 2");
+  // A window without elements gives none.
+  EXPECT_EQ(places_of(kHead + "  a = Convolution(x, w)\n  m = MaxPool(a) kernel=[2,2] strides=[2,2] "
+                              "pads_begin=[2,2] pads_end=[0,0]\n  y = Convolution(m, v)\n}"),
+            "a.0 y.0 |  | 2");
+}
+
 std::string reasons(const std::string& text, const LayerChoice& choice = {}) {
   std::string out;
   for (const auto& layer : layers_of(parse(text), choice))

@@ -142,6 +142,7 @@ Verdict Integers::describe(const NodeView& v, const Tensor* packed, WeightChanne
                            Integers& out) {
   if (v.has(2)) return Verdict::no("int8: a bias of integers");
   out.key_ = fmt::format(" {}", operands_name(v));
+  out.unsigned_source_ = multiplied(v) == ElementType::u8;
   if (auto verdict = out.set_source_zero(v); !verdict) return verdict;
   return out.set_weights(v, packed, channels, keeps_zero);
 }
@@ -151,7 +152,7 @@ void Integers::set(dnnl::primitive_attr& attr) const {
 }
 
 Verdict Integers::stores_sums(std::string_view implementation, std::int64_t products) const {
-  if (implementation.starts_with("br") && key_.starts_with(" u8") && args_.empty()) return Verdict::yes();
+  if (implementation.starts_with("br") && unsigned_source_ && args_.empty()) return Verdict::yes();
   constexpr std::int64_t kExact = 1 << 24;  // integers that f32 has
   const bool keeps_zero = std::any_of(args_.begin(), args_.end(), [](const Arg& a) {
     return a.id == (DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_WEIGHTS);

@@ -58,7 +58,7 @@ class Integers {
   std::vector<std::size_t> consumed_;
   WeightStore::Make prepare_;
   std::string key_;
-  bool looks_at_weights_ = false;
+  bool looks_at_weights_ = false, unsigned_source_ = false;
 };
 
 /// What the epilogue of integer sums begins with: scale * sum + bias in f32, which oneDNN does itself.
