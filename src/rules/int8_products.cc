@@ -9,6 +9,7 @@
 #include "ops/shaping.h"
 #include "rewrite/driver.h"
 #include "rules/int8_operands.h"
+#include "rules/quantised_products.h"
 #include "rules/rules.h"
 #include "rules/stored_weights.h"
 #include "rules/weights.h"
