@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/divide.h"
+#include "base/element_types.h"
 #include "kernels/epilogue.h"
 #include "kernels/family.h"
 #include "kernels/native/stages/few_rows.h"
@@ -158,7 +159,7 @@ class IntegerChain {
     auto& f = e_.finish_;
     if (type == ElementType::f32)
       f.added = Added::floats;
-    else if (type == ElementType::u8 || type == ElementType::i8)
+    else if (is_byte(type))
       f.added = type == ElementType::u8 ? Added::unsigned_bytes : Added::signed_bytes;
     else
       return;
@@ -183,16 +184,14 @@ class IntegerChain {
         body()
             .type(std::is_same_v<Operator, Quantize> ? stage.node->outputs[0] : stage.node->inputs[0])
             .element;
-    if (type != ElementType::u8 && type != ElementType::i8) return std::nullopt;
+    if (!is_byte(type)) return std::nullopt;
     const auto step = number(*stage.node, 1), zero_point = number(*stage.node, 2);
     if (!step || !zero_point) return std::nullopt;
     const bool is_signed = type == ElementType::i8;
     return Steps{*step, *zero_point, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f};
   }
   std::optional<float> number(const Node& n, std::size_t input) const {
-    if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
-    const auto* t = body().constant(n.inputs[input]);
-    return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
+    return single_number(body(), n, input);
   }
 
   bool quantize() {
@@ -359,8 +358,7 @@ void IntegerEpilogue::lay_constant(WeightStore& store, Layout layout) {
 void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   if (finish_.stored == Stored::sums) return;
   if (added_constant_.valid()) lay_constant(store, layout);
-  // A vector of 16 may begin at each channel.
-  const auto padded = round_up(channels_ + 15, std::int64_t{16});
+  const auto padded = padded_row(channels_);
   const auto packed = [&](const Tensor& source, float none) {
     const auto spread = [&](const std::vector<float>& values) {
       Tensor out(ElementType::f32, {padded});
