@@ -187,7 +187,7 @@ TEST(IntegersWithoutVnni, matching) {
   gemm::Product p(host(), gemm::Arithmetic::matched_quads, Family::native_int8, depth / 4, columns);
   const auto order = matched(p);
   ASSERT_TRUE(order);
-  const auto& r = *p.reorder;
+  const auto& r = *p.matched_order;
   for (std::int64_t g = 0; g < r.groups; ++g) {
     const auto first = p.panels.column(g * r.panels),
                last = std::min(p.panels.column(std::min((g + 1) * r.panels, p.panels.count)), columns);
@@ -216,7 +216,7 @@ TEST(IntegersWithoutVnni, matching) {
   }
   for (auto& v : values) v = 127;
   EXPECT_FALSE(matched(p));
-  EXPECT_FALSE(p.reorder);
+  EXPECT_FALSE(p.matched_order);
 }
 
 }  // namespace

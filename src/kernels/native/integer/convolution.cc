@@ -183,7 +183,7 @@ void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* w
 /// Its k is cut into windows of channels.
 bool matches(const Geometry& g) {
   return !g.transposed && integers::has_windows(g.inputs / g.groups) &&
-         g.taps() <= gemm::kMostReordered;
+         g.taps() <= gemm::kMostMatchedSegments;
 }
 
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {

@@ -41,9 +41,9 @@ class IntegerChain {
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
     slopes();
-    constant_of<Multiply>(e_.later_scale_);
-    constant_of<Add>(e_.later_shift_);
-    e_.finish_.later = e_.later_scale_.valid() || e_.later_shift_.valid();
+    constant_of<Multiply>(e_.post_scale_);
+    constant_of<Add>(e_.post_shift_);
+    e_.finish_.has_post = e_.post_scale_.valid() || e_.post_shift_.valid();
     if (at_ != stages_.end() && !quantize()) return std::nullopt;
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
     e_.finish_.nan = may_be_nan();
@@ -210,7 +210,7 @@ class IntegerChain {
   /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || f.later || f.slopes) return;
+    if (f.finish.kind != Finish::Kind::clamp || f.has_post || f.slopes) return;
     const auto step = f.step.step;
     if (!(step > 0) || !std::isfinite(step)) return;
     const auto low = f.low, high = f.high;
@@ -239,7 +239,7 @@ class IntegerChain {
   }
   /// And with a second scale and shift.
   float largest_later() const {
-    return largest_joined() * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
+    return largest_joined() * largest(e_.post_scale_, 1) + largest(e_.post_shift_, 0);
   }
 
   float largest_slope() const {
@@ -280,7 +280,7 @@ class IntegerChain {
     const auto level = [&](float bound) {
       return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
     };
-    f.packs.simple = true;
+    f.packs.bounds_last = true;
     f.packs.low = level(f.low);
     f.packs.high = level(f.high);
   }
@@ -378,11 +378,11 @@ void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
     slope_ = packed(slope_, 1);
     finish_.slope = slope_.data<float>().data();
   }
-  if (!finish_.later) return;
-  later_scale_ = packed(later_scale_, 1);
-  later_shift_ = packed(later_shift_, -0.0f);
-  finish_.later_scale = later_scale_.data<float>().data();
-  finish_.later_shift = later_shift_.data<float>().data();
+  if (!finish_.has_post) return;
+  post_scale_ = packed(post_scale_, 1);
+  post_shift_ = packed(post_shift_, -0.0f);
+  finish_.post_scale = post_scale_.data<float>().data();
+  finish_.post_shift = post_shift_.data<float>().data();
 }
 
 }  // namespace lamina
