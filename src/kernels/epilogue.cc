@@ -11,6 +11,15 @@
 
 namespace lamina {
 
+std::optional<float> single_number(const Tensor* t) {
+  return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
+}
+
+std::optional<float> single_number(const Graph& body, const Node& n, std::size_t input) {
+  if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
+  return single_number(body.constant(n.inputs[input]));
+}
+
 std::size_t epilogue_size(const Node& node) {
   const Graph* body = epilogue(node);
   return body ? body->node_count() : 0;
@@ -25,17 +34,10 @@ std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId
   return std::nullopt;
 }
 
-/// One number of a constant input that has one; without the input: 0.
-std::optional<float> single(const Graph& body, const Node& n, std::size_t input) {
-  if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
-  const auto* t = body.constant(n.inputs[input]);
-  return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
-}
-
 /// The scale and zero point by which the body makes floats of a parameter of 8 bits.
 std::optional<Dequantized> dequantized(const Graph& body, const Node& n) {
   if (!n.op.is<Dequantize>() || bits_of(body.type(n.inputs[0]).element) != 8) return std::nullopt;
-  const auto scale = single(body, n, 1), zero_point = single(body, n, 2);
+  const auto scale = single_number(body, n, 1), zero_point = single_number(body, n, 2);
   if (!scale || !zero_point) return std::nullopt;
   return Dequantized{*scale, *zero_point};
 }

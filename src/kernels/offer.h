@@ -24,6 +24,8 @@ struct MakeContext {
   std::vector<std::int64_t> input_rows = {}, output_rows = {};
   /// Inputs that lie in their place in the output already (Concat); only where the offer allows it.
   std::vector<bool> in_place = {};
+  /// Set by a kernel that runs another way than its offer says, having seen the weights: how.
+  std::string label = {};
   std::int64_t input_row(std::size_t i) const { return i < input_rows.size() ? input_rows[i] : 0; }
   std::int64_t output_row(std::size_t i = 0) const { return i < output_rows.size() ? output_rows[i] : 0; }
   /// How a tensor lies that is dense where the plan has not decided otherwise.

@@ -34,7 +34,9 @@ void make_code(Plan& plan, std::vector<KernelStep>& kernels, const ProgressCallb
   parallel_for(static_cast<std::int64_t>(kernels.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       auto& k = kernels[i];
-      plan.steps[k.step].code = k.offer.make(k.context);
+      auto& step = plan.steps[k.step];
+      step.code = k.offer.make(k.context);
+      if (!k.context.label.empty()) step.label = k.context.label;
       k.offer.make = nullptr;  // it may hold weights that are packed now
       progress.one_done();
     }

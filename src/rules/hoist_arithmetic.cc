@@ -2,7 +2,6 @@
 /// first and last that stands behind a convolution, to its epilogue. Their operands are transposed instead,
 /// which is nothing where these have one axis, and no more than another layout for whole tensors.
 #include <algorithm>
-#include <numeric>
 
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
@@ -26,9 +25,7 @@ bool works_on_elements(const Graph&, const Node& n) {
 /// From channels first to last, or back.
 bool moves_channels(const Ints& order) {
   if (order.size() < 3) return false;
-  Ints last(order.size());
-  std::iota(last.begin() + 1, last.end() - 1, 2);
-  last.back() = 1;
+  const auto last = to_channels_last(order.size());
   return order == last || order == inverse(last);
 }
 

@@ -97,6 +97,21 @@ Verdict no_levels_near(const Match& m, ValueId v) {
   return Verdict::yes();
 }
 
+bool has_one_step(const Graph& g, const Node& n) {
+  const auto* q = n.op.as<Quantize>();
+  const auto* d = n.op.as<Dequantize>();
+  if (!q && !d) return false;
+  const auto integers = q ? q->destination_type : g.type(n.inputs[0]).element;
+  return (q ? q->block_size : d->block_size) == 0 && bits_of(integers) == 8 &&
+         std::all_of(n.inputs.begin() + 1, n.inputs.end(),
+                     [&](ValueId v) { return !v.valid() || single_value(g, v); });
+}
+
+bool known_from(std::size_t axis, const Shape& shape) {
+  return shape.ranked() && std::all_of(shape.dims().begin() + std::min(shape.rank(), axis),
+                                       shape.dims().end(), [](const Dim& d) { return d.known(); });
+}
+
 bool numbers_are_finite(double scale) { return std::fabs(scale) <= FLT_MAX / 256; }
 
 bool same_levels(const Graph& g, const Levels& a, const Levels& b) {
@@ -144,11 +159,7 @@ bool can_read(const Graph& g, const Use& use) {
 }
 
 bool is_left_to_readers(const Graph& g, const Node& n) {
-  const auto* op = n.op.as<Dequantize>();
-  if (!op || op->block_size != 0 || bits_of(g.type(n.inputs[0]).element) != 8 || g.is_result(n.outputs[0]))
-    return false;
-  for (std::size_t i = 1; i < n.inputs.size(); ++i)
-    if (n.inputs[i].valid() && !single_value(g, n.inputs[i])) return false;
+  if (!n.op.is<Dequantize>() || !has_one_step(g, n) || g.is_result(n.outputs[0])) return false;
   const auto& uses = g.value(n.outputs[0]).uses;
   return std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return can_read(g, use); });
 }

@@ -18,6 +18,10 @@ struct Levels {
 /// Nothing where no Dequantize of 8 bits gives the value; a reason where it has no single constant scale, or
 /// one that is not positive.
 Found<Levels> levels_of(const Match& m, ValueId v);
+/// A Quantize to, or a Dequantize of 8 bits, with one scale and zero point, both constant.
+bool has_one_step(const Graph& graph, const Node& node);
+/// Sizes from this axis on are known.
+bool known_from(std::size_t axis, const Shape& shape);
 /// Integers of 8 bits times that scale are no infinities.
 bool numbers_are_finite(double scale);
 /// The same, or with one number added behind.

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "base/element_types.h"
 #include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
@@ -184,8 +185,7 @@ Found<Steps> integer_steps(const Match& m, const Pattern& fq) {
   const Node& n = m.node(fq);
   const auto type = m.root_node().op.as<Convert>()->destination_type;
   const auto levels = n.op.as<FakeQuantize>()->levels;
-  if ((type != ElementType::u8 && type != ElementType::i8) ||
-      g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0]))
+  if (!is_byte(type) || g.type(n.outputs[0]).element != ElementType::f32 || g.constant(n.inputs[0]))
     return std::nullopt;
   if (auto v = constant_ranges(g, n); !v) return v;
   const auto low = uniform_value(g, n.inputs[3]), high = uniform_value(g, n.inputs[4]);

@@ -8,9 +8,9 @@
 #include "ops/shaping.h"
 #include "rewrite/driver.h"
 #include "rules/int8.h"
-#include "rules/pooling_windows.h"
 #include "rules/rules.h"
 #include "rules/weights.h"
+#include "rules/windows.h"
 
 namespace lamina {
 namespace {
@@ -20,9 +20,7 @@ using int8::Levels;
 /// Positions beside the picture count, as 0.
 bool counts_border(const Node& n) {
   const auto* op = n.op.as<AvgPool>();
-  if (!op || op->exclude_pad) return false;
-  const bool same = op->auto_pad == AutoPad::same_upper || op->auto_pad == AutoPad::same_lower;
-  return same || !all_are(op->pads_begin, 0) || !all_are(op->pads_end, 0);
+  return op && !op->exclude_pad && may_pad(*op);
 }
 
 /// A reduction over what lies behind the channels, all of it.
@@ -37,10 +35,7 @@ bool is_spatial(const Graph& g, const Node& n) {
 }
 
 /// All sizes behind batch and channels.
-bool picture_is_known(const Shape& shape) {
-  return shape.ranked() && std::all_of(shape.dims().begin() + std::min<std::size_t>(shape.rank(), 2),
-                                       shape.dims().end(), [](const Dim& d) { return d.known(); });
-}
+bool picture_is_known(const Shape& shape) { return int8::known_from(2, shape); }
 
 Found<Levels> source(const Match& m) {
   const Graph& g = m.graph();

@@ -14,6 +14,7 @@
 #include "rules/chosen_elements.h"
 #include "rules/int8.h"
 #include "rules/rules.h"
+#include "rules/windows.h"
 
 namespace lamina {
 namespace {
@@ -125,12 +126,7 @@ void pass_channels(Rewrite& r, const Pattern& numbers, std::size_t axis) {
   r.replace(r.add(op, std::move(inputs)));
 }
 
-/// To integers of 8 bits with one scale.
-bool rounds(const Graph& g, const Node& n) {
-  const auto* op = n.op.as<Quantize>();
-  return op && op->block_size == 0 && bits_of(op->destination_type) == 8 && single_value(g, n.inputs[1]) &&
-         (!has_input(n, 2) || single_value(g, n.inputs[2]));
-}
+bool rounds(const Graph& g, const Node& n) { return n.op.is<Quantize>() && int8::has_one_step(g, n); }
 
 /// All that it joins or moves is computed, and nobody else reads that: then it can be rounded where it is
 /// made.

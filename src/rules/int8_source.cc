@@ -1,9 +1,7 @@
-#include <algorithm>
-
 #include "ops/convolution.h"
 #include "ops/quantization.h"
 #include "rules/int8_operands.h"
-#include "rules/weights.h"
+#include "rules/windows.h"
 
 namespace lamina::int8 {
 namespace {
@@ -27,21 +25,11 @@ Found<Source> source_by_channel(const Graph& g, const Node& product, const Node&
   return Source{dequantize.inputs[0], static_cast<std::int64_t>(*zero), to_doubles(*scale), 0, {}};
 }
 
-/// All sizes but that of the batch.
-bool known_behind_batch(const Shape& shape) {
-  return shape.ranked() &&
-         std::all_of(shape.dims().begin() + 1, shape.dims().end(), [](const Dim& d) { return d.known(); });
-}
-
 }  // namespace
 
 bool pads(const Node& n) {
-  const auto zeros = [](const Window& w) {
-    return (w.auto_pad == AutoPad::explicit_ || w.auto_pad == AutoPad::valid) && all_are(w.pads_begin, 0) &&
-           all_are(w.pads_end, 0);
-  };
-  if (const auto* op = n.op.as<Convolution>()) return !zeros(*op);
-  return n.op.is<ConvolutionBackpropData>();
+  const auto* op = n.op.as<Convolution>();
+  return op ? may_pad(*op) : n.op.is<ConvolutionBackpropData>();
 }
 
 Found<Source> source_of(const Match& m, const Node& product) {
@@ -63,7 +51,7 @@ Found<Source> source_of(const Match& m, const Node& product) {
   }
   if (out.offset != 0 && pads(product)) {
     const auto &x = g.type(product.inputs[0]).shape, &y = g.type(product.outputs[0]).shape;
-    if (!known_behind_batch(x) || !known_behind_batch(y))
+    if (!known_from(1, x) || !known_from(1, y))
       return Verdict::no("0 is no level of {}, and the size of the picture that it pads is not known",
                          m.label(product.inputs[0]));
   }

@@ -17,11 +17,7 @@ bool ends_in_numbers(const Graph&, const Node& n) {
   const auto last = body->producer(body->results()[0].value);
   if (!last.valid() || !body->node(last).op.is<Dequantize>()) return false;
   const Node& step = body->node(last);
-  const auto from = step.inputs[0];
-  return bits_of(body->type(from).element) == 8 && body->producer(from).valid() &&
-         body->node(last).op.as<Dequantize>()->block_size == 0 &&
-         std::all_of(step.inputs.begin() + 1, step.inputs.end(),
-                     [&](ValueId v) { return !v.valid() || single_value(*body, v); });
+  return body->producer(step.inputs[0]).valid() && int8::has_one_step(*body, step);
 }
 
 Verdict all_can_read(const Match& m) {
@@ -59,12 +55,7 @@ std::size_t dequantized_input(const Graph& g, const Node& n) {
   for (std::size_t i = group ? 0 : base_inputs(n); i < n.inputs.size(); ++i) {
     const auto maker = n.inputs[i].valid() ? g.producer(n.inputs[i]) : NodeId{};
     if (!maker.valid()) continue;
-    const Node& d = g.node(maker);
-    const auto* op = d.op.as<Dequantize>();
-    if (op && op->block_size == 0 && bits_of(g.type(d.inputs[0]).element) == 8 &&
-        std::all_of(d.inputs.begin() + 1, d.inputs.end(),
-                    [&](ValueId v) { return !v.valid() || single_value(g, v); }))
-      return i;
+    if (const Node& d = g.node(maker); d.op.is<Dequantize>() && int8::has_one_step(g, d)) return i;
   }
   return SIZE_MAX;
 }

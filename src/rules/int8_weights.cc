@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element_types.h"
 #include "ops/convolution.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
@@ -181,10 +182,7 @@ std::vector<NodeId> steps_from_integers(const Graph& g, ValueId weights) {
     if (!converts && !n.op.is<Multiply>() && !n.op.is<Subtract>()) return {};
     steps.insert(steps.begin(), maker);
     const auto& from = g.type(n.inputs[0]);
-    if (converts)
-      return (from.element == ElementType::u8 || from.element == ElementType::i8) && from.shape.ranked()
-                 ? steps
-                 : std::vector<NodeId>{};
+    if (converts) return is_byte(from.element) && from.shape.ranked() ? steps : std::vector<NodeId>{};
     if (!g.constant(n.inputs[1])) return {};
     v = n.inputs[0];
   }

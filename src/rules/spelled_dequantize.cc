@@ -1,5 +1,6 @@
 #include "rules/spelled_dequantize.h"
 
+#include "base/element_types.h"
 #include "ops/elementwise.h"
 #include "ops/quantization.h"
 
@@ -32,8 +33,7 @@ std::optional<SpelledDequantize> spelled_dequantize(const Graph& g, const Node& 
     if (!convert || convert->destination_type != ElementType::f32) continue;
     out.convert = maker;
     out.integers = g.node(maker).inputs[0];
-    const auto type = g.type(out.integers).element;
-    if ((type == ElementType::u8 || type == ElementType::i8) && !g.constant(out.integers)) return out;
+    if (is_byte(g.type(out.integers).element) && !g.constant(out.integers)) return out;
   }
   return std::nullopt;
 }

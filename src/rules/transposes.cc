@@ -83,6 +83,13 @@ Ints inverse(const Ints& order) {
   return out;
 }
 
+Ints to_channels_last(std::size_t rank) {
+  Ints order(rank);
+  std::iota(order.begin() + 1, order.end() - 1, 2);
+  order.back() = 1;
+  return order;
+}
+
 bool moves_ones_only(const Shape& shape, const Ints& order) {
   std::int64_t last = -1;
   for (const auto axis : order) {
@@ -98,9 +105,7 @@ std::optional<Ints> order_of(const Graph& g, const Node& n) {
   if (!n.op.is<Reshape>()) return std::nullopt;
   const auto &from = g.type(n.inputs[0]).shape, &to = g.type(n.outputs[0]).shape;
   if (!from.ranked() || !to.ranked() || from.rank() != to.rank() || from.rank() < 3) return std::nullopt;
-  Ints last(from.rank());  // channels last from channels first
-  std::iota(last.begin() + 1, last.end() - 1, 2);
-  last.back() = 1;
+  const auto last = to_channels_last(from.rank());
   for (const auto& order : {last, inverse(last)}) {
     if (!moves_ones_only(from, order)) continue;
     std::vector<Dim> moved;
@@ -144,31 +149,45 @@ bool is_permutable(const Graph& g, const Node& n) {
 
 bool is_link(const Graph& g, const Node& n) { return n.outputs.size() == 1 && is_permutable(g, n); }
 
-Found<Permuted> without_transposes(const Match& m, NodeId id, const Ints& order, std::size_t first) {
+namespace {
+
+/// The node with its axes permuted, if that can be and `fits` says so of each input from `first` on.
+template <class Fits>
+Found<Permuted> permuted_where(const Match& m, NodeId id, const Ints& order, std::size_t first,
+                               const Fits& fits) {
   const Node& n = m.graph().node(id);
   auto [verdict, made] = permuted_operands(m.graph(), n, order);
   if (!verdict)
     return Verdict::no("'{}' cannot be told without it: {}", m.graph().label(id), verdict.reason());
   for (std::size_t i = first; i < n.inputs.size(); ++i)
-    if (auto v = can_move_back(m, n, i, made.inputs[i], order); !v) return v;
+    if (auto v = fits(n, i, made.inputs[i]); !v) return v;
   return std::move(made);
 }
 
-Found<Permuted> with_transposes(const Match& m, NodeId id, const Ints& order) {
+Verdict can_be_transposed(const Match& m, const Node& n, std::size_t i, const PermutedInput& how,
+                          const Ints& order) {
   const Graph& g = m.graph();
-  const Node& n = g.node(id);
-  auto [verdict, made] = permuted_operands(g, n, order);
-  if (!verdict) return Verdict::no("'{}' cannot be told without it: {}", g.label(id), verdict.reason());
-  for (std::size_t i = 0; i < n.inputs.size(); ++i) {
-    const auto& how = made.inputs[i];
-    if (how.kind != PermutedInput::Kind::permuted || !n.inputs[i].valid()) continue;
-    const auto& shape = how.shape.ranked() ? how.shape : g.type(n.inputs[i]).shape;
-    if (!shape.ranked() || shape.rank() > order.size() || (shape.rank() < order.size() && !shape.known()))
-      return Verdict::no("the shape of {} is not known", m.label(n.inputs[i]));
-    if (const auto maker = transposed_by(g, n.inputs[i], order); maker.valid() && m.is_exempt(maker))
-      return Verdict::no("'{}' is exempt", g.label(maker));
-  }
-  return std::move(made);
+  if (how.kind != PermutedInput::Kind::permuted || !n.inputs[i].valid()) return Verdict::yes();
+  const auto& shape = how.shape.ranked() ? how.shape : g.type(n.inputs[i]).shape;
+  if (!shape.ranked() || shape.rank() > order.size() || (shape.rank() < order.size() && !shape.known()))
+    return Verdict::no("the shape of {} is not known", m.label(n.inputs[i]));
+  if (const auto maker = transposed_by(g, n.inputs[i], order); maker.valid() && m.is_exempt(maker))
+    return Verdict::no("'{}' is exempt", g.label(maker));
+  return Verdict::yes();
+}
+
+}  // namespace
+
+Found<Permuted> without_transposes(const Match& m, NodeId id, const Ints& order, std::size_t first) {
+  return permuted_where(m, id, order, first, [&](const Node& n, std::size_t i, const PermutedInput& how) {
+    return can_move_back(m, n, i, how, order);
+  });
+}
+
+Found<Permuted> with_transposes(const Match& m, NodeId id, const Ints& order) {
+  return permuted_where(m, id, order, 0, [&](const Node& n, std::size_t i, const PermutedInput& how) {
+    return can_be_transposed(m, n, i, how, order);
+  });
 }
 
 NodeId add_moved(Rewrite& r, NodeId id, const Permuted& made, ValueId x, const Ints& order) {

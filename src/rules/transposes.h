@@ -6,6 +6,8 @@
 namespace lamina {
 
 Ints inverse(const Ints& order);
+/// From batch, channels and picture to batch, picture and channels; of rank 3 and more.
+Ints to_channels_last(std::size_t rank);
 /// Axes longer than 1 keep their order: no element moves in memory.
 bool moves_ones_only(const Shape& shape, const Ints& order);
 /// The order of a Transpose, or of a Reshape that does what one between channels first and channels last

@@ -100,6 +100,23 @@ TEST(IntegersWithoutVnni, winograd_extremes) {
       }
 }
 
+/// The direct kernel runs then, and says so.
+TEST(IntegersWithoutVnni, winograd_that_is_direct) {
+  for (const int w : {3, 127}) {
+    const auto graph =
+        parse(fmt::format("graph (x: u8[1,200,9,9]) -> (y) {{\n w = const i8[17,200,3,3] fill({})\n"
+                          " y = Convolution(x, w) pads_begin=[1,1] pads_end=[1,1]\n}}\n",
+                          w));
+    for (const auto& offer : ask_kernels(NodeView(graph, graph.order()[0], without_vnni())).offers) {
+      if (offer.label.find("winograd") == std::string::npos) continue;
+      ModelWeights weights;
+      MakeContext context{weights};
+      EXPECT_TRUE(offer.make(context));
+      EXPECT_EQ(context.label.starts_with("native_direct"), w == 127) << context.label;
+    }
+  }
+}
+
 /// Mostly small numbers, few of the whole range: as weights are.
 std::vector<int> bell(SplitMix& random, std::int64_t count, bool is_unsigned = false) {
   std::vector<int> values;
@@ -170,7 +187,7 @@ TEST(IntegersWithoutVnni, matching) {
   gemm::Product p(host(), gemm::Arithmetic::matched_quads, Family::native_int8, depth / 4, columns);
   const auto order = matched(p);
   ASSERT_TRUE(order);
-  const auto& r = *p.reorder;
+  const auto& r = *p.matched_order;
   for (std::int64_t g = 0; g < r.groups; ++g) {
     const auto first = p.panels.column(g * r.panels),
                last = std::min(p.panels.column(std::min((g + 1) * r.panels, p.panels.count)), columns);
@@ -199,7 +216,7 @@ TEST(IntegersWithoutVnni, matching) {
   }
   for (auto& v : values) v = 127;
   EXPECT_FALSE(matched(p));
-  EXPECT_FALSE(p.reorder);
+  EXPECT_FALSE(p.matched_order);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/kernels/integer_nodes.h"
+#include "tests/kernels/onednn_integer_nodes.h"
 #include "tests/kernels/native_offers.h"
 
 namespace lamina::testing {

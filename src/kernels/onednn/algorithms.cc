@@ -4,16 +4,10 @@
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
-#include "ops/eval.h"
 
 namespace lamina::onednn {
 
 using dnnl::algorithm;
-
-std::optional<float> single_number(const Tensor* t) {
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_floats(*t)[0];
-}
 
 namespace {
 

@@ -7,9 +7,6 @@
 
 namespace lamina::onednn {
 
-/// The number of a tensor that has one.
-std::optional<float> single_number(const Tensor* t);
-
 /// A unary operator as oneDNN computes it.
 struct Eltwise {
   dnnl::algorithm algorithm;

@@ -1,11 +1,10 @@
 #pragma once
 /// Products of integers of 8 bits with sums of 32, which oneDNN computes exactly by VNNI or AMX only: below
 /// that it adds neighbouring products in 16 bits, and halves the weights of signed sources.
+#include "base/element_types.h"
 #include "kernels/onednn/onednn.h"
 
 namespace lamina::onednn {
-
-inline bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
 
 /// The machine has instructions for them.
 Verdict multiplies_bytes(const Machine& machine);

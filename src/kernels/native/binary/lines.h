@@ -44,10 +44,10 @@ struct Tile {
   std::uint8_t* signs;
   const std::uint16_t* const* limit;
   bool bits;  ///< of the signs, of which the first begins a byte; the step is of bytes
-  /// Instead of `out`: integers of 8 bits, as `levels` makes them of the sums; as far from each other.
+  /// Instead of `out`: integers of 8 bits, as `byte_finish` makes them of the sums; as far from each other.
   std::uint8_t* bytes;
-  const IntegerFinish* levels;  ///< a simple one
-  std::int64_t first;           ///< output of the panel's first
+  const IntegerFinish* byte_finish;  ///< a simple one
+  std::int64_t first;                ///< output of the panel's first
 };
 
 /// Points to pack, `step` elements from each other: floats, or booleans of a byte.

@@ -57,7 +57,7 @@ struct Outputs {
 
 HWY_INLINE void put_level(const Tile& t, const Outputs& o, std::int64_t at, hn::Vec<DF> v,
                           std::int64_t left) {
-  const auto& f = *t.levels;
+  const auto& f = *t.byte_finish;
   const auto channel = t.first + at;
   v = hn::Add(hn::Mul(v, hn::LoadU(df, f.scale + channel)), hn::LoadU(df, f.shift + channel));
   v = hn::Min(hn::Set(df, f.high), hn::Max(hn::Set(df, f.low), v));

@@ -70,7 +70,7 @@ void run_panel(const Binary& b, const RunArgs& args, const Panel& panel, const W
     t.signs = b.signs(args, point, channel), t.out_step = b.sign_row();
   } else if (b.epilogue.integers) {
     t.bytes = reinterpret_cast<std::uint8_t*>(sums.memory()) + channel, t.out_step = sums.row_bytes();
-    t.levels = &b.epilogue.integers->finish(), t.first = channel;
+    t.byte_finish = &b.epilogue.integers->finish(), t.first = channel;
   } else {
     t.out = sums.data() + channel, t.out_step = sums.row();
   }

@@ -33,7 +33,7 @@ LAMINA_POPCNT_INLINE __m512 finished(const Finish& f, __m512 v) {
 }
 
 LAMINA_POPCNT_INLINE void store_level(const Tile& t, int point, std::int64_t at, __m512 v, __mmask16 mask) {
-  const auto& f = *t.levels;
+  const auto& f = *t.byte_finish;
   v = _mm512_mul_ps(v, _mm512_loadu_ps(f.scale + t.first + at));
   v = _mm512_add_ps(v, _mm512_loadu_ps(f.shift + t.first + at));
   v = _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), v));

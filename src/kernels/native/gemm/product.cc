@@ -235,8 +235,8 @@ std::int64_t Product::points() const {
   return sum;
 }
 
-std::int64_t Product::reordered_bytes() const {
-  return arithmetic == Arithmetic::matched_quads ? shape.rows[1] * reordered_row() : 0;
+std::int64_t Product::matched_bytes() const {
+  return arithmetic == Arithmetic::matched_quads ? shape.rows[1] * matched_row() : 0;
 }
 
 std::int64_t Product::all_sums_bytes() const {

@@ -15,7 +15,7 @@
 #include "base/divide.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
-#include "kernels/native/gemm/reorder.h"
+#include "kernels/native/gemm/matched_order.h"
 #include "kernels/native/gemm/strips.h"
 #include "kernels/native/gemm/tiles.h"
 #include "kernels/native/move/positions.h"
@@ -67,15 +67,15 @@ struct Product {
   /// What Operands::apart has: for all slots, then for all sums where stages run last.
   std::int64_t scratch_bytes() const { return tasks.slots * apart_bytes() + all_sums_bytes(); }
   /// For sums that lie apart, and rows of A in another order, of one slot.
-  std::int64_t apart_bytes() const { return sums_bytes() + reordered_bytes(); }
+  std::int64_t apart_bytes() const { return sums_bytes() + matched_bytes(); }
   std::int64_t sums_bytes() const;
   std::int64_t all_sums_bytes() const;
   /// From one of these rows to the next.
-  std::int64_t reordered_row() const {
-    constexpr auto kGrows = Reorder::kMostWords / Reorder::kLeastWords;
-    return round_up(kGrows * kWordBytes * panels.depth + kReorderSlack, 64);
+  std::int64_t matched_row() const {
+    constexpr auto kGrows = MatchedOrder::kMostWords / MatchedOrder::kLeastWords;
+    return round_up(kGrows * kWordBytes * panels.depth + kMatchedSlack, 64);
   }
-  std::int64_t reordered_bytes() const;
+  std::int64_t matched_bytes() const;
   /// Estimated, on one thread, with so many calls; without epilogue and packing.
   Cost cost(Family family = Family::native_gemm, double calls = 1) const;
 
@@ -91,9 +91,9 @@ struct Product {
   /// Groups split the columns of C: group g reads A at + g * a_group and writes C from column g * columns on;
   /// its B follows that of group g - 1.
   std::int64_t groups = 1, a_group = 0;
-  std::int64_t bias_b = 0;         ///< sums of Operands::bias from one matrix of B to the next
-  std::optional<Reorder> reorder;  ///< of matched quads
-  Epilogue epilogue;               ///< of the node; its rows are those of C. Before add_region().
+  std::int64_t bias_b = 0;                    ///< sums of Operands::bias from one matrix of B to the next
+  std::optional<MatchedOrder> matched_order;  ///< of matched quads
+  Epilogue epilogue;                          ///< of the node; its rows are those of C. Before add_region().
 
   // Set by add_region() and divide().
   std::int64_t depth_blocks = 1;  ///< k is summed in so many parts

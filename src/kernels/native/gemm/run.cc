@@ -34,7 +34,7 @@ class Task {
         o_(operands),
         tiles_(tiles(product.arithmetic)),
         apart_(apart),
-        reordered_(apart + product.sums_bytes()),
+        matched_(apart + product.sums_bytes()),
         stages_(stages) {
     const auto next = [&index](std::int64_t count) {
       const auto i = index % count;
@@ -119,8 +119,8 @@ class Task {
     tile_.c_move = sums.set_bytes();
     if (p_.dots)
       run_dots(strip);
-    else if (p_.reorder)
-      run_reordered(strip);
+    else if (p_.matched_order)
+      run_matched(strip);
     else
       run_panels(strip.rows, first_panel_, last_panel_);
     if (stages_ && tile_.last) sums.apply(*stages_, o_.first);
@@ -142,19 +142,19 @@ class Task {
   }
 
   /// Set after set of rows, each for one group of panels after the other in the order of that.
-  void run_reordered(const Strip& strip) {
-    const auto& order = *p_.reorder;
+  void run_matched(const Strip& strip) {
+    const auto& order = *p_.matched_order;
     const Tile all = tile_;
-    Segment list[kMostReordered];
+    Segment list[kMostMatchedSegments];
     tile_.segments = list;
-    tile_.a_step = p_.reordered_row();
+    tile_.a_step = p_.matched_row();
     tile_.repeat = 1;
     for (std::int64_t set = 0; set < strip.repeat; ++set, c_ += all.c_move, point_ += point_move_) {
-      const ReorderRows rows{a_first_, all.a_step, reordered_, tile_.a_step, strip.rows};
+      const MatchedRows rows{a_first_, all.a_step, matched_, tile_.a_step, strip.rows};
       for (auto panel = first_panel_; panel < last_panel_;) {
         const auto group = panel / order.panels, end = std::min((group + 1) * order.panels, last_panel_);
-        reorder(all, rows, group_ * order.groups + group, list);
-        const auto* from = std::exchange(a_first_, reordered_);
+        match_rows(all, rows, group_ * order.groups + group, list);
+        const auto* from = std::exchange(a_first_, matched_);
         run_panels(strip.rows, panel, end);
         a_first_ = from;
         panel = end;
@@ -164,17 +164,17 @@ class Task {
   }
 
   /// Copies rows of A in the order of a group of columns; `to`: their segments then.
-  void reorder(const Tile& from, const ReorderRows& rows, std::int64_t group, Segment* to) const {
-    const auto* starts = p_.reorder->starts_of(group);
+  void match_rows(const Tile& from, const MatchedRows& rows, std::int64_t group, Segment* to) const {
+    const auto* starts = p_.matched_order->starts_of(group);
     std::int64_t bytes = 0;
     for (std::int64_t i = 0; i < from.segment_count; ++i) {
       const auto& s = from.segments[i];
-      const auto first = s.b / Reorder::kLeastWords, count = s.length / Reorder::kLeastWords;
+      const auto first = s.b / MatchedOrder::kLeastWords, count = s.length / MatchedOrder::kLeastWords;
       to[i] = {bytes, starts[first], starts[first + count] - starts[first]};
       auto part = rows;
       part.from += s.a;
       part.to += bytes;
-      reorder_loops().copy(*p_.reorder, group, first, count, part);
+      matched_order_loops().copy(*p_.matched_order, group, first, count, part);
       bytes += to[i].length * kWordBytes;
     }
   }
@@ -222,7 +222,7 @@ class Task {
         tile_.a = a_first_ + first * tile_.a_step;
         tile_.c = c_at(column) + first * tile_.c_step;
         tile_.add = o_.add ? add_at(column) + first * tile_.add_step : nullptr;
-        if (!b_ahead && !p_.reorder && at_once == steps && part + 1 == parts) fetch_rows_ahead(count);
+        if (!b_ahead && !p_.matched_order && at_once == steps && part + 1 == parts) fetch_rows_ahead(count);
         run_tile(count, vectors, together);
         if (b_ahead && at_once == 1) tile_.ahead += tile_.repeat * panels.depth / 4 * tile_.ahead_move;
         first += count;
@@ -306,7 +306,7 @@ class Task {
   float dot_bias_[kMostDots];
   bool far_ = false;  ///< B comes from far for the first time
   Tile tile_;
-  std::byte *apart_ = nullptr, *reordered_ = nullptr;
+  std::byte *apart_ = nullptr, *matched_ = nullptr;
   StageRun* stages_;
 };
 

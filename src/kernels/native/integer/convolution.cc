@@ -182,7 +182,8 @@ void list_sums(const IntegerConvolution& c, const void* weights, std::int32_t* w
 
 /// Its k is cut into windows of channels.
 bool matches(const Geometry& g) {
-  return !g.transposed && integers::has_windows(g.inputs / g.groups) && g.taps() <= gemm::kMostReordered;
+  return !g.transposed && integers::has_windows(g.inputs / g.groups) &&
+         g.taps() <= gemm::kMostMatchedSegments;
 }
 
 void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
@@ -266,13 +267,29 @@ Cost packing_cost(const NodeView& v) {
   return cost_of(v.machine(), Family::transpose, 0, kBytes * static_cast<double>(element_count(v.dims(1))));
 }
 
+std::string_view kind_of(const Geometry& g) {
+  return g.transposed ? "transposed" : g.pointwise() ? "1x1" : "direct";
+}
+
+/// Inputs that are read while the kernel is made.
+void add_consumed(Offer& o, const NodeView& v, const Operands& operands) {
+  if (v.constant(1)) {
+    o.consumed.push_back(1);
+    o.packed = {1};
+  }
+  const auto zero = zero_point_input(v.node().op, 0);
+  if (v.has(zero) && !operands.zero_at_run) o.consumed.push_back(zero);
+  if (v.has(zero + 1)) o.consumed.push_back(zero + 1);
+  if (v.op<ConvolutionBackpropData>() && v.has(3)) o.consumed.push_back(3);
+}
+
 }  // namespace
 
 void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (is_float(v.element(0))) return;
   const auto refuse = [&](const std::string& why) { answers.refuse("native_int8", "{}", why); };
   std::string why;
-  auto possible = integers::operands_of(v, v.out_dims()[1], why);
+  const auto possible = integers::operands_of(v, v.out_dims()[1], why);
   if (possible.empty()) return refuse(why);
   if (const auto verdict = takes(v); !verdict) return refuse(verdict.reason());
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
@@ -281,57 +298,42 @@ void offer_integer_convolution(const NodeView& v, Answers& answers) {
   if (const auto n = convolutions::regions_of(g); n > convolutions::kMostRegions)
     return refuse(
         fmt::format("{} regions of planes and borders, wanted at most {}", n, convolutions::kMostRegions));
-  if (matches(g)) integers::add_matched(v, possible);
+  const auto matched = matches(g) ? integers::matched_quads(v, possible[0]) : std::nullopt;
+  auto all = possible;
+  if (matched) all.push_back(*matched);
   const auto threads = threads_here();
   for (const auto layout : {Layout::channels_last, Layout::plain}) {
     if (layout == Layout::plain && g.inputs > 4) continue;  // copied number by number
     const auto in = Rows::of(v.element(0), v.dims(0), layout);
     Offer o;
-    o.label = fmt::format("native_{}_{}",
-                          g.transposed    ? "transposed"
-                          : g.pointwise() ? "1x1"
-                                          : "direct",
-                          possible[0].label(v.machine()));
+    o.label = fmt::format("native_{}_{}", kind_of(g), possible[0].label(v.machine()));
     epilogue->add_to(o, v);
     o.inputs[0] = layout;
-    if (v.constant(1)) {
-      o.consumed.push_back(1);
-      o.packed = {1};
-    }
-    const auto zero = zero_point_input(v.node().op, 0);
-    if (v.has(zero) && !possible[0].zero_at_run) o.consumed.push_back(zero);
-    if (v.has(zero + 1)) o.consumed.push_back(zero + 1);
-    if (g.transposed && v.has(3)) o.consumed.push_back(3);
+    add_consumed(o, v, possible[0]);
     if (layout == Layout::channels_last && !epilogue->apart()) o.wide_inputs.push_back(0);
-    for (const auto& operands : possible) {
+    for (const auto& operands : all) {
       const auto c =
           convolution_of(v.machine(), g, operands, in, *epilogue, v.constant(1) != nullptr, threads);
       if (c.start_count() > kMostListed)
         return refuse(fmt::format("{} sums of weights for its borders, wanted at most {}", c.start_count(),
                                   kMostListed));
-      if (&operands == &possible[0])
+      if (&operands == &all[0])
         o.cost += c.product.cost(operands.rate()) + packing_cost(v) +
                   (c.copies ? c.copy.cost(v.machine()) : Cost());
       const auto apart = c.product.scratch_bytes();
       o.scratch = std::max(o.scratch, c.scratch + static_cast<std::size_t>(apart));
     }
     const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
-    o.make = [&machine = v.machine(), g, in, possible, behind = *epilogue, threads,
+    o.make = [&machine = v.machine(), g, in, possible, matched, behind = *epilogue, threads,
               weights](MakeContext& context) -> std::unique_ptr<Executable> {
       auto laid = behind;
       laid.lay(context);
       const auto per_column = g.transposed ? 0 : g.inputs / g.groups * g.taps();
       const auto what = integers::settled(possible, weights, per_column, context.weights);
       const auto rows = context.input(0, in);
-      auto made = convolution_of(machine, g, what, rows, laid, weights.valid(), threads);
-      if (const auto& last = possible.back();
-          what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
-        auto matched = convolution_of(machine, g, last, rows, laid, true, threads);
-        if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
-          matched.order = *order;
-          made = std::move(matched);
-        }
-      }
+      auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
+        return convolution_of(machine, g, o, rows, laid, weights.valid(), threads);
+      });
       if (weights.valid()) pack(made, weights, context.weights);
       return executable([c = std::move(made)](const RunArgs& args) { run(c, args); });
     };

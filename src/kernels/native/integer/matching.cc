@@ -8,10 +8,10 @@
 namespace lamina::integers {
 namespace {
 
+using gemm::MatchedOrder;
 using gemm::Product;
-using gemm::Reorder;
 
-constexpr int kWindow = Reorder::kWindow;
+constexpr int kWindow = MatchedOrder::kWindow;
 /// Columns of a group of panels: about so many share an order, which costs a copy of A; and at most.
 constexpr std::int64_t kColumns[] = {32, 16}, kMostColumns = 48;
 /// Words of both weights that a pair takes.
@@ -27,9 +27,9 @@ constexpr double kFineCost = 1.08, kMostCost = 1.21;
 constexpr std::uint8_t kZero = 0x80;
 
 /// An order for all groups of so many panels.
-Reorder order_by(const Product& p, std::int64_t panels) {
-  Reorder r;
-  r.windows = ceil_div(p.panels.depth, Reorder::kLeastWords);
+MatchedOrder order_by(const Product& p, std::int64_t panels) {
+  MatchedOrder r;
+  r.windows = ceil_div(p.panels.depth, MatchedOrder::kLeastWords);
   r.panels = panels;
   r.groups = ceil_div(p.panels.count, panels);
   return r;
@@ -38,11 +38,11 @@ Reorder order_by(const Product& p, std::int64_t panels) {
 /// Columns [first, last) of a group.
 struct Columns {
   Columns(const Product& p, std::int64_t index)
-      : group(index / p.reorder->groups),
-        first(p.panels.column(index % p.reorder->groups * p.reorder->panels)),
-        last(std::min(
-            p.panels.column(std::min((index % p.reorder->groups + 1) * p.reorder->panels, p.panels.count)),
-            p.panels.columns)) {}
+      : group(index / p.matched_order->groups),
+        first(p.panels.column(index % p.matched_order->groups * p.matched_order->panels)),
+        last(std::min(p.panels.column(std::min(
+                          (index % p.matched_order->groups + 1) * p.matched_order->panels, p.panels.count)),
+                      p.panels.columns)) {}
   std::int64_t group, first, last;
 };
 
@@ -151,9 +151,10 @@ int order_of(const Window& window, std::uint8_t (&order)[2 * kWindow]) {
   return ceil_div((kWindow - least) / 2 + least, 2);
 }
 
-/// Tables of a Reorder as one tensor of i32: panels of a group, starts, places.
+/// Tables of a MatchedOrder as one tensor of i32: panels of a group, starts, places.
 struct Tables {
-  explicit Tables(const Product& p) : lists(p.groups * p.reorder->groups), windows(p.reorder->windows) {}
+  explicit Tables(const Product& p)
+      : lists(p.groups * p.matched_order->groups), windows(p.matched_order->windows) {}
   std::int64_t lists, windows;
   std::int64_t starts() const { return lists * (windows + 1); }
   std::int64_t size() const { return 1 + starts() + lists * 2 * windows * kWindow / 4; }
@@ -163,7 +164,7 @@ struct Tables {
 bool fill_list(const Product& p, const Operands& o, const WeightPlaces& at, const void* weights,
                std::int64_t index, std::int32_t* starts, std::uint8_t* places) {
   const Columns columns(p, index);
-  const auto windows = p.reorder->windows;
+  const auto windows = p.matched_order->windows;
   starts[0] = 0;
   for (std::int64_t w = 0; w < windows; ++w) {
     const Window window(p, o, at, columns, w, weights);
@@ -182,7 +183,7 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
   const Tables t(p);
   Tensor out(ElementType::i32, {t.size()});
   auto* list = out.data<std::int32_t>().data();
-  list[0] = static_cast<std::int32_t>(p.reorder->panels);
+  list[0] = static_cast<std::int32_t>(p.matched_order->panels);
   auto* starts = list + 1;
   auto* places = reinterpret_cast<std::uint8_t*>(starts + t.starts());
   std::vector<char> fine(static_cast<std::size_t>(t.lists));
@@ -195,8 +196,8 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
   if (!std::all_of(fine.begin(), fine.end(), [](char f) { return f != 0; })) return {ElementType::i32, {0}};
   double words = 0;
   for (std::int64_t i = 0; i < t.lists; ++i) words += starts[i * (t.windows + 1) + t.windows];
-  cost = cost_of_word(words / static_cast<double>(t.lists * t.windows * Reorder::kLeastWords),
-                      p.reorder->panels * 2 * p.panels.lanes, p.panels.depth);
+  cost = cost_of_word(words / static_cast<double>(t.lists * t.windows * MatchedOrder::kLeastWords),
+                      p.matched_order->panels * 2 * p.panels.lanes, p.panels.depth);
   return out;
 }
 
@@ -209,7 +210,7 @@ Tensor best_tables(Product& p, const Operands& o, const WeightPlaces& at, const 
     const auto panels = std::max<std::int64_t>(1, columns / (2 * p.panels.lanes));
     if (panels == before) break;
     before = panels;
-    p.reorder = order_by(p, panels);
+    p.matched_order = order_by(p, panels);
     double cost = 0;
     const auto tables = tables_of(p, o, at, weights, cost);
     if (tables.size() == 0) break;
@@ -228,22 +229,22 @@ std::optional<Tensor> match(Product& p, const Operands& o, const WeightPlaces& p
                   places.channels, places.channel, places.column, places.run, places.runs);
   const auto tables =
       store.moved(weights, key, [&](const Tensor& w) { return best_tables(p, o, places, w); });
-  p.reorder = std::nullopt;
+  p.matched_order = std::nullopt;
   if (tables.size() == 0) return std::nullopt;
   const auto* list = tables.data<std::int32_t>().data();
-  p.reorder = order_by(p, list[0]);
+  p.matched_order = order_by(p, list[0]);
   const Tables t(p);
-  p.reorder->starts = list + 1;
-  p.reorder->places = reinterpret_cast<const std::uint8_t*>(list + 1 + t.starts());
+  p.matched_order->starts = list + 1;
+  p.matched_order->places = reinterpret_cast<const std::uint8_t*>(list + 1 + t.starts());
   p.panels.stored = 0;
   for (std::int64_t i = 0; i < t.lists; ++i)
-    p.panels.stored = std::max<std::int64_t>(p.panels.stored, p.reorder->starts_of(i)[t.windows]);
+    p.panels.stored = std::max<std::int64_t>(p.panels.stored, p.matched_order->starts_of(i)[t.windows]);
   return tables;
 }
 
 void pack_matched(const Product& p, const Operands& o, const WeightPlaces& at, const void* weights,
                   std::byte* to) {
-  const auto& r = *p.reorder;
+  const auto& r = *p.matched_order;
   const auto lists = p.groups * r.groups;
   std::fill_n(to, p.groups * p.packed_floats() * o.units().cell, std::byte{0});
   const auto us = static_cast<double>(lists * r.windows) / 4;

@@ -178,20 +178,24 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   if (element_count(v.dims(0)) == 0 || element_count(v.dims(1)) == 0) return refuse("empty tensors");
   std::string why;
   const auto shape = gemm::matrix_shape(v);
-  auto possible = integers::operands_of(v, shape.columns, why);
+  const auto possible = integers::operands_of(v, shape.columns, why);
   if (possible.empty()) return refuse(why);
   if (possible[0].weight_zeros.size() > 1 && v.dims(4).back() != shape.columns)
     return refuse("zero points of weights that are not those of columns");
   const auto epilogue = Epilogue::of(v, Layout::plain, why);
   if (!epilogue) return refuse(why);
-  if (shape.b_count == 1 && integers::has_windows(shape.depth)) integers::add_matched(v, possible);
+  const auto matched = shape.b_count == 1 && integers::has_windows(shape.depth)
+                           ? integers::matched_quads(v, possible[0])
+                           : std::nullopt;
+  auto all = possible;
+  if (matched) all.push_back(*matched);
   Offer o;
   o.label = fmt::format("native_gemm_{}", possible[0].label(v.machine()));
   epilogue->add_to(o, v);
   const auto threads = threads_here();
-  for (const auto& operands : possible) {
+  for (const auto& operands : all) {
     const auto m = matrices_of(v.machine(), shape, operands, *epilogue, v.constant(1) != nullptr, threads);
-    if (&operands == &possible[0])
+    if (&operands == &all[0])
       o.cost +=
           m.product.cost(operands.rate()) + packing_cost(v) + (m.copies ? m.copy.cost(v.machine()) : Cost());
     const auto apart = m.product.scratch_bytes();
@@ -204,21 +208,15 @@ void offer_integer_matmul(const NodeView& v, Answers& answers) {
   if (v.has(3) && !possible[0].zero_at_run) o.consumed.push_back(3);
   if (v.has(4)) o.consumed.push_back(4);
   const Tensor weights = v.constant(1) ? *v.constant(1) : Tensor();
-  o.make = [&machine = v.machine(), shape, possible, behind = *epilogue, threads,
+  o.make = [&machine = v.machine(), shape, possible, matched, behind = *epilogue, threads,
             weights](MakeContext& context) -> std::unique_ptr<Executable> {
     auto laid = behind;
     laid.lay(context);
     const auto per_column = shape.transpose_b && shape.b_count == 1 ? shape.depth : 0;
     const auto what = integers::settled(possible, weights, per_column, context.weights);
-    auto made = matrices_of(machine, shape, what, laid, weights.valid(), threads);
-    if (const auto& last = possible.back();
-        what.arithmetic < last.arithmetic && last.arithmetic == gemm::Arithmetic::matched_quads) {
-      auto matched = matrices_of(machine, shape, last, laid, true, threads);
-      if (auto order = integers::match(matched.product, last, matched.places, weights, context.weights)) {
-        matched.order = *order;
-        made = std::move(matched);
-      }
-    }
+    auto made = integers::fastest(what, matched, weights, context.weights, [&](const Operands& o) {
+      return matrices_of(machine, shape, o, laid, weights.valid(), threads);
+    });
     if (weights.valid()) pack(made, weights, context.weights);
     return executable([m = std::move(made)](const RunArgs& args) { run(m, args); });
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "base/hash.h"
 #include "ops/convolution.h"
 
@@ -9,8 +10,6 @@ namespace lamina::integers {
 namespace {
 
 using gemm::Arithmetic;
-
-bool is_byte(ElementType e) { return e == ElementType::u8 || e == ElementType::i8; }
 
 /// Larger ones would leave what 16 bits can hold.
 constexpr std::int64_t kMostZero = 255;
@@ -55,8 +54,6 @@ Range range_of(const Tensor& weights, const Operands& o, std::int64_t per_column
 
 bool takes(Arithmetic a, const Range& weights) {
   switch (a) {
-    case Arithmetic::matched_quads:  // see matching.h
-      return false;
     case Arithmetic::small_quads:  // 255 * (64 + 64) is below 2^15
       return weights.low >= -64 && weights.high <= 64;
     case Arithmetic::quads:
@@ -153,12 +150,12 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
   return possible;
 }
 
-void add_matched(const NodeView& v, std::vector<Operands>& possible) {
-  const bool bytes = possible.front().weights != ElementType::i16;
-  if (!v.constant(1) || !bytes || gemm::multiplies_quads(v.machine())) return;
-  auto o = possible.front();
+std::optional<Operands> matched_quads(const NodeView& v, const Operands& operands) {
+  if (!v.constant(1) || operands.weights == ElementType::i16 || gemm::multiplies_quads(v.machine()))
+    return std::nullopt;
+  auto o = operands;
   o.arithmetic = Arithmetic::matched_quads;
-  possible.push_back(o);
+  return o;
 }
 
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,

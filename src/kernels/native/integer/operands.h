@@ -59,8 +59,8 @@ struct Operands {
 /// they are packed, not while offering (plans in files have no weights). None and a sentence when there is no
 /// code for the node. `columns`: as many zero points as weights may have.
 std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::string& why);
-/// Adds matched quads to them where they may be instead of pairs (matching.h).
-void add_matched(const NodeView& v, std::vector<Operands>& possible);
+/// The same operands as matched quads, which may be faster than pairs: matching.h sees whether they are.
+std::optional<Operands> matched_quads(const NodeView& v, const Operands& operands);
 
 /// Which of them it is. `per_column`: weights of a column that lie together, or 0.
 Operands settled(const std::vector<Operands>& possible, const Tensor& weights, std::int64_t per_column,

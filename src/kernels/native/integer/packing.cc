@@ -73,7 +73,7 @@ Division packing_of(const Product& p) {
 
 void pack_weights(const Product& p, const Operands& o, const WeightPlaces& places, const Division& division,
                   const void* weights, std::byte* to) {
-  if (p.reorder) return pack_matched(p, o, places, weights, to);
+  if (p.matched_order) return pack_matched(p, o, places, weights, to);
   parallel_for(division, [&](auto begin, auto end) {
     for (auto i = begin; i < end; ++i) {
       const auto group = i / p.panels.count, panel = i % p.panels.count;

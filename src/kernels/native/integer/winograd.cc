@@ -267,8 +267,12 @@ std::optional<Offer> winograd_offer(const NodeView& v, const Geometry& g,
   if (made.far && o.cost.us() * kFarGain > direct.cost.us()) return std::nullopt;
   o.scratch = std::max(direct.scratch, static_cast<std::size_t>(made.tasks.slots * made.slot_bytes()));
   const auto weights = *v.constant(1);
-  o.make = [made, weights, otherwise = direct.make](MakeContext& context) -> std::unique_ptr<Executable> {
-    if (!made.weights.fit(weights, context.weights)) return otherwise(context);
+  o.make = [made, weights, otherwise = direct.make,
+            label = direct.label](MakeContext& context) -> std::unique_ptr<Executable> {
+    if (!made.weights.fit(weights, context.weights)) {
+      context.label = label;
+      return otherwise(context);
+    }
     auto w = made;
     w.in = context.input(0, w.in);
     w.epilogue.lay(context);

@@ -20,7 +20,7 @@ struct Finish {
 ///     v = the same by `joined`, where there are such levels
 ///     v = finish(v)
 ///     v = v * slope[c] where it is below 0                                          where there are slopes
-///     v = v * later_scale[c] + later_shift[c]                                          where there are any
+///     v = v * post_scale[c] + post_shift[c]                                            where there are any
 ///     v = round_half_even(v / step) + zero_point, within the type; NaN gives 0      bytes only
 ///
 /// With Stored::sums nothing does: i32 is stored. How kernels use it: integer_finish-inl.h.
@@ -50,17 +50,17 @@ struct IntegerFinish {
   std::int64_t row = 0;
   Finish finish;
   bool slopes = false;
-  const float* slope = nullptr;        ///< as `scale`
-  bool later = false;                  ///< there are the next two
-  const float* later_scale = nullptr;  ///< as `scale`
-  const float* later_shift = nullptr;
+  const float* slope = nullptr;       ///< as `scale`
+  bool has_post = false;              ///< there are the next two
+  const float* post_scale = nullptr;  ///< as `scale`
+  const float* post_shift = nullptr;
   Step step;
   /// Bounds of v / step; of v where that is the result. Those of a clamp are in them where bytes are stored.
   float low = -kMost, high = kMost;
   std::int32_t zero_point = 0;
   /// How saturating packs make bytes of whole numbers: unsigned ones, of which `turned` makes the type's.
   struct Packs {
-    bool simple = false;  ///< simple(), and v fits i32 whatever the sums are: bounds may come last
+    bool bounds_last = false;  ///< may be: simple(), and v fits i32 whatever the sums are
     std::int16_t zero_point = 0;
     std::uint8_t low = 0, high = 255, turned = 0;  ///< turned: 0x80 for i8, whose zero is 128
   } packs;
@@ -73,7 +73,7 @@ struct IntegerFinish {
   }
   /// Nothing but scale, shift, bounds and zero point.
   bool simple() const {
-    return scaled_only() && step.step == 1 && !later && (stored == Stored::floats || !nan);
+    return scaled_only() && step.step == 1 && !has_post && (stored == Stored::floats || !nan);
   }
   /// The same but for a second scale and shift, and a step.
   bool scaled_only() const { return nothing_joins() && finish.kind == Finish::Kind::none && !levels.any; }

@@ -211,11 +211,11 @@ class Middle {
                                 hn::Mul(v[i], hn::LoadU(D(), f_.slope + channel[i])), v[i]);
       }
     }
-    if (f_.later) {
+    if (f_.has_post) {
 #pragma GCC unroll 4
       for (int i = 0; i < N; ++i)
-        v[i] = hn::Add(hn::Mul(v[i], hn::LoadU(D(), f_.later_scale + channel[i])),
-                       hn::LoadU(D(), f_.later_shift + channel[i]));
+        v[i] = hn::Add(hn::Mul(v[i], hn::LoadU(D(), f_.post_scale + channel[i])),
+                       hn::LoadU(D(), f_.post_shift + channel[i]));
     }
     divided_(v);
   }

@@ -85,7 +85,7 @@ HWY_INLINE Halves packed_zero(const IntegerFinish& f) {
   return hn::Set(hn::Repartition<std::int16_t, D>(), f.packs.zero_point);
 }
 
-/// Bytes of four vectors where `packs.simple`: less to do for each than by Store.
+/// Bytes of four vectors where `packs.bounds_last`: less to do for each than by Store.
 class PackedBytes {
  public:
   HWY_INLINE explicit PackedBytes(const IntegerFinish& f)

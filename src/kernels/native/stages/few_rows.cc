@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <cstring>
 
-#include "base/divide.h"
 #include "kernels/kernel.h"
 
 namespace lamina {
@@ -49,7 +48,7 @@ std::optional<FewRows> few_rows(const Tensor& dense, std::int64_t channels) {
   }
   const auto count = static_cast<std::int64_t>(rows.all().size());
   if (count * kLeastPoints > points) return std::nullopt;
-  const auto padded = round_up(channels + 15, std::int64_t{16});
+  const auto padded = padded_row(channels);
   few.rows = Tensor(ElementType::f32, {count, padded});
   auto* to = few.rows.data<float>().data();
   std::memset(to, 0, few.rows.bytes());

@@ -3,13 +3,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/divide.h"
 #include "kernels/layout.h"
 #include "kernels/weights.h"
 
 namespace lamina {
 
+/// Floats of a row of numbers by channel: a vector of 16 may begin at each of them.
+constexpr std::int64_t padded_row(std::int64_t channels) { return round_up(channels + 15, std::int64_t{16}); }
+
 struct FewRows {
-  Tensor rows;     ///< f32[number, channels and a vector more]
+  Tensor rows;     ///< f32[number, padded_row(channels)]
   Tensor numbers;  ///< u8: which each point has
 };
 

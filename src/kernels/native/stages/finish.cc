@@ -4,18 +4,8 @@
 
 #include "ops/activation.h"
 #include "ops/elementwise.h"
-#include "ops/eval.h"
 
 namespace lamina {
-namespace {
-
-std::optional<float> one_value(const Tensor* t) {
-  if (!t || t->size() != 1) return std::nullopt;
-  return to_floats(*t)[0];
-}
-
-}  // namespace
-
 std::optional<Finish> finish_of(const Stage& stage) {
   const auto& op = stage.node->op;
   if (stage.running != 0) return std::nullopt;
@@ -29,7 +19,7 @@ std::optional<Finish> finish_of(const Stage& stage) {
     return f;
   }
   if (op.is<PRelu>())
-    if (const auto slope = one_value(stage.constant)) {
+    if (const auto slope = single_number(stage.constant)) {
       f.kind = Finish::Kind::leaky;
       f.slope = *slope;
       return f;

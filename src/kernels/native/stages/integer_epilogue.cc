@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/divide.h"
+#include "base/element_types.h"
 #include "kernels/epilogue.h"
 #include "kernels/family.h"
 #include "kernels/native/stages/few_rows.h"
@@ -40,9 +41,9 @@ class IntegerChain {
     if (at_ != stages_.end())
       if (const auto finish = finish_of(*at_)) e_.finish_.finish = *finish, ++at_;
     slopes();
-    constant_of<Multiply>(e_.later_scale_);
-    constant_of<Add>(e_.later_shift_);
-    e_.finish_.later = e_.later_scale_.valid() || e_.later_shift_.valid();
+    constant_of<Multiply>(e_.post_scale_);
+    constant_of<Add>(e_.post_shift_);
+    e_.finish_.has_post = e_.post_scale_.valid() || e_.post_shift_.valid();
     if (at_ != stages_.end() && !quantize()) return std::nullopt;
     if (at_ != stages_.end() || !all_f32()) return std::nullopt;
     e_.finish_.nan = may_be_nan();
@@ -158,7 +159,7 @@ class IntegerChain {
     auto& f = e_.finish_;
     if (type == ElementType::f32)
       f.added = Added::floats;
-    else if (type == ElementType::u8 || type == ElementType::i8)
+    else if (is_byte(type))
       f.added = type == ElementType::u8 ? Added::unsigned_bytes : Added::signed_bytes;
     else
       return;
@@ -183,16 +184,14 @@ class IntegerChain {
         body()
             .type(std::is_same_v<Operator, Quantize> ? stage.node->outputs[0] : stage.node->inputs[0])
             .element;
-    if (type != ElementType::u8 && type != ElementType::i8) return std::nullopt;
+    if (!is_byte(type)) return std::nullopt;
     const auto step = number(*stage.node, 1), zero_point = number(*stage.node, 2);
     if (!step || !zero_point) return std::nullopt;
     const bool is_signed = type == ElementType::i8;
     return Steps{*step, *zero_point, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f};
   }
   std::optional<float> number(const Node& n, std::size_t input) const {
-    if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
-    const auto* t = body().constant(n.inputs[input]);
-    return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
+    return single_number(body(), n, input);
   }
 
   bool quantize() {
@@ -211,7 +210,7 @@ class IntegerChain {
   /// One bound does both: neither division by a step nor rounding changes an order.
   void merge_bounds() {
     auto& f = e_.finish_;
-    if (f.finish.kind != Finish::Kind::clamp || f.later || f.slopes) return;
+    if (f.finish.kind != Finish::Kind::clamp || f.has_post || f.slopes) return;
     const auto step = f.step.step;
     if (!(step > 0) || !std::isfinite(step)) return;
     const auto low = f.low, high = f.high;
@@ -240,7 +239,7 @@ class IntegerChain {
   }
   /// And with a second scale and shift.
   float largest_later() const {
-    return largest_joined() * largest(e_.later_scale_, 1) + largest(e_.later_shift_, 0);
+    return largest_joined() * largest(e_.post_scale_, 1) + largest(e_.post_shift_, 0);
   }
 
   float largest_slope() const {
@@ -281,7 +280,7 @@ class IntegerChain {
     const auto level = [&](float bound) {
       return static_cast<std::uint8_t>(static_cast<int>(std::nearbyint(bound)) + shift);
     };
-    f.packs.simple = true;
+    f.packs.bounds_last = true;
     f.packs.low = level(f.low);
     f.packs.high = level(f.high);
   }
@@ -359,8 +358,7 @@ void IntegerEpilogue::lay_constant(WeightStore& store, Layout layout) {
 void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
   if (finish_.stored == Stored::sums) return;
   if (added_constant_.valid()) lay_constant(store, layout);
-  // A vector of 16 may begin at each channel.
-  const auto padded = round_up(channels_ + 15, std::int64_t{16});
+  const auto padded = padded_row(channels_);
   const auto packed = [&](const Tensor& source, float none) {
     const auto spread = [&](const std::vector<float>& values) {
       Tensor out(ElementType::f32, {padded});
@@ -380,11 +378,11 @@ void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
     slope_ = packed(slope_, 1);
     finish_.slope = slope_.data<float>().data();
   }
-  if (!finish_.later) return;
-  later_scale_ = packed(later_scale_, 1);
-  later_shift_ = packed(later_shift_, -0.0f);
-  finish_.later_scale = later_scale_.data<float>().data();
-  finish_.later_shift = later_shift_.data<float>().data();
+  if (!finish_.has_post) return;
+  post_scale_ = packed(post_scale_, 1);
+  post_shift_ = packed(post_shift_, -0.0f);
+  finish_.post_scale = post_scale_.data<float>().data();
+  finish_.post_shift = post_shift_.data<float>().data();
 }
 
 }  // namespace lamina

@@ -46,7 +46,7 @@ class IntegerEpilogue {
   std::optional<std::size_t> added_;
   Tensor added_constant_, rows_;  ///< not valid: none
   std::int64_t channels_ = 1;
-  Tensor scale_, shift_, slope_, later_scale_, later_shift_;  ///< not valid: none
+  Tensor scale_, shift_, slope_, post_scale_, post_shift_;  ///< not valid: none
 };
 
 }  // namespace lamina

@@ -85,7 +85,7 @@ HWY_INLINE void finish_bytes(const IntegerFinish& f, const SumRows& r, const Mak
                            HWY_MIN(r.channels, lanes()), bytes);
 }
 
-/// Where `packs.simple`.
+/// Where `packs.bounds_last`.
 struct SimpleBytes {
   const integer_finish::PackedBytes bytes;
   HWY_INLINE explicit SimpleBytes(const IntegerFinish& f) : bytes(f) {}
@@ -104,7 +104,7 @@ HWY_NOINLINE void finish_bytes_by(const IntegerFinish& f, const SumRows& r) {
 
 void finish_rows(const IntegerFinish& f, const SumRows& r) {
   if (f.stored == IntegerFinish::Stored::bytes && !f.nan) {
-    if (f.packs.simple) return finish_bytes_by<SimpleBytes>(f, r);
+    if (f.packs.bounds_last) return finish_bytes_by<SimpleBytes>(f, r);
     using integer_finish::Between;
     using integer_finish::PackedBytesBehind;
     if (f.scaled_only()) return finish_bytes_by<PackedBytesBehind<Between::step>>(f, r);

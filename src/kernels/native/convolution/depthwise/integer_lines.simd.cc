@@ -98,7 +98,7 @@ template <int R, int T, bool kPart>
 HWY_INLINE void finish_tile(const IntegerLines& s, const Place& p, std::int64_t at, Sums (&sums)[R][T]) {
   using integer_finish::Kind;
   if constexpr (!kPart && T >= 4) {
-    if (s.finish.packs.simple) {
+    if (s.finish.packs.bounds_last) {
       const integer_finish::PackedBytes bytes(s.finish);
       const integer_finish::Scaled scaled(s.finish, s.channel + at);
 #pragma GCC unroll 2

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/divide.h"
+#include "base/element_types.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "kernels/native/convolution/depthwise/integer_lines.h"
@@ -137,8 +138,6 @@ void run(const IntegerDepthwise& d, const RunArgs& args) {
     for (auto i = begin; i < end; ++i) run_task(d, args, all, d.tasks.at(i), slot, stages);
   });
 }
-
-bool is_byte(ElementType type) { return type == ElementType::u8 || type == ElementType::i8; }
 
 Verdict takes_types(const NodeView& v) {
   const bool wide = v.element(1) == ElementType::i16;

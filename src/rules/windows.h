@@ -1,5 +1,5 @@
 #pragma once
-/// Windows of poolings.
+/// Windows of convolutions and poolings.
 #include <cstddef>
 #include <cstdint>
 
@@ -8,12 +8,17 @@
 
 namespace lamina {
 
+/// Positions beside the picture may be read.
+inline bool may_pad(const Window& w) {
+  const bool same = w.auto_pad == AutoPad::same_upper || w.auto_pad == AutoPad::same_lower;
+  return same || !all_are(w.pads_begin, 0) || !all_are(w.pads_end, 0);
+}
+
 /// No window of a MaxPool or AvgPool lies outside the picture as a whole: what is given for it is no element,
 /// nor a mean of any.
 template <class Pooling>
 bool pooling_windows_have_elements(const Pooling& op) {
-  const bool same = op.auto_pad == AutoPad::same_upper || op.auto_pad == AutoPad::same_lower;
-  const bool padded = same || !all_are(op.pads_begin, 0) || !all_are(op.pads_end, 0);
+  const bool padded = may_pad(op);
   const bool goes_on = op.rounding_type != RoundingType::floor;  // beyond the picture's end
   if (goes_on && padded) return false;
   const auto at = [](const Ints& list, std::size_t i, std::int64_t other) {

@@ -7,7 +7,7 @@
 namespace lamina::gemm {
 
 /// Numbers stay in their windows of 16. Those of a window become four to eight words.
-struct Reorder {
+struct MatchedOrder {
   static constexpr std::int64_t kWindow = 16, kLeastWords = 4, kMostWords = 8;
 
   std::int64_t windows = 0;  ///< of k
@@ -24,22 +24,22 @@ struct Reorder {
 };
 
 /// Some rows of A, and where they go; bytes from one to the next.
-struct ReorderRows {
+struct MatchedRows {
   const std::byte* from;
   std::int64_t from_step;
   std::byte* to;
   std::int64_t to_step, count;
 };
-struct ReorderLoops {
+struct MatchedOrderLoops {
   /// Copies windows [first, first + count) of the rows, which begin there.
-  void (*copy)(const Reorder& order, std::int64_t group, std::int64_t first, std::int64_t count,
-               const ReorderRows& rows);
+  void (*copy)(const MatchedOrder& order, std::int64_t group, std::int64_t first, std::int64_t count,
+               const MatchedRows& rows);
 };
 /// Segments of A's rows, at most.
-inline constexpr std::int64_t kMostReordered = 64;
+inline constexpr std::int64_t kMostMatchedSegments = 64;
 /// What is written behind a row, at most.
-inline constexpr std::int64_t kReorderSlack = 16;
+inline constexpr std::int64_t kMatchedSlack = 16;
 /// For the effective instruction set.
-const ReorderLoops& reorder_loops();
+const MatchedOrderLoops& matched_order_loops();
 
 }  // namespace lamina::gemm

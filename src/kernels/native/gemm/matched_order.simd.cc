@@ -1,10 +1,10 @@
-/// Copies rows of A in another order; see reorder.h.
-#include "kernels/native/gemm/reorder.h"
+/// Copies rows of A in another order; see matched_order.h.
+#include "kernels/native/gemm/matched_order.h"
 
 #include "kernels/native/simd/per_isa.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/native/gemm/reorder.simd.cc"
+#define HWY_TARGET_INCLUDE "kernels/native/gemm/matched_order.simd.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -12,10 +12,10 @@ HWY_BEFORE_NAMESPACE();
 namespace lamina::HWY_NAMESPACE {
 namespace {
 
-using gemm::Reorder;
-using gemm::ReorderRows;
+using gemm::MatchedOrder;
+using gemm::MatchedRows;
 
-HWY_INLINE void copy_window(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+HWY_INLINE void copy_window(const MatchedRows& r, const std::uint8_t* places, std::int64_t from,
                             std::int64_t to) {
   const auto order = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
   const auto* in = r.from + from;
@@ -27,7 +27,7 @@ HWY_INLINE void copy_window(const ReorderRows& r, const std::uint8_t* places, st
 
 #if HWY_TARGET <= HWY_AVX2
 /// Two that have the least words.
-HWY_INLINE void copy_two_windows(const ReorderRows& r, const std::uint8_t* places, std::int64_t from,
+HWY_INLINE void copy_two_windows(const MatchedRows& r, const std::uint8_t* places, std::int64_t from,
                                  std::int64_t to) {
   const auto order = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places));
   const auto* in = r.from + from;
@@ -39,9 +39,9 @@ HWY_INLINE void copy_two_windows(const ReorderRows& r, const std::uint8_t* place
 #endif
 
 /// What a window writes too much, the next one overwrites.
-void copy(const Reorder& r, std::int64_t group, std::int64_t first, std::int64_t count,
-          const ReorderRows& rows) {
-  constexpr std::int64_t kWindow = Reorder::kWindow, kLeast = Reorder::kLeastWords;
+void copy(const MatchedOrder& r, std::int64_t group, std::int64_t first, std::int64_t count,
+          const MatchedRows& rows) {
+  constexpr std::int64_t kWindow = MatchedOrder::kWindow, kLeast = MatchedOrder::kLeastWords;
   const auto* starts = r.starts_of(group) + first;
   const auto* places = r.places_of(group) + first * kWindow;
   const auto others = r.windows * kWindow;  // from the places of the first words on
@@ -61,13 +61,13 @@ void copy(const Reorder& r, std::int64_t group, std::int64_t first, std::int64_t
 
 }  // namespace
 
-gemm::ReorderLoops make_reorder_loops() { return {copy}; }
+gemm::MatchedOrderLoops make_matched_order_loops() { return {copy}; }
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-LAMINA_TABLE(gemm::ReorderLoops, gemm::reorder_loops, make_reorder_loops)
+LAMINA_TABLE(gemm::MatchedOrderLoops, gemm::matched_order_loops, make_matched_order_loops)
 }
 #endif

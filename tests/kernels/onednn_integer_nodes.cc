@@ -1,4 +1,4 @@
-#include "tests/kernels/integer_nodes.h"
+#include "tests/kernels/onednn_integer_nodes.h"
 
 #include <algorithm>
 #include <cmath>
