@@ -12,7 +12,8 @@
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/pooling.h"
-#include "rules/optimize.h"
+#include "rewrite/driver.h"
+#include "rules/rules.h"
 #include "rules/weights.h"
 
 namespace lamina {
@@ -191,13 +192,13 @@ std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
 }
 
 void fold_constants(Graph& g) {
-  OptimizeOptions options;
-  for (const auto& rule : all_rules())
-    if (rule.name != "fold-constants") options.disable.push_back(rule.name);
-  options.last = RuleSet::normalize;
+  Rules rules;
+  add_fold_constants(rules);
+  RewriteOptions options;
   options.for_file = true;
   Ledger ledger;
-  optimize(g, options, ledger);
+  Driver(rules, options, ledger).run(g, RuleSet::normalize);
+  g.infer_types();
 }
 
 }  // namespace lamina
