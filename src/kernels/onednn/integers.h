@@ -2,6 +2,7 @@
 /// Products of integers of 8 bits with sums of 32, which oneDNN computes exactly by VNNI or AMX only: below
 /// that it adds neighbouring products in 16 bits, and halves the weights of signed sources.
 #include "kernels/onednn/onednn.h"
+#include "kernels/zero_points.h"
 
 namespace lamina::onednn {
 
@@ -51,8 +52,9 @@ class Integers {
   Verdict stores_sums(std::string_view implementation, std::int64_t products) const;
 
  private:
-  Verdict set_source_zero(const NodeView& v);
-  Verdict set_weights(const NodeView& v, const Tensor* packed, WeightChannels channels, bool keeps_zero);
+  void set_source_zero(const NodeView& v, const ZeroPoints& zeros);
+  Verdict set_weights(const NodeView& v, const ZeroPoints& zeros, const Tensor* packed,
+                      WeightChannels channels, bool keeps_zero);
 
   std::vector<Arg> args_;
   std::vector<std::size_t> consumed_;
