@@ -32,20 +32,29 @@ std::optional<float> single(const Graph& body, const Node& n, std::size_t input)
   return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
 }
 
-/// The scale and zero point by which the body makes floats of a parameter of 8 bits.
-std::optional<Dequantized> dequantized(const Graph& body, const Node& n) {
-  if (!n.op.is<Dequantize>() || bits_of(body.type(n.inputs[0]).element) != 8) return std::nullopt;
+}  // namespace
+
+std::optional<Dequantized> steps_of(const Graph& body, const Node& n) {
+  const auto* q = n.op.as<Quantize>();
+  const auto* d = n.op.as<Dequantize>();
+  if (!q && (!d || d->block_size != 0)) return std::nullopt;
+  if (q && q->block_size != 0) return std::nullopt;
+  const auto type = body.type(q ? n.outputs[0] : n.inputs[0]).element;
+  if (type != ElementType::u8 && type != ElementType::i8) return std::nullopt;
   const auto scale = single(body, n, 1), zero_point = single(body, n, 2);
   if (!scale || !zero_point) return std::nullopt;
   return Dequantized{*scale, *zero_point};
 }
 
+namespace {
+
 /// What a conversion in the body reads, when that is a parameter and is converted for one reader only.
 ValueId converted_parameter(const Graph& body, ValueId v) {
   const auto p = body.producer(v);
   if (!p.valid() || body.readers(v) != 1) return {};
-  if (!body.node(p).op.is<Convert>() && !dequantized(body, body.node(p))) return {};
-  const auto from = body.node(p).inputs[0];
+  const auto& n = body.node(p);
+  if (!n.op.is<Convert>() && !(n.op.is<Dequantize>() && steps_of(body, n))) return {};
+  const auto from = n.inputs[0];
   return body.value(from).kind == ValueKind::input && body.readers(from) == 1 ? from : ValueId{};
 }
 
@@ -68,7 +77,7 @@ std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId ru
     } else if (const auto from = converted_parameter(body, v); from.valid() && others == 0) {
       stage.extra = extra_of(node, body, from);
       stage.operand_element = body.type(from).element;
-      stage.dequantized = dequantized(body, body.node(body.producer(v)));
+      stage.dequantized = steps_of(body, body.node(body.producer(v)));
       if (!stage.extra) return std::nullopt;
     } else {
       return std::nullopt;
