@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element_types.h"
 #include "ops/eval.h"
 
 namespace lamina::check {
 namespace {
-
-bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 
 /// The same number, or no number in both.
 template <class T>

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/element_types.h"
 #include "base/error.h"
 #include "extension/attribute_text.h"
 
@@ -240,8 +241,7 @@ bool DeclaredPort::takes(ElementType type) const {
 }
 
 ElementType DeclaredPort::as_taken(ElementType type) const {
-  const bool half = type == ElementType::f16 || type == ElementType::bf16;
-  return half && !takes(type) && takes(ElementType::f32) ? ElementType::f32 : type;
+  return is_half(type) && !takes(type) && takes(ElementType::f32) ? ElementType::f32 : type;
 }
 
 std::size_t DeclaredOperation::port_index(const std::vector<DeclaredPort>& ports, std::size_t i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "kernels/cost.h"
 #include "kernels/family.h"
 #include "ops/activation.h"
@@ -34,20 +35,29 @@ std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId
   return std::nullopt;
 }
 
-/// The scale and zero point by which the body makes floats of a parameter of 8 bits.
-std::optional<Dequantized> dequantized(const Graph& body, const Node& n) {
-  if (!n.op.is<Dequantize>() || bits_of(body.type(n.inputs[0]).element) != 8) return std::nullopt;
+}  // namespace
+
+std::optional<Dequantized> steps_of(const Graph& body, const Node& n) {
+  const auto* q = n.op.as<Quantize>();
+  const auto* d = n.op.as<Dequantize>();
+  if (!q && (!d || d->block_size != 0)) return std::nullopt;
+  if (q && q->block_size != 0) return std::nullopt;
+  const auto type = body.type(q ? n.outputs[0] : n.inputs[0]).element;
+  if (!is_byte(type)) return std::nullopt;
   const auto scale = single_number(body, n, 1), zero_point = single_number(body, n, 2);
   if (!scale || !zero_point) return std::nullopt;
   return Dequantized{*scale, *zero_point};
 }
 
+namespace {
+
 /// What a conversion in the body reads, when that is a parameter and is converted for one reader only.
 ValueId converted_parameter(const Graph& body, ValueId v) {
   const auto p = body.producer(v);
   if (!p.valid() || body.readers(v) != 1) return {};
-  if (!body.node(p).op.is<Convert>() && !dequantized(body, body.node(p))) return {};
-  const auto from = body.node(p).inputs[0];
+  const auto& n = body.node(p);
+  if (!n.op.is<Convert>() && !(n.op.is<Dequantize>() && steps_of(body, n))) return {};
+  const auto from = n.inputs[0];
   return body.value(from).kind == ValueKind::input && body.readers(from) == 1 ? from : ValueId{};
 }
 
@@ -70,7 +80,7 @@ std::optional<Stage> stage_after(const Node& node, const Graph& body, ValueId ru
     } else if (const auto from = converted_parameter(body, v); from.valid() && others == 0) {
       stage.extra = extra_of(node, body, from);
       stage.operand_element = body.type(from).element;
-      stage.dequantized = dequantized(body, body.node(body.producer(v)));
+      stage.dequantized = steps_of(body, body.node(body.producer(v)));
       if (!stage.extra) return std::nullopt;
     } else {
       return std::nullopt;

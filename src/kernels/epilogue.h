@@ -12,6 +12,10 @@ struct Dequantized {
   float scale = 1, zero_point = 0;
 };
 
+/// The scale and zero point of a Quantize to u8 or i8, or of a Dequantize of these; nothing where they are
+/// several or no constants.
+std::optional<Dequantized> steps_of(const Graph& body, const Node& node);
+
 /// One element-wise operator whose running value is the result of the stage before.
 struct Stage {
   const Node* node = nullptr;  ///< in the body

@@ -1,38 +1,22 @@
 #include "quantise/layers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/error.h"
 #include "ops/convolution.h"
 #include "ops/matmul.h"
 #include "rewrite/exemptions.h"
-#include "rules/support.h"
+#include "rules/weights.h"
 
 namespace lamina {
 namespace {
-
-bool is_layer(const Node& node) {
-  return node.op.is<Convolution>() || node.op.is<ConvolutionBackpropData>() || node.op.is<MatMul>();
-}
 
 /// `sources`: those of the outermost graph.
 std::string name_of(const Graph& g, const Node& node, const std::vector<Source>& sources) {
   if (!node.name.empty()) return node.name;
   if (node.sources.size() == 1) return sources.at(node.sources[0].index).name;
   return g.value(node.outputs[0]).name;
-}
-
-bool all_finite(const Tensor& t) {
-  const auto aligned = t.to_aligned();
-  const auto numbers = aligned.data<float>();
-  return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
-}
-
-std::size_t weights_axis(const Node& node) {
-  if (const auto* product = node.op.as<MatMul>()) return product->transpose_b ? 0 : 1;
-  return node.op.is<ConvolutionBackpropData>() ? 1 : 0;
 }
 
 std::string reason_for_f32(const Graph& g, const Node& node) {
@@ -91,7 +75,7 @@ void add_inner(const Node& node, const std::vector<Source>& sources, std::vector
   for (const auto& body : node.bodies)
     for (const auto id : body.order()) {
       const auto& inner = body.node(id);
-      if (is_layer(inner))
+      if (has_weights(inner))
         out.push_back({.node = {},
                        .name = name_of(body, inner, sources),
                        .type = inner.op.name(),
@@ -108,11 +92,11 @@ std::vector<Layer> layers_of(const Graph& g, const LayerChoice& choice) {
   for (const auto id : g.order()) {
     const auto& node = g.node(id);
     add_inner(node, g.sources, out);
-    if (!is_layer(node)) continue;
-    Layer layer{
-        .node = id, .name = name_of(g, node, g.sources), .type = node.op.name(), .axis = weights_axis(node)};
+    if (!has_weights(node)) continue;
+    Layer layer{.node = id, .name = name_of(g, node, g.sources), .type = node.op.name()};
     layer.reason = reason_for_f32(g, node);
     if (layer.reason.empty()) layer.reason = excluded.reason(node);
+    if (layer.reason.empty()) layer.axis = output_axis(g, node);
     out.push_back(std::move(layer));
   }
   return out;
@@ -123,56 +107,15 @@ std::size_t input_axis(const Graph& g, NodeId layer) {
   return node.op.is<MatMul>() ? g.type(node.inputs[0]).shape.rank() - 1 : 1;
 }
 
-namespace {
-
-/// What the axes of the weights mean.
-struct WeightsForm {
-  std::size_t first = 1, second = 1, inner = 1;  // sizes; the last of all spatial axes
-  std::size_t groups = 1;
-  bool output_first = true;
-};
-
-WeightsForm form_of(const Graph& g, const Node& node) {
-  const auto& dims = g.constant(node.inputs[1])->shape();
-  WeightsForm form{.first = static_cast<std::size_t>(dims[0]), .second = static_cast<std::size_t>(dims[1])};
-  for (std::size_t i = 2; i < dims.size(); ++i) form.inner *= static_cast<std::size_t>(dims[i]);
-  if (const auto* convolution = node.op.as<Convolution>())
-    form.groups = static_cast<std::size_t>(convolution->groups);
-  if (const auto* transposed = node.op.as<ConvolutionBackpropData>())
-    form.groups = static_cast<std::size_t>(transposed->groups);
-  form.output_first = weights_axis(node) == 0;
-  return form;
-}
-
-}  // namespace
-
-std::size_t output_channels(const Graph& g, NodeId layer) {
-  const auto form = form_of(g, g.node(layer));
-  return form.output_first ? form.first : form.second * form.groups;
-}
-
 const Tensor* bias_by_channel(const Graph& g, NodeId layer) {
   const auto& node = g.node(layer);
   const auto* bias = has_input(node, 2) ? g.constant(node.inputs[2]) : nullptr;
   if (!bias || bias->element_type() != ElementType::f32) return nullptr;
-  const auto channels = static_cast<std::int64_t>(output_channels(g, layer));
+  const auto channels = output_channels(g, node);
   const auto& dims = bias->shape();
-  return element_count(dims) == output_channels(g, layer) && !dims.empty() && dims.back() == channels
-             ? bias
-             : nullptr;
-}
-
-/// Of the first axis each group has its part, of the second all have the same indices.
-void for_each_weight(const Graph& g, NodeId layer,
-                     const std::function<void(std::size_t, std::size_t, std::size_t)>& f) {
-  const auto form = form_of(g, g.node(layer));
-  const std::size_t per_group = form.first / form.groups;
-  for (std::size_t first = 0, i = 0; first < form.first; ++first)
-    for (std::size_t second = 0; second < form.second; ++second) {
-      const std::size_t other = first / per_group * form.second + second;
-      for (std::size_t k = 0; k < form.inner; ++k, ++i)
-        form.output_first ? f(i, other, first) : f(i, first, other);
-    }
+  const bool by_channel =
+      bias->size() == channels && !dims.empty() && dims.back() == static_cast<std::int64_t>(channels);
+  return by_channel ? bias : nullptr;
 }
 
 }  // namespace lamina

@@ -1,7 +1,6 @@
 #pragma once
 /// The layers of a graph whose products can be computed in 8 bits: convolutions of all kinds and matrix
 /// products with constant weights.
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,12 +27,7 @@ std::vector<Layer> layers_of(const Graph& graph, const LayerChoice& choice);
 
 /// Input channels are on this axis of what the layer reads.
 std::size_t input_axis(const Graph& graph, NodeId layer);
-/// The number of output channels.
-std::size_t output_channels(const Graph& graph, NodeId layer);
 /// The layer's bias, constant in f32, if it has one number for each output channel; else null.
 const Tensor* bias_by_channel(const Graph& graph, NodeId layer);
-/// f(element, input channel, output channel) for each element of the layer's constant weights.
-void for_each_weight(const Graph& graph, NodeId layer,
-                     const std::function<void(std::size_t, std::size_t, std::size_t)>& f);
 
 }  // namespace lamina

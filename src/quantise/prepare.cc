@@ -12,8 +12,9 @@
 #include "ops/matmul.h"
 #include "ops/normalization.h"
 #include "ops/pooling.h"
-#include "rules/optimize.h"
-#include "rules/support.h"
+#include "rewrite/driver.h"
+#include "rules/rules.h"
+#include "rules/weights.h"
 
 namespace lamina {
 namespace {
@@ -50,28 +51,20 @@ bool scale_outputs(Graph& g, NodeId layer, const PerChannel& by) {
   const auto node = g.node(layer);
   const auto* weights = g.constant(node.inputs[1]);
   if (!weights || weights->element_type() != ElementType::f32) return false;
+  const auto channels = output_channels(g, node);
   const auto* old_bias = bias_by_channel(g, layer);
-  if (has_input(node, 2) && !old_bias) return false;
-  auto numbers = to_floats(*weights);
-  if (output_channels(g, layer) != by.factor.size()) return false;
-  for_each_weight(g, layer, [&](std::size_t i, std::size_t, std::size_t channel) {
-    numbers[i] = static_cast<float>(numbers[i] * by.factor[channel]);
-  });
-  std::vector<float> bias(by.factor.size());
-  if (old_bias) bias = to_floats(*old_bias);
-  const bool has_bias = old_bias != nullptr;
-  const Dims dims = has_bias ? old_bias->shape() : Dims{std::ssize(bias)};
-  for (std::size_t c = 0; c < bias.size(); ++c)
-    bias[c] = static_cast<float>(bias[c] * by.factor[c] + by.shift[c]);
-  const auto is_finite = [](float x) { return std::isfinite(x); };
-  if (!std::all_of(numbers.begin(), numbers.end(), is_finite) ||
-      !std::all_of(bias.begin(), bias.end(), is_finite))
-    return false;
+  if ((has_input(node, 2) && !old_bias) || channels != by.factor.size()) return false;
+  auto bias = bias_values(g, node, channels);
+  for (std::size_t c = 0; c < channels; ++c) bias[c] = bias[c] * by.factor[c] + by.shift[c];
+  const auto scaled = scaled_weights(g, node, Side::outputs, by.factor, bias);
+  const auto rounded =
+      from_doubles(ElementType::f32, old_bias ? old_bias->shape() : Dims{std::ssize(bias)}, bias);
+  if (!scaled || !all_finite(rounded)) return false;
   auto inputs = node.inputs;
-  inputs[1] = g.add_constant(Tensor::of(weights->shape(), numbers), g.value(node.inputs[1]).name);
-  if (has_bias || std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; })) {
+  inputs[1] = g.add_constant(*scaled, g.value(node.inputs[1]).name);
+  if (old_bias || std::any_of(bias.begin(), bias.end(), [](double x) { return x != 0; })) {
     inputs.resize(std::max<std::size_t>(inputs.size(), 3));
-    inputs[2] = g.add_constant(Tensor::of(dims, bias), g.value(node.outputs[0]).name + "_bias");
+    inputs[2] = g.add_constant(rounded, g.value(node.outputs[0]).name + "_bias");
   }
   g.set_inputs(layer, std::move(inputs));
   return true;
@@ -127,33 +120,31 @@ NodeId next_layer(const Graph& g, NodeId layer, const std::set<NodeId>& layers) 
 /// Scaled by the inverse of what the layer before was scaled by.
 bool scale_inputs(Graph& g, NodeId layer, const std::vector<double>& by) {
   const auto node = g.node(layer);
-  auto numbers = to_floats(*g.constant(node.inputs[1]));
-  bool fits = true;
-  for_each_weight(g, layer, [&](std::size_t i, std::size_t in, std::size_t) {
-    if (in >= by.size())
-      fits = false;
-    else
-      numbers[i] = static_cast<float>(numbers[i] / by[in]);
-  });
-  const auto is_finite = [](float x) { return std::isfinite(x); };
-  if (!fits || !std::all_of(numbers.begin(), numbers.end(), is_finite)) return false;
-  const auto& weights = *g.constant(node.inputs[1]);
-  g.set_input(layer, 1, g.add_constant(Tensor::of(weights.shape(), numbers), g.value(node.inputs[1]).name));
+  if (input_channels(g, node) != by.size()) return false;
+  std::vector<double> factors;
+  for (const double f : by) factors.push_back(1 / f);
+  const auto scaled = scaled_weights(g, node, Side::inputs, factors, {});
+  if (!scaled) return false;
+  g.set_input(layer, 1, g.add_constant(*scaled, g.value(node.inputs[1]).name));
   return true;
 }
 
 /// The largest weight of each output channel of the one, and of each input channel of the other.
 std::pair<std::vector<double>, std::vector<double>> largest_weights(const Graph& g, NodeId first,
                                                                     NodeId second) {
-  const auto a = to_floats(*g.constant(g.node(first).inputs[1])),
-             b = to_floats(*g.constant(g.node(second).inputs[1]));
-  std::vector<double> out(output_channels(g, first)), in(out.size());
-  for_each_weight(g, first, [&](std::size_t i, std::size_t, std::size_t channel) {
-    out[channel] = std::max(out[channel], std::fabs(static_cast<double>(a[i])));
-  });
-  for_each_weight(g, second, [&](std::size_t i, std::size_t channel, std::size_t) {
-    if (channel < in.size()) in[channel] = std::max(in[channel], std::fabs(static_cast<double>(b[i])));
-  });
+  const auto largest = [&](NodeId layer, std::vector<double>& of_channels, Side side) {
+    const auto& weights = *g.constant(g.node(layer).inputs[1]);
+    const auto numbers = to_floats(weights);
+    WeightsMatrix(g.node(layer), weights.shape())
+        .for_each([&](std::size_t i, std::size_t in, std::size_t out) {
+          const auto channel = side == Side::outputs ? out : in;
+          if (channel < of_channels.size())
+            of_channels[channel] = std::max(of_channels[channel], std::fabs(static_cast<double>(numbers[i])));
+        });
+  };
+  std::vector<double> out(output_channels(g, g.node(first))), in(out.size());
+  largest(first, out, Side::outputs);
+  largest(second, in, Side::inputs);
   return {std::move(out), std::move(in)};
 }
 
@@ -201,13 +192,13 @@ std::size_t equalise(Graph& g, const std::vector<Layer>& layers) {
 }
 
 void fold_constants(Graph& g) {
-  OptimizeOptions options;
-  for (const auto& rule : all_rules())
-    if (rule.name != "fold-constants") options.disable.push_back(rule.name);
-  options.last = RuleSet::normalize;
+  Rules rules;
+  add_fold_constants(rules);
+  RewriteOptions options;
   options.for_file = true;
   Ledger ledger;
-  optimize(g, options, ledger);
+  Driver(rules, options, ledger).run(g, RuleSet::normalize);
+  g.infer_types();
 }
 
 }  // namespace lamina

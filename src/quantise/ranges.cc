@@ -21,6 +21,16 @@ Range percentile_range(const Histogram& h, double percent) {
   return {std::min(h.quantile(1 - part), 0.0), std::max(h.quantile(part), 0.0)};
 }
 
+/// Sum of squares of what quantising changes, by the bins' centres.
+double squared_error(const std::vector<Histogram::Bin>& bins, const Quantiser& q) {
+  double sum = 0;
+  for (const auto& bin : bins) {
+    const double error = q(bin.centre) - bin.centre;
+    sum += static_cast<double>(bin.count) * error * error;
+  }
+  return sum;
+}
+
 /// The ends in turn, each along steps from the whole range inwards; the best of all.
 Range least_squares_range(const Histogram& h, const Range& whole, bool symmetric) {
   constexpr int kSteps = 96, kTurns = 2;
@@ -113,15 +123,6 @@ Quantiser chosen_quantiser(const Histogram& h, const RangeOptions& o) {
     default:
       return of(whole, o.symmetric);
   }
-}
-
-double squared_error(const std::vector<Histogram::Bin>& bins, const Quantiser& q) {
-  double sum = 0;
-  for (const auto& bin : bins) {
-    const double error = q(bin.centre) - bin.centre;
-    sum += static_cast<double>(bin.count) * error * error;
-  }
-  return sum;
 }
 
 /// Each level's share is spread evenly over its bins, and compared with what these have.

@@ -38,8 +38,6 @@ Quantiser quantiser_of(double low, double high, bool symmetric);
 /// By the method that the options say.
 Quantiser chosen_quantiser(const Histogram& histogram, const RangeOptions& options);
 
-/// Sum of squares of what quantising changes, by the bins' centres.
-double squared_error(const std::vector<Histogram::Bin>& bins, const Quantiser& quantiser);
 /// How much of the distribution is lost, in nats (Kullback and Leibler); numbers outside count as the ends.
 double lost_information(const std::vector<Histogram::Bin>& bins, const Quantiser& quantiser);
 

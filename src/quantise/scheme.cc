@@ -10,7 +10,7 @@
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/quantization.h"
-#include "rules/support.h"
+#include "rules/weights.h"
 
 namespace lamina {
 namespace {
@@ -80,8 +80,9 @@ std::vector<double> mean_error(const Graph& g, NodeId layer, const QuantisedWeig
   const auto weights = g.constant(g.node(layer).inputs[1])->to_aligned();
   const auto lost = q.dequantised();
   const auto exact = weights.data<float>(), rounded = lost.data<float>();
-  std::vector<double> out(output_channels(g, layer));
-  for_each_weight(g, layer, [&](std::size_t i, std::size_t in, std::size_t channel) {
+  const WeightsMatrix matrix(g.node(layer), weights.shape());
+  std::vector<double> out(matrix.outputs());
+  matrix.for_each([&](std::size_t i, std::size_t in, std::size_t channel) {
     if (in < means.size()) out[channel] += (static_cast<double>(rounded[i]) - exact[i]) * means[in];
   });
   return out;

@@ -43,7 +43,8 @@ class Editing {
   Editing(EditModel model, const Graph& read, const Graph& graph, const Scheme& scheme)
       : m_(std::move(model)), read_(read), g_(graph), scheme_(scheme) {
     take_names(m_.graph);
-    for (auto node : m_.graph.nodes) onnx::change_bodies(node, [&](EditGraph& body) { take_names(body); });
+    for (const auto& node : m_.graph.nodes)
+      onnx::each_body(node, [&](const EditGraph& body) { take_names(body); });
   }
 
   std::string run(const std::vector<Absorbed>& absorbed) {

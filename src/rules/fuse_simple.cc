@@ -2,6 +2,7 @@
 /// convolution, matrix product or pooling before them.
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "extension/custom_op.h"
 #include "ops/activation.h"
 #include "ops/convolution.h"
@@ -51,9 +52,7 @@ bool steps_back(const Node& n) {
 
 /// f32 to a half, or the way back.
 bool halves(const Graph& g, const Node& n) {
-  const auto to = g.type(n.outputs[0]).element;
-  return g.type(n.inputs[0]).element == ElementType::f32 &&
-         (to == ElementType::bf16 || to == ElementType::f16);
+  return g.type(n.inputs[0]).element == ElementType::f32 && is_half(g.type(n.outputs[0]).element);
 }
 bool widens(const Graph& g, const Node& n) { return g.type(n.outputs[0]).element == ElementType::f32; }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rules/int8.h"
+#include "rules/weights.h"
 
 namespace lamina::int8 {
 
@@ -33,21 +34,6 @@ Found<Factors> factors_of(const Match& m, const Node& product);
 
 /// A border of zeros, or one that depends on sizes.
 bool pads(const Node& product);
-/// The axis of the weights along which outputs lie; their rank where they are one column.
-std::size_t output_axis(const Graph& g, const Node& product);
-/// Which output an element of constant weights belongs to: groups of a transposed convolution lie behind each
-/// other, with outputs of their own.
-class OutputOf {
- public:
-  OutputOf(const Graph& g, const Node& product, const Dims& weights);
-  std::size_t operator()(std::size_t element) const {
-    return element / group_ * count_ + element / inner_ % count_;
-  }
-  std::size_t outputs() const { return count_ * groups_; }
-
- private:
-  std::size_t inner_ = 1, count_ = 1, groups_ = 1, group_;
-};
 /// Each of the longer one's, times the other's at the same place or its only one.
 std::vector<double> times(const std::vector<double>& a, const std::vector<double>& b);
 

@@ -62,7 +62,7 @@ constexpr double kMostProducts = 33025;
 Verdict sums_fit(const Graph& g, const Node& product) {
   const auto& w = g.type(product.inputs[1]).shape;
   if (!w.ranked()) return Verdict::no("the rank of its weights is not known");
-  const auto axis = int8::output_axis(g, product);
+  const auto axis = output_axis(g, product);
   double count = 1;
   if (const auto* op = product.op.as<MatMul>()) {
     const Dim depth = w.rank() < 2 ? w[0] : w[w.rank() - (op->transpose_b ? 1 : 2)];
@@ -152,18 +152,18 @@ std::vector<double> by_output(const Graph& g, const Node& n, const std::vector<d
 
 /// The sums of weights that an output's taps have, over the input channels: [outputs, 1, taps...], of a
 /// transposed convolution [groups, outputs of a group, taps...].
-Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
+Tensor tap_sums(const Node& n, const Factors& f) {
   const auto& dims = f.numbers.shape();
-  const int8::OutputOf output(g, n, dims);
+  const WeightsMatrix weights(n, dims);
   std::size_t taps = 1;
   const bool matrix = n.op.is<MatMul>();
   for (std::size_t i = 2; i < dims.size() && !matrix; ++i) taps *= static_cast<std::size_t>(dims[i]);
-  const auto outputs = output.outputs();
+  const auto outputs = weights.outputs();
   const auto numbers = to_doubles(f.numbers);
   const auto zero = f.zero_points.valid() ? to_doubles(f.zero_points) : std::vector<double>{0};
   std::vector<double> sums(outputs * taps, 0);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto o = output(i);
+    const auto o = weights.output(i);
     sums[o * taps + i % taps] += (numbers[i] - zero[o % zero.size()]) * f.scale[o % f.scale.size()];
   }
   Dims out(dims);
@@ -177,7 +177,7 @@ Tensor tap_sums(const Graph& g, const Node& n, const Factors& f) {
 /// What the source's offset adds to the results: one number for each output channel or, where the border
 /// cuts taps off, for each position.
 Tensor offsets(const Graph& g, const Node& n, const Integers& found) {
-  const auto sums = tap_sums(g, n, found.factors);
+  const auto sums = tap_sums(n, found.factors);
   if (int8::pads(n)) {
     const auto* back = n.op.as<ConvolutionBackpropData>();
     Dims x{1, back ? back->groups : n.op.as<Convolution>()->groups};  // the batch may be unknown

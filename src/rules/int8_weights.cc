@@ -91,7 +91,7 @@ Verdict follow(const Match& m, const Node& product, const Node& step, Factors& f
 }
 
 /// The integers without their zero points, where these are whole and what is left has 8 bits.
-Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, const OutputOf& output) {
+Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, const WeightsMatrix& matrix) {
   const bool is_zero = std::all_of(zero.begin(), zero.end(), [](double z) { return z == 0; });
   if (is_zero && numbers.element_type() == ElementType::i8) return numbers;
   const auto [least, most] =
@@ -107,7 +107,7 @@ Found<Tensor> centred(const Tensor& numbers, const std::vector<double>& zero, co
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto raw = std::to_integer<std::uint8_t>(bytes.raw()[i]);
     const int number = is_unsigned ? raw : static_cast<std::int8_t>(raw);
-    const int left = number - static_cast<int>(zero[zero.size() == 1 ? 0 : output(i)]);
+    const int left = number - static_cast<int>(zero[zero.size() == 1 ? 0 : matrix.output(i)]);
     if (left < -128 || left > 127) return std::nullopt;
     out.raw()[i] = static_cast<std::byte>(left);
   }
@@ -118,7 +118,7 @@ constexpr double kNearlyHalf = 1e-4;  // of a level: what a rounding leaves of a
 
 /// Twice the integers less their zero points, of which some are halves: so are those of ranges on both sides
 /// of 0 with as many levels on each. Nothing where none is.
-Found<Tensor> doubled(const Tensor& numbers, const std::vector<double>& zero, const OutputOf& output) {
+Found<Tensor> doubled(const Tensor& numbers, const std::vector<double>& zero, const WeightsMatrix& matrix) {
   bool halves = false;
   std::vector<double> twice;
   for (const auto z : zero) {
@@ -129,7 +129,7 @@ Found<Tensor> doubled(const Tensor& numbers, const std::vector<double>& zero, co
   if (!halves) return std::nullopt;
   auto values = to_doubles(numbers);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = 2 * values[i] - twice[twice.size() == 1 ? 0 : output(i)];
+    values[i] = 2 * values[i] - twice[twice.size() == 1 ? 0 : matrix.output(i)];
     if (std::fabs(values[i]) > 255)
       return Verdict::no("a zero point of its weights lies beside their levels");
   }
@@ -148,15 +148,15 @@ Found<Factors> constant_factors(const Match& m, const Node& product, const Store
   const Tensor& numbers = *g.constant(stored.numbers);
   if (!(Shape::of(numbers.shape()) == g.type(product.inputs[1]).shape))
     return Verdict::no("its weights are larger than the integers that they are made of");
-  const OutputOf output(g, product, numbers.shape());
-  const auto wide = doubled(numbers, zero, output);
+  const WeightsMatrix matrix(product, numbers.shape());
+  const auto wide = doubled(numbers, zero, matrix);
   if (wide) {
     out.numbers = *wide;
     for (auto& s : out.scale) s /= 2;
     return out;
   }
   if (!wide.verdict().reason().empty()) return wide.verdict();
-  auto small = centred(numbers, zero, output);
+  auto small = centred(numbers, zero, matrix);
   if (small) {
     out.numbers = *small;
   } else if (!small.verdict().reason().empty()) {
@@ -218,21 +218,6 @@ Found<Factors> computed_factors(const Match& m, const Node& product) {
 }
 
 }  // namespace
-
-std::size_t output_axis(const Graph& g, const Node& product) {
-  const auto rank = g.type(product.inputs[1]).shape.rank();
-  if (const auto* op = product.op.as<MatMul>()) return rank < 2 ? rank : rank - (op->transpose_b ? 2 : 1);
-  return product.op.is<Convolution>() ? 0 : 1;
-}
-
-OutputOf::OutputOf(const Graph& g, const Node& product, const Dims& weights) {
-  const auto axis = output_axis(g, product);
-  for (std::size_t i = axis + 1; i < weights.size(); ++i) inner_ *= static_cast<std::size_t>(weights[i]);
-  if (axis < weights.size()) count_ = static_cast<std::size_t>(weights[axis]);
-  if (const auto* back = product.op.as<ConvolutionBackpropData>())
-    groups_ = static_cast<std::size_t>(back->groups);
-  group_ = element_count(weights) / groups_;
-}
 
 std::vector<double> times(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> out(std::max(a.size(), b.size()));

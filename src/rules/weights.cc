@@ -19,37 +19,9 @@ namespace {
 
 std::size_t count(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// Convolution weights and matrices as [rows][columns][inner]; both channels of an element follow from its
-/// row and column.
-struct Matrix {
-  std::size_t rows, columns, inner = 1;
-  std::size_t groups = 1;
-  bool rows_are_outputs;
-
-  Matrix(const Node& host, const Dims& w) {
-    const bool matrix = host.op.is<MatMul>();
-    const std::size_t first = matrix ? w.size() - 2 : 0;
-    rows = count(w[first]);
-    columns = count(w[first + 1]);
-    for (std::size_t i = first + 2; i < w.size(); ++i) inner *= count(w[i]);
-    const auto* conv = host.op.as<Convolution>();
-    const auto* back = host.op.as<ConvolutionBackpropData>();
-    if (conv) groups = count(conv->groups);
-    if (back) groups = count(back->groups);
-    rows_are_outputs = matrix ? host.op.as<MatMul>()->transpose_b : conv != nullptr;
-  }
-  /// The channel that an element's column stands for: each group has its own.
-  std::size_t column_channel(std::size_t row, std::size_t column) const {
-    return row / (rows / groups) * columns + column;
-  }
-  std::size_t column_channels() const { return groups * columns; }
-  std::size_t outputs() const { return rows_are_outputs ? rows : column_channels(); }
-  std::size_t inputs() const { return rows_are_outputs ? column_channels() : rows; }
-};
-
 /// Rows [begin, end) of weights, counted through all matrices.
 template <class T>
-void scale_rows(const Matrix& m, bool by_row, const std::vector<double>& factors, std::size_t begin,
+void scale_rows(const WeightsMatrix& m, bool by_row, const std::vector<double>& factors, std::size_t begin,
                 std::size_t end, T* values) {
   const auto multiply = [](T* v, std::size_t n, double f) {
     for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<T>(v[i] * f);
@@ -141,16 +113,16 @@ Verdict foldable(const Match& m, NodeId host, Side side) {
 }
 
 std::size_t input_channels(const Graph& graph, const Node& host) {
-  return Matrix(host, graph.constant(host.inputs[1])->shape()).inputs();
+  return WeightsMatrix(host, graph.constant(host.inputs[1])->shape()).inputs();
 }
 
 std::size_t output_channels(const Graph& graph, const Node& host) {
-  return Matrix(host, graph.constant(host.inputs[1])->shape()).outputs();
+  return WeightsMatrix(host, graph.constant(host.inputs[1])->shape()).outputs();
 }
 
 std::vector<double> weighted_sums(const Graph& graph, const Node& host, const std::vector<double>& numbers) {
   const Tensor& w = *graph.constant(host.inputs[1]);
-  const Matrix m(host, w.shape());
+  const WeightsMatrix m(host, w.shape());
   std::vector<double> sums(m.outputs(), 0);
   const auto add_up = [&](const auto* v) {
     for (std::size_t row = 0; row < m.rows; ++row)
@@ -170,7 +142,7 @@ std::vector<double> weighted_sums(const Graph& graph, const Node& host, const st
 
 namespace {
 
-Tensor product_by_channel(const Tensor& w, const Matrix& matrix, Side side,
+Tensor product_by_channel(const Tensor& w, const WeightsMatrix& matrix, Side side,
                           const std::vector<double>& factors) {
   const bool by_row = matrix.rows_are_outputs == (side == Side::outputs);
   const auto row_size = matrix.columns * matrix.inner;
@@ -218,7 +190,7 @@ struct Share {
 constexpr double kGranted = 1.0 / (1 << 20);                      // of results
 constexpr double kLargestInput = double(std::uint64_t{1} << 63);  // beside a bias
 
-Verdict loses_nothing(const Tensor& w, const Tensor& scaled, const Matrix& m, Side side,
+Verdict loses_nothing(const Tensor& w, const Tensor& scaled, const WeightsMatrix& m, Side side,
                       const std::vector<double>& factors, const std::vector<double>& bias) {
   if (!may_lose(w, scaled)) return Verdict::yes();
   const auto before = to_doubles(w), after = to_doubles(scaled);
@@ -246,7 +218,7 @@ Verdict loses_nothing(const Tensor& w, const Tensor& scaled, const Matrix& m, Si
 Found<Tensor> scaled_weights(const Graph& graph, const Node& host, Side side,
                              const std::vector<double>& factors, const std::vector<double>& bias) {
   const Tensor& w = *graph.constant(host.inputs[1]);
-  const Matrix matrix(host, w.shape());
+  const WeightsMatrix matrix(host, w.shape());
   auto scaled = product_by_channel(w, matrix, side, factors);
   const bool is_f32 = w.element_type() == ElementType::f32;
   const auto kinds = is_f32 ? kinds_of(scaled) : Kinds{!all_finite(to_doubles(scaled)), true};
@@ -272,10 +244,8 @@ std::vector<double> bias_values(const Graph& graph, const Node& host, std::size_
 
 Tensor output_factors(const Graph& graph, const Node& host, const std::vector<double>& factors) {
   const auto& w = graph.type(host.inputs[1]);
-  const auto rank = w.shape.rank();
-  const auto* product = host.op.as<MatMul>();
-  const auto axis = product ? rank - (product->transpose_b ? 2 : 1) : host.op.is<Convolution>() ? 0 : 1;
-  return from_doubles(w.element, along_axis(rank, axis, factors.size()), factors);
+  const auto dims = along_axis(w.shape.rank(), output_axis(graph, host), factors.size());
+  return from_doubles(w.element, dims, factors);
 }
 
 ValueId rebuilt(Rewrite& r, NodeId host, const Replaced& parts) {
@@ -296,6 +266,25 @@ ValueId rebuilt(Rewrite& r, NodeId host, const Replaced& parts) {
   }
   r.named_after(host);
   return r.add(Op(n.op), std::move(inputs));
+}
+
+std::size_t output_axis(const Graph& g, const Node& host) {
+  const auto rank = g.type(host.inputs[1]).shape.rank();
+  if (const auto* op = host.op.as<MatMul>()) return rank < 2 ? rank : rank - (op->transpose_b ? 2 : 1);
+  return host.op.is<Convolution>() ? 0 : 1;
+}
+
+WeightsMatrix::WeightsMatrix(const Node& host, const Dims& w) {
+  const auto* product = host.op.as<MatMul>();
+  const std::size_t first = product && w.size() > 2 ? w.size() - 2 : 0;
+  rows = count(w[first]);
+  if (first + 1 < w.size()) columns = count(w[first + 1]);
+  for (std::size_t i = first + 2; i < w.size(); ++i) inner *= count(w[i]);
+  const auto* conv = host.op.as<Convolution>();
+  const auto* back = host.op.as<ConvolutionBackpropData>();
+  if (conv) groups = count(conv->groups);
+  if (back) groups = count(back->groups);
+  rows_are_outputs = product ? product->transpose_b && w.size() > 1 : conv != nullptr;
 }
 
 }  // namespace lamina

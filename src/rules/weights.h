@@ -38,4 +38,38 @@ struct Replaced {
 };
 ValueId rebuilt(Rewrite& r, NodeId host, const Replaced& parts);
 
+/// The axis of a host's weights along which its outputs lie; their rank where they are one column.
+std::size_t output_axis(const Graph& graph, const Node& host);
+
+/// Convolution weights and matrices as [rows][columns][inner], those of a batch one behind the other; both
+/// channels of an element follow from its row and column.
+struct WeightsMatrix {
+  std::size_t rows, columns = 1, inner = 1;
+  std::size_t groups = 1;
+  bool rows_are_outputs;
+
+  WeightsMatrix(const Node& host, const Dims& weights);
+  /// The channel that an element's column stands for: each group has its own.
+  std::size_t column_channel(std::size_t row, std::size_t column) const {
+    return row / (rows / groups) * columns + column;
+  }
+  std::size_t column_channels() const { return groups * columns; }
+  std::size_t outputs() const { return rows_are_outputs ? rows : column_channels(); }
+  std::size_t inputs() const { return rows_are_outputs ? column_channels() : rows; }
+  /// The output channel of an element.
+  std::size_t output(std::size_t element) const {
+    const auto line = element / inner, row = line / columns % rows;
+    return rows_are_outputs ? row : column_channel(row, line % columns);
+  }
+  /// f(element, input channel, output channel) for each element of the first matrix.
+  template <class F>
+  void for_each(F&& f) const {
+    for (std::size_t row = 0, i = 0; row < rows; ++row)
+      for (std::size_t column = 0; column < columns; ++column) {
+        const auto other = column_channel(row, column);
+        for (std::size_t k = 0; k < inner; ++k, ++i) rows_are_outputs ? f(i, other, row) : f(i, row, other);
+      }
+  }
+};
+
 }  // namespace lamina

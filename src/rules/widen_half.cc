@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "extension/custom_op.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -9,8 +10,6 @@
 
 namespace lamina {
 namespace {
-
-bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 
 /// The operator with f32 wherever an attribute names a half type.
 Op widened(const Op& op) {

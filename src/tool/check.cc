@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/arena.h"
+#include "base/element_types.h"
 #include "base/error.h"
 #include "base/npz.h"
 #include "check/check.h"
@@ -132,9 +133,8 @@ std::vector<check::Output> outputs_of(const CheckOptions& o, const Session& s) {
 
 bool is_half(const Session& s) {
   const auto& ports = s.model.outputs();
-  return s.impl().widened() || std::any_of(ports.begin(), ports.end(), [](const Port& p) {
-           return p.type == ElementType::f16 || p.type == ElementType::bf16;
-         });
+  return s.impl().widened() ||
+         std::any_of(ports.begin(), ports.end(), [](const Port& p) { return is_half(p.type); });
 }
 
 /// A line for a trial that went wrong (all of them where that is wanted), a document for each.

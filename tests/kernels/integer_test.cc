@@ -119,22 +119,39 @@ TEST(Integers, large) {
 }
 
 TEST(Integers, refusals) {
-  const auto refused = [](const std::string& text) {
-    const auto graph = parse(text);
+  const auto refused = [](const std::string& body) {
+    const auto graph = parse("graph " + body + "\n}\n");
     std::string all;
     for (const auto id : graph.order())
       for (const auto& r : ask_kernels(NodeView(graph, id)).refusals)
-        if (r.kernel == "native_int8") all += r.reason + "\n";
+        all += r.kernel + ": " + r.reason + "\n";
     return all;
   };
-  EXPECT_NE(
-      refused(
-          "graph (x: u8[3,4], v: i8[]) -> (y) {\n w = const i8[4,5] seed(1)\n y = MatMul(x, w, _, _, v)\n}\n")
-          .find("zero points of weights that are given at run time"),
-      std::string::npos);
-  EXPECT_NE(refused("graph (x: i16[3,4]) -> (y) {\n w = const i8[4,5] seed(1)\n y = MatMul(x, w)\n}\n")
-                .find("operands of i16"),
-            std::string::npos);
+  const std::string product = "(x: u8[3,4], v: i8[], b: i32[5]) -> (y) {\n w = const i8[4,5] seed(1)\n",
+                    wide = "(x: u8[3,4]) -> (y) {\n w = const i16[4,5] seed(1)\n z = const i16[] {3}\n",
+                    depthwise =
+                        "(x: u8[1,8,5,5], v: i8[], b: i32[8]) -> (y) {\n w = const i8[8,1,3,3] seed(1)\n",
+                    wide_depthwise =
+                        "(x: u8[1,8,5,5]) -> (y) {\n w = const i16[8,1,3,3] seed(1)\n z = const i16[] {3}\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"(x: i16[3,4]) -> (y) {\n w = const i8[4,5] seed(1)\n y = MatMul(x, w)",
+       "native_int8: operands of i16"},
+      {product + " y = MatMul(x, w, b)", "native_int8: a bias of integers"},
+      {product + " y = MatMul(x, w, _, _, v)",
+       "native_int8: zero points of weights that are given at run time"},
+      {product + " z = const u8[3] {1,2,3}\n y = MatMul(x, w, _, z)",
+       "native_int8: 3 zero points of the source"},
+      {product + " z = const u8[3] {1,2,3}\n y = MatMul(x, w, _, z)",
+       "onednn: int8: 3 zero points of the source"},
+      {wide + " y = MatMul(x, w, _, _, z)", "native_int8: zero points of weights of i16"},
+      {depthwise + " y = Convolution(x, w, b) groups=8", "native: int8: a bias of integers"},
+      {depthwise + " y = Convolution(x, w, _, _, v) groups=8",
+       "native: int8: zero points of weights that are given at run time"},
+      {wide_depthwise + " y = Convolution(x, w, _, _, z) groups=8",
+       "native: int8: zero points of weights of i16"},
+  };
+  for (const auto& [body, reason] : cases)
+    EXPECT_NE(refused(body).find(reason), std::string::npos) << body << refused(body);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <queue>
 #include <set>
 
+#include "base/element_types.h"
 #include "base/words.h"
 #include "formats/onednn_graph/custom.h"
 #include "formats/read_error.h"
@@ -14,8 +15,6 @@
 
 namespace lamina::onednn_graph {
 namespace {
-
-bool is_half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 
 std::string name_of_tensor(std::uint64_t id) { return std::to_string(id); }
 

@@ -5,14 +5,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/element_types.h"
+
 namespace lamina::onednn_graph {
 namespace {
 
-bool is_half(const TensorDef& t) { return t.element == ElementType::bf16 || t.element == ElementType::f16; }
-
 bool is_product(const OpDef& op) {
   const bool known = op.kind == "Convolution" || op.kind == "ConvTranspose" || op.kind == "MatMul";
-  return known && op.inputs.size() >= 2 && op.outputs.size() == 1 && is_half(op.outputs[0]);
+  return known && op.inputs.size() >= 2 && op.outputs.size() == 1 && is_half(op.outputs[0].element);
 }
 
 bool is_arithmetic(const OpDef& op) {
@@ -46,8 +46,8 @@ class Patterns {
       inside_.insert(&op);
     }
     for (const auto& op : graph_.ops)
-      if (op.kind == "TypeCast" && op.outputs.size() == 1 && is_half(op.outputs[0]) && from_integers(op) &&
-          reads_inside(op.outputs[0].id))
+      if (op.kind == "TypeCast" && op.outputs.size() == 1 && is_half(op.outputs[0].element) &&
+          from_integers(op) && reads_inside(op.outputs[0].id))
         out_.insert(op.outputs[0].id);
     return std::move(out_);
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "ops/convolution.h"
 
 namespace lamina::onednn {
 
@@ -70,7 +69,7 @@ struct Shift {
   }
 };
 
-/// The zero point as an argument, which is a constant or comes at run time.
+/// A zero point that is a constant, which is set then, or comes at run time.
 Arg zero_argument(const NodeView& v, std::size_t input, int of) {
   Arg arg{DNNL_ARG_ATTR_ZERO_POINTS | of, numbers(1), Arg::From::constant, input, {}};
   if (v.has(input) && !v.constant(input))
@@ -80,40 +79,22 @@ Arg zero_argument(const NodeView& v, std::size_t input, int of) {
 
 }  // namespace
 
-Verdict Integers::set_source_zero(const NodeView& v) {
-  const auto input = zero_point_input(v.node().op, 0);
-  if (!v.has(input)) return Verdict::yes();
-  if (element_count(v.dims(input)) != 1)
-    return Verdict::no("int8: zero points {} of input 0", to_string(v.dims(input)));
-  auto arg = zero_argument(v, input, DNNL_ARG_SRC);
-  if (const auto* zero = v.constant(input)) {
-    consumed_.push_back(input);
-    const auto value = to_ints(*zero)[0];
-    if (value == 0) return Verdict::yes();
-    arg.constant = one_number(value);
-  } else if (!is_byte(v.element(input))) {
-    return Verdict::no("int8: a zero point of {}", name_of(v.element(input)));
-  }
+void Integers::set_source_zero(const NodeView& v, const ZeroPoints& zeros) {
+  if (!zeros.source_at_run && zeros.source == 0) return;
+  auto arg = zero_argument(v, zeros.source_input, DNNL_ARG_SRC);
+  if (!zeros.source_at_run) arg.constant = one_number(zeros.source);
   args_.push_back(std::move(arg));
   key_ += " zero";
-  return Verdict::yes();
 }
 
-Verdict Integers::set_weights(const NodeView& v, const Tensor* packed, WeightChannels channels,
-                              bool keeps_zero) {
+Verdict Integers::set_weights(const NodeView& v, const ZeroPoints& zeros, const Tensor* packed,
+                              WeightChannels channels, bool keeps_zero) {
   const bool is_signed = v.element(1) == ElementType::i8;
-  Shift shift{{0}, channels, is_signed};
-  const auto input = zero_point_input(v.node().op, 1);
-  auto arg = zero_argument(v, input, DNNL_ARG_WEIGHTS);
-  if (const auto* zero = v.has(input) ? v.constant(input) : nullptr) {
-    consumed_.push_back(input);
-    const auto list = to_ints(*zero);
-    if (list.empty()) return Verdict::no("int8: no zero points of the weights");
-    shift.zero.assign(list.begin(), list.end());
-    if (std::equal(list.begin() + 1, list.end(), list.begin())) shift.zero.resize(1);
-  } else if (v.has(input)) {
-    if (!keeps_zero || !is_signed || element_count(v.dims(input)) != 1 || !is_byte(v.element(input)))
-      return Verdict::no("int8: zero points of the weights that come at run time");
+  Shift shift{zeros.weights.empty() ? std::vector<int>{0} : zeros.weights, channels, is_signed};
+  auto arg = zero_argument(v, zeros.weights_input, DNNL_ARG_WEIGHTS);
+  if (zeros.weights_at_run) {
+    if (!keeps_zero || !is_signed || element_count(v.dims(zeros.weights_input)) != 1)
+      return Verdict::no("int8: zero points of weights that are given at run time");
     args_.push_back(std::move(arg));
     return Verdict::yes();
   }
@@ -143,8 +124,12 @@ Verdict Integers::describe(const NodeView& v, const Tensor* packed, WeightChanne
   if (v.has(2)) return Verdict::no("int8: a bias of integers");
   out.key_ = fmt::format(" {}", operands_name(v));
   out.unsigned_source_ = multiplied(v) == ElementType::u8;
-  if (auto verdict = out.set_source_zero(v); !verdict) return verdict;
-  return out.set_weights(v, packed, channels, keeps_zero);
+  ZeroPoints zeros;
+  if (const auto verdict = zero_points_of(v, zeros); !verdict)
+    return Verdict::no("int8: {}", verdict.reason());
+  out.consumed_ = zeros.constants;
+  out.set_source_zero(v, zeros);
+  return out.set_weights(v, zeros, packed, channels, keeps_zero);
 }
 
 void Integers::set(dnnl::primitive_attr& attr) const {

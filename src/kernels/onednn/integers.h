@@ -3,6 +3,7 @@
 /// that it adds neighbouring products in 16 bits, and halves the weights of signed sources.
 #include "base/element_types.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/zero_points.h"
 
 namespace lamina::onednn {
 
@@ -50,8 +51,9 @@ class Integers {
   Verdict stores_sums(std::string_view implementation, std::int64_t products) const;
 
  private:
-  Verdict set_source_zero(const NodeView& v);
-  Verdict set_weights(const NodeView& v, const Tensor* packed, WeightChannels channels, bool keeps_zero);
+  void set_source_zero(const NodeView& v, const ZeroPoints& zeros);
+  Verdict set_weights(const NodeView& v, const ZeroPoints& zeros, const Tensor* packed,
+                      WeightChannels channels, bool keeps_zero);
 
   std::vector<Arg> args_;
   std::vector<std::size_t> consumed_;

@@ -168,23 +168,13 @@ class Translator {
   void linear(float factor, float added) { ops_.append_eltwise(algorithm::eltwise_linear, factor, added); }
 
   /// One scale and zero point of Quantize or Dequantize, which are constant.
-  std::optional<Dequantized> levels(const Stage& stage, std::int64_t block_size) {
-    const auto& body = *epilogue(view_.node());
-    const auto& inputs = stage.node->inputs;
-    const bool has_zero = inputs.size() > 2 && inputs[2].valid();
-    const auto* zero_point = has_zero ? body.constant(inputs[2]) : nullptr;
-    const auto single = [](const Tensor* t) { return t && t->size() == 1; };
-    if (!single(stage.constant) || (has_zero && !single(zero_point)) || block_size != 0) {
-      stop(fmt::format("int8: {} by scales or zero points that are several, or not constant",
-                       stage.node->op.name()));
-      return std::nullopt;
-    }
-    const float scale = to_floats(*stage.constant)[0];
-    if (!std::isfinite(1 / scale)) {
-      stop(fmt::format("int8: {} by a scale of {}", stage.node->op.name(), scale));
-      return std::nullopt;
-    }
-    return Dequantized{scale, has_zero ? to_floats(*zero_point)[0] : 0};
+  std::optional<Dequantized> levels(const Stage& stage) {
+    const auto steps = steps_of(*epilogue(view_.node()), *stage.node);
+    if (steps && std::isfinite(1 / steps->scale)) return steps;
+    const auto& name = stage.node->op.name();
+    stop(steps ? fmt::format("int8: {} by a scale of {}", name, steps->scale)
+               : fmt::format("int8: {} by scales or zero points that are several, or not constant", name));
+    return std::nullopt;
   }
 
   /// What both ways of Quantize begin with: the value in steps, of which NaN is none.
@@ -199,7 +189,7 @@ class Translator {
       stop("int8: oneDNN makes bounds of what is not a number");
       return std::nullopt;
     }
-    const auto to = levels(stage, op.block_size);
+    const auto to = levels(stage);
     if (!to) return std::nullopt;
     if (constexpr float kMostSteps = 1 << 10; added_zero_ > kMostSteps * std::fabs(to->scale)) {
       stop(fmt::format("int8: steps of {} are lost beside the zero point of a second tensor", to->scale));
@@ -232,7 +222,7 @@ class Translator {
   }
 
   bool quantize_and_back(const Stage& there, const Stage& back) {
-    const auto from = levels(back, back.node->op.as<Dequantize>()->block_size);
+    const auto from = levels(back);
     const auto to = from ? in_steps(there) : std::nullopt;
     if (!to) return false;
     const bool is_signed = there.node->op.as<Quantize>()->destination_type == ElementType::i8;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/element_types.h"
 #include "formats/ir/write/text_out.h"
 #include "ops/control.h"
 #include "ops/elementwise.h"
@@ -24,8 +25,7 @@ bool is_decompression(const Graph& graph, const Node& node) {
   const auto* convert = node.op.as<Convert>();
   if (!convert || convert->destination_type != ElementType::f32) return false;
   const Tensor* stored = graph.constant(node.inputs[0]);
-  return stored &&
-         (stored->element_type() == ElementType::f16 || stored->element_type() == ElementType::bf16);
+  return stored && is_half(stored->element_type());
 }
 
 constexpr std::string_view kDecompression = R"(<attribute name="decompression" version="0"/>)";

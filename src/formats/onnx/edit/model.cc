@@ -193,6 +193,10 @@ EditModel parse(std::string_view bytes) {
   return m;
 }
 
+void require_depth(int depth) {
+  if (depth >= kDeepest) fail(ErrorCode::bad_file, "graphs are nested deeper than {}", kDeepest);
+}
+
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth);
 
 /// A graph (field 6) or several (field 11) in an attribute's message.
@@ -207,7 +211,7 @@ void change_attribute(NamedPiece& attribute, const std::function<void(EditGraph&
       continue;
     }
     const auto field = in.tag();
-    if (depth >= kDeepest) fail(ErrorCode::bad_file, "graphs are nested deeper than {}", kDeepest);
+    require_depth(depth);
     auto body = parse_graph(view_of(in));
     for (auto& node : body.nodes) change_bodies(node, change, depth + 1);
     change(body);
@@ -218,6 +222,22 @@ void change_attribute(NamedPiece& attribute, const std::function<void(EditGraph&
 
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change, int depth) {
   for (auto& a : node.attributes) change_attribute(a, change, depth);
+}
+
+void each_body(const EditNode& node, const std::function<void(const EditGraph&)>& read, int depth) {
+  for (const auto& a : node.attributes) {
+    protozero::pbf_reader in(a.piece.bytes().data(), a.piece.bytes().size());
+    while (in.next()) {
+      if (in.tag() != 6 && in.tag() != 11) {
+        in.skip();
+        continue;
+      }
+      require_depth(depth);
+      const auto body = parse_graph(view_of(in));
+      for (const auto& inner : body.nodes) each_body(inner, read, depth + 1);
+      read(body);
+    }
+  }
 }
 
 }  // namespace
@@ -340,6 +360,10 @@ NamedPiece initializer(const std::string& name, const Tensor& tensor) {
 
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change) {
   change_bodies(node, change, 0);
+}
+
+void each_body(const EditNode& node, const std::function<void(const EditGraph&)>& read) {
+  each_body(node, read, 0);
 }
 
 }  // namespace lamina::onnx

@@ -80,9 +80,9 @@ NamedPiece initializer(const std::string& name, const Tensor& tensor);
 /// Calls `change` with the graphs that the node has as attributes, and puts what it makes of them in their
 /// place.
 void change_bodies(EditNode& node, const std::function<void(EditGraph&)>& change);
+/// Calls `read` with these graphs.
+void each_body(const EditNode& node, const std::function<void(const EditGraph&)>& read);
 
-/// Names that the graph's nodes read, those of bodies too, and its outputs.
-std::map<std::string, std::size_t, std::less<>> readers(const EditGraph& graph);
 /// Removes nodes without effect and initialisers (with the inputs of their names) that nobody reads. Only
 /// those that read or are what `was_read` names, and what these alone have read.
 void remove_unread(EditGraph& graph, std::vector<std::string> was_read);

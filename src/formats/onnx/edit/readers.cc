@@ -7,28 +7,25 @@
 namespace lamina::onnx {
 namespace {
 
-void count_readers(const EditGraph& graph, std::map<std::string, std::size_t, std::less<>>& out) {
-  for (const auto& node : graph.nodes) {
+using Readers = std::map<std::string, std::size_t, std::less<>>;
+
+void count_inputs(const EditGraph& graph, Readers& out) {
+  for (const auto& node : graph.nodes)
     for (const auto& name : node.inputs)
       if (!name.empty()) ++out[name];
-    auto copy = node;
-    change_bodies(copy, [&](EditGraph& body) {
-      for (const auto& inner : body.nodes)
-        for (const auto& name : inner.inputs)
-          if (!name.empty()) ++out[name];
-      for (const auto& name : body.outputs) ++out[name];
-    });
-  }
   for (const auto& name : graph.outputs) ++out[name];
 }
 
-}  // namespace
-
-std::map<std::string, std::size_t, std::less<>> readers(const EditGraph& graph) {
-  std::map<std::string, std::size_t, std::less<>> out;
-  count_readers(graph, out);
+/// Of names that the graph's nodes read, those of bodies too, and its outputs.
+Readers readers(const EditGraph& graph) {
+  Readers out;
+  count_inputs(graph, out);
+  for (const auto& node : graph.nodes)
+    each_body(node, [&](const EditGraph& body) { count_inputs(body, out); });
   return out;
 }
+
+}  // namespace
 
 void remove_unread(EditGraph& graph, std::vector<std::string> was_read) {
   auto count = readers(graph);

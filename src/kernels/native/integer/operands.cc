@@ -4,25 +4,12 @@
 
 #include "base/element_types.h"
 #include "base/hash.h"
-#include "ops/convolution.h"
+#include "kernels/zero_points.h"
 
 namespace lamina::integers {
 namespace {
 
 using gemm::Arithmetic;
-
-/// Larger ones would leave what 16 bits can hold.
-constexpr std::int64_t kMostZero = 255;
-
-std::optional<std::vector<std::int32_t>> small_numbers(const Tensor& t) {
-  std::vector<std::int32_t> out;
-  const auto wide = convert(t, ElementType::i64);
-  for (const auto value : wide.data<std::int64_t>()) {
-    if (value < -kMostZero || value > kMostZero) return std::nullopt;
-    out.push_back(static_cast<std::int32_t>(value));
-  }
-  return out;
-}
 
 struct Range {
   std::int32_t low = 0, high = 0;
@@ -117,29 +104,15 @@ std::vector<Operands> operands_of(const NodeView& v, std::int64_t columns, std::
   Operands o;
   o.signed_source = v.element(0) == ElementType::i8;
   o.weights = v.element(1);
-  const auto of_source = zero_point_input(v.node().op, 0), of_weights = zero_point_input(v.node().op, 1);
-  if (v.has(of_source)) {
-    if (element_count(v.dims(of_source)) != 1)
-      return no("{} zero points of the source", element_count(v.dims(of_source)));
-    if (const auto* zero = v.constant(of_source)) {
-      const auto numbers = small_numbers(*zero);
-      if (!numbers) return no("a zero point of the source beyond 8 bits");
-      o.source_zero = numbers->front();
-    } else {
-      o.zero_at_run = true;
-    }
-  }
-  if (v.has(of_weights)) {
-    if (o.weights == ElementType::i16) return no("zero points of weights of i16");
-    const auto* zeros = v.constant(of_weights);
-    if (!zeros) return no("zero points of weights that are given at run time");
-    const auto numbers = small_numbers(*zeros);
-    if (!numbers) return no("a zero point of weights beyond 8 bits");
-    const auto count = static_cast<std::int64_t>(numbers->size());
-    if (count != 1 && count != columns) return no("{} zero points of weights for {} columns", count, columns);
-    o.weight_zeros = *numbers;
-    if (std::all_of(numbers->begin(), numbers->end(), [](auto z) { return z == 0; })) o.weight_zeros.clear();
-  }
+  ZeroPoints zeros;
+  if (const auto verdict = zero_points_of(v, zeros); !verdict) return no("{}", verdict.reason());
+  if (zeros.weights_at_run) return no("zero points of weights that are given at run time");
+  const auto count = static_cast<std::int64_t>(zeros.weights.size());
+  if (count > 0 && o.weights == ElementType::i16) return no("zero points of weights of i16");
+  if (count > 1 && count != columns) return no("{} zero points of weights for {} columns", count, columns);
+  o.source_zero = zeros.source;
+  o.zero_at_run = zeros.source_at_run;
+  o.weight_zeros = zeros.weights;
   std::vector<Operands> possible;
   for (const auto arithmetic : arithmetics(v, o)) {
     o.arithmetic = arithmetic;

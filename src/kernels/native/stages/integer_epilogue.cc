@@ -178,20 +178,12 @@ class IntegerChain {
   };
   template <class Operator>
   std::optional<Steps> levels_of(const Stage& stage) const {
-    const auto* op = stage.node->op.as<Operator>();
-    if (!op || stage.running != 0 || op->block_size != 0) return std::nullopt;
-    const auto type =
-        body()
-            .type(std::is_same_v<Operator, Quantize> ? stage.node->outputs[0] : stage.node->inputs[0])
-            .element;
-    if (!is_byte(type)) return std::nullopt;
-    const auto step = number(*stage.node, 1), zero_point = number(*stage.node, 2);
-    if (!step || !zero_point) return std::nullopt;
-    const bool is_signed = type == ElementType::i8;
-    return Steps{*step, *zero_point, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f};
-  }
-  std::optional<float> number(const Node& n, std::size_t input) const {
-    return single_number(body(), n, input);
+    const auto& n = *stage.node;
+    const auto steps = n.op.is<Operator>() && stage.running == 0 ? steps_of(body(), n) : std::nullopt;
+    if (!steps) return std::nullopt;
+    const auto bytes = std::is_same_v<Operator, Quantize> ? n.outputs[0] : n.inputs[0];
+    const bool is_signed = body().type(bytes).element == ElementType::i8;
+    return Steps{steps->scale, steps->zero_point, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f};
   }
 
   bool quantize() {

@@ -63,7 +63,7 @@ int Lowering::load(ValueId v, ElementType element, const Dims& dims) {
   view.is_tile = p.is_tile;
   view.bytes = bytes_of(element);
   const auto loaded = add(std::move(view));
-  return half(element) ? converted(loaded, element, ElementType::f32) : loaded;
+  return is_half(element) ? converted(loaded, element, ElementType::f32) : loaded;
 }
 
 const Parameter& Lowering::parameter(ValueId v) const {
@@ -106,12 +106,12 @@ bool Lowering::finish(ValueId result) {
   out_.result_bytes = bytes_of(type);
   int value;
   const auto it = made_.find(result);
-  if (half(type) && it != made_.end() && it->second.type == type) {
+  if (is_half(type) && it != made_.end() && it->second.type == type) {
     value = converted(it->second.value, ElementType::f32, type);  // this rounds
   } else {
     value = read(result);
     if (value == kNone) return false;
-    if (half(type)) value = converted(value, ElementType::f32, type);
+    if (is_half(type)) value = converted(value, ElementType::f32, type);
   }
   const int last = kFirstOperation + static_cast<int>(out_.operations.size()) - 1;
   if (value != last) operation(copy_loop(out_.result_bytes), {value}, out_.result_bytes, 0.1);

@@ -17,7 +17,7 @@ int Lowering::lower_convert(const Node& n) {
   const auto from = body_.type(n.inputs[0]).element, to = body_.type(n.outputs[0]).element;
   const auto x = read(n.inputs[0]);
   if (x == kNone || from == to) return x;
-  if (half(to)) return converted(x, carrier(from), ElementType::f32);  // rounded where it is read
+  if (is_half(to)) return converted(x, carrier(from), ElementType::f32);  // rounded where it is read
   return carrier(from) == to ? x : converted(x, carrier(from), to);
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "base/element_types.h"
 #include "kernels/native/stages/code.h"
 #include "kernels/native/stages/functions.h"
 #include "ops/eval.h"
@@ -12,9 +13,8 @@ namespace lamina::stages {
 
 inline constexpr int kNone = -1;
 
-inline bool half(ElementType type) { return type == ElementType::f16 || type == ElementType::bf16; }
 /// What values of a type are kept as between loops: halves as f32, rounded after each stage.
-inline ElementType carrier(ElementType type) { return half(type) ? ElementType::f32 : type; }
+inline ElementType carrier(ElementType type) { return is_half(type) ? ElementType::f32 : type; }
 inline std::size_t bytes_of(ElementType type) { return static_cast<std::size_t>(bits_of(type)) / 8; }
 
 class Lowering {
@@ -53,7 +53,7 @@ class Lowering {
     return loop ? operation(loop, {x}, bytes_of(to), 0.2) : x;
   }
   int rounded(int x, ElementType type) {
-    if (!half(type)) return x;
+    if (!is_half(type)) return x;
     return unary(type == ElementType::f16 ? Unary::round_f16 : Unary::round_bf16, x, 0.3);
   }
 

@@ -14,8 +14,7 @@
 #include "kernels/native/convolution/depthwise/tasks.h"
 #include "kernels/native/convolution/depthwise/window.h"
 #include "kernels/native/stages/epilogue.h"
-#include "ops/convolution.h"
-#include "ops/eval.h"
+#include "kernels/zero_points.h"
 
 namespace lamina {
 namespace {
@@ -139,25 +138,24 @@ void run(const IntegerDepthwise& d, const RunArgs& args) {
   });
 }
 
-Verdict takes_types(const NodeView& v) {
+Verdict takes_types(const NodeView& v, ZeroPoints& zeros) {
   const bool wide = v.element(1) == ElementType::i16;
   if (!is_byte(v.element(0)) || !(is_byte(v.element(1)) || wide))
     return Verdict::no("integers of {} and {}, wanted u8 or i8, or weights of i16", name_of(v.element(0)),
                        name_of(v.element(1)));
-  if (v.has(2)) return Verdict::no("int8 with a bias of integers");
-  const auto zero = zero_point_input(v.node().op, 0), weights_zero = zero_point_input(v.node().op, 1);
-  if (v.has(zero) && element_count(v.dims(zero)) != 1)
-    return Verdict::no("int8 with several zero points of input 0");
-  if (v.has(weights_zero) && wide) return Verdict::no("int8 with zero points of weights of i16");
-  if (v.has(weights_zero) && !v.constant(weights_zero))
-    return Verdict::no("int8 with a zero point of weights that is not constant");
+  if (v.has(2)) return Verdict::no("int8: a bias of integers");
+  if (auto verdict = zero_points_of(v, zeros); !verdict) return verdict;
+  if (zeros.weights_at_run) return Verdict::no("int8: zero points of weights that are given at run time");
+  if (!zeros.weights.empty() && wide) return Verdict::no("int8: zero points of weights of i16");
   return Verdict::yes();
 }
 
 }  // namespace
 
 void offer_integer_depthwise(const NodeView& v, Answers& answers) {
-  if (const auto verdict = takes_types(v); !verdict) return answers.refuse("native", "{}", verdict.reason());
+  ZeroPoints zeros;
+  if (const auto verdict = takes_types(v, zeros); !verdict)
+    return answers.refuse("native", "{}", verdict.reason());
   std::string why;
   const auto epilogue = Epilogue::of(v, Layout::channels_last, why);
   if (!epilogue) return answers.refuse("native", "int8: {}", why);
@@ -169,16 +167,12 @@ void offer_integer_depthwise(const NodeView& v, Answers& answers) {
                             "int8: the strides are too large, or more is cut off than a window reaches");
     d.g = d.spread->as;
   }
-  d.zero_input = zero_point_input(v.node().op, 0);
-  const auto weights_zero = zero_point_input(v.node().op, 1);
-  const depthwise::IntegerWeights weights(*v.constant(1), v.constant(weights_zero), d.g,
-                                          d.spread.has_value());
+  d.zero_input = zeros.source_input;
+  if (!zeros.source_at_run) d.zero_point = zeros.source;
+  const depthwise::IntegerWeights weights(*v.constant(1), zeros.weights, d.g, d.spread.has_value());
   d.kernels = &depthwise::integer_kernels_for(v.machine(), d.g.outputs, weights.bytes());
   choose_kernel(d);
   d.in = d.given = {v.element(0), Layout::channels_last, d.g.outputs};
-  if (!v.has(d.zero_input)) d.zero_point = 0;
-  if (const auto* z = v.constant(d.zero_input))
-    d.zero_point = static_cast<std::int32_t>(to_numbers<std::int64_t>(*z)[0]);
   const auto cost = cost_of(v.machine(), d.g, v.out_element());
   d.tasks = depthwise::tasks_of(
       v.machine(), d.g, {cost.us(), 1, ceil_div(d.g.outputs, d.kernels->lanes), epilogue->registers_only()});
@@ -188,8 +182,7 @@ void offer_integer_depthwise(const NodeView& v, Answers& answers) {
   o.inputs[0] = Layout::channels_last;
   o.wide_inputs.push_back(0);
   o.consumed.push_back(1);  // not o.packed: what is offered depends on the numbers
-  for (const auto i : {d.zero_input, weights_zero})
-    if (v.constant(i)) o.consumed.push_back(i);
+  o.consumed.insert(o.consumed.end(), zeros.constants.begin(), zeros.constants.end());
   if (d.spread && v.has(3)) o.consumed.push_back(3);
   o.scratch = static_cast<std::size_t>(d.copy_bytes() + d.tasks.division.slots * d.apart_bytes());
   o.cost += cost;

@@ -8,13 +8,14 @@
 
 namespace lamina::depthwise {
 
-IntegerWeights::IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g,
-                               bool turned)
-    : source_(weights), channels_(g.outputs), height_(g.kernel[1]), width_(g.kernel[2]), turned_(turned) {
-  if (zero_point) zero_points_ = to_numbers<std::int64_t>(*zero_point);
-  if (std::all_of(zero_points_.begin(), zero_points_.end(), [](auto z) { return z == 0; }))
-    zero_points_.clear();
-}
+IntegerWeights::IntegerWeights(const Tensor& weights, std::vector<std::int32_t> zero_points,
+                               const windows::Geometry& g, bool turned)
+    : source_(weights),
+      zero_points_(std::move(zero_points)),
+      channels_(g.outputs),
+      height_(g.kernel[1]),
+      width_(g.kernel[2]),
+      turned_(turned) {}
 
 /// [channel][tap].
 std::vector<std::int64_t> IntegerWeights::numbers(const Tensor& weights) const {

@@ -11,9 +11,9 @@ namespace lamina::depthwise {
 
 class IntegerWeights {
  public:
-  /// `zero_point`: constant, of one element or one for each channel, or null. `turned`: the last tap of each
-  /// channel comes first.
-  IntegerWeights(const Tensor& weights, const Tensor* zero_point, const windows::Geometry& g, bool turned);
+  /// `zero_points`: none, one, or one for each channel. `turned`: the last tap of each channel comes first.
+  IntegerWeights(const Tensor& weights, std::vector<std::int32_t> zero_points, const windows::Geometry& g,
+                 bool turned);
 
   /// All are numbers of 8 bits with sign.
   bool bytes() const;
@@ -28,7 +28,7 @@ class IntegerWeights {
   std::string key(const char* what) const;
 
   Tensor source_;
-  std::vector<std::int64_t> zero_points_;
+  std::vector<std::int32_t> zero_points_;
   std::int64_t channels_, height_, width_;
   bool turned_;
 };
