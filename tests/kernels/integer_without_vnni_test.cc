@@ -152,6 +152,30 @@ TEST(IntegersWithoutVnni, matched) {
   }
 }
 
+/// Products of more columns than are finished at once, and of lines that follow each other or do not.
+TEST(IntegersWithoutVnni, finished_together) {
+  for (std::uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    const std::int64_t m = pick(random, {1, 7, 12, 25, 64}), depth = pick(random, {4, 18, 60}),
+                       columns = pick(random, {56, 170, 200, 333}), line = pick(random, {5, 19, 36}),
+                       kernel = pick(random, {1, 3});
+    check_without_vnni(
+        fmt::format("graph (i: u8[{},{}]) -> (y) {{\n{}{} y = MatMul(x, w){}\n}}\n", m, depth,
+                    numbers(random, "w", fmt::format("i8[{},{}]", depth, columns)), spread("u8"),
+                    epilogue(random, fmt::format("{},{}", m, columns), std::to_string(columns))),
+        seed);
+    check_without_vnni(
+        fmt::format(
+            "graph (i: u8[1,{},{},{}]) -> (y) {{\n{}{} y = Convolution(x, w) pads_begin=[{},{}] "
+            "pads_end=[{},{}]{}\n}}\n",
+            depth, m, line,
+            numbers(random, "w", fmt::format("i8[{},{},{},{}]", columns, depth, kernel, kernel)),
+            spread("u8"), kernel / 2, kernel / 2, kernel / 2, kernel / 2,
+            epilogue(random, fmt::format("1,{},{},{}", columns, m, line), fmt::format("1,{},1,1", columns))),
+        seed);
+  }
+}
+
 /// Each number of k has its place once, and no pair can leave 16 bits in any column of its group.
 void check_matching(std::int64_t depth) {
   const std::int64_t columns = 75;
