@@ -129,16 +129,18 @@ std::vector<int> bell(SplitMix& random, std::int64_t count, bool is_unsigned = f
   return values;
 }
 
-/// Products whose pairs of weights are chosen, with all that shifts k: borders, groups, batches.
+/// Products whose pairs of weights are chosen, with all that shifts k: borders, groups, batches, windows that
+/// channels do not fill.
 TEST(IntegersWithoutVnni, matched) {
   static const std::string types[] = {"u8", "i8"};
-  for (std::uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 200 && !HasFailure(); ++seed) {
     SplitMix random(seed);
-    const std::int64_t groups = pick(random, {1, 1, 2}), c = groups * pick(random, {16, 64, 128, 176}),
+    const std::int64_t groups = pick(random, {1, 1, 2}),
+                       c = groups * pick(random, {16, 27, 50, 56, 64, 121, 128, 176}),
                        k = groups * pick(random, {1, 8, 17, 24, 40, 72, 100}),
                        images = pick(random, {1, 1, 2}), kernel = pick(random, {1, 1, 2, 3}),
                        stride = pick(random, {1, 2}), pad = pick(random, {0, 1, 2}),
-                       height = pick(random, {3, 7, 12}), width = pick(random, {3, 6, 29});
+                       height = pick(random, {3, 7, 12, 31}), width = pick(random, {3, 6, 29});
     const auto x = pick(random, types), w = pick(random, types);
     const bool is_unsigned = w == "u8";
     auto z = zero_points(random, x, w, k);
@@ -155,7 +157,7 @@ TEST(IntegersWithoutVnni, matched) {
             fmt::join(bell(random, k * c / groups * kernel * kernel, is_unsigned), ","), spread(x),
             z.constants, z.arguments(), stride, stride, pad, pad, pad, pad, groups, behind),
         seed);
-    const std::int64_t m = pick(random, {1, 2, 5, 13, 57}), depth = pick(random, {16, 208, 512});
+    const std::int64_t m = pick(random, {1, 2, 5, 13, 57}), depth = pick(random, {16, 121, 208, 250, 512});
     const bool tb = one_in(random, 2);
     check_without_vnni(
         fmt::format(
@@ -167,9 +169,33 @@ TEST(IntegersWithoutVnni, matched) {
   }
 }
 
+/// Products of more columns than are finished at once, and of lines that follow each other or do not.
+TEST(IntegersWithoutVnni, finished_together) {
+  for (std::uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+    SplitMix random(seed);
+    const std::int64_t m = pick(random, {1, 7, 12, 25, 64}), depth = pick(random, {4, 18, 60}),
+                       columns = pick(random, {56, 170, 200, 333}), line = pick(random, {5, 19, 36}),
+                       kernel = pick(random, {1, 3});
+    check_without_vnni(
+        fmt::format("graph (i: u8[{},{}]) -> (y) {{\n{}{} y = MatMul(x, w){}\n}}\n", m, depth,
+                    numbers(random, "w", fmt::format("i8[{},{}]", depth, columns)), spread("u8"),
+                    epilogue(random, fmt::format("{},{}", m, columns), std::to_string(columns))),
+        seed);
+    check_without_vnni(
+        fmt::format(
+            "graph (i: u8[1,{},{},{}]) -> (y) {{\n{}{} y = Convolution(x, w) pads_begin=[{},{}] "
+            "pads_end=[{},{}]{}\n}}\n",
+            depth, m, line,
+            numbers(random, "w", fmt::format("i8[{},{},{},{}]", columns, depth, kernel, kernel)),
+            spread("u8"), kernel / 2, kernel / 2, kernel / 2, kernel / 2,
+            epilogue(random, fmt::format("1,{},{},{}", columns, m, line), fmt::format("1,{},1,1", columns))),
+        seed);
+  }
+}
+
 /// Each number of k has its place once, and no pair can leave 16 bits in any column of its group.
-TEST(IntegersWithoutVnni, matching) {
-  const std::int64_t depth = 160, columns = 75;
+void check_matching(std::int64_t depth) {
+  const std::int64_t columns = 75;
   SplitMix random(3);
   auto values = bell(random, depth * columns);
   const auto matched = [&](gemm::Product& p) {
@@ -184,7 +210,8 @@ TEST(IntegersWithoutVnni, matching) {
     ModelWeights store;
     return integers::match(p, o, places, weights, store);
   };
-  gemm::Product p(host(), gemm::Arithmetic::matched_quads, Family::native_int8, depth / 4, columns);
+  gemm::Product p(host(), gemm::Arithmetic::matched_quads, Family::native_int8, ceil_div(depth, 16) * 4,
+                  columns);
   const auto order = matched(p);
   ASSERT_TRUE(order);
   const auto& r = *p.matched_order;
@@ -196,7 +223,8 @@ TEST(IntegersWithoutVnni, matching) {
       for (int i = 0; i < 4 * (r.starts_of(g)[w + 1] - r.starts_of(g)[w]); i += 2) {
         const auto place = [&](int n) {
           const auto* list = r.places_of(g) + (n < 16 ? w : r.windows + w) * 16;
-          return list[n % 16] == 0x80 ? -1 : w * 16 + list[n % 16];
+          const auto first = w + 1 == r.windows ? depth - 16 : w * 16;
+          return list[n % 16] == 0x80 ? -1 : first + list[n % 16];
         };
         for (const int n : {i, i + 1})
           if (place(n) >= 0) ++seen[place(n)];
@@ -217,6 +245,13 @@ TEST(IntegersWithoutVnni, matching) {
   for (auto& v : values) v = 127;
   EXPECT_FALSE(matched(p));
   EXPECT_FALSE(p.matched_order);
+}
+
+TEST(IntegersWithoutVnni, matching) {
+  for (const int depth : {160, 151, 250}) {
+    SCOPED_TRACE(depth);
+    check_matching(depth);
+  }
 }
 
 }  // namespace

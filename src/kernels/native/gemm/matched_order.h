@@ -6,11 +6,15 @@
 
 namespace lamina::gemm {
 
-/// Numbers stay in their windows of 16. Those of a window become four to eight words.
+/// Numbers stay in their windows of 16: those that lie together are cut into such, the last of which reaches
+/// back into the one before where they do not fill it, and has only what that has not. Those of a window
+/// become up to eight words, four of a whole one at least.
 struct MatchedOrder {
   static constexpr std::int64_t kWindow = 16, kLeastWords = 4, kMostWords = 8;
 
   std::int64_t windows = 0;  ///< of k
+  std::int64_t run = 1;      ///< windows of numbers that lie together
+  std::int64_t back = 0;     ///< numbers of the window before that the last one of a run begins with
   std::int64_t panels = 1;   ///< of a group of columns
   std::int64_t groups = 1;   ///< of columns, of one group of the product
   /// For each group its first word of each window, and behind the last: windows + 1.

@@ -1,4 +1,4 @@
-/// Copies rows of A in another order; see matched_order.h.
+/// Copies rows of A in another order; see reorder.h.
 #include "kernels/native/gemm/matched_order.h"
 
 #include "kernels/native/simd/per_isa.h"
@@ -38,36 +38,42 @@ HWY_INLINE void copy_two_windows(const MatchedRows& r, const std::uint8_t* place
 }
 #endif
 
-/// What a window writes too much, the next one overwrites.
+/// What a window writes too much, the next one overwrites. The first is one of a run.
 void copy(const MatchedOrder& r, std::int64_t group, std::int64_t first, std::int64_t count,
           const MatchedRows& rows) {
   constexpr std::int64_t kWindow = MatchedOrder::kWindow, kLeast = MatchedOrder::kLeastWords;
   const auto* starts = r.starts_of(group) + first;
   const auto* places = r.places_of(group) + first * kWindow;
   const auto others = r.windows * kWindow;  // from the places of the first words on
+  const auto words = [&](std::int64_t i) { return starts[i + 1] - starts[i]; };
+  std::int64_t reaches_back = r.run - 1;  // the next window that does
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t from = i * kWindow, to = 4 * (starts[i] - starts[0]);
+    const std::int64_t at = i * kWindow, to = 4 * (starts[i] - starts[0]);
+    const bool back = i == reaches_back && r.back != 0;
+    if (i == reaches_back) reaches_back += r.run;
 #if HWY_TARGET <= HWY_AVX2
-    if (i + 1 < count && starts[i + 2] - starts[i] == 2 * kLeast) {
-      copy_two_windows(rows, places + from, from, to);
-      ++i;
+    const bool next_back = i + 1 == reaches_back && r.back != 0;
+    if (i + 1 < count && !back && !next_back && words(i) == kLeast && words(i + 1) == kLeast) {
+      copy_two_windows(rows, places + at, at, to);
+      if (++i == reaches_back) reaches_back += r.run;
       continue;
     }
 #endif
-    copy_window(rows, places + from, from, to);
-    if (starts[i + 1] - starts[i] > kLeast) copy_window(rows, places + from + others, from, to + kWindow);
+    const auto from = back ? at - r.back : at;
+    copy_window(rows, places + at, from, to);
+    if (words(i) > kLeast) copy_window(rows, places + at + others, from, to + kWindow);
   }
 }
 
 }  // namespace
 
-gemm::MatchedOrderLoops make_matched_order_loops() { return {copy}; }
+gemm::MatchedOrderLoops make_reorder_loops() { return {copy}; }
 
 }  // namespace lamina::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lamina {
-LAMINA_TABLE(gemm::MatchedOrderLoops, gemm::matched_order_loops, make_matched_order_loops)
+LAMINA_TABLE(gemm::MatchedOrderLoops, gemm::matched_order_loops, make_reorder_loops)
 }
 #endif

@@ -200,10 +200,35 @@ class Task {
   /// set of rows where the panels stay in L1, else group after group.
   void run_rows(std::int64_t rows, std::int64_t panel, std::int64_t together, std::int64_t steps,
                 std::int64_t most) {
+    const auto parts = ceil_div(rows, most);
+    const bool held = p_.arithmetic != Arithmetic::floats;  // sums of several sets are finished at once
+    if (!held || parts == 1 || rows % parts != 0 || !follow_each_other(rows))
+      return run_parts(rows, parts, panel, together, steps);
+    const Tile all = tile_;
+    const auto count = rows / parts;
+    tile_.repeat *= parts;
+    tile_.a_move = count * tile_.a_step;
+    tile_.c_move = count * tile_.c_step;
+    tile_.add_move = count * tile_.add_step;
+    run_parts(count, 1, panel, together, steps);
+    tile_.repeat = all.repeat;
+    tile_.a_move = all.a_move;
+    tile_.c_move = all.c_move;
+    tile_.add_move = all.add_move;
+  }
+
+  /// Whether sets of so many rows lie one behind the other.
+  bool follow_each_other(std::int64_t rows) const {
+    return tile_.repeat == 1 || (tile_.a_move == rows * tile_.a_step && tile_.c_move == rows * tile_.c_step &&
+                                 (!o_.add || tile_.add_move == rows * tile_.add_step));
+  }
+
+  void run_parts(std::int64_t rows, std::int64_t parts, std::int64_t panel, std::int64_t together,
+                 std::int64_t steps) {
     const Panels& panels = p_.panels;
     const auto vectors = panels.vectors(panel), width = vectors * panels.lanes;
     const bool near = steps * together * width * panels.depth <= small_b_;
-    const auto at_once = near || (tile_.repeat == 1 && !(far_ && rows > most)) ? steps : 1;
+    const auto at_once = near || (tile_.repeat == 1 && !(far_ && parts > 1)) ? steps : 1;
     tile_.b_row = (o_.b_row ? o_.b_row : width) * units_.cell;
     tile_.b_panel = (o_.b_row ? width : width * panels.rows()) * units_.cell;
     tile_.steps = at_once;
@@ -214,7 +239,6 @@ class Task {
       tile_.channel = column_ + column;
       tile_.bias = bias_ && !tile_.accumulate ? bias_ + column : nullptr;
       tile_.b = b_ + (o_.b_row ? column : panels.offset(panel)) * units_.cell;
-      const std::int64_t parts = ceil_div(rows, most);
       const bool b_ahead = far_ && !near && !o_.b_row;
       if (b_ahead) fetch_ahead(at_once == 1 ? parts * tile_.repeat : 1, together * width);
       for (std::int64_t part = 0, first = 0; part < parts; ++part) {

@@ -35,6 +35,8 @@ constexpr Units units_of(Arithmetic a) {
 
 inline constexpr int kMostRows = 14;
 inline constexpr int kMostVectors = 3;
+/// Of integers, that are finished together at most.
+inline constexpr int kHeldSums = 1024;
 inline constexpr int kMostDotColumns = 8;
 
 /// Kernels that hold rows by vectors of columns (tiles.h).

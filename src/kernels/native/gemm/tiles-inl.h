@@ -122,16 +122,70 @@ HWY_NOINLINE void store_some_rows(const Tile& t, const typename W::T* sums, int 
     }
 }
 
-/// Integers are finished and stored from a buffer: there are many kinds of that, and many kernels.
-HWY_NOINLINE HWY_MAYBE_UNUSED void finish_tile(const Tile& t, const std::int32_t* sums, int rows,
-                                               std::int64_t sums_step, std::int64_t set, std::int64_t column,
-                                               std::int64_t columns) {
+/// All rows of a tile of a set; see store_rows.
+template <class W, int R, int N>
+HWY_INLINE void store(const Tile& t, typename W::V (&sums)[R][N], std::int64_t set, std::int64_t step) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using T = typename W::T;
+  const std::int64_t column = step * N * kLanes, left = t.columns - column;
+  auto* c = reinterpret_cast<T*>(t.c + set * t.c_move) + column;
+  const auto* add = t.add ? reinterpret_cast<const T*>(t.add + set * t.add_move) + column : nullptr;
+  const bool masked = HWY_TARGET <= HWY_AVX2 && !t.accumulate && !t.add;
+  if (left >= N * kLanes || masked) return store_rows<W, R, N>(t, sums, c, add, left);
+  HWY_ALIGN T buffer[R * N * kLanes];
+#pragma GCC unroll 16
+  for (int m = 0; m < R; ++m)
+#pragma GCC unroll 8
+    for (int v = 0; v < N; ++v) hn::Store(sums[m][v], typename W::D(), buffer + (m * N + v) * kLanes);
+  store_some_rows<typename W::Sums>(t, buffer, R, N, c, add, left);
+}
+
+/// Integers are finished and stored from a buffer: there are many kinds of that, and many kernels. So many
+/// points, from those of a set on.
+HWY_NOINLINE HWY_MAYBE_UNUSED void finish_tiles(const Tile& t, const std::int32_t* sums, std::int64_t points,
+                                                std::int64_t sums_step, std::int64_t set, std::int64_t column,
+                                                std::int64_t columns) {
   const auto out = t.integers.stored_bytes(), added = t.integers.added_bytes();
   HWY_NAMESPACE::finish_rows(t.integers,
                              {sums, sums_step, t.c + set * t.c_move + column * out, t.c_step,
-                              t.add ? t.add + set * t.add_move + column * added : nullptr, t.add_step, rows,
-                              t.channel + column, columns < sums_step ? columns : sums_step});
+                              t.add ? t.add + set * t.add_move + column * added : nullptr, t.add_step, points,
+                              t.channel + column, HWY_MIN(columns, t.columns - column)});
 }
+
+/// That buffer. Tiles beside each other, then those below, are finished together where there is room: what
+/// begins and ends such a call counts as much as a tile.
+template <int R, int kWidth>
+class HeldSums {
+ public:
+  HWY_INLINE explicit HeldSums(const Tile& t)
+      : steps_(HWY_MIN(t.steps, kTiles)),
+        sets_(steps_ == t.steps && joined(t) ? HWY_MIN(t.repeat, kTiles / steps_) : 1),
+        row_(steps_ * kWidth) {}
+
+  /// Of the tile that comes next, row_step() from row to row.
+  HWY_INLINE std::int32_t* next() { return buffer_ + set_ * R * row_ + step_ * kWidth; }
+  HWY_INLINE std::int64_t row_step() const { return row_; }
+  /// They are there.
+  HWY_INLINE void put(const Tile& t, std::int64_t set, std::int64_t step) {
+    if (++step_ < steps_ && step + 1 < t.steps) return;
+    if (++set_ == sets_ || set + 1 == t.repeat) {
+      finish_tiles(t, buffer_, R * set_, row_, set + 1 - set_, (step + 1 - step_) * kWidth, step_ * kWidth);
+      set_ = 0;
+    }
+    step_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t kTiles = HWY_MAX(1, gemm::kHeldSums / (R * kWidth));
+  /// Sets follow each other as rows do.
+  static HWY_INLINE bool joined(const Tile& t) {
+    return t.c_move == R * t.c_step && (!t.add || t.add_move == R * t.add_step);
+  }
+
+  std::int64_t steps_, sets_, row_;  ///< tiles beside each other, below each other; sums of a row
+  std::int64_t step_ = 0, set_ = 0;  ///< of the next tile
+  HWY_ALIGN std::int32_t buffer_[kTiles * R * kWidth];
+};
 
 /// Where a kernel reads, in bytes: rows 0, 4, 8, ... of A and how far the three behind each are, and a row of
 /// B.
@@ -203,6 +257,8 @@ void kernel(const Tile& t) {
   from.b1 = t.b_row, from.b3 = 3 * t.b_row;
   const std::int64_t b_bytes = t.b_row, b_bytes4 = kUnroll * b_bytes;
   const auto* ahead = t.ahead;
+  [[maybe_unused]] const bool finished = t.last && t.integers.stored != IntegerFinish::Stored::sums;
+  [[maybe_unused]] HeldSums<R, kAll * kLanes> held(t);
   for (std::int64_t set = 0; set < t.repeat; ++set) {
     for (std::int64_t step = 0; step < t.steps; ++step) {
       typename W::V sums[R][kAll];
@@ -234,24 +290,18 @@ void kernel(const Tile& t) {
         for (int i = 0; i < from.kBases; ++i) from.a[i] += move;
         if (s == last) break;
       }
-      const std::int64_t column = step * kAll * kLanes, left = t.columns - column;
-      const bool finished = W::kIntegers && t.last && t.integers.stored != IntegerFinish::Stored::sums;
-      auto* c = reinterpret_cast<T*>(t.c + set * t.c_move) + column;
-      const auto* add = t.add ? reinterpret_cast<const T*>(t.add + set * t.add_move) + column : nullptr;
-      const bool masked = HWY_TARGET <= HWY_AVX2 && !t.accumulate && !t.add;
-      if (!finished && (left >= kAll * kLanes || masked)) {
-        store_rows<W, R, kAll>(t, sums, c, add, left);
-        continue;
-      }
-      HWY_ALIGN T buffer[R * kAll * kLanes];
+      if constexpr (W::kIntegers) {
+        if (finished) {
+          auto* to = held.next();
 #pragma GCC unroll 16
-      for (int m = 0; m < R; ++m)
+          for (int m = 0; m < R; ++m, to += held.row_step())
 #pragma GCC unroll 8
-        for (int v = 0; v < kAll; ++v) hn::Store(sums[m][v], d, buffer + (m * kAll + v) * kLanes);
-      if (finished)
-        finish_tile(t, reinterpret_cast<const std::int32_t*>(buffer), R, kAll * kLanes, set, column, left);
-      else
-        store_some_rows<typename W::Sums>(t, buffer, R, kAll, c, add, left);
+            for (int v = 0; v < kAll; ++v) hn::Store(sums[m][v], d, to + v * kLanes);
+          held.put(t, set, step);
+          continue;
+        }
+      }
+      store<W, R, kAll>(t, sums, set, step);
     }
   }
 }

@@ -60,7 +60,7 @@ struct IntegerConvolution {
 
 /// Taps of a line are one run of k: else words would be filled up at each tap.
 bool lines_as_runs(const Geometry& g, const Operands& o) {
-  return !g.transposed && g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 &&
+  return !g.transposed && g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && !o.matched() &&
          g.inputs % o.units().in_word() != 0;
 }
 
@@ -97,7 +97,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
   c.places = w;
   c.zero_input = g.transposed ? 4 : 3;
   c.read = runs ? with_borders(g) : g;
-  c.copies = plain || !o.quads() || o.signed_source || channels % in_word != 0;
+  c.copies = plain || !o.quads() || o.signed_source || (!o.matched() && channels % in_word != 0);
   auto source = convolutions::source_of(g, in);
   if (c.copies) {
     auto& copy = c.copy;
@@ -119,6 +119,7 @@ IntegerConvolution convolution_of(const Machine& machine, const Geometry& g, con
     c.scratch = static_cast<std::size_t>(copy.bytes());
   }
   source.in_word = in_word;
+  if (o.matched()) source.words = w.words(o);
   auto folded = c.read;
   if (runs) {
     folded.inputs *= g.kernel[2];

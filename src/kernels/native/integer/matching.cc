@@ -19,17 +19,19 @@ constexpr int kMostTogether = 128;
 /// What a word costs a column, against one of those that there are without singles: a copy is made, and a
 /// product begun, once for the columns of a group. Where it is more than the most, pairs of 16 bits are
 /// faster.
-double cost_of_word(double words, std::int64_t columns, std::int64_t depth) {
+double cost_of_word(double words, std::int64_t columns, double depth) {
   const auto width = static_cast<double>(columns);
-  return words * (1 + 1.2 / width) + 90 / (width * static_cast<double>(depth));
+  return words * (1 + 1.2 / width) + 90 / (width * depth);
 }
 constexpr double kFineCost = 1.08, kMostCost = 1.21;
 constexpr std::uint8_t kZero = 0x80;
 
 /// An order for all groups of so many panels.
-MatchedOrder order_by(const Product& p, std::int64_t panels) {
+MatchedOrder order_by(const Product& p, const WeightPlaces& at, std::int64_t panels) {
   MatchedOrder r;
-  r.windows = ceil_div(p.panels.depth, MatchedOrder::kLeastWords);
+  r.windows = p.panels.depth / MatchedOrder::kLeastWords;
+  r.run = ceil_div(at.channels, MatchedOrder::kWindow);
+  r.back = r.run * kWindow - at.channels;
   r.panels = panels;
   r.groups = ceil_div(p.panels.count, panels);
   return r;
@@ -55,24 +57,28 @@ std::int16_t largest_sum(const std::int16_t (&a)[kMostColumns], const std::int16
   return most;
 }
 
-/// Weights of a window of k.
+/// Weights of a window of k, without those of the window before.
 class Window {
  public:
   Window(const Product& p, const Operands& o, const WeightPlaces& at, const Columns& columns,
          std::int64_t index, const void* weights)
-      : count_(columns.last - columns.first) {
-    const auto k = index * kWindow;
-    const auto first = columns.group * at.group + k / at.channels * at.run + k % at.channels * at.channel;
+      : first_(index % p.matched_order->run + 1 == p.matched_order->run
+                   ? static_cast<int>(p.matched_order->back)
+                   : 0),
+        count_(columns.last - columns.first) {
+    const auto k = index % p.matched_order->run * kWindow - first_;
+    const auto first = columns.group * at.group + index / p.matched_order->run * at.run + k * at.channel;
     for (std::int64_t j = 0; j < count_; ++j) {
       const auto column = columns.first + j;
       const auto zero = o.zero_of_column(columns.group * p.panels.columns + column);
-      for (int i = 0; i < kWindow; ++i) {
+      for (int i = first_; i < kWindow; ++i) {
         const auto place = first + i * at.channel + column * at.column;
         numbers_[i][j] = static_cast<std::int16_t>(o.weight(weights, place) - zero);
       }
     }
   }
 
+  int first() const { return first_; }
   std::int16_t at(int i, std::int64_t column) const { return numbers_[i][column]; }
   bool bytes() const {
     bool all = true;
@@ -101,14 +107,16 @@ class Window {
   }
 
  private:
+  int first_;
   std::int64_t count_;
   std::int16_t numbers_[kWindow][kMostColumns] = {};
 };
 
-/// Partners for as many as can be, one after the other: first who has fewest, among those who have fewest,
-/// from another one on each time. Returns how many have none.
-int pair_up(const std::uint16_t (&partners)[kWindow], int begin, std::uint8_t (&order)[2 * kWindow]) {
-  unsigned left = 0xffff;
+/// Partners for as many as can be of those from `first` on, one after the other: first who has fewest, among
+/// those who have fewest, from another one on each time. Returns how many have none.
+int pair_up(const std::uint16_t (&partners)[kWindow], int first, int begin,
+            std::uint8_t (&order)[2 * kWindow]) {
+  unsigned left = 0xffffu << first & 0xffffu;
   int pairs = 0, singles = 0;
   std::uint8_t alone[kWindow];
   const auto fewest = [&](unsigned among) {
@@ -143,12 +151,13 @@ int order_of(const Window& window, std::uint8_t (&order)[2 * kWindow]) {
   std::uint16_t partners[kWindow];
   window.partners(partners);
   int least = kWindow + 1;
-  for (int begin = 0; begin < kWindow && least > 0; ++begin) {
+  const int odd = window.first() % 2;  // one has none then
+  for (int begin = 0; begin < kWindow && least > odd; ++begin) {
     std::uint8_t tried[2 * kWindow];
-    const int singles = pair_up(partners, begin, tried);
+    const int singles = pair_up(partners, window.first(), begin, tried);
     if (singles < least) least = singles, std::copy_n(tried, 2 * kWindow, order);
   }
-  return ceil_div((kWindow - least) / 2 + least, 2);
+  return ceil_div((kWindow - window.first() - least) / 2 + least, 2);
 }
 
 /// Tables of a MatchedOrder as one tensor of i32: panels of a group, starts, places.
@@ -196,8 +205,9 @@ Tensor tables_of(const Product& p, const Operands& o, const WeightPlaces& at, co
   if (!std::all_of(fine.begin(), fine.end(), [](char f) { return f != 0; })) return {ElementType::i32, {0}};
   double words = 0;
   for (std::int64_t i = 0; i < t.lists; ++i) words += starts[i * (t.windows + 1) + t.windows];
-  cost = cost_of_word(words / static_cast<double>(t.lists * t.windows * MatchedOrder::kLeastWords),
-                      p.matched_order->panels * 2 * p.panels.lanes, p.panels.depth);
+  const auto full = static_cast<double>(at.runs * at.length()) / 4;
+  cost = cost_of_word(words / (static_cast<double>(t.lists) * full),
+                      p.matched_order->panels * 2 * p.panels.lanes, full);
   return out;
 }
 
@@ -210,7 +220,7 @@ Tensor best_tables(Product& p, const Operands& o, const WeightPlaces& at, const 
     const auto panels = std::max<std::int64_t>(1, columns / (2 * p.panels.lanes));
     if (panels == before) break;
     before = panels;
-    p.matched_order = order_by(p, panels);
+    p.matched_order = order_by(p, at, panels);
     double cost = 0;
     const auto tables = tables_of(p, o, at, weights, cost);
     if (tables.size() == 0) break;
@@ -232,7 +242,7 @@ std::optional<Tensor> match(Product& p, const Operands& o, const WeightPlaces& p
   p.matched_order = std::nullopt;
   if (tables.size() == 0) return std::nullopt;
   const auto* list = tables.data<std::int32_t>().data();
-  p.matched_order = order_by(p, list[0]);
+  p.matched_order = order_by(p, places, list[0]);
   const Tables t(p);
   p.matched_order->starts = list + 1;
   p.matched_order->places = reinterpret_cast<const std::uint8_t*>(list + 1 + t.starts());

@@ -11,7 +11,7 @@
 namespace lamina::integers {
 
 /// Whether k may be cut into windows: numbers that lie together, for each tap.
-inline bool has_windows(std::int64_t together) { return together % gemm::MatchedOrder::kWindow == 0; }
+inline bool has_windows(std::int64_t together) { return together >= gemm::MatchedOrder::kWindow; }
 
 /// Sets the order of a product of matched quads, which the tensor holds; nothing where pairs of 16 bits are
 /// faster.

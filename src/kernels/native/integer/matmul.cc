@@ -24,8 +24,7 @@ struct IntegerMatrices {
   IntegerMatrices(const Machine& machine, const Operands& what, const MatrixShape& s)
       : operands(what),
         shape(s),
-        product(machine, what.arithmetic, what.rate(), ceil_div(s.depth, what.units().in_word()), s.columns) {
-  }
+        product(machine, what.arithmetic, what.rate(), what.words(s.depth), s.columns) {}
 
   Operands operands;
   MatrixShape shape;
@@ -52,7 +51,7 @@ IntegerMatrices matrices_of(const Machine& machine, const MatrixShape& s, const 
   m.places.channel = s.transpose_b ? 1 : s.columns;
   m.places.column = s.transpose_b ? s.depth : 1;
   const bool across = s.transpose_a && s.depth > 1;
-  m.copies = !o.quads() || o.signed_source || across || s.depth % o.units().in_word() != 0;
+  m.copies = !o.quads() || o.signed_source || across || (!o.matched() && s.depth % o.units().in_word() != 0);
   const auto take = [&](std::int64_t bytes) {
     const auto at = m.scratch;
     m.scratch += static_cast<std::size_t>(round_up(bytes, std::int64_t{64}));

@@ -27,6 +27,14 @@ struct Operands {
   gemm::Units units() const { return gemm::units_of(arithmetic); }
   /// Of bytes: quads, small ones or not.
   bool quads() const { return units().element == 1; }
+  /// In windows that may begin anywhere (gemm/matched_order.h).
+  bool matched() const { return arithmetic == gemm::Arithmetic::matched_quads; }
+  /// Of so many numbers that lie together.
+  std::int64_t words(std::int64_t numbers) const {
+    using gemm::MatchedOrder;
+    return matched() ? ceil_div(numbers, MatchedOrder::kWindow) * MatchedOrder::kLeastWords
+                     : ceil_div(numbers, units().in_word());
+  }
   std::int64_t weight_bytes() const { return bits_of(weights) / 8; }
   Family rate() const {
     return arithmetic == gemm::Arithmetic::quads ? Family::native_vnni : Family::native_int8;

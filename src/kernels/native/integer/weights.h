@@ -14,7 +14,7 @@ struct WeightPlaces {
   std::int64_t column = 1, group = 0;
 
   std::int64_t length() const { return taps * channels; }  ///< numbers of a run
-  std::int64_t words(const Operands& o) const { return ceil_div(length(), o.units().in_word()); }
+  std::int64_t words(const Operands& o) const { return o.words(length()); }
 };
 
 /// How the work of packing is divided: not to be found out in a run, which allocates nothing.

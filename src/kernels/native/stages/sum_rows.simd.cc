@@ -95,8 +95,11 @@ struct SimpleBytes {
   }
 };
 
+/// By values of their own, which bytes that are stored cannot change.
 template <class MakeBytes>
-HWY_NOINLINE void finish_bytes_by(const IntegerFinish& f, const SumRows& r) {
+HWY_NOINLINE void finish_bytes_by(const IntegerFinish& finish, const SumRows& rows) {
+  const IntegerFinish f = finish;
+  const SumRows r = rows;
   finish_bytes(f, r, MakeBytes(f));
 }
 

@@ -23,7 +23,7 @@ Source source_of(const Geometry& g, const Rows& in) {
 std::vector<Segment> segments_of(const Geometry& g, const Source& s, const Run& z, const Run& y,
                                  const Run& x) {
   std::vector<Segment> list;
-  const std::int64_t channels = g.inputs / g.groups, words = ceil_div(channels, s.in_word);
+  const std::int64_t channels = g.inputs / g.groups, words = std::max(s.words, ceil_div(channels, s.in_word));
   const auto add = [&](std::int64_t a, std::int64_t b, std::int64_t length) {
     if (!list.empty() && list.back().a + list.back().length * s.in_word == a &&
         list.back().b + list.back().length == b)

@@ -12,6 +12,7 @@ struct Source {
   std::int64_t point, line, plane;  ///< from one point to the next along width, height and depth
   std::int64_t channel;
   std::int64_t in_word = 1;  ///< elements of a k of the product (gemm::Units)
+  std::int64_t words = 0;    ///< k of a tap, where these are more than its channels fill
 };
 Source source_of(const windows::Geometry& g, const Rows& in);
 
