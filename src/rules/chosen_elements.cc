@@ -6,8 +6,8 @@
 #include "ops/movement.h"
 #include "ops/pooling.h"
 #include "ops/resize.h"
-#include "rules/pooling_windows.h"
 #include "rules/support.h"
+#include "rules/windows.h"
 
 namespace lamina {
 namespace {

@@ -1,4 +1,4 @@
-/// Copies rows of A in another order; see reorder.h.
+/// Copies rows of A in another order; see matched_order.h.
 #include "kernels/native/gemm/matched_order.h"
 
 #include "kernels/native/simd/per_isa.h"
