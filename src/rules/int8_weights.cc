@@ -203,8 +203,10 @@ Found<Factors> computed_factors(const Match& m, const Node& product) {
     if (auto v = follow(m, product, g.node(id), out, zero); !v) return v;
   }
   out.value = g.node(steps.front()).inputs[0];
-  if (!g.type(out.value).shape.same(g.type(product.inputs[1]).shape))
-    return Verdict::no("its weights are larger than the integers that they are made of");
+  const auto& shape = g.type(out.value).shape;
+  if (!shape.same(g.type(product.inputs[1]).shape))
+    return shape.known() ? Verdict::no("its weights are larger than the integers that they are made of")
+                         : Verdict::no("the sizes of its weights are not known");
   const auto type = g.type(out.value).element;
   const auto [least, most] = type == ElementType::u8 ? std::pair{0, 255} : std::pair{-128, 127};
   for (const auto z : zero)
