@@ -15,8 +15,8 @@ enum class Arithmetic : std::uint8_t {
   wide_pairs,     ///< by two of 16
   matched_quads,  ///< four unsigned ones of 8 bits by four whose pairs have been chosen (matched_order.h):
                   ///< small quads
-  small_quads,  ///< by four within +-64: sums of two stay within 16 bits
-  quads,        ///< by any four signed ones of 8: VNNI
+  small_quads,    ///< by four within +-64: sums of two stay within 16 bits
+  quads,          ///< by any four signed ones of 8: VNNI
 };
 inline constexpr std::int64_t kWordBytes = 4;
 
