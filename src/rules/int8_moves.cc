@@ -46,6 +46,8 @@ bool may_fill(const Graph& g, const Node& n) {
 Found<std::vector<Levels>> sources(const Match& m) {
   const Graph& g = m.graph();
   const Node& n = m.root_node();
+  const auto is_read = [&](ValueId v) { return g.readers(v) > 0; };
+  if (std::none_of(n.outputs.begin(), n.outputs.end(), is_read)) return std::nullopt;
   std::vector<Levels> out;
   for (std::size_t i = 0; i < data_inputs(n); ++i) {
     auto levels = int8::shifted_levels_of(m, n.inputs[i]);
@@ -76,8 +78,7 @@ void pass_integers(Rewrite& r, const std::vector<Levels>& from) {
   const auto outputs = r.graph().node(id).outputs;
   for (const auto& levels : from) int8::absorb(r, levels);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (r.graph().readers(n.outputs[i]) > 0 || r.graph().is_result(n.outputs[i]))
-      r.replace(i, int8::dequantized(r, outputs[i], from[0]));
+    if (r.graph().readers(n.outputs[i]) > 0) r.replace(i, int8::dequantized(r, outputs[i], from[0]));
 }
 
 /// Numbers of integers by a scale for each index along an axis, such as those of weights.
