@@ -99,22 +99,29 @@ std::vector<double> step_of_each(const Graph& g, const Node& quantize, const Dim
   return broadcast_values(to_doubles(scale), from, dims);
 }
 
-/// What kernels need not agree on is made of such an element of this operand.
-bool is_undecided(const Node& n, std::size_t input, double x, double largest) {
-  constexpr double kNextToNothing = 1e-6;  // of the largest
+/// Functions that go to 0 on the left, where kernels have the accuracy of f32 beside 1.
+bool has_far_end(const Node& n) {
+  const auto& name = n.op.name();
+  return name == "Gelu" || name == "Mish" || name == "SoftPlus";
+}
+
+/// What kernels need not agree on is made of such an element of this operand. `near`: less is next to 0.
+bool is_undecided(const Node& n, std::size_t input, double x, double near) {
   const auto& name = n.op.name();
   if (name == "Divide" && input == 1 && x == 0) return true;  // which of the infinities
-  if (input != 0) return false;
-  if (x != 0 && std::fabs(x) < FLT_MIN) return true;
-  if (name == "Log" || name == "Sqrt") return x != 0 && std::fabs(x) < kNextToNothing * largest;
-  return (n.op.is<Relu>() || n.op.is<Clamp>()) && std::isnan(x);
+  const bool pole = (name == "Divide" && input == 1) || name == "Log" || name == "Sqrt";
+  if (pole && x != 0 && std::fabs(x) < near) return true;
+  if (input == 0 && x != 0 && std::fabs(x) < FLT_MIN) return true;
+  return input == 0 && (n.op.is<Relu>() || n.op.is<Clamp>()) && std::isnan(x);
 }
 
 /// Elements of which kernels may make others by the rules of f32: what is denormal, next to 0 before a
-/// function with a pole there or 0 below a fraction, what is no number before a Relu or Clamp of oneDNN, and
-/// the far ends of functions that go to 0 there (docs/architecture.md).
+/// function with a pole there, what is no number before a Relu or Clamp of oneDNN, and the far ends of
+/// functions that go to 0 there (docs/architecture.md).
 void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std::vector<bool>& skip) {
-  constexpr double kFarEnd = 1e-4;  // half a step of bf16 is there what an ulp of f32 is beside 1
+  constexpr double kNextToNothing = 1e-6;  // of the largest
+  constexpr double kFarEnd = 1e-4;         // half a step of bf16 is there what an ulp of f32 is beside 1
+  constexpr double kFarFromPoles = 0.02;   // there such an ulp is 1e-5, to which floats are compared
   const auto each = [&](ValueId v, const auto& is_such) {
     const Tensor& t = values[v.index];
     if (!is_float(t.element_type()) || t.shape() != dims) return;
@@ -123,13 +130,17 @@ void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std:
     for (std::size_t i = 0; i < numbers.size(); ++i)
       if (is_such(numbers[i], most)) skip[i] = true;
   };
+  bool loses = false;
   for (const auto id : g.order()) {
     const Node& n = g.node(id);
     for (std::size_t k = 0; k < n.inputs.size(); ++k)
       if (n.inputs[k].valid())
-        each(n.inputs[k], [&](double x, double most) { return is_undecided(n, k, x, most); });
-    if (n.op.name() == "Gelu" || n.op.name() == "Mish" || n.op.name() == "SoftPlus")
-      each(n.outputs[0], [&](double y, double) { return y != 0 && std::fabs(y) < kFarEnd; });
+        each(n.inputs[k], [&](double x, double most) {
+          return is_undecided(n, k, x, std::max(kNextToNothing * most, loses ? kFarFromPoles : 0));
+        });
+    if (!has_far_end(n)) continue;
+    loses = true;
+    each(n.outputs[0], [&](double y, double) { return y != 0 && std::fabs(y) < kFarEnd; });
   }
 }
 
