@@ -16,11 +16,6 @@ std::optional<float> single_number(const Tensor* t) {
   return t && t->size() == 1 ? std::optional(to_floats(*t)[0]) : std::nullopt;
 }
 
-std::optional<float> single_number(const Graph& body, const Node& n, std::size_t input) {
-  if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
-  return single_number(body.constant(n.inputs[input]));
-}
-
 std::size_t epilogue_size(const Node& node) {
   const Graph* body = epilogue(node);
   return body ? body->node_count() : 0;
@@ -35,16 +30,20 @@ std::optional<std::size_t> extra_of(const Node& node, const Graph& body, ValueId
   return std::nullopt;
 }
 
+/// The number of a constant input; 0 where there is no such input.
+std::optional<float> number_of(const Graph& body, const Node& n, std::size_t input) {
+  if (input >= n.inputs.size() || !n.inputs[input].valid()) return 0.0f;
+  return single_number(body.constant(n.inputs[input]));
+}
+
 }  // namespace
 
 std::optional<Dequantized> steps_of(const Graph& body, const Node& n) {
   const auto* q = n.op.as<Quantize>();
   const auto* d = n.op.as<Dequantize>();
-  if (!q && (!d || d->block_size != 0)) return std::nullopt;
-  if (q && q->block_size != 0) return std::nullopt;
-  const auto type = body.type(q ? n.outputs[0] : n.inputs[0]).element;
-  if (!is_byte(type)) return std::nullopt;
-  const auto scale = single_number(body, n, 1), zero_point = single_number(body, n, 2);
+  if ((!q && !d) || (q ? q->block_size : d->block_size) != 0) return std::nullopt;
+  if (!is_byte(body.type(q ? n.outputs[0] : n.inputs[0]).element)) return std::nullopt;
+  const auto scale = number_of(body, n, 1), zero_point = number_of(body, n, 2);
   if (!scale || !zero_point) return std::nullopt;
   return Dequantized{*scale, *zero_point};
 }

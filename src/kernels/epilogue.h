@@ -37,8 +37,6 @@ std::optional<std::vector<Stage>> chain_of(const Node& node);
 
 /// The number of a tensor that has one.
 std::optional<float> single_number(const Tensor* tensor);
-/// The same of a constant input of an operator in a body; 0 where it has no such input.
-std::optional<float> single_number(const Graph& body, const Node& node, std::size_t input);
 
 /// Number of operators in the node's epilogue; 0 without one.
 std::size_t epilogue_size(const Node& node);

@@ -64,13 +64,11 @@ NodeId product_of(const Graph& g) {
   return {};
 }
 
-/// `values` with the product's result changed, as far as `end`.
-Tensor with_other_sums(const Graph& g, Values values, double by, ValueId end) {
-  const auto product = product_of(g);
+/// `values` with one of them changed, as far as `end`.
+Tensor with_other(const Graph& g, Values values, ValueId value, double by, ValueId end) {
   std::vector<bool> changed(values.size());
-  const auto sums = g.node(product).outputs[0];
-  values[sums.index] = moved(values[sums.index], {by});
-  changed[sums.index] = true;
+  values[value.index] = moved(values[value.index], {by});
+  changed[value.index] = true;
   for (const auto id : g.order()) {
     const Node& n = g.node(id);
     if (std::none_of(n.inputs.begin(), n.inputs.end(),
@@ -99,49 +97,45 @@ std::vector<double> step_of_each(const Graph& g, const Node& quantize, const Dim
   return broadcast_values(to_doubles(scale), from, dims);
 }
 
-/// Functions that go to 0 on the left, where kernels have the accuracy of f32 beside 1.
-bool has_far_end(const Node& n) {
-  const auto& name = n.op.name();
-  return name == "Gelu" || name == "Mish" || name == "SoftPlus";
-}
-
-/// What kernels need not agree on is made of such an element of this operand. `near`: less is next to 0.
-bool is_undecided(const Node& n, std::size_t input, double x, double near) {
+/// What kernels need not agree on is made of such an element of this operand.
+bool is_undecided(const Node& n, std::size_t input, double x, double largest) {
+  constexpr double kNextToNothing = 1e-6;  // of the largest
   const auto& name = n.op.name();
   if (name == "Divide" && input == 1 && x == 0) return true;  // which of the infinities
-  const bool pole = (name == "Divide" && input == 1) || name == "Log" || name == "Sqrt";
-  if (pole && x != 0 && std::fabs(x) < near) return true;
-  if (input == 0 && x != 0 && std::fabs(x) < FLT_MIN) return true;
-  return input == 0 && (n.op.is<Relu>() || n.op.is<Clamp>()) && std::isnan(x);
+  if (input != 0) return false;
+  if (x != 0 && std::fabs(x) < FLT_MIN) return true;
+  if (name == "Log" || name == "Sqrt") return x != 0 && std::fabs(x) < kNextToNothing * largest;
+  return (n.op.is<Relu>() || n.op.is<Clamp>()) && std::isnan(x);
 }
 
 /// Elements of which kernels may make others by the rules of f32: what is denormal, next to 0 before a
-/// function with a pole there, what is no number before a Relu or Clamp of oneDNN, and the far ends of
-/// functions that go to 0 there (docs/architecture.md).
+/// function with a pole there or 0 below a fraction, and what is no number before a Relu or Clamp of oneDNN
+/// (docs/architecture.md).
 void skip_undecided(const Graph& g, const Values& values, const Dims& dims, std::vector<bool>& skip) {
-  constexpr double kNextToNothing = 1e-6;  // of the largest
-  constexpr double kFarEnd = 1e-4;         // half a step of bf16 is there what an ulp of f32 is beside 1
-  constexpr double kFarFromPoles = 0.02;   // there such an ulp is 1e-5, to which floats are compared
-  const auto each = [&](ValueId v, const auto& is_such) {
-    const Tensor& t = values[v.index];
-    if (!is_float(t.element_type()) || t.shape() != dims) return;
-    const auto numbers = to_doubles(t);
-    const double most = largest(t);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if (is_such(numbers[i], most)) skip[i] = true;
-  };
-  bool loses = false;
   for (const auto id : g.order()) {
     const Node& n = g.node(id);
-    for (std::size_t k = 0; k < n.inputs.size(); ++k)
-      if (n.inputs[k].valid())
-        each(n.inputs[k], [&](double x, double most) {
-          return is_undecided(n, k, x, std::max(kNextToNothing * most, loses ? kFarFromPoles : 0));
-        });
-    if (!has_far_end(n)) continue;
-    loses = true;
-    each(n.outputs[0], [&](double y, double) { return y != 0 && std::fabs(y) < kFarEnd; });
+    for (std::size_t k = 0; k < n.inputs.size(); ++k) {
+      if (!n.inputs[k].valid()) continue;
+      const Tensor& t = values[n.inputs[k].index];
+      if (!is_float(t.element_type()) || t.shape() != dims) continue;
+      const auto numbers = to_doubles(t);
+      const double most = largest(t);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        if (is_undecided(n, k, numbers[i], most)) skip[i] = true;
+    }
   }
+}
+
+/// Values that f32 gives no more exactly than that, with how much they may be off: sums, and functions that
+/// go to 0 on the left, which have the accuracy of f32 beside 1 there.
+std::vector<std::pair<ValueId, double>> roundings(const Graph& g, const Values& values) {
+  constexpr double kBesideOne = 0x1p-21;
+  const auto sums = g.node(product_of(g)).outputs[0];
+  std::vector<std::pair<ValueId, double>> out{{sums, kRounding * largest(values[sums.index])}};
+  for (const auto id : g.order())
+    if (const auto& name = g.node(id).op.name(); name == "Gelu" || name == "Mish" || name == "SoftPlus")
+      out.push_back({g.node(id).outputs[0], kBesideOne});
+  return out;
 }
 
 Wanted wanted(const Graph& g, const Values& inputs) {
@@ -167,16 +161,15 @@ Wanted wanted(const Graph& g, const Values& inputs) {
   w.low = rounded(-1);
   w.high = rounded(1);
   skip_undecided(g, values, x.shape(), w.skip);
-  const auto sums = g.node(product_of(g)).outputs[0];
-  const double rounding = kRounding * largest(values[sums.index]);
   const auto here = to_doubles(x);
-  for (const double sign : {-1.0, 1.0}) {
-    const auto other = to_doubles(with_other_sums(g, values, sign * rounding, end));
-    for (std::size_t i = 0; i < other.size(); ++i)
-      if (other[i] != here[i] && !(std::fabs(other[i] - here[i]) <= kSensitive * off[i]) &&
-          !(std::isnan(other[i]) && std::isnan(here[i])))
-        w.skip[i] = true;
-  }
+  for (const auto& [value, rounding] : roundings(g, values))
+    for (const double sign : {-1.0, 1.0}) {
+      const auto other = to_doubles(with_other(g, values, value, sign * rounding, end));
+      for (std::size_t i = 0; i < other.size(); ++i)
+        if (other[i] != here[i] && !(std::fabs(other[i] - here[i]) <= kSensitive * off[i]) &&
+            !(std::isnan(other[i]) && std::isnan(here[i])))
+          w.skip[i] = true;
+    }
   return w;
 }
 
