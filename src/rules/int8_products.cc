@@ -225,17 +225,12 @@ void multiply_integers(Rewrite& r, const Integers& found) {
 /// A constant of integers becomes these weights, by steps that are folded where they do not stay integers.
 bool are_stored(const Graph& g, ValueId weights) {
   constexpr std::size_t kMostSteps = 8;
-  auto v = weights;
-  for (std::size_t steps = 0; steps < kMostSteps; ++steps) {
-    const auto maker = g.producer(v);
-    if (!maker.valid()) return false;
-    const Node& n = g.node(maker);
+  return search_up(g, weights, kMostSteps, [&](const Node& n, ValueId) -> std::optional<bool> {
     if (unpacks(g, n)) return true;
-    if (!n.op.is<Multiply>() && !n.op.is<Subtract>() && !n.op.is<Convert>() && !moves_elements(n))
-      return false;
-    v = n.inputs[0];
-  }
-  return false;
+    if (n.op.is<Multiply>() || n.op.is<Subtract>() || n.op.is<Convert>() || moves_elements(n))
+      return std::nullopt;
+    return false;
+  });
 }
 
 std::string float_source(const Match& m) {

@@ -29,8 +29,8 @@ bool is_mean(const Node& n) {
 }  // namespace
 
 bool hands_on(const Graph& g, const Node& n) {
-  return converts_nothing(g, n) || chooses_elements(n) || n.op.has(Trait::keeps_values) ||
-         n.op.is<MaxPool>() || n.op.is<Relu>() || n.op.is<Clamp>() || n.op.is<Pad>();
+  return converts_nothing(g, n) || chooses_elements(n) || n.op.is<MaxPool>() || n.op.is<Relu>() ||
+         n.op.is<Clamp>() || n.op.is<Pad>();
 }
 
 namespace {
@@ -38,18 +38,13 @@ namespace {
 /// A Dequantize or FakeQuantize gives it, perhaps moved or pooled since.
 bool is_quantised(const Graph& g, ValueId value) {
   constexpr std::size_t kMostMoves = 16;
-  auto v = value;
-  for (std::size_t steps = 0; steps < kMostMoves && v.valid(); ++steps) {
-    const auto maker = g.producer(v);
-    if (!maker.valid()) return false;
-    const Node& n = g.node(maker);
+  return search_up(g, value, kMostMoves, [&](const Node& n, ValueId v) -> std::optional<bool> {
     if (const auto* fq = n.op.as<FakeQuantize>()) return fq->levels > 2 && fq->levels <= 256;
     if (is_dequantised(g, v)) return true;
     const bool offset = n.op.is<Add>() && g.constant(n.inputs[1]);  // of levels that have no 0
-    if (!hands_on(g, n) && !offset) return false;
-    v = n.inputs[0];
-  }
-  return false;
+    if (hands_on(g, n) || offset) return std::nullopt;
+    return false;
+  });
 }
 
 /// Some product reads the value, perhaps moved or pooled before, whose other operand is such.

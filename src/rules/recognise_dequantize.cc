@@ -15,16 +15,11 @@ namespace {
 /// A FakeQuantize has rounded the integers, which were perhaps moved or pooled since.
 bool are_rounded(const Graph& g, ValueId integers) {
   constexpr std::size_t kMostMoves = 16;
-  auto v = integers;
-  for (std::size_t steps = 0; steps < kMostMoves && v.valid(); ++steps) {
-    const auto maker = g.producer(v);
-    if (!maker.valid()) return false;
-    const Node& n = g.node(maker);
+  return search_up(g, integers, kMostMoves, [&](const Node& n, ValueId) -> std::optional<bool> {
     if (n.op.is<Quantize>() || n.op.is<FakeQuantize>()) return true;
-    if (!n.op.is<Convert>() && !hands_on(g, n)) return false;
-    v = n.inputs[0];
-  }
-  return false;
+    if (n.op.is<Convert>() || hands_on(g, n)) return std::nullopt;
+    return false;
+  });
 }
 
 struct Parameters {

@@ -49,6 +49,22 @@ bool has_weights(const Node& node);
 /// The same elements in another shape or order: each arrives once, wherever it goes.
 bool moves_elements(const Node& node);
 
+/// Goes up from what makes a value, along first inputs, past at most so many nodes. `at` gives the answer at
+/// a node and the value that it makes, or nothing: then it goes on. No where there is no answer.
+template <class At>
+bool search_up(const Graph& graph, ValueId from, std::size_t most, const At& at) {
+  auto v = from;
+  for (std::size_t passed = 0; passed < most && v.valid(); ++passed) {
+    const auto maker = graph.producer(v);
+    if (!maker.valid()) return false;
+    const Node& n = graph.node(maker);
+    if (const std::optional<bool> answer = at(n, v)) return *answer;
+    if (n.inputs.empty()) return false;
+    v = n.inputs[0];
+  }
+  return false;
+}
+
 /// Axis of the output channels of a convolution (1) or matrix product (the last).
 std::size_t channel_axis(const Graph& graph, const Node& host);
 /// The number of output channels when it is known.

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tests/kernels/onednn_integer_nodes.h"
 #include "tests/kernels/native_offers.h"
+#include "tests/kernels/onednn_integer_nodes.h"
 
 namespace lamina::testing {
 namespace {

@@ -277,9 +277,8 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
   for (auto& arg : args) {
     if (arg.from != Arg::From::constant) continue;
     if (arg.constant_lies != Layout::plain)
-      arg.constant =
-          context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
-                                [&](const Tensor& t) { return laid_out(t, arg.constant_lies); });
+      arg.constant = context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
+                                           [&](const Tensor& t) { return laid_out(t, arg.constant_lies); });
     else if (!arg.constant.aligned())
       arg.constant =
           context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
