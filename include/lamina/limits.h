@@ -19,9 +19,10 @@ enum class ExternalFiles { beside, none };
 /// out of range throw Error(bad_option).
 struct ModelLimits {
   /// LIMIT_MEMORY: bytes of all tensors of the model together: constants that are not read where they lie in
-  /// the file, packed weights, memory of the streams, results (those that the caller still keeps, too), and
-  /// all that is in between; the model's files must not be larger, either. 0: no number; a tensor that is
-  /// more than what the machine and the process' control groups have left throws Error(out_of_memory).
+  /// the file, packed weights, memory of the streams, results of requests, and all that is in between; the
+  /// model's files together must not be larger, either. 0: no number. Then a tensor throws
+  /// Error(out_of_memory) when it is more than what the machine and the process' control groups have left,
+  /// and Error(over_limit) when it is above 1 GiB and 1024 times the bytes of the model and its inputs.
   std::uint64_t memory = 0;
   /// LIMIT_ELEMENTS: of one tensor, the product of its sizes beside zeros.
   std::uint64_t elements = std::uint64_t{1} << 34;

@@ -5,6 +5,7 @@
 #include "api/at_work.h"
 #include "api/errors.h"
 #include "api/inside.h"
+#include "api/limit_checks.h"
 #include "api/limit_rows.h"
 #include "api/request_state.h"
 #include "base/arena.h"
@@ -81,6 +82,10 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
     };
   check_options(options);
   options_.limits = tighter(model_->limits(), options.limits);
+  bounds_ = std::make_shared<const WorkBounds>(
+      bounds_of(options_.limits, model_->bounds().given, model_->bounds().memory));
+  const Within within(bounds_.get());
+  require_within(*model_, options_.limits);
   model_->require_supported();
   settle_isa(options.max_isa, log_);
   if (!machine && !this_machine().rates_known)
@@ -95,8 +100,9 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
   const int threads = options.threads > 0 ? options.threads
                       : machine           ? std::min(machine->core_count(), kMostThreads)
                                           : 1;
-  make_program(program_options(options_, threads, std::move(machine), model_->rules(), rewriting_),
-               as_in_file);
+  auto program = program_options(options_, threads, std::move(machine), model_->rules(), rewriting_);
+  program.bounds = bounds_;
+  make_program(std::move(program), as_in_file);
   tell(rewriting_facts(), log_);
   if (const auto found = denormals()) log_.info("{}", to_string(found));
   scheduler_ =
@@ -265,6 +271,7 @@ void Compiled::plan_as(const Program& other, const std::string& key, const Plan&
 
 void Compiled::plan_for(const std::vector<Dims>& shapes) const {
   const AtWork here;
+  const Within within(bounds_.get());
   auto inputs = standing_for(shapes);
   on_shapes(model_->inputs(), inputs, [&] {
     auto all = inputs;
@@ -311,6 +318,7 @@ std::vector<Tensor> Compiled::standing_for(const std::vector<Dims>& shapes) cons
 
 std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const {
   const AtWork here;
+  const Within within(bounds_.get());
   const auto& ports = model_->inputs();
   const auto inputs = standing_for(shapes);
   std::vector<TensorType> types;

@@ -21,6 +21,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
            std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
+  /// What bounds work on it: compiling and all its requests.
+  const WorkBounds& bounds() const { return *bounds_; }
   /// As given, but that `precision` is what is used, and `limits` are those of the model, too.
   const Options& options() const { return options_; }
   const Settings& settings() const { return settled_.settings; }
@@ -74,6 +76,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
+  std::shared_ptr<const WorkBounds> bounds_;
   Settled settled_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/at_work.h"
+#include "api/limit_checks.h"
 #include "api/options_table.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -25,34 +26,46 @@ std::string type_of(const Unsupported& u) {
   return out;
 }
 
+std::uint64_t bytes_of(const std::vector<LoadedModel::Part>& parts) {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts) sum += part.file->size();
+  return sum;
+}
+
 /// Notes which files are opened.
 class NotingSource final : public ModelSource {
  public:
-  NotingSource(const ModelSource& source, std::vector<LoadedModel::Part>& parts)
-      : ModelSource(source.model()), source_(source), parts_(parts) {
-    parts_.push_back({"model", model()});
+  NotingSource(const ModelSource& source, std::vector<LoadedModel::Part>& parts, const ReadOptions& options)
+      : ModelSource(source.model()), source_(source), parts_(parts), options_(options) {
+    noted({"model", model()});
   }
   std::shared_ptr<const MappedFile> companion(const std::string& extension) const override {
     const auto file = source_.companion(extension);
-    return file ? noted("weights", file) : file;
+    if (file) noted({"weights", file, file->identity() && options_.weights.empty()});
+    return file;
   }
   std::string companion_path(const std::string& extension) const override {
     return source_.companion_path(extension);
   }
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override {
-    return noted("external " + location, source_.external_data(location));
+    const auto file = source_.external_data(location);
+    noted({"external " + location, file, file->identity().has_value()});
+    return file;
   }
 
  private:
-  std::shared_ptr<const MappedFile> noted(const std::string& role,
-                                          std::shared_ptr<const MappedFile> file) const {
-    const bool known =
-        std::any_of(parts_.begin(), parts_.end(), [&](const auto& p) { return p.role == role; });
-    if (!known) parts_.push_back({role, file});
-    return file;
+  void noted(LoadedModel::Part part) const {
+    for (const auto& p : parts_)
+      if (p.role == part.role) return;
+    parts_.push_back(std::move(part));
+    const auto most = options_.limits.memory;
+    if (most != 0 && bytes_of(parts_) > most)
+      fail(ErrorCode::over_limit, "{}: files of {} bytes, LIMIT_MEMORY is {}", parts_.back().file->path(),
+           bytes_of(parts_), most);
   }
   const ModelSource& source_;
   std::vector<LoadedModel::Part>& parts_;
+  const ReadOptions& options_;
 };
 
 /// Sections lie at multiples of 64 of the file: its memory must, too.
@@ -65,6 +78,7 @@ std::shared_ptr<const MappedFile> well_placed(std::shared_ptr<const MappedFile> 
 
 ReadSettings settings_of(const ReadOptions& options) {
   ReadSettings s;
+  s.gate = OperatorGate(options.limits);
   s.settable = options.settable;
   if (!options.extensions.empty()) s.extensions = std::make_shared<const ExtensionSet>(options.extensions);
   return s;
@@ -99,7 +113,18 @@ LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, 
       settable_(options.settable),
       derived_(!shapes.empty()) {
   check_options({.limits = options.limits});
+  bounds_ = bounds_of(limits_, source.model()->size());
+  auto reading = bounds_;
+  std::atomic<std::uint64_t> nodes{0};
+  reading.nodes = limits_.nodes;
+  reading.nodes_made = &nodes;
+  reading.outputs = limits_.outputs;
+  GrowingMemory parsed(path_ + ": what its text says");
+  reading.parsed = &parsed;
+  const Within here(&reading);
   read(source, options, shapes);
+  require_within(*this, limits_);
+  if (!parts_.empty()) bounds_.given = bytes_of(parts_);
   if (wants_check(loaded_) && has_weights_) check_layers(loaded());  // forks
 }
 
@@ -120,6 +145,7 @@ void LoadedModel::read(const ModelSource& source, const ReadOptions& options, co
 LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
     : path_(base.path_),
       limits_(base.limits_),
+      bounds_(base.bounds_),
       settable_(base.settable_),
       derived_(true),
       loaded_(base.loaded()),
@@ -131,7 +157,7 @@ LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
 void LoadedModel::read_file(const ModelSource& source, const ReadOptions& options, const Shapes& shapes) {
   auto settings = settings_of(options);
   settings.shapes = shapes;
-  loaded_ = lamina::read(NotingSource(source, parts_), settings);
+  loaded_ = lamina::read(NotingSource(source, parts_, options), settings);
   const bool asked =
       std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p.role == "weights"; });
   if (!options.weights.empty() && !asked)
@@ -161,6 +187,9 @@ void LoadedModel::describe() {
 }
 
 void LoadedModel::read_compiled(const ModelSource& source, const ReadOptions& options) {
+  if (const auto most = options.limits.memory; most != 0 && source.model()->size() > most)
+    fail(ErrorCode::over_limit, "{}: a file of {} bytes, LIMIT_MEMORY is {}", path_, source.model()->size(),
+         most);
   compiled_ = std::make_shared<const CompiledFile>(well_placed(source.model()));
   compiled_->require_this_engine();
   has_weights_ = has_weights(*compiled_);

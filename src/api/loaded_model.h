@@ -4,6 +4,7 @@
 
 #include "api/ports.h"
 #include "base/once.h"
+#include "base/work_bounds.h"
 #include "formats/loaded.h"
 #include "lamina/model.h"
 #include "rules/rules.h"
@@ -30,11 +31,14 @@ class LoadedModel {
   struct Part {
     std::string role;
     std::shared_ptr<const MappedFile> file;
+    bool named_by_model = false;  ///< it is a file that the caller did not name
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Strings& settable() const { return settable_; }
   /// That it was read with.
   const ModelLimits& limits() const { return limits_; }
+  /// What bounds work on it; nodes are counted no more.
+  const WorkBounds& bounds() const { return bounds_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   /// A printable line each.
@@ -57,6 +61,7 @@ class LoadedModel {
 
   std::string path_;
   ModelLimits limits_;
+  WorkBounds bounds_;
   Strings settable_;
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;

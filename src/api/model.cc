@@ -40,7 +40,8 @@ class Parts {
 }  // namespace
 
 Model Inside::read(const std::string& path, const ReadOptions& options, const LoadedModel::Shapes& shapes) {
-  return Model(std::make_shared<const LoadedModel>(FileSource(path, options.weights), options, shapes));
+  return Model(std::make_shared<const LoadedModel>(
+      FileSource(path, options.weights, options.limits.external_files), options, shapes));
 }
 
 Model Inside::changed(const Model& model, Graph graph) {
@@ -59,7 +60,8 @@ std::shared_ptr<const LoadedModel> Inside::shared(const Model& model) {
 
 Model::Model(const std::string& path, const ReadOptions& options)
     : impl_(guarded("Model", [&] {
-        return std::make_shared<LoadedModel>(FileSource(path, options.weights), options);
+        return std::make_shared<LoadedModel>(FileSource(path, options.weights, options.limits.external_files),
+                                             options);
       })) {}
 
 void register_extension(const std::string& name, int (*entry)(const lamina_host*, lamina_registrar*)) {

@@ -22,6 +22,7 @@
 
 #include "base/divide.h"
 #include "base/error.h"
+#include "base/memory_left.h"
 
 namespace lamina {
 namespace {
@@ -164,8 +165,8 @@ std::byte next_canary() {
 }  // namespace
 
 bool has_memory(std::size_t bytes) {
-  const long pages = ::sysconf(_SC_PHYS_PAGES);
-  return pages <= 0 || bytes / kPage < static_cast<std::size_t>(pages);
+  static const auto all = memory_in_all().bytes;
+  return bytes < all;
 }
 
 GuardedMemory::GuardedMemory(std::string name, std::size_t bytes)

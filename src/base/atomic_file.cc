@@ -68,11 +68,13 @@ AtomicFile::AtomicFile(std::string path, Path whose) : path_(std::move(path)) {
     open_directly(target.descriptor);
     return;
   }
-  int descriptor = open_nameless();
+  const int mode = whose == Path::ours ? 0600 : 0666;
+  int descriptor = open_nameless(mode);
   nameless_ = descriptor >= 0;
-  if (!nameless_) descriptor = open_beside();
+  if (!nameless_) descriptor = open_beside(mode);
   if (descriptor < 0) fail_errno("cannot be written");
-  if (exists && ::fchmod(descriptor, old.st_mode & 07777) != 0) errno = 0;  // the umask's mode is good enough
+  if (exists && whose == Path::of_user && ::fchmod(descriptor, old.st_mode & 07777) != 0)
+    errno = 0;  // the umask's mode is good enough
   file_ = ::fdopen(descriptor, "wb");
   if (file_) return;
   ::close(descriptor);
@@ -92,21 +94,21 @@ void AtomicFile::open_directly(int descriptor) {
   if (!file_) fail_errno("cannot be written");
 }
 
-int AtomicFile::open_nameless() const {
+int AtomicFile::open_nameless(int mode) const {
   const auto folder = std::filesystem::path(target_).parent_path().string();
   const int descriptor =
-      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+      ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
   if (descriptor < 0) return -1;
   if (::access(descriptor_path(descriptor).c_str(), F_OK) == 0) return descriptor;
   ::close(descriptor);  // without /proc it gets no name
   return -1;
 }
 
-int AtomicFile::open_beside() {
+int AtomicFile::open_beside(int mode) {
   int descriptor = -1;
   do {
     temporary_ = name_beside(target_);
-    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (descriptor < 0 && errno == EEXIST);
   if (descriptor < 0) temporary_.clear();
   return descriptor;

@@ -13,7 +13,8 @@ namespace lamina {
 /// has no files without names it is one beside the target, NAME.PID.N.tmp, which a process that is killed
 /// leaves behind. What is not an ordinary file (a pipe) and what is open already (/dev/stdout, /dev/fd/3) is
 /// written directly, and links are followed: the path is the user's. A path of ours is taken as it is: what
-/// has the name, a link or a pipe, goes. All errors are Error(bad_file) and name the path.
+/// has the name, a link or a pipe, goes, and only this user may read and write the file. All errors are
+/// Error(bad_file) and name the path.
 class AtomicFile {
  public:
   enum class Path { of_user, ours };
@@ -34,8 +35,8 @@ class AtomicFile {
  private:
   [[noreturn]] void fail_errno(const char* what) const;
   void open_directly(int descriptor);
-  int open_nameless() const;
-  int open_beside();
+  int open_nameless(int mode) const;
+  int open_beside(int mode);
   /// Whether the file without a name has got this one; false: there is one of this name.
   bool name_it(const std::string& name) const;
 

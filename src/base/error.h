@@ -17,6 +17,11 @@ template <class... A>
     if (!(condition)) ::lamina::fail(::lamina::ErrorCode::internal, "internal error: " __VA_ARGS__); \
   } while (false)
 
+/// Errors that say nothing about what was tried: who tries something else after an error passes them on.
+inline bool ends_the_work(ErrorCode code) {
+  return code == ErrorCode::out_of_memory || code == ErrorCode::over_limit || code == ErrorCode::canceled;
+}
+
 /// Yes, or no with the reason.
 class [[nodiscard]] Verdict {
  public:

@@ -1,6 +1,5 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <system_error>
@@ -20,18 +20,15 @@
 namespace lamina {
 namespace {
 
-/// A descriptor that closes itself.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
 [[noreturn]] void fail_with(const std::string& path, int error) {
+  if (error == ENOMEM) fail(ErrorCode::out_of_memory, "{}: no memory to read it", path);
   if (error == ENOENT || error == ENOTDIR) fail(ErrorCode::bad_file, "{}: no such file", path);
   if (error == EACCES || error == EPERM) fail(ErrorCode::bad_file, "{}: no permission to read", path);
   fail(ErrorCode::bad_file, "{}: cannot be read: {}", path, std::generic_category().message(error));
+}
+
+void check_name(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail(ErrorCode::bad_file, "a file name holds a zero byte");
 }
 
 FileIdentity identity_from(const struct stat& s) {
@@ -59,12 +56,33 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  if (path.find('\0') != std::string::npos) fail(ErrorCode::bad_file, "a file name holds a zero byte");
-  // O_NONBLOCK: a pipe without a writer must not make us wait.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) fail_with(path, errno);
+  check_name(path);
+  return map(open_to_read(path), path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open_beneath(const std::string& folder,
+                                                           const std::string& name) {
+  check_name(name);
+  const auto file = lamina::open_beneath(folder, name);
+  if (!file && errno == ELOOP) return nullptr;
+  return map(file, (std::filesystem::path(folder) / name).string());
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open_own(const std::string& path) {
+  check_name(path);
+  const std::filesystem::path at = path;
+  const auto file = lamina::open_beneath(at.parent_path().string(), at.filename().string());
+  if (!file && errno == ELOOP) fail(ErrorCode::bad_file, "{}: is a symbolic link", path);
+  if (file)
+    if (const auto why = written_by_others(file); !why.empty())
+      fail(ErrorCode::bad_file, "{}: {}", path, why);
+  return map(file, path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::map(const OpenedFile& file, const std::string& path) {
+  if (!file) fail_with(path, errno);
   struct stat status {};
-  if (::fstat(file.number, &status) != 0) fail_with(path, errno);
+  if (::fstat(file.number(), &status) != 0) fail_with(path, errno);
   if (S_ISDIR(status.st_mode)) fail(ErrorCode::bad_file, "{}: is a folder, wanted a file", path);
   if (!S_ISREG(status.st_mode)) fail(ErrorCode::bad_file, "{}: is not a regular file", path);
 
@@ -73,7 +91,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   mapped->identity_ = identity_from(status);
   mapped->size_ = static_cast<std::size_t>(status.st_size);
   if (mapped->size_ == 0) return mapped;  // mmap refuses empty ranges
-  void* data = ::mmap(nullptr, mapped->size_, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* data = ::mmap(nullptr, mapped->size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (data == MAP_FAILED) {
     mapped->size_ = 0;
     fail_with(path, errno);

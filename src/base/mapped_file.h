@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/opened_file.h"
 #include "lamina/tensor.h"
 
 namespace lamina {
@@ -26,6 +27,12 @@ class MappedFile {
  public:
   /// Throws Error(bad_file): "path: no such file", "path: is a folder, wanted a file", ...
   static std::shared_ptr<const MappedFile> open(const std::string& path);
+  /// A file below a folder, by a name that others have given: no link is followed (base/opened_file.h). Null
+  /// where there is a link.
+  static std::shared_ptr<const MappedFile> open_beneath(const std::string& folder, const std::string& name);
+  /// A file of this user's own: no link, and no other user can have written it. Throws Error(bad_file), too,
+  /// where that is not so.
+  static std::shared_ptr<const MappedFile> open_own(const std::string& path);
   /// Memory that `owner` keeps as it is, under a name for errors.
   static std::shared_ptr<const MappedFile> in_memory(std::string name, std::span<const std::byte> bytes,
                                                      std::shared_ptr<const void> owner);
@@ -43,6 +50,7 @@ class MappedFile {
 
  private:
   MappedFile() = default;
+  static std::shared_ptr<const MappedFile> map(const OpenedFile& file, const std::string& path);
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;

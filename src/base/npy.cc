@@ -241,12 +241,13 @@ Tensor widened(const Tensor& t) {
 
 }  // namespace
 
-Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where) {
+Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where, const WantedArray& asked) {
   const auto text = read_header(source, size, where);
   const auto header = HeaderParser(text, where).parse();
   if (const auto wanted = data_bytes(header, where); wanted != size)
     fail(ErrorCode::bad_file, "{}: {} bytes of data, wanted {} for {}[{}]", where, size, wanted,
          name_of(header.type), fmt::join(header.shape, ","));
+  if (asked && !asked(header.type, header.shape)) return {};
   Tensor t(header.type, header.shape);
   source.read({t.raw(), t.bytes()});
   if (header.swapped) swap_bytes(t);

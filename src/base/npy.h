@@ -1,6 +1,7 @@
 #pragma once
 /// numpy's .npy files: one array.
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,8 +28,12 @@ class ByteSource {
   /// Fills all of `to` or throws.
   virtual void read(std::span<std::byte> to) = 0;
 };
-/// An array of `size` bytes, header included.
-Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where);
+/// Asked when the type and shape of an array are known, before there is memory for it: false: it is not
+/// wanted. May throw.
+using WantedArray = std::function<bool(ElementType type, const Dims& shape)>;
+/// An array of `size` bytes, header included; an invalid tensor where it is not wanted.
+Tensor parse_npy(ByteSource& source, std::uint64_t size, std::string_view where,
+                 const WantedArray& wanted = {});
 
 /// The two parts of a .npy file.
 struct NpyParts {

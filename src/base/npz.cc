@@ -157,7 +157,7 @@ class DeflatedSource final : public ByteSource {
  public:
   DeflatedSource(std::span<const std::byte> bytes, std::string_view where) : bytes_(bytes), where_(where) {
     if (::inflateInit2(&stream_, -MAX_WBITS) != Z_OK)
-      fail(ErrorCode::bad_file, "{}: zlib does not start", where_);
+      fail(ErrorCode::out_of_memory, "{}: no memory to unpack it", where_);
   }
   ~DeflatedSource() override { ::inflateEnd(&stream_); }
   DeflatedSource(const DeflatedSource&) = delete;
@@ -192,6 +192,7 @@ class DeflatedSource final : public ByteSource {
       const std::size_t eaten = given - stream_.avail_in;
       bytes_ = bytes_.subspan(eaten);
       ended_ = status == Z_STREAM_END;
+      if (status == Z_MEM_ERROR) fail(ErrorCode::out_of_memory, "{}: no memory to unpack it", where_);
       if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
         fail(ErrorCode::bad_file, "{}: compressed data is damaged ({})", where_,
              stream_.msg ? stream_.msg : "zlib says no more");
@@ -221,7 +222,8 @@ class CheckedSource final : public ByteSource {
   std::uint32_t crc_ = 0;
 };
 
-Tensor read_entry(const Reader& file, const Entry& e) {
+/// An invalid tensor where it is not wanted.
+Tensor read_entry(const Reader& file, const Entry& e, const WantedArray& wanted) {
   const std::string where = fmt::format("{}: entry \"{}\"", file.where(), e.name);
   if (e.flags & 1) fail(ErrorCode::bad_file, "{}: is encrypted", where);
   const auto packed = file.at(e.data, e.packed);
@@ -231,21 +233,23 @@ Tensor read_entry(const Reader& file, const Entry& e) {
     if (e.size != e.packed) fail(ErrorCode::bad_file, "{}: {} bytes stored as {}", where, e.size, e.packed);
     StoredSource stored(packed, where);
     CheckedSource source(stored);
-    tensor = parse_npy(source, e.size, where);
+    tensor = parse_npy(source, e.size, where, wanted);
     crc = source.crc();
   } else if (e.method == 8) {
     if (e.size / 1032 > e.packed)  // the best that deflate can do
       fail(ErrorCode::bad_file, "{}: {} bytes cannot come from {} compressed ones", where, e.size, e.packed);
     DeflatedSource deflated(packed, where);
     CheckedSource source(deflated);
-    tensor = parse_npy(source, e.size, where);
+    tensor = parse_npy(source, e.size, where, wanted);
+    if (!tensor.valid()) return tensor;
     deflated.finish();
     crc = source.crc();
   } else {
     fail(ErrorCode::bad_file, "{}: compression method {}, wanted 0 (stored) or 8 (deflated)", where,
          e.method);
   }
-  if (crc != e.crc) fail(ErrorCode::bad_file, "{}: checksum {:08x}, wanted {:08x}", where, crc, e.crc);
+  if (tensor.valid() && crc != e.crc)
+    fail(ErrorCode::bad_file, "{}: checksum {:08x}, wanted {:08x}", where, crc, e.crc);
   return tensor;
 }
 
@@ -318,7 +322,7 @@ Entry write_entry(AtomicFile& file, const std::string& name, const Tensor& tenso
 
 }  // namespace
 
-NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where) {
+NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where, const WantedOfNpz& wanted) {
   const Reader file(bytes, where);
   const auto entries = read_directory(file);
   check_overlap(entries, where);
@@ -329,12 +333,17 @@ NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where) {
     if (!e.name.ends_with(".npy"))
       fail(ErrorCode::bad_file, "{}: entry \"{}\" is no .npy array", where, e.name);
     if (!seen.insert(e.name).second) fail(ErrorCode::bad_file, "{}: two entries \"{}\"", where, e.name);
-    out.emplace_back(e.name.substr(0, e.name.size() - 4), read_entry(file, e));
+    auto name = e.name.substr(0, e.name.size() - 4);
+    const auto asked = [&](ElementType type, const Dims& shape) { return wanted(name, type, shape); };
+    if (auto tensor = read_entry(file, e, wanted ? WantedArray(asked) : WantedArray()); tensor.valid())
+      out.emplace_back(std::move(name), std::move(tensor));
   }
   return out;
 }
 
-NpzFile read_npz(const std::string& path) { return parse_npz(MappedFile::open(path)->bytes(), path); }
+NpzFile read_npz(const std::string& path, const WantedOfNpz& wanted) {
+  return parse_npz(MappedFile::open(path)->bytes(), path, wanted);
+}
 
 void write_npz(const std::string& path, const NpzFile& arrays, bool deflate) {
   if (arrays.size() > 65534)

@@ -14,9 +14,12 @@ namespace lamina {
 /// Arrays by name (without ".npy"), in the order of the file.
 using NpzFile = std::vector<std::pair<std::string, Tensor>>;
 
-/// Entries may be stored or deflated; checksums are checked. `where` starts the texts of errors.
-NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where);
-NpzFile read_npz(const std::string& path);
+/// As WantedArray, with the array's name.
+using WantedOfNpz = std::function<bool(const std::string& name, ElementType type, const Dims& shape)>;
+/// Entries may be stored or deflated; checksums are checked. `where` starts the texts of errors. What is not
+/// wanted is left out, and not unpacked.
+NpzFile parse_npz(std::span<const std::byte> bytes, std::string_view where, const WantedOfNpz& wanted = {});
+NpzFile read_npz(const std::string& path, const WantedOfNpz& wanted = {});
 
 /// Writes completely or not at all, each array below 4 GiB and the file too. See write_npy for types.
 void write_npz(const std::string& path, const NpzFile& arrays, bool deflate = false);

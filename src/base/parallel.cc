@@ -12,6 +12,7 @@
 
 #include "base/apart.h"
 #include "base/awaited_by.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 
@@ -42,10 +43,12 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
   Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   const auto caller = LoopCaller::here();
+  const auto* const bounds = Within::here();
   tbb::parallel_for(
       std::int64_t{0}, slots,
       [&](std::int64_t index) {
         const LoopHelper here(caller);
+        const Within same(bounds);
         // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
         // little scratch memory even when no other thread comes in time.
         const auto slot = slots - 1 - index;

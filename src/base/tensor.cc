@@ -1,7 +1,6 @@
 #include "lamina/tensor.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +10,11 @@
 #include "base/divide.h"
 #include "base/error.h"
 #include "base/guard.h"
+#include "base/immortal.h"
 #include "base/limits.h"
+#include "base/memory_left.h"
 #include "base/shape_only.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 namespace {
@@ -54,14 +56,11 @@ std::size_t byte_count(ElementType type, std::size_t count) {
   return (count * static_cast<std::size_t>(row(type).bits) + 7) / 8;
 }
 
-/// No tensor can be larger than the machine's memory; a model that wants one is damaged.
-std::size_t memory_limit() {
-  static const std::size_t limit = [] {
-    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(size)
-                                 : std::size_t{1} << 46;
-  }();
-  return limit;
+/// No tensor can be larger than the memory of the machine and of the process' control groups; a model that
+/// wants one is damaged.
+const MemoryLeft& memory_limit() {
+  static const Lasting limit([] { return memory_in_all(); });
+  return *limit;
 }
 
 constexpr std::size_t kAlignment = 64;
@@ -72,6 +71,14 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20, kLarge = 2 * kHugePage;
 
 std::byte* aligned_up(void* memory, std::size_t alignment) {
   return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(memory), alignment));
+}
+
+/// The memory with what was taken for it from an account, which is given back with it.
+std::shared_ptr<const void> with_account(std::shared_ptr<const void> memory, TakenMemory taken) {
+  if (taken.nothing()) return memory;
+  const void* const address = memory.get();
+  using Both = std::pair<std::shared_ptr<const void>, TakenMemory>;
+  return {std::make_shared<Both>(std::move(memory), std::move(taken)), address};
 }
 
 /// Zeroed memory, not touched yet; null when there is none.
@@ -127,9 +134,10 @@ namespace {
 /// An empty tensor, too, has no dimensions that the machine's memory could not hold.
 void check_memory(ElementType type, std::span<const std::int64_t> shape) {
   const auto whole = byte_count(type, static_cast<std::size_t>(*extent_of(shape)));
-  if (whole > memory_limit())
-    fail(ErrorCode::bad_input, "a tensor {}[{}] of {} bytes{} is more than this machine's memory",
-         name_of(type), fmt::join(shape, ","), whole, element_count(shape) == 0 ? " beside its zeros" : "");
+  if (whole > memory_limit().bytes)
+    fail(ErrorCode::bad_input, "a tensor {}[{}] of {} bytes{} is more than {}'s memory", name_of(type),
+         fmt::join(shape, ","), whole, element_count(shape) == 0 ? " beside its zeros" : "",
+         memory_limit().of);
 }
 
 }  // namespace
@@ -147,8 +155,11 @@ Tensor::Tensor(ElementType type, Dims shape) : Tensor(shape_only(type, std::move
     if (!valid()) fail(ErrorCode::bad_input, "a tensor of undefined type");
     check_memory(type_, shape_);
     const std::size_t count = bytes();
-    owner_ = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
-    if (!owner_) fail(ErrorCode::out_of_memory, "no memory for a tensor of {} bytes", count);
+    require_elements("a tensor", shape_);
+    TakenMemory taken(type_, shape_, count);
+    auto memory = count >= kLarge ? large_memory(count, data_) : heap_memory(count, data_);
+    if (!memory) fail(ErrorCode::out_of_memory, "no memory for a tensor of {} bytes", count);
+    owner_ = with_account(std::move(memory), std::move(taken));
   });
 }
 

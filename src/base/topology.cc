@@ -1,67 +1,26 @@
 #include "base/topology.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <utility>
 
+#include "base/control_groups.h"
 #include "base/error.h"
+#include "base/system_file.h"
 
 namespace lamina {
 namespace {
 
 constexpr int kMostProcessors = 8192;  // of Linux
 constexpr int kOwnCore = 1 << 24;      // above what core_id is
-
-/// Of a file; what is no file (to open a pipe would wait), or is longer than any that Linux has, is not
-/// known.
-std::optional<std::string> text_of(const std::string& path) {
-  constexpr std::size_t kMost = 1 << 16;
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return std::nullopt;
-  struct stat status {};
-  std::string text(kMost + 1, 0);
-  std::size_t size = 0;
-  ssize_t some = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? 1 : -1;
-  while (some > 0 && size < text.size()) {
-    some = read(file, text.data() + size, text.size() - size);
-    if (some < 0 && errno == EINTR)
-      some = 1;
-    else if (some > 0)
-      size += static_cast<std::size_t>(some);
-  }
-  close(file);
-  if (some < 0 || size > kMost) return std::nullopt;
-  text.resize(size);
-  return text;
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::istringstream in(text_of(path).value_or(""));
-  std::vector<std::string> out;
-  for (std::string line; std::getline(in, line);) out.push_back(std::move(line));
-  return out;
-}
-
-/// The first.
-std::optional<std::string> line_of(const std::string& path) {
-  auto text = text_of(path);
-  if (!text || text->empty()) return std::nullopt;
-  return text->substr(0, text->find('\n'));
-}
 
 std::optional<double> number_of(const std::string& text) {
   double value = 0;
@@ -73,7 +32,7 @@ std::optional<double> number_of(const std::string& text) {
 
 /// Where Linux does not know it says -1.
 std::optional<int> id_in(const std::string& path) {
-  const auto line = line_of(path);
+  const auto line = system_line(path);
   if (!line) return std::nullopt;
   int value = 0;
   const auto error = std::from_chars(line->data(), line->data() + line->size(), value).ec;
@@ -81,61 +40,20 @@ std::optional<int> id_in(const std::string& path) {
   return value;
 }
 
-/// The groups of this process: calls `each` with the folder of every one, from the own group up to the mount.
-/// In a container the group's own folder often is the mount.
-class Groups {
- public:
-  explicit Groups(const std::string& root) : root_(root + "sys/fs/cgroup") {
-    for (const auto& line : lines_of(root + "proc/self/cgroup")) {
-      const auto first = line.find(':'), second = line.find(':', first + 1);
-      if (first == std::string::npos || second == std::string::npos || line.size() > PATH_MAX) continue;
-      groups_.emplace_back("," + line.substr(first + 1, second - first - 1) + ",", line.substr(second + 1));
-    }
-  }
-
-  using Each = std::function<void(const std::string& folder)>;
-  /// Of the unified hierarchy.
-  void unified(const Each& each) const {
-    for (const auto& [controllers, group] : groups_)
-      if (controllers == ",,") upwards(root_, group, each);
-    each(root_);
-  }
-  /// Of the hierarchy of one controller (v1), mounted in folders of these names.
-  void controller(const std::string& name, const std::vector<std::string>& mounts, const Each& each) const {
-    for (const auto& mount : mounts) {
-      for (const auto& [controllers, group] : groups_)
-        if (controllers.find("," + name + ",") != std::string::npos)
-          upwards(root_ + "/" + mount, group, each);
-      each(root_ + "/" + mount);
-    }
-  }
-
- private:
-  static void upwards(const std::string& mount, std::string group, const Each& each) {
-    while (!group.empty() && group != "/") {
-      each(mount + (group.front() == '/' ? "" : "/") + group);
-      const auto slash = group.rfind('/');
-      group.erase(slash == std::string::npos ? 0 : slash);
-    }
-  }
-
-  std::string root_;
-  std::vector<std::pair<std::string, std::string>> groups_;
-};
-
-std::optional<double> quota_of(const Groups& groups) {
+std::optional<double> quota_of(const ControlGroups& groups) {
   std::optional<double> least;
   const auto take = [&](std::optional<double> quota, std::optional<double> period) {
     if (!quota || !period || *quota <= 0 || *period <= 0) return;
     least = least ? std::min(*least, *quota / *period) : *quota / *period;
   };
   groups.unified([&](const std::string& folder) {
-    const auto line = line_of(folder + "/cpu.max");
+    const auto line = system_line(folder + "/cpu.max");
     std::string quota, period;
     if (line && std::istringstream(*line) >> quota >> period) take(number_of(quota), number_of(period));
   });
   groups.controller("cpu", {"cpu", "cpu,cpuacct"}, [&](const std::string& folder) {
-    const auto quota = line_of(folder + "/cpu.cfs_quota_us"), period = line_of(folder + "/cpu.cfs_period_us");
+    const auto quota = system_line(folder + "/cpu.cfs_quota_us"),
+               period = system_line(folder + "/cpu.cfs_period_us");
     if (quota && period) take(number_of(*quota), number_of(*period));
   });
   return least;
@@ -163,7 +81,7 @@ class Common {
 /// The list behind "Cpus_allowed_list:" in the status of a process.
 std::optional<std::string> status_mask(const std::string& root) {
   const std::string key = "Cpus_allowed_list:";
-  for (const auto& line : lines_of(root + "proc/self/status"))
+  for (const auto& line : system_lines(root + "proc/self/status"))
     if (line.starts_with(key))
       return line.substr(std::min(line.find_first_not_of(" \t", key.size()), line.size()));
   return std::nullopt;
@@ -185,17 +103,17 @@ std::vector<int> numbered(const std::string& path, std::string_view beginning) {
   return out;
 }
 
-std::set<int> allowed_cpus(const std::string& root, const Groups& groups) {
+std::set<int> allowed_cpus(const std::string& root, const ControlGroups& groups) {
   Common cpus;
-  cpus.keep_only(line_of(root + "sys/devices/system/cpu/online"));
+  cpus.keep_only(system_line(root + "sys/devices/system/cpu/online"));
   if (root == "/")
     cpus.keep_only(affinity_here());
   else
     cpus.keep_only(status_mask(root));
   groups.unified(
-      [&](const std::string& folder) { cpus.keep_only(line_of(folder + "/cpuset.cpus.effective")); });
+      [&](const std::string& folder) { cpus.keep_only(system_line(folder + "/cpuset.cpus.effective")); });
   groups.controller("cpuset", {"cpuset"}, [&](const std::string& folder) {
-    cpus.keep_only(line_of(folder + "/cpuset.effective_cpus"));
+    cpus.keep_only(system_line(folder + "/cpuset.effective_cpus"));
   });
   if (!cpus.known()) {
     auto folders = numbered(root + "sys/devices/system/cpu", "cpu");
@@ -212,7 +130,7 @@ std::map<int, int> nodes_of(const std::string& root) {
   std::map<int, int> out;
   const auto path = root + "sys/devices/system/node";
   for (const int node : numbered(path, "node"))
-    if (const auto list = line_of(fmt::format("{}/node{}/cpulist", path, node)))
+    if (const auto list = system_line(fmt::format("{}/node{}/cpulist", path, node)))
       for (const int cpu : cpu_list(*list)) out.try_emplace(cpu, node);
   return out;
 }
@@ -297,11 +215,11 @@ int Topology::limit() const {
 
 Topology read_topology(const std::string& root_folder) {
   const auto root = root_folder.ends_with('/') ? root_folder : root_folder + "/";
-  const Groups groups(root);
+  const ControlGroups groups(root);
   Topology out;
   out.quota = quota_of(groups);
   const auto nodes = nodes_of(root);
-  const auto efficient = line_of(root + "sys/devices/cpu_atom/cpus");
+  const auto efficient = system_line(root + "sys/devices/cpu_atom/cpus");
   const auto small = efficient ? cpu_list(*efficient) : std::vector<int>{};
   for (const int number : allowed_cpus(root, groups)) {
     const auto folder = fmt::format("{}sys/devices/system/cpu/cpu{}/topology/", root, number);

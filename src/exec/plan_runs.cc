@@ -6,6 +6,12 @@ namespace lamina {
 namespace {
 /// Of a request, so that shapes in turn look nothing up.
 constexpr std::size_t kPlans = 4;
+
+Tensor named_result(const std::string& name, const TensorType& type) try {
+  return {type.element, type.shape.sizes()};
+} catch (const Error& e) {
+  throw Error(e.code(), fmt::format("output \"{}\": {}", name, e.what()));
+}
 }  // namespace
 
 /// Runs what waited for shapes; tensors are there while it does.
@@ -152,7 +158,7 @@ void PlanRuns::point(Bound& bound, const std::vector<Tensor>& inputs, const std:
     if (plan.results[r] == kNoTensor) continue;
     if (!given[r].valid() && !own.valid()) {
       const auto& type = plan.tensors[plan.results[r]].type;
-      own = Tensor(type.element, type.shape.sizes());
+      own = named_result(plan.graph.results()[r].name, type);
     }
     bound.point_result(r, given[r].valid() ? given[r] : own);
   }

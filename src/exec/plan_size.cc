@@ -10,12 +10,12 @@ Addresses constants_of(const Graph& graph) {
   return out;
 }
 
-Tensor NotingWeights::packed(const Tensor& source, const std::string& key, const Make& make) {
-  return noted(source, store_.packed(source, key, make));
+Tensor NotingWeights::do_packed(const Tensor& source, const std::string& key, const Make& make) {
+  return noted(source, store_.packed(source, key, PackedSize::of_any(), make));
 }
 
-Tensor NotingWeights::moved(const Tensor& source, const std::string& key, const Make& make) {
-  return noted(source, store_.moved(source, key, make));
+Tensor NotingWeights::do_moved(const Tensor& source, const std::string& key, const Make& make) {
+  return noted(source, store_.moved(source, key, PackedSize::of_any(), make));
 }
 
 Tensor NotingWeights::noted(const Tensor& source, Tensor packed) {

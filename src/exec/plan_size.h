@@ -18,10 +18,10 @@ Addresses constants_of(const Graph& graph);
 class NotingWeights final : public WeightStore {
  public:
   NotingWeights(ModelWeights& store, const Addresses& model) : store_(store), model_(model) {}
-  Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
-  Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
 
  private:
+  Tensor do_packed(const Tensor& source, const std::string& key, const Make& make) override;
+  Tensor do_moved(const Tensor& source, const std::string& key, const Make& make) override;
   friend std::size_t bytes_of(const Plan&, const Addresses&, const NotingWeights&);
   Tensor noted(const Tensor& source, Tensor packed);
   ModelWeights& store_;

@@ -111,6 +111,21 @@ const Graph& Program::whole() const {
   return shared_->whole;
 }
 
+namespace {
+
+/// Before the first run takes it: what a stream will need between the layers. Names the largest tensor.
+void require_room(const Plan& plan) {
+  const PlanTensor* largest = nullptr;
+  for (const auto& t : plan.tensors)
+    if (t.place == Place::arena && (!largest || t.bytes > largest->bytes)) largest = &t;
+  if (!largest || !Within::here()) return;
+  require_memory(fmt::format("memory between layers, with \"{}\" {}", plan.graph.value(largest->value).name,
+                             to_string(largest->type)),
+                 plan.memory.arena);
+}
+
+}  // namespace
+
 std::shared_ptr<Planned> Program::make_kept(const std::string& key) const {
   const auto& options = shared_->options;
   if (!options.kept) return nullptr;
@@ -127,6 +142,7 @@ std::shared_ptr<Planned> Program::make_kept(const std::string& key) const {
     ++shared_->kept;
     return planned;
   } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw;
     if (options.kept_fails) options.kept_fails(e);
     return nullptr;
   }
@@ -162,6 +178,7 @@ std::shared_ptr<const Planned> Program::make(const std::vector<Tensor>& inputs,
   const auto rewriting = shared_->rewriting.load();
   auto planned = make_kept(key);
   if (!planned) planned = make_new(inputs);
+  require_room(*planned->plan);
   shared_->planning += nanoseconds_since(begin) - (shared_->rewriting - rewriting);
   if (planned->plan->rest)
     planned->rest = std::shared_ptr<const Program>(new Program(*planned->plan, *this, key));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/once.h"
+#include "base/work_bounds.h"
 #include "exec/kept_plans.h"
 #include "exec/plan_cache.h"
 #include "exec/plan_size.h"
@@ -22,7 +23,8 @@ namespace lamina {
 
 struct ProgramOptions {
   int threads = 1;
-  std::shared_ptr<const Machine> machine = {};  ///< null: host(). Programs for another one cannot run.
+  std::shared_ptr<const WorkBounds> bounds = {};  ///< of planning and runs; null: none
+  std::shared_ptr<const Machine> machine = {};    ///< null: host(). Programs for another one cannot run.
   std::vector<std::string> force = {};
   std::uint64_t any_kernels = 0;  ///< for tests, as in PlanOptions
   /// Plans kept, those of waiting parts included, and bytes that they may take beside the model's own
@@ -60,6 +62,7 @@ class Program {
   /// Constants that are packed now.
   std::vector<Packing> packings() const { return shared_->weights->packings(); }
   int threads() const { return shared_->options.threads; }
+  const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
   const Machine& machine() const { return shared_->options.machine ? *shared_->options.machine : host(); }
   std::size_t weight_bytes() const {

@@ -8,7 +8,11 @@ namespace lamina {
 class Runner::State {
  public:
   explicit State(const std::shared_ptr<const Program>& program)
-      : threads(program->threads()), variables(program), callers(program), runs(program, callers) {}
+      : threads(program->threads()),
+        variables(program),
+        callers(program),
+        runs(program, callers),
+        bounds(program->bounds() ? *program->bounds() : WorkBounds()) {}
 
   void run(Stream& stream, const Checkpoint& checkpoint) {
     try {
@@ -27,11 +31,16 @@ class Runner::State {
   VariableMemory variables;
   CallersTensors callers;
   PlanRuns runs;
+  WorkBounds bounds;
   bool profile = false;
 
  private:
   /// Inside the arena already.
   void run_whole(const RunContext& context) {
+    auto here = bounds;
+    if (here.given != 0)
+      for (const auto& input : callers.inputs()) here.given += input.bytes();
+    const Within within(&here);
     if (!variables.empty()) variables.begin(callers.inputs());
     runs.run(callers.inputs(), callers.results(), context);
     if (!variables.empty()) variables.keep(runs.results());
@@ -53,7 +62,10 @@ void Runner::set_output(std::size_t index, Tensor tensor) {
 const std::vector<Tensor>& Runner::inputs() const { return state_->callers.inputs(); }
 
 Tensor Runner::variable(std::size_t index) const { return state_->variables.get(index); }
-void Runner::set_variable(std::size_t index, const Tensor& value) { state_->variables.set(index, value); }
+void Runner::set_variable(std::size_t index, const Tensor& value) {
+  const Within within(&state_->bounds);
+  state_->variables.set(index, value);
+}
 void Runner::reset_variables() { state_->variables.reset(); }
 
 void Runner::run(Stream& stream, const Job* job) {

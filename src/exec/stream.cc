@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/threads.h"
 #include "base/topology.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 
@@ -74,6 +75,7 @@ const Tensor& Stream::memory(std::size_t depth, std::size_t bytes) {
   bytes = std::max<std::size_t>(bytes, 64);
   if (!memory.valid() || memory.bytes() < bytes) {
     memory = Tensor();  // first give back the old
+    require_memory("memory between layers", bytes);
     memory = Tensor(ElementType::u8, {static_cast<std::int64_t>(bytes)});
   }
   return memory;

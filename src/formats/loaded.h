@@ -6,6 +6,7 @@
 
 #include "extension/extensions.h"
 #include "formats/format.h"
+#include "formats/operators.h"
 #include "formats/source.h"
 #include "graph/graph.h"
 
@@ -45,6 +46,7 @@ struct Loaded {
   Strings warnings;
   std::map<std::string, std::string> metadata;  ///< texts that the file carries, by key
   std::vector<Unsupported> unsupported;
+  std::vector<FileOperator> operators;  ///< of all nodes, in bodies and functions, too; in order of first use
   IrNotes ir_notes;
   std::map<std::string, Tensor> defaults;  ///< values of inputs that need not be given, by name
   Strings optional_inputs;                 ///< that have a value in the file and are constants here
@@ -63,6 +65,7 @@ struct ReadSettings {
   /// Inputs of ONNX models and TensorFlow graphs that are constants, by name: "True", "[1 2]" (frozen.h).
   /// What conditions among them decide in a graph is not read.
   std::map<std::string, std::string, std::less<>> frozen = {};
+  OperatorGate gate = OperatorGate();  ///< operators that the model may have
 };
 
 /// Readers by format. All errors name the path: Error(bad_file). Throws Error(bad_option) for a settable name

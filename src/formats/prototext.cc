@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/numbers.h"
+#include "base/work_bounds.h"
 #include "formats/prototext_lexer.h"
 
 namespace lamina {
@@ -118,6 +119,7 @@ class ProtoTextParser {
   void add(std::string_view name, ProtoText::Kind kind, std::string_view text, bool negative) {
     if (tree_.nodes_.size() >= ProtoText::kMostFields)
       lexer_.fail("more than {} fields", ProtoText::kMostFields);
+    note_parsed(sizeof(tree_.nodes_[0]));
     const auto next = static_cast<std::uint32_t>(tree_.nodes_.size() + 1);
     tree_.nodes_.push_back({name, text, next, lexer_.line(), kind, negative});
   }

@@ -22,16 +22,27 @@ std::string FileSource::companion_path(const std::string& extension) const {
 
 std::shared_ptr<const MappedFile> FileSource::companion(const std::string& extension) const {
   const auto wanted = companion_path(extension);
+  if (!given_.empty()) return MappedFile::open(wanted);
   std::error_code error;
-  if (given_.empty() && !std::filesystem::exists(wanted, error)) return nullptr;
-  return MappedFile::open(wanted);
+  if (!std::filesystem::exists(std::filesystem::symlink_status(wanted, error))) return nullptr;
+  return beside(path(wanted).filename().string(), "give its path (ReadOptions::weights, --weights)");
 }
 
 std::shared_ptr<const MappedFile> FileSource::external_data(const std::string& location) const {
   const path relative = path(location).lexically_normal();
   if (location.empty() || relative.is_absolute() || *relative.begin() == "..")
     fail(ErrorCode::bad_file, "its data is in \"{}\", wanted a file in the model's folder", location);
-  return MappedFile::open((path(model()->path()).parent_path() / relative).string());
+  return beside(relative.string(), "copy the model with its data into one folder (cp -L)");
+}
+
+std::shared_ptr<const MappedFile> FileSource::beside(const std::string& name, const char* remedy) const {
+  const auto folder = path(model()->path()).parent_path();
+  if (files_ == ExternalFiles::none)
+    fail(ErrorCode::over_limit, "{}: is a file beside the model, EXTERNAL_FILES is none",
+         (folder / name).string());
+  if (auto file = MappedFile::open_beneath(folder.string(), name)) return file;
+  fail(ErrorCode::bad_file, "{}: a symbolic link leads there, which is not followed: {}",
+       (folder / name).string(), remedy);
 }
 
 MemorySource::MemorySource(std::shared_ptr<const MappedFile> model, std::shared_ptr<const MappedFile> weights,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/mapped_file.h"
+#include "lamina/limits.h"
 
 namespace lamina {
 
@@ -32,17 +33,22 @@ class ModelSource {
   std::shared_ptr<const MappedFile> model_;
 };
 
-/// Files in the model's folder; its companion may be given by name.
+/// Files in the model's folder, or below it; its companion may be given by name. Neither the folder's
+/// content nor what the model says is the user's: no link is followed beside the model. The model's own path
+/// and that of a given companion are the user's, and may be links.
 class FileSource : public ModelSource {
  public:
-  explicit FileSource(const std::string& path, std::string companion = {})
-      : ModelSource(MappedFile::open(path)), given_(std::move(companion)) {}
+  explicit FileSource(const std::string& path, std::string companion = {},
+                      ExternalFiles files = ExternalFiles::beside)
+      : ModelSource(MappedFile::open(path)), given_(std::move(companion)), files_(files) {}
   std::shared_ptr<const MappedFile> companion(const std::string& extension) const override;
   std::string companion_path(const std::string& extension) const override;
   std::shared_ptr<const MappedFile> external_data(const std::string& location) const override;
 
  private:
+  std::shared_ptr<const MappedFile> beside(const std::string& name, const char* remedy) const;
   std::string given_;
+  ExternalFiles files_;
 };
 
 /// Only what is there. `weights`, the companion, may be null.

@@ -8,12 +8,16 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "base/error.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 
 class WireReader {
  public:
-  WireReader(std::string_view bytes, std::string_view what) : pbf_(bytes.data(), bytes.size()), what_(what) {}
+  WireReader(std::string_view bytes, std::string_view what) : pbf_(bytes.data(), bytes.size()), what_(what) {
+    constexpr std::size_t kAbout = 200;  // of the struct that a message becomes
+    note_parsed(kAbout);
+  }
 
   bool next() { return pbf_.next(); }
   std::uint32_t field() const { return pbf_.tag(); }
@@ -36,7 +40,9 @@ class WireReader {
   template <class T>
   void integers(std::vector<T>& out) {
     if (!packed()) return out.push_back(static_cast<T>(integer()));
+    const auto before = out.size();
     for (auto v : pbf_.get_packed_int64()) out.push_back(static_cast<T>(v));
+    note_parsed((out.size() - before) * sizeof(T));
   }
   void floats(std::vector<float>& out) {
     if (!packed()) return out.push_back(number());

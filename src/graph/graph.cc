@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "base/work_bounds.h"
 #include "graph/infer.h"
 #include "graph/limits.h"
 
@@ -46,6 +47,7 @@ ValueId Graph::new_value(const std::string& name, ValueKind kind, TensorType typ
 ValueId Graph::add_input(const std::string& name, TensorType type) {
   if (const auto wrong = beyond_limits(type.shape); !wrong.empty())
     fail(ErrorCode::bad_file, "input \"{}\" {}", name, wrong);
+  require_elements([&] { return fmt::format("input \"{}\"", name); }, type.shape);
   const auto id = new_value(name, ValueKind::input, std::move(type));
   inputs_.push_back(id);
   return id;
@@ -54,6 +56,7 @@ ValueId Graph::add_input(const std::string& name, TensorType type) {
 ValueId Graph::add_constant(Tensor data, const std::string& name) {
   LAMINA_CHECK(data.valid(), "constant without data");
   const auto id = new_value(name, ValueKind::constant, {data.element_type(), Shape::of(data.shape())});
+  require_elements([&] { return fmt::format("constant \"{}\"", name); }, type(id).shape);
   values_[id.index].constant = std::move(data);
   return id;
 }
@@ -71,6 +74,7 @@ NodeId Graph::add_node(Op op, std::vector<ValueId> inputs, const std::string& na
   node.bodies = std::move(bodies);
   node.inputs = std::move(inputs);
   const int count = outputs >= 0 ? outputs : info.outputs;
+  count_node_made(static_cast<std::size_t>(count));
   const std::string base = name.empty() ? std::string() : name;
   for (int i = 0; i < count; ++i) {
     std::string wanted = static_cast<std::size_t>(i) < output_names.size()
@@ -94,6 +98,7 @@ ValueId Graph::add(Op op, std::vector<ValueId> inputs, const std::string& name) 
 }
 
 void Graph::add_result(const std::string& result_name, ValueId value) {
+  require_outputs(results_.size() + 1);
   results_.push_back({result_name, value});
 }
 
@@ -237,6 +242,7 @@ void Graph::erase(NodeId id) {
   }
   for (std::uint32_t i = 0; i < n.inputs.size(); ++i) drop_use(n.inputs[i], {id, i});
   n = Node{};
+  count_node_erased();
 }
 
 std::vector<NodeId> Graph::erase_unused() {
@@ -263,6 +269,7 @@ std::vector<NodeId> Graph::erase_unused() {
     }
     for (std::uint32_t i = 0; i < n.inputs.size(); ++i) drop_use(n.inputs[i], {id, i});
     n = Node{};
+    count_node_erased();
     erased.push_back(id);
     work.insert(work.end(), before.begin(), before.end());
   }

@@ -72,6 +72,7 @@ std::optional<std::vector<Dim>> InferContext::dims(std::size_t i) const {
 
 void InferContext::set(std::size_t output, TensorType type) {
   if (const auto wrong = beyond_limits(type.shape); !wrong.empty()) fail("output {} {}", output, wrong);
+  require_elements([&] { return fmt::format("output {}", output); }, type.shape);
   out_.at(output) = std::move(type);
 }
 

@@ -67,6 +67,12 @@ Tensor laid_out(const Tensor& plain, Layout layout) {
   return out;
 }
 
+PackedSize size_laid_out(const Tensor& plain, Layout layout) {
+  if (layout == Layout::plain || !packing_of(layout)) return PackedSize::like(plain);
+  return {ElementType::u8,
+          static_cast<std::int64_t>(memory_bytes(plain.element_type(), plain.shape(), layout))};
+}
+
 Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout) {
   if (layout == Layout::plain) return memory;
   Tensor out(type, shape);

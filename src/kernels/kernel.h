@@ -6,6 +6,7 @@
 
 #include "kernels/node_view.h"
 #include "kernels/offer.h"
+#include "kernels/weights.h"
 
 namespace lamina {
 
@@ -34,6 +35,8 @@ Offer offer_of(const NodeView& view, const Recipe& recipe);
 /// A plain tensor's bytes in another layout, now: an aligned tensor of its type and shape, or of u8 where
 /// they are packed; and back.
 Tensor laid_out(const Tensor& plain, Layout layout);
+/// What that gives for a tensor of this type and shape, as WeightStore wants it.
+PackedSize size_laid_out(const Tensor& plain, Layout layout);
 Tensor plain_of(const Tensor& memory, ElementType type, const Dims& shape, Layout layout);
 /// Of that copy, on one thread.
 Cost reorder_cost(const Machine& machine, ElementType type, const Dims& shape);

@@ -86,12 +86,13 @@ std::uint32_t Tensors::add_constant(ValueId value, Layout layout) {
   auto& tensor = plan_.tensors[t];
   tensor.place = Place::constant;
   if (!same_bytes(source.shape(), Layout::plain, layout))
-    tensor.constant = weights_.moved(source, std::string(name_of(layout)),
+    tensor.constant = weights_.moved(source, std::string(name_of(layout)), size_laid_out(source, layout),
                                      [&](const Tensor& from) { return laid_out(from.to_aligned(), layout); });
   else if (source.aligned())
     tensor.constant = source;
   else
-    tensor.constant = weights_.moved(source, "aligned", [](const Tensor& from) { return from.clone(); });
+    tensor.constant = weights_.moved(source, "aligned", PackedSize::like(source),
+                                     [](const Tensor& from) { return from.clone(); });
   return t;
 }
 

@@ -12,13 +12,13 @@ Tensor shared(const std::shared_ptr<const Tensor>& packed) {
 
 }  // namespace
 
-Tensor ModelWeights::packed(const Tensor& source, const std::string& key, const Make& make) {
+Tensor ModelWeights::do_packed(const Tensor& source, const std::string& key, const Make& make) {
   Denormals found;
   const auto clean = [&](const Tensor& t) { return make(without_denormals(t, found)); };
   return find_or_make(source, key, clean, found);
 }
 
-Tensor ModelWeights::moved(const Tensor& source, const std::string& key, const Make& make) {
+Tensor ModelWeights::do_moved(const Tensor& source, const std::string& key, const Make& make) {
   return find_or_make(source, key, make, {});
 }
 

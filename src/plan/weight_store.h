@@ -32,8 +32,6 @@ class KeptPackings {
 class ModelWeights final : public WeightStore {
  public:
   explicit ModelWeights(std::shared_ptr<const KeptPackings> kept = nullptr) : kept_(std::move(kept)) {}
-  Tensor packed(const Tensor& source, const std::string& key, const Make& make) override;
-  Tensor moved(const Tensor& source, const std::string& key, const Make& make) override;
   /// What was denormal in the constants whose packings are in use.
   Denormals denormals() const;
   std::size_t bytes() const;
@@ -54,6 +52,8 @@ class ModelWeights final : public WeightStore {
     std::weak_ptr<const Tensor> packed;
   };
   using Clock = std::chrono::steady_clock;
+  Tensor do_packed(const Tensor& source, const std::string& key, const Make& make) override;
+  Tensor do_moved(const Tensor& source, const std::string& key, const Make& make) override;
   Tensor find_or_make(const Tensor& source, const std::string& key, const Make& make,
                       const Denormals& denormals);
   Tensor make_timed(const Tensor& source, const Make& make);

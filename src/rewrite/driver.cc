@@ -329,6 +329,7 @@ void Driver::apply(Graph& graph, const Active& active, const Match& match, const
   try {
     make(r);
   } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw Error(e.code(), fmt::format("node \"{}\": {}", label, e.what()));
     fail(ErrorCode::internal, "internal error: rule \"{}\" at '{}': {}", rule.name, label, e.what());
   }
   LAMINA_CHECK(r.removed_ || !r.replaced_.empty(), "rule \"{}\" at '{}' did nothing", rule.name, label);

@@ -85,6 +85,7 @@ std::optional<Found> entry_of(const fs::directory_entry& file, bool whole) {
   try {
     describe(entry, file.path().string(), whole);
   } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw;
     if (!fs::exists(file.path(), error) && !error) return std::nullopt;
     entry.wrong = e.what();
     entry.state =
@@ -137,10 +138,19 @@ Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::str
 
 CacheFolder::CacheFolder(std::string path, std::uint64_t most, Logger log)
     : path_(std::move(path)), most_(most), log_(std::move(log)) {
+  ours_ = is_ours();
+}
+
+bool CacheFolder::is_ours() {
+  make_private_folder(path_);
   std::error_code error;
-  fs::create_directories(path_, error);
-  if (!fs::is_directory(path_, error))
+  if (!fs::is_directory(path_, error)) {
     warn(fmt::format("{}: is no folder and none can be made there", path_));
+    return false;
+  }
+  const auto why = written_by_others(path_);
+  if (!why.empty()) warn(fmt::format("{}: {}: not used, wanted a folder of this user alone", path_, why));
+  return why.empty();
 }
 
 void CacheFolder::warn(const std::string& text) {
@@ -148,7 +158,9 @@ void CacheFolder::warn(const std::string& text) {
   warned_ = true;
 }
 
-HashMemo CacheFolder::memo() const { return HashMemo((fs::path(path_) / kMemo).string()); }
+HashMemo CacheFolder::memo() const {
+  return HashMemo(ours_ ? (fs::path(path_) / kMemo).string() : std::string());
+}
 
 std::string CacheFolder::entry_path(const Hash128& key) const {
   return (fs::path(path_) / (to_string(key) + std::string(kEnding))).string();
@@ -156,18 +168,19 @@ std::string CacheFolder::entry_path(const Hash128& key) const {
 
 std::string CacheFolder::open(const Hash128& key,
                               const std::function<void(std::shared_ptr<const CompiledFile>)>& use) {
+  if (!ours_) return fmt::format("{} is not used", path_);
   const auto path = entry_path(key);
   std::error_code error;
   if (!fs::exists(path, error)) return fmt::format("there is no entry {}", to_string(key));
   try {
-    const auto file = std::make_shared<const CompiledFile>(MappedFile::open(path));
+    const auto file = std::make_shared<const CompiledFile>(MappedFile::open_own(path));
     file->require_this_engine();
     if (file->header().key != key) fail(ErrorCode::bad_file, "{}: is of another model", path);
     use(file);
     fs::last_write_time(path, fs::file_time_type::clock::now(), error);
     return "";
   } catch (const Error& e) {
-    if (e.code() == ErrorCode::out_of_memory) throw;
+    if (ends_the_work(e.code())) throw;
     const auto why = fmt::format("rebuilt: {}", e.what());
     warn(why);
     return why;
@@ -180,8 +193,7 @@ void CacheFolder::store(const CompiledFileWriter& file, const FileHeader& header
     return;
   }
   try {
-    std::error_code error;
-    fs::create_directories(path_, error);
+    if (!(ours_ = is_ours())) return;
     const auto path = entry_path(header.key);
     prune_cache(path_, most_ - file.size(), fs::path(path).filename().string());
     file.write(path, header, AtomicFile::Path::ours);

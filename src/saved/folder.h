@@ -40,10 +40,11 @@ struct Pruned {
 Pruned prune_cache(const std::string& folder, std::uint64_t most, const std::string& replaced = {});
 
 /// What a compile does with the folder. It throws nothing about the folder: the first trouble is a warning,
-/// and the model is compiled as if there were none.
+/// and the model is compiled as if there were none. What is in it is used as it is, weights and tables that
+/// kernels follow: a folder, or an entry, that another user could have written is not used.
 class CacheFolder {
  public:
-  /// Made where it is missing. `most`: bytes of all entries.
+  /// Made where it is missing, for this user alone. `most`: bytes of all entries.
   CacheFolder(std::string path, std::uint64_t most, Logger log);
 
   HashMemo memo() const;
@@ -54,13 +55,15 @@ class CacheFolder {
   void store(const CompiledFileWriter& file, const FileHeader& header);
 
  private:
+  /// It is there, and this user's; else a warning says why not.
+  bool is_ours();
   std::string entry_path(const Hash128& key) const;
   void warn(const std::string& text);
 
   std::string path_;
   std::uint64_t most_;
   Logger log_;
-  bool warned_ = false;
+  bool warned_ = false, ours_ = false;
 };
 
 }  // namespace lamina

@@ -33,7 +33,7 @@ std::vector<std::byte> bytes_of(const Record& r) {
 std::vector<Record> read(const std::string& path) {
   std::vector<Record> out;
   try {
-    const auto file = MappedFile::open(path);
+    const auto file = MappedFile::open_own(path);
     ByteReader from(file->bytes(), path);
     const auto magic = from.take(kMagic.size());
     if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return {};

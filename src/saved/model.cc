@@ -23,6 +23,22 @@ Unsupported read_unsupported(ByteReader& from) {
   return u;
 }
 
+void write_operator(ByteWriter& to, const FileOperator& op) {
+  to.text(op.type);
+  to.text(op.domain);
+  to.text(op.node);
+  to.texts({op.made.begin(), op.made.end()});
+}
+
+FileOperator read_operator(ByteReader& from) {
+  FileOperator op;
+  op.type = from.text();
+  op.domain = from.text();
+  op.node = from.text();
+  for (auto& name : from.texts()) op.made.insert(std::move(name));
+  return op;
+}
+
 /// A few of them: it is for people.
 std::string inputs_of(const Graph& graph) {
   constexpr std::size_t kFew = 4;
@@ -73,6 +89,7 @@ void write_model(CompiledFileWriter& file, const Loaded& loaded, bool with_weigh
     to.text(pair.second);
   });
   to.list(loaded.unsupported, [&](const Unsupported& u) { write_unsupported(to, u); });
+  to.list(loaded.operators, [&](const FileOperator& op) { write_operator(to, op); });
   to.list(loaded.defaults, [&](const auto& pair) {
     to.text(pair.first);
     tensor(to, pair.second);
@@ -104,6 +121,7 @@ Loaded read_model(const CompiledFile& file, const ExtensionSet& given) {
     loaded.metadata[key] = from.text();
   }
   loaded.unsupported = from.list([&] { return read_unsupported(from); });
+  loaded.operators = from.list([&] { return read_operator(from); });
   for (auto left = from.count(); left > 0; --left) {
     const auto name = from.text();
     loaded.defaults[name] = tensor(from);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "base/words.h"
+#include "base/work_bounds.h"
 
 namespace lamina::tool {
 
@@ -14,6 +15,7 @@ void check_image_size(const std::string& path, std::uint64_t width, std::uint64_
   if (width == 0 || height == 0 || width > 65535 || height > 65535 || width * height > kMostPixels)
     fail(ErrorCode::bad_file, "{}: a picture of {} x {}, wanted 1 x 1 to 65535 x 65535 and {} pixels at most",
          path, width, height, kMostPixels);
+  require_memory(path, 3 * width * height);
 }
 
 namespace {

@@ -6,6 +6,8 @@
 
 #include <jpeglib.h>  // wants size_t and FILE
 
+#include <jerror.h>  // wants jpeglib.h
+
 #include "base/error.h"
 #include "tool/exif.h"
 #include "tool/image.h"
@@ -13,12 +15,17 @@
 namespace lamina::tool {
 namespace {
 
+/// Of a picture, and of its pixels over all of them: a small file may hold thousands, and each goes over the
+/// whole picture. Encoders make about ten.
+constexpr int kMostScans = 500;
+constexpr double kMostWork = 1ULL << 34;
 constexpr long kMostMemory = 1L << 31;  ///< for all coefficients of the largest picture
 
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char text[JMSG_LENGTH_MAX];     ///< of the error that ended it
+  bool no_memory;                 ///< that was it
   char warning[JMSG_LENGTH_MAX];  ///< the first; the picture is damaged
 };
 
@@ -29,12 +36,25 @@ void prepare(JpegErrors& errors) {
   errors.base.error_exit = [](j_common_ptr info) {
     auto& e = errors_of(info);
     e.base.format_message(info, e.text);
+    e.no_memory = e.base.msg_code == JERR_OUT_OF_MEMORY;
     std::longjmp(e.jump, 1);
   };
   errors.base.emit_message = [](j_common_ptr info, int level) {
     auto& e = errors_of(info);
     if (level < 0 && e.base.num_warnings++ == 0) e.base.format_message(info, e.warning);
   };
+}
+
+/// Called now and then while a picture of several scans is read.
+void watch_scans(j_common_ptr info) {
+  if (!info->is_decompressor) return;
+  const auto& jpeg = *reinterpret_cast<j_decompress_ptr>(info);
+  const auto scans = static_cast<double>(jpeg.input_scan_number);
+  if (scans <= kMostScans && scans * jpeg.image_width * jpeg.image_height <= kMostWork) return;
+  auto& e = errors_of(info);
+  std::snprintf(e.text, sizeof e.text, "more than %d scans, wanted one pass over the picture, or a few",
+                jpeg.input_scan_number - 1);
+  std::longjmp(e.jump, 1);
 }
 
 int orientation_of(const jpeg_decompress_struct& jpeg) {
@@ -56,6 +76,9 @@ bool decode(std::span<const std::byte> bytes, const std::string& path, Image& ou
     return false;
   }
   jpeg_create_decompress(&jpeg);
+  jpeg_progress_mgr progress{};
+  progress.progress_monitor = watch_scans;
+  jpeg.progress = &progress;
   jpeg.mem->max_memory_to_use = kMostMemory;
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()),
                static_cast<unsigned long>(bytes.size()));
@@ -96,7 +119,8 @@ Image read_jpeg(const std::string& path, std::span<const std::byte> bytes) {
   JpegErrors errors{};
   int orientation = 1;
   if (!decode(bytes, path, out, orientation, errors))
-    fail(ErrorCode::bad_file, "{}: JPEG: {}", path, errors.text);
+    fail(errors.no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: JPEG: {}", path,
+         errors.text);
   if (errors.base.num_warnings > 0) out.notes.push_back(std::string("DAMAGED: ") + errors.warning);
   return turned_upright(std::move(out), orientation);
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/words.h"
 #include "tool/exif.h"
 #include "tool/image.h"
 
@@ -85,7 +86,10 @@ Image read_png(const std::string& path, std::span<const std::byte> bytes) {
   PngFile file;
   file.rest = bytes;
   PngResult png;
-  if (!decode(file, path, png)) fail(ErrorCode::bad_file, "{}: PNG: {}", path, file.text);
+  if (!decode(file, path, png)) {
+    const bool no_memory = lower_case(file.text).find("memory") != std::string::npos;
+    fail(no_memory ? ErrorCode::out_of_memory : ErrorCode::bad_file, "{}: PNG: {}", path, file.text);
+  }
   Image out;
   out.width = static_cast<int>(png.width), out.height = static_cast<int>(png.height);
   out.grey = (png.colour & PNG_COLOR_MASK_COLOR) == 0;

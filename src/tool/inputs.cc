@@ -80,10 +80,32 @@ Tensor raw(const std::string& path, const Port& port, const Dims& shape) {
   return t;
 }
 
-Tensor from_file(const std::string& path, const Port& port, const Dims& shape) {
+/// Before memory is taken for an array: no more elements than the input takes, where its sizes are known. The
+/// batch may be another one; it is repeated or cut.
+void require_room(const std::string& path, const std::string& name, ElementType type, const Dims& shape,
+                  const Port& port, Dims dims, std::size_t batch) {
+  const auto without_batch = [&](Dims sizes) {
+    if (batch < sizes.size()) sizes[batch] = 1;
+    return sizes;
+  };
+  dims = without_batch(dims);
+  if (!port.ranked || std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; })) return;
+  if (element_count(without_batch(shape)) > element_count(dims))
+    fail(ErrorCode::bad_input, "{}: \"{}\" is {}[{}], wanted {}", path, name, name_of(type),
+         fmt::join(shape, ","), to_string(port));
+}
+
+Tensor from_file(const std::string& path, const Port& port, const Dims& shape, std::size_t batch) {
   if (path.ends_with(".npy")) return read_npy(path);
   if (path.ends_with(".npz")) {
-    const auto arrays = read_npz(path);
+    std::size_t count = 0;
+    const auto arrays = read_npz(path, [&](const std::string& name, ElementType type, const Dims& dims) {
+      require_room(path, name, type, dims, port, shape, batch);
+      return ++count == 1;
+    });
+    if (count > 1)
+      fail(ErrorCode::bad_input, "{}: {} arrays, wanted one for input \"{}\" (--inputs takes several)", path,
+           count, port.name);
     if (arrays.size() != 1)
       fail(ErrorCode::bad_input, "{}: {} arrays, wanted one for input \"{}\" (--inputs takes several)", path,
            arrays.size(), port.name);
@@ -113,14 +135,29 @@ bool same(const Tensor& a, const Tensor& b) {
          (a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
 }
 
+/// The dimension that is the wanted batch, or may be; nothing where the model fixes another.
+std::optional<std::size_t> free_batch(const Port& p, const InputOptions& o, const AskedShapes& shapes) {
+  const auto axis = batch_axis(o, p.name);
+  const auto dims = p.ranked ? p.shape : shape_of(p, shapes);
+  if (o.batch == 0 || axis >= dims.size()) return {};
+  return !p.ranked || dims[axis] < 0 || dims[axis] == o.batch ? std::optional(axis) : std::nullopt;
+}
+
 /// The arrays of a file that are inputs.
-void take_arrays(const std::string& path, const std::vector<Port>& ports, std::vector<Tensor>& tensors) {
-  const auto arrays = read_npz(path);
-  for (const auto& [key, tensor] : arrays) {
-    const bool named = std::any_of(ports.begin(), ports.end(), [&](const Port& p) { return p.name == key; });
-    if (!named && !is_position(key, ports.size()))
+void take_arrays(const std::string& path, const std::vector<Port>& ports, const InputOptions& o,
+                 const AskedShapes& shapes, std::vector<Tensor>& tensors) {
+  const auto arrays = read_npz(path, [&](const std::string& key, ElementType type, const Dims& dims) {
+    bool wanted = false;
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      if (key != ports[i].name && key != "in" + std::to_string(i)) continue;
+      const auto batch = free_batch(ports[i], o, shapes).value_or(std::string::npos);
+      require_room(path, key, type, dims, ports[i], shape_of(ports[i], shapes), batch);
+      wanted = true;
+    }
+    if (!wanted && !is_position(key, ports.size()))
       fail(ErrorCode::bad_input, "{}: there is no input \"{}\", there are: {}", path, key, port_names(ports));
-  }
+    return wanted;
+  });
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const auto positional = "in" + std::to_string(i);
     const auto *named = find_array(arrays, ports[i].name, ports[i].name),
@@ -176,10 +213,10 @@ std::vector<std::string> without_spare(const std::vector<std::string>& paths, co
 }
 
 Tensor from_files(const std::vector<std::string>& given, const Port& port, const InputOptions& o,
-                  const Dims& dims, std::vector<std::string>& notes) {
+                  const Dims& dims, std::size_t batch, std::vector<std::string>& notes) {
   const auto paths =
       o.spare_files ? without_spare(given, port, dims, batch_axis(o, port.name), notes) : given;
-  if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims);
+  if (paths.size() == 1 && !looks_like_image(paths[0])) return from_file(paths[0], port, dims, batch);
   std::vector<Image> pictures;
   for (const auto& path : paths) {
     if (!looks_like_image(path))
@@ -250,14 +287,6 @@ Tensor made_up(const Port& port, const AskedShapes& shapes, const NamedSizes& si
                               fmt::join(shape, ",")));
   if (o.only_shapes) return shape_only(port.type, shape);
   return seeded_values(port.type, shape, o.seed + 1000 * (index + 1));
-}
-
-/// The dimension that is the wanted batch, or may be; nothing where the model fixes another.
-std::optional<std::size_t> free_batch(const Port& p, const InputOptions& o, const AskedShapes& shapes) {
-  const auto axis = batch_axis(o, p.name);
-  const auto dims = p.ranked ? p.shape : shape_of(p, shapes);
-  if (o.batch == 0 || axis >= dims.size()) return {};
-  return !p.ranked || dims[axis] < 0 || dims[axis] == o.batch ? std::optional(axis) : std::nullopt;
 }
 
 /// The batch goes before what --shape says, which is told.
@@ -334,8 +363,8 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
                                  const AskedShapes& shapes, std::vector<std::string>& notes) {
   std::vector<Tensor> tensors(ports.size());
   const auto files = files_of(o, ports);
-  if (!o.inputs.empty()) take_arrays(o.inputs, ports, tensors);
-  for (const auto& path : files.arrays) take_arrays(path, ports, tensors);
+  if (!o.inputs.empty()) take_arrays(o.inputs, ports, o, shapes, tensors);
+  for (const auto& path : files.arrays) take_arrays(path, ports, o, shapes, tensors);
   if (!o.layouts_of_any) check_layouts(o.picture, ports, files.of);
   bool pictures = false;
   for (std::size_t i = 0; i < ports.size(); ++i) {
@@ -348,7 +377,7 @@ std::vector<Tensor> given_inputs(const std::vector<Port>& ports, const InputOpti
       pictures = pictures || picture;
       auto dims = shape_of(ports[i], shapes);
       if (axis && picture && *axis < dims.size()) dims[*axis] = o.batch;
-      tensors[i] = from_files(files.of[i], ports[i], o, dims, notes);
+      tensors[i] = from_files(files.of[i], ports[i], o, dims, axis.value_or(std::string::npos), notes);
     }
     if (axis && tensors[i].valid()) tensors[i] = with_batch(tensors[i], o.batch, *axis, ports[i], notes);
   }

@@ -106,7 +106,8 @@ class Quantizing {
       fail(ErrorCode::unsupported,
            "-o {}: {} is no ONNX file; only those become ONNX files, wanted FILE.xml (OpenVINO IR)",
            o_.output, c_.model);
-    auto result = quantise_onnx(model, FileSource(c_.model, c_.weights), request);
+    auto result =
+        quantise_onnx(model, FileSource(c_.model, c_.weights, c_.options().limits.external_files), request);
     write_file(o_.output, result.onnx);
     return result;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -14,6 +15,8 @@ namespace lamina {
 namespace {
 
 using Bytes = std::vector<std::byte>;
+
+constexpr std::byte kHuge[] = {std::byte{'h'}, std::byte{'u'}, std::byte{'g'}, std::byte{'e'}};
 
 Bytes bytes_of(std::string_view text) {
   const auto* p = reinterpret_cast<const std::byte*>(text.data());
@@ -266,6 +269,31 @@ TEST(Npz, BombsAreRefused) {
   bytes = written({{"a", Tensor(ElementType::u8, {4})}, {"b", Tensor(ElementType::u8, {4})}}, false);
   put(bytes, bytes.size() - 22 - 51 + 42, std::uint32_t{0});
   EXPECT_NE(npz_error(bytes).find("overlap"), std::string::npos);
+}
+
+TEST(Npz, what_is_not_wanted_is_not_unpacked) {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "a.npz";
+  write_npz(
+      path,
+      {{"good", seeded_tensor(ElementType::f32, {10}, 1)}, {"huge", Tensor(ElementType::u8, {1 << 20})}},
+      true);
+  auto bytes = file_bytes(path);
+  const auto data = std::search(bytes.begin(), bytes.end(), std::begin(kHuge), std::end(kHuge));
+  ASSERT_NE(data, bytes.end());
+  for (int i = 200; i < 400; ++i) data[i] = std::byte{0xff};  // its data is damaged
+  EXPECT_THROW(parse_npz(bytes, "x"), Error);
+  std::vector<std::string> asked;
+  const auto arrays =
+      parse_npz(bytes, "x", [&](const std::string& name, ElementType type, const Dims& shape) {
+        asked.push_back(name);
+        EXPECT_EQ(type, name == "good" ? ElementType::f32 : ElementType::u8);
+        EXPECT_EQ(shape, name == "good" ? Dims{10} : Dims{1 << 20});
+        return name == "good";
+      });
+  EXPECT_EQ(asked, (std::vector<std::string>{"good", "huge"}));
+  ASSERT_EQ(arrays.size(), 1u);
+  EXPECT_EQ(arrays[0].first, "good");
 }
 
 TEST(Npz, DamagedFilesAreSafe) {

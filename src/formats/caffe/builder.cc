@@ -55,7 +55,7 @@ void Builder::run() {
   try {
     for (const auto& input : net_.inputs) add_input(input.name, input.shape);
   } catch (const Error& e) {
-    fail(ErrorCode::bad_file, "{}: {}", path_, e.what());
+    throw ReadError(e, fmt::format("{}: {}", path_, e.what()));
   }
   for (std::size_t i = 0; i < net_.layers.size(); ++i) {
     const auto& layer = net_.layers[i];
@@ -150,7 +150,9 @@ void Builder::add_layer(std::size_t index) {
       fail(ErrorCode::bad_file, "makes \"{}\", which is there already", top);
   const auto inputs = bottoms(layer);
   const auto first_node = loaded_.graph.node_slots(), first_value = loaded_.graph.value_slots();
+  notes_.before("", layer.type, layer.name);
   const auto values = convert(layer, inputs);
+  notes_.after("", layer.type, layer.name, loaded_.graph, first_node);
   finish(index, values, first_node, first_value);
 }
 
@@ -221,7 +223,8 @@ Values Builder::convert(const LayerDef& layer, const Values& inputs) {
     if (!is_tainted(inputs)) list_unsupported(layer, e.reason);
   } catch (const Error& e) {
     const bool not_ours = e.code() == ErrorCode::unsupported;
-    if (e.code() == ErrorCode::internal || (!not_ours && !is_tainted(inputs))) throw;
+    if (e.code() == ErrorCode::internal || ends_the_work(e.code()) || (!not_ours && !is_tainted(inputs)))
+      throw;
     if (not_ours) list_unsupported(layer, reason_of(e));
   }
   for (auto n = static_cast<std::uint32_t>(graph.node_slots()); n-- > first_node;)

@@ -51,6 +51,7 @@ class Builder {
   const Weights& weights_;
   const ReadSettings& settings_;
   Loaded& loaded_;
+  OperatorNotes notes_{loaded_.operators, settings_.gate};
   int folding_budget_ = 200'000;  // nodes that may be evaluated while reading
   std::unordered_map<std::string, Top> tops_;
   std::unordered_map<std::string, std::size_t> last_writer_;    ///< layer, by top

@@ -52,7 +52,7 @@ Weights::Weights(const std::shared_ptr<const MappedFile>& file) : file_(file) {
     fail_reading(FileProblem::caffe_weights, "{}: is no caffemodel or is damaged ({})", file->path(),
                  e.what());
   } catch (const Error& e) {
-    fail_reading(FileProblem::caffe_weights, "{}: {}", file->path(), e.what());
+    throw ReadError(e, fmt::format("{}: {}", file->path(), e.what()), FileProblem::caffe_weights);
   }
   if (layers_.empty())
     fail_reading(FileProblem::caffe_weights, "{}: has no layer, wanted a caffemodel", file->path());

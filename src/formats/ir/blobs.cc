@@ -34,7 +34,7 @@ void Blobs::open(const std::string& what) {
   try {
     file_ = source_.weights();
   } catch (const Error& error) {
-    lamina::fail(ErrorCode::bad_file, "{} ({} needs it)", error.what(), what);
+    throw ReadError(error, fmt::format("{} ({} needs it)", error.what(), what));
   }
 }
 

@@ -123,6 +123,7 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
   const std::size_t first = graph_.node_slots();
   const SourceId source = reading_.loaded.graph.add_source(layer.name, layer.type);
   try {
+    reading_.notes.before("", layer.type, layer.name);
     if (is_foreign_constant(layer))
       throw NotSupported{fmt::format("element type {}", layer.data.attribute("element_type").value())};
     if (reading_.legacy()) {
@@ -131,6 +132,7 @@ void GraphBuilder::convert_layer(std::uint32_t index) {
       LayerContext context(*this, index, values_[index]);
       convert(context);
     }
+    reading_.notes.after("", layer.type, layer.name, graph_, first);
   } catch (const NotSupported& missing) {
     make_opaque(index, missing.reason);
   } catch (const LocatedError&) {

@@ -13,13 +13,14 @@ namespace lamina::ir {
 
 /// What the network and all bodies of one file share.
 struct Reading {
-  Reading(const XmlFile& xml, Blobs& blobs, int version, Loaded& loaded)
-      : xml(xml), blobs(blobs), version(version), loaded(loaded) {}
+  Reading(const XmlFile& xml, Blobs& blobs, int version, Loaded& loaded, const OperatorGate& gate)
+      : xml(xml), blobs(blobs), version(version), loaded(loaded), notes(loaded.operators, gate, true) {}
 
   const XmlFile& xml;
   Blobs& blobs;
   int version;
   Loaded& loaded;
+  OperatorNotes notes;
   std::map<std::string, pugi::xml_node> reads, assigns;  ///< layers by variable
   std::int64_t constants_budget = 1 << 27;  ///< elements of constants that are made of a few numbers
 

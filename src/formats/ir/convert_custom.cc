@@ -34,6 +34,7 @@ bool convert_custom(LayerContext& c) {
   } catch (const LocatedError&) {
     throw;
   } catch (const Error& e) {
+    if (ends_the_work(e.code())) throw;
     c.fail("{}", e.what());
   }
   c.finish(Op(std::shared_ptr<const AnyOp>(std::move(op))), c.all_inputs());

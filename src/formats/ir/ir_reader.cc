@@ -91,7 +91,7 @@ Loaded read_ir(const ModelSource& source, const ReadSettings& settings) {
   loaded.ir_notes = read_notes(xml, net);
 
   Blobs blobs(source);
-  Reading reading(xml, blobs, version, loaded);
+  Reading reading(xml, blobs, version, loaded, settings.gate);
   const auto parameters = net.all("Parameter"), results = net.all("Result");
   if (results.empty()) xml.fail(xml.root(), "the network has no Result layer");
   if (reading.legacy()) legacy::note_calibration(reading, net);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/work_bounds.h"
 #include "formats/ir/text.h"
 
 namespace lamina::ir {
@@ -23,8 +24,11 @@ XmlFile::XmlFile(std::shared_ptr<const MappedFile> file) : file_(std::move(file)
 }
 
 void XmlFile::parse() {
+  note_parsed(8 * file_->size());  // about what a document takes
   const unsigned flags = pugi::parse_default | pugi::parse_doctype;
   const auto result = document_.load_buffer(file_->data(), file_->size(), flags, pugi::encoding_utf8);
+  if (result.status == pugi::status_out_of_memory)
+    lamina::fail(ErrorCode::out_of_memory, "{}: no memory for {} bytes of XML", path(), file_->size());
   if (!result) {
     std::string what = result.description();
     std::transform(what.begin(), what.begin() + 1, what.begin(), [](char c) { return lower({&c, 1})[0]; });

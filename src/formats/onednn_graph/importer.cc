@@ -250,7 +250,10 @@ void Importer::import(const OpDef& op) {
   Values inputs;
   for (const auto& t : op.inputs) inputs.push_back(edges_.at(t.id).value);
   try {
-    finish(op, convert(op, inputs), first_node, first_value);
+    notes_.before("", op.kind, node_name(op));
+    auto values = convert(op, inputs);
+    notes_.after("", op.kind, node_name(op), graph, first_node);
+    finish(op, std::move(values), first_node, first_value);
   } catch (const Error& e) {
     throw ReadError(e, fmt::format("{}: {}", label(op), reason_of(e)));
   }

@@ -67,6 +67,7 @@ class Importer {
   const ReadSettings& settings_;
   const std::unordered_set<std::uint64_t> unrounded_;
   Loaded loaded_;
+  OperatorNotes notes_{loaded_.operators, settings_.gate};
   int folding_budget_ = 200'000;  // nodes that may be evaluated while reading
   std::unordered_map<std::uint64_t, Edge> edges_;
   std::vector<std::uint64_t> input_ids_, made_ids_;  ///< in the order of the file

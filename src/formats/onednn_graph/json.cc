@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/work_bounds.h"
 #include "formats/onednn_graph/graph_def.h"
 #include "graph/limits.h"
 
@@ -51,6 +52,7 @@ constexpr int kMostDepth = 32;
 Json parse_json(std::string_view text) {
   const auto watch = [](int depth, Json::parse_event_t, Json&) {
     if (depth > kMostDepth) bad("JSON nests more than {} deep", kMostDepth);
+    note_parsed(64);  // about what a value takes
     return true;
   };
   return Json::parse(text, watch);

@@ -195,11 +195,14 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     fail(ErrorCode::bad_file, "functions expand to more than {} nodes", kMostInlined);
   std::int64_t version = 0;
   try {
-    version = version_of(scope, normal_domain(node.domain));
+    const auto domain = normal_domain(node.domain);
+    notes_.before(domain, node.op_type, label(node));
+    version = version_of(scope, domain);
     const auto first_node = scope.graph.node_slots(), first_value = scope.graph.value_slots();
     const auto source =
         scope.frame ? scope.frame->source : loaded_.graph.add_source(label(node), std::string(node.op_type));
     const auto values = convert(scope, node, version, source);
+    if (!is_call(node, version)) notes_.after(domain, node.op_type, label(node), scope.graph, first_node);
     for (auto n = static_cast<std::uint32_t>(first_node); n < scope.graph.node_slots(); ++n) {
       const Node& made = scope.graph.node({n});
       if (made.erased()) continue;
@@ -214,6 +217,12 @@ void Importer::import_node(Scope& scope, const NodeProto& node) {
     throw FileNodeError(e, fmt::format("node \"{}\" ({}{}{}, opset {}): {}", label(node), node.domain,
                                        node.domain.empty() ? "" : ".", node.op_type, version, reason_of(e)));
   }
+}
+
+/// The nodes of the function that it calls count, not the call.
+bool Importer::is_call(const NodeProto& node, std::int64_t version) const {
+  return function_of(node) && !loaded_.extensions->find(normal_domain(node.domain), node.op_type,
+                                                        std::max<std::int64_t>(version, 1));
 }
 
 Values Importer::convert(Scope& scope, const NodeProto& node, std::int64_t version, SourceId source) {
@@ -258,7 +267,8 @@ Values Importer::convert_or_give_up(Scope& scope, const NodeProto& node, std::in
     if (!is_tainted(scope, node)) list_unsupported(scope, node, version, e.reason);
   } catch (const Error& e) {
     const bool not_ours = e.code() == ErrorCode::unsupported;
-    if (e.code() == ErrorCode::internal || (!not_ours && !is_tainted(scope, node))) throw;
+    if (e.code() == ErrorCode::internal || ends_the_work(e.code()) || (!not_ours && !is_tainted(scope, node)))
+      throw;
     if (not_ours) list_unsupported(scope, node, version, reason_of(e));
   }
   for (auto n = static_cast<std::uint32_t>(scope.graph.node_slots()); n-- > first_node;) {

@@ -94,6 +94,7 @@ class Importer {
   void list_unsupported(const std::string& type, const std::string& name);
   void bind_outputs(Scope& scope, const NodeProto& node, const Values& values, std::size_t first_value);
   const FunctionProto* function_of(const NodeProto& node) const;
+  bool is_call(const NodeProto& node, std::int64_t version) const;
   std::int64_t version_of(const Scope& scope, std::string_view domain) const;
   bool is_tainted(Scope& scope, const NodeProto& node);
 
@@ -102,6 +103,7 @@ class Importer {
   const ReadSettings& settings_;
   std::set<std::string, std::less<>> settable_;  // not met yet
   Loaded loaded_;
+  OperatorNotes notes_{loaded_.operators, settings_.gate};
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const FunctionProto*> functions_;
   std::map<std::string_view, std::int64_t> opsets_;
   std::map<std::tuple<std::string, std::string, std::int64_t, std::string>, std::size_t> unsupported_;

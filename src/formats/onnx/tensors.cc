@@ -132,8 +132,8 @@ Tensor naming(std::string_view name, F body) try {
 } catch (const protozero::exception& e) {
   fail(ErrorCode::bad_file, "tensor \"{}\": damaged ({})", name, e.what());
 } catch (const Error& e) {
-  fail(e.code() == ErrorCode::unsupported ? e.code() : ErrorCode::bad_file, "tensor \"{}\": {}", name,
-       e.what());
+  const bool same = e.code() == ErrorCode::unsupported || ends_the_work(e.code());
+  fail(same ? e.code() : ErrorCode::bad_file, "tensor \"{}\": {}", name, e.what());
 }
 
 }  // namespace

@@ -168,7 +168,9 @@ void Importer::import_node(std::uint32_t n) {
     const bool is_layer = node.op != "Const" && !is_placeholder(node.op);
     const auto source =
         is_layer ? loaded_.graph.add_source(std::string(node.name), std::string(node.op)) : SourceId();
+    if (is_layer) notes_.before("", node.op, node.name);
     values_[n] = convert(n);
+    if (is_layer) notes_.after("", node.op, node.name, graph, first_node);
     for (auto i = static_cast<std::uint32_t>(first_node); i < graph.node_slots(); ++i) {
       const Node& made = graph.node({i});
       if (made.erased()) continue;
@@ -249,7 +251,8 @@ Values Importer::convert_or_give_up(std::uint32_t n, Values inputs, Converter co
     if (!is_tainted(inputs)) list_unsupported(node, e.reason);
   } catch (const Error& e) {
     const bool not_ours = e.code() == ErrorCode::unsupported;
-    if (e.code() == ErrorCode::internal || (!not_ours && !is_tainted(inputs))) throw;
+    if (e.code() == ErrorCode::internal || ends_the_work(e.code()) || (!not_ours && !is_tainted(inputs)))
+      throw;
     if (not_ours) list_unsupported(node, reason_of(e));
   }
   for (auto i = static_cast<std::uint32_t>(graph.node_slots()); i-- > first_node;)

@@ -98,6 +98,7 @@ class Importer {
   Links links_;
   std::optional<Branches> branches_;
   Loaded loaded_;
+  OperatorNotes notes_{loaded_.operators, settings_.gate};
   Scope outermost_{loaded_.graph};
   Scope* scope_ = &outermost_;
   std::vector<Values> values_;          // by node

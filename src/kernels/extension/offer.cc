@@ -60,10 +60,11 @@ Made made_with(KernelNode node, KernelForm form, WeightStore& weights) {
   if (!custom_op(node.op)->declared().calls.load)
     return {std::make_shared<CustomKernel>(std::move(node), std::move(form)), {}};
   Made out;
-  out.state = weights.moved(source_of_states(), state_key(node, form), [&](const Tensor&) {
-    out.kernel = std::make_shared<CustomKernel>(node, form);
-    return out.kernel->state();
-  });
+  out.state =
+      weights.moved(source_of_states(), state_key(node, form), PackedSize::of_any(), [&](const Tensor&) {
+        out.kernel = std::make_shared<CustomKernel>(node, form);
+        return out.kernel->state();
+      });
   if (!out.kernel) out.kernel = std::make_shared<CustomKernel>(std::move(node), std::move(form), &out.state);
   return out;
 }
@@ -98,7 +99,7 @@ Tensor prepared_by(CustomKernel& kernel, WeightStore& weights) {
   const auto& inputs = kernel.prepared_inputs();
   Tensor block;
   if (!inputs.empty())
-    block = weights.moved(kernel.node().in[inputs[0]].constant, kernel.prepare_key(),
+    block = weights.moved(kernel.node().in[inputs[0]].constant, kernel.prepare_key(), PackedSize::of_any(),
                           [&](const Tensor&) { return kernel.prepare(); });
   kernel.forget_constants();
   return block;

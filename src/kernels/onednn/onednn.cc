@@ -278,10 +278,11 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
     if (arg.from != Arg::From::constant) continue;
     if (arg.constant_lies != Layout::plain)
       arg.constant = context.weights.moved(arg.constant, fmt::format("as {}", name_of(arg.constant_lies)),
+                                           size_laid_out(arg.constant, arg.constant_lies),
                                            [&](const Tensor& t) { return laid_out(t, arg.constant_lies); });
     else if (!arg.constant.aligned())
-      arg.constant =
-          context.weights.moved(arg.constant, "aligned", [](const Tensor& t) { return t.to_aligned(); });
+      arg.constant = context.weights.moved(arg.constant, "aligned", PackedSize::like(arg.constant),
+                                           [](const Tensor& t) { return t.to_aligned(); });
   }
   return args;
 }
@@ -289,15 +290,16 @@ std::vector<Arg> aligned(std::vector<Arg> args, MakeContext& context) {
 Tensor pack(MakeContext& context, const Tensor& source, const Desc& from, const Desc& to,
             const std::string& key, const WeightStore::Make& prepare) {
   if (from == to && source.aligned() && !prepare)
-    return context.weights.packed(source, "as it lies", std::identity());
+    return context.weights.packed(source, "as it lies", PackedSize::like(source), std::identity());
   // Equal descriptors share a packing; the source's count, too: a matrix may be read transposed and as it is.
   const std::string full =
       fmt::format("{} {} {}", key, fmt::join(from.get_dims(), ","), fmt::join(from.get_strides(), ",")) +
       fmt::format(" {} {} {} {}", fmt::join(to.get_strides(), ","), to.get_size(),
                   fmt::join(to.get_inner_blks(), ","), fmt::join(to.get_inner_idxs(), ","));
-  return context.weights.packed(source, full, [&](const Tensor& clean) {
+  const auto bytes = static_cast<std::int64_t>(to.get_size());
+  return context.weights.packed(source, full, {ElementType::u8, bytes}, [&](const Tensor& clean) {
     const auto aligned = prepare ? prepare(clean) : aligned_once(clean);
-    Tensor packed(ElementType::u8, {static_cast<std::int64_t>(to.get_size())});
+    Tensor packed(ElementType::u8, {bytes});
     dnnl::memory in(from, engine(), const_cast<std::byte*>(aligned.raw())), out(to, engine(), packed.raw());
     dnnl::stream stream(engine());
     dnnl::reorder(in, out).execute(stream, in, out);

@@ -185,9 +185,14 @@ void offer_with(const NodeView& v, Answers& answers, Depthwise b) {
                    b.apart_bytes(), total);
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
-           {fmt::format("native_binary {}", b.kernels->name), b.starts_key(),
+           {fmt::format("native_binary {}", b.kernels->name),
+            b.starts_key(),
+            {ElementType::u32, static_cast<std::int64_t>(b.blocks.size()) * b.g.taps() * b.kernels->floats},
+            b.starts_size(1, b.channels),
             [&](const Tensor& w) { return packed_weights(b, w); },
-            [&](const Tensor& w) { return b.starts(w, 1, b.channels); }, b.g.outputs, b.channels});
+            [&](const Tensor& w) { return b.starts(w, 1, b.channels); },
+            b.g.outputs,
+            b.channels});
     return executable([b](const RunArgs& args) { run(b, args); });
   };
   answers.offers.push_back(std::move(o));

@@ -128,9 +128,9 @@ void offer_with(const NodeView& v, Answers& answers, Binary b) {
       b.offer(v, b.kernels->name, b.scratch_bytes(), b.tasks.slots, b.apart_bytes(), cost_of(v.machine(), b));
   o.make = [b, weights = *v.constant(1)](MakeContext& context) mutable -> std::unique_ptr<Executable> {
     b.make(context, weights,
-           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups), b.starts_key(),
-            [&](const Tensor& w) { return b.weights(w); }, [&](const Tensor& w) { return b.starts(w); },
-            b.outputs(), b.vectors * b.kernels->lanes});
+           {fmt::format("native_binary {} {}", b.kernels->name, b.g.groups), b.starts_key(), b.weights_size(),
+            b.starts_size(), [&](const Tensor& w) { return b.weights(w); },
+            [&](const Tensor& w) { return b.starts(w); }, b.outputs(), b.vectors * b.kernels->lanes});
     if (b.thresholds) b.limit = b.limits(b.start);
     return executable([b](const RunArgs& args) { run(b, args); });
   };

@@ -177,6 +177,12 @@ Tensor Picture::starts(const Tensor& weights, std::int64_t groups, std::int64_t 
   return out;
 }
 
+PackedSize Picture::starts_size(std::int64_t groups, std::int64_t stride) const {
+  auto count = groups * stride;
+  for (const auto& axis : kinds_of(*this)) count *= static_cast<std::int64_t>(axis.size());
+  return {ElementType::f32, count};
+}
+
 std::string Picture::starts_key() const {
   std::string key = fmt::format("starts {}", pad_value);
   for (const auto& axis : kinds_of(*this)) {
@@ -228,6 +234,8 @@ double Packing::work(const Machine& machine) const {
   const double widest = lookup_kernels(machine.isa(), INT32_MAX).speed;
   return pairs * widest / kernels->speed;
 }
+
+PackedSize Packing::weights_size() const { return {ElementType::u8, g.groups * vectors * vector_bytes()}; }
 
 Tensor Packing::weights(const Tensor& weights) const {
   const auto signs = signs_of(weights);

@@ -8,6 +8,7 @@
 #include "kernels/native/binary/lines.h"
 #include "kernels/native/convolution/window.h"
 #include "kernels/rows.h"
+#include "kernels/weights.h"
 
 namespace lamina::binary {
 
@@ -41,6 +42,7 @@ struct Picture {
   Tensor starts(const Tensor& weights, std::int64_t groups, std::int64_t stride) const;
   /// What they depend on beside the weights and their own shape.
   std::string starts_key() const;
+  PackedSize starts_size(std::int64_t groups, std::int64_t stride) const;
 };
 
 /// Of one node for some kernels.
@@ -76,10 +78,12 @@ struct Packing : Picture {
 
   /// [group][vector][tap][unit][lane] of the kernels' units.
   Tensor weights(const Tensor& weights) const;
+  PackedSize weights_size() const;
   /// What counts are taken from, [kind][group][vector][lane].
   Tensor starts(const Tensor& weights) const {
     return Picture::starts(weights, g.groups, vectors * kernels->lanes);
   }
+  PackedSize starts_size() const { return Picture::starts_size(g.groups, vectors * kernels->lanes); }
   /// The differences with which what starts tell is not above 0 any more, u16, in the order of lanes: those
   /// of even ones, then those of odd ones of each vector.
   Tensor limits(const Tensor& starts) const;

@@ -53,19 +53,20 @@ void Frame::make(MakeContext& context, const Tensor& weights, const Packer& pack
   in = context.input(0, in);
   epilogue.lay(context);
   if (!thresholds) {
-    start = context.weights.moved(weights, packer.key + packer.starts_key, packer.starts);
-    packed = context.weights.packed(weights, packer.key, [&](const Tensor& w) { return packer.weights(w); });
+    start = context.weights.moved(weights, packer.key + packer.starts_key, packer.starts_size, packer.starts);
+    packed = context.weights.packed(weights, packer.key, packer.weights_size,
+                                    [&](const Tensor& w) { return packer.weights(w); });
     return;
   }
   const auto turned = thresholds->turned(weights);  // others may read these weights as they are
   start = context.weights.moved(
       weights, packer.key + packer.starts_key + thresholds->turned_key() + thresholds->above_key(),
-      [&](const Tensor&) {
+      packer.starts_size, [&](const Tensor&) {
         auto made = packer.starts(turned);
         thresholds->take_from(made, epilogue.out.channels, packer.group, packer.stride);
         return made;
       });
-  packed = context.weights.moved(weights, packer.key + thresholds->turned_key(),
+  packed = context.weights.moved(weights, packer.key + thresholds->turned_key(), packer.weights_size,
                                  [&](const Tensor&) { return packer.weights(turned); });
 }
 

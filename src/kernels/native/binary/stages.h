@@ -15,6 +15,7 @@ namespace lamina::binary {
 /// How a kernel packs weights, of u1 or numbers.
 struct Packer {
   std::string key, starts_key;  ///< in a WeightStore
+  PackedSize weights_size, starts_size;
   std::function<Tensor(const Tensor&)> weights;
   std::function<Tensor(const Tensor&)> starts;  ///< what counts are taken from, [kind][group][stride]
   std::int64_t group, stride;                   ///< outputs of a group, and room for them

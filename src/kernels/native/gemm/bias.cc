@@ -16,7 +16,8 @@ Tensor padded_bias(const Tensor& source, std::int64_t groups, std::int64_t colum
         to[g * padded_columns + j] = values[static_cast<std::size_t>(g * columns + j) % values.size()];
     return out;
   };
-  return store.moved(source, fmt::format("native bias {} {} {}", groups, columns, padded_columns), padded);
+  return store.moved(source, fmt::format("native bias {} {} {}", groups, columns, padded_columns),
+                     {ElementType::f32, groups * padded_columns}, padded);
 }
 
 }  // namespace lamina::gemm

@@ -219,7 +219,7 @@ Tensor packed_weights(const Tensor& source, const Matrices& m, WeightStore& stor
   const auto& s = m.shape;
   return store.packed(
       source, fmt::format("native_gemm {} {} {}", m.main.panels.lanes, m.main.dots, s.transpose_b),
-      [&](const Tensor& clean) {
+      {ElementType::f32, s.b_count * m.main.packed_floats()}, [&](const Tensor& clean) {
         Tensor out(ElementType::f32, {s.b_count * m.main.packed_floats()});
         const std::int64_t row = s.transpose_b ? 1 : s.columns, column = s.transpose_b ? s.depth : 1;
         for (std::int64_t i = 0; i < s.b_count; ++i)

@@ -194,7 +194,8 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
   const auto key =
       fmt::format("native_integer_{} {} {} {} {} {}", g.transposed ? "transposed" : "convolution",
                   p.panels.lanes, o.key(), g.groups, c.places.taps, c.places.runs);
-  c.weights = store.moved(source, key, [&](const Tensor& w) {
+  const PackedSize bytes(ElementType::u8, p.groups * p.packed_floats() * p.units().cell);
+  c.weights = store.moved(source, key, bytes, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {p.groups * p.packed_floats() * p.units().cell});
     integers::pack_weights(p, o, c.places, c.packing, w.to_aligned().raw(),
                            reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
@@ -205,7 +206,7 @@ void pack(IntegerConvolution& c, const Tensor& source, WeightStore& store) {
   const auto sums_key = fmt::format("{} sums {} in {} out {} pad {} stride {} dilation {}", key, shift,
                                     fmt::join(g.in, ","), fmt::join(g.out, ","), fmt::join(g.pad, ","),
                                     fmt::join(g.stride, ","), fmt::join(g.dilation, ","));
-  c.sums = store.moved(source, sums_key, [&](const Tensor& w) {
+  c.sums = store.moved(source, sums_key, {ElementType::i32, c.start_count()}, [&](const Tensor& w) {
     Tensor sums(ElementType::i32, {c.start_count()});
     auto* list = sums.data<std::int32_t>().data();
     std::vector<std::int32_t> work(static_cast<std::size_t>(2 * c.most_taps()));

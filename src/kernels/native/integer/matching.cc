@@ -237,13 +237,16 @@ std::optional<Tensor> match(Product& p, const Operands& o, const WeightPlaces& p
   const auto key =
       fmt::format("native_integer_matching {} {} {} {} {} {} {} {}", p.panels.lanes, o.key(), p.groups,
                   places.channels, places.channel, places.column, places.run, places.runs);
-  const auto tables =
-      store.moved(weights, key, [&](const Tensor& w) { return best_tables(p, o, places, w); });
+  const auto tables = store.moved(weights, key, PackedSize::of_any(),
+                                  [&](const Tensor& w) { return best_tables(p, o, places, w); });
   p.matched_order = std::nullopt;
   if (tables.size() == 0) return std::nullopt;
   const auto* list = tables.data<std::int32_t>().data();
   p.matched_order = order_by(p, places, list[0]);
   const Tables t(p);
+  if (std::cmp_not_equal(tables.size(), t.size()))
+    fail(ErrorCode::bad_file, "packed weights \"{}\" are {} numbers, wanted {}", key, tables.size(),
+         t.size());
   p.matched_order->starts = list + 1;
   p.matched_order->places = reinterpret_cast<const std::uint8_t*>(list + 1 + t.starts());
   p.panels.stored = 0;

@@ -111,14 +111,16 @@ void pack(IntegerMatrices& m, const Tensor& source, WeightStore& store) {
   const auto& o = m.operands;
   const auto key = fmt::format("native_integer_gemm {} {} {} {} {}", m.product.panels.lanes, o.key(),
                                m.shape.transpose_b, m.shape.depth, m.shape.columns);
-  m.weights = store.moved(source, key, [&](const Tensor& w) {
+  const PackedSize bytes(ElementType::u8, m.shape.b_count * m.packed_bytes());
+  m.weights = store.moved(source, key, bytes, [&](const Tensor& w) {
     Tensor out(ElementType::u8, {m.shape.b_count * m.packed_bytes()});
     pack_matrices(m, w.to_aligned().raw(), reinterpret_cast<std::byte*>(out.data<std::uint8_t>().data()));
     return out;
   });
   if (m.start_count() == 0) return;
   const auto shift = o.zero_at_run ? 0 : o.shifted(o.source_zero);
-  m.sums = store.moved(source, fmt::format("{} sums {}", key, shift), [&](const Tensor& w) {
+  const PackedSize sums(ElementType::i32, m.start_count());
+  m.sums = store.moved(source, fmt::format("{} sums {}", key, shift), sums, [&](const Tensor& w) {
     Tensor out(ElementType::i32, {m.start_count()});
     auto* list = out.data<std::int32_t>().data();
     std::fill_n(list, m.start_count(), 0);

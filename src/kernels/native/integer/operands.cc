@@ -137,7 +137,7 @@ Operands settled(const std::vector<Operands>& possible, const Tensor& weights, s
   const auto& any = possible.front();
   const auto found =
       store.moved(weights, fmt::format("native_integer_range {} {}", any.weights_key(), per_column),
-                  [&](const Tensor& t) {
+                  {ElementType::i32, 2}, [&](const Tensor& t) {
                     const auto range = range_of(t, any, per_column);
                     return Tensor::of({2}, std::vector<std::int32_t>{range.low, range.high});
                   });

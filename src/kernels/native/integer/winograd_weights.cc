@@ -57,7 +57,7 @@ bool WinogradWeights::fit(const Tensor& weights, WeightStore& store) const {
   const auto key =
       fmt::format("native_integer_winograd_fits {} {} {}", operands.weights_key(), operands.signed_source,
                   operands.zero_at_run ? "any" : std::to_string(operands.source_zero));
-  const auto found = store.moved(weights, key, [&](const Tensor& t) {
+  const auto found = store.moved(weights, key, {ElementType::i32, 1}, [&](const Tensor& t) {
     return Tensor::of({1}, std::vector<std::int32_t>{fits(t) ? 1 : 0});
   });
   return found.data<std::int32_t>()[0] != 0;
@@ -82,7 +82,7 @@ void WinogradWeights::pack_panel(const Tensor& weights, std::int64_t panel, std:
 
 Tensor WinogradWeights::packed(const Tensor& weights, WeightStore& store) const {
   const auto key = fmt::format("native_integer_winograd {} {}", lanes, operands.weights_key());
-  return store.moved(weights, key, [&](const Tensor& t) {
+  return store.moved(weights, key, {ElementType::u8, bytes()}, [&](const Tensor& t) {
     Tensor out(ElementType::u8, {bytes()});
     auto* to = reinterpret_cast<std::int16_t*>(out.data<std::uint8_t>().data());
     const auto us = static_cast<double>(bytes()) / 1000;

@@ -67,19 +67,21 @@ Verdict line_numbers(const NodeView& v, std::size_t input, const Dims& line, Ten
 /// Numbers that broadcast, as one for each element of a line.
 Tensor expanded_to(const Dims& line, const Tensor& source, WeightStore& store) {
   if (!source.valid()) return {};
-  return store.moved(source, fmt::format("native_normalize {}", to_string(line)), [&](const Tensor& numbers) {
-    const auto given = to_floats(numbers);
-    Tensor expanded(ElementType::f32, line);
-    const auto from = strides_of(numbers.shape(), Layout::plain);
-    auto out = expanded.data<float>();
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      auto rest = static_cast<std::int64_t>(i), at = std::int64_t{0};
-      for (std::size_t a = line.size(); a-- > 0; rest /= line[a])
-        if (numbers.shape()[a] != 1) at += rest % line[a] * from[a];
-      out[i] = given[static_cast<std::size_t>(at)];
-    }
-    return expanded;
-  });
+  const PackedSize size(ElementType::f32, static_cast<std::int64_t>(element_count(line)));
+  return store.moved(source, fmt::format("native_normalize {}", to_string(line)), size,
+                     [&](const Tensor& numbers) {
+                       const auto given = to_floats(numbers);
+                       Tensor expanded(ElementType::f32, line);
+                       const auto from = strides_of(numbers.shape(), Layout::plain);
+                       auto out = expanded.data<float>();
+                       for (std::size_t i = 0; i < out.size(); ++i) {
+                         auto rest = static_cast<std::int64_t>(i), at = std::int64_t{0};
+                         for (std::size_t a = line.size(); a-- > 0; rest /= line[a])
+                           if (numbers.shape()[a] != 1) at += rest % line[a] * from[a];
+                         out[i] = given[static_cast<std::size_t>(at)];
+                       }
+                       return expanded;
+                     });
 }
 
 Verdict with_last_axes(const NodeView& v, std::int64_t axis, Layout layout, Normalization& c) {

@@ -166,7 +166,8 @@ RecurrentWeights pack(const Constants& c, RecurrentCell cell, const RecurrentSiz
   const auto panels = [&](const Tensor& source, std::int64_t depth, std::int64_t first, std::int64_t count) {
     const auto key = fmt::format("recurrent {} from {} of {} gates, {} lanes, {}x{}x{}", count, first,
                                  s.gates, s.lanes, s.directions, s.hidden, depth);
-    return store.packed(source, key, [&](const Tensor& clean) {
+    const PackedSize size(ElementType::f32, s.directions * s.blocks * depth * count * s.lanes);
+    return store.packed(source, key, size, [&](const Tensor& clean) {
       return packed_panels(clean, s, s.gates, depth, first, count);
     });
   };

@@ -1,6 +1,7 @@
 #include "kernels/native/stages/few_rows.h"
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/kernel.h"
@@ -35,6 +36,16 @@ class Rows {
   std::vector<const float*> rows_;
 };
 
+/// A file may hold anything: each number is that of a row which is there.
+bool fit(const FewRows& few, std::size_t elements, std::int64_t channels) {
+  if (few.rows.element_type() != ElementType::f32 || few.numbers.element_type() != ElementType::u8 ||
+      few.rows.rank() != 2 || few.rows.shape()[1] != padded_row(channels) ||
+      few.numbers.size() * static_cast<std::size_t>(channels) != elements)
+    return false;
+  const auto numbers = few.numbers.data<std::uint8_t>();
+  return *std::max_element(numbers.begin(), numbers.end()) < few.rows.shape()[0];
+}
+
 std::optional<FewRows> few_rows(const Tensor& dense, std::int64_t channels) {
   const auto points = static_cast<std::int64_t>(dense.size()) / channels;
   const auto* values = dense.data<float>().data();
@@ -67,7 +78,7 @@ std::optional<FewRows> few_rows(const Tensor& plain, Layout layout, std::int64_t
   bool looked = false;
   const auto part_of = [&](const char* name, Tensor FewRows::*part) {
     return store.moved(plain, fmt::format("{} of {} channels as {}", name, channels, name_of(layout)),
-                       [&](const Tensor& t) {
+                       PackedSize::of_any(), [&](const Tensor& t) {
                          if (!looked) made = few_rows(laid_out(t, layout), channels);
                          looked = true;
                          return made ? (*made).*part : Tensor(ElementType::u8, {0});
@@ -75,6 +86,9 @@ std::optional<FewRows> few_rows(const Tensor& plain, Layout layout, std::int64_t
   };
   FewRows few{part_of("different rows", &FewRows::rows), part_of("numbers of rows", &FewRows::numbers)};
   if (few.numbers.size() == 0) return std::nullopt;
+  if (!fit(few, plain.size(), channels))
+    fail(ErrorCode::bad_file, "packed rows of {} channels: {} rows for {} points", channels, few.rows.size(),
+         few.numbers.size());
   return few;
 }
 

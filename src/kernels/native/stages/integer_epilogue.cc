@@ -344,6 +344,7 @@ void IntegerEpilogue::lay_constant(WeightStore& store, Layout layout) {
     return;
   }
   added_constant_ = store.moved(added_constant_, fmt::format("integer epilogue as {}", name_of(layout)),
+                                size_laid_out(added_constant_, layout),
                                 [&](const Tensor& t) { return laid_out(t, layout); });
 }
 
@@ -359,7 +360,7 @@ void IntegerEpilogue::pack(WeightStore& store, Layout layout) {
       return out;
     };
     if (!source.valid()) return spread({none});
-    return store.moved(source, fmt::format("integer epilogue {}", channels_),
+    return store.moved(source, fmt::format("integer epilogue {}", channels_), {ElementType::f32, padded},
                        [&](const Tensor& t) { return spread(to_floats(t)); });
   };
   scale_ = packed(scale_, 1);

@@ -1,6 +1,7 @@
 /// From a body of element-wise operators to loops: values, the types that are carried, views of operands.
 #include <algorithm>
 
+#include "base/shape_only.h"
 #include "kernels/native/stages/lowering.h"
 #include "ops/elementwise.h"
 
@@ -134,7 +135,8 @@ void arrange_constants(Routine& code, WeightStore& weights) {
     const auto layout = view.reorders ? code.target.layout : Layout::plain;
     const auto key = fmt::format("stage {} {} [{}]", name_of(view.carried), name_of(layout),
                                  fmt::join(source.shape(), ","));
-    view.constant = weights.moved(source, key, [&, dims = source.shape()](const Tensor& t) {
+    const auto size = size_laid_out(shape_only(view.carried, source.shape()), layout);
+    view.constant = weights.moved(source, key, size, [&, dims = source.shape()](const Tensor& t) {
       return laid_out(convert(t.to_aligned(), view.carried).reshaped(dims), layout);
     });
     view.reorders = false;

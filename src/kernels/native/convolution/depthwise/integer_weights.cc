@@ -63,11 +63,14 @@ Tensor IntegerWeights::words(WeightStore& store, std::int64_t lanes, std::int64_
             }
     return out;
   };
-  return store.packed(source_, key("words") + fmt::format(" {} {} {}", lanes, rows, lines), make);
+  const PackedSize size(ElementType::i32, ceil_div(channels_, lanes) * ceil_div(height_ + lines - 1, rows) *
+                                              lines * width_ * lanes);
+  return store.packed(source_, key("words") + fmt::format(" {} {} {}", lanes, rows, lines), size, make);
 }
 
 Tensor IntegerWeights::sums(WeightStore& store, std::int64_t lanes) const {
-  return store.packed(source_, key("sums") + fmt::format(" {}", lanes), [&](const Tensor& source) {
+  const PackedSize size(ElementType::i32, ceil_div(channels_, lanes) * lanes);
+  return store.packed(source_, key("sums") + fmt::format(" {}", lanes), size, [&](const Tensor& source) {
     const auto w = numbers(source);
     const auto taps = height_ * width_, vectors = ceil_div(channels_, lanes);
     Tensor out(ElementType::i32, {vectors * lanes});

@@ -136,7 +136,8 @@ void offer_native_depthwise(const NodeView& v, Answers& answers) {
     d.epilogue.lay(context);
     d.bias = depthwise::bias_by_vectors(bias, d.g.outputs, d.kernels->lanes, context.weights);
     d.weights = context.weights.packed(
-        weights, fmt::format("native_depthwise {}", d.kernels->lanes), [&](const Tensor& w) {
+        weights, fmt::format("native_depthwise {}", d.kernels->lanes),
+        depthwise::size_by_vectors(d.g.taps(), d.g.outputs, d.kernels->lanes), [&](const Tensor& w) {
           return depthwise::by_vectors(aligned_once(w).data<float>().data(), d.g.taps(), d.g.outputs,
                                        d.kernels->lanes);
         });

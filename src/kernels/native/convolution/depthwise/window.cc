@@ -51,10 +51,14 @@ Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels,
   return out;
 }
 
+PackedSize size_by_vectors(std::int64_t size, std::int64_t channels, std::int64_t lanes) {
+  return {ElementType::f32, ceil_div(channels, lanes) * size * lanes};
+}
+
 Tensor bias_by_vectors(const Tensor& source, std::int64_t channels, std::int64_t lanes, WeightStore& store) {
   if (!source.valid()) return {};
   return store.moved(source, fmt::format("native_depthwise bias {} {}", channels, lanes),
-                     [&](const Tensor& bias) {
+                     size_by_vectors(1, channels, lanes), [&](const Tensor& bias) {
                        const auto values = to_floats(bias);
                        return by_vectors(values.data(), 1, channels, lanes, values.size() == 1);
                      });

@@ -20,6 +20,8 @@ Tensor by_vectors(const float* values, std::int64_t size, std::int64_t channels,
                   bool one_value = false);
 
 /// A constant bias, one number or one for each channel, in that order; not valid when there is none.
+/// What that has.
+PackedSize size_by_vectors(std::int64_t size, std::int64_t channels, std::int64_t lanes);
 Tensor bias_by_vectors(const Tensor& source, std::int64_t channels, std::int64_t lanes, WeightStore& store);
 
 }  // namespace lamina::depthwise

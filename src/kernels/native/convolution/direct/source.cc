@@ -115,7 +115,8 @@ Tensor packed_weights(const Tensor& source, const Geometry& g, std::int64_t tap_
                       bool plain, WeightStore& store) {
   const auto key = fmt::format("native_convolution {} {} {} {} {}", p.panels.lanes, p.dots, plain, g.groups,
                                g.transposed ? tap_columns : 0);
-  return store.packed(source, key, [&](const Tensor& clean) {
+  const PackedSize size(ElementType::f32, g.groups * p.packed_floats());
+  return store.packed(source, key, size, [&](const Tensor& clean) {
     const std::int64_t channels = g.inputs / g.groups, depth = p.panels.depth, columns = p.panels.columns;
     const std::byte* w = clean.raw();
     std::vector<float> reordered;

@@ -48,8 +48,9 @@ class BinaryParent final : public Parent {
     auto made = std::make_shared<BinaryParent>(*this);
     made->in_ = context.input(0, in_);
     made->start_ = bits_.starts(source_);
-    made->weights_ = context.weights.packed(source_, fmt::format("native_binary {} 1", bits_.kernels->name),
-                                            [&](const Tensor& w) { return bits_.weights(w); });
+    made->weights_ =
+        context.weights.packed(source_, fmt::format("native_binary {} 1", bits_.kernels->name),
+                               bits_.weights_size(), [&](const Tensor& w) { return bits_.weights(w); });
     return made;
   }
 

@@ -211,10 +211,12 @@ Offer offer_of(const NodeView& v, const NodeView& second, Pair code) {
     const auto lanes = code.kernels->lanes;
     code.window_bias = depthwise::bias_by_vectors(bias, code.second.outputs, lanes, context.weights);
     code.window_weights =
-        context.weights.packed(w, fmt::format("native_depthwise {}", lanes), [&](const Tensor& weights) {
-          return depthwise::by_vectors(aligned_once(weights).data<float>().data(), code.second.taps(),
-                                       code.second.outputs, lanes);
-        });
+        context.weights.packed(w, fmt::format("native_depthwise {}", lanes),
+                               depthwise::size_by_vectors(code.second.taps(), code.second.outputs, lanes),
+                               [&](const Tensor& weights) {
+                                 return depthwise::by_vectors(aligned_once(weights).data<float>().data(),
+                                                              code.second.taps(), code.second.outputs, lanes);
+                               });
     return executable([code](const RunArgs& args) { conv_depthwise::run(code, args); });
   };
   return o;
