@@ -90,7 +90,9 @@ class Model {
   /// of another version. A model with unsupported operators can be read. Throws Error(bad_option) for a
   /// settable input that there is not, and for an operation that two extensions give; Error(bad_file) for an
   /// extension that cannot be loaded, Error(extension) for one that fails; Error(over_limit) for what is
-  /// beyond ReadOptions::limits.
+  /// beyond ReadOptions::limits. Files are mapped: one that is cut short while the model, or what was
+  /// compiled of it, lives ends the process with SIGBUS. Where others may write to it, read it into memory
+  /// and use from_memory().
   LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
   /// The same with ReadOptions::extensions: Model("model.onnx", {"libgate.so"}). A template, so that braces
   /// with names in them are ReadOptions.
@@ -99,7 +101,8 @@ class Model {
                                                                const Paths& extensions)
       : Model(path, ReadOptions{{}, extensions}) {}
   /// Reads a model from memory. Files are never looked for: what the model keeps elsewhere and is not among
-  /// the bytes is Error(bad_file).
+  /// the bytes is Error(bad_file). Bytes of ModelBytes::owner that are a mapped file of the caller's have the
+  /// same hazard as Model(path): the file must not be cut short.
   LAMINA_API static Model from_memory(const ModelBytes& bytes, const ReadOptions& options = {});
 
   LAMINA_API const std::vector<Port>& inputs() const;

@@ -53,7 +53,6 @@ void require_proportion(const What& what, std::size_t bytes, const WorkBounds& h
   fail(ErrorCode::over_limit,
        "{}: {} bytes, from a model and inputs of {} bytes: give LIMIT_MEMORY a number of bytes to allow "
        "that",
-
        what(), bytes, here.given);
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/half.h"
+#include "base/work_bounds.h"
 
 namespace lamina {
 namespace {
@@ -67,6 +68,7 @@ bool packed(ElementType type) { return bits_of(type) < 8; }
 /// Elements of whole bytes, wherever they lie.
 template <class To>
 std::vector<To> read(const Tensor& t) {
+  require_memory("numbers of a tensor", t.size() * sizeof(To));
   std::vector<To> out(t.size());
   with_type(t.element_type(), [&]<class T>() {
     using Memory = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;

@@ -41,7 +41,8 @@ Session::Session(const Common& common, const InputOptions& input_options, Option
         options.progress = progress.callback();
         return machine ? Inside::compile_for(*machine, model, options) : CompiledModel(model, options);
       }()),
-      request(compiled.create_request()) {
+      request(compiled.create_request()),
+      within(std::make_unique<const Within>(&impl().bounds())) {
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input(i, inputs[i]);
   inputs = with_variables(impl().program(), std::move(inputs));
 }

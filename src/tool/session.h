@@ -24,6 +24,8 @@ struct Session {
   std::vector<Tensor> inputs;      ///< of the compiled graph: the model's, then what its variables hold
   CompiledModel compiled;
   Request request;  ///< with the inputs set
+  /// What the verb does beside it (the interpreter, judging) is bounded as the model's own work.
+  std::unique_ptr<const Within> within;
   std::vector<Tensor> model_inputs() const;
   /// So many runs of the model as it is in the file by the interpreter; the request's variables and the
   /// inputs are then what these leave.
