@@ -3,8 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iostream>
+#include <memory>
+#include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/standard_files.h"
@@ -21,6 +26,35 @@ int report(const CLI::App& app, const CLI::ParseError& e, const CommandWords& co
   if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
   tell("lamina: " + command.as_typed(explain_usage(app, e, command.words)));
   return 2;
+}
+
+/// Given back when memory is gone, so that there is some for the line that says so.
+std::unique_ptr<char[]> reserve;
+
+/// Of the error that is being handled, whatever is left of memory.
+int no_memory(const char* what) noexcept {
+  reserve.reset();
+  std::fputs("lamina: ", stderr);
+  std::fputs(what, stderr);
+  std::fputs("\n", stderr);
+  return 1;
+}
+
+/// An exception that nobody could catch: of another thread, or while another one was handled.
+[[noreturn]] void end_at_once() {
+  reserve.reset();
+  const char* what = "lamina: internal error\n";
+  if (const auto thrown = std::current_exception()) try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      what = "lamina: out of memory\n";
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::out_of_memory) what = "lamina: out of memory\n";
+    } catch (...) {
+    }
+  std::fputs(what, stderr);
+  if (std::string_view(what).find("memory") != std::string_view::npos) std::_Exit(1);
+  std::abort();  // a bug: where it happened is to be seen
 }
 
 int status_of(const Error& e) { return e.code() == ErrorCode::bad_option ? 2 : 1; }
@@ -62,11 +96,16 @@ int run(int argc, char** argv) {
     tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()))));
     return 2;
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::out_of_memory) return no_memory(e.what());
     const auto status = status_of(e);
     tell(fmt::format("lamina: {}", status == 2 ? one_line(command.as_typed(e.what())) : e.what()));
     return status;
   } catch (const std::bad_alloc&) {
-    tell("lamina: out of memory");
+    return no_memory("out of memory");
+  } catch (const std::system_error& e) {
+    if (e.code() == std::errc::resource_unavailable_try_again || e.code() == std::errc::not_enough_memory)
+      return no_memory("out of memory, or of threads that this process may have");
+    tell("lamina: internal error: " + one_line(e.what()));
     return 1;
   } catch (const std::exception& e) {
     if (std::ferror(stdout)) return finished(0);  // a line of it threw
@@ -80,5 +119,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  constexpr std::size_t kReserve = 1 << 18;
+  reserve.reset(new (std::nothrow) char[kReserve]);
+  std::set_terminate(end_at_once);
   return finished(run(argc, argv));
 }
