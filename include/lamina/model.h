@@ -70,6 +70,8 @@ struct ReadOptions {
   /// The file that belongs to the model's, where it does not lie beside it under its name: the .bin of an IR,
   /// the caffemodel of a Caffe network's prototxt, or the other way round. Not for a model in memory.
   std::string weights = {};
+  /// Bounds for models of strangers: they hold while it is read, and for all that is compiled of it.
+  ModelLimits limits = {};
 };
 
 /// Makes a library of custom layers that is linked into the program known under a name. Thread-safe. Throws
@@ -87,7 +89,8 @@ class Model {
   /// Throws Error(bad_file) when the file is missing or damaged, and Error(unsupported) for a compiled model
   /// of another version. A model with unsupported operators can be read. Throws Error(bad_option) for a
   /// settable input that there is not, and for an operation that two extensions give; Error(bad_file) for an
-  /// extension that cannot be loaded, Error(extension) for one that fails.
+  /// extension that cannot be loaded, Error(extension) for one that fails; Error(over_limit) for what is
+  /// beyond ReadOptions::limits.
   LAMINA_API explicit Model(const std::string& path, const ReadOptions& options = {});
   /// The same with ReadOptions::extensions: Model("model.onnx", {"libgate.so"}). A template, so that braces
   /// with names in them are ReadOptions.
@@ -241,7 +244,8 @@ class Request {
 class CompiledModel {
  public:
   /// Throws Error(unsupported) that names the unsupported operator types, Error(bad_option) for an unknown
-  /// rule's name or a value out of range.
+  /// rule's name or a value out of range, Error(over_limit) for what is beyond Options::limits or the limits
+  /// that the model was read with.
   LAMINA_API explicit CompiledModel(const Model& model, const Options& options = {});
   CompiledModel(const CompiledModel&) = default;
   CompiledModel(CompiledModel&&) noexcept = default;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lamina/export.h"
+#include "lamina/limits.h"
 #include "lamina/log.h"
 #include "lamina/progress.h"
 
@@ -108,6 +109,8 @@ struct Options {
   CacheMode cache_mode = CacheMode::speed;
   /// MiB of cache_dir at most, 1 to 1048576; what was used longest ago goes first.
   std::size_t cache_size = 4096;
+  /// Bounds while the model is compiled and run. Give them to ReadOptions, too: a model is read first.
+  ModelLimits limits = {};
   /// Called from any thread that compiles or runs; must be thread-safe and not throw. Nothing is printed
   /// otherwise.
   LogCallback log = {};

@@ -5,6 +5,7 @@
 #include "api/at_work.h"
 #include "api/errors.h"
 #include "api/inside.h"
+#include "api/limit_rows.h"
 #include "api/request_state.h"
 #include "base/arena.h"
 #include "base/cpu.h"
@@ -79,6 +80,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
       }
     };
   check_options(options);
+  options_.limits = tighter(model_->limits(), options.limits);
   model_->require_supported();
   settle_isa(options.max_isa, log_);
   if (!machine && !this_machine().rates_known)
@@ -105,6 +107,7 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
 bool Compiled::settle_precision(const Options& options, const Machine& machine) {
   auto& s = settled_.settings;
   s.options = s.made_with = options;
+  s.made_with.limits = options_.limits;
   decide_precision(s, machine);
   options_.precision = s.precision;
   const auto& file = model_->compiled();

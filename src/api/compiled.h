@@ -21,7 +21,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
            std::shared_ptr<const Machine> machine = nullptr);
 
   const LoadedModel& model() const { return *model_; }
-  /// As given, but that `precision` is what is used.
+  /// As given, but that `precision` is what is used, and `limits` are those of the model, too.
   const Options& options() const { return options_; }
   const Settings& settings() const { return settled_.settings; }
   Scheduler& scheduler() const { return *scheduler_; }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "api/at_work.h"
+#include "api/options_table.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -93,7 +94,11 @@ std::string to_string(const Unsupported& u) {
 }
 
 LoadedModel::LoadedModel(const ModelSource& source, const ReadOptions& options, const Shapes& shapes)
-    : path_(source.model()->path()), settable_(options.settable), derived_(!shapes.empty()) {
+    : path_(source.model()->path()),
+      limits_(options.limits),
+      settable_(options.settable),
+      derived_(!shapes.empty()) {
+  check_options({.limits = options.limits});
   read(source, options, shapes);
   if (wants_check(loaded_) && has_weights_) check_layers(loaded());  // forks
 }
@@ -114,6 +119,7 @@ void LoadedModel::read(const ModelSource& source, const ReadOptions& options, co
 
 LoadedModel::LoadedModel(const LoadedModel& base, Graph graph)
     : path_(base.path_),
+      limits_(base.limits_),
       settable_(base.settable_),
       derived_(true),
       loaded_(base.loaded()),

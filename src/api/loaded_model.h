@@ -33,6 +33,8 @@ class LoadedModel {
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Strings& settable() const { return settable_; }
+  /// That it was read with.
+  const ModelLimits& limits() const { return limits_; }
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   /// A printable line each.
@@ -54,6 +56,7 @@ class LoadedModel {
   void describe();
 
   std::string path_;
+  ModelLimits limits_;
   Strings settable_;
   std::vector<Part> parts_;
   std::shared_ptr<const CompiledFile> compiled_;

@@ -1,6 +1,7 @@
 /// The rows of the table of options.
 #include <limits>
 
+#include "api/limit_rows.h"
 #include "api/option_values.h"
 #include "api/options_table.h"
 #include "base/cpu.h"
@@ -250,6 +251,7 @@ const std::vector<OptionRow>& option_rows() {
     add_precision(t);
     add_hints(t);
     add_own(t);
+    add_limits(t);
     return t;
   });
   return *table;

@@ -1,5 +1,8 @@
 #include "api/option_values.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/numbers.h"
 #include "base/words.h"
 
@@ -29,6 +32,22 @@ std::optional<std::int64_t> whole(std::string_view text, std::int64_t low, std::
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return {};
   const auto v = parse_integer<std::int64_t>(text);
   return v && *v >= low && *v <= high ? v : std::nullopt;
+}
+
+std::optional<std::uint64_t> bytes_of(std::string_view text) {
+  const auto end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = parse_real<double>(text.substr(0, end));
+  auto unit = upper_case(text.substr(end));
+  if (unit.starts_with(' ')) unit.erase(0, 1);
+  double factor = 1;
+  if (!unit.empty() && unit != "B") {
+    const auto power = std::string_view("KMGT").find(unit[0]);
+    const auto rest = std::string_view(unit).substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "IB")) return {};
+    factor = std::pow(rest == "B" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
+  }
+  const double bytes = number ? std::floor(*number * factor) : 0;
+  return bytes >= 1 && bytes <= 0x1p60 ? std::optional(static_cast<std::uint64_t>(bytes)) : std::nullopt;
 }
 
 const Words<bool> kTruth = with_truth<bool>({}, true, false);
@@ -62,5 +81,9 @@ const Words<HyperThreading> kHyperThreading = with_truth<HyperThreading>(
 const Words<CoreType> kCores{
     {"ANY_CORE", CoreType::any}, {"PCORE_ONLY", CoreType::performance}, {"ECORE_ONLY", CoreType::efficient}};
 const Words<CacheMode> kCacheModes{{"OPTIMIZE_SPEED", CacheMode::speed}, {"OPTIMIZE_SIZE", CacheMode::size}};
+const Words<ExternalFiles> kExternalFiles{{"beside", ExternalFiles::beside},
+                                          {"none", ExternalFiles::none},
+                                          {"BESIDE", ExternalFiles::beside},
+                                          {"NONE", ExternalFiles::none}};
 
 }  // namespace lamina

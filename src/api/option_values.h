@@ -16,6 +16,10 @@ std::vector<std::string> names_of(std::string_view text);
 /// Digits only, with a minus where `low` is below 0.
 std::optional<std::int64_t> whole(std::string_view text, std::int64_t low, std::int64_t high);
 
+/// A number of bytes: "1000", "64k", "2GiB", "1.5 GB". K, M, G and T, alone or followed by iB, are powers of
+/// 1024, followed by B of 1000. Nothing for anything else, for less than one byte and for more than 2^60.
+std::optional<std::uint64_t> bytes_of(std::string_view text);
+
 /// Words for the values of an enumeration. The first of a value is the one that is shown; those that are read
 /// are in capitals.
 template <class E>
@@ -47,5 +51,6 @@ extern const Words<PerformanceHint> kHints;
 extern const Words<HyperThreading> kHyperThreading;
 extern const Words<CoreType> kCores;
 extern const Words<CacheMode> kCacheModes;
+extern const Words<ExternalFiles> kExternalFiles;
 
 }  // namespace lamina

@@ -3,19 +3,66 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "api/options_table.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/terminal.h"
+#include "base/words.h"
 #include "tool/asked_sizes.h"
 
 namespace lamina::tool {
+namespace {
+
+/// The key of a limit as --limit may call it: "memory" for LIMIT_MEMORY, "external-files" for EXTERNAL_FILES.
+std::string limit_key(std::string_view word) {
+  std::vector<std::string> keys;
+  for (const auto& row : option_rows())
+    if (row.info.key.starts_with("LIMIT_") || row.info.key.ends_with("_OPERATORS") ||
+        row.info.key == "EXTERNAL_FILES")
+      keys.push_back(row.info.key);
+  auto key = upper_case(bare_key(word));
+  std::replace(key.begin(), key.end(), '-', '_');
+  for (const auto& known : keys)
+    if (key == known || "LIMIT_" + key == known) return known;
+  for (auto& known : keys) {
+    if (known.starts_with("LIMIT_")) known.erase(0, std::strlen("LIMIT_"));
+    known = lower_case(known);
+    std::replace(known.begin(), known.end(), '_', '-');
+  }
+  throw UsageError(fmt::format("--limit: \"{}\" is not known{}", word, did_you_mean(word, keys)));
+}
+
+/// "memory=2G,denied-operators=Loop,If": a comma begins the next limit, or goes on with a list of names.
+void set_limits(Options& o, const std::vector<std::string>& texts) {
+  for (const auto& text : texts) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const auto piece : pieces_of(text)) {
+      const auto equals = piece.find('=');
+      if (equals != std::string_view::npos)
+        pairs.emplace_back(limit_key(piece.substr(0, equals)), piece.substr(equals + 1));
+      else if (!pairs.empty())
+        pairs.back().second.append(",").append(piece);
+      else
+        throw UsageError(fmt::format("--limit {}: wanted KEY=VALUE", text));
+    }
+    for (const auto& [key, value] : pairs) try {
+        o.set(key, value);
+      } catch (const Error& e) {
+        throw UsageError(fmt::format("--limit: {}", e.what()));
+      }
+  }
+}
+
+}  // namespace
 
 Options Common::options() const {
   Options o;
@@ -27,6 +74,7 @@ Options Common::options() const {
   if (precision == "model" || precision == "int8") o.precision = Precision::model;
   if (precision == "f32") o.precision = Precision::f32;
   if (precision == "bf16") o.precision = Precision::bf16;
+  set_limits(o, limit);
   for (const auto& pair : set) {
     const auto equals = pair.find('=');
     if (equals == std::string::npos) throw UsageError(fmt::format("--set {}: wanted KEY=VALUE", pair));
@@ -68,7 +116,7 @@ std::vector<std::pair<std::string, Dims>> Common::shapes(const std::vector<std::
 }
 
 ReadOptions Common::reading() const {
-  return {.settable = settable, .extensions = extensions, .weights = weights};
+  return {.settable = settable, .extensions = extensions, .weights = weights, .limits = options().limits};
 }
 
 void add_model(OptionSet& options, Common& c, bool required) {
@@ -83,6 +131,9 @@ void add_model(OptionSet& options, Common& c, bool required) {
   options.list(
       "--settable", c.settable, "NAME[,NAME]",
       "Inputs with a value in the model (ONNX initialisers) that can be set; else they are constants", ',');
+  options.list("--limit", c.limit, "KEY=VALUE[,KEY=VALUE]",
+               "Bounds for models of strangers: memory=2G, elements, nodes, outputs, loop-iterations, "
+               "compile-seconds, run-seconds, allowed-operators, denied-operators, external-files=none");
   add_extensions(options, c);
 }
 

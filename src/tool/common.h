@@ -17,7 +17,7 @@ namespace lamina::tool {
 /// Options that every verb which compiles has.
 struct Common {
   std::string model;
-  std::vector<std::string> set, disable, exempt, force, shape, settable, extensions;
+  std::vector<std::string> set, limit, disable, exempt, force, shape, settable, extensions;
   std::string precision, max_isa = "native", log_level = "warning", json, weights;
   int threads = 0;
   bool quiet = false, tune = false;

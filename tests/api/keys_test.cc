@@ -282,5 +282,55 @@ TEST(Keys, properties_of_a_compiled_model) {
   for (const auto& p : properties()) EXPECT_NE(p.key, "NETWORK_NAME");
 }
 
+TEST(Keys, limits_are_numbers_sizes_and_names) {
+  Options o;
+  const std::pair<const char*, std::uint64_t> sizes[] = {
+      {"1", 1},
+      {"64k", 65536},
+      {"2G", 2147483648u},
+      {"2GiB", 2147483648u},
+      {"2gib", 2147483648u},
+      {"1.5GB", 1500000000u},
+      {"1500 MB", 1500000000u},
+      {"1T", std::uint64_t{1} << 40},
+      {"auto", 0},
+  };
+  for (const auto& [text, bytes] : sizes) {
+    o.set("LIMIT_MEMORY", text);
+    EXPECT_EQ(o.limits.memory, bytes) << text;
+  }
+  for (const auto* bad : {"", "0", "-1", "x", "2X", "2GG", "G", "1e3", "99999999T"})
+    EXPECT_THROW(o.set("LIMIT_MEMORY", bad), Error) << bad;
+  o.set("LIMIT_NODES", "7");
+  o.set("LIMIT_RUN_SECONDS", "0.5");
+  o.set("ALLOWED_OPERATORS", "Conv,com.microsoft:QGemm");
+  o.set("EXTERNAL_FILES", "NONE");
+  EXPECT_EQ(o.limits.nodes, 7u);
+  EXPECT_EQ(o.limits.run_seconds, 0.5);
+  EXPECT_EQ(o.limits.allowed_operators, (std::vector<std::string>{"Conv", "com.microsoft:QGemm"}));
+  EXPECT_EQ(o.limits.external_files, ExternalFiles::none);
+  for (const auto* key : {"LIMIT_ELEMENTS", "LIMIT_NODES", "LIMIT_OUTPUTS", "LIMIT_LOOP_ITERATIONS",
+                          "LIMIT_COMPILE_SECONDS", "LIMIT_RUN_SECONDS", "EXTERNAL_FILES"})
+    for (const auto* bad : {"", "0", "-1", "x", "nan"}) EXPECT_THROW(o.set(key, bad), Error) << key << bad;
+}
+
+TEST(Keys, the_tighter_limit_holds_and_says_so) {
+  const auto ir = sums();
+  const auto text = ir.text();
+  const auto model = Model::from_memory({.model = bytes_of(text), .weights = bytes_of(ir.bin)},
+                                        {.limits = {.nodes = 77, .outputs = 50}});
+  const CompiledModel compiled(model, {.limits = {.nodes = 99, .outputs = 20}});
+  EXPECT_EQ(compiled.property("LIMIT_NODES"), "77");
+  EXPECT_EQ(compiled.property("LIMIT_OUTPUTS"), "20");
+  for (const auto& p : compiled.properties())
+    if (p.key == "LIMIT_NODES") {
+      EXPECT_EQ(p.asked, "99");
+      EXPECT_EQ(p.reason, "the model was read with this limit");
+    }
+  EXPECT_THROW(CompiledModel(model, {.limits = {.nodes = 0}}), Error);
+  EXPECT_THROW(CompiledModel(model, {.limits = {.run_seconds = -1}}), Error);
+  EXPECT_THROW(Model("no/such/model.onnx", {.limits = {.elements = 0}}), Error);
+}
+
 }  // namespace
 }  // namespace lamina
