@@ -103,7 +103,13 @@ void Bound::run_step(std::size_t s) {
 void Bound::run_dynamic(const PlanStep& step) {
   std::vector<Tensor> in;
   for (const auto t : step.in) in.push_back(t == kNoTensor ? Tensor() : tensor(t));
-  auto out = step.dynamic ? step.dynamic->run(in) : interpret_node(plan_->graph.node(step.node), in);
+  const auto& node = plan_->graph.node(step.node);
+  std::vector<Tensor> out;
+  try {
+    out = step.dynamic ? step.dynamic->run(in) : interpret_node(node, in);
+  } catch (const Error& e) {
+    throw in_node(e, step.name, node);
+  }
   for (std::size_t i = 0; i < out.size(); ++i) made_[step.out[i]] = std::move(out[i]);
 }
 

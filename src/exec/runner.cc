@@ -1,5 +1,6 @@
 #include "exec/runner.h"
 
+#include "base/cancellation.h"
 #include "exec/plan_runs.h"
 #include "exec/variable_memory.h"
 
@@ -8,14 +9,22 @@ namespace lamina {
 class Runner::State {
  public:
   explicit State(const std::shared_ptr<const Program>& program)
-      : threads(program->threads()), variables(program), callers(program), runs(program, callers) {}
+      : threads(program->threads()),
+        rules(program->run_rules()),
+        variables(program),
+        callers(program),
+        runs(program, callers) {}
 
-  void run(Stream& stream, const Checkpoint& checkpoint) {
+  void run(Stream& stream, const StopSignal* signal) {
+    rules.signal = signal;
     try {
       callers.check();
-      stream.execute([&] {
-        checkpoint();
-        run_whole({stream, checkpoint, profile});
+      run_stoppable(rules, [&] {
+        stream.execute([&] {
+          stream.checkpoint();
+          quick_stop_point();
+          run_whole({stream, profile});
+        });
       });
     } catch (...) {
       runs.forget();
@@ -24,6 +33,7 @@ class Runner::State {
   }
 
   const int threads;
+  StopRules rules;
   VariableMemory variables;
   CallersTensors callers;
   PlanRuns runs;
@@ -56,13 +66,7 @@ Tensor Runner::variable(std::size_t index) const { return state_->variables.get(
 void Runner::set_variable(std::size_t index, const Tensor& value) { state_->variables.set(index, value); }
 void Runner::reset_variables() { state_->variables.reset(); }
 
-void Runner::run(Stream& stream, const Job* job) {
-  if (job == nullptr) return state_->run(stream, [&] { stream.checkpoint(); });
-  state_->run(stream, [&stream, job] {
-    stream.checkpoint();
-    if (job->stopping()) std::rethrow_exception(canceled_error());
-  });
-}
+void Runner::run(Stream& stream, const StopSignal* signal) { state_->run(stream, signal); }
 
 Stream& Runner::own_stream() {
   if (!stream_) stream_ = std::make_unique<Stream>(StreamPlace{}, state_->threads, Binding::none);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/cancellation.h"
 #include "base/threads.h"
 #include "base/ticks.h"
 
@@ -38,14 +39,29 @@ class ProcessorTime {
   double cpu_ = thread_microseconds();
   std::uint64_t read_ = ticks();
 };
+/// Behind the last step nothing is looked at: its result is there.
+void run_stoppable_step(Bound& bound, std::size_t s, Activity& stream) {
+  constexpr double kShort = 20;      // microseconds, as estimated
+  constexpr std::size_t kMany = 16;  // short ones, after which the clock is read
+  const auto& step = bound.plan()->steps[s];
+  stream.checkpoint();
+  try {
+    if (step.cost > kShort || s % kMany == kMany - 1)
+      stop_point();
+    else
+      quick_stop_point();
+    bound.run_step(s);
+  } catch (Stopped& stopped) {
+    stopped.at(fmt::format("layer \"{}\"", step.name));
+    throw;
+  }
+}
+
 }  // namespace
 
-void run_steps(Bound& bound, const Checkpoint& checkpoint) {
-  const auto steps = bound.plan()->steps.size();
-  for (std::size_t s = 0; s < steps; ++s) {
-    checkpoint();
-    bound.run_step(s);
-  }
+void run_steps(Bound& bound, Activity& stream) {
+  const auto& steps = bound.plan()->steps;
+  for (std::size_t s = 0; s < steps.size(); ++s) run_stoppable_step(bound, s, stream);
 }
 
 void StepTimes::forget() noexcept {
@@ -62,16 +78,16 @@ void StepTimes::prepare(const Plan& plan) {
   }
 }
 
-void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
+void StepTimes::run(Bound& bound, Activity& stream) {
   done_ = false;
   if (times_.empty()) prepare(*bound.plan());
   if (unread_ > 0) {
     --unread_;
-    run_timed(bound, checkpoint, [](std::size_t, std::uint64_t) {});
+    run_timed(bound, stream, [](std::size_t, std::uint64_t) {});
     for (auto& t : times_) t.cpu_microseconds = busy_ * t.microseconds;
   } else {
     ProcessorTime processor(times_, 200 / tick_);
-    run_timed(bound, checkpoint, [&](std::size_t s, std::uint64_t now) { processor.add(s, now); });
+    run_timed(bound, stream, [&](std::size_t s, std::uint64_t now) { processor.add(s, now); });
     processor.share(times_.size());
     double wall = 0, cpu = 0;
     for (const auto& t : times_) {
@@ -89,19 +105,18 @@ void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
 
 /// A clock tells how long the whole takes, ticks how it is shared by steps.
 template <class F>
-void StepTimes::run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after) {
+void StepTimes::run_timed(Bound& bound, Activity& stream, const F& after) {
   auto control = controls_.begin();
   const auto begun = Clock::now();
   const auto first = ticks();
   auto before = first;
   for (std::size_t s = 0; s < times_.size(); ++s) {
-    checkpoint();
     if (control != controls_.end() && control->step == s) {
       const SeenLayers seen(control->layers);
-      bound.run_step(s);
+      run_stoppable_step(bound, s, stream);
       ++control;
     } else {
-      bound.run_step(s);
+      run_stoppable_step(bound, s, stream);
     }
     const auto now = ticks();
     times_[s].microseconds = static_cast<double>(now - before);
