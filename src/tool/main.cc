@@ -10,6 +10,7 @@
 #include "base/standard_files.h"
 #include "base/text.h"
 #include "tool/arguments.h"
+#include "tool/interrupt.h"
 #include "tool/verb_list.h"
 
 namespace {
@@ -62,6 +63,10 @@ int run(int argc, char** argv) {
     tell(fmt::format("lamina: {}", one_line(command.as_typed(e.what()))));
     return 2;
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::canceled && interrupted() != 0) {
+      tell("lamina: interrupted");
+      return 128 + interrupted();
+    }
     const auto status = status_of(e);
     tell(fmt::format("lamina: {}", status == 2 ? one_line(command.as_typed(e.what())) : e.what()));
     return status;
@@ -80,5 +85,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  end_by_signals();
   return finished(run(argc, argv));
 }
