@@ -17,7 +17,9 @@ Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
   std::size_t in = 0, out = 0;
   for (std::uint32_t s = 0; s < plan_->steps.size(); ++s) {
     const auto& step = plan_->steps[s];
+    constexpr double kLong = 20;  // microseconds
     steps_.push_back(step.code ? step.code->step() : nullptr);
+    long_.push_back(!step.code || step.cost > kLong);
     lists_.push_back({in, out});
     in += step.in.size();
     out += step.out.size();

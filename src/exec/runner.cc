@@ -22,7 +22,6 @@ class Runner::State {
       run_stoppable(rules, [&] {
         stream.execute([&] {
           stream.checkpoint();
-          quick_stop_point();
           run_whole({stream, profile});
         });
       });

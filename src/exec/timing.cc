@@ -39,20 +39,22 @@ class ProcessorTime {
   double cpu_ = thread_microseconds();
   std::uint64_t read_ = ticks();
 };
-/// Behind the last step nothing is looked at: its result is there.
-void run_stoppable_step(Bound& bound, std::size_t s, Activity& stream) {
-  constexpr double kShort = 20;      // microseconds, as estimated
-  constexpr std::size_t kMany = 16;  // short ones, after which the clock is read
-  const auto& step = bound.plan()->steps[s];
-  stream.checkpoint();
+/// Runs the steps, each after a stop point, and says in which one the run was stopped. `run`: runs one.
+template <class F>
+void run_stoppable_steps(Bound& bound, Activity& stream, const F& run) {
+  constexpr std::size_t kMany = 16;  // short steps, after which the clock is read
+  const auto steps = bound.steps();
+  std::size_t s = 0;
   try {
-    if (step.cost > kShort || s % kMany == kMany - 1)
-      stop_point();
-    else
-      quick_stop_point();
-    bound.run_step(s);
+    for (; s < steps; ++s) {
+      stream.checkpoint();
+      if (const auto* scope = StopScope::here())
+        if (bound.is_long(s) || s % kMany == kMany - 1 ? scope->must_stop() : scope->stop_requested())
+          scope->stop();
+      run(s);
+    }
   } catch (Stopped& stopped) {
-    stopped.at(fmt::format("layer \"{}\"", step.name));
+    stopped.at(fmt::format("layer \"{}\"", bound.plan()->steps[s].name));
     throw;
   }
 }
@@ -60,8 +62,7 @@ void run_stoppable_step(Bound& bound, std::size_t s, Activity& stream) {
 }  // namespace
 
 void run_steps(Bound& bound, Activity& stream) {
-  const auto& steps = bound.plan()->steps;
-  for (std::size_t s = 0; s < steps.size(); ++s) run_stoppable_step(bound, s, stream);
+  run_stoppable_steps(bound, stream, [&](std::size_t s) { bound.run_step(s); });
 }
 
 void StepTimes::forget() noexcept {
@@ -110,19 +111,19 @@ void StepTimes::run_timed(Bound& bound, Activity& stream, const F& after) {
   const auto begun = Clock::now();
   const auto first = ticks();
   auto before = first;
-  for (std::size_t s = 0; s < times_.size(); ++s) {
+  run_stoppable_steps(bound, stream, [&](std::size_t s) {
     if (control != controls_.end() && control->step == s) {
       const SeenLayers seen(control->layers);
-      run_stoppable_step(bound, s, stream);
+      bound.run_step(s);
       ++control;
     } else {
-      run_stoppable_step(bound, s, stream);
+      bound.run_step(s);
     }
     const auto now = ticks();
     times_[s].microseconds = static_cast<double>(now - before);
     before = now;
     after(s, now);
-  }
+  });
   const std::chrono::duration<double, std::micro> whole = Clock::now() - begun;
   if (before > first) tick_ = whole.count() / static_cast<double>(before - first);
   for (auto& t : times_) t.microseconds *= tick_;
