@@ -18,9 +18,10 @@ enum class ErrorCode {
   out_of_memory,  ///< memory could not be had; the objects concerned stay as they were
   internal,       ///< an invariant of lamina's own is broken: a bug
   busy,           ///< an inference of the request is under way, or the call would wait for itself
-  canceled,       ///< the inference was canceled, or fork(), exit() or shutdown() ended it
-  extension,      ///< a library of custom layers has failed (it is named, and what it says)
-  over_limit,     ///< a limit of Options or ReadOptions was reached (its key is named)
+  canceled,    ///< the inference was canceled, or fork(), exit() or shutdown() ended it; or the compilation
+               ///< was (Options::stop)
+  extension,   ///< a library of custom layers has failed (it is named, and what it says)
+  over_limit,  ///< a limit of Options or ReadOptions was reached (its key is named)
 };
 
 /// Thrown by every function of lamina that fails; nothing else is but what the user's own callbacks threw.

@@ -203,8 +203,9 @@ class Request {
   LAMINA_API void wait();
   /// The same; false: still under way when the time is over. 0 asks.
   LAMINA_API bool wait_for(std::chrono::nanoseconds time);
-  /// A queued inference does not begin, a running one ends before its next step: both with Error(canceled).
-  /// One that is nearly through may end normally.
+  /// A queued inference does not begin, a running one ends in the midst of a layer or a loop, within 100 ms
+  /// but for single calls of oneDNN and of custom layers: both with Error(canceled). One that is nearly
+  /// through may end normally. The request can be used on. Returns at once; wait() waits for the end.
   LAMINA_API void cancel() noexcept;
   /// Called once for each start() that returned, when its inference has ended: with nullptr when it went
   /// well. On a thread of lamina's (without streams: the caller's), never inside cancel() or the destructor.
@@ -247,8 +248,8 @@ class Request {
 class CompiledModel {
  public:
   /// Throws Error(unsupported) that names the unsupported operator types, Error(bad_option) for an unknown
-  /// rule's name or a value out of range, Error(over_limit) for what is beyond Options::limits or the limits
-  /// that the model was read with.
+  /// rule's name or a value out of range, Error(canceled) when Options::stop is requested, Error(over_limit)
+  /// for what is beyond Options::limits or the limits that the model was read with.
   LAMINA_API explicit CompiledModel(const Model& model, const Options& options = {});
   CompiledModel(const CompiledModel&) = default;
   CompiledModel(CompiledModel&&) noexcept = default;
@@ -296,11 +297,11 @@ class CompiledModel {
   std::shared_ptr<RequestPool> pool_;
 };
 
-/// Cancels what was started and is queued in all models, waits for what runs and joins every thread that
-/// lamina made or caused; they come back at the next use. run() in other threads waits meanwhile, start()
-/// throws Error(canceled). After it a library that links lamina may be unloaded. Throws Error(busy) in a
-/// callback or a custom layer, and while another thread is in it. Does nothing once exit() has begun to take
-/// down what lamina has.
+/// Cancels what was started in all models, and joins every thread that lamina made or caused; they come back
+/// at the next use. What another thread is in run() of is waited for, and canceled after 2 seconds. run()
+/// that is called meanwhile waits, start() throws Error(canceled). After it a library that links lamina may
+/// be unloaded. Throws Error(busy) in a callback or a custom layer, and while another thread is in it. Does
+/// nothing once exit() has begun to take down what lamina has.
 LAMINA_API void shutdown();
 
 /// "lamina 0.1.0"

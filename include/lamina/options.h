@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,6 +118,11 @@ struct Options {
   /// Called while the model is compiled, and when a run or output_ports() meets new shapes, from any thread
   /// that does it.
   ProgressCallback progress = {};
+  /// Cancels the compilation: when a stop is requested, from any thread or from `progress`, CompiledModel's
+  /// constructor frees what it has and throws Error(canceled), within 100 ms but for single calls of oneDNN.
+  /// output_ports() and save() of the model end likewise. Inferences do not, nor what they plan for new
+  /// shapes: Request::cancel() ends them.
+  std::stop_token stop = {};
 
   /// Keys that set() was given: properties() tells them from defaults. Fields that differ from their defaults
   /// count as given, too.

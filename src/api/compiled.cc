@@ -1,6 +1,7 @@
 #include "api/compiled.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "api/at_work.h"
 #include "api/errors.h"
@@ -37,6 +38,10 @@ ProgramOptions program_options(const Options& options, int threads, std::shared_
   o.progress = options.progress;
   o.cached_plans = options.cached_plans;
   o.force = options.force;
+  o.run_seconds = options.limits.run_seconds;
+  o.plan_seconds = options.limits.compile_seconds;
+  o.loop_iterations = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(options.limits.loop_iterations, std::numeric_limits<std::int64_t>::max()));
   o.rewrite = [late = late_optimize_options(options, options.precision.value_or(Precision::model),
                                             o.machine ? *o.machine : host(), std::move(more)),
                keep = o.machine,
@@ -68,9 +73,17 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
                    std::shared_ptr<const Machine> machine)
     : model_(std::move(model)),
       options_(options),
+      stop_(options.stop),
       log_(options.log, LogLevel::debug),
       elsewhere_(machine != nullptr) {
   const AtWork here;
+  check_options(options);
+  options_.limits = tighter(model_->limits(), options.limits);
+  run_stoppable(rules("compiling"), [&] { compile_from(options, std::move(machine)); });
+}
+
+void Compiled::compile_from(const Options& options, std::shared_ptr<const Machine> machine) {
+  stop_point();
   if (options.progress)
     options_.progress = [tell = options.progress](std::string_view stage, double done) {
       const InUsersCallback here;
@@ -80,8 +93,6 @@ Compiled::Compiled(std::shared_ptr<const LoadedModel> model, const Options& opti
         throw FromUser{std::current_exception()};
       }
     };
-  check_options(options);
-  options_.limits = tighter(model_->limits(), options.limits);
   bounds_ = std::make_shared<const WorkBounds>(
       bounds_of(options_.limits, model_->bounds().given, model_->bounds().memory));
   const Within within(bounds_.get());
@@ -235,6 +246,10 @@ std::string Compiled::take_from_cache(ProgramOptions& options) {
 
 void Compiled::save(const std::string& path) const {
   const AtWork here;
+  run_stoppable(rules("saving the compiled model"), [&] { save_to(path); });
+}
+
+void Compiled::save_to(const std::string& path) const {
   if (model_->derived())
     fail(ErrorCode::unsupported, "{}: models with a graph other than the file's cannot be saved",
          model_->path());
@@ -249,7 +264,7 @@ void Compiled::save(const std::string& path) const {
     options.cache_dir.clear();
     const Compiled anew(model_, options);
     for (const auto& [of, planned] : program_->cache()->all()) anew.plan_as(*program_, of, *planned->plan);
-    return anew.save(path);
+    return anew.save_to(path);
   }
   const Saving saving{model_, options_, rewriting_, nullptr};
   const auto file = file_of(saving, *program_, true);
@@ -277,7 +292,7 @@ void Compiled::plan_for(const std::vector<Dims>& shapes) const {
     auto all = inputs;
     for (const auto& v : program_->variables())
       all.push_back(v.initial.valid() ? v.initial : shape_only(v.type.element, v.type.shape.sizes()));
-    on_threads(threads(), [&] { program_->plan(all); });
+    run_stoppable(rules("planning"), [&] { on_threads(threads(), [&] { program_->plan(all); }); });
     return true;
   });
 }
@@ -322,8 +337,10 @@ std::vector<Port> Compiled::output_ports(const std::vector<Dims>& shapes) const 
   const auto& ports = model_->inputs();
   const auto inputs = standing_for(shapes);
   std::vector<TensorType> types;
-  on_threads(threads(),
-             [&] { types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); }); });
+  run_stoppable(rules("finding the outputs' shapes"), [&] {
+    on_threads(threads(),
+               [&] { types = on_shapes(ports, inputs, [&] { return program_->result_types(inputs); }); });
+  });
   auto out = model_->outputs();
   for (std::size_t r = 0; r < out.size(); ++r) out[r] = port_of(out[r].name, {out[r].type, types[r].shape});
   return out;

@@ -7,12 +7,23 @@
 #include "api/properties.h"
 #include "api/saving.h"
 #include "api/settle.h"
+#include "base/cancellation.h"
 #include "base/exiting.h"
 #include "exec/program.h"
 #include "exec/scheduler.h"
 #include "lamina/model.h"
 
 namespace lamina {
+
+/// Options::stop.
+class TokenSignal final : public StopSignal {
+ public:
+  explicit TokenSignal(std::stop_token token) : token_(std::move(token)) {}
+  bool stop_requested() const noexcept override { return token_.stop_requested(); }
+
+ private:
+  std::stop_token token_;
+};
 
 class Compiled : public std::enable_shared_from_this<Compiled> {
  public:
@@ -59,6 +70,14 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   Request request() const;
 
  private:
+  /// How `what` is stopped: by who compiles, and when it takes too long.
+  StopRules rules(std::string_view what) const {
+    return {.signal = &stop_,
+            .what = what,
+            .seconds = options_.limits.compile_seconds,
+            .seconds_key = "LIMIT_COMPILE_SECONDS"};
+  }
+  void compile_from(const Options& options, std::shared_ptr<const Machine> machine);
   const RewritingFacts& rewriting_facts() const;
   Denormals denormals() const;
   bool settle_precision(const Options& options, const Machine& machine);
@@ -70,6 +89,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::string why_not_kept() const;
   /// The entry that it was taken from, or why from none.
   std::string take_from_cache(ProgramOptions& options);
+  void save_to(const std::string& path) const;
   bool take_options(const Options& of_file, bool asked_nothing);
   void plan_as(const Program& other, const std::string& key, const Plan& plan) const;
   std::vector<Tensor> standing_for(const std::vector<Dims>& input_shapes) const;
@@ -77,6 +97,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<const LoadedModel> model_;
   Options options_;
   std::shared_ptr<const WorkBounds> bounds_;
+  TokenSignal stop_;
   Settled settled_;
   Logger log_;
   std::shared_ptr<Rewriting> rewriting_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/arena.h"
+#include "rewrite/fold_budget.h"
 #include "rules/flush_denormals.h"
 #include "rules/narrowed.h"
 #include "rules/widen_half.h"
@@ -28,6 +29,21 @@ OptimizeOptions optimize_options(const Options& options, std::shared_ptr<const R
 
 namespace {
 
+/// What is computed at each run though it is constant; empty: nothing.
+std::string not_folded(const Ledger& ledger) {
+  std::size_t count = 0;
+  std::string first;
+  for (const auto& e : ledger.of_rule("fold-constants")) {
+    if (e.kind != LedgerEntry::Kind::refused || !e.text.starts_with(kNotFolded)) continue;
+    if (count++ == 0) first = e.node;
+  }
+  if (count == 0) return {};
+  return fmt::format(
+      "constants are computed at each run from {} on{}: folding them would take more work or memory than the "
+      "model's weights justify (explain --why fold-constants)",
+      first, count == 1 ? std::string() : fmt::format(" and {} other nodes", count - 1));
+}
+
 OptimizeOptions of_precision(OptimizeOptions o, Precision used, const Machine& machine) {
   o.machine = &machine;
   o.bf16 = used == Precision::bf16;
@@ -42,6 +58,7 @@ OptimizeOptions late_optimize_options(const Options& options, Precision used, co
   auto o = of_precision(optimize_options(options, std::move(more)), used, machine);
   if (o.bf16)
     o.narrowed = [all = std::make_shared<NarrowedConstants>()](const Tensor& t) { return (*all)(t); };
+  o.folding = FoldBudget();
   if (o.stop_after >= 0) o.stop_after = 0;  // a limit on rewrites counts those of compiling
   return o;
 }
@@ -69,6 +86,7 @@ RewrittenModel rewrite_model(Graph graph, const Settings& settings, const Machin
   });
   for (const auto& [rule, why] : m.ledger.stopped())
     m.facts.warnings.push_back(fmt::format("{}; it is left out", why));
+  if (auto note = not_folded(m.ledger); !note.empty()) m.facts.warnings.push_back(std::move(note));
   for (const auto& [rule, count] : m.ledger.counts())
     if (count.hits) log.debug("{}: {} times", rule, count.hits);
   return m;

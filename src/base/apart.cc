@@ -112,6 +112,7 @@ void watch_for_threads() {
   const stack_t other{stack, 0, sizeof(stack)};
   ::sigaltstack(&other, nullptr);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) handle(signal, on_crash);
+  for (const int signal : {SIGINT, SIGTERM, SIGALRM}) std::signal(signal, SIG_DFL);
   apart = true;
   watch_for_threads();
   try {

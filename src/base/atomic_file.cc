@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.h"
@@ -45,12 +47,48 @@ Target follow_links(const std::string& path) {
 /// How a descriptor's file is called without a name of its own.
 std::string descriptor_path(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
+/// Names of files that are to be removed when the process ends in the midst. A signal handler reads them:
+/// each is a string that is never freed while it stands here.
+constexpr std::size_t kMostNoted = 64;
+std::atomic<char*> noted[kMostNoted];
+
+/// No memory, or too many: the file stays behind then, if the process is ended just now.
+void note_name(const std::string& name) noexcept {
+  char* const copy = ::strdup(name.c_str());
+  if (copy == nullptr) return;
+  for (auto& slot : noted) {
+    char* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, copy)) return;
+  }
+  std::free(copy);
+}
+
+void forget_name(const std::string& name) noexcept {
+  for (auto& slot : noted) {
+    char* there = slot.load();
+    if (there == nullptr || name != there) continue;
+    if (slot.compare_exchange_strong(there, nullptr)) std::free(there);
+    return;
+  }
+}
+
 std::string name_beside(const std::string& target) {
   static std::atomic<unsigned> counter{0};
   return fmt::format("{}.{}.{}.tmp", target, ::getpid(), counter++);
 }
 
 }  // namespace
+
+void remove_temporary_files() noexcept {
+  for (auto& slot : noted)
+    if (const char* const name = slot.load()) ::unlink(name);
+}
+
+void AtomicFile::set_temporary(std::string name) {
+  if (!temporary_.empty()) forget_name(temporary_);
+  temporary_ = std::move(name);
+  if (!temporary_.empty()) note_name(temporary_);
+}
 
 void AtomicFile::fail_errno(const char* what) const {
   fail(ErrorCode::bad_file, "{}: {}: {}", path_, what, std::strerror(errno));
@@ -79,6 +117,7 @@ AtomicFile::AtomicFile(std::string path, Path whose) : path_(std::move(path)) {
   if (file_) return;
   ::close(descriptor);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  set_temporary("");
   fail_errno("cannot be written");
 }
 
@@ -107,16 +146,17 @@ int AtomicFile::open_nameless(int mode) const {
 int AtomicFile::open_beside(int mode) {
   int descriptor = -1;
   do {
-    temporary_ = name_beside(target_);
-    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    const auto name = name_beside(target_);
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor >= 0) set_temporary(name);
   } while (descriptor < 0 && errno == EEXIST);
-  if (descriptor < 0) temporary_.clear();
   return descriptor;
 }
 
 AtomicFile::~AtomicFile() {
   if (file_) std::fclose(file_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  set_temporary("");
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -157,14 +197,14 @@ void AtomicFile::commit() {
   if (std::fflush(file_) != 0) fail_errno("cannot be written");
   // A name that is taken is replaced by renaming only.
   if (nameless_ && !name_it(target_)) do
-      temporary_ = name_beside(target_);
+      set_temporary(name_beside(target_));
     while (!name_it(temporary_));
   const bool closed = std::fclose(file_) == 0;
   file_ = nullptr;
   if (!closed) fail_errno("cannot be written");
   if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_errno("cannot be replaced");
-  temporary_.clear();
+  set_temporary("");
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {

@@ -37,6 +37,8 @@ class AtomicFile {
   void open_directly(int descriptor);
   int open_nameless(int mode) const;
   int open_beside(int mode);
+  /// Its name for the time being; empty: it has none any more.
+  void set_temporary(std::string name);
   /// Whether the file without a name has got this one; false: there is one of this name.
   bool name_it(const std::string& name) const;
 
@@ -47,6 +49,10 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
   std::uint64_t written_ = 0;
 };
+
+/// Removes the files beside their targets that have names now. For the end of the process: may be called in a
+/// signal handler.
+void remove_temporary_files() noexcept;
 
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, std::string_view text);

@@ -1,6 +1,7 @@
 #include "base/divide.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace lamina {
 namespace {
@@ -18,14 +19,18 @@ std::int64_t clamped(double a, double b, std::int64_t most) {
 }  // namespace
 
 Division divide_work(std::int64_t units, double microseconds, std::int64_t threads) {
-  return divide_units(units, clamped(kWorthAThread, microseconds, units), threads);
+  auto d = divide_units(units, clamped(kWorthAThread, microseconds, units), threads);
+  d.most = clamped(kLongestPiece, microseconds, units);
+  return d;
 }
 
 Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads) {
   worth = std::max<std::int64_t>(1, worth);
   const auto slots = std::clamp<std::int64_t>(ceil_div(units, worth), 1, std::max<std::int64_t>(1, threads));
-  if (slots == 1) return {units, std::max<std::int64_t>(1, units), 1};
-  return {units, std::max(worth, units / (slots * kPiecesOfAThread)), slots};
+  constexpr double kMostWorths = 64;  // what is worth a thread is often taken to be more than it is
+  const auto most = worth == 1 ? 1 : clamped(kMostWorths * static_cast<double>(worth), 1, units);
+  if (slots == 1) return {units, std::max<std::int64_t>(1, units), 1, most};
+  return {units, std::max(worth, units / (slots * kPiecesOfAThread)), slots, most};
 }
 
 std::int64_t units_wanted(double microseconds, std::int64_t threads) {

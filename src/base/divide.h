@@ -31,6 +31,9 @@ constexpr Parts even_parts(std::int64_t count, std::int64_t most) {
 /// Work that is worth another thread, in microseconds. Waking goes down a tree, so that it takes the
 /// logarithm of their number times some 3 us: the best number of threads grows with the work.
 inline constexpr double kWorthAThread = 4;
+/// Microseconds that a thread should work, as estimated, until it looks whether it is to stop
+/// (base/cancellation.h): short beside the 100 ms in which that is promised, since estimates may be far off.
+inline constexpr double kLongestPiece = 5000;
 
 /// A loop over units of work, which parallel_for() runs. Made with a plan, used at each run.
 struct Division {
@@ -39,11 +42,13 @@ struct Division {
   /// Threads that take part, at most: so many pieces run at the same time, each with a slot of scratch memory
   /// of its own.
   std::int64_t slots = 1;
+  std::int64_t most = INT64_MAX;  ///< units that one thread takes at a time, at most
 };
 
 /// Divides units of about so many microseconds each (on one thread) among so many threads.
 Division divide_work(std::int64_t units, double microseconds, std::int64_t threads);
-/// The same where so many units are worth a thread.
+/// The same where so many units are worth a thread. Where that is one, it may take any time: threads take one
+/// at a time.
 Division divide_units(std::int64_t units, std::int64_t worth, std::int64_t threads);
 
 /// Into how many units work should be cut that could be cut anywhere: enough for each thread to have several,

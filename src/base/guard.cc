@@ -3,7 +3,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "base/error.h"
+#include "base/cancellation.h"
 
 namespace lamina {
 namespace {
@@ -35,6 +35,8 @@ void rethrow_as_error(std::string_view entry) try {
   } catch (const FromUser& user) {
     if (entries_here() > 1) throw;
     std::rethrow_exception(user.thrown);
+  } catch (const Stopped&) {  // with work outside, of which a library's code is a part that has called this
+    fail(ErrorCode::canceled, "{}: canceled", entry);
   } catch (const std::bad_alloc&) {
     fail_without_memory(entry);
   } catch (const std::exception& e) {

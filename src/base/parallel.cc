@@ -12,6 +12,7 @@
 
 #include "base/apart.h"
 #include "base/awaited_by.h"
+#include "base/cancellation.h"
 #include "base/work_bounds.h"
 
 namespace lamina {
@@ -23,19 +24,34 @@ struct alignas(64) Share {
   std::int64_t next, end;
 };
 
-/// Takes a part of what is left, `grain` or more, from its front; empty when there is nothing.
-Share take(Share& share, std::int64_t grain) {
+/// Takes a part of what is left, `grain` to `most` units, from its front; empty when there is nothing.
+Share take(Share& share, std::int64_t grain, std::int64_t most) {
   constexpr std::int64_t kPart = 4;
   std::atomic_ref<std::int64_t> next(share.next);
   auto begin = next.load(std::memory_order_relaxed);
   for (;;) {
     const auto left = share.end - begin;
-    const auto count = left < 2 * grain ? std::max<std::int64_t>(left, 0) : std::max(grain, left / kPart);
+    const auto part = left < 2 * grain ? std::max<std::int64_t>(left, 0) : std::max(grain, left / kPart);
+    const auto count = std::min(part, most);
     if (count == 0) return {begin, begin};
     if (next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
       return {begin, begin + count};
   }
 }
+
+/// One thread's part of a loop: it works for what its caller can be stopped by and within its caller's bounds, and
+/// does not stand still.
+class LoopPart {
+ public:
+  LoopPart(const LoopCaller& caller, const StopScope* scope, const WorkBounds* bounds) noexcept
+      : helper_(caller), scope_(scope), bounds_(bounds) {}
+
+ private:
+  const LoopHelper helper_;
+  const StopScopeOf scope_;
+  const Within bounds_;
+  const Standstill::Moving moving_;
+};
 
 /// `kMost`: slots for which there is memory on the stack.
 template <std::int64_t kMost>
@@ -43,24 +59,51 @@ void run_shares(const Division& d, std::int64_t slots, const PieceBody& body) {
   Share shares[kMost];
   for (std::int64_t i = 0; i < slots; ++i) shares[i] = {d.units * i / slots, d.units * (i + 1) / slots};
   const auto caller = LoopCaller::here();
+  const auto* const scope = StopScope::here();
   const auto* const bounds = Within::here();
-  tbb::parallel_for(
-      std::int64_t{0}, slots,
-      [&](std::int64_t index) {
-        const LoopHelper here(caller);
-        const Within same(bounds);
-        // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
-        // little scratch memory even when no other thread comes in time.
-        const auto slot = slots - 1 - index;
-        // The own share, then some others': to look at all of them would take long where there are many.
-        for (std::int64_t i = 0; i < slots; i = std::max<std::int64_t>(1, 2 * i))
-          for (auto& share = shares[(index + i) % slots];;) {
-            const auto piece = take(share, d.grain);
-            if (piece.next == piece.end) break;
-            body(piece.next, piece.end, slot);
+  const bool may_stand = !Standstill::Moving::is_here() && !LoopHelper::is_here();
+  std::atomic<bool> leave = false;  // the pieces that are left wait, or are not done at all
+  /// `pieces`: that the thread has done. The clock is not read for each of them.
+  const auto must_leave = [&](unsigned pieces) {
+    constexpr unsigned kPieces = 8;
+    if (leave.load(std::memory_order_relaxed)) return true;
+    bool now = may_stand && Standstill::is_wanted();
+    if (scope != nullptr) now |= pieces % kPieces == 0 ? scope->must_stop() : scope->stop_requested();
+    if (now) leave.store(true, std::memory_order_relaxed);
+    return now;
+  };
+  const auto work = [&](std::int64_t index) {
+    const LoopPart here(caller, scope, bounds);
+    // The caller, who always comes and takes share 0, has the last slot: tests see where there is too
+    // little scratch memory even when no other thread comes in time.
+    const auto slot = slots - 1 - index;
+    unsigned pieces = 0;
+    // The own share, then some others': to look at all of them would take long where there are many.
+    for (std::int64_t i = 0; i < slots; i = std::max<std::int64_t>(1, 2 * i))
+      for (auto& share = shares[(index + i) % slots];;) {
+        const auto piece = take(share, d.grain, d.most);
+        if (piece.next == piece.end) break;
+        body(piece.next, piece.end, slot);
+        if (must_leave(++pieces)) return;
+      }
+  };
+  for (;;) {
+    tbb::parallel_for(
+        std::int64_t{0}, slots,
+        [&](std::int64_t index) {
+          try {
+            work(index);
+          } catch (...) {
+            leave.store(true, std::memory_order_relaxed);  // the others need not go on
+            throw;
           }
-      },
-      tbb::static_partitioner());
+        },
+        tbb::static_partitioner());
+    if (!leave.load(std::memory_order_relaxed)) return;
+    if (std::all_of(shares, shares + slots, [](const Share& s) { return s.next >= s.end; })) return;
+    stop_point();
+    leave.store(false, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
@@ -69,7 +112,16 @@ void run_in_slots(const Division& d, PieceBody body) {
   const auto slots = std::min<std::int64_t>({d.slots, d.units, threads_here(), kMostThreads});
   if (slots > 64) return run_shares<kMostThreads>(d, slots, body);
   if (slots > 1) return run_shares<64>(d, slots, body);
-  if (d.units > 0) body(0, d.units, 0);
+  run_in_pieces(d, body);
+}
+
+void run_in_pieces(const Division& d, PieceBody body) {
+  if (d.units <= 0) return;
+  const auto parts = even_parts(d.units, d.most);
+  for (std::int64_t begin = 0; begin < d.units; begin += parts.size) {
+    if (begin > 0) stop_point();
+    body(begin, std::min(begin + parts.size, d.units), 0);
+  }
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body) {

@@ -34,20 +34,26 @@ class PieceBody {
 
 /// parallel_for() where there are several slots.
 void run_in_slots(const Division& division, PieceBody body);
+/// parallel_for() with one slot, where the whole may be too long for one piece.
+void run_in_pieces(const Division& division, PieceBody body);
 
 /// Calls body(begin, end[, slot]) on pieces that cover all units, in parallel. Each thread begins with its
 /// share, the same one in every loop, so that it finds in its cache what it wrote there; it takes that piece
 /// by piece, and then pieces of what some others have not finished. Pieces of one slot (0 <= slot <
-/// division.slots) run one after the other. A loop of one slot is one piece, in the calling thread, without
-/// waking others. Exceptions of the body reach the caller.
+/// division.slots) run one after the other. A loop of one slot is in the calling thread, without waking
+/// others; a short one is one piece. Exceptions of the body reach the caller. Between pieces are stop points
+/// (base/cancellation.h): Stopped is thrown in the caller, and in a standstill the caller stands still when
+/// its helpers have left the loop, which then goes on.
 template <class F>
 void parallel_for(const Division& division, const F& body) {
   const PieceBody piece(body);
   if (division.slots > 1) return run_in_slots(division, piece);
+  if (division.units > division.most) return run_in_pieces(division, piece);
   if (division.units > 0) piece(0, division.units, 0);
 }
 
-/// The same where nobody knows how long units take, but that about `grain` of them are worth a thread.
+/// The same where nobody knows how long units take, but that about `grain` of them are worth a thread: with
+/// 1 each may take long.
 void parallel_for(std::int64_t count, std::int64_t grain, PieceBody body);
 
 /// Threads that a loop started here may use, the caller's included.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/awaited_by.h"
+#include "base/cancellation.h"
 #include "base/guard.h"
 #include "base/immortal.h"
 #include "base/threads.h"
@@ -24,6 +25,7 @@ thread_local int work = 0, users_code = 0;
 }  // namespace
 
 std::atomic<bool> Activity::wanted_{false};
+constinit thread_local int Standstill::Moving::depth_ = 0;
 
 struct AllActivities {
   std::mutex mutex;
@@ -98,10 +100,17 @@ StandsStill::~StandsStill() {
   a.go_on(chain_, lock);
 }
 
-InUsersCallback::InUsersCallback() noexcept : entries_(std::exchange(entries_here(), 0)) { ++users_code; }
+InUsersCallback::InUsersCallback() noexcept
+    : entries_(std::exchange(entries_here(), 0)),
+      scope_(StopScope::leave()),
+      moving_(std::exchange(Standstill::Moving::depth_, 0)) {
+  ++users_code;
+}
 InUsersCallback::~InUsersCallback() {
   --users_code;
   entries_here() = entries_;
+  StopScope::enter(scope_);
+  Standstill::Moving::depth_ = moving_;
 }
 bool InUsersCallback::is_here() noexcept { return users_code > 0; }
 
@@ -117,6 +126,13 @@ void Activity::delist() noexcept {
   auto& a = all();
   std::lock_guard lock(a.mutex);
   a.remove(*this);
+}
+
+bool Standstill::may_stand_here() noexcept {
+  if (Moving::is_here() || LoopHelper::is_here() || !is_wanted()) return false;
+  auto& a = all();
+  const std::lock_guard lock(a.mutex);
+  return a.must_stand(nullptr);
 }
 
 /// With all that the thread is at: a step may run a model of its own.

@@ -6,6 +6,8 @@
 
 namespace lamina {
 
+class StopScope;
+
 /// Something that works in one thread at a time, and in its helpers.
 class Activity {
  public:
@@ -42,7 +44,7 @@ class Activity {
  private:
   friend class Standstill;
   friend struct AllActivities;
-  void stop_here() noexcept;
+  static void stop_here() noexcept;
 
   static std::atomic<bool> wanted_;
   std::atomic<std::thread::id> worker_{};  // none: at rest
@@ -93,7 +95,10 @@ class InUsersCallback {
 
  private:
   const StandsStill standing_;
-  int entries_;  // of the public interface, that the call comes from
+  // Where the call comes from: entries of the public interface, and what could be stopped there.
+  int entries_;
+  const StopScope* scope_;
+  int moving_;
 };
 /// How deep the calling thread is in public functions, the innermost of which are part of the outermost.
 int& depth_of_work() noexcept;
@@ -102,6 +107,30 @@ class Standstill {
  public:
   /// The calling thread is in the midst of work that a standstill waits for.
   static bool awaits_this_thread() noexcept;
+  /// There is one, or somebody waits for one; perhaps the calling thread.
+  static bool is_wanted() noexcept { return Activity::wanted_.load(std::memory_order_relaxed); }
+  /// Another thread wants one, and the calling thread may stand still where it is: not in the midst of a loop
+  /// that others help in, nor where a Moving forbids it.
+  static bool may_stand_here() noexcept;
+  /// In the midst of a step: takes part in a standstill that another thread wants, where that may be.
+  static void stand_here() noexcept {
+    if (may_stand_here()) Activity::stop_here();
+  }
+  /// While it lives, the calling thread does not stand still but between steps (Activity::checkpoint): it is
+  /// in a loop that others help in, or in code that may hold locks of its own, such as a library's.
+  class Moving {
+   public:
+    Moving() noexcept { ++depth_; }
+    ~Moving() { --depth_; }
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+    static bool is_here() noexcept { return depth_ > 0; }
+
+   private:
+    friend class InUsersCallback;
+    static constinit thread_local int depth_;
+  };
+
   /// Waits until no activity works but those of the calling thread, and helpers have gone (a second at most);
   /// others that want to work wait until end().
   static void begin() noexcept;

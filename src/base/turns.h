@@ -13,7 +13,7 @@ namespace lamina {
 class Turns {
  public:
   /// The calling thread has the turn while it lives. Throws Error(busy) where it has it already: the user's
-  /// code asks for what waits for it.
+  /// code asks for what waits for it; Stopped where it must stop while it waits.
   class Mine : private Activity {
    public:
     explicit Mine(Turns& turns);
@@ -30,6 +30,8 @@ class Turns {
   bool are_mine() const { return taken_ == std::this_thread::get_id(); }
 
  private:
+  void await_other(std::thread::id taken) const;
+
   std::atomic<std::thread::id> taken_{};  // by that thread
 };
 

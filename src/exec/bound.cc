@@ -17,7 +17,9 @@ Bound::Bound(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
   std::size_t in = 0, out = 0;
   for (std::uint32_t s = 0; s < plan_->steps.size(); ++s) {
     const auto& step = plan_->steps[s];
+    constexpr double kLong = 20;  // microseconds
     steps_.push_back(step.code ? step.code->step() : nullptr);
+    long_.push_back(!step.code || step.cost > kLong);
     lists_.push_back({in, out});
     in += step.in.size();
     out += step.out.size();
@@ -103,7 +105,13 @@ void Bound::run_step(std::size_t s) {
 void Bound::run_dynamic(const PlanStep& step) {
   std::vector<Tensor> in;
   for (const auto t : step.in) in.push_back(t == kNoTensor ? Tensor() : tensor(t));
-  auto out = step.dynamic ? step.dynamic->run(in) : interpret_node(plan_->graph.node(step.node), in);
+  const auto& node = plan_->graph.node(step.node);
+  std::vector<Tensor> out;
+  try {
+    out = step.dynamic ? step.dynamic->run(in) : interpret_node(node, in);
+  } catch (const Error& e) {
+    throw in_node(e, step.name, node);
+  }
   for (std::size_t i = 0; i < out.size(); ++i) made_[step.out[i]] = std::move(out[i]);
 }
 

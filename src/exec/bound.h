@@ -24,6 +24,9 @@ class Bound {
   void bind();
 
   void run_step(std::size_t s);
+  /// The step is estimated to take so long that reading a clock is nothing beside it.
+  bool is_long(std::size_t s) const { return long_[s] != 0; }
+  std::size_t steps() const { return steps_.size(); }
 
   /// A tensor of the plan as the caller sees it, until end_run().
   Tensor tensor(std::uint32_t t) const;
@@ -41,6 +44,7 @@ class Bound {
 
   std::shared_ptr<const Plan> plan_;
   std::vector<std::unique_ptr<Step>> steps_;  // null for dynamic ones
+  std::vector<std::uint8_t> long_;            // by step: the plan's own are far apart in memory
   const std::byte* arena_ = nullptr;
   std::vector<std::byte*> pointers_;  // by root tensor
   std::vector<Lists> lists_;          // by step

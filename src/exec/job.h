@@ -9,6 +9,8 @@
 #include <memory>
 #include <thread>
 
+#include "base/cancellation.h"
+
 namespace lamina {
 
 class Stream;
@@ -26,7 +28,7 @@ std::exception_ptr own_copy(const std::exception_ptr& error) noexcept;
 JobState outcome_of(const std::exception_ptr& error) noexcept;
 
 /// Thread-safe where a Scheduler uses it; the hooks are called by one thread at a time.
-class Job : public std::enable_shared_from_this<Job> {
+class Job : public std::enable_shared_from_this<Job>, public StopSignal {
  public:
   using Callback = std::function<void(std::exception_ptr)>;
 
@@ -36,8 +38,9 @@ class Job : public std::enable_shared_from_this<Job> {
   Job& operator=(const Job&) = delete;
 
   JobState state() const noexcept { return state_.load(std::memory_order_acquire); }
-  /// Someone wants the inference that runs to end before its next step.
+  /// Someone wants the inference that runs to end.
   bool stopping() const noexcept { return state_.load(std::memory_order_relaxed) == JobState::stopping; }
+  bool stop_requested() const noexcept final { return stopping(); }
   /// The calling thread is in this job's callback.
   bool in_own_callback() const noexcept;
   /// At rest, or in the own callback: what belongs to the next inference may be set. Not beside another
@@ -56,7 +59,8 @@ class Job : public std::enable_shared_from_this<Job> {
 
   /// Its model's, which outlives it.
   virtual Scheduler& scheduler() noexcept = 0;
-  /// One inference; calls stream.checkpoint() and looks at stopping() between its steps.
+  /// One inference; can be stopped by this job (base/cancellation.h), and calls stream.checkpoint() between
+  /// its steps.
   virtual void infer(Stream& stream) = 0;
   /// It was canceled before it began, or while it ran: there is no result.
   virtual void forget_result() noexcept = 0;

@@ -123,10 +123,10 @@ void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::
     point(bound, inputs, given, stream.memory(depth, plan.memory.arena));
     bound.bind();
     if (context.timed) {
-      run_timed(use, bound, context.checkpoint, depth);
+      run_timed(use, bound, context, depth);
     } else {
       use.times.forget();
-      run_steps(bound, context.checkpoint);
+      run_steps(bound, stream);
     }
     take_results(plan, given);
     if (use.rest) {
@@ -140,9 +140,9 @@ void PlanRuns::run_plan(Use& use, const std::vector<Tensor>& inputs, const std::
   }
 }
 
-void PlanRuns::run_timed(Use& use, Bound& bound, const Checkpoint& checkpoint, std::size_t depth) {
+void PlanRuns::run_timed(Use& use, Bound& bound, const RunContext& context, std::size_t depth) {
   if (use.slots.empty()) use.slots = counts_->slots_of(*use.planned->plan, depth);
-  use.times.run(bound, checkpoint);
+  use.times.run(bound, context.stream);
 }
 
 /// The request's own memory is never where the caller's tensors lie, so that a result can be an input of the

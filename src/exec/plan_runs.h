@@ -11,7 +11,6 @@ namespace lamina {
 /// How one run is done.
 struct RunContext {
   Stream& stream;
-  const Checkpoint& checkpoint;
   bool timed;
 };
 
@@ -26,7 +25,8 @@ class PlanRuns {
            std::shared_ptr<StepCounts> counts = std::make_shared<StepCounts>());
 
   /// `inputs` and `given`, the caller's memory for results, in the order of the program's. `depth`: of how
-  /// many plans this is a waiting part. Inside the stream's arena. When it throws: forget().
+  /// many plans this is a waiting part. Inside the stream's arena; can be stopped (base/cancellation.h). When
+  /// it throws: forget().
   void run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& given, const RunContext& context,
            std::size_t depth = 0);
   /// The caller's memory for results is another.
@@ -72,7 +72,7 @@ class PlanRuns {
              const Tensor& arena);
   void take_results(const Plan& plan, const std::vector<Tensor>& given);
   void run_rest(Rest& rest, const Plan& plan, const RunContext& context, std::size_t depth);
-  void run_timed(Use& use, Bound& bound, const Checkpoint& checkpoint, std::size_t depth);
+  void run_timed(Use& use, Bound& bound, const RunContext& context, std::size_t depth);
   void count_run();
   void forget_counts() noexcept;
 

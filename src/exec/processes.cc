@@ -3,6 +3,7 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "base/awaited_by.h"
@@ -14,6 +15,9 @@ namespace lamina {
 namespace {
 
 thread_local Worker* this_worker = nullptr;
+
+/// That shut_down() has with inferences of other threads' run().
+constexpr std::chrono::seconds kPatience{2};
 
 }  // namespace
 
@@ -132,9 +136,13 @@ void Dispatch::shut_down() {
     return std::all_of(jobs.begin(), jobs.end(), [](const Job* job) { return at_rest(job->state()); }) &&
            std::all_of(cores.begin(), cores.end(), [](const Core* core) { return core->free_.all_free(); });
   };
+  // Who is in run() gets a result if that does not take long; what was started is canceled at once.
+  using Clock = std::chrono::steady_clock;
+  const auto late = Clock::now() + kPatience;
   while (!at_peace()) {
+    const bool patient = Clock::now() < late;
     for (auto* job : jobs)
-      if (job->state() == JobState::queued && job->thread_ == nullptr) job->scheduler().core_->cancel(*job);
+      if (!patient || job->self_ != nullptr) job->scheduler().core_->cancel(*job);
     opened_.notify_all();
     lock.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(100));

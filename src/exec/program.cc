@@ -93,9 +93,13 @@ std::shared_ptr<const Planned> Program::plan(const std::vector<Tensor>& inputs,
   const auto cache = cache_.lock();
   LAMINA_CHECK(cache, "a waiting part outlives its model");
   const auto kept = shared_->kept.load();
+  const auto& options = shared_->options;
   auto planned = cache->get(key, above_, [&] {
     made = true;
-    return make(inputs, key);
+    return run_stoppable({.what = "planning for these shapes",
+                          .seconds = options.plan_seconds,
+                          .seconds_key = "LIMIT_COMPILE_SECONDS"},
+                         [&] { return make(inputs, key); });
   });
   if (made) shared_->weights->sweep();  // of plans that had to go
   if (made && shared_->options.planned && shared_->kept == kept) shared_->options.planned();

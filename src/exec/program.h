@@ -2,11 +2,13 @@
 /// A compiled graph: plans for the input shapes it has met, packed weights; and requests that run it.
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/once.h"
 #include "base/work_bounds.h"
 #include "exec/kept_plans.h"
@@ -37,6 +39,9 @@ struct ProgramOptions {
   /// what its variables hand to the next run.
   std::function<Ledger(Graph&, const std::vector<Carried>&)> rewrite;
   ProgressCallback progress = {};  ///< of planning
+  double run_seconds = 0;          ///< that one run may take (LIMIT_RUN_SECONDS); 0: any
+  double plan_seconds = 0;         ///< that a run's planning may take (LIMIT_COMPILE_SECONDS); 0: any
+  std::int64_t loop_iterations = std::numeric_limits<std::int64_t>::max();  ///< LIMIT_LOOP_ITERATIONS
   /// Plans that need not be chosen anew; null: none. What cannot be made of them is said to `kept_fails`, and
   /// planned anew.
   std::shared_ptr<const KeptPlans> kept = {};
@@ -64,6 +69,11 @@ class Program {
   int threads() const { return shared_->options.threads; }
   const WorkBounds* bounds() const { return shared_->options.bounds.get(); }
   std::size_t cached_plans() const { return shared_->options.cached_plans; }
+  /// By which runs are stopped, but for who wants it.
+  StopRules run_rules() const {
+    const auto& o = shared_->options;
+    return {nullptr, "the inference", o.run_seconds, "LIMIT_RUN_SECONDS", o.loop_iterations};
+  }
   const Machine& machine() const { return shared_->options.machine ? *shared_->options.machine : host(); }
   std::size_t weight_bytes() const {
     return shared_->weights->bytes() + (initial_values_ ? initial_values_->weight_bytes() : 0);

@@ -1,5 +1,6 @@
 #include "exec/runner.h"
 
+#include "base/cancellation.h"
 #include "exec/plan_runs.h"
 #include "exec/variable_memory.h"
 
@@ -9,17 +10,21 @@ class Runner::State {
  public:
   explicit State(const std::shared_ptr<const Program>& program)
       : threads(program->threads()),
+        rules(program->run_rules()),
         variables(program),
         callers(program),
         runs(program, callers),
         bounds(program->bounds() ? *program->bounds() : WorkBounds()) {}
 
-  void run(Stream& stream, const Checkpoint& checkpoint) {
+  void run(Stream& stream, const StopSignal* signal) {
+    rules.signal = signal;
     try {
       callers.check();
-      stream.execute([&] {
-        checkpoint();
-        run_whole({stream, checkpoint, profile});
+      run_stoppable(rules, [&] {
+        stream.execute([&] {
+          stream.checkpoint();
+          run_whole({stream, profile});
+        });
       });
     } catch (...) {
       runs.forget();
@@ -28,6 +33,7 @@ class Runner::State {
   }
 
   const int threads;
+  StopRules rules;
   VariableMemory variables;
   CallersTensors callers;
   PlanRuns runs;
@@ -68,13 +74,7 @@ void Runner::set_variable(std::size_t index, const Tensor& value) {
 }
 void Runner::reset_variables() { state_->variables.reset(); }
 
-void Runner::run(Stream& stream, const Job* job) {
-  if (job == nullptr) return state_->run(stream, [&] { stream.checkpoint(); });
-  state_->run(stream, [&stream, job] {
-    stream.checkpoint();
-    if (job->stopping()) std::rethrow_exception(canceled_error());
-  });
-}
+void Runner::run(Stream& stream, const StopSignal* signal) { state_->run(stream, signal); }
 
 Stream& Runner::own_stream() {
   if (!stream_) stream_ = std::make_unique<Stream>(StreamPlace{}, state_->threads, Binding::none);

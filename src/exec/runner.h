@@ -1,6 +1,6 @@
 #pragma once
 /// Runs a program: what stands behind a request.
-#include "exec/job.h"
+#include "base/cancellation.h"
 #include "exec/program.h"
 #include "exec/step_counts.h"
 #include "exec/stream.h"
@@ -26,9 +26,9 @@ class Runner {
   void set_output(std::size_t index, Tensor tensor);
   /// What was set; behind it the variables' tensors of the last run, which may hold the next values since.
   const std::vector<Tensor>& inputs() const;
-  /// On that stream; the run ends before its next step when the job is to stop, with Error(canceled). Null:
-  /// nobody can stop it.
-  void run(Stream& stream, const Job* job = nullptr);
+  /// On that stream; when the signal says so, the run ends in the midst, with Error(canceled). Null: nobody
+  /// can stop it. Throws Error(over_limit) where it takes longer than the program's options say.
+  void run(Stream& stream, const StopSignal* signal = nullptr);
   /// In the calling thread, with helpers of its own.
   void run() { run(own_stream()); }
   Stream& own_stream();

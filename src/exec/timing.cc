@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/cancellation.h"
 #include "base/threads.h"
 #include "base/ticks.h"
 
@@ -38,14 +39,30 @@ class ProcessorTime {
   double cpu_ = thread_microseconds();
   std::uint64_t read_ = ticks();
 };
+/// Runs the steps, each after a stop point, and says in which one the run was stopped. `run`: runs one.
+template <class F>
+void run_stoppable_steps(Bound& bound, Activity& stream, const F& run) {
+  constexpr std::size_t kMany = 16;  // short steps, after which the clock is read
+  const auto steps = bound.steps();
+  std::size_t s = 0;
+  try {
+    for (; s < steps; ++s) {
+      stream.checkpoint();
+      if (const auto* scope = StopScope::here())
+        if (bound.is_long(s) || s % kMany == kMany - 1 ? scope->must_stop() : scope->stop_requested())
+          scope->stop();
+      run(s);
+    }
+  } catch (Stopped& stopped) {
+    stopped.at(fmt::format("layer \"{}\"", bound.plan()->steps[s].name));
+    throw;
+  }
+}
+
 }  // namespace
 
-void run_steps(Bound& bound, const Checkpoint& checkpoint) {
-  const auto steps = bound.plan()->steps.size();
-  for (std::size_t s = 0; s < steps; ++s) {
-    checkpoint();
-    bound.run_step(s);
-  }
+void run_steps(Bound& bound, Activity& stream) {
+  run_stoppable_steps(bound, stream, [&](std::size_t s) { bound.run_step(s); });
 }
 
 void StepTimes::forget() noexcept {
@@ -62,16 +79,16 @@ void StepTimes::prepare(const Plan& plan) {
   }
 }
 
-void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
+void StepTimes::run(Bound& bound, Activity& stream) {
   done_ = false;
   if (times_.empty()) prepare(*bound.plan());
   if (unread_ > 0) {
     --unread_;
-    run_timed(bound, checkpoint, [](std::size_t, std::uint64_t) {});
+    run_timed(bound, stream, [](std::size_t, std::uint64_t) {});
     for (auto& t : times_) t.cpu_microseconds = busy_ * t.microseconds;
   } else {
     ProcessorTime processor(times_, 200 / tick_);
-    run_timed(bound, checkpoint, [&](std::size_t s, std::uint64_t now) { processor.add(s, now); });
+    run_timed(bound, stream, [&](std::size_t s, std::uint64_t now) { processor.add(s, now); });
     processor.share(times_.size());
     double wall = 0, cpu = 0;
     for (const auto& t : times_) {
@@ -89,13 +106,12 @@ void StepTimes::run(Bound& bound, const Checkpoint& checkpoint) {
 
 /// A clock tells how long the whole takes, ticks how it is shared by steps.
 template <class F>
-void StepTimes::run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after) {
+void StepTimes::run_timed(Bound& bound, Activity& stream, const F& after) {
   auto control = controls_.begin();
   const auto begun = Clock::now();
   const auto first = ticks();
   auto before = first;
-  for (std::size_t s = 0; s < times_.size(); ++s) {
-    checkpoint();
+  run_stoppable_steps(bound, stream, [&](std::size_t s) {
     if (control != controls_.end() && control->step == s) {
       const SeenLayers seen(control->layers);
       bound.run_step(s);
@@ -107,7 +123,7 @@ void StepTimes::run_timed(Bound& bound, const Checkpoint& checkpoint, const F& a
     times_[s].microseconds = static_cast<double>(now - before);
     before = now;
     after(s, now);
-  }
+  });
   const std::chrono::duration<double, std::micro> whole = Clock::now() - begun;
   if (before > first) tick_ = whole.count() / static_cast<double>(before - first);
   for (auto& t : times_) t.microseconds *= tick_;

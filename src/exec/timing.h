@@ -1,8 +1,8 @@
 #pragma once
 /// How long steps take.
-#include <functional>
 #include <span>
 
+#include "base/standstill.h"
 #include "exec/bound.h"
 #include "interpreter/seen_layers.h"
 
@@ -15,11 +15,8 @@ struct StepTime {
   double cpu_microseconds = 0;  ///< of the thread that runs the steps
 };
 
-/// Called before each step; what it throws ends the run.
-using Checkpoint = std::function<void()>;
-
-/// Runs steps without looking at a clock.
-void run_steps(Bound& bound, const Checkpoint& checkpoint);
+/// Runs steps without timing them.
+void run_steps(Bound& bound, Activity& stream);
 
 /// Timed runs of one plan by one request. Points to the plan's steps. Not thread-safe.
 class StepTimes {
@@ -30,7 +27,7 @@ class StepTimes {
     LayerMarks layers;
   };
 
-  void run(Bound& bound, const Checkpoint& checkpoint);
+  void run(Bound& bound, Activity& stream);
   /// Of the last run; empty when it failed, before the first, and after forget().
   std::span<const StepTime> last() const { return done_ ? times_ : std::span<const StepTime>(); }
   /// Of all runs since forget().
@@ -40,7 +37,7 @@ class StepTimes {
  private:
   void prepare(const Plan& plan);
   template <class F>
-  void run_timed(Bound& bound, const Checkpoint& checkpoint, const F& after);
+  void run_timed(Bound& bound, Activity& stream, const F& after);
 
   std::vector<StepTime> times_;    // of all steps; while they run, in ticks
   std::vector<Control> controls_;  // in the order of the steps

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/cancellation.h"
 #include "extension/arrange.h"
 
 void lamina_context::fail(std::string text) noexcept {
@@ -23,6 +23,7 @@ constexpr unsigned kRoundingFlags = 0x3f;  // what happened, not what is wanted
 /// The status, whatever the function throws.
 template <class F>
 lamina_status status_of(lamina_context& context, const F& function) {
+  const Standstill::Moving here;  // the library may hold locks
   const KeepsRounding keeps(context.rounding_changed);
   try {
     return function();
@@ -34,8 +35,10 @@ lamina_status status_of(lamina_context& context, const F& function) {
   return LAMINA_FAILED;
 }
 
+/// What was stopped inside of it is no failure of the library: Stopped is thrown.
 [[noreturn]] void throw_failure(lamina_context& context, const std::string& where, std::string_view what,
                                 lamina_status status) {
+  if (const auto* scope = StopScope::here(); scope != nullptr && scope->must_stop()) scope->stop();
   const std::lock_guard lock(context.mutex);
   auto text = context.failed ? std::move(context.error) : fmt::format("gave the status {}", status);
   context.failed = false;  // it may be called again

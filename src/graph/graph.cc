@@ -1,4 +1,5 @@
 #include "graph/graph.h"
+#include "base/cancellation.h"
 
 #include <algorithm>
 #include <queue>
@@ -317,6 +318,7 @@ void infer_further_bodies(const Graph& graph, Node& node) {
 }  // namespace
 
 bool Graph::infer_node(NodeId id) {
+  stop_point();
   auto& n = nodes_[id.index];
   std::vector<TensorType> types;
   try {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/cancellation.h"
 #include "interpreter/seen_layers.h"
 #include "ops/control.h"
 #include "ops/eval.h"
@@ -42,6 +43,10 @@ class State {
 
 }  // namespace
 
+Error in_node(const Error& e, std::string_view label, const Node& node) {
+  return Error(e.code(), fmt::format("node \"{}\" ({}): {}", label, node.op.name(), e.what()));
+}
+
 void check_input(const Graph& graph, ValueId input, const Tensor& tensor) {
   require_fit("input", graph.value(input).name, tensor, graph.type(input));
 }
@@ -69,6 +74,7 @@ std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inp
   State state(options.variables);
   for (const auto id : graph.order()) {
     const auto& node = graph.node(id);
+    stop_point();
     SeenLayers::note(node);
     std::vector<Tensor> in;
     for (auto v : node.inputs) in.push_back(v.valid() ? values[v.index] : Tensor());
@@ -80,7 +86,7 @@ std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inp
         out = interpret_node(node, in);
       state.note(node, out);
     } catch (const Error& e) {
-      throw Error(e.code(), fmt::format("node \"{}\" ({}): {}", graph.label(id), node.op.name(), e.what()));
+      throw in_node(e, graph.label(id), node);
     }
     if (options.observe) options.observe(graph, id, in, out);
     for (std::size_t i = 0; i < node.outputs.size(); ++i)

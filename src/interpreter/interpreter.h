@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -23,9 +24,13 @@ struct InterpreterOptions {
 };
 
 /// Inputs in the order of graph.inputs(); returns the results in the order of graph.results().
-/// Throws Error when a tensor does not fit its input's type; variables stay as they were then. Thread-safe.
+/// Throws Error when a tensor does not fit its input's type; variables stay as they were then. Has stop
+/// points (base/cancellation.h). Thread-safe.
 std::vector<Tensor> interpret(const Graph& graph, const std::vector<Tensor>& inputs,
                               const InterpreterOptions& options = {});
+
+/// The error with the node in which it was found: 'node "x" (Loop): ...'.
+Error in_node(const Error& error, std::string_view label, const Node& node);
 
 /// Evaluates one node on concrete inputs.
 std::vector<Tensor> interpret_node(const Node& node, const std::vector<Tensor>& inputs);

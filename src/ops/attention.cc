@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
@@ -142,12 +143,14 @@ void ScaledDotProductAttention::evaluate(EvalContext& c) const {
       std::vector<double> weights(static_cast<std::size_t>((last - first) * a.columns));
       a.weights(b, first, last, weights);
       a.softmax(weights);
+      StopPoints points;
       const double* value = a.v.data() + a.v_matrix[static_cast<std::size_t>(b)] * a.columns * a.width;
       for (auto l = first; l < last; ++l) {
         double* __restrict to = y.data() + (b * a.rows + l) * a.width;
         for (std::int64_t s = 0; s < a.columns; ++s) {
           const double w = weights[static_cast<std::size_t>((l - first) * a.columns + s)];
           for (std::int64_t i = 0; i < a.width; ++i) to[i] += w * value[s * a.width + i];
+          points(a.width);
         }
       }
     }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/require.h"
 
@@ -80,7 +81,9 @@ double log_probability(const CTCLoss& op, const double* logits, std::int64_t tim
   const auto states = 2 * target.size() + 1;
   std::vector<double> now(states, kNever), next(states), row(static_cast<std::size_t>(classes));
   now[0] = 0;
+  StopPoints points(1 << 13);
   for (std::int64_t t = 0; t < times; ++t) {
+    points(classes + static_cast<std::int64_t>(states));
     log_softmax(logits + t * classes, row);
     for (std::size_t s = 0; s < states; ++s) {
       const bool label = s % 2 == 1;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/cancellation.h"
+
 namespace lamina::boxes {
 
 struct Corners {
@@ -43,11 +45,14 @@ inline std::vector<Scored> best_of(std::vector<Scored> all, std::int64_t first, 
                                    float threshold, float extent) {
   for (auto& s : all)
     if (std::isnan(s.score)) s.score = -std::numeric_limits<float>::infinity();
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+  StopPoints points;
+  const auto better = [](const auto& a, const auto& b) { return a.score > b.score; };
+  std::stable_sort(all.begin(), all.end(), comparing(points, better));
   if (first < std::ssize(all)) all.resize(static_cast<std::size_t>(first));
   std::vector<Scored> kept;
   for (const auto& next : all) {
     if (std::ssize(kept) >= most) break;
+    points(std::ssize(kept) + 16);
     const bool covered = next.dropped || std::any_of(kept.begin(), kept.end(), [&](const auto& k) {
                            return overlap(k.box, next.box, extent) > threshold;
                          });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/detection.h"
 #include "ops/require.h"
@@ -132,7 +133,9 @@ void DeformableConvolution::evaluate(EvalContext& c) const {
     return sum;
   };
   parallel_for(static_cast<std::int64_t>(out.size()), 64, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints points(1 << 13);
     for (auto i = begin; i < end; ++i) {
+      points(in_channels * taps);
       const auto plane = i / places;
       out[static_cast<std::size_t>(i)] = value(plane / weight_dims[0], plane % weight_dims[0], i % places);
     }

@@ -1,4 +1,5 @@
 /// DeformablePSROIPooling, in f32 as to places.
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/detection.h"
 #include "ops/region_samples.h"
@@ -101,6 +102,7 @@ void DeformablePSROIPooling::evaluate(EvalContext& c) const {
            static_cast<float>(trans_std);
   };
   parallel_for(out.empty() ? 0 : c.dims(1)[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints points(1 << 13);
     for (auto r = begin; r < end; ++r) {
       const float* roi = rois.data() + r * 5;
       if (roi[0] == -1.0f) continue;  // no region, as Proposal says it
@@ -110,6 +112,7 @@ void DeformablePSROIPooling::evaluate(EvalContext& c) const {
       const float step_x = region.bin_w / static_cast<float>(spatial_bins_x),
                   step_y = region.bin_h / static_cast<float>(spatial_bins_y);
       for (std::int64_t k = 0; k < dims[1]; ++k) {  // each bin has a channel of its own
+        points(spatial_bins_x * spatial_bins_y + 1);
         const auto bin = k % bins;
         const float left = region.x + static_cast<float>(bin % group_size) * region.bin_w +
                            offset(r, k / bins, bin, 0) * region.width;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "graph/op_model.h"
 #include "ops/ctc_loss.h"
 #include "ops/detectron.h"
@@ -229,9 +230,10 @@ void ExtractImagePatches::evaluate(EvalContext& c) const {
   const auto left = patch_axis(width, sizes[1], strides[1], rates[1], auto_pad).before;
   const auto bytes = element_bytes(c.in(0).element_type());
   std::size_t to = 0;
+  StopPoints points;
   for (std::int64_t n = 0; n < dims[0] && c.out().size() > 0; ++n)
     for (std::int64_t k = 0; k < to_dims[1]; ++k)
-      for (std::int64_t oy = 0; oy < to_dims[2]; ++oy)
+      for (std::int64_t oy = 0; oy < to_dims[2]; points(8 * to_dims[3]), ++oy)
         for (std::int64_t ox = 0; ox < to_dims[3]; ++ox, ++to) {
           const auto tap = k / channels;
           const auto y = oy * strides[0] - top + tap / sizes[1] * rates[0],

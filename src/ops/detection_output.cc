@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "ops/detection.h"
 #include "ops/require.h"
 
@@ -33,7 +34,8 @@ bool better(const Candidate& a, const Candidate& b) {
 }
 
 void keep_best(std::vector<Candidate>& list, std::int64_t count) {
-  std::sort(list.begin(), list.end(), better);
+  StopPoints points;
+  std::sort(list.begin(), list.end(), comparing(points, better));
   if (count > -1 && static_cast<std::int64_t>(list.size()) > count)
     list.resize(static_cast<std::size_t>(count));
 }
@@ -144,7 +146,9 @@ class Detector {
   }
 
   /// Drops what overlaps a better one of the same class too much.
-  void suppress(std::vector<Candidate>& kept, const Candidate& next, const Boxes& boxes) const {
+  void suppress(std::vector<Candidate>& kept, const Candidate& next, const Boxes& boxes,
+                StopPoints& points) const {
+    points(static_cast<std::int64_t>(kept.size()) + 16);
     for (const auto& k : kept)
       if (overlap(boxes[box_index(next)], boxes[box_index(k)]) > static_cast<float>(op_.nms_threshold))
         return;
@@ -154,15 +158,17 @@ class Detector {
   /// Every class by itself (Caffe).
   ByClass select_each_class(std::int64_t image, const Boxes& boxes) const {
     ByClass out(static_cast<std::size_t>(classes_));
+    StopPoints points;
     const auto used = used_priors(image);
     for (std::int64_t c = 0; c < classes_; ++c) {
+      stop_point();
       if (c == op_.background_label_id) continue;
       std::vector<Candidate> candidates;
       for (std::int64_t p = 0; p < used; ++p)
         if (const float score = confidence(image, p, c); score > static_cast<float>(op_.confidence_threshold))
           candidates.push_back({score, c, p});
       keep_best(candidates, op_.top_k);
-      for (const auto& d : candidates) suppress(out[static_cast<std::size_t>(c)], d, boxes);
+      for (const auto& d : candidates) suppress(out[static_cast<std::size_t>(c)], d, boxes, points);
     }
     return out;
   }
@@ -171,8 +177,10 @@ class Detector {
   ByClass select_best_class(std::int64_t image, const Boxes& boxes) const {
     ByClass out(static_cast<std::size_t>(classes_));
     std::vector<Candidate> candidates;
+    StopPoints points;
     const auto used = used_priors(image);
     for (std::int64_t p = 0; p < used; ++p) {
+      points(classes_);
       Candidate best{-1, 0, p};
       for (std::int64_t c = 1; c < classes_; ++c)
         if (const float score = confidence(image, p, c);
@@ -181,7 +189,7 @@ class Detector {
       if (best.label > 0) candidates.push_back(best);
     }
     keep_best(candidates, op_.top_k);
-    for (const auto& d : candidates) suppress(out[static_cast<std::size_t>(d.label)], d, boxes);
+    for (const auto& d : candidates) suppress(out[static_cast<std::size_t>(d.label)], d, boxes, points);
     return out;
   }
 

@@ -1,5 +1,6 @@
 /// ExperimentalDetectron's box head.
 #include "ops/detectron.h"
+#include "base/cancellation.h"
 
 #include "base/parallel.h"
 #include "ops/decoded_boxes.h"
@@ -162,6 +163,7 @@ void ExperimentalDetectronROIFeatureExtractor::evaluate(EvalContext& c) const {
   const auto channels = c.dims(1)[1], bins = output_size * output_size;
   std::vector<double> out(c.out().size(), 0.0);
   parallel_for(out.empty() ? 0 : c.dims(0)[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints points(1 << 13);
     for (auto r = begin; r < end; ++r) {
       const float* roi = rois.data() + r * 4;
       regions::check_finite(roi, 4);
@@ -174,6 +176,7 @@ void ExperimentalDetectronROIFeatureExtractor::evaluate(EvalContext& c) const {
       for (std::int64_t k = 0; k < channels; ++k) {
         const regions::Plane plane{maps[*level].data() + k * dims[2] * dims[3], dims[2], dims[3]};
         for (std::int64_t bin = 0; bin < bins; ++bin) {
+          points(static_cast<std::int64_t>(rows.per_bin * columns.per_bin) + 1);
           double sum = 0;
           for (const float y : rows.bins[static_cast<std::size_t>(bin / output_size)])
             for (const float x : columns.bins[static_cast<std::size_t>(bin % output_size)])

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "ops/matmul.h"
 
 namespace lamina {
@@ -27,6 +28,7 @@ namespace {
 double determinant(double* a, std::size_t n) {
   const bool finite = std::all_of(a, a + n * n, [](double v) { return std::isfinite(v); });
   double out = 1;
+  StopPoints points;
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t pivot = k;
     for (std::size_t i = k + 1; i < n; ++i)
@@ -38,6 +40,7 @@ double determinant(double* a, std::size_t n) {
     for (std::size_t i = k + 1; i < n; ++i) {
       const double factor = a[i * n + k] / p;
       for (std::size_t j = k + 1; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
+      points(static_cast<std::int64_t>(n - k));
     }
   }
   return out;

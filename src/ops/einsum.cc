@@ -2,6 +2,7 @@
 #include <cctype>
 #include <map>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/generation.h"
 #include "ops/walk.h"
@@ -158,9 +159,11 @@ Operand<T> contract(const Operand<T>& a, const Dims& a_dims, const Operand<T>& b
   parallel_for(static_cast<std::int64_t>(outer_a.size()), 64, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       T total{};
-      for (std::size_t k = 0; k < inner_a.size(); ++k)
-        total += a.values[static_cast<std::size_t>(outer_a[i] + inner_a[k])] *
-                 b.values[static_cast<std::size_t>(outer_b[i] + inner_b[k])];
+      for_pieces(inner_a.size(), [&](std::size_t first, std::size_t last) {
+        for (auto k = first; k < last; ++k)
+          total += a.values[static_cast<std::size_t>(outer_a[i] + inner_a[k])] *
+                   b.values[static_cast<std::size_t>(outer_b[i] + inner_b[k])];
+      });
       out.values[i] = total;
     }
   });

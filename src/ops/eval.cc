@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/half.h"
 #include "base/work_bounds.h"
 
@@ -72,16 +73,18 @@ std::vector<To> read(const Tensor& t) {
   std::vector<To> out(t.size());
   with_type(t.element_type(), [&]<class T>() {
     using Memory = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      Memory v;
-      std::memcpy(&v, t.raw() + i * sizeof(T), sizeof(T));
-      if constexpr (std::is_same_v<T, bool>)
-        out[i] = static_cast<To>(v != 0);
-      else if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
-        out[i] = cast<To>(to_float(v));
-      else
-        out[i] = cast<To>(v);
-    }
+    for_pieces(out.size(), [&](std::size_t begin, std::size_t end) {
+      for (auto i = begin; i < end; ++i) {
+        Memory v;
+        std::memcpy(&v, t.raw() + i * sizeof(T), sizeof(T));
+        if constexpr (std::is_same_v<T, bool>)
+          out[i] = static_cast<To>(v != 0);
+        else if constexpr (std::is_same_v<T, f16_t> || std::is_same_v<T, bf16_t>)
+          out[i] = cast<To>(to_float(v));
+        else
+          out[i] = cast<To>(v);
+      }
+    });
   });
   return out;
 }
@@ -109,7 +112,9 @@ void write(Tensor& out, const std::vector<From>& values) {
   }
   with_type(out.element_type(), [&]<class T>() {
     auto* to = reinterpret_cast<T*>(out.raw());
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] = cast<T>(values[i]);
+    for_pieces(values.size(), [&](std::size_t begin, std::size_t end) {
+      for (auto i = begin; i < end; ++i) to[i] = cast<T>(values[i]);
+    });
   });
 }
 

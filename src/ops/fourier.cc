@@ -3,6 +3,7 @@
 #include <complex>
 #include <numbers>
 
+#include "base/cancellation.h"
 #include "ops/generation.h"
 #include "ops/require.h"
 #include "ops/walk.h"
@@ -21,9 +22,11 @@ std::vector<Complex> roots(std::size_t n, double sign) {
   return out;
 }
 
+constexpr std::size_t kPiece = std::size_t{1} << 16;  // of a sum, between stop points
+
 /// Splits off factors of 2, then follows the definition.
-std::vector<Complex> transform(const std::vector<Complex>& x, const std::vector<Complex>& root,
-                               std::size_t stride) {
+std::vector<Complex> transformed(const std::vector<Complex>& x, const std::vector<Complex>& root,
+                                 std::size_t stride, StopPoints& points) {
   const auto n = x.size();
   std::vector<Complex> out(n);
   if (n % 2 == 0 && n > 2) {
@@ -32,8 +35,8 @@ std::vector<Complex> transform(const std::vector<Complex>& x, const std::vector<
       even[i] = x[2 * i];
       odd[i] = x[2 * i + 1];
     }
-    even = transform(even, root, 2 * stride);
-    odd = transform(odd, root, 2 * stride);
+    even = transformed(even, root, 2 * stride, points);
+    odd = transformed(odd, root, 2 * stride, points);
     for (std::size_t k = 0; k < n / 2; ++k) {
       const auto turned = odd[k] * root[k * stride];
       out[k] = even[k] + turned;
@@ -42,7 +45,11 @@ std::vector<Complex> transform(const std::vector<Complex>& x, const std::vector<
     return out;
   }
   for (std::size_t k = 0; k < n; ++k)
-    for (std::size_t i = 0; i < n; ++i) out[k] += x[i] * root[i * k % n * stride];
+    for (std::size_t first = 0; first < n; first += kPiece) {
+      const auto end = std::min(n, first + kPiece);
+      for (auto i = first; i < end; ++i) out[k] += x[i] * root[i * k % n * stride];
+      points(static_cast<std::int64_t>(end - first));
+    }
   return out;
 }
 
@@ -70,10 +77,12 @@ void transform_axis(Field& x, std::size_t axis, double sign) {
   if (x.values.empty()) return;
   const auto root = roots(size, sign);
   std::vector<Complex> row(size);
+  StopPoints points;
   for (std::size_t first = 0; first < x.values.size(); first += size * inner)
     for (std::size_t i = 0; i < inner; ++i) {
       for (std::size_t k = 0; k < size; ++k) row[k] = x.values[first + k * inner + i];
-      const auto turned = transform(row, root, 1);
+      const auto turned = transformed(row, root, 1, points);
+      points(static_cast<std::int64_t>(size));
       for (std::size_t k = 0; k < size; ++k) x.values[first + k * inner + i] = turned[k];
     }
 }
@@ -298,10 +307,12 @@ void STFT::evaluate(EvalContext& c) const {
   const auto root = roots(size, -1);
   std::vector<double> out(c.out().size());
   std::vector<Complex> row(size);
+  StopPoints points;
   for (std::size_t n = 0; n < batch; ++n)
     for (std::size_t f = 0; f < frames; ++f) {
       for (std::size_t i = 0; i < size; ++i) row[i] = signal[n * length + f * step + i] * window[i];
-      const auto spectrum = transform(row, root, 1);
+      const auto spectrum = transformed(row, root, 1, points);
+      points(static_cast<std::int64_t>(size));
       for (std::size_t k = 0; k < bins; ++k) {
         const auto to = 2 * (n * frames * bins + (transpose_frames ? k * frames + f : f * bins + k));
         out[to] = spectrum[k].real();

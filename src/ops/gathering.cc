@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
@@ -49,6 +50,7 @@ class Mover {
   }
   void copy(std::int64_t to, std::int64_t from, std::int64_t count) {
     if (count == 0) return;
+    points_(count + 8);
     if (packed_)
       std::copy_n(from_.begin() + from, count, to_.begin() + to);
     else
@@ -67,6 +69,7 @@ class Mover {
   const std::byte* source_ = nullptr;
   std::byte* target_ = nullptr;
   Ints from_, to_;
+  StopPoints points_;
 };
 
 }  // namespace
@@ -201,8 +204,10 @@ void GatherTree::evaluate(EvalContext& c) const {
     const auto steps = c.numbers<T>(0);
     const T end = c.numbers<T>(3).at(0);
     std::vector<T> out(steps.size(), end);
+    StopPoints points;
     for (std::int64_t b = 0; b < dims[1]; ++b)
       for (std::int64_t beam = 0; beam < dims[2]; ++beam) {
+        points(2 * dims[0]);
         const auto place = [&](std::int64_t t, std::int64_t k) {
           return static_cast<std::size_t>((t * dims[1] + b) * dims[2] + k);
         };

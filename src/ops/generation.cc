@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/cancellation.h"
 #include "base/limits.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -110,8 +111,11 @@ void OneHot::evaluate(EvalContext& c) const {
   const auto depth = c.out_dims()[at], inner = volume(c.dims(0), at, c.dims(0).size());
   const auto bytes = element_bytes(c.in(2).element_type());
   auto* out = c.out().raw();
-  for (std::size_t i = 0; i < c.out().size(); ++i) std::memcpy(out + i * bytes, c.in(3).raw(), bytes);
+  StopPoints points;
+  for (std::size_t i = 0; i < c.out().size(); points(4), ++i)
+    std::memcpy(out + i * bytes, c.in(3).raw(), bytes);
   for (std::size_t i = 0; i < indices.size(); ++i) {
+    points(8);
     auto v = indices[i];
     if (v < 0 && negative_indices_mode == NegativeIndices::normalize) v += depth;
     if (v < 0 || v >= depth) continue;
@@ -135,10 +139,11 @@ std::vector<T> running(const std::vector<T>& x, std::int64_t size, std::int64_t 
                        bool reverse, T first, F join) {
   std::vector<T> out(x.size());
   const auto rows = static_cast<std::int64_t>(x.size()) / std::max<std::int64_t>(size * inner, 1);
+  StopPoints points;
   for (std::int64_t o = 0; o < rows; ++o)
     for (std::int64_t i = 0; i < inner; ++i) {
       T value = first;
-      for (std::int64_t n = 0; n < size; ++n) {
+      for (std::int64_t n = 0; n < size; points(), ++n) {
         const auto at = static_cast<std::size_t>((o * size + (reverse ? size - 1 - n : n)) * inner + i);
         if (exclusive) out[at] = value;
         value = join(value, x[at]);
@@ -222,7 +227,9 @@ void Trilu::evaluate(EvalContext& c) const {
   const auto rows = dims[dims.size() - 2], columns = dims[dims.size() - 1];
   const auto k = std::clamp(c.has(1) ? c.ints(1).at(0) : 0, -rows - 1, columns + 1);
   const auto bytes = element_bytes(c.in(0).element_type());
+  StopPoints points;
   for (std::size_t i = 0; i < c.out().size(); ++i) {
+    points(8);
     const auto column = static_cast<std::int64_t>(i) % columns,
                row = static_cast<std::int64_t>(i) / columns % rows;
     if (upper ? column - row >= k : column - row <= k)
@@ -290,13 +297,16 @@ void RandomUniform::evaluate(EvalContext& c) const {
            static_cast<double>(high));
     std::vector<std::uint64_t> out(c.out().size());
     const auto span = static_cast<std::uint64_t>(high - low);
-    for (auto& v : out) v = static_cast<std::uint64_t>(low) + random.bits() % span;
+    StopPoints points;
+    for (auto& v : out) points(4), v = static_cast<std::uint64_t>(low) + random.bits() % span;
     return c.store(0, out);
   }
   const double low = c.doubles(1).at(0), high = c.doubles(2).at(0);
   std::vector<double> out(c.out().size());
+  StopPoints points;
   for (auto& v : out)
-    v = low + (high - low) * (std::floor(random.uniform() * 0x1p24) * 0x1p-24);  // below max in f32 too
+    points(4),
+        v = low + (high - low) * (std::floor(random.uniform() * 0x1p24) * 0x1p-24);  // below max in f32 too
   c.store(0, out);
 }
 
@@ -306,7 +316,8 @@ void RandomNormal::evaluate(EvalContext& c) const {
   Random random(c.node(), global_seed, op_seed);
   const double mean = c.doubles(1).at(0), deviation = c.doubles(2).at(0);
   std::vector<double> out(c.out().size());
-  for (auto& v : out) v = mean + deviation * random.normal();
+  StopPoints points;
+  for (auto& v : out) points(32), v = mean + deviation * random.normal();
   c.store(0, out);
 }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/generation.h"
 #include "ops/walk.h"
@@ -118,12 +119,14 @@ void GridSample::evaluate(EvalContext& c) const {
   std::vector<double> out(c.out().size());
   const Sampler sampler(*this);
   parallel_for(out.empty() ? 0 : c.dims(0)[0] * places, 16, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints points(1 << 12);
     for (auto p = begin; p < end; ++p) {
       std::array<Taps, kMostAxes> taps;
       for (std::size_t a = 0; a < axes; ++a)  // the grid names the last axis first
         taps[a] = sampler.taps(grid[static_cast<std::size_t>(p) * axes + axes - 1 - a], spatial[a]);
       const auto n = p / places;
       for (std::int64_t k = 0; k < channels; ++k) {
+        points();
         const auto plane = n * channels + k;
         out[static_cast<std::size_t>(plane * places + p % places)] =
             sample(x.data() + plane * pixels, spatial, taps, 0, 0);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "ops/bodies.h"
 #include "ops/control.h"
 #include "ops/require.h"
@@ -270,7 +271,12 @@ class Runner {
 
   void run() {
     bool go_on = !c_.has(1) || is_true(c_.in(1));
+    const auto most = StopScope::loop_iterations();
     for (std::int64_t i = 0; i < limit_ && go_on; ++i) {
+      if (i >= most)
+        fail(ErrorCode::over_limit, "the loop has not ended after {} iterations (LIMIT_LOOP_ITERATIONS)",
+             most);
+      stop_point();
       auto results = c_.run(body_, parameters(i, go_on));
       go_on = is_true(results.at(0));
       take(results);

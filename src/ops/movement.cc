@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
 #include "graph/shape_value.h"
@@ -27,7 +28,8 @@ struct Runs {
 void copy_part(const Runs& runs, std::byte* out, std::int64_t out_size, std::int64_t out_at,
                const std::byte* in, std::int64_t in_size, std::int64_t in_at, std::int64_t size) {
   if (size * runs.inner == 0) return;
-  for (std::int64_t o = 0; o < runs.outer; ++o)
+  StopPoints points(1 << 19);
+  for (std::int64_t o = 0; o < runs.outer; points(size * runs.inner + 64), ++o)
     std::memcpy(out + (o * out_size + out_at) * runs.inner, in + (o * in_size + in_at) * runs.inner,
                 static_cast<std::size_t>(size * runs.inner));
 }
@@ -180,7 +182,9 @@ void ReverseSequence::evaluate(EvalContext& c) const {
   const auto strides = dense_strides(dims);
   const auto bytes = static_cast<std::int64_t>(element_bytes(c.out_element(0)));
   const auto count = static_cast<std::int64_t>(c.in(0).size());
+  StopPoints points;
   for (std::int64_t i = 0; i < count; ++i) {
+    points(8);
     const auto b = i / strides[batch] % dims[batch], s = i / strides[seq] % dims[seq];
     const auto length = std::clamp<std::int64_t>(lengths[static_cast<std::size_t>(b)], 0, dims[seq]);
     const auto from = s < length ? i + (length - 1 - 2 * s) * strides[seq] : i;

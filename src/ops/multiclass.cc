@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "ops/require.h"
 
 namespace lamina {
@@ -58,8 +59,9 @@ struct Candidates {
 
   /// Best first, and no more than `most` of them.
   void sort(std::int64_t most) {
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Found& a, const Found& b) { return a.score > b.score; });
+    StopPoints points;
+    const auto better = [](const Found& a, const Found& b) { return a.score > b.score; };
+    std::stable_sort(found.begin(), found.end(), comparing(points, better));
     if (most >= 0 && most < std::ssize(found)) found.resize(static_cast<std::size_t>(most));
   }
 };
@@ -103,7 +105,9 @@ void store_found(const ClassSuppression& op, EvalContext& c, std::vector<Found>&
 void suppress(const MulticlassNms& op, Candidates& candidates, std::vector<Found>& out) {
   auto threshold = static_cast<float>(op.iou_threshold);
   std::vector<std::pair<Box, float>> kept;
+  StopPoints points;
   for (const auto& next : candidates.found) {
+    points(std::ssize(kept) + 16);
     const bool covered = std::any_of(kept.begin(), kept.end(), [&](const auto& k) {
       return overlap(k.first, next.coordinates, op.normalized ? 0.0f : 1.0f) > k.second;
     });
@@ -123,7 +127,9 @@ void decay(const MatrixNms& op, Candidates& candidates, std::vector<Found>& out)
   const auto& found = candidates.found;
   const auto sigma = static_cast<float>(op.gaussian_sigma), limit = static_cast<float>(op.post_threshold);
   std::vector<float> most(found.size(), 0.0f), row;  // most: the largest overlap with a better box
+  StopPoints points(1 << 14);
   for (std::size_t i = 0; i < found.size(); ++i) {
+    points(static_cast<std::int64_t>(i) + 16);
     row.assign(i, 0.0f);
     float least = 1;
     for (std::size_t j = 0; j < i; ++j) {
@@ -204,6 +210,7 @@ void run_classes(const Op& op, EvalContext& c, Select select) {
     std::vector<Found> found;
     for (std::int64_t l = 0; l < at.classes && count > 0; ++l) {
       if (l == op.background_class) continue;
+      stop_point();
       Candidates candidates;
       for (std::int64_t b = 0; b < count; ++b) {
         const auto row = (at.shared ? n * at.classes + l : l) * at.boxes + first + b;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <queue>
 
+#include "base/cancellation.h"
 #include "ops/detection.h"
 #include "ops/require.h"
 
@@ -50,10 +51,12 @@ void select(std::vector<Selected> candidates, const std::vector<Box>& boxes, con
             std::vector<Selected>& out) {
   std::priority_queue<Selected, std::vector<Selected>, Worse> queue(Worse{}, std::move(candidates));
   std::vector<Selected> kept;
+  StopPoints points;
   while (!queue.empty() && static_cast<std::int64_t>(kept.size()) < limits.most) {
     auto next = queue.top();
     queue.pop();
     const float before = next.score;
+    points(static_cast<std::int64_t>(kept.size() - next.seen) + 16);
     bool dropped = false;
     for (auto k = kept.size(); k-- > next.seen && !dropped;) {
       const float common =
@@ -81,6 +84,7 @@ std::vector<Selected> select_all(EvalContext& c, BoxEncoding encoding, const Lim
     for (std::int64_t b = 0; b < count; ++b)
       boxes[static_cast<std::size_t>(b)] = read_box(values.data() + (n * count + b) * 4, encoding);
     for (std::int64_t l = 0; l < labels; ++l) {
+      stop_point();
       std::vector<Selected> candidates;
       for (std::int64_t b = 0; b < count; ++b)
         if (const float s = scores[static_cast<std::size_t>((n * labels + l) * count + b)]; s > limits.score)
@@ -122,9 +126,9 @@ void NonMaxSuppression::evaluate(EvalContext& c) const {
   limits.sigma = number(5);
   limits.hard = !(limits.sigma > 0) || soft_up_to_threshold;
   auto found = select_all(c, box_encoding, limits);
-  if (sort_result_descending)
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Selected& a, const Selected& b) { return a.score > b.score; });
+  StopPoints points;
+  const auto better = [](const Selected& a, const Selected& b) { return a.score > b.score; };
+  if (sort_result_descending) std::stable_sort(found.begin(), found.end(), comparing(points, better));
   Ints indices;
   std::vector<float> scores;
   for (const auto& f : found) {

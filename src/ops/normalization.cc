@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -39,12 +40,20 @@ struct Moments {
   double mean = 0, variance = 0;
 };
 
+/// Calls f(offset) for all members of a group, which may be many.
+template <class F>
+void for_each_member(const std::vector<std::int64_t>& members, const F& f) {
+  for_pieces(members.size(), [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < end; ++i) f(members[i]);
+  });
+}
+
 Moments moments(const double* x, const std::vector<std::int64_t>& members) {
   Moments m;
   const auto n = static_cast<double>(members.size());
-  for (auto o : members) m.mean += x[o];
+  for_each_member(members, [&](auto o) { m.mean += x[o]; });
   m.mean /= n;
-  for (auto o : members) m.variance += (x[o] - m.mean) * (x[o] - m.mean);
+  for_each_member(members, [&](auto o) { m.variance += (x[o] - m.mean) * (x[o] - m.mean); });
   m.variance /= n;
   return m;
 }
@@ -55,7 +64,7 @@ void normalize_groups(const Groups& g, std::vector<double>& x, const F& divisor)
   for_each_group(g, x, [&](double* first) {
     const auto m = moments(first, g.members);
     const double d = divisor(m.variance);
-    for (auto o : g.members) first[o] = (first[o] - m.mean) / d;
+    for_each_member(g.members, [&](auto o) { first[o] = (first[o] - m.mean) / d; });
   });
 }
 
@@ -64,9 +73,9 @@ template <class F>
 void scale_groups(const Groups& g, std::vector<double>& x, const F& divisor) {
   for_each_group(g, x, [&](double* first) {
     double sum = 0;
-    for (auto o : g.members) sum += first[o] * first[o];
+    for_each_member(g.members, [&](auto o) { sum += first[o] * first[o]; });
     const double d = divisor(sum);
-    for (auto o : g.members) first[o] /= d;
+    for_each_member(g.members, [&](auto o) { first[o] /= d; });
   });
 }
 
@@ -116,7 +125,9 @@ std::vector<double> window_sums(const std::vector<double>& x, const Dims& shape,
   const std::int64_t before = std::min((size - 1) / 2, length), after = std::min(size / 2, length);
   std::vector<double> out(x.size());
   parallel_for(static_cast<std::int64_t>(x.size()), 10'000, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints points;
     for (auto i = begin; i < end; ++i) {
+      points(before + after + 1);
       const auto at = i / stride % length;
       double sum = 0;
       for (auto k = std::max<std::int64_t>(0, at - before); k <= std::min(length - 1, at + after); ++k)

@@ -24,6 +24,7 @@ void gather_axes(EvalContext& c, const std::vector<Ints>& from, const std::byte*
   }
   const auto dense = dense_strides(out);
   for_each_row<1>(out, {dense}, [&](std::int64_t first, const auto&, std::int64_t count) {
+    const auto begin = first % out[rank - 1];
     std::int64_t base = 0;
     bool inside = true;
     for (std::size_t i = 0; i + 1 < rank; ++i) {
@@ -32,7 +33,7 @@ void gather_axes(EvalContext& c, const std::vector<Ints>& from, const std::byte*
       base += at * strides[i];
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto at = from[rank - 1][static_cast<std::size_t>(i)];
+      const auto at = from[rank - 1][static_cast<std::size_t>(begin + i)];
       const auto* element = inside && at >= 0 ? x + static_cast<std::size_t>(base + at) * bytes : filler;
       std::memcpy(to + static_cast<std::size_t>(first + i) * bytes, element, bytes);
     }

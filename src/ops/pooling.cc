@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
@@ -103,11 +104,16 @@ void for_each_window(const Windows& w, const F& visit) {
   const std::int64_t per_plane = w.out[0] * w.out[1] * w.out[2];
   parallel_for(w.planes, 20'000 / std::max<std::int64_t>(per_plane, 1),
                [&](std::int64_t begin, std::int64_t end) {
+                 StopPoints points;
+                 const auto size = [](const Range& r) { return std::max<std::int64_t>(r.end - r.begin, 1); };
                  for (std::int64_t p = begin; p < end; ++p) {
                    std::int64_t o = p * per_plane;
                    for (const auto& z : w.ranges[0])
                      for (const auto& y : w.ranges[1])
-                       for (const auto& x : w.ranges[2]) visit(p, o++, z, y, x);
+                       for (const auto& x : w.ranges[2]) {
+                         visit(p, o++, z, y, x);
+                         points(size(z) * size(y) * size(x));
+                       }
                  }
                });
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "ops/eval.h"
 
@@ -83,7 +84,7 @@ void strip_product(const T* __restrict a, const T* __restrict b, std::int64_t de
 
 /// The product of a tile: rows x cols sums over depth, returned row by row with `stride` between rows.
 /// fill_a(k0, k1, strips) writes a[m, k] to strips.at(k - k0, m), fill_b(k0, k1, strips) b[k, n] to
-/// strips.at(k - k0, n).
+/// strips.at(k - k0, n). Has stop points.
 template <class T>
 struct TileSums {
   std::vector<T> values;
@@ -100,6 +101,7 @@ TileSums<T> tile_product(std::int64_t rows, std::int64_t cols, std::int64_t dept
   TileSums<T> sums{std::vector<T>(static_cast<std::size_t>(16 * row_strips * col_strips)), 4 * col_strips};
   std::vector<T> a(static_cast<std::size_t>(4 * row_strips * most)),
       b(static_cast<std::size_t>(4 * col_strips * most));
+  StopPoints points;
   for (std::int64_t k0 = 0; k0 < depth; k0 += most) {
     const std::int64_t k1 = std::min(depth, k0 + most), size = k1 - k0;
     if (size != most) {  // the strips get shorter: their unused lanes move
@@ -112,6 +114,7 @@ TileSums<T> tile_product(std::int64_t rows, std::int64_t cols, std::int64_t dept
       for (std::int64_t i = 0; i < row_strips; ++i)
         detail::strip_product(a.data() + i * 4 * size, b.data() + j * 4 * size, size,
                               sums.values.data() + i * 4 * sums.stride + j * 4, sums.stride);
+    points(rows * cols * size);
   }
   return sums;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "ops/detection.h"
 #include "ops/require.h"
 
@@ -44,13 +45,15 @@ class Proposer {
   /// The boxes that remain of one image, best first.
   std::vector<Candidate> run(std::int64_t image) const {
     auto all = candidates(image);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    StopPoints points;
+    const auto better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+    std::stable_sort(all.begin(), all.end(), comparing(points, better));
     if (static_cast<std::int64_t>(all.size()) > op_.pre_nms_topn)
       all.resize(static_cast<std::size_t>(op_.pre_nms_topn));
     std::vector<Candidate> kept;
     for (const auto& next : all) {
       if (static_cast<std::int64_t>(kept.size()) == op_.post_nms_topn) break;
+      points(std::ssize(kept) + 16);
       const bool covered = std::any_of(kept.begin(), kept.end(), [&](const Candidate& k) {
         return overlap(k.box, next.box) > static_cast<float>(op_.nms_thresh);
       });

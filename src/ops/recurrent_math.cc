@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/product.h"
 #include "ops/scalar.h"
@@ -181,7 +182,9 @@ void Runner::run_sequence(std::int64_t n, RecurrentResult& out) const {
   };
   auto h = initial(t_.h), c = initial(t_.c);
   const auto length = t_.lengths.empty() ? t_.time : t_.lengths[index(n)];
+  StopPoints points;
   for (std::int64_t s = 0; s < length; ++s) {
+    points(gates_ * hidden * (hidden + 16));
     const auto at = reverse_ ? length - 1 - s : s;
     step(wx_.data() + (n * t_.time + at) * gates_ * hidden, h, c);
     std::copy(h.begin(), h.end(), out.y.begin() + ((n * directions_ + direction_) * t_.time + at) * hidden);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -38,7 +39,9 @@ std::vector<S> fold(const Plan& p, const std::vector<S>& x, S start, const Step&
                  for (auto i = begin; i < end; ++i) {
                    S sum = start;
                    const S* from = x.data() + p.kept[static_cast<std::size_t>(i)];
-                   for (auto o : p.reduced) sum = step(sum, from[o]);
+                   for_pieces(p.reduced.size(), [&](std::size_t first, std::size_t last) {
+                     for (auto r = first; r < last; ++r) sum = step(sum, from[p.reduced[r]]);
+                   });
                    out[static_cast<std::size_t>(i)] = finish(sum, length);
                  }
                });
@@ -107,9 +110,10 @@ void infer_along_axis(InferContext& c, std::int64_t axis) {
 std::pair<double, double> exponent_sum(const std::vector<double>& x, std::int64_t first, std::int64_t stride,
                                        std::int64_t length) {
   double most = -kInfinity, sum = 0;
-  for (std::int64_t i = 0; i < length; ++i)
+  StopPoints points;
+  for (std::int64_t i = 0; i < length; points(), ++i)
     most = scalar::maximum(most, x[static_cast<std::size_t>(first + i * stride)]);
-  for (std::int64_t i = 0; i < length; ++i)
+  for (std::int64_t i = 0; i < length; points(), ++i)
     sum += std::exp(x[static_cast<std::size_t>(first + i * stride)] - most);
   return {most, sum};
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cancellation.h"
 #include "base/divide.h"
 #include "base/parallel.h"
 #include "ops/detection.h"
@@ -76,6 +77,7 @@ void ROIPooling::evaluate(EvalContext& c) const {
   const auto count = used_rois(rois, c.dims(1)[0]), channels = dims[1], height = dims[2], width = dims[3];
   const auto scale = static_cast<float>(spatial_scale);
   std::vector<double> out(c.out().size(), 0.0);
+  StopPoints points(1 << 14);
   for (std::int64_t r = 0; r < count && channels > 0; ++r) {
     const float* roi = rois.data() + r * 5;
     check_finite(roi, 5);
@@ -90,11 +92,13 @@ void ROIPooling::evaluate(EvalContext& c) const {
       const Plane plane{x.data() + (image * channels + k) * height * width, height, width};
       for (std::int64_t ph = 0; ph < pooled_h; ++ph)
         for (std::int64_t pw = 0; pw < pooled_w; ++pw) {
+          points();
           auto& y = out[static_cast<std::size_t>(((r * channels + k) * pooled_h + ph) * pooled_w + pw)];
           if (method == RoiPoolingMethod::max) {
             const auto rows = bin_of(ph, pooled_h, y1, roi_h, height),
                        columns = bin_of(pw, pooled_w, x1, roi_w, width);
             y = plane.max(rows.begin, rows.end, columns.begin, columns.end);
+            points((rows.end - rows.begin) * (columns.end - columns.begin));
           } else {
             const float in_y = place_between(ph, pooled_h, roi[2], roi[4], height),
                         in_x = place_between(pw, pooled_w, roi[1], roi[3], width);
@@ -154,6 +158,7 @@ void ROIAlign::evaluate(EvalContext& c) const {
   const float before = aligned_mode == AlignedMode::half_pixel ? 0.5f : 0.0f, after = aligned ? -0.5f : 0.0f;
   std::vector<double> out(c.out().size(), 0.0);
   parallel_for(out.empty() ? 0 : count, 1, [&](std::int64_t begin, std::int64_t end) {
+    StopPoints stops(1 << 13);
     for (auto r = begin; r < end; ++r) {
       const float* roi = rois.data() + r * 4;
       check_finite(roi, 4);
@@ -172,6 +177,7 @@ void ROIAlign::evaluate(EvalContext& c) const {
         for (std::int64_t bin = 0; bin < pooled_h * pooled_w; ++bin) {
           const auto& ys = rows.bins[static_cast<std::size_t>(bin / pooled_w)];
           const auto& xs = columns.bins[static_cast<std::size_t>(bin % pooled_w)];
+          stops(static_cast<std::int64_t>(ys.size() * xs.size()) + 1);
           out[static_cast<std::size_t>((r * channels + k) * pooled_h * pooled_w + bin)] =
               pooled(plane, ys, xs, points, mode);
         }
@@ -231,6 +237,7 @@ void PSROIPooling::evaluate(EvalContext& c) const {
   const auto scale = static_cast<float>(spatial_scale);
   std::vector<double> out(c.out().size(), 0.0);
   std::size_t to = 0;
+  StopPoints points(1 << 13);
   for (std::int64_t r = 0; r < count; ++r) {
     const float* roi = rois.data() + r * 5;
     check_finite(roi, 5);
@@ -243,6 +250,8 @@ void PSROIPooling::evaluate(EvalContext& c) const {
     for (std::int64_t o = 0; o < output_dim; ++o)
       for (std::int64_t ph = 0; ph < group_size; ++ph)
         for (std::int64_t pw = 0; pw < group_size; ++pw, ++to) {
+          points(mode == PsroiMode::average ? height * width / (group_size * group_size) + 1
+                                            : spatial_bins_x * spatial_bins_y);
           if (mode == PsroiMode::average) {
             out[to] = average_bin(*this, plane_of((o * group_size + ph) * group_size + pw), roi, ph, pw);
             continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "graph/op_model.h"
 #include "graph/permute.h"
@@ -205,10 +206,11 @@ Picture resize_axis(const Picture& p, std::size_t axis, const Axis& a, const std
   out.values.resize(static_cast<std::size_t>(outer * a.out * inner));
   parallel_for(outer * a.out, 10'000 / std::max<std::int64_t>(inner, 1),
                [&](std::int64_t begin, std::int64_t end) {
+                 StopPoints points;
                  for (auto row = begin; row < end; ++row) {
                    const auto& t = all[static_cast<std::size_t>(row % a.out)];
                    double* to = out.values.data() + row * inner;
-                   for (std::size_t k = 0; k < t.weights.size(); ++k) {
+                   for (std::size_t k = 0; k < t.weights.size(); points(inner), ++k) {
                      const std::int64_t at = t.first + static_cast<std::int64_t>(k) - a.pad;
                      if (t.weights[k] == 0 || at < 0 || at >= a.picture) continue;
                      const double* from = p.values.data() + (row / a.out * a.picture + at) * inner;
@@ -246,11 +248,8 @@ std::vector<std::optional<Axis>> axes_of(const Interpolate& op, const EvalContex
   };
   for (std::size_t i = 0; i < x.size(); ++i)
     if (axis(i).in != x[i]) out[i] = axis(i);
-  Ints list;
-  if (c.has(2))
-    list = c.ints(2);
-  else
-    for (std::size_t i = 0; i < x.size(); ++i) list.push_back(static_cast<std::int64_t>(i));
+  Ints list = c.has(2) ? c.ints(2) : Ints();
+  for (std::size_t i = 0; !c.has(2) && i < x.size(); ++i) list.push_back(static_cast<std::int64_t>(i));
   const auto scales =
       op.shape_calculation_mode == ShapeCalculationMode::scales ? c.floats(1) : std::vector<float>();
   const auto roi = c.has(3) ? c.floats(3) : std::vector<float>();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "ops/gathering.h"
 #include "ops/require.h"
 #include "ops/scalar.h"
@@ -85,7 +86,9 @@ Ints element_targets(const Dims& data, const Dims& shape, const Ints& indices, s
   const auto strides = dense_strides(data);
   Ints out(indices.size());
   Dims position(shape.size(), 0);
+  StopPoints points;
   for (std::size_t i = 0; i < indices.size(); ++i) {
+    points(8);
     out[i] = checked_index(indices[i], data[along]) * strides[along];
     for (std::size_t a = 0; a < shape.size(); ++a)
       if (a != along) out[i] += position[a] * strides[a];
@@ -100,8 +103,10 @@ Ints slice_targets(const Dims& data, const Dims& shape, const Ints& indices) {
   const auto depth = static_cast<std::size_t>(shape.back());
   Ints out(static_cast<std::size_t>(volume(shape, 0, shape.size() - 1)), 0);
   std::size_t read = 0;
+  StopPoints points;
   for (auto& o : out)
-    for (std::size_t d = 0; d < depth; ++d) o += checked_index(indices[read++], data[d]) * strides[d];
+    for (std::size_t d = 0; d < depth; points(4), ++d)
+      o += checked_index(indices[read++], data[d]) * strides[d];
   return out;
 }
 
@@ -136,8 +141,10 @@ void ScatterUpdate::evaluate(EvalContext& c) const {
       volume(data, axis + 1, data.size()) * static_cast<std::int64_t>(element_bytes(c.in(0).element_type()));
   const auto* updates = c.in(2).raw();
   if (c.in(2).size() == 0) return;
+  StopPoints points(1 << 19);
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < count; ++i) {
+      points(bytes + 64);
       const auto index = checked_index(indices[static_cast<std::size_t>(i)], size);
       std::memcpy(out + (o * size + index) * bytes, updates + (o * count + i) * bytes,
                   static_cast<std::size_t>(bytes));
@@ -169,13 +176,16 @@ void ScatterElementsUpdate::evaluate(EvalContext& c) const {
   if (reduction == ElementsReduction::none) {
     auto* out = copy_data(c);
     const auto bytes = element_bytes(c.in(0).element_type());
-    for (std::size_t i = 0; i < targets.size(); ++i)
+    StopPoints points;
+    for (std::size_t i = 0; i < targets.size(); points(8), ++i)
       std::memcpy(out + static_cast<std::size_t>(targets[i]) * bytes, c.in(2).raw() + i * bytes, bytes);
     return;
   }
   on_numbers(c, [&](auto& values, const auto& updates) {
     Ints parts(values.size(), use_init_val ? 1 : 0);
+    StopPoints points;
     for (std::size_t i = 0; i < targets.size(); ++i) {
+      points(8);
       const auto t = static_cast<std::size_t>(targets[i]);
       values[t] = parts[t] == 0 ? updates[i] : reduced(reduction, values[t], updates[i]);
       ++parts[t];
@@ -215,14 +225,17 @@ void ScatterNDUpdate::evaluate(EvalContext& c) const {
     auto* out = copy_data(c);
     const auto bytes = element_bytes(c.in(0).element_type());
     if (inner == 0) return;
-    for (std::size_t i = 0; i < targets.size(); ++i)
+    StopPoints points(1 << 19);
+    for (std::size_t i = 0; i < targets.size(); points(static_cast<std::int64_t>(inner * bytes) + 64), ++i)
       std::memcpy(out + static_cast<std::size_t>(targets[i]) * bytes, c.in(2).raw() + i * inner * bytes,
                   inner * bytes);
     return;
   }
   on_numbers(c, [&](auto& values, const auto& updates) {
+    StopPoints points;
     for (std::size_t i = 0; i < targets.size(); ++i)
       for (std::size_t k = 0; k < inner; ++k) {
+        points(4);
         auto& v = values[static_cast<std::size_t>(targets[i]) + k];
         v = reduced(reduction, v, updates[i * inner + k]);
       }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/cancellation.h"
 #include "graph/op_model.h"
 #include "ops/operators.h"
 #include "ops/require.h"
@@ -37,7 +38,8 @@ void with_numbers(EvalContext& c, std::size_t input, const F& body) {
 
 /// The indices of the k best of one row, in the order wanted.
 template <class Less>
-Ints best_of_row(std::int64_t size, std::int64_t k, TopKSort sort, const Less& better) {
+Ints best_of_row(std::int64_t size, std::int64_t k, TopKSort sort, const Less& less, StopPoints& points) {
+  const auto better = comparing(points, less);
   Ints order(static_cast<std::size_t>(size));
   std::iota(order.begin(), order.end(), 0);
   std::partial_sort(order.begin(), order.begin() + k, order.end(), better);
@@ -54,14 +56,16 @@ void top_k(EvalContext& c, const TopK& op, const std::vector<T>& x) {
   const auto outer = volume(dims, 0, axis);
   std::vector<T> values(c.out(0).size());
   Ints indices(values.size());
+  StopPoints points;
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < inner; ++i) {
       const auto at = [&](std::int64_t n) { return x[static_cast<std::size_t>((o * size + n) * inner + i)]; };
-      const auto best = best_of_row(size, k, op.sort, [&](std::int64_t a, std::int64_t b) {
+      const auto better = [&](std::int64_t a, std::int64_t b) {
         const int order = compared(at(a), at(b));
         if (order == 0) return a < b;
         return op.mode == TopKMode::max ? order > 0 : order < 0;
-      });
+      };
+      const auto best = best_of_row(size, k, op.sort, better, points);
       for (std::int64_t n = 0; n < k; ++n) {
         const auto to = static_cast<std::size_t>((o * k + n) * inner + i);
         indices[to] = best[static_cast<std::size_t>(n)];
@@ -113,7 +117,9 @@ void NonZero::evaluate(EvalContext& c) const {
   Ints out(dims.size() * static_cast<std::size_t>(count));
   Dims position(dims.size(), 0);
   std::int64_t found = 0;
+  StopPoints points;
   for (const double v : x) {
+    points();
     if (v != 0) {
       for (std::size_t a = 0; a < dims.size(); ++a)
         out[a * static_cast<std::size_t>(count) + static_cast<std::size_t>(found)] = position[a];
@@ -146,8 +152,9 @@ Distinct distinct(const std::vector<T>& x, const Items& items, bool sorted, bool
   const auto parts = items.outer * items.inner;
   if (parts == 0 && items.count > 0)  // slices without elements are equal
     return {{0}, Ints(wants_inverse ? static_cast<std::size_t>(items.count) : 0, 0), {items.count}};
+  StopPoints points;
   const auto order_of = [&](std::int64_t a, std::int64_t b) {
-    for (std::int64_t p = 0; p < parts; ++p)
+    for (std::int64_t p = 0; p < parts; points(), ++p)
       if (const int c = compared(items.at(x, a, p), items.at(x, b, p)); c != 0) return c;
     return 0;
   };
@@ -295,7 +302,8 @@ void SearchSorted::evaluate(EvalContext& c) const {
   const auto per_row = static_cast<std::size_t>(rows.size() == 1 || shape.empty() ? 0 : shape.back());
   with_both(c, 0, 1, [&](const auto& sorted, const auto& values) {
     Ints out(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
+    StopPoints points(1 << 12);
+    for (std::size_t i = 0; i < values.size(); points(), ++i)
       out[i] = place_in(sorted.data() + (per_row == 0 ? 0 : i / per_row * size), size, values[i], right_mode);
     c.store(0, out);
   });
@@ -310,7 +318,8 @@ void Bucketize::infer(InferContext& c) const {
 void Bucketize::evaluate(EvalContext& c) const {
   with_both(c, 0, 1, [&](const auto& x, const auto& bounds) {
     Ints out(x.size());
-    for (std::size_t i = 0; i < x.size(); ++i)
+    StopPoints points(1 << 12);
+    for (std::size_t i = 0; i < x.size(); points(), ++i)
       out[i] = place_in(bounds.data(), bounds.size(), x[i], !with_right_bound);
     c.store(0, out);
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
+
 namespace lamina {
 
 std::size_t element_bytes(ElementType type) {
@@ -40,11 +42,12 @@ Ints broadcast_strides(const Dims& from, const Dims& to) {
 Ints offsets_of(const Dims& dims, const Ints& strides) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return {};  // however many the others make
   Ints offsets{0};
+  StopPoints points;
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
     Ints longer;
     longer.reserve(offsets.size() * static_cast<std::size_t>(dims[axis]));
     for (const auto o : offsets)
-      for (std::int64_t i = 0; i < dims[axis]; ++i) longer.push_back(o + i * strides[axis]);
+      for (std::int64_t i = 0; i < dims[axis]; points(), ++i) longer.push_back(o + i * strides[axis]);
     offsets = std::move(longer);
   }
   return offsets;
@@ -66,7 +69,9 @@ std::vector<double> broadcast_values(const std::vector<double>& values, const Di
   if (from == to) return values;
   const auto offsets = broadcast_offsets(from, to);
   std::vector<double> out(offsets.size());
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[static_cast<std::size_t>(offsets[i])];
+  StopPoints points;
+  for (std::size_t i = 0; i < out.size(); points(), ++i)
+    out[i] = values[static_cast<std::size_t>(offsets[i])];
   return out;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 /// Walking over tensors, for the reference operators: positions and strides in elements, row-major.
+#include <algorithm>
 #include <array>
 #include <span>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/eval.h"
 
@@ -41,9 +43,9 @@ void copy_strided(std::byte* out, const Dims& dims, const std::byte* in, std::in
 Tensor transposed(const Tensor& x, const Dims& dims, const std::vector<std::size_t>& order,
                   const Dims& out_dims);
 
-/// Calls body(first, offsets, count) for rows along the last axis of dims, in parallel: `first` is the row's
-/// first element, offsets[k] where operand k starts; step along a row with strides[k].back(). Scalars are one
-/// row of one.
+/// Calls body(first, offsets, count) for rows along the last axis of dims, or parts of long ones, in
+/// parallel: `first` is the first element, offsets[k] where operand k starts; step along a row with
+/// strides[k].back(). Scalars are one row of one. Has stop points.
 template <std::size_t N, class F>
 void for_each_row(Dims dims, std::array<Ints, N> strides, const F& body) {
   if (dims.empty()) {
@@ -54,6 +56,16 @@ void for_each_row(Dims dims, std::array<Ints, N> strides, const F& body) {
   const std::int64_t row = dims.back();
   std::int64_t rows = row == 0 ? 0 : 1;
   for (std::size_t i = 0; i < outer; ++i) rows *= dims[i];
+  const auto body_in_parts = [&](std::int64_t first, const std::array<std::int64_t, N>& offsets) {
+    constexpr std::int64_t kLong = 1 << 18;
+    if (row <= kLong) return body(first, offsets, row);
+    for (std::int64_t at = 0; at < row; at += kLong) {
+      auto here = offsets;
+      for (std::size_t k = 0; k < N; ++k) here[k] += at * strides[k].back();
+      stop_point();
+      body(first + at, here, std::min(kLong, row - at));
+    }
+  };
   parallel_for(rows, std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(row, 1)),
                [&](std::int64_t begin, std::int64_t end) {
                  Ints index(outer);
@@ -64,7 +76,7 @@ void for_each_row(Dims dims, std::array<Ints, N> strides, const F& body) {
                    for (std::size_t k = 0; k < N; ++k) offsets[k] += index[i] * strides[k][i];
                  }
                  for (std::int64_t r = begin; r < end; ++r) {
-                   body(r * row, offsets, row);
+                   body_in_parts(r * row, offsets);
                    for (std::size_t i = outer; i-- > 0;) {
                      const bool carry = ++index[i] == dims[i];
                      for (std::size_t k = 0; k < N; ++k)

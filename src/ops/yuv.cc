@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "ops/require.h"
 
@@ -114,7 +115,8 @@ void to_colours(const std::vector<const T*>& planes, const Planes& at, const Dim
     return static_cast<float>(planes[s.input][s.at(n, y, x)]);
   };
   parallel_for(dims[0] * height, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (auto line = begin; line < end; ++line)
+    StopPoints points;
+    for (auto line = begin; line < end; points(width), ++line)
       for (std::int64_t x = 0; x < width; ++x) {
         const auto n = line / height, y = line % height;
         const float c = 1.164f * (read(at.y, n, y, x) - 16.0f), d = read(at.u, n, y / 2, x / 2) - 128.0f,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/cancellation.h"
+
 namespace lamina {
 namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -126,7 +128,9 @@ std::vector<std::size_t> Pbqp::solve() {
   ready_.assign(3, {});
   for (std::size_t v = 0; v < costs_.size(); ++v)
     if (edges_of_[v].size() <= 2) ready_[edges_of_[v].size()].push_back(v);
-  for (auto v = next(); v < costs_.size(); v = next()) switch (edges_of_[v].size()) {
+  for (auto v = next(); v < costs_.size(); v = next()) {
+    quick_stop_point();
+    switch (edges_of_[v].size()) {
       case 0:
         eliminated(v);
         break;
@@ -139,6 +143,7 @@ std::vector<std::size_t> Pbqp::solve() {
       default:
         guess(v);
     }
+  }
   std::vector<std::size_t> chosen(costs_.size(), 0);
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     double least = kInfinity;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_set>
 
+#include "base/cancellation.h"
 #include "base/nearest.h"
 #include "graph/verify.h"
 
@@ -67,7 +68,7 @@ struct Driver::Work {
 };
 
 Driver::Driver(std::span<const Rule> rules, const RewriteOptions& options, Ledger& ledger)
-    : rules_(rules), options_(options), exempt_(options.exempt), ledger_(ledger) {
+    : rules_(rules), options_(options), exempt_(options.exempt), ledger_(ledger), folding_(options.folding) {
   std::vector<std::string> names;
   for (const auto& r : rules) names.push_back(r.name);
   for (const auto& d : options.disable)
@@ -93,6 +94,7 @@ Ledger::Subject Driver::subject(std::string label, const std::vector<SourceId>& 
 
 std::size_t Driver::run(Graph& graph, RuleSet set) {
   set_ = set;
+  if (!folding_) folding_.emplace(graph);
   active_.clear();
   depth_ = 1;
   for (const auto& r : rules_) {
@@ -137,6 +139,7 @@ std::size_t Driver::run_graph(Graph& graph, RuleSet set) {
 /// Until no rule whose turn it is fits any node that waits.
 void Driver::work_off(Graph& graph, Work& work, Turn turn) {
   while (!work.queue.empty()) {
+    stop_point();
     const auto id = work.pop();
     while (!graph.node(id).erased() && try_rules(graph, id, work, turn))
       if (done_ > work.most) give_up(work);
@@ -175,7 +178,7 @@ bool Driver::try_rules(Graph& graph, NodeId id, Work& work, Turn turn) {
   return false;
 }
 
-Found<Making> Driver::bind(const Rule& rule, Match& match) const {
+Found<Making> Driver::bind(const Rule& rule, Match& match) {
   const Graph& graph = match.graph();
   match.machine = options_.machine;
   match.bf16 = options_.bf16;
@@ -183,6 +186,7 @@ Found<Making> Driver::bind(const Rule& rule, Match& match) const {
   match.stored = options_.for_file || (options_.integers && set_ <= RuleSet::integers);
   match.for_file = options_.for_file;
   match.kept = &kept_;
+  match.folding = &*folding_;
   match.narrowed = options_.narrowed ? &options_.narrowed : nullptr;
   if (!exempt_.empty())
     match.exempt = [&](NodeId n) { return exempt_.covers(graph.node(n), outermost_->sources); };

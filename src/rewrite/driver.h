@@ -1,6 +1,7 @@
 #pragma once
 /// Applies rules to a graph until none fits any more.
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "rewrite/exemptions.h"
+#include "rewrite/fold_budget.h"
 #include "rewrite/ledger.h"
 #include "rewrite/observer.h"
 #include "rewrite/rule.h"
@@ -30,6 +32,8 @@ struct RewriteOptions {
   /// The graph is written to a file, not run: weights of few bits stay so, and constants that would mostly
   /// repeat what they are computed from (Broadcast, Tile, Range) stay small.
   bool for_file = false;
+  /// What evaluating constants may cost; none: what fits the graph that is rewritten first.
+  std::optional<FoldBudget> folding = {};
   RewriteObserver* observer = nullptr;  ///< of each rewrite; null: nobody. It outlives the driver
 #ifdef NDEBUG
   bool verify = false;  ///< checks the whole graph after every rewrite
@@ -71,7 +75,7 @@ class Driver {
   enum class Turn : std::uint8_t { all, of_others, of_patient };
   void work_off(Graph& graph, Work& work, Turn turn);
   bool try_rules(Graph& graph, NodeId id, Work& work, Turn turn);
-  Found<Making> bind(const Rule& rule, Match& match) const;
+  Found<Making> bind(const Rule& rule, Match& match);
   struct Active {
     const Rule* rule;
     RuleId id;
@@ -96,6 +100,7 @@ class Driver {
   Exemptions exempt_;
   Ledger& ledger_;
   KeptValues kept_;
+  std::optional<FoldBudget> folding_;
   RuleSet set_{};               // that runs
   std::vector<Active> active_;  // in this run
   int depth_ = 1;               // of the deepest pattern among them

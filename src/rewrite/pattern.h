@@ -22,6 +22,7 @@
 
 namespace lamina {
 
+class FoldBudget;
 class Match;
 struct Machine;
 struct Word;
@@ -133,6 +134,7 @@ class Match {
 
   std::function<bool(NodeId)> exempt;
   const KeptValues* kept = nullptr;
+  FoldBudget* folding = nullptr;     ///< what evaluating constants may still cost; null: anything
   const Machine* machine = nullptr;  ///< that the rewriting is for; null: any
   bool bf16 = false;                 ///< products are going to be bf16
   bool integers = false;             ///< RewriteOptions::integers

@@ -1,6 +1,9 @@
 /// Nodes that read constants only are evaluated once.
 #include <algorithm>
+#include <atomic>
 
+#include "base/cancellation.h"
+#include "rewrite/fold_budget.h"
 #include "rules/quantised_products.h"
 #include "rules/rules.h"
 #include "rules/support.h"
@@ -43,6 +46,58 @@ Verdict small_enough(const Match& m) {
   return Verdict::yes();
 }
 
+/// Operations of an evaluation, as far as shapes tell: an element that is read or written counts as some.
+std::int64_t known_work(const Graph& g, const Node& n) {
+  constexpr double kMost = 1e18, kElement = 8;
+  const auto work = work_of(g, n);
+  double sum = work.multiply_adds + work.others;
+  for (const auto* list : {&n.inputs, &n.outputs})
+    for (const auto v : *list)
+      if (v.valid() && g.type(v).shape.known())
+        sum += kElement * static_cast<double>(g.type(v).shape.count().low());
+  return static_cast<std::int64_t>(std::min(sum, kMost));
+}
+
+std::int64_t bytes_of(const TensorType& type) {
+  if (!type.shape.known() || type.element == ElementType::undefined) return 0;
+  return type.shape.count().low() * bits_of(type.element) / 8;
+}
+
+/// Bytes of the results, as far as they are known, without those of constants that nobody else reads.
+std::int64_t growth(const Graph& g, const Node& n) {
+  std::int64_t bytes = 0;
+  for (const auto v : n.outputs) bytes += bytes_of(g.type(v));
+  for (const auto v : n.inputs)
+    if (v.valid() && g.readers(v) == 1) bytes -= bytes_of(g.type(v));
+  return bytes;
+}
+
+Verdict too_much(std::string_view of_what) {
+  return Verdict::no("{}: folding it would take more {} than is left for the model", kNotFolded, of_what);
+}
+
+/// Evaluates within what is left of the budget. Sizes and the like are always folded.
+Found<std::vector<Tensor>> within(FoldBudget& budget, const Graph& g, const Node& n,
+                                  const std::vector<Tensor>& inputs) {
+  constexpr std::int64_t kSmall = 100'000;
+  const auto known = known_work(g, n), left = std::max(budget.work(), kSmall);
+  if (known > left) return too_much("work");
+  const auto bytes = growth(g, n);
+  if (bytes > kSmall && bytes > budget.bytes()) return too_much("memory");
+  std::atomic<std::int64_t> units = left;
+  std::vector<Tensor> results;
+  const StopScope scope({.units = &units});
+  try {
+    results = evaluate_node(n, inputs, {});
+  } catch (const Stopped& stopped) {
+    if (stopped.by() != &scope) throw;
+    budget.take(left, 0);
+    return too_much("work");
+  }
+  budget.take(std::max(known, left - units.load()), bytes);
+  return results;
+}
+
 Found<std::vector<Tensor>> evaluated(const Match& m) {
   const Node& n = m.root_node();
   if (stays_stored(m, n)) return Verdict::no("{} stays in few bits", m.label(n.inputs[0]));
@@ -50,6 +105,7 @@ Found<std::vector<Tensor>> evaluated(const Match& m) {
   std::vector<Tensor> inputs;
   for (auto v : n.inputs) inputs.push_back(v.valid() ? *m.graph().constant(v) : Tensor());
   try {
+    if (m.folding != nullptr) return within(*m.folding, m.graph(), n, inputs);
     return evaluate_node(n, inputs, {});
   } catch (const Error& e) {
     return Verdict::no("{}", e.what());

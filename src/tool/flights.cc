@@ -11,6 +11,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "tool/benchmark.h"
@@ -111,13 +112,14 @@ class Flights {
   double one_by_one() {
     auto& f = *flights_[0];
     pace_.begin();
+    const std::jthread watch = watcher();
     for (;;) {
       pace_.sleep();
       const auto n = pace_.next();
       if (!n) break;
       f.fill(l_, *n, course_.copies);
       f.began = Clock::now();
-      f.request.run();
+      if (!ran(f)) break;
       took(f, Clock::now());
     }
     return pace_.seconds();
@@ -126,6 +128,7 @@ class Flights {
   /// Each start() has a callback, in which the next one follows; with a limit this thread starts them.
   double at_once() {
     pace_.begin();
+    const std::jthread watch = watcher();
     for (auto& f : flights_)
       f->request.set_callback([this, &f = *f](std::exception_ptr error) { land(f, error); });
     if (pace_.limited())
@@ -133,7 +136,7 @@ class Flights {
     else
       for (auto& f : flights_)
         if (!start(*f)) break;
-    for (auto& f : flights_) f->request.wait_for(std::chrono::nanoseconds::max());
+    for (auto& f : flights_) landed(*f);
     return pace_.seconds();
   }
 
@@ -154,9 +157,10 @@ class Flights {
     for (auto& g : out.groups) std::sort(g.begin(), g.end());
   }
 
-  /// Interrupted before the first: one is better than nothing.
+  /// Interrupted before the first: one is better than nothing, where it does not take long.
   double only_one() {
     auto& f = *flights_[0];
+    const std::jthread watch = watcher();
     f.request.set_callback({});
     f.fill(l_, 0, false);
     f.began = Clock::now();
@@ -166,6 +170,28 @@ class Flights {
   }
 
  private:
+  /// What is under way when the measurement is interrupted may end, for a moment; then it is canceled.
+  std::jthread watcher() {
+    return std::jthread([this](const std::stop_token& over) {
+      using namespace std::chrono_literals;
+      while (!interrupted() && !over.stop_requested()) std::this_thread::sleep_for(10ms);
+      for (const auto late = Clock::now() + 300ms; !over.stop_requested(); std::this_thread::sleep_for(10ms))
+        if (Clock::now() >= late)
+          for (auto& f : flights_) f->request.cancel();
+    });
+  }
+  /// False: it was interrupted in the midst.
+  static bool ran(Flight& f) try {
+    f.request.run();
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::canceled || !interrupted()) throw;
+    return false;
+  }
+  static void landed(Flight& f) try { f.request.wait(); } catch (const Error& e) {
+    if (e.code() != ErrorCode::canceled || !interrupted()) throw;
+  }
+
   bool start(Flight& f) {
     const auto n = pace_.next();
     if (!n) return false;
@@ -183,7 +209,7 @@ class Flights {
   void land(Flight& f, std::exception_ptr error) {
     const auto now = Clock::now();
     if (error) {
-      f.error = error;
+      if (!interrupted()) f.error = error;
       pace_.fail();
     } else {
       took(f, now);
@@ -207,7 +233,7 @@ class Flights {
       landed_.pop_front();
       lock.unlock();
       // Its callback may not have returned yet.
-      if (!pace_.failed()) f.request.wait_for(std::chrono::nanoseconds::max());
+      if (!pace_.failed()) landed(f);
       if (!start(f)) return;
     }
   }

@@ -1,30 +1,59 @@
 #include "tool/interrupt.h"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+
+#include "base/ending.h"
+#include "base/terminal.h"
 
 namespace lamina::tool {
 namespace {
 
 std::atomic<int> noted{0};
+std::atomic<bool> only_noted{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler stores it");
+bool on_terminal = false;  // where a line of progress may stand
 
-extern "C" void note_signal(int signal) {
+constexpr std::chrono::milliseconds kPatience{850};
+
+/// In a handler: calls of the system only.
+[[noreturn]] void end_now(int signal) {
+  end_process_now(signal == SIGTERM ? "lamina: terminated\n" : "lamina: interrupted\n", on_terminal,
+                  128 + signal);
+}
+
+extern "C" void on_signal(int signal) {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  if (!only_noted.load()) end_now(signal);
   noted.store(signal);
-  std::signal(signal, SIG_DFL);
+  signal_after(kPatience);
+}
+
+extern "C" void on_late(int) { end_now(noted.load()); }
+
+void handle(int signal) {
+  if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 }  // namespace
 
+void end_by_signals() {
+  on_terminal = is_terminal(2);
+  std::signal(SIGALRM, on_late);
+  handle(SIGINT);
+  handle(SIGTERM);
+}
+
 Interruptible::Interruptible() {
   noted.store(0);
-  std::signal(SIGINT, note_signal);
-  std::signal(SIGTERM, note_signal);
+  only_noted.store(true);
 }
 
 Interruptible::~Interruptible() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  only_noted.store(false);
+  signal_after(std::chrono::milliseconds(0));
 }
 
 int interrupted() { return noted.load(std::memory_order_relaxed); }

@@ -1,10 +1,15 @@
 #pragma once
-/// Ctrl-C that lets a measurement end early and tell what it has.
+/// Ctrl-C and requests to terminate (SIGINT, SIGTERM).
 
 namespace lamina::tool {
 
-/// While one exists, the first interrupt or request to terminate (SIGINT, SIGTERM) is only noted; a second
-/// one ends the process as usual. One at a time.
+/// From here on the first of these signals ends the process at once, wherever it is: with one line on
+/// standard error, the status 128 + its number, and no file that is written in part. A second one kills it.
+/// Signals that are ignored stay so (nohup).
+void end_by_signals();
+
+/// While one exists, the first signal is only noted, so that a measurement can tell what it has. Where that
+/// has not ended the process within a second, it ends as without. One at a time.
 class Interruptible {
  public:
   Interruptible();

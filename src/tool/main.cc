@@ -15,6 +15,7 @@
 #include "base/standard_files.h"
 #include "base/text.h"
 #include "tool/arguments.h"
+#include "tool/interrupt.h"
 #include "tool/verb_list.h"
 
 namespace {
@@ -97,6 +98,10 @@ int run(int argc, char** argv) {
     return 2;
   } catch (const Error& e) {
     if (e.code() == ErrorCode::out_of_memory) return no_memory(e.what());
+    if (e.code() == ErrorCode::canceled && interrupted() != 0) {
+      tell("lamina: interrupted");
+      return 128 + interrupted();
+    }
     const auto status = status_of(e);
     tell(fmt::format("lamina: {}", status == 2 ? one_line(command.as_typed(e.what())) : e.what()));
     return status;
@@ -122,5 +127,6 @@ int main(int argc, char** argv) {
   constexpr std::size_t kReserve = 1 << 18;
   reserve.reset(new (std::nothrow) char[kReserve]);
   std::set_terminate(end_at_once);
+  end_by_signals();
   return finished(run(argc, argv));
 }

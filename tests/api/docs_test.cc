@@ -154,6 +154,29 @@ TEST_F(Pieces, asynchronous) {
   EXPECT_LE(left, 0);
 }
 
+bool user_has_closed_the_window() { return false; }
+
+TEST_F(Pieces, stop) {
+  // piece: stop
+  std::stop_source stop;
+  lamina::Options options;
+  options.stop = stop.get_token();
+  options.progress = [&](std::string_view, double) {
+    if (user_has_closed_the_window()) stop.request_stop();  // or any other thread does
+  };
+  try {
+    const lamina::CompiledModel compiled(lamina::Model("model.onnx"), options);
+    lamina::Request request = compiled.create_request();
+    request.set_input(0, lamina::Tensor(lamina::ElementType::f32, {1, 3, 48, 192}));
+    request.start();
+    if (!request.wait_for(std::chrono::seconds(5))) request.cancel();
+    request.wait();
+  } catch (const lamina::Error& error) {
+    if (error.code() != lamina::ErrorCode::canceled) throw;
+  }
+  // end
+}
+
 TEST_F(Pieces, errors) {
   // piece: errors
   try {

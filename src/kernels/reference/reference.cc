@@ -21,7 +21,12 @@ void run(const Kept& kept, const RunArgs& args) {
     in.push_back(args.in[i] ? Tensor::wrap(kept.types[i].element, kept.types[i].shape.sizes(),
                                            const_cast<void*>(args.in[i]))
                             : Tensor());
-  const auto out = interpret_node(kept.node, in);
+  std::vector<Tensor> out;
+  try {
+    out = interpret_node(kept.node, in);
+  } catch (const Error& e) {
+    throw in_node(e, kept.node.name, kept.node);
+  }
   for (std::size_t i = 0; i < out.size(); ++i)
     if (args.out[i] && out[i].bytes() != 0) std::memcpy(args.out[i], out[i].raw(), out[i].bytes());
 }

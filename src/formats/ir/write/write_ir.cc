@@ -1,6 +1,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/threads.h"
 #include "formats/ir/write/net_writer.h"
 #include "formats/ir/write/text_out.h"
 
@@ -158,6 +159,7 @@ WrittenIr write_ir(const Loaded& loaded, const std::string& xml_path, const Writ
   report.xml_bytes = text.size();
   report.bin_bytes = bin.written();
   OldFile old_bin(bin_path);
+  const SignalsBlocked here;  // both files, or none
   bin.commit();
   try {
     xml.commit();

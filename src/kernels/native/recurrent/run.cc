@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cancellation.h"
 #include "base/parallel.h"
 #include "kernels/native/recurrent/run.h"
 
@@ -196,12 +197,14 @@ void Task::run() {
       fail(ErrorCode::bad_input, "sequence length {}, wanted 0 to {}", length(n), s_.time);
     longest = std::max(longest, length(n));
   }
+  StopPoints points;
   for (std::int64_t from = 0; from < longest; from += s_.chunk) {
     const auto count = std::min(s_.chunk, longest - from);
     input_part(from, count);
     for (std::int64_t t = 0; t < count; ++t) {
       step(t);
       keep(from + t);
+      points(rows_ * s_.hidden * (s_.hidden / 16 + 4));
     }
   }
   const std::size_t first_state = code_.sequence ? 1 : 0;
